@@ -4,8 +4,27 @@ import { emptyFilter, filterOfText, filterWords, hasStreamAndPool, setFilter } f
 import { writeAddress } from "./history.js";
 import { askFindings, GROUPINGS, LIST_GROUPINGS, ORDERS, QUESTIONS, TREES } from "./questions.js";
 import {
-    axisOfEvent, change, COLORINGS, EVERYTHING, fitWindow, FOCUS_KINDS, invalidate, MAP_ORDERS, MARKS_MOST, meta, rangeInRun, session, setAxis, setBytes, setWindow,
-    state, THEMES, timedViews, view, VIEWINGS, wholeRange,
+    axisOfEvent,
+    change,
+    COLORINGS,
+    EVERYTHING,
+    fitWindow,
+    FOCUS_KINDS,
+    invalidate,
+    MAP_ORDERS,
+    MARKS_MOST,
+    meta,
+    rangeInRun,
+    session,
+    setAxis,
+    setBytes,
+    setWindow,
+    state,
+    THEMES,
+    timedViews,
+    view,
+    VIEWINGS,
+    wholeRange,
 } from "./state.js";
 import { boundedInteger, numberPair } from "./text.js";
 
@@ -17,7 +36,19 @@ export function setDevice(index) {
     const moved = (/** @type {{from: number, to: number}} */ { from, to }) => ({ from: from + shift, to: to + shift });
     const window = moved(state);
     const range = state.all && state.range ? moved(state.range) : null;
-    change({ device: index, selected: null, focus: null, moment: null, range, pointer: null, marks: [], compareA: "", compareB: "", bottom: 0, top: 0 });
+    change({
+        device: index,
+        selected: null,
+        focus: null,
+        moment: null,
+        range,
+        pointer: null,
+        marks: [],
+        compareA: "",
+        compareB: "",
+        bottom: 0,
+        top: 0,
+    });
     if (!view.facts.has_time) change({ axis: "events", all: false });
     invalidate(EVERYTHING);
     setFilter({ stream: -1, pool: -1 });
@@ -25,7 +56,10 @@ export function setDevice(index) {
     else fitWindow();
 }
 
-/** All devices that have times on one axis, one below the other, or the one that is in hand alone. @param {boolean} all */
+/**
+ * All devices that have times on one axis, one below the other, or the one that is in hand alone.
+ * @param {boolean} all
+ */
 export function showAll(all) {
     if (all === state.all || (all && !(view.facts.has_time && timedViews().size > 1))) return;
     if (all) setAxis("time");
@@ -73,7 +107,9 @@ function marksOfText(text) {
 
 /** Older addresses have no marks but the moments that they compare. */
 function marksOfEnds() {
-    return [state.compareA, state.compareB].filter((end) => end.startsWith("e") && end !== "end").map((end) => ({ event: Number(end.slice(1)), note: "" }));
+    return [state.compareA, state.compareB]
+        .filter((end) => end.startsWith("e") && end !== "end")
+        .map((end) => ({ event: Number(end.slice(1)), note: "" }));
 }
 
 /** One of these words. @param {readonly string[]} words */
@@ -89,9 +125,14 @@ const isOn = (/** @type {string} */ text) => (text === "1" ? true : null);
 
 const endOf = (/** @type {string} */ text) => (aboutOfText(text) ? text : null);
 
-/** @typedef {[name: string, field: keyof typeof state, meaning: (text: string) => unknown, usual: unknown]} PlainWord */
+/**
+ * @typedef {[name: string, field: keyof typeof state, meaning: (text: string) => unknown, usual: unknown]} PlainWord
+ */
 
-/** Words that are a field of the state as it stands: what it may be, and what it is where the word is missing. @returns {PlainWord[]} */
+/**
+ * Words that are a field of the state as it stands: what it may be, and what it is where the word is missing.
+ * @returns {PlainWord[]}
+ */
 function plainWords() {
     const questions = oneOf(Object.keys(QUESTIONS));
     return [
@@ -134,7 +175,8 @@ export function hashOfState() {
     if (state.focus) hash.set("focus", `${state.focus.by}_${state.focus.id}`);
     const filter = filterWords(state.filter);
     if (filter) hash.set("filter", filter);
-    for (const [name, field, , usual] of plainWords()) if (state[field] !== usual) hash.set(name, state[field] === true ? "1" : String(state[field]));
+    for (const [name, field, , usual] of plainWords())
+        if (state[field] !== usual) hash.set(name, state[field] === true ? "1" : String(state[field]));
     // A moment that is compared without being a mark: without the word it would become one.
     if (state.marks.length || marksOfEnds().length) hash.set("marks", marksText());
     if (state.mapOpen) hash.set("map", state.mapOrder);
@@ -168,7 +210,12 @@ function focusOfText(text) {
     const by = FOCUS_KINDS.find((kind) => kind === name);
     const { stacks, frames } = session.facts;
     /** @type {Partial<Record<Focus["by"], number>>} */
-    const counts = { stack: stacks, category: session.categoryNames().length, stream: view.facts.streams, pool: view.facts.pools };
+    const counts = {
+        stack: stacks,
+        category: session.categoryNames().length,
+        stream: view.facts.streams,
+        pool: view.facts.pools,
+    };
     const number = boundedInteger(id ?? null, 0, (by && counts[by]) ?? frames);
     return by && number !== null ? { by, id: number } : null;
 }
@@ -187,20 +234,32 @@ export function goToView(text) {
     if (device !== null && device !== state.device) setDevice(device);
     const range = numberPair(hash.get("range"));
     const at = boundedInteger(hash.get("at"), -1, view.facts.events);
-    change({ selected: null, focus: focusOfText(hash.get("focus")), moment: at === view.facts.peak_event ? null : at, range: null });
+    change({
+        selected: null,
+        focus: focusOfText(hash.get("focus")),
+        moment: at === view.facts.peak_event ? null : at,
+        range: null,
+    });
     const whole = wholeRange();
     if (range && (at === null || (at >= range.from && at <= range.to))) {
         const [from, to] = [axisOfEvent(range.from), axisOfEvent(range.to)];
         const margin = (to - from) * 0.05;
         setWindow(from - margin, to + margin);
-    } else if (at !== null && (axisOfEvent(at) < state.from || axisOfEvent(at) > state.to)) setWindow(whole.from, whole.to);
+    } else if (at !== null && (axisOfEvent(at) < state.from || axisOfEvent(at) > state.to))
+        setWindow(whole.from, whole.to);
 }
 
-/** The window, and what lies on its axis. @param {Take} take @param {boolean} asked whether the address says where to look */
+/**
+ * The window, and what lies on its axis.
+ * @param {Take} take
+ * @param {boolean} asked whether the address says where to look
+ */
 function readWindow(take, asked) {
     change({ all: false });
     setDevice(take("device", deviceOf) ?? deviceOf(meta.device ?? 0) ?? 0);
-    change({ axis: take("axis", oneOf(view.facts.has_time ? ["events", "time"] : ["events"])) === "time" ? "time" : "events" });
+    change({
+        axis: take("axis", oneOf(view.facts.has_time ? ["events", "time"] : ["events"])) === "time" ? "time" : "events",
+    });
     showAll(take("all", isOn) === true);
     fitWindow();
     const window = take("window", numberPair);
@@ -227,7 +286,10 @@ function deviceOf(ordinal) {
     return index < 0 ? null : index;
 }
 
-/** @typedef {<T>(name: string, meaning: (text: string) => T | null) => T | null} Take what a word means; null: it is not there, or means nothing here */
+/**
+ * @typedef {<T>(name: string, meaning: (text: string) => T | null) => T | null} Take what a word means; null: it is not
+ * there, or means nothing here
+ */
 
 /** Takes over a hash; whatever it holds, the state stays valid. @param {string} text */
 export function readHash(text) {
@@ -241,9 +303,19 @@ export function readHash(text) {
         if (found !== null) misread.delete(name);
         return found;
     };
-    readWindow(take, ["window", "range", "selected", "focus", "at"].some((name) => hash.has(name)));
-    change(Object.fromEntries(plainWords().map(([name, field, meaning, usual]) => [field, take(name, meaning) ?? usual])));
-    change({ focus: take("focus", focusOfText), marks: take("marks", marksOfText) ?? marksOfEnds(), mapOpen: hash.has("map"), mapOrder: take("map", oneOf(MAP_ORDERS)) ?? "size" });
+    readWindow(
+        take,
+        ["window", "range", "selected", "focus", "at"].some((name) => hash.has(name)),
+    );
+    change(
+        Object.fromEntries(plainWords().map(([name, field, meaning, usual]) => [field, take(name, meaning) ?? usual])),
+    );
+    change({
+        focus: take("focus", focusOfText),
+        marks: take("marks", marksOfText) ?? marksOfEnds(),
+        mapOpen: hash.has("map"),
+        mapOrder: take("map", oneOf(MAP_ORDERS)) ?? "size",
+    });
     change({ misread: [...misread] });
 }
 

@@ -1,5 +1,5 @@
-// Allocator: why more is reserved than in use at the marked moment, what keeps mostly empty segments, and what each memory
-// pool holds; the figures of the report, by the same code.
+// Allocator: why more is reserved than in use at the marked moment, what keeps mostly empty segments, and what each
+// memory pool holds; the figures of the report, by the same code.
 import { poolName } from "./describe.js";
 import { replayOnce, replays } from "./map_view.js";
 import { addressText } from "./questions.js";
@@ -42,12 +42,22 @@ function bytesCell(bytes, figure) {
 /** @param {record_gap} gap */
 function causesTable(gap) {
     const figure = tableFigures(Math.abs(gap.gap_bytes)).text;
-    const rows = CAUSES.filter(([key]) => gap[key] !== 0).sort((a, b) => Math.abs(gap[b[0]]) - Math.abs(gap[a[0]])).map(([key, text, hint]) => {
-        const name = make("span", "", text);
-        name.title = hint;
-        return [name, bytesCell(gap[key], figure), gap[key] > 0 && gap.gap_bytes > 0 ? formatShare(gap[key], gap.gap_bytes) : ""];
-    });
-    return table("figures-table", ["Why", "Bytes", "Share"], [...rows, ["Unused", bytesCell(gap.gap_bytes, figure), ""]]);
+    const rows = CAUSES.filter(([key]) => gap[key] !== 0)
+        .sort((a, b) => Math.abs(gap[b[0]]) - Math.abs(gap[a[0]]))
+        .map(([key, text, hint]) => {
+            const name = make("span", "", text);
+            name.title = hint;
+            return [
+                name,
+                bytesCell(gap[key], figure),
+                gap[key] > 0 && gap.gap_bytes > 0 ? formatShare(gap[key], gap.gap_bytes) : "",
+            ];
+        });
+    return table(
+        "figures-table",
+        ["Why", "Bytes", "Share"],
+        [...rows, ["Unused", bytesCell(gap.gap_bytes, figure), ""]],
+    );
 }
 
 /** A mostly empty segment, and what keeps it. @param {number} index */
@@ -61,9 +71,23 @@ function pinnedRow(index) {
     const swatch = make("i", "swatch");
     swatch.style.background = view.siteColor(site, isDark());
     const line = make("span", "tip-row");
-    line.append(swatch, make("span", "tip-site", session.siteText(site)), make("b", "", `${formatBytes(held)}${blocks > 1 ? `, and ${formatPlural(blocks - 1, "more block")}` : ""}`));
-    button.append(make("span", "", `${formatBytes(free_bytes)} free in a segment of ${formatBytes(bytes)}, held by`), line);
-    button.addEventListener("click", () => change({ moment: heldMoment(), selected: allocation, focus: site ? { by: "site", id: site } : null, mapOpen: true }));
+    line.append(
+        swatch,
+        make("span", "tip-site", session.siteText(site)),
+        make("b", "", `${formatBytes(held)}${blocks > 1 ? `, and ${formatPlural(blocks - 1, "more block")}` : ""}`),
+    );
+    button.append(
+        make("span", "", `${formatBytes(free_bytes)} free in a segment of ${formatBytes(bytes)}, held by`),
+        line,
+    );
+    button.addEventListener("click", () =>
+        change({
+            moment: heldMoment(),
+            selected: allocation,
+            focus: site ? { by: "site", id: site } : null,
+            mapOpen: true,
+        }),
+    );
     return button;
 }
 
@@ -73,11 +97,17 @@ function poolsTable(count) {
     const figure = tableFigures(Math.max(...uses.map((use) => use.reserved_bytes))).text;
     const rows = uses.map((use) => {
         const name = make("span", "", poolName(use.pool));
-        name.title = use.is_private ? `${formatPlural(use.segments, "segment")}; what is free in it serves no other request` : formatPlural(use.segments, "segment");
+        name.title = use.is_private
+            ? `${formatPlural(use.segments, "segment")}; what is free in it serves no other request`
+            : formatPlural(use.segments, "segment");
         return [name, ...[use.live_bytes, use.free_bytes, use.reserved_bytes].map((bytes) => bytesCell(bytes, figure))];
     });
     const kept = uses.filter((use) => use.is_private).reduce((sum, use) => sum + use.free_bytes, 0);
-    const note = make("p", "why-foot", `Private pools keep ${formatBytes(kept)} of free memory from all other requests.`);
+    const note = make(
+        "p",
+        "why-foot",
+        `Private pools keep ${formatBytes(kept)} of free memory from all other requests.`,
+    );
     return [make("h3", "", "Memory pools"), table("figures-table", ["Pool", "In use", "Free", "Reserved"], rows), note];
 }
 
@@ -85,9 +115,19 @@ function poolsTable(count) {
 function replayText() {
     const place = /** @type {(handle: number) => number} */ (view.module.view_replayed)(view.handle);
     if (place === 0) return "";
-    const { grade, allocations, allocations_exact: exact, driver_events: driver, driver_events_exact: driverExact } = view.c.replayed();
+    const {
+        grade,
+        allocations,
+        allocations_exact: exact,
+        driver_events: driver,
+        driver_events_exact: driverExact,
+    } = view.c.replayed();
     if (GRADES[grade] === "refused") return `Replay check: refused, because ${view.sentence("replay_reason")}.`;
-    return `Replay check: ${exact.toLocaleString("en-US")} of ${formatPlural(allocations, "allocation")}, ${driverExact.toLocaleString("en-US")} of ${formatPlural(driver, "driver allocation")} reproduced${GRADES[grade] === "exact" ? " and the reserved curve exactly" : ""}.`;
+    return (
+        `Replay check: ${exact.toLocaleString("en-US")} of ${formatPlural(allocations, "allocation")}, ` +
+        `${driverExact.toLocaleString("en-US")} of ${formatPlural(driver, "driver allocation")} reproduced` +
+        `${GRADES[grade] === "exact" ? " and the reserved curve exactly" : ""}.`
+    );
 }
 
 /** @param {HTMLElement} box */
@@ -98,7 +138,11 @@ export function createAllocator(box) {
         const now = JSON.stringify([replays.over, state.device, event, isDark()]);
         if (now === asked) return;
         asked = now;
-        const title = make("h2", "", `Unused ${event === view.facts.peak_event ? "at the peak" : `after ${momentText(event)}`}`);
+        const title = make(
+            "h2",
+            "",
+            `Unused ${event === view.facts.peak_event ? "at the peak" : `after ${momentText(event)}`}`,
+        );
         const head = make("div", "panel-head");
         head.append(title);
         const refusal = view.sentence("map_refusal");
@@ -108,12 +152,36 @@ export function createAllocator(box) {
         }
         replayOnce();
         const gap = view.c.gap(event);
-        head.append(make("p", "panel-total", `${formatBytes(gap.reserved_bytes)} reserved \u00b7 ${formatBytes(gap.live_bytes)} in use \u00b7 largest free block ${formatBytes(gap.largest_hole_bytes)}`));
+        head.append(
+            make(
+                "p",
+                "panel-total",
+                `${formatBytes(gap.reserved_bytes)} reserved \u00b7 ${formatBytes(gap.live_bytes)} in ` +
+                    `use \u00b7 largest free block ${formatBytes(gap.largest_hole_bytes)}`,
+            ),
+        );
         const body = make("div", "scroll allocator");
         body.tabIndex = 0;
-        body.append(causesTable(gap), make("p", "why-foot", `All parts add up to ${formatExactBytes(gap.gap_bytes)}: reserved less requested.${gap.exact ? "" : " Sizes of some blocks are the least they can be, so remainders may be among the holes."}`));
+        body.append(
+            causesTable(gap),
+            make(
+                "p",
+                "why-foot",
+                `All parts add up to ${formatExactBytes(gap.gap_bytes)}: reserved less requested.` +
+                    (gap.exact
+                        ? ""
+                        : " Sizes of some blocks are the least they can be, so remainders may be among the holes."),
+            ),
+        );
         if (gap.pinned) {
-            body.append(make("h3", "", `${formatPlural(gap.pinned, "segment")} less than a quarter in use, ${formatBytes(gap.pinned_free_bytes)} free`));
+            body.append(
+                make(
+                    "h3",
+                    "",
+                    `${formatPlural(gap.pinned, "segment")} less than a quarter in use, ` +
+                        `${formatBytes(gap.pinned_free_bytes)} free`,
+                ),
+            );
             for (let i = 0; i < Math.min(10, gap.pinned); i++) body.append(pinnedRow(i));
         }
         if (gap.pools > 1) body.append(...poolsTable(gap.pools));

@@ -26,7 +26,13 @@ export const BY_FRAME = 6;
 
 /** Every colouring, in the order of its number, as [name, what the menu calls it]. @type {[string, string][]} */
 export const COLORING_TITLES = [
-["site", "call site"], ["size", "size"], ["age", "age"], ["stream", "stream"], ["pool", "pool"], ["category", "category"], ["each", "each allocation"],
+["site", "call site"],
+["size", "size"],
+["age", "age"],
+["stream", "stream"],
+["pool", "pool"],
+["category", "category"],
+["each", "each allocation"],
 ];
 
 /** Fields of each record, in their order. */

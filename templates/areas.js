@@ -1,4 +1,5 @@
-// Sums as sorted areas: what shares a category, a stream or a pool lies together, over the same silhouette as the bands.
+// Sums as sorted areas: what shares a category, a stream or a pool lies together, over the same silhouette as the
+// bands.
 import { themeColor, yOfBytes } from "./canvas.js";
 import { keyColor } from "./legend.js";
 import { askSums, GROUPINGS, groupName } from "./questions.js";
@@ -20,7 +21,10 @@ export function showsAreas() {
 /** Keys below `keys` in the order of the areas, from the bottom up. @param {number} keys */
 function orderOf(keys) {
     if (state.viewBy !== "category") return Array.from({ length: keys }, (_, key) => key);
-    return session.categoryNames().map((_, nth) => session.c.category_at(nth)).filter((key) => key < keys);
+    return session
+        .categoryNames()
+        .map((_, nth) => session.c.category_at(nth))
+        .filter((key) => key < keys);
 }
 
 /** The key of the area at a height after an event, -1: none. @param {number} event @param {number} bytes */
@@ -30,10 +34,17 @@ export function areaAt(event, bytes) {
 
 /** What a key is called. @param {number} key @param {import("./session.js").View} [shown] */
 function areaName(key, shown = view) {
-    return groupName(shown, GROUPINGS.indexOf(state.viewBy), key).replace(/_/g, state.viewBy === "category" ? " " : "_");
+    return groupName(shown, GROUPINGS.indexOf(state.viewBy), key).replace(
+        /_/g,
+        state.viewBy === "category" ? " " : "_",
+    );
 }
 
-/** Totals of the areas after an event, by falling bytes. @param {number} event @returns {{key: number, name: string, bytes: number, color: string}[]} */
+/**
+ * Totals of the areas after an event, by falling bytes.
+ * @param {number} event
+ * @returns {{key: number, name: string, bytes: number, color: string}[]}
+ */
 export function areaTotals(event) {
     const sums = askSums(view, CURSOR_SLOT, { at: event }, state.viewBy);
     const by = COLORINGS.indexOf(state.viewBy);
@@ -48,13 +59,19 @@ export function areaEdges(event) {
     const totals = areaTotals(event);
     const order = orderOf(Math.max(0, ...totals.map(({ key }) => key + 1)));
     let bytes = 0;
-    return order.flatMap((key) => totals.filter((total) => total.key === key)).map((total) => ({ ...total, bytes: (bytes += total.bytes) }));
+    return order
+        .flatMap((key) => totals.filter((total) => total.key === key))
+        .map((total) => ({ ...total, bytes: (bytes += total.bytes) }));
 }
 
 /** Columns from one place that is tried for a name to the next. */
 const NAME_STEP = 4;
 
-/** Fades what lies above and below the highlighted area. @param {CanvasRenderingContext2D} context @param {import("./canvas.js").Pane} pane */
+/**
+ * Fades what lies above and below the highlighted area.
+ * @param {CanvasRenderingContext2D} context
+ * @param {import("./canvas.js").Pane} pane
+ */
 export function veilAreas(context, pane) {
     const { focus, viewBy } = state;
     if (!showsAreas() || focus?.by !== viewBy) return;
@@ -69,7 +86,10 @@ export function veilAreas(context, pane) {
     context.fillStyle = themeColor("--surface");
     for (let x = 0; x < width; x++) {
         const at = (/** @type {number} */ key) => bytes[key * width + x];
-        const [low, high] = [y(below.reduce((sum, key) => sum + at(key), 0)), y(below.reduce((sum, key) => sum + at(key), at(focus.id)))];
+        const [low, high] = [
+            y(below.reduce((sum, key) => sum + at(key), 0)),
+            y(below.reduce((sum, key) => sum + at(key), at(focus.id))),
+        ];
         context.fillRect(x / pane.ratio, 0, 1 / pane.ratio, high);
         context.fillRect(x / pane.ratio, low, 1 / pane.ratio, pane.height - low);
     }
@@ -77,9 +97,14 @@ export function veilAreas(context, pane) {
 }
 
 /**
- * Where in each area of the last drawing a text of its name's width has most height, of `least` pixels or more, and lies on
+ * Where in each area of the last drawing a text of its name's width has most height, of `least` pixels or more, and
+ * lies on
  * nothing that is taken; pixels are the screen's.
- * @param {import("./session.js").View} shown @param {(text: string) => number} widthOf @param {number} least @param {(bytes: number) => number} yOf @param {(x: number, columns: number, middle: number) => boolean} isFree
+ * @param {import("./session.js").View} shown
+ * @param {(text: string) => number} widthOf
+ * @param {number} least
+ * @param {(bytes: number) => number} yOf
+ * @param {(x: number, columns: number, middle: number) => boolean} isFree
  */
 export function areaRooms(shown, widthOf, least, yOf, isFree) {
     const by = COLORINGS.indexOf(state.viewBy);
@@ -87,16 +112,26 @@ export function areaRooms(shown, widthOf, least, yOf, isFree) {
     const bytes = new Float64Array(view.module.memory.buffer, place, keys * width).slice();
     const below = new Float64Array(width);
     // Of more keys than there are areas, the last one has no name.
-    return orderOf(keys).map((key) => {
-        const [low, high] = [below.map(yOf), below.map((value, x) => yOf((below[x] = value + bytes[key * width + x])))];
-        const seen = shown !== view || state.focus?.by !== state.viewBy || state.focus.id === key;
-        const name = seen && key < AREAS_MOST - 1 && high.some((y, x) => low[x] - y >= least) ? areaName(key, shown) : "";
-        const columns = name ? Math.ceil(widthOf(name)) : width + 1;
-        let best = { x: 0, top: 0, bottom: least - 1 };
-        for (let x = 0; x + columns <= width; x += NAME_STEP) {
-            const [top, bottom] = [Math.max(...high.subarray(x, x + columns)), Math.min(...low.subarray(x, x + columns))];
-            if (bottom - top > best.bottom - best.top && isFree(x, columns, (top + bottom) / 2)) best = { x, top, bottom };
-        }
-        return { ...best, name, color: keyColor(by, key) };
-    }).filter(({ top, bottom }) => bottom - top >= least);
+    return orderOf(keys)
+        .map((key) => {
+            const [low, high] = [
+                below.map(yOf),
+                below.map((value, x) => yOf((below[x] = value + bytes[key * width + x]))),
+            ];
+            const seen = shown !== view || state.focus?.by !== state.viewBy || state.focus.id === key;
+            const name =
+                seen && key < AREAS_MOST - 1 && high.some((y, x) => low[x] - y >= least) ? areaName(key, shown) : "";
+            const columns = name ? Math.ceil(widthOf(name)) : width + 1;
+            let best = { x: 0, top: 0, bottom: least - 1 };
+            for (let x = 0; x + columns <= width; x += NAME_STEP) {
+                const [top, bottom] = [
+                    Math.max(...high.subarray(x, x + columns)),
+                    Math.min(...low.subarray(x, x + columns)),
+                ];
+                if (bottom - top > best.bottom - best.top && isFree(x, columns, (top + bottom) / 2))
+                    best = { x, top, bottom };
+            }
+            return { ...best, name, color: keyColor(by, key) };
+        })
+        .filter(({ top, bottom }) => bottom - top >= least);
 }

@@ -1,4 +1,5 @@
-// Names of call sites on the bands that have room for them, of areas in the areas: written when the view rests, since nobody reads while dragging.
+// Names of call sites on the bands that have room for them, of areas in the areas: written when the view rests, since
+// nobody reads while dragging.
 import { areaRooms, showsAreas } from "./areas.js";
 import { context2d, plot, theme, xOfMoment, yOfBytes } from "./canvas.js";
 import { drawAlsoShown } from "./legend.js";
@@ -13,12 +14,20 @@ const PAD = 4;
 
 /** @typedef {import("./canvas.js").Pane} Pane */
 
-/** What a name must not lie on: lines of the markers, ghosts of requests that failed, and the names of lines. @param {Pane} pane */
+/**
+ * What a name must not lie on: lines of the markers, ghosts of requests that failed, and the names of lines.
+ * @param {Pane} pane
+ */
 function obstacles(pane) {
     const standing = (/** @type {number} */ x) => ({ left: x - 2, right: x + 2, top: 0, bottom: pane.height });
     const lines = visibleMarkers(pane).map(({ x }) => standing(x));
     const marks = state.marks.map(({ event }) => standing(xOfMoment(event, pane)));
-    const ghosts = visibleGhosts(pane).map(({ left, top, bottom }) => ({ left: left - 2, right: left + GHOST_WIDTH + 2, top, bottom }));
+    const ghosts = visibleGhosts(pane).map(({ left, top, bottom }) => ({
+        left: left - 2,
+        right: left + GHOST_WIDTH + 2,
+        top,
+        bottom,
+    }));
     return [...lines, ...ghosts, ...pane.lineNames, ...marks, ...pane.flags];
 }
 
@@ -28,10 +37,19 @@ function wordings(text) {
     return place ? [text, place] : [text];
 }
 
-/** The first place in a room, from its left, that nothing else has. @param {{from: number, to: number}} room @param {number} width @param {number} top @param {ReturnType<typeof obstacles>} taken */
+/**
+ * The first place in a room, from its left, that nothing else has.
+ * @param {{from: number, to: number}} room
+ * @param {number} width
+ * @param {number} top
+ * @param {ReturnType<typeof obstacles>} taken
+ */
 function placeIn(room, width, top, taken) {
-    for (let x = room.from; x + width <= room.to; ) {
-        const other = taken.find(({ left, right, top: upper, bottom }) => left < x + width && right > x && upper < top + ROWS && bottom > top);
+    for (let x = room.from; x + width <= room.to;) {
+        const other = taken.find(
+            ({ left, right, top: upper, bottom }) =>
+                left < x + width && right > x && upper < top + ROWS && bottom > top,
+        );
         if (!other) return x;
         x = other.right;
     }
@@ -50,7 +68,8 @@ function nameAreas(context, taken, pane) {
     const widthOf = (/** @type {string} */ text) => (context.measureText(text).width + 2 * PAD) * ratio;
     const yOf = (/** @type {number} */ bytes) => Math.min(pane.height, Math.max(0, yOfBytes(bytes, pane))) * ratio;
     const isFree = (/** @type {number} */ x, /** @type {number} */ columns, /** @type {number} */ middle) =>
-        placeIn({ from: x / ratio, to: (x + columns) / ratio }, columns / ratio, middle / ratio - ROWS / 2, taken) === x / ratio;
+        placeIn({ from: x / ratio, to: (x + columns) / ratio }, columns / ratio, middle / ratio - ROWS / 2, taken) ===
+        x / ratio;
     for (const { name, color, x, top, bottom } of areaRooms(pane.view, widthOf, ROWS * ratio, yOf, isFree)) {
         context.fillStyle = inkOf(color);
         context.fillText(name, x / ratio + PAD, (top + bottom) / 2 / ratio + 0.5);
@@ -88,7 +107,10 @@ export function writeNames(pane) {
     context.restore();
 }
 
-/** After a drawing: the next one takes what was written away. What the legend adds is asked in a turn of its own. @param {Pane} pane */
+/**
+ * After a drawing: the next one takes what was written away. What the legend adds is asked in a turn of its own.
+ * @param {Pane} pane
+ */
 export function nameBandsSoon(pane) {
     clearTimeout(pane.resting);
     pane.resting = setTimeout(() => {

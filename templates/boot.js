@@ -6,7 +6,12 @@ async function unpackText(id) {
     return new TextDecoder().decode(await unpack(id));
 }
 
-/** Puts the text of an inert element into a new one, which takes effect at once. @param {string} id @param {"style" | "script"} kind @param {HTMLElement} place */
+/**
+ * Puts the text of an inert element into a new one, which takes effect at once.
+ * @param {string} id
+ * @param {"style" | "script"} kind
+ * @param {HTMLElement} place
+ */
 async function carry(id, kind, place) {
     const element = document.createElement(kind);
     element.textContent = await unpackText(id);
@@ -18,18 +23,29 @@ async function carry(id, kind, place) {
 /** @returns {Promise<void>} */
 async function runProgram() {
     if (typeof DecompressionStream !== "function")
-        throw new Error("This browser has no DecompressionStream, which unpacks the page. Chrome 80, Firefox 113, Safari 16.4 or newer shows it.");
+        throw new Error(
+            "This browser has no DecompressionStream, which unpacks the page. Chrome 80, Firefox 113, " +
+                "Safari 16.4 or newer shows it.",
+        );
     await carry("style", "style", document.head);
-    document.body.insertAdjacentHTML("beforeend", await unpackText("markup")); // the build's own: nothing of a recording is in it
+    // The markup is the build's own: nothing of a recording is in it.
+    document.body.insertAdjacentHTML("beforeend", await unpackText("markup"));
     await carry("program", "script", document.body); // puts the whole interface into window.strata
     if (window.strata.ready === ready) throw new TypeError("its program does not run");
     return window.strata.ready;
 }
 
-/** Our own sentences are plain errors; what a browser says speaks of a file that is not as it was written. @param {unknown} error */
+/**
+ * Our own sentences are plain errors; what a browser says speaks of a file that is not as it was written.
+ * @param {unknown} error
+ */
 function sentenceOf(error) {
     if (error instanceof Error && error.constructor === Error) return error.message;
-    return `This page cannot be shown: the file is probably damaged (${error instanceof Error ? error.message : error}). Copy it again, or write it afresh with Strata; if that does not help, please report it.`;
+    return (
+        "This page cannot be shown: the file is probably damaged (" +
+        `${error instanceof Error ? error.message : error}). Copy it again, or write it afresh with Strata; ` +
+        "if that does not help, please report it."
+    );
 }
 
 /** @param {unknown} error */

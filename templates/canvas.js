@@ -82,7 +82,10 @@ export const plot = {
     lineNames: [],
     /** @type {Room[]} */
     flags: [],
-    /** What the last overlay found under the pointer. @type {{allocation: number | null, band: number | null, event: number} | null} */
+    /**
+     * What the last overlay found under the pointer.
+     * @type {{allocation: number | null, band: number | null, event: number} | null}
+     */
     hover: null,
     /** CSS pixel along it under the pointer, while that is in another device's row. @type {number | null} */
     pointed: null,
@@ -113,7 +116,11 @@ export function middleOfEvent(event, pane = plot) {
     return (from + Math.max(from, Math.min(xOfEvent(event + 1, pane), pane.width))) / 2;
 }
 
-/** Where an event of the device in hand stands in a pane; in another device's by its time. @param {number} event @param {Pane} pane */
+/**
+ * Where an event of the device in hand stands in a pane; in another device's by its time.
+ * @param {number} event
+ * @param {Pane} pane
+ */
 export function xOfMoment(event, pane) {
     return pane === plot ? middleOfEvent(event) : xOfAxis(usOfEvent(event));
 }
@@ -133,7 +140,14 @@ export function startCanvas(canvas, pane = plot) {
     return clearCanvas(canvas, pane.ratio, GUTTER);
 }
 
-/** Straight line on the pixel grid. @param {CanvasRenderingContext2D} context @param {number} x0 @param {number} y0 @param {number} x1 @param {number} y1 */
+/**
+ * Straight line on the pixel grid.
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} x0
+ * @param {number} y0
+ * @param {number} x1
+ * @param {number} y1
+ */
 export function strokeLine(context, x0, y0, x1, y1) {
     const snap = (/** @type {number} */ v) => (Math.round(v * plot.ratio) + 0.5) / plot.ratio;
     context.beginPath();

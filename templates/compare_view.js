@@ -1,7 +1,19 @@
 // Compare: A against B, each a moment, a step or the selected range; the rows add up to the difference to the byte.
 import { cleanNote, NOTE_MOST } from "./address.js";
 import { comparedEnds, endName, LETTERS } from "./ends.js";
-import { asSum, fillEnds, fillName, firstBelow, foldByArrows, makeCell, makeEndHeads, makeFigures, makeGrid, makeRowHead, showFold } from "./grid.js";
+import {
+    asSum,
+    fillEnds,
+    fillName,
+    firstBelow,
+    foldByArrows,
+    makeCell,
+    makeEndHeads,
+    makeFigures,
+    makeGrid,
+    makeRowHead,
+    showFold,
+} from "./grid.js";
 import { groupColor } from "./legend.js";
 import { VirtualList } from "./list.js";
 import { showOutline } from "./outline.js";
@@ -12,7 +24,14 @@ import { change, goToEvent, invalidate, isDark, kept, LIST, rangeEvents, removeM
 import { formatBytes, formatChange, formatCount, formatExactBytes, make, setText, tableFigures } from "./text.js";
 
 /** @type {Record<string, string>} */
-const BY_NAMES = { site: "call site", stack: "stack", file: "file", category: "category", stream: "stream", pool: "pool" };
+const BY_NAMES = {
+    site: "call site",
+    stack: "stack",
+    file: "file",
+    category: "category",
+    stream: "stream",
+    pool: "pool",
+};
 
 const STEPS_SHOWN = 40;
 
@@ -22,8 +41,14 @@ const CURVE_WIDTH = 60;
 /** Slot of the view for what B keeps for good. */
 const LASTING_SLOT = 4;
 
-/** @typedef {{element: HTMLElement, fold: HTMLElement, swatch: HTMLElement, text: HTMLElement, what: HTMLElement, a: HTMLElement, b: HTMLElement, delta: HTMLElement, spark: HTMLElement}} CompareLine */
-/** @typedef {{name: string, key: number, a: number, b: number, delta: number, never: number | null, focus: import("./state.js").Focus | null, nested: boolean}} CompareRow never: of B, what is never freed, where that is asked */
+/**
+ * @typedef {{element: HTMLElement, fold: HTMLElement, swatch: HTMLElement, text: HTMLElement, what: HTMLElement, a:
+ * HTMLElement, b: HTMLElement, delta: HTMLElement, spark: HTMLElement}} CompareLine
+ */
+/**
+ * @typedef {{name: string, key: number, a: number, b: number, delta: number, never: number | null, focus:
+ * import("./state.js").Focus | null, nested: boolean}} CompareRow never: of B, what is never freed, where that is asked
+ */
 
 /** @returns {CompareLine} */
 function makeLine() {
@@ -90,7 +115,10 @@ export function createCompare(box) {
     strip.setAttribute("role", "group");
     strip.setAttribute("aria-label", "Steps; a click compares one as B, with Shift as A");
     const { heads, setUnit } = makeEndHeads();
-    const { scroll, body } = makeGrid("compare-rows", [...heads, makeCell("columnheader", "compare-curve", "Run")], { kind: "colored compare-list", row: "row compare-row" });
+    const { scroll, body } = makeGrid("compare-rows", [...heads, makeCell("columnheader", "compare-curve", "Run")], {
+        kind: "colored compare-list",
+        row: "row compare-row",
+    });
     scroll.setAttribute("aria-label", "Differences");
     const sum = asSum(makeLine());
     sum.swatch.hidden = sum.fold.hidden = sum.spark.hidden = true;
@@ -101,49 +129,69 @@ export function createCompare(box) {
     /** @type {ReturnType<typeof askDifferences> | null} */
     let content = null;
     let figures = tableFigures(0);
-    /** Of what B keeps, by key: what is never freed in the recording. Null: that is not what is asked. @type {Map<number, number> | null} */
+    /**
+     * Of what B keeps, by key: what is never freed in the recording. Null: that is not what is asked.
+     * @type {Map<number, number> | null}
+     */
     let lasting = null;
     /** Keys of the groups whose call sites are shown, and those below each. @type {Map<number, CompareRow[]>} */
     const open = new Map();
-    /** Rows in sight: the comparison's, by number, and call sites below them; null: the comparison's alone. @type {(number | CompareRow)[] | null} */
+    /**
+     * Rows in sight: the comparison's, by number, and call sites below them; null: the comparison's alone.
+     * @type {(number | CompareRow)[] | null}
+     */
     let rows = null;
 
-    /** @param {import("./questions.js").About} about @param {string} by @param {import("./questions.js").Within} [within] */
+    /**
+     * @param {import("./questions.js").About} about
+     * @param {string} by
+     * @param {import("./questions.js").Within} [within]
+     */
     const keptSums = (about, by, within) => {
         if (!("from" in about) || state.compareWhat !== "kept" || about.to >= view.facts.events) return null;
         const sums = askSums(view, LASTING_SLOT, { ...about, what: "lasting" }, by, within);
-        return new Map(Array.from({ length: sums.groups }, (_, i) => {
-            const { key, bytes } = sums.row(i);
-            return [key, bytes];
-        }));
+        return new Map(
+            Array.from({ length: sums.groups }, (_, i) => {
+                const { key, bytes } = sums.row(i);
+                return [key, bytes];
+            }),
+        );
     };
 
     /** The marks, to be named and taken away. */
     const drawMarkRow = () => {
         if (marks.contains(document.activeElement) && marks.childElementCount === state.marks.length) return;
         marks.hidden = state.marks.length === 0;
-        marks.replaceChildren(...state.marks.map(({ event, note }, i) => {
-            const chip = make("span", "mark-chip");
-            const go = make("button", `letter letter-${LETTERS[i].toLowerCase()}`, LETTERS[i]);
-            go.type = "button";
-            go.title = `Go to event ${formatCount(event)}`;
-            go.addEventListener("click", () => goToEvent(event));
-            const words = make("input");
-            words.value = note;
-            words.maxLength = NOTE_MOST;
-            words.placeholder = `event ${formatCount(event)}`;
-            words.setAttribute("aria-label", `Note of mark ${LETTERS[i]}`);
-            words.addEventListener("change", () => change({ marks: state.marks.map((mark, nth) => (nth === i ? { event, note: cleanNote(words.value) } : mark)) }));
-            const remove = make("button", "quiet", "\u2715");
-            remove.type = "button";
-            remove.setAttribute("aria-label", `Remove mark ${LETTERS[i]}`);
-            remove.addEventListener("click", () => {
-                remove.blur();
-                removeMark(i);
-            });
-            chip.append(go, words, remove);
-            return chip;
-        }));
+        marks.replaceChildren(
+            ...state.marks.map(({ event, note }, i) => {
+                const chip = make("span", "mark-chip");
+                const go = make("button", `letter letter-${LETTERS[i].toLowerCase()}`, LETTERS[i]);
+                go.type = "button";
+                go.title = `Go to event ${formatCount(event)}`;
+                go.addEventListener("click", () => goToEvent(event));
+                const words = make("input");
+                words.value = note;
+                words.maxLength = NOTE_MOST;
+                words.placeholder = `event ${formatCount(event)}`;
+                words.setAttribute("aria-label", `Note of mark ${LETTERS[i]}`);
+                words.addEventListener("change", () =>
+                    change({
+                        marks: state.marks.map((mark, nth) =>
+                            nth === i ? { event, note: cleanNote(words.value) } : mark,
+                        ),
+                    }),
+                );
+                const remove = make("button", "quiet", "\u2715");
+                remove.type = "button";
+                remove.setAttribute("aria-label", `Remove mark ${LETTERS[i]}`);
+                remove.addEventListener("click", () => {
+                    remove.blur();
+                    removeMark(i);
+                });
+                chip.append(go, words, remove);
+                return chip;
+            }),
+        );
     };
 
     const list = new VirtualList(scroll, body, {
@@ -159,9 +207,22 @@ export function createCompare(box) {
         redraw: () => invalidate(LIST),
     });
 
-    /** @param {{name: string, key: number, a: number, b: number, delta: number}} row @param {string} by @param {Map<number, number> | null} forGood @returns {CompareRow} */
-    const rowOf = ({ name, key, a, b, delta }, by, forGood) =>
-        ({ name: by === "category" ? name.replace(/_/g, " ") : name, key, a, b, delta, never: forGood ? forGood.get(key) ?? 0 : null, focus: { by: /** @type {import("./state.js").Focus["by"]} */ (by), id: key }, nested: by !== state.compareBy });
+    /**
+     * @param {{name: string, key: number, a: number, b: number, delta: number}} row
+     * @param {string} by
+     * @param {Map<number, number> | null} forGood
+     * @returns {CompareRow}
+     */
+    const rowOf = ({ name, key, a, b, delta }, by, forGood) => ({
+        name: by === "category" ? name.replace(/_/g, " ") : name,
+        key,
+        a,
+        b,
+        delta,
+        never: forGood ? (forGood.get(key) ?? 0) : null,
+        focus: { by: /** @type {import("./state.js").Focus["by"]} */ (by), id: key },
+        nested: by !== state.compareBy,
+    });
     /** @param {number} index @returns {CompareRow | null} */
     const rowAt = (index) => {
         const row = rows ? rows[index] : index;
@@ -182,17 +243,29 @@ export function createCompare(box) {
         const { aboutA, aboutB } = comparedEnds();
         const within = { by: state.compareBy, key };
         const forGood = keptSums(aboutB, "site", within);
-        const sites = listDifferences(view, withWhat(aboutA), withWhat(aboutB), "site", within).rows.map((row) => rowOf(row, "site", forGood));
+        const sites = listDifferences(view, withWhat(aboutA), withWhat(aboutB), "site", within).rows.map((row) =>
+            rowOf(row, "site", forGood),
+        );
         return firstBelow(sites, (others, name) => {
             const total = (/** @type {"a" | "b" | "delta"} */ part) => others.reduce((all, row) => all + row[part], 0);
-            return { name, key: -1, a: total("a"), b: total("b"), delta: total("delta"), never: null, focus: null, nested: true };
+            return {
+                name,
+                key: -1,
+                a: total("a"),
+                b: total("b"),
+                delta: total("delta"),
+                never: null,
+                focus: null,
+                nested: true,
+            };
         });
     };
     /** Shows the call sites below a row, or no more. @param {CompareRow} row */
     const turn = ({ key }) => {
         if (!open.delete(key)) open.set(key, sitesOf(key));
         rows = open.size ? [] : null;
-        for (let i = 0; rows && i < (content?.count ?? 0); i++) rows.push(i, ...(open.get(content?.row(i).key ?? -1) ?? []));
+        for (let i = 0; rows && i < (content?.count ?? 0); i++)
+            rows.push(i, ...(open.get(content?.row(i).key ?? -1) ?? []));
         invalidate(LIST);
     };
     foldByArrows(scroll, () => {
@@ -204,7 +277,9 @@ export function createCompare(box) {
     const swatchColor = ({ focus, nested }) => {
         if (!focus || (nested && focus.by !== "site")) return "";
         if (focus.by === "site") return view.siteColor(focus.id, isDark());
-        return focus.by === "stack" ? view.siteColor(view.c.stack_site(focus.id), isDark()) : groupColor(focus.by, focus.id);
+        return focus.by === "stack"
+            ? view.siteColor(view.c.stack_site(focus.id), isDark())
+            : groupColor(focus.by, focus.id);
     };
     /** @param {CompareLine} line @param {number} index */
     const fillLine = (line, index) => {
@@ -223,17 +298,30 @@ export function createCompare(box) {
         line.element.setAttribute("aria-selected", String(isFocused(row)));
     };
 
-    /** Where A and B lie in the run: their part of each curve has their colour. @param {string} name @param {import("./questions.js").About} about */
+    /**
+     * Where A and B lie in the run: their part of each curve has their colour.
+     * @param {string} name
+     * @param {import("./questions.js").About} about
+     */
     const placeEnd = (name, about) => {
         const whole = view.facts.events + 1;
-        const { from, to } = "from" in about ? about : { from: Number(about.at) - 0.02 * whole, to: Number(about.at) + 0.02 * whole };
+        const { from, to } =
+            "from" in about ? about : { from: Number(about.at) - 0.02 * whole, to: Number(about.at) + 0.02 * whole };
         scroll.style.setProperty(`--${name}-from`, `${((from + 1) / whole) * 100}%`);
         scroll.style.setProperty(`--${name}-to`, `${((to + 1) / whole) * 100}%`);
     };
 
     /** @param {HTMLSelectElement} select @param {string} value */
     const fillSelect = (select, value) => {
-        const values = ["start", "peak", "end", ...state.marks.map(({ event }) => `e${event}`), ...askSteps(view).slice(0, 200).map((_, i) => `s${i}`)];
+        const values = [
+            "start",
+            "peak",
+            "end",
+            ...state.marks.map(({ event }) => `e${event}`),
+            ...askSteps(view)
+                .slice(0, 200)
+                .map((_, i) => `s${i}`),
+        ];
         if (state.moment !== null && !values.includes(`e${state.moment}`)) values.push(`e${state.moment}`);
         if (state.range) {
             const { first, end } = rangeEvents(state.range);
@@ -249,41 +337,75 @@ export function createCompare(box) {
         select.value = value;
     };
 
-    /** Each step small: its curve with what it carries over as the floor, to one scale; those around B where there are many. @param {string} valueA @param {string} valueB */
+    /**
+     * Each step small: its curve with what it carries over as the floor, to one scale; those around B where there are
+     * many.
+     * @param {string} valueA
+     * @param {string} valueB
+     */
     const drawStrip = (valueA, valueB) => {
         const steps = askSteps(view);
         strip.hidden = steps.length < 2;
         const most = Math.max(1, ...steps.map(({ peak_bytes }) => peak_bytes));
         const { unit, number } = tableFigures(most, true);
-        const begin = Math.max(0, Math.min(Number(/^s(\d+)$/.exec(valueB)?.[1] ?? 0) - STEPS_SHOWN / 2, steps.length - STEPS_SHOWN));
+        const begin = Math.max(
+            0,
+            Math.min(Number(/^s(\d+)$/.exec(valueB)?.[1] ?? 0) - STEPS_SHOWN / 2, steps.length - STEPS_SHOWN),
+        );
         const shown = steps.slice(begin, begin + STEPS_SHOWN);
         const words = make("span", "strip-words", `peak, ${unit}`);
-        words.append(make("span", "", "carried over"), make("span", "", shown.length < steps.length ? `${STEPS_SHOWN} of ${formatCount(steps.length)}` : ""));
-        strip.replaceChildren(words, ...shown.map((step, nth) => {
-            const end = `s${begin + nth}`;
-            const button = make("button", "step-button");
-            button.type = "button";
-            const curve = make("i", "strip-curve");
-            curve.style.clipPath = curveShape(view.curve(0, step.from, step.to, CURVE_WIDTH, false), most);
-            curve.style.setProperty("--floor", `${(step.end_bytes / most) * 100}%`);
-            const grown = step.end_bytes - step.begin_bytes;
-            const head = make("span", "strip-head");
-            head.append(make("b", "", step.name), number(step.peak_bytes));
-            button.append(head, curve, make("span", "", number(step.end_bytes)), make("span", grown > 0 ? "more" : grown < 0 ? "less" : "", formatChange(grown, number)));
-            button.title = `Step ${step.name}: peak ${formatBytes(step.peak_bytes)}, carried over ${formatBytes(step.end_bytes)} (${formatChange(grown)}). A click makes it B, with Shift A`;
-            button.setAttribute("aria-label", button.title);
-            button.setAttribute("aria-pressed", String(valueA === end || valueB === end));
-            button.classList.toggle("strip-a", valueA === end);
-            button.classList.toggle("strip-b", valueB === end);
-            button.addEventListener("click", (event) => change(event.shiftKey ? { compareA: end } : { compareB: end }));
-            return button;
-        }));
+        words.append(
+            make("span", "", "carried over"),
+            make("span", "", shown.length < steps.length ? `${STEPS_SHOWN} of ${formatCount(steps.length)}` : ""),
+        );
+        strip.replaceChildren(
+            words,
+            ...shown.map((step, nth) => {
+                const end = `s${begin + nth}`;
+                const button = make("button", "step-button");
+                button.type = "button";
+                const curve = make("i", "strip-curve");
+                curve.style.clipPath = curveShape(view.curve(0, step.from, step.to, CURVE_WIDTH, false), most);
+                curve.style.setProperty("--floor", `${(step.end_bytes / most) * 100}%`);
+                const grown = step.end_bytes - step.begin_bytes;
+                const head = make("span", "strip-head");
+                head.append(make("b", "", step.name), number(step.peak_bytes));
+                button.append(
+                    head,
+                    curve,
+                    make("span", "", number(step.end_bytes)),
+                    make("span", grown > 0 ? "more" : grown < 0 ? "less" : "", formatChange(grown, number)),
+                );
+                button.title =
+                    `Step ${step.name}: peak ${formatBytes(step.peak_bytes)}, carried over ` +
+                    `${formatBytes(step.end_bytes)} (${formatChange(grown)}). A click makes it B, with Shift ` +
+                    "A";
+                button.setAttribute("aria-label", button.title);
+                button.setAttribute("aria-pressed", String(valueA === end || valueB === end));
+                button.classList.toggle("strip-a", valueA === end);
+                button.classList.toggle("strip-b", valueB === end);
+                button.addEventListener("click", (event) =>
+                    change(event.shiftKey ? { compareA: end } : { compareB: end }),
+                );
+                return button;
+            }),
+        );
     };
 
     const draw = () => {
         const { a: valueA, b: valueB, aboutA: of_a, aboutB: of_b } = comparedEnds();
         const ranges = [of_a, of_b].some((about) => "from" in about);
-        const now = JSON.stringify([state.device, valueA, valueB, state.compareBy, state.compareWhat, kept.version, state.moment, state.range, state.marks]);
+        const now = JSON.stringify([
+            state.device,
+            valueA,
+            valueB,
+            state.compareBy,
+            state.compareWhat,
+            kept.version,
+            state.moment,
+            state.range,
+            state.marks,
+        ]);
         if (asked !== now) {
             asked = now;
             content = askDifferences(view, withWhat(of_a), withWhat(of_b), state.compareBy);
@@ -304,7 +426,10 @@ export function createCompare(box) {
         scroll.setAttribute("role", unfolds() ? "treegrid" : "grid");
         questions.hidden = !ranges;
         for (const { what, button } of buttons) button.setAttribute("aria-pressed", String(what === state.compareWhat));
-        setText(heads[0], BY_NAMES[state.compareBy].replace(/^./, (first) => first.toUpperCase()));
+        setText(
+            heads[0],
+            BY_NAMES[state.compareBy].replace(/^./, (first) => first.toUpperCase()),
+        );
         setUnit(figures.unit);
         const delta = content.b.bytes - content.a.bytes;
         setText(sum.text, "Sum");
@@ -312,9 +437,21 @@ export function createCompare(box) {
         overlay.hidden = !("from" in of_a && "from" in of_b);
         const last = state.compareWhat === "kept" && "from" in of_b && of_b.to >= view.facts.events;
         const lastText = last ? " No event follows B: what it keeps may be freed later." : "";
-        setText(foot, `A is ${endName(valueA)}, B is ${endName(valueB)}. The differences add up to ${formatExactBytes(delta)}.${lastText}`);
+        setText(
+            foot,
+            `A is ${endName(valueA)}, B is ${endName(valueB)}. The differences add up to ` +
+                `${formatExactBytes(delta)}.${lastText}`,
+        );
         list.draw(rows?.length ?? content.count);
     };
     const whats = Object.keys(QUESTIONS);
-    return { id: "compare", draw, keys: { x: swapEnds, l: showOutline, q: () => change({ compareWhat: whats[(whats.indexOf(state.compareWhat) + 1) % whats.length] }) } };
+    return {
+        id: "compare",
+        draw,
+        keys: {
+            x: swapEnds,
+            l: showOutline,
+            q: () => change({ compareWhat: whats[(whats.indexOf(state.compareWhat) + 1) % whats.length] }),
+        },
+    };
 }

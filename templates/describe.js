@@ -19,7 +19,10 @@ export function poolName(pool, shown = view) {
     return first === 0 && second === 0 ? "default" : `(${first}, ${second})`;
 }
 
-/** What a phase's name says to people: without control characters and the two signs that torch puts around it. @param {string} name */
+/**
+ * What a phase's name says to people: without control characters and the two signs that torch puts around it.
+ * @param {string} name
+ */
 export function phaseText(name) {
     return name.replace(/^## (.*) ##$/s, "$1").replace(/[\u0000-\u001f\u007f]/g, " ") || "(no name)";
 }
@@ -36,7 +39,9 @@ export function phasesOfEvent(event) {
         .filter((phase) => !phase.internal && phase.start_us <= us && (phase.end_us > us || phase.end_us < 0))
         .map((phase) => session.string(phase.name));
     const more = names.length - PHASES_NAMED;
-    return more < 2 ? names : [...names.slice(0, PHASES_NAMED - 1), `${formatCount(more)} more`, names[names.length - 1]];
+    return more < 2
+        ? names
+        : [...names.slice(0, PHASES_NAMED - 1), `${formatCount(more)} more`, names[names.length - 1]];
 }
 
 function phaseIds() {
@@ -45,10 +50,17 @@ function phaseIds() {
 
 /* ---- one allocation in words ---- */
 
-/** "1,234 events (12.3 ms)", with what is special about its ends. @param {{birth: number, death: number}} allocation @param {View} [shown] */
+/**
+ * "1,234 events (12.3 ms)", with what is special about its ends.
+ * @param {{birth: number, death: number}} allocation
+ * @param {View} [shown]
+ */
 export function lifetimeText({ birth, death }, shown = view) {
     const { events, has_time } = shown.facts;
-    const time = has_time && birth >= 0 && death < events ? ` (${formatDuration(shown.c.event_us(death) - shown.c.event_us(birth))})` : "";
+    const time =
+        has_time && birth >= 0 && death < events
+            ? ` (${formatDuration(shown.c.event_us(death) - shown.c.event_us(birth))})`
+            : "";
     if (birth < 0 && death >= events) return "alive in the whole recording";
     if (birth < 0) return `older than the recording, freed at ${momentText(death, shown)}`;
     if (death >= events) return `from ${momentText(birth, shown)} to the end`;

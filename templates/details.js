@@ -1,6 +1,9 @@
 // Below the list: what is pinned or highlighted, with its stack.
 import {
-    ALLOCATION_FROM_BLOCK, ALLOCATION_REOPENED, ALLOCATION_STACK_OF_FREE, ALLOCATION_UNMATCHED_END,
+    ALLOCATION_FROM_BLOCK,
+    ALLOCATION_REOPENED,
+    ALLOCATION_STACK_OF_FREE,
+    ALLOCATION_UNMATCHED_END,
 } from "./api.js";
 import { lifetimeText, phasesOfEvent, phaseText, poolText } from "./describe.js";
 import { groupColor } from "./legend.js";
@@ -8,9 +11,29 @@ import { momentWords, shownMoment } from "./moment.js";
 import { addressText, askSums, GROUP_HEADS, GROUPINGS, groupName } from "./questions.js";
 import { floats } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
-import { change, FOCUS_KINDS, heldMoment, isDark, kept, momentText, rangeEvents, select, session, state, view } from "./state.js";
 import {
-    addFact, copyText, element, formatBytes, formatCount, formatExactBytes, formatPlural, make, setText,
+    change,
+    FOCUS_KINDS,
+    heldMoment,
+    isDark,
+    kept,
+    momentText,
+    rangeEvents,
+    select,
+    session,
+    state,
+    view,
+} from "./state.js";
+import {
+    addFact,
+    copyText,
+    element,
+    formatBytes,
+    formatCount,
+    formatExactBytes,
+    formatPlural,
+    make,
+    setText,
 } from "./text.js";
 
 const details = {
@@ -30,16 +53,25 @@ function addLifetime(allocation, facts) {
     addFact(facts, "Allocated", birth < 0 ? "before the recording began" : momentText(birth));
     addFact(facts, "Freed", death >= view.facts.events ? "not in this recording" : momentText(death));
     if (request < death) addFact(facts, "Waited", `for another stream from ${momentText(request)} on`);
-    if (birth >= 0 && death < view.facts.events) addFact(facts, "Lifetime", lifetimeText(allocation).replace(/^lived /, ""));
+    if (birth >= 0 && death < view.facts.events)
+        addFact(facts, "Lifetime", lifetimeText(allocation).replace(/^lived /, ""));
 }
 
 /** What to know about where the record of this allocation comes from. @param {number} flags */
 function flagNotes(flags) {
     return [
-        flags & ALLOCATION_STACK_OF_FREE ? "Its allocation was not recorded: the stack below is the one of its free." : "",
-        flags & ALLOCATION_FROM_BLOCK ? "No event mentions it: it is known from the final state of the memory only." : "",
-        flags & ALLOCATION_REOPENED ? "Its free was not recorded: it is taken to end where its address was allocated again." : "",
-        flags & ALLOCATION_UNMATCHED_END ? "It is alive at the end by its events, but the final state has no active block at its address." : "",
+        flags & ALLOCATION_STACK_OF_FREE
+            ? "Its allocation was not recorded: the stack below is the one of its free."
+            : "",
+        flags & ALLOCATION_FROM_BLOCK
+            ? "No event mentions it: it is known from the final state of the memory only."
+            : "",
+        flags & ALLOCATION_REOPENED
+            ? "Its free was not recorded: it is taken to end where its address was allocated again."
+            : "",
+        flags & ALLOCATION_UNMATCHED_END
+            ? "It is alive at the end by its events, but the final state has no active block at its address."
+            : "",
     ].filter(Boolean);
 }
 
@@ -50,7 +82,8 @@ function allocationFacts(allocation) {
     const category = session.string(context.category);
     const facts = make("dl", "facts");
     addFact(facts, "Size", `${formatBytes(bytes)} (${formatExactBytes(bytes)})`);
-    if (count > 1) addFact(facts, "Merged", `${formatPlural(count, "allocation")} of this stack and time, to keep the page small`);
+    if (count > 1)
+        addFact(facts, "Merged", `${formatPlural(count, "allocation")} of this stack and time, to keep the page small`);
     addLifetime(allocation, facts);
     addFact(facts, "Stream", stream === 0 ? "0 (default)" : String(stream));
     addFact(facts, "During", phasesOfEvent(birth).map(phaseText).join(" \u203a "));
@@ -83,7 +116,10 @@ function siteHeading(site) {
 /** @param {Focus} focus */
 function groupHeading({ by, id }) {
     if (by === "site" || by === "stack") return siteHeading(pinnedSite());
-    const name = by === "frame" ? session.siteText(id) : groupName(view, GROUPINGS.indexOf(by), id).replace(/_/g, by === "category" ? " " : "_");
+    const name =
+        by === "frame"
+            ? session.siteText(id)
+            : groupName(view, GROUPINGS.indexOf(by), id).replace(/_/g, by === "category" ? " " : "_");
     const heading = make("p", "site-heading");
     const swatch = make("i", "swatch");
     swatch.style.background = groupColor(by, id);
@@ -95,7 +131,13 @@ function groupHeading({ by, id }) {
 const groupRange = { asked: "", text: "" };
 
 /** @type {Record<string, string>} */
-const GROUP_WORDS = { allocated: "allocated in the selection", freed: "freed in the selection", kept: "kept at the selection\u2019s end", through: "alive through the selection", peak: "alive at the selection\u2019s highest moment" };
+const GROUP_WORDS = {
+    allocated: "allocated in the selection",
+    freed: "freed in the selection",
+    kept: "kept at the selection\u2019s end",
+    through: "alive through the selection",
+    peak: "alive at the selection\u2019s highest moment",
+};
 
 /** The row of one group among the sums. @param {Focus} group @param {import("./questions.js").About} about */
 function groupSum({ by, id }, about) {
@@ -119,7 +161,9 @@ function groupInRange(group) {
     if (groupRange.asked === asked) return groupRange.text;
     const what = state.rangeOf;
     const { count, bytes } = groupSum(group, { from: first, to: end, what });
-    const text = `${formatPlural(count, "allocation")} of this ${groupWord(group)}, ${formatBytes(bytes)}, ${GROUP_WORDS[what]}`;
+    const text =
+        `${formatPlural(count, "allocation")} of this ${groupWord(group)}, ${formatBytes(bytes)}, ` +
+        `${GROUP_WORDS[what]}`;
     Object.assign(groupRange, { asked, text });
     return text;
 }
@@ -133,13 +177,25 @@ function sumAt(group, at) {
 /** @param {Focus} group @param {number} moment */
 function groupText(group, moment) {
     // The most of what goes through a frame is known, and not how much that is at each moment.
-    if (group.by === "frame") return `What goes through this frame is highlighted: at most ${formatBytes(floats(view.module, view.c.spark(FOCUS_KINDS.indexOf("frame"), group.id, 1), 1)[0])} at once.`;
+    if (group.by === "frame")
+        return (
+            "What goes through this frame is highlighted: at most " +
+            `${formatBytes(floats(view.module, view.c.spark(FOCUS_KINDS.indexOf("frame"), group.id, 1), 1)[0])}` +
+            " at once."
+        );
     if (state.range) return groupInRange(group);
-    const { allocations: count, bytes } = group.by === "site" ? view.c.site_sum(group.id, moment) : sumAt(group, moment);
-    return `${formatPlural(count, "allocation")} of this ${groupWord(group)}, ${formatBytes(bytes)} ${momentWords(moment)}`;
+    const { allocations: count, bytes } =
+        group.by === "site" ? view.c.site_sum(group.id, moment) : sumAt(group, moment);
+    return (
+        `${formatPlural(count, "allocation")} of this ${groupWord(group)}, ${formatBytes(bytes)} ` +
+        `${momentWords(moment)}`
+    );
 }
 
-/** Fills the line about the whole group, which follows the pointer, or speaks of the selected range. @param {number} moment */
+/**
+ * Fills the line about the whole group, which follows the pointer, or speaks of the selected range.
+ * @param {number} moment
+ */
 export function drawSiteLine(moment) {
     if (details.siteLine) setText(details.siteLine, groupText(pinnedGroup(), moment));
 }
@@ -180,7 +236,11 @@ function siblingsLine(allocation) {
         });
         return button;
     };
-    line.append(step("\u2039", "The one before of this call site", previous), `${formatCount(nth)} of ${formatCount(count)}`, step("\u203a", "The next one of this call site", next));
+    line.append(
+        step("\u2039", "The one before of this call site", previous),
+        `${formatCount(nth)} of ${formatCount(count)}`,
+        step("\u203a", "The next one of this call site", next),
+    );
     return line;
 }
 
@@ -191,7 +251,15 @@ function drawAllocation(id) {
     details.siteLine = make("p", "site-line");
     const siblings = siblingsLine(id);
     const notes = flagNotes(allocation.flags).map((text) => make("p", "flag-note", text));
-    details.body.replaceChildren(siteHeading(pinnedSite()), details.siteLine, siblings, allocationFacts(allocation), ...notes, makeStack(allocation.stack), ...forwardFrames(allocation));
+    details.body.replaceChildren(
+        siteHeading(pinnedSite()),
+        details.siteLine,
+        siblings,
+        allocationFacts(allocation),
+        ...notes,
+        makeStack(allocation.stack),
+        ...forwardFrames(allocation),
+    );
 }
 
 /** @param {Focus} focus */
@@ -199,7 +267,8 @@ function drawFocus(focus) {
     const stack = pinnedStack();
     setText(details.title, focus.by === "frame" ? "Through this frame" : GROUP_HEADS[focus.by]);
     details.siteLine = make("p", "site-line");
-    const which = focus.by === "stack" || !stack ? [] : [make("p", "site-line", "Its stack with the most bytes at that moment:")];
+    const which =
+        focus.by === "stack" || !stack ? [] : [make("p", "site-line", "Its stack with the most bytes at that moment:")];
     details.body.replaceChildren(groupHeading(focus), details.siteLine, ...which, makeStack(stack));
 }
 
@@ -222,7 +291,10 @@ export function drawDetail() {
 export function pinnedText() {
     if (state.selected === null) return groupHeading(pinnedGroup()).textContent ?? "";
     const allocation = view.c.allocation(state.selected);
-    return `${formatBytes(allocation.bytes)} (${formatExactBytes(allocation.bytes)}), ${lifetimeText(allocation)}, ${addressText(allocation)}`;
+    return (
+        `${formatBytes(allocation.bytes)} (${formatExactBytes(allocation.bytes)}), ` +
+        `${lifetimeText(allocation)}, ${addressText(allocation)}`
+    );
 }
 
 async function copyPinned() {

@@ -10,8 +10,23 @@ import { allocationTip, drawHeld, outlineAllocation, phaseTip } from "./overlay.
 import { drawAround, drawForPicture, drawStack, drawTimelineAxes, drawTimelineStack } from "./plot.js";
 import { search } from "./search.js";
 import {
-    capacityBytes, change, clockShift, FOCUS_KINDS, fitWindow, goToEvent, invalidate, OVERLAY, panWindow, rangeEvents,
-    select, session, state, TIMELINE, timedViews, view, zoomWindow,
+    capacityBytes,
+    change,
+    clockShift,
+    FOCUS_KINDS,
+    fitWindow,
+    goToEvent,
+    invalidate,
+    OVERLAY,
+    panWindow,
+    rangeEvents,
+    select,
+    session,
+    state,
+    TIMELINE,
+    timedViews,
+    view,
+    zoomWindow,
 } from "./state.js";
 import { deviceName, element, formatBytes, formatDuration, formatPlural, make, setText } from "./text.js";
 import { listen, makeStage } from "./two_stage.js";
@@ -25,7 +40,14 @@ import { Matcher, selectWords } from "./words.js";
 const rows = new Map();
 
 /** Around a row's plot; what lies beside the timeline lies beside it, so that one moment has one x. */
-const ROUND = { left: GUTTER.left, top: GUTTER.top, bottom: 5, get right() { return GUTTER.right; } };
+const ROUND = {
+    left: GUTTER.left,
+    top: GUTTER.top,
+    bottom: 5,
+    get right() {
+        return GUTTER.right;
+    },
+};
 
 /** Where the cursor is, for every row. */
 function cursorX() {
@@ -36,7 +58,13 @@ function cursorX() {
 function headText(shown, inHand) {
     const { peak_bytes, peak_event, events } = shown.facts;
     const at = formatDuration(shown.c.event_us(peak_event) - clockShift(shown));
-    return [`peak ${formatBytes(peak_bytes)} at ${at}`, inHand ? "list, tabs and header are of this device" : "", formatPlural(events, "event")].filter(Boolean).join(" \u00b7 ");
+    return [
+        `peak ${formatBytes(peak_bytes)} at ${at}`,
+        inHand ? "list, tabs and header are of this device" : "",
+        formatPlural(events, "event"),
+    ]
+        .filter(Boolean)
+        .join(" \u00b7 ");
 }
 
 /** The line above a device's timeline; its button takes the device in hand. @param {number} device index */
@@ -70,7 +98,16 @@ function createRow(device, shown) {
     const [from, to, bottom, top, resting] = [0, 1, 0, 1, 0];
     /** @type {Pane & typeof stage} */
     const pane = Object.assign(stage, {
-        view: shown, timeline: stage.pixels, markers, from, to, bottom, top, resting, lineNames: [], flags: [],
+        view: shown,
+        timeline: stage.pixels,
+        markers,
+        from,
+        to,
+        bottom,
+        top,
+        resting,
+        lineNames: [],
+        flags: [],
         axisOf: (/** @type {number} */ event) => shown.c.event_us(event),
         go: (/** @type {number} */ event) => {
             setDevice(device);
@@ -94,7 +131,8 @@ function createRow(device, shown) {
         if (focus !== has.focus) {
             has.focus = focus;
             // Streams and pools are numbered by device.
-            if (state.focus && !["stream", "pool"].includes(state.focus.by)) shown.c.light(FOCUS_KINDS.indexOf(state.focus.by), state.focus.id);
+            if (state.focus && !["stream", "pool"].includes(state.focus.by))
+                shown.c.light(FOCUS_KINDS.indexOf(state.focus.by), state.focus.id);
             else shown.c.light_off();
         }
         const filter = filterWords(state.filter);
@@ -108,12 +146,15 @@ function createRow(device, shown) {
     const topBytes = () => {
         const { events } = shown.facts;
         const { highest } = has.filter ? shown.c.kept() : { highest: 0 };
-        return highest > 0 && highest * 3 < shown.c.headroom(-1, events, 0) ? Math.ceil((highest * 17) / 16) : shown.c.headroom(-1, events, capacityBytes(device));
+        return highest > 0 && highest * 3 < shown.c.headroom(-1, events, 0)
+            ? Math.ceil((highest * 17) / 16)
+            : shown.c.headroom(-1, events, capacityBytes(device));
     };
     const drawOverlay = () => {
         const context = startCanvas(stage.overlay, pane);
         drawHeld(context, pane);
-        if (hover !== null && hover.allocation !== null) outlineAllocation(context, hover.allocation, themeColor("--text"), pane);
+        if (hover !== null && hover.allocation !== null)
+            outlineAllocation(context, hover.allocation, themeColor("--text"), pane);
         const x = cursorX();
         context.lineWidth = 1 / pane.ratio;
         context.strokeStyle = themeColor("--cross");
@@ -130,10 +171,16 @@ function createRow(device, shown) {
         const mark = phaseAt({ x, y }, pane, lane);
         tip.hidden = !mark && hover?.allocation == null;
         if (mark) tip.replaceChildren(...phaseTip(mark, shown));
-        else if (hover?.allocation != null) tip.replaceChildren(...allocationTip(hover.allocation, hover.event, shown), make("p", "tip-dim", "on this device; a click takes it in hand and pins this"));
+        else if (hover?.allocation != null)
+            tip.replaceChildren(
+                ...allocationTip(hover.allocation, hover.event, shown),
+                make("p", "tip-dim", "on this device; a click takes it in hand and pins this"),
+            );
         else return;
         const left = x + 16 + tip.offsetWidth <= stage.width ? x + 16 : Math.max(0, x - 16 - tip.offsetWidth);
-        tip.style.transform = `translate(${Math.round(left + ROUND.left)}px, ${Math.round(Math.min(y, Math.max(0, stage.room.clientHeight - tip.offsetHeight)))}px)`;
+        tip.style.transform =
+            `translate(${Math.round(left + ROUND.left)}px, ` +
+            `${Math.round(Math.min(y, Math.max(0, stage.room.clientHeight - tip.offsetHeight)))}px)`;
     };
     listen(stage, at, {
         zoom: zoomWindow,
@@ -185,7 +232,11 @@ function createRow(device, shown) {
                 placeMarkers(pane);
                 nameBandsSoon(pane);
                 setText(facts, headText(shown, false));
-                stage.pixels.setAttribute("aria-label", `Allocations of device ${deviceName(session.devices[device].ordinal)}; highest ${formatBytes(shown.facts.peak_bytes)}.`);
+                stage.pixels.setAttribute(
+                    "aria-label",
+                    `Allocations of device ${deviceName(session.devices[device].ordinal)}; highest ` +
+                        `${formatBytes(shown.facts.peak_bytes)}.`,
+                );
             }
             drawOverlay();
         },
@@ -195,7 +246,10 @@ function createRow(device, shown) {
 /** The head of the timeline itself. @type {{device: number, head: HTMLElement, cursor: HTMLElement} | null} */
 let own = null;
 
-/** Puts the rows around the timeline, by device; takes them away where one device is shown. Before the timeline is measured. */
+/**
+ * Puts the rows around the timeline, by device; takes them away where one device is shown. Before the timeline is
+ * measured.
+ */
 export function placeRows() {
     element("main", HTMLElement).classList.toggle("rows", state.all);
     const asked = state.all ? state.device : -1;
@@ -250,7 +304,12 @@ export function drawRows(pixels) {
 
 /** @typedef {ReturnType<typeof drawForPicture> & {device: number, pane: Pane, head: string}} Pictured */
 
-/** The timeline, and the rows of the other devices where they are shown, on canvases of their own, from the top. @param {number} scale @param {boolean} inside @returns {Pictured[]} */
+/**
+ * The timeline, and the rows of the other devices where they are shown, on canvases of their own, from the top.
+ * @param {number} scale
+ * @param {boolean} inside
+ * @returns {Pictured[]}
+ */
 export function picturedRows(scale, inside) {
     const shown = state.all ? [...timedViews()] : [/** @type {[number, View]} */ ([state.device, view])];
     const pictured = shown.flatMap(([device, one]) => {
@@ -279,6 +338,13 @@ export function rowFigures() {
         const inHand = device === state.device;
         const { first, end } = rangeEvents(state, inHand ? view : shown);
         const event = cursorEvent(device);
-        return { device: session.devices[device].ordinal, in_hand: inHand, from_event: first, to_event: end, peak_bytes: shown.facts.peak_bytes, cursor: event === null ? null : { event, bytes: shown.c.live_at(event) } };
+        return {
+            device: session.devices[device].ordinal,
+            in_hand: inHand,
+            from_event: first,
+            to_event: end,
+            peak_bytes: shown.facts.peak_bytes,
+            cursor: event === null ? null : { event, bytes: shown.c.live_at(event) },
+        };
     });
 }

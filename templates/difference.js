@@ -1,9 +1,28 @@
 // The page of a difference: two recordings on one scale, with cursors and windows that move together, and what differs.
 import { WHOLE_FILE } from "./api.js";
-import { carriedText, damaged, decodeBase64, base64Length, loadModule, loadSession, missingFeature, nextTurn } from "./load.js";
+import {
+    carriedText,
+    damaged,
+    decodeBase64,
+    base64Length,
+    loadModule,
+    loadSession,
+    missingFeature,
+    nextTurn,
+} from "./load.js";
 import { View } from "./session.js";
 import { COLORINGS, THEMES } from "./state.js";
-import { element, formatBytes, formatChange, formatCount, formatExactBytes, formatPlural, make, press, setText } from "./text.js";
+import {
+    element,
+    formatBytes,
+    formatChange,
+    formatCount,
+    formatExactBytes,
+    formatPlural,
+    make,
+    press,
+    setText,
+} from "./text.js";
 import { startAddress } from "./two_address.js";
 import { align, ALIGNMENTS, annotationsLeftOut, belongs } from "./two_axes.js";
 import { createDifference, createTimeline } from "./two_plots.js";
@@ -67,10 +86,17 @@ async function readFigures() {
     }
 }
 
-/** @param {ModuleExports} module @param {"a" | "b"} letter @param {import("./two_side.js").FigureSide} figures @returns {Promise<Side>} */
+/**
+ * @param {ModuleExports} module
+ * @param {"a" | "b"} letter
+ * @param {import("./two_side.js").FigureSide} figures
+ * @returns {Promise<Side>}
+ */
 async function loadSide(module, letter, figures) {
     const begin = letter === "a" ? 0 : 0.48;
-    const session = await loadSession(module, carriedText(`payload-${letter}`), (stage, done) => reportProgress(`${stage} of ${letter.toUpperCase()}`, begin + done * 0.48));
+    const session = await loadSession(module, carriedText(`payload-${letter}`), (stage, done) =>
+        reportProgress(`${stage} of ${letter.toUpperCase()}`, begin + done * 0.48),
+    );
     const view = new View(session, session.deviceIndex(figures.device));
     return { letter, view, moment: figures.event, file: figures.file };
 }
@@ -104,7 +130,8 @@ async function createPage(a, b, figures) {
     let alignment = align(a.view, b.view, ALIGNMENTS[0]);
     state.align = alignment.by;
 
-    const isDark = () => (state.theme === "auto" ? matchMedia("(prefers-color-scheme: dark)").matches : state.theme === "dark");
+    const isDark = () =>
+        state.theme === "auto" ? matchMedia("(prefers-color-scheme: dark)").matches : state.theme === "dark";
 
     /* drawing, at most once a frame */
     let [parts, request] = [0, 0];
@@ -123,7 +150,8 @@ async function createPage(a, b, figures) {
 
     /* where the windows are */
     const other = (/** @type {string} */ letter) => (letter === "a" ? "b" : "a");
-    const mapped = (/** @type {string} */ letter, /** @type {number} */ event) => belongs(alignment.anchors, event, letter === "a" ? 0 : 1);
+    const mapped = (/** @type {string} */ letter, /** @type {number} */ event) =>
+        belongs(alignment.anchors, event, letter === "a" ? 0 : 1);
     /** Both runs, in events of one side. @param {"a" | "b"} letter */
     const wholeOf = (letter) => {
         const own = sides[letter].view.c.whole(0);
@@ -140,7 +168,8 @@ async function createPage(a, b, figures) {
         const first = Math.min(Math.max(middle - width / 2, whole.from), whole.to - width);
         if (!Number.isFinite(first + width)) return;
         state.windows[letter] = { from: first, to: first + width };
-        if (state.linked) state.windows[other(letter)] = { from: mapped(letter, first), to: mapped(letter, first + width) };
+        if (state.linked)
+            state.windows[other(letter)] = { from: mapped(letter, first), to: mapped(letter, first + width) };
         invalidate(PIXELS | CURSORS);
     };
     const fit = () => {
@@ -163,7 +192,8 @@ async function createPage(a, b, figures) {
     /** @param {"a" | "b"} letter @param {number | null} event */
     const setCursor = (letter, event) => {
         state.cursors[letter] = event;
-        if (state.linked || event === null) state.cursors[other(letter)] = event === null ? null : mapped(letter, event);
+        if (state.linked || event === null)
+            state.cursors[other(letter)] = event === null ? null : mapped(letter, event);
         invalidate(CURSORS);
         if (state.atCursors) schedulePanel();
     };
@@ -199,12 +229,17 @@ async function createPage(a, b, figures) {
     };
     const nameInA = new Map(figures.matches.map(({ a_site, site }) => [site, a_site]));
     /** Whether either has the call site; of a page made smaller it may be in the table alone. */
-    const isKnown = (/** @type {string | null} */ name) => name === null || keysOf("a").has(name) || keysOf("b").has(name) || figures.sites.some(({ site }) => site === name);
+    const isKnown = (/** @type {string | null} */ name) =>
+        name === null ||
+        keysOf("a").has(name) ||
+        keysOf("b").has(name) ||
+        figures.sites.some(({ site }) => site === name);
     const setFocus = (/** @type {string | null} */ name) => {
         state.focus = name;
         for (const letter of /** @type {const} */ (["a", "b"])) {
             const { view } = sides[letter];
-            const key = name === null ? undefined : keysOf(letter).get(letter === "a" ? (nameInA.get(name) ?? name) : name);
+            const key =
+                name === null ? undefined : keysOf(letter).get(letter === "a" ? (nameInA.get(name) ?? name) : name);
             if (key === undefined) view.c.light_off();
             else view.c.light(0, key);
         }
@@ -230,7 +265,8 @@ async function createPage(a, b, figures) {
         zoom: (/** @type {number} */ factor, /** @type {number} */ at) => zoom(letter, factor, at),
         pan: (/** @type {number} */ share) => pan(letter, share),
         hover: (/** @type {number | null} */ event) => !state.held && setCursor(letter, event),
-        choose: (/** @type {number} */ event, /** @type {number | null} */ allocation) => choose(letter, event, allocation),
+        choose: (/** @type {number} */ event, /** @type {number | null} */ allocation) =>
+            choose(letter, event, allocation),
         fit,
     });
     const timelines = { a: createTimeline(a, hands("a")), b: createTimeline(b, hands("b")) };
@@ -238,7 +274,12 @@ async function createPage(a, b, figures) {
     const stage = element("stage", HTMLElement);
     const foot = element("stage-foot", HTMLParagraphElement);
     for (const part of [timelines.a, timelines.b, difference]) stage.insertBefore(part.box, foot);
-    const shared = { focus: () => (state.focus === null ? null : { name: state.focus }), setFocus, color: colorOf, renames };
+    const shared = {
+        focus: () => (state.focus === null ? null : { name: state.focus }),
+        setFocus,
+        color: colorOf,
+        renames,
+    };
     const panels = {
         causes: createCauses(figures, shared),
         sites: createRows("two-sites", "Call site", shared, true),
@@ -253,9 +294,20 @@ async function createPage(a, b, figures) {
         const begin = performance.now();
         for (const letter of /** @type {const} */ (["a", "b"])) {
             if (timelines[letter].box.hidden) continue;
-            timelines[letter].draw({ top, dark: isDark(), color: state.color, window: state.windows[letter], cursor: state.cursors[letter], held: state.held }, pixels);
+            timelines[letter].draw(
+                {
+                    top,
+                    dark: isDark(),
+                    color: state.color,
+                    window: state.windows[letter],
+                    cursor: state.cursors[letter],
+                    held: state.held,
+                },
+                pixels,
+            );
         }
-        if (!difference.box.hidden) difference.draw(state.windows.a, alignment.anchors, state.filter !== "", state.cursors.a, pixels);
+        if (!difference.box.hidden)
+            difference.draw(state.windows.a, alignment.anchors, state.filter !== "", state.cursors.a, pixels);
         if (!pixels) return;
         frameMs.push(performance.now() - begin);
         if (frameMs.length > FRAMES_KEPT) frameMs.shift();
@@ -266,7 +318,9 @@ async function createPage(a, b, figures) {
         const now = JSON.stringify([state.tab, moments, state.filtered, isDark()]);
         const asFound = !state.atCursors && state.filter === (figures.filter ?? "");
         const rows = (/** @type {"site" | "category"} */ by) =>
-            asFound ? rowsOfFigures(by === "site" ? figures.sites : figures.categories) : rowsAt(a.view, moments[0], b.view, moments[1], by, renames);
+            asFound
+                ? rowsOfFigures(by === "site" ? figures.sites : figures.categories)
+                : rowsAt(a.view, moments[0], b.view, moments[1], by, renames);
         if (asked !== now) {
             asked = now;
             if (state.tab === "sites") panels.sites.set(rows("site"));
@@ -296,8 +350,15 @@ async function createPage(a, b, figures) {
         press("when-cursors", state.atCursors);
         element("align", HTMLSelectElement).value = state.align;
         element("color", HTMLSelectElement).value = state.color;
-        const how = alignment.count > 0 ? `at the same place of the same ${state.align} (${formatPlural(alignment.count, state.align)} in common)` : `as many events from the ${state.align}`;
-        setText(foot, `One scale for both. ${state.linked ? `The cursors stand ${how}` : "The cursors are not linked"}.`);
+        const how =
+            alignment.count > 0
+                ? `at the same place of the same ${state.align} (` +
+                  `${formatPlural(alignment.count, state.align)} in common)`
+                : `as many events from the ${state.align}`;
+        setText(
+            foot,
+            `One scale for both. ${state.linked ? `The cursors stand ${how}` : "The cursors are not linked"}.`,
+        );
     };
     const draw = (/** @type {number} */ now) => {
         if (now & PANEL) drawFrame();
@@ -314,13 +375,25 @@ async function createPage(a, b, figures) {
         let wrong = "";
         for (const letter of /** @type {const} */ (["a", "b"])) {
             if (state.filter === "") sides[letter].view.c.filter_off();
-            else await selectWords(sides[letter].view, matchers[letter], 0, state.filter, () => state.filtered === version, (error) => (wrong ||= error));
+            else
+                await selectWords(
+                    sides[letter].view,
+                    matchers[letter],
+                    0,
+                    state.filter,
+                    () => state.filtered === version,
+                    (error) => (wrong ||= error),
+                );
             if (state.filtered !== version) return;
         }
         const [keptA, keptB] = [a.view.c.kept().allocations, b.view.c.kept().allocations];
         const says = element("filter-says", HTMLSpanElement);
         input.setAttribute("aria-invalid", String(wrong !== ""));
-        setText(says, wrong || (state.filter === "" ? "" : `A ${formatCount(keptA)} \u00b7 B ${formatPlural(keptB, "allocation")}`));
+        setText(
+            says,
+            wrong ||
+                (state.filter === "" ? "" : `A ${formatCount(keptA)} \u00b7 B ${formatPlural(keptB, "allocation")}`),
+        );
         says.title = says.textContent ?? "";
         state.filtered++;
         invalidate(EVERYTHING);
@@ -349,8 +422,16 @@ async function createPage(a, b, figures) {
         setFocus(null);
     };
     startToolbar({ change, setAlign, setLinked, setFilter, fit, invalidate: () => invalidate(EVERYTHING) });
-    for (const option of element("align", HTMLSelectElement).options) option.disabled = align(a.view, b.view, option.value).by !== option.value;
-    startKeys({ change, setLinked, clear, fit, zoom: (factor) => zoom("a", factor, 0.5), pan: (share) => pan("a", share) });
+    for (const option of element("align", HTMLSelectElement).options)
+        option.disabled = align(a.view, b.view, option.value).by !== option.value;
+    startKeys({
+        change,
+        setLinked,
+        clear,
+        fit,
+        zoom: (factor) => zoom("a", factor, 0.5),
+        pan: (share) => pan("a", share),
+    });
     fillHeader(sides, figures);
     new ResizeObserver(() => {
         invalidate(PIXELS | CURSORS);
@@ -361,11 +442,25 @@ async function createPage(a, b, figures) {
     invalidate(EVERYTHING);
     flush();
 
-    const view = () => ({ show: state.show, tab: state.tab, align: state.align, linked: state.linked, windows: structuredClone(state.windows), cursors: { ...state.cursors }, focus: state.focus, filter: state.filter, top });
+    const view = () => ({
+        show: state.show,
+        tab: state.tab,
+        align: state.align,
+        linked: state.linked,
+        windows: structuredClone(state.windows),
+        cursors: { ...state.cursors },
+        focus: state.focus,
+        filter: state.filter,
+        top,
+    });
     const methods = {
         difference: () => figures,
         view,
-        /** @param {{show?: string, tab?: string, align?: string, color?: string, linked?: boolean, theme?: string, from?: number, to?: number, cursor?: number | null, focus?: string | null, filter?: string, atCursors?: boolean}} wanted from, to and cursor are events of A */
+        /**
+         * @param {{show?: string, tab?: string, align?: string, color?: string, linked?: boolean, theme?: string,
+         * from?: number, to?: number, cursor?: number | null, focus?: string | null, filter?: string, atCursors?:
+         * boolean}} wanted from, to and cursor are events of A
+         */
         async setView(wanted) {
             const { show, tab, align: by, color, linked, theme, from, to, cursor, focus, filter, atCursors } = wanted;
             if (show !== undefined && SHOWS.includes(show)) change({ show });
@@ -382,35 +477,63 @@ async function createPage(a, b, figures) {
             flush();
             return view();
         },
-        /** @param {{a?: number, b?: number, by?: "site" | "category"}} question events; without: the compared moments */
+        /**
+         * @param {{a?: number, b?: number, by?: "site" | "category"}} question events; without: the compared moments
+         */
         compare({ a: eventA = a.moment, b: eventB = b.moment, by = "site" } = {}) {
             const rows = rowsAt(a.view, eventA, b.view, eventB, by, renames);
-            return rows.map(({ name, a: bytesA, b: bytesB, aCount, bCount }) => ({ name, a_bytes: bytesA, b_bytes: bytesB, delta_bytes: bytesB - bytesA, a_count: aCount, b_count: bCount }));
+            return rows.map(({ name, a: bytesA, b: bytesB, aCount, bCount }) => ({
+                name,
+                a_bytes: bytesA,
+                b_bytes: bytesB,
+                delta_bytes: bytesB - bytesA,
+                a_count: aCount,
+                b_count: bCount,
+            }));
         },
         /** Where an event of one lies in the other. @param {"a" | "b"} letter @param {number} event */
         belongs: (letter, event) => mapped(letter, event),
         summary: () => ({ a: a.view.facts, b: b.view.facts }),
         stats: () => ({ frameMs: [...frameMs], memoryBytes: a.view.module.memory.buffer.byteLength }),
     };
-    const shown = () => ({ ...view(), color: state.color, atCursors: state.atCursors, from: state.windows.a.from, to: state.windows.a.to, cursor: state.held ? state.cursors.a : null });
-    changed = await startAddress(shown, async (wanted) => {
-        state.held = wanted.cursor !== null;
-        const focus = isKnown(wanted.focus) ? wanted.focus : null;
-        await methods.setView({ ...wanted, focus, filter: wanted.filter === state.filter ? undefined : wanted.filter });
-    }, (sentence) => {
-        const note = element("note", HTMLParagraphElement);
-        setText(note, sentence);
-        note.hidden = sentence === "";
-        invalidate(PIXELS | CURSORS);
+    const shown = () => ({
+        ...view(),
+        color: state.color,
+        atCursors: state.atCursors,
+        from: state.windows.a.from,
+        to: state.windows.a.to,
+        cursor: state.held ? state.cursors.a : null,
     });
+    changed = await startAddress(
+        shown,
+        async (wanted) => {
+            state.held = wanted.cursor !== null;
+            const focus = isKnown(wanted.focus) ? wanted.focus : null;
+            await methods.setView({
+                ...wanted,
+                focus,
+                filter: wanted.filter === state.filter ? undefined : wanted.filter,
+            });
+        },
+        (sentence) => {
+            const note = element("note", HTMLParagraphElement);
+            setText(note, sentence);
+            note.hidden = sentence === "";
+            invalidate(PIXELS | CURSORS);
+        },
+    );
     return methods;
 }
 
 /* ---- toolbar, keys, header ---- */
 
-/** @param {{change: (fields: Partial<typeof state>) => void, setAlign: (by: string) => void, setLinked: (linked: boolean) => void, setFilter: (text: string) => Promise<void>, fit: () => void, invalidate: () => void}} use */
+/**
+ * @param {{change: (fields: Partial<typeof state>) => void, setAlign: (by: string) => void, setLinked: (linked:
+ * boolean) => void, setFilter: (text: string) => Promise<void>, fit: () => void, invalidate: () => void}} use
+ */
 function startToolbar({ change, setAlign, setLinked, setFilter, fit, invalidate }) {
-    const button = (/** @type {string} */ id, /** @type {() => void} */ act) => element(id, HTMLButtonElement).addEventListener("click", act);
+    const button = (/** @type {string} */ id, /** @type {() => void} */ act) =>
+        element(id, HTMLButtonElement).addEventListener("click", act);
     for (const show of SHOWS) button(`show-${show}`, () => change({ show }));
     for (const tab of TABS) button(`tab-${tab}`, () => change({ tab }));
     button("when-compared", () => change({ atCursors: false }));
@@ -442,20 +565,41 @@ function startToolbar({ change, setAlign, setLinked, setFilter, fit, invalidate 
     element("filter-form", HTMLFormElement).addEventListener("submit", (event) => event.preventDefault());
 }
 
-/** @param {{change: (fields: Partial<typeof state>) => void, setLinked: (linked: boolean) => void, clear: () => void, fit: () => void, zoom: (factor: number) => void, pan: (share: number) => void}} use */
+/**
+ * @param {{change: (fields: Partial<typeof state>) => void, setLinked: (linked: boolean) => void, clear: () => void,
+ * fit: () => void, zoom: (factor: number) => void, pan: (share: number) => void}} use
+ */
 function startKeys({ change, setLinked, clear, fit, zoom, pan }) {
     /** @type {Record<string, () => void>} */
     const keys = {
-        w: () => zoom(1.4), ArrowUp: () => zoom(1.4), s: () => zoom(1 / 1.4), ArrowDown: () => zoom(1 / 1.4),
-        a: () => pan(-0.15), ArrowLeft: () => pan(-0.15), d: () => pan(0.15), ArrowRight: () => pan(0.15),
-        0: fit, l: () => setLinked(!state.linked), c: () => change({ atCursors: !state.atCursors }), Escape: clear,
+        w: () => zoom(1.4),
+        ArrowUp: () => zoom(1.4),
+        s: () => zoom(1 / 1.4),
+        ArrowDown: () => zoom(1 / 1.4),
+        a: () => pan(-0.15),
+        ArrowLeft: () => pan(-0.15),
+        d: () => pan(0.15),
+        ArrowRight: () => pan(0.15),
+        0: fit,
+        l: () => setLinked(!state.linked),
+        c: () => change({ atCursors: !state.atCursors }),
+        Escape: clear,
         v: () => change({ show: SHOWS[(SHOWS.indexOf(state.show) + 1) % SHOWS.length] }),
-        "/": () => element("filter", HTMLInputElement).focus(), "?": () => element("keys-dialog", HTMLDialogElement).showModal(),
+        "/": () => element("filter", HTMLInputElement).focus(),
+        "?": () => element("keys-dialog", HTMLDialogElement).showModal(),
     };
     TABS.forEach((tab, i) => (keys[i + 1] = () => change({ tab })));
     document.addEventListener("keydown", (event) => {
         const inField = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
-        if (inField || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]") || !(event.key in keys)) return;
+        if (
+            inField ||
+            event.ctrlKey ||
+            event.metaKey ||
+            event.altKey ||
+            document.querySelector("dialog[open]") ||
+            !(event.key in keys)
+        )
+            return;
         event.preventDefault();
         keys[event.key]();
     });
@@ -485,7 +629,8 @@ function fillHeader({ a, b }, figures) {
         return part;
     };
     line.append(pair("Peak", a.view.facts.peak_bytes, b.view.facts.peak_bytes));
-    if (a.view.facts.reserved_peak > 0 && b.view.facts.reserved_peak > 0) line.append(pair("Reserved", a.view.facts.reserved_peak, b.view.facts.reserved_peak));
+    if (a.view.facts.reserved_peak > 0 && b.view.facts.reserved_peak > 0)
+        line.append(pair("Reserved", a.view.facts.reserved_peak, b.view.facts.reserved_peak));
     const notes = [...notesOf(a), ...notesOf(b), ...annotationsLeftOut(a.view, b.view)];
     const trust = element("trust", HTMLButtonElement);
     setText(trust, notes.length === 0 ? "\u2713 Both complete" : `! ${formatPlural(notes.length, "note")}`);
@@ -495,14 +640,31 @@ function fillHeader({ a, b }, figures) {
     if (notes.length === 0) list.append(make("li", "", "Nothing in either file speaks against the pictures."));
     element("trust-body", HTMLDivElement).append(list);
 
-    const how = { step: "at the peak of the same step", annotation: "at the peak of the same annotation", event: "at the moments that were asked for" }[figures.aligned_by] ?? "at the peaks";
+    const how =
+        {
+            step: "at the peak of the same step",
+            annotation: "at the peak of the same annotation",
+            event: "at the moments that were asked for",
+        }[figures.aligned_by] ?? "at the peaks";
     const verdict = element("verdict", HTMLDivElement);
     const { delta_bytes: delta } = figures;
     const figure = make("b", `two-delta ${delta > 0 ? "more" : delta < 0 ? "less" : ""}`, formatChange(delta));
     figure.title = formatExactBytes(delta);
-    const what = make("p", "", `${how}: ${formatBytes(figures.a_bytes)} \u2192 ${formatBytes(figures.b_bytes)}${figures.filter ? ` of what passes \u201c${figures.filter}\u201d` : ""}. ${formatPlural(figures.causes.length, "cause")}.`);
+    const what = make(
+        "p",
+        "",
+        `${how}: ${formatBytes(figures.a_bytes)} \u2192 ${formatBytes(figures.b_bytes)}` +
+            `${figures.filter ? ` of what passes \u201c${figures.filter}\u201d` : ""}. ` +
+            `${formatPlural(figures.causes.length, "cause")}.`,
+    );
     verdict.append(figure, what);
-    setText(element("when-compared", HTMLButtonElement), how.replace(/^./, (first) => first.toUpperCase()).replace(" that were asked for", " asked for").replace("peak of the same", "same"));
+    setText(
+        element("when-compared", HTMLButtonElement),
+        how
+            .replace(/^./, (first) => first.toUpperCase())
+            .replace(" that were asked for", " asked for")
+            .replace("peak of the same", "same"),
+    );
 }
 
 const page = start();

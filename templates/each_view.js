@@ -7,7 +7,16 @@ import { addressText, ORDERS } from "./questions.js";
 import { csvField, saveBlob } from "./save.js";
 import { search, showAllocation } from "./search.js";
 import { change, invalidate, kept, LIST, session, state, usOfEvent, view } from "./state.js";
-import { formatBytes, formatCount, formatDuration, formatExactBytes, formatPlural, make, setText, tableFigures } from "./text.js";
+import {
+    formatBytes,
+    formatCount,
+    formatDuration,
+    formatExactBytes,
+    formatPlural,
+    make,
+    setText,
+    tableFigures,
+} from "./text.js";
 import { AT_ONCE } from "./words.js";
 
 /** @typedef {{element: HTMLElement, cells: HTMLElement[]}} EachRow */
@@ -61,7 +70,20 @@ function updateRows(done) {
 
 /* ---- CSV ---- */
 
-const CSV_HEAD = ["allocation", "bytes", "made_at_event", "freed_at_event", "made_at_us", "freed_at_us", "stream", "pool", "category", "address", "call_site", "stack"];
+const CSV_HEAD = [
+    "allocation",
+    "bytes",
+    "made_at_event",
+    "freed_at_event",
+    "made_at_us",
+    "freed_at_us",
+    "stream",
+    "pool",
+    "category",
+    "address",
+    "call_site",
+    "stack",
+];
 
 /** Rows between two turns of the browser: no task may be long. */
 const CSV_ROWS = 2000;
@@ -72,13 +94,25 @@ function csvRow(id, stacks) {
     const { bytes, birth, death, stream, pool, category, stack, count } = allocation;
     let text = stacks.get(stack);
     if (text === undefined) {
-        const frames = session.stack(stack).map(({ file, line, name }) => `${file}${line ? `:${line}` : ""} ${name}`.trim());
+        const frames = session
+            .stack(stack)
+            .map(({ file, line, name }) => `${file}${line ? `:${line}` : ""} ${name}`.trim());
         text = [session.siteText(view.c.stack_site(stack) >>> 0), frames.join(" < ")].map(csvField).join(",");
         stacks.set(stack, text);
     }
     const ends = death < view.facts.events;
     const times = view.facts.has_time ? [birth < 0 ? "" : usOfEvent(birth), ends ? usOfEvent(death) : ""] : ["", ""];
-    const fields = [id, bytes, birth < 0 ? "" : birth, ends ? death : "", ...times, stream, csvField(poolText(pool)), csvField(session.categoryNames()[category]), count === 1 ? addressText(allocation) : ""];
+    const fields = [
+        id,
+        bytes,
+        birth < 0 ? "" : birth,
+        ends ? death : "",
+        ...times,
+        stream,
+        csvField(poolText(pool)),
+        csvField(session.categoryNames()[category]),
+        count === 1 ? addressText(allocation) : "",
+    ];
     return `${fields.join(",")},${text}\r\n`;
 }
 
@@ -145,9 +179,17 @@ function turnOrder(order) {
 /** What the table is of. */
 function headText() {
     if (rows.waiting) return "putting them in order \u2026";
-    if (!state.search) return `${formatPlural(rows.count, "allocation")}${kept.active ? " that pass the filter" : ""}; a search narrows them`;
+    if (!state.search)
+        return (
+            `${formatPlural(rows.count, "allocation")}${kept.active ? " that pass the filter" : ""}; a ` +
+            "search narrows them"
+        );
     if (search.running) return "searching \u2026";
-    return search.error || `${formatPlural(rows.count, "allocation")} that the search finds, ${formatBytes(search.result.bytesAtPeak)} at the peak`;
+    return (
+        search.error ||
+        `${formatPlural(rows.count, "allocation")} that the search finds, ` +
+            `${formatBytes(search.result.bytesAtPeak)} at the peak`
+    );
 }
 
 /** @param {HTMLElement} box */
@@ -191,7 +233,10 @@ export function createEach(box) {
         setText(total, headText());
         COLUMNS.forEach(([order], i) => {
             const sorted = state.order.replace("-", "") === order;
-            heads[i].setAttribute("aria-sort", sorted ? (state.order.startsWith("-") ? "descending" : "ascending") : "none");
+            heads[i].setAttribute(
+                "aria-sort",
+                sorted ? (state.order.startsWith("-") ? "descending" : "ascending") : "none",
+            );
         });
         list.draw(rows.count);
     };

@@ -8,7 +8,12 @@ import { boundedInteger, formatCount, numberPair } from "./text.js";
 /** Letters of the marks, in the order in which they are set. */
 export const LETTERS = ["A", "B", "C"];
 
-/** An end of the comparison as the address has it: "peak", "end", "e123", "s3", "r10_90". Null: the recording has none such. @param {string} text @returns {About | null} */
+/**
+ * An end of the comparison as the address has it: "peak", "end", "e123", "s3", "r10_90". Null: the recording has none
+ * such.
+ * @param {string} text
+ * @returns {About | null}
+ */
 export function aboutOfText(text) {
     const { events, peak_event } = view.facts;
     if (text === "peak") return { at: peak_event };
@@ -29,7 +34,12 @@ export function endName(text) {
     if (text === "end") return "the end";
     if (text === "start") return "the start";
     if (text.startsWith("s")) return `step ${askSteps(view)[Number(text.slice(1))]?.name ?? ""}`;
-    if (text.startsWith("r")) return `events ${text.slice(1).split("_").map((part) => formatCount(Number(part))).join(" to ")}`;
+    if (text.startsWith("r"))
+        return `events ${text
+            .slice(1)
+            .split("_")
+            .map((part) => formatCount(Number(part)))
+            .join(" to ")}`;
     const mark = state.marks.findIndex(({ event }) => text === `e${event}`);
     const note = state.marks[mark]?.note;
     return `event ${formatCount(Number(text.slice(1)))}${note ? ` \u201c${note}\u201d` : ""}`;
@@ -45,7 +55,12 @@ function defaultEnds() {
 export function comparedEnds() {
     const ends = defaultEnds();
     const [a, b] = [state.compareA || ends.a, state.compareB || ends.b];
-    return { a, b, aboutA: aboutOfText(a) ?? { at: -1 }, aboutB: aboutOfText(b) ?? { at: state.moment ?? view.facts.peak_event } };
+    return {
+        a,
+        b,
+        aboutA: aboutOfText(a) ?? { at: -1 },
+        aboutB: aboutOfText(b) ?? { at: state.moment ?? view.facts.peak_event },
+    };
 }
 
 /** Both ranges while a comparison of two is open; null: there is none to show. */

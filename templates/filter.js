@@ -1,5 +1,5 @@
-// The filter: which allocations are stacked at all. Its fields become words of the one grammar (layout/filter.h), which the
-// module understands; the address and the command line have the same words.
+// The filter: which allocations are stacked at all. Its fields become words of the one grammar (layout/filter.h), which
+// the module understands; the address and the command line have the same words.
 import { change, kept, session, state, view } from "./state.js";
 import { formatBytes, formatCount, formatPlural } from "./text.js";
 import { Matcher, selectWords } from "./words.js";
@@ -11,7 +11,18 @@ const runs = { count: 0, matcher: null };
 
 /** @returns {PageFilter} */
 export function emptyFilter() {
-    return { leastBytes: "", mostBytes: "", leastAge: "", mostAge: "", stream: -1, pool: -1, atPeak: false, atEnd: false, own: false, words: "" };
+    return {
+        leastBytes: "",
+        mostBytes: "",
+        leastAge: "",
+        mostAge: "",
+        stream: -1,
+        pool: -1,
+        atPeak: false,
+        atEnd: false,
+        own: false,
+        words: "",
+    };
 }
 
 /** True if the filter takes nothing away. @param {PageFilter} filter */
@@ -37,10 +48,15 @@ export function filterWords(filter) {
         filter.atPeak ? "alive:peak" : "",
         filter.atEnd ? "alive:end" : "",
         filter.own ? "own:yes" : "",
-    ].filter(Boolean).join(" ");
+    ]
+        .filter(Boolean)
+        .join(" ");
 }
 
-/** What each word of the form says; the other words stay words. @type {[RegExp, (filter: PageFilter, value: string) => void][]} */
+/**
+ * What each word of the form says; the other words stay words.
+ * @type {[RegExp, (filter: PageFilter, value: string) => void][]}
+ */
 const FORM_WORDS = [
     [/^size:>=(\d\S*)$/, (filter, value) => (filter.leastBytes = value)],
     [/^size:<=(\d\S*)$/, (filter, value) => (filter.mostBytes = value)],
@@ -74,7 +90,8 @@ function finishFilter(error) {
     if (kept.active) {
         const { allocations, peak_bytes, highest } = view.c.kept();
         Object.assign(kept, { allocations, bytesAtPeak: peak_bytes });
-        if (highest > 0 && highest * 3 < view.c.headroom(-1, view.facts.events, 0)) kept.top = Math.ceil((highest * 17) / 16);
+        if (highest > 0 && highest * 3 < view.c.headroom(-1, view.facts.events, 0))
+            kept.top = Math.ceil((highest * 17) / 16);
     }
     change({ filtered: kept.version });
 }
@@ -110,7 +127,10 @@ export function setFilter(fields) {
 
 /** "12 of 1,014 allocations, 1.2 GiB of 7.3 GiB". */
 export function keptText() {
-    return `${formatCount(kept.allocations)} of ${formatPlural(view.facts.allocations, "allocation")} \u00b7 ${formatBytes(kept.bytesAtPeak)} of ${formatBytes(view.facts.peak_bytes)}`;
+    return (
+        `${formatCount(kept.allocations)} of ${formatPlural(view.facts.allocations, "allocation")} \u00b7 ` +
+        `${formatBytes(kept.bytesAtPeak)} of ${formatBytes(view.facts.peak_bytes)}`
+    );
 }
 
 /** What the page shows of a filtered recording, and what it shows of all of it. */

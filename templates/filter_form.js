@@ -26,14 +26,22 @@ const filterUi = {
 /** Nobody reads more of a menu, and each entry takes a page's time. */
 const OPTIONS_MOST = 500;
 
-/** @param {HTMLSelectElement} select @param {string} word of the filter @param {number} count @param {(i: number) => string} name */
+/**
+ * @param {HTMLSelectElement} select
+ * @param {string} word of the filter
+ * @param {number} count
+ * @param {(i: number) => string} name
+ */
 function fillOptions(select, word, count, name) {
     const option = (/** @type {string} */ text, /** @type {number} */ value) => {
         const made = make("option", "", text);
         made.value = String(value);
         return made;
     };
-    select.replaceChildren(option("all", -1), ...Array.from({ length: Math.min(count, OPTIONS_MOST) }, (_, i) => option(name(i), i)));
+    select.replaceChildren(
+        option("all", -1),
+        ...Array.from({ length: Math.min(count, OPTIONS_MOST) }, (_, i) => option(name(i), i)),
+    );
     if (count <= OPTIONS_MOST) return;
     const more = option(`${formatCount(count - OPTIONS_MOST)} more: ${word}:${OPTIONS_MOST} among the words`, -2);
     more.disabled = true;
@@ -68,7 +76,11 @@ export function drawFilter() {
     filterUi.strip.hidden = !kept.active;
     setText(filterUi.open, kept.active ? `Filter: ${formatCount(kept.allocations)}` : "Filter");
     if (!active) setText(filterUi.count, "");
-    else if (!kept.active) setText(filterUi.count, kept.error ? `${kept.error}. Sizes are like 20 MiB, lifetimes like 500 (events) or 2 ms.` : "");
+    else if (!kept.active)
+        setText(
+            filterUi.count,
+            kept.error ? `${kept.error}. Sizes are like 20 MiB, lifetimes like 500 (events) or 2 ms.` : "",
+        );
     else setText(filterUi.count, `${keptText()} at the peak`);
     if (kept.active) setText(filterUi.stripText, keptSentence());
 }
@@ -80,7 +92,8 @@ export function startFilter() {
         filterUi[name].addEventListener("change", () => setFilter({ [name]: Number(filterUi[name].value) }));
     for (const name of /** @type {const} */ (["atPeak", "atEnd", "own"]))
         filterUi[name].addEventListener("change", () => setFilter({ [name]: filterUi[name].checked }));
-    for (const id of ["filter-reset", "filtered-reset"]) element(id, HTMLButtonElement).addEventListener("click", () => setFilter(emptyFilter()));
+    for (const id of ["filter-reset", "filtered-reset"])
+        element(id, HTMLButtonElement).addEventListener("click", () => setFilter(emptyFilter()));
     element("filter-form", HTMLFormElement).addEventListener("submit", (event) => {
         event.preventDefault();
         filterUi.menu.open = false;

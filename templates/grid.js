@@ -30,11 +30,17 @@ function makeBox(role, className) {
 
 /**
  * What scrolls, with the heads of its columns, and what holds the rows.
- * @param {string} id of what holds the rows @param {HTMLElement[]} heads @param {{kind?: string, row?: string, role?: string}} [classes]
+ * @param {string} id of what holds the rows
+ * @param {HTMLElement[]} heads
+ * @param {{kind?: string, row?: string, role?: string}} [classes]
  */
 export function makeGrid(id, heads, { kind = "", row = "row", role = "grid" } = {}) {
     const scroll = makeBox(role, `scroll list ${kind}`);
-    const [head, names, body] = [makeBox("rowgroup", "list-head"), makeBox("row", row), makeBox("rowgroup", "list-rows")];
+    const [head, names, body] = [
+        makeBox("rowgroup", "list-head"),
+        makeBox("row", row),
+        makeBox("rowgroup", "list-rows"),
+    ];
     scroll.tabIndex = 0;
     names.setAttribute("aria-rowindex", "1");
     names.append(...heads);
@@ -49,13 +55,23 @@ export function makeGrid(id, heads, { kind = "", row = "row", role = "grid" } = 
 /** Call sites that are shown below a row; the others are one more. */
 const BELOW_MOST = 100;
 
-/** The first of many call sites, and a row for the others, which `sum` makes of them. @template Row, More @param {Row[]} all @param {(others: Row[], name: string) => More} sum @returns {(Row | More)[]} */
+/**
+ * The first of many call sites, and a row for the others, which `sum` makes of them.
+ * @template Row, More
+ * @param {Row[]} all
+ * @param {(others: Row[], name: string) => More} sum
+ * @returns {(Row | More)[]}
+ */
 export function firstBelow(all, sum) {
     const others = all.slice(BELOW_MOST);
     return others.length ? [...all.slice(0, BELOW_MOST), sum(others, `${formatCount(others.length)} more`)] : all;
 }
 
-/** @param {{element: HTMLElement, what: HTMLElement, fold: HTMLElement}} line @param {boolean} nested it lies below another @param {boolean | null} open null: nothing lies below it */
+/**
+ * @param {{element: HTMLElement, what: HTMLElement, fold: HTMLElement}} line
+ * @param {boolean} nested it lies below another
+ * @param {boolean | null} open null: nothing lies below it
+ */
 export function showFold({ element, what, fold }, nested, open) {
     what.classList.toggle("nested", nested);
     fold.hidden = open === null;
@@ -64,7 +80,11 @@ export function showFold({ element, what, fold }, nested, open) {
     else element.setAttribute("aria-expanded", String(open));
 }
 
-/** Arrows unfold and fold the active row. @param {HTMLElement} scroll @param {() => {open: boolean, turn: () => void} | null} active null: it does not unfold */
+/**
+ * Arrows unfold and fold the active row.
+ * @param {HTMLElement} scroll
+ * @param {() => {open: boolean, turn: () => void} | null} active null: it does not unfold
+ */
 export function foldByArrows(scroll, active) {
     scroll.addEventListener("keydown", (event) => {
         const row = ["ArrowRight", "ArrowLeft"].includes(event.key) ? active() : null;
@@ -75,11 +95,22 @@ export function foldByArrows(scroll, active) {
     });
 }
 
-/** What a row is called, and what of its bytes is never freed. @param {{element: HTMLElement, what: HTMLElement, text: HTMLElement}} line @param {string} name @param {string} title @param {number} bytes @param {number | null} never null: that is not what is asked */
+/**
+ * What a row is called, and what of its bytes is never freed.
+ * @param {{element: HTMLElement, what: HTMLElement, text: HTMLElement}} line
+ * @param {string} name
+ * @param {string} title
+ * @param {number} bytes
+ * @param {number | null} never null: that is not what is asked
+ */
 export function fillName(line, name, title, bytes, never) {
     const later = never === 0 && bytes > 0;
     setText(line.text, later ? `${name} \u00b7 ${FREED_LATER}` : name);
-    line.what.title = later ? `${title}: a later step frees this` : never !== null && never < bytes ? `${title}: ${formatBytes(never)} of it is never freed` : title;
+    line.what.title = later
+        ? `${title}: a later step frees this`
+        : never !== null && never < bytes
+          ? `${title}: ${formatBytes(never)} of it is never freed`
+          : title;
     line.element.classList.toggle("freed-later", later);
 }
 
@@ -90,13 +121,22 @@ const ENDS = ["A", "B", "B \u2212 A"];
 /** Heads of a name and the figures of two ends; `setUnit` writes the unit of them. */
 export function makeEndHeads() {
     const heads = ["", ...ENDS].map((name) => makeCell("columnheader", name && "number"));
-    const setUnit = (/** @type {string} */ unit) => ENDS.forEach((name, i) => setText(heads[i + 1], `${name}, ${unit}`));
+    const setUnit = (/** @type {string} */ unit) =>
+        ENDS.forEach((name, i) => setText(heads[i + 1], `${name}, ${unit}`));
     return { heads, setUnit };
 }
 
-/** @param {{a: HTMLElement, b: HTMLElement, delta: HTMLElement}} cells @param {{a: number, b: number}} row @param {(bytes: number) => string} figure @param {string} [nothing] in place of 0 */
+/**
+ * @param {{a: HTMLElement, b: HTMLElement, delta: HTMLElement}} cells
+ * @param {{a: number, b: number}} row
+ * @param {(bytes: number) => string} figure
+ * @param {string} [nothing] in place of 0
+ */
 export function fillEnds(cells, { a, b }, figure, nothing) {
-    for (const [cell, bytes] of /** @type {[HTMLElement, number][]} */ ([[cells.a, a], [cells.b, b]])) {
+    for (const [cell, bytes] of /** @type {[HTMLElement, number][]} */ ([
+        [cells.a, a],
+        [cells.b, b],
+    ])) {
         setText(cell, (bytes === 0 && nothing) || figure(bytes));
         cell.title = formatExactBytes(bytes);
     }
@@ -106,7 +146,11 @@ export function fillEnds(cells, { a, b }, figure, nothing) {
     cells.delta.classList.toggle("less", b < a);
 }
 
-/** The row of the sum, which stands below the grid, not in it. @template {{element: HTMLElement}} Line @param {Line} line */
+/**
+ * The row of the sum, which stands below the grid, not in it.
+ * @template {{element: HTMLElement}} Line
+ * @param {Line} line
+ */
 export function asSum(line) {
     line.element.classList.add("sum-row");
     for (const cell of line.element.children) cell.removeAttribute("role");

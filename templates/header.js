@@ -8,9 +8,29 @@ import { oomMarker } from "./markers.js";
 import { listsCategories } from "./panel.js";
 import { askFindings, LIST_GROUPINGS } from "./questions.js";
 import { placeOfMatch, search, updateSearch } from "./search.js";
-import { allocationWord, capacityBytes, isDark, kept, meta, momentText, session, state, view, VIEWINGS } from "./state.js";
 import {
-    addFact, deviceName, element, formatBytes, formatCount, formatExactBytes, formatPlural, make, press, setText,
+    allocationWord,
+    capacityBytes,
+    isDark,
+    kept,
+    meta,
+    momentText,
+    session,
+    state,
+    view,
+    VIEWINGS,
+} from "./state.js";
+import {
+    addFact,
+    deviceName,
+    element,
+    formatBytes,
+    formatCount,
+    formatExactBytes,
+    formatPlural,
+    make,
+    press,
+    setText,
 } from "./text.js";
 
 export const ui = {
@@ -46,16 +66,31 @@ function fillFigure(button, name, value, more) {
 }
 
 function drawFigures() {
-    fillFigure(ui.peak, "Peak", formatBytes(view.facts.peak_bytes), view.facts.events ? momentText(view.facts.peak_event) : "");
-    ui.peak.title = `${formatExactBytes(view.facts.peak_bytes)} in ${formatPlural(view.facts.live_at_peak, allocationWord())}. Go to the peak (p)`;
+    fillFigure(
+        ui.peak,
+        "Peak",
+        formatBytes(view.facts.peak_bytes),
+        view.facts.events ? momentText(view.facts.peak_event) : "",
+    );
+    ui.peak.title =
+        `${formatExactBytes(view.facts.peak_bytes)} in ` +
+        `${formatPlural(view.facts.live_at_peak, allocationWord())}. Go to the peak (p)`;
     // A memory timeline knows nothing of what the allocator holds.
     ui.reserved.hidden = view.facts.reserved_peak === 0;
     fillFigure(ui.reserved, "Reserved", formatBytes(view.facts.reserved_peak), "");
-    ui.reserved.title = `The allocator held ${formatExactBytes(view.facts.reserved_peak)} of the device at most. Show the whole run`;
+    ui.reserved.title =
+        `The allocator held ${formatExactBytes(view.facts.reserved_peak)} of the device at most. Show the ` +
+        "whole run";
     const ooms = view.facts.ooms;
     ui.oom.hidden = ooms === 0;
     if (ooms) ui.oom.title = `${oomMarker(0).title}. Go there (o)`;
-    if (ooms) fillFigure(ui.oom, "OOM asked", `${formatBytes(view.c.oom(0).size)}, ${formatBytes(view.c.oom(0).device_free)} free`, ooms > 1 ? `and ${formatPlural(ooms - 1, "more time")}` : "");
+    if (ooms)
+        fillFigure(
+            ui.oom,
+            "OOM asked",
+            `${formatBytes(view.c.oom(0).size)}, ${formatBytes(view.c.oom(0).device_free)} free`,
+            ooms > 1 ? `and ${formatPlural(ooms - 1, "more time")}` : "",
+        );
 }
 
 /** The most urgent of what was found; an OOM has a figure of its own. */
@@ -63,7 +98,12 @@ function drawFinding() {
     const [first] = askFindings(view);
     ui.finding.hidden = view.facts.ooms > 0 || !["high", "medium"].includes(first?.severity);
     if (ui.finding.hidden) return;
-    fillFigure(ui.finding, `! ${KIND_TITLES[first.kind] ?? first.kind}`, `${first.per ? "+" : ""}${findingFigure(first)}`, "");
+    fillFigure(
+        ui.finding,
+        `! ${KIND_TITLES[first.kind] ?? first.kind}`,
+        `${first.per ? "+" : ""}${findingFigure(first)}`,
+        "",
+    );
     ui.finding.title = `${first.title}. Show why (1)`;
 }
 
@@ -77,7 +117,8 @@ function drawTrust() {
     const count = shownDiagnostics().length;
     setText(ui.trust, count === 0 ? "\u2713 Complete" : `! ${formatPlural(count, "note")}`);
     ui.trust.classList.toggle("badge-noted", count > 0);
-    ui.trust.title = count === 0 ? "Nothing in the file speaks against the picture" : "What to know before trusting the picture";
+    ui.trust.title =
+        count === 0 ? "Nothing in the file speaks against the picture" : "What to know before trusting the picture";
 }
 
 /** The allocator's settings, one a line; a table of equal values is one value. @param {string} json */
@@ -86,9 +127,13 @@ function settingsText(json) {
     const valueText = (/** @type {unknown} */ value) => {
         if (typeof value !== "object" || value === null) return String(value);
         const values = Object.values(value);
-        return values.length && values.every((other) => other === values[0]) ? `${values[0]} (all)` : JSON.stringify(value);
+        return values.length && values.every((other) => other === values[0])
+            ? `${values[0]} (all)`
+            : JSON.stringify(value);
     };
-    return Object.entries(JSON.parse(json)).map(([name, value]) => `${name}: ${valueText(value)}`).join("\n");
+    return Object.entries(JSON.parse(json))
+        .map(([name, value]) => `${name}: ${valueText(value)}`)
+        .join("\n");
 }
 
 export function openTrust() {
@@ -99,7 +144,16 @@ export function openTrust() {
         item.append(" ", make("code", "", code));
         list.append(item);
     }
-    const parts = [notes.length ? list : make("p", "", "Nothing in the file speaks against the picture: every allocation has its events, and they agree with the final state.")];
+    const parts = [
+        notes.length
+            ? list
+            : make(
+                  "p",
+                  "",
+                  "Nothing in the file speaks against the picture: every allocation has its events, and " +
+                      "they agree with the final state.",
+              ),
+    ];
     const facts = make("dl", "facts");
     addFact(facts, "File", String(meta.file ?? ""));
     addFact(facts, meta.fingerprint ? "Fingerprint" : "SHA-256", String(meta.fingerprint ?? meta.sha256 ?? ""));
@@ -114,13 +168,19 @@ function drawSearch() {
     updateSearch();
     const { result, error, running } = search;
     if (document.activeElement !== ui.search && ui.search.value !== state.search) ui.search.value = state.search;
-    for (const id of ["search-next", "search-previous", "search-only"]) element(id, HTMLButtonElement).hidden = !searching || result.allocations === 0;
+    for (const id of ["search-next", "search-previous", "search-only"])
+        element(id, HTMLButtonElement).hidden = !searching || result.allocations === 0;
     ui.search.setAttribute("aria-invalid", String(error !== ""));
     const place = placeOfMatch();
-    const count = place ? `${formatCount(place)} of ${formatCount(result.allocations)}` : formatPlural(result.allocations, "allocation");
+    const count = place
+        ? `${formatCount(place)} of ${formatCount(result.allocations)}`
+        : formatPlural(result.allocations, "allocation");
     const text = running ? "searching \u2026" : error || `${count} \u00b7 ${formatBytes(result.bytesAtPeak)}`;
     setText(ui.found, searching ? text : "");
-    ui.found.title = searching ? error || `${formatPlural(result.allocations, "allocation")}, ${formatExactBytes(result.bytesAtPeak)} at the peak` : "";
+    ui.found.title = searching
+        ? error ||
+          `${formatPlural(result.allocations, "allocation")}, ${formatExactBytes(result.bytesAtPeak)} at the peak`
+        : "";
     ui.found.classList.toggle("found-wrong", error !== "");
 }
 
@@ -129,7 +189,9 @@ function drawOrigin() {
     const kinds = ["", "Kineto trace", "memory timeline", "log: levels, not allocations", "series"];
     const rank = session.facts.rank;
     const name = session.string(session.devices[state.device].name);
-    const text = [rank >= 0 ? `rank ${rank}` : "", kinds[session.facts.kind] ?? "", name].filter(Boolean).join(" \u00b7 ");
+    const text = [rank >= 0 ? `rank ${rank}` : "", kinds[session.facts.kind] ?? "", name]
+        .filter(Boolean)
+        .join(" \u00b7 ");
     const origin = element("origin", HTMLParagraphElement);
     setText(origin, text);
     origin.title = capacityBytes() ? `${text ? `${text} \u00b7 ` : ""}capacity ${formatBytes(capacityBytes())}` : text;
@@ -159,19 +221,32 @@ export function drawHeader() {
     // Devices have nothing but time in common.
     element("axis-events", HTMLButtonElement).disabled = state.all;
     const pressed = element(`view-${state.viewBy}`, HTMLButtonElement).textContent;
-    setText(element("tools-open", HTMLButtonElement), `${pressed} \u00b7 ${ui.color.selectedOptions[0]?.text} \u00b7 ${state.axis === "time" ? "seconds" : "events"}`);
+    setText(
+        element("tools-open", HTMLButtonElement),
+        `${pressed} \u00b7 ${ui.color.selectedOptions[0]?.text} \u00b7 ${state.axis === "time" ? "seconds" : "events"}`,
+    );
     drawNote();
 }
 
 /** Says why there is little or nothing to see. */
 function emptyReason() {
     const other = Array.from({ length: session.facts.devices }, (_, i) => i).find((i) => session.devices[i].events > 1);
-    const elsewhere = other === undefined || other === state.device ? "" : ` Device ${deviceName(session.devices[other].ordinal)} has a history of ${formatPlural(session.devices[other].events, "event")}.`;
+    const elsewhere =
+        other === undefined || other === state.device
+            ? ""
+            : ` Device ${deviceName(session.devices[other].ordinal)} has a history of ` +
+              `${formatPlural(session.devices[other].events, "event")}.`;
     const hint = " Call torch.cuda.memory._record_memory_history() before what you want to see.";
     if (view.facts.events === 0)
-        return `No history was recorded for this device, so there is no timeline: the picture is the state when the snapshot was taken.${elsewhere || hint}`;
+        return (
+            "No history was recorded for this device, so there is no timeline: the picture is the state when " +
+            `the snapshot was taken.${elsewhere || hint}`
+        );
     if (view.facts.events === 1 && session.facts.kind !== KIND_LOG)
-        return `The recording of this device has a single event, so there is no timeline: the picture is the state before and after it.${elsewhere || hint}`;
+        return (
+            "The recording of this device has a single event, so there is no timeline: the picture is the " +
+            `state before and after it.${elsewhere || hint}`
+        );
     if (view.facts.allocations === 0) return `Nothing was allocated on this device while it was recorded.${elsewhere}`;
     return "";
 }
@@ -188,7 +263,13 @@ export function drawDrawn() {
     press("fit-bytes", state.top !== 0);
     setText(ui.drawn, `${formatCount(drawn + merged)} visible at this zoom${short}`);
     const bands = view.facts.allocations;
-    const all = typeof meta.allocations === "number" ? `${formatPlural(bands, "band")} of ${formatPlural(meta.allocations, "allocation")}` : formatPlural(bands, "allocation");
+    const all =
+        typeof meta.allocations === "number"
+            ? `${formatPlural(bands, "band")} of ${formatPlural(meta.allocations, "allocation")}`
+            : formatPlural(bands, "allocation");
     const filter = kept.active ? " The filter hides the others." : "";
-    ui.drawn.title = `${formatCount(drawn)} with bands of their own, ${formatCount(merged)} thinner than a pixel, drawn as exact sums; ${formatCount(between)} began and ended between two pixel columns: they appear when you zoom in. The page holds ${all}.${filter}`;
+    ui.drawn.title =
+        `${formatCount(drawn)} with bands of their own, ${formatCount(merged)} thinner than a pixel, drawn ` +
+        `as exact sums; ${formatCount(between)} began and ended between two pixel columns: they appear when ` +
+        `you zoom in. The page holds ${all}.${filter}`;
 }

@@ -21,5 +21,9 @@ export function viewBack() {
 /** Names words of an address that mean nothing; "" where there are none. @param {string[]} words */
 export function misreadSentence(words) {
     const names = words.join(", ");
-    return names && `Not understood of this address: ${names.slice(0, MISREAD_LETTERS)}${names.length > MISREAD_LETTERS ? "\u2026" : ""}.`;
+    return (
+        names &&
+        `Not understood of this address: ${names.slice(0, MISREAD_LETTERS)}` +
+            `${names.length > MISREAD_LETTERS ? "\u2026" : ""}.`
+    );
 }

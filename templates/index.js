@@ -37,7 +37,8 @@ function start() {
     const state = createState(rows, known, (before, choice) => {
         showNotes();
         if (before.theme !== choice.theme) applyTheme();
-        if (before.words !== choice.words || before.sort !== choice.sort || before.falling !== choice.falling) arrange();
+        if (before.words !== choice.words || before.sort !== choice.sort || before.falling !== choice.falling)
+            arrange();
         if (before.row !== choice.row) {
             table.choose(choice.row, true);
             findings.show(choice.row);
@@ -55,15 +56,20 @@ function start() {
     function arrange() {
         const { words, sort, falling } = state.get();
         if (search.value !== words) search.value = words;
-        table.arrange(createWords(words, rows, (index) => (batch.cohortOf(index)?.number ?? -1) + 1), { sort, falling });
-        for (const badge of element("badges", HTMLElement).querySelectorAll("button")) badge.setAttribute("aria-pressed", String(badge.dataset.words === words));
+        table.arrange(
+            createWords(words, rows, (index) => (batch.cohortOf(index)?.number ?? -1) + 1),
+            { sort, falling },
+        );
+        for (const badge of element("badges", HTMLElement).querySelectorAll("button"))
+            badge.setAttribute("aria-pressed", String(badge.dataset.words === words));
     }
 
     function showTotals() {
         const { totals } = data;
         const parts = [
             formatPlural(totals.done, "recording"),
-            `peaks ${formatBytes(totals.lowest_peak_bytes)} to ${formatBytes(totals.highest_peak_bytes)}, median ${formatBytes(totals.median_peak_bytes)}`,
+            `peaks ${formatBytes(totals.lowest_peak_bytes)} to ${formatBytes(totals.highest_peak_bytes)}` +
+                `, median ${formatBytes(totals.median_peak_bytes)}`,
         ];
         if (totals.copies) parts.push(formatPlural(totals.copies, "copy").replace("copys", "copies"));
         if (totals.failed) parts.push(`${formatCount(totals.failed)} failed`);
@@ -85,17 +91,37 @@ function start() {
     function showBadges() {
         /** @type {Map<string, number>} */
         const kinds = new Map();
-        for (const row of rows) for (const kind of new Set(row.notes.filter((note) => note.severity !== "info" && note.kind !== "out_of_memory").map((note) => note.kind))) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
-        const badges = [...kinds].sort((a, b) => b[1] - a[1]).slice(0, 3).map(([kind, count]) => ({ words: kind, text: `${formatCount(count)} ${kindTitle(kind).toLowerCase()}`, bad: false }));
+        for (const row of rows)
+            for (const kind of new Set(
+                row.notes
+                    .filter((note) => note.severity !== "info" && note.kind !== "out_of_memory")
+                    .map((note) => note.kind),
+            ))
+                kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+        const badges = [...kinds]
+            .sort((a, b) => b[1] - a[1])
+            .slice(0, 3)
+            .map(([kind, count]) => ({
+                words: kind,
+                text: `${formatCount(count)} ${kindTitle(kind).toLowerCase()}`,
+                bad: false,
+            }));
         const odd = rows.filter((row) => row.finding !== null).length;
         if (odd) badges.unshift({ words: "odd", text: `${formatCount(odd)} odd`, bad: false });
-        if (data.totals.out_of_memory) badges.unshift({ words: "oom", text: `${formatCount(data.totals.out_of_memory)} out of memory`, bad: true });
+        if (data.totals.out_of_memory)
+            badges.unshift({
+                words: "oom",
+                text: `${formatCount(data.totals.out_of_memory)} out of memory`,
+                bad: true,
+            });
         element("badges", HTMLElement).replaceChildren(
             ...badges.map(({ words, text, bad }) => {
                 const badge = make("button", bad ? "badge bad" : "badge", text);
                 badge.type = "button";
                 badge.dataset.words = words;
-                badge.addEventListener("click", () => state.change({ words: state.get().words === words ? "" : words }));
+                badge.addEventListener("click", () =>
+                    state.change({ words: state.get().words === words ? "" : words }),
+                );
                 return badge;
             }),
         );
@@ -125,7 +151,9 @@ function start() {
             else if (state.get().row >= 0) state.change({ row: -1 });
         }
     });
-    element("theme", HTMLButtonElement).addEventListener("click", () => state.change({ theme: document.documentElement.dataset.theme === "dark" ? "light" : "dark" }));
+    element("theme", HTMLButtonElement).addEventListener("click", () =>
+        state.change({ theme: document.documentElement.dataset.theme === "dark" ? "light" : "dark" }),
+    );
     systemDark.addEventListener("change", () => {
         applyTheme();
         drawPictures();
@@ -139,7 +167,8 @@ function start() {
     new ResizeObserver(drawPictures).observe(element("plot", HTMLElement));
     return {
         rows: () => table.order().map((index) => rows[index]),
-        sort: (/** @type {string} */ sort) => state.change({ sort, falling: state.get().sort === sort && !state.get().falling }),
+        sort: (/** @type {string} */ sort) =>
+            state.change({ sort, falling: state.get().sort === sort && !state.get().falling }),
         choose: (/** @type {number} */ row) => state.change({ row }),
         pick: curves.nearest,
     };

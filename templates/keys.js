@@ -11,8 +11,21 @@ import { askFindings } from "./questions.js";
 import { setSearch } from "./search.js";
 import { openTab, sideKey } from "./side.js";
 import {
-    axisOfEvent, change, fitBytes, fitSelection, fitWindow, flush, goToEvent, heldMoment, markAt, panWindow, select, setAxis, state,
-    view, zoomWindow,
+    axisOfEvent,
+    change,
+    fitBytes,
+    fitSelection,
+    fitWindow,
+    flush,
+    goToEvent,
+    heldMoment,
+    markAt,
+    panWindow,
+    select,
+    setAxis,
+    state,
+    view,
+    zoomWindow,
 } from "./state.js";
 
 /* ---- keys ---- */
@@ -54,7 +67,10 @@ function stepMoment(by) {
     goToEvent(neighbour(heldMoment(), by));
 }
 
-/** The range that Shift makes, from where it began to where it is. @type {{anchor: number, at: number, range: typeof state.range}} */
+/**
+ * The range that Shift makes, from where it began to where it is.
+ * @type {{anchor: number, at: number, range: typeof state.range}}
+ */
 const stretch = { anchor: 0, at: 0, range: null };
 
 /** Shift with `,` and `.`: a range of events, one longer or shorter. @param {number} by */
@@ -118,20 +134,46 @@ function keyMiddle() {
 
 /** What the keys do, in words. @type {[name: string, key: string][]} */
 const KEY_NAMES = [
-    ["Go to the peak", "p"], ["Go to the out-of-memory moment", "o"], ["Show the whole run", "0"], ["Fit the selection", "f"],
-    ["Fit the height to the window", "v"], ["Zoom in", "w"], ["Zoom out", "s"], ["Pan left", "a"], ["Pan right", "d"],
-    ["Why: what was found", "1"], ["Who holds the memory", "2"], ["Tree of callers and callees", "3"], ["Compare A with B", "4"],
-    ["Allocator: why more is reserved than in use", "5"], ["Each allocation that the search finds", "6"],
-    ["Map of segments and blocks", "g"], ["Mark this moment: A, then B, then C", "m"], ["One event back", ","], ["One event on", "."],
-    ["Switch between events and seconds", "t"], ["Back to the view before", "["], ["Forward to the view after", "]"], ["Search", "/"],
-    ["All devices on one axis of time, or one alone", "r"], ["The next device", "n"],
+    ["Go to the peak", "p"],
+    ["Go to the out-of-memory moment", "o"],
+    ["Show the whole run", "0"],
+    ["Fit the selection", "f"],
+    ["Fit the height to the window", "v"],
+    ["Zoom in", "w"],
+    ["Zoom out", "s"],
+    ["Pan left", "a"],
+    ["Pan right", "d"],
+    ["Why: what was found", "1"],
+    ["Who holds the memory", "2"],
+    ["Tree of callers and callees", "3"],
+    ["Compare A with B", "4"],
+    ["Allocator: why more is reserved than in use", "5"],
+    ["Each allocation that the search finds", "6"],
+    ["Map of segments and blocks", "g"],
+    ["Mark this moment: A, then B, then C", "m"],
+    ["One event back", ","],
+    ["One event on", "."],
+    ["Switch between events and seconds", "t"],
+    ["Back to the view before", "["],
+    ["Forward to the view after", "]"],
+    ["Search", "/"],
+    ["All devices on one axis of time, or one alone", "r"],
+    ["The next device", "n"],
     ["Keys and mouse", "?"],
 ];
 
 /** Every command: those with a key, and the page's buttons and choices. @returns {import("./palette.js").Command[]} */
 function commands() {
-    const buttons = [...document.querySelectorAll(".app button[id]:not([hidden], .tabs button, .figures button, .figure), #filter-open")].filter(
-        (button) => button instanceof HTMLElement && (button.offsetParent !== null || button.closest("#tools") !== null) && button.textContent?.trim());
+    const buttons = [
+        ...document.querySelectorAll(
+            ".app button[id]:not([hidden], .tabs button, .figures button, .figure), #filter-open",
+        ),
+    ].filter(
+        (button) =>
+            button instanceof HTMLElement &&
+            (button.offsetParent !== null || button.closest("#tools") !== null) &&
+            button.textContent?.trim(),
+    );
     const named = buttons.map((button) => {
         const group = button.closest("[role=group]")?.getAttribute("aria-label")?.replace(/:.*/, "");
         const name = (button.getAttribute("aria-label") ?? button.textContent ?? "").trim();
@@ -144,15 +186,23 @@ function commands() {
                 select.value = option.value;
                 select.dispatchEvent(new Event("change"));
             },
-        })));
-    const found = askFindings(view).map((finding) => ({ name: `${KIND_TITLES[finding.kind]}: ${finding.title}`, act: () => goToView(finding.view) }));
+        })),
+    );
+    const found = askFindings(view).map((finding) => ({
+        name: `${KIND_TITLES[finding.kind]}: ${finding.title}`,
+        act: () => goToView(finding.view),
+    }));
     return [...KEY_NAMES.map(([name, key]) => ({ name, key, act: keyActions[key] })), ...named, ...chosen, ...found];
 }
 
 /** @param {KeyboardEvent} event */
 export function pressKey(event) {
     const target = event.target instanceof Element ? event.target : document.body;
-    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k" && !document.querySelector("dialog[open]")) {
+    if (
+        (event.ctrlKey || event.metaKey) &&
+        event.key.toLowerCase() === "k" &&
+        !document.querySelector("dialog[open]")
+    ) {
         event.preventDefault();
         openPalette(commands(), (words) => ({ name: `Search for “${words}”`, key: "/", act: () => searchFor(words) }));
         return;

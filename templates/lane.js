@@ -14,7 +14,10 @@ const LANE_ROWS_PLAIN = 4;
 
 const LANE_ROWS_ALL = 10;
 
-/** @typedef {{phase: number, row: number, from: number, to: number, name: string, text?: string, part?: import("./questions.js").Part}} PhaseMark CSS pixels of the timeline */
+/**
+ * @typedef {{phase: number, row: number, from: number, to: number, name: string, text?: string, part?:
+ * import("./questions.js").Part}} PhaseMark CSS pixels of the timeline
+ */
 
 /** Parts of steps, where the program annotated nothing or two ranges are compared, are bands without a phase. */
 const NO_PHASE = -1;
@@ -51,22 +54,34 @@ function laneRows({ facts }) {
 /** Whether anything happened in the recorded time. */
 const hasPhases = once(({ c, facts }) => {
     const end = c.event_us(facts.events - 1);
-    return Array.from({ length: facts.phases }, (_, i) => c.phase(i)).some(({ start_us, end_us }) => start_us <= end && (end_us === -1 || end_us > 0));
+    return Array.from({ length: facts.phases }, (_, i) => c.phase(i)).some(
+        ({ start_us, end_us }) => start_us <= end && (end_us === -1 || end_us > 0),
+    );
 });
 
-/** Rows of parts below the program's own phases: each has its events and where it begins instead. @param {View} shown @returns {{from: number, to: number, shift: number, letter: string}[]} */
+/**
+ * Rows of parts below the program's own phases: each has its events and where it begins instead.
+ * @param {View} shown
+ * @returns {{from: number, to: number, shift: number, letter: string}[]}
+ */
 function partRows(shown) {
     // Where nothing but "other" was told, there is nothing to tell.
     if (shown.facts.events < 2 || askParts(shown).every(({ name }) => name === "other")) return [];
     const ranges = shown === view ? comparedRanges() : null;
     if (ranges) {
         const { a, b } = ranges;
-        return [{ ...a, shift: 0, letter: "A" }, { ...b, shift: axisOfEvent(a.from) - axisOfEvent(b.from), letter: "B" }];
+        return [
+            { ...a, shift: 0, letter: "A" },
+            { ...b, shift: axisOfEvent(a.from) - axisOfEvent(b.from), letter: "B" },
+        ];
     }
     return hasPhases(shown) ? [] : [{ from: -1, to: shown.facts.events, shift: 0, letter: "" }];
 }
 
-/** Height in CSS pixels; none without a timeline; where there is nothing but what is folded away, one row for its button. */
+/**
+ * Height in CSS pixels; none without a timeline; where there is nothing but what is folded away, one row for its
+ * button.
+ */
 export function laneHeight() {
     lane.inset = memoryLaneHeight();
     return lane.inset + phasesHeight(view, lane);
@@ -88,12 +103,30 @@ function findPhaseMarks({ view, ratio }) {
     });
 }
 
-/** Parts of a row that are at least a pixel wide in the window. @param {Pane} pane @param {ReturnType<typeof partRows>[0]} range @param {number} row @returns {PhaseMark[]} */
+/**
+ * Parts of a row that are at least a pixel wide in the window.
+ * @param {Pane} pane
+ * @param {ReturnType<typeof partRows>[0]} range
+ * @param {number} row
+ * @returns {PhaseMark[]}
+ */
 function partMarks(pane, { from, to, shift }, row) {
-    return askParts(pane.view).filter((part) => part.to > from && part.from < to).map((part) => {
-        const [left, right] = [Math.max(part.from, from), Math.min(part.to, to)].map((event) => xOfAxis(pane.axisOf(event) + shift, pane));
-        return { phase: NO_PHASE, row, from: Math.max(0, left), to: Math.min(pane.width, right), name: part.name, part };
-    }).filter((mark) => mark.to - mark.from >= 1);
+    return askParts(pane.view)
+        .filter((part) => part.to > from && part.from < to)
+        .map((part) => {
+            const [left, right] = [Math.max(part.from, from), Math.min(part.to, to)].map((event) =>
+                xOfAxis(pane.axisOf(event) + shift, pane),
+            );
+            return {
+                phase: NO_PHASE,
+                row,
+                from: Math.max(0, left),
+                to: Math.min(pane.width, right),
+                name: part.name,
+                part,
+            };
+        })
+        .filter((mark) => mark.to - mark.from >= 1);
 }
 
 /** @param {CanvasRenderingContext2D} context @param {Pane} pane @param {Lane} lane below it */
@@ -137,18 +170,29 @@ function placeFold(top) {
     fold.hidden = internals === 0 || lane.height === lane.inset;
     if (fold.hidden) return;
     setText(fold, `${state.internals ? "\u2212" : "+"}${formatCount(internals)}`);
-    fold.title = `${state.internals ? "Hide" : "Show"} ${formatPlural(internals, "internal phase")}, such as the compiler's timers`;
+    fold.title =
+        `${state.internals ? "Hide" : "Show"} ${formatPlural(internals, "internal phase")}, such as the ` +
+        "compiler's timers";
     fold.setAttribute("aria-label", fold.title);
     fold.setAttribute("aria-pressed", String(state.internals));
     fold.style.top = `${GUTTER.top + top + 3}px`;
 }
 
-/** The band under a point, the last drawn of several. @param {{x: number, y: number}} point @param {Pane} [pane] @param {Lane} [ofPane] @returns {PhaseMark | null} */
+/**
+ * The band under a point, the last drawn of several.
+ * @param {{x: number, y: number}} point
+ * @param {Pane} [pane]
+ * @param {Lane} [ofPane]
+ * @returns {PhaseMark | null}
+ */
 export function phaseAt({ x, y }, pane = plot, ofPane = lane) {
     const { height, inset, marks } = ofPane;
     const row = Math.floor((y - pane.height - inset - 3) / LANE_ROW);
-    if (height === inset || y < pane.height + inset || y >= pane.height + height || x < 0 || x > pane.width) return null;
-    const hit = marks.filter((mark) => mark.text && mark.row === row && x >= mark.from - 1 && x <= Math.max(mark.to, mark.from + 2));
+    if (height === inset || y < pane.height + inset || y >= pane.height + height || x < 0 || x > pane.width)
+        return null;
+    const hit = marks.filter(
+        (mark) => mark.text && mark.row === row && x >= mark.from - 1 && x <= Math.max(mark.to, mark.from + 2),
+    );
     return hit[hit.length - 1] ?? null;
 }
 
@@ -158,16 +202,27 @@ function phaseRange(phase, shown) {
     const shift = clockShift(shown);
     const start = shown.c.phase(phase).start_us - shift;
     const end = shown.c.phase(phase).end_us;
-    if (state.axis === "time") return { from: Math.max(whole.from, start), to: end < 0 ? whole.to : Math.min(whole.to, end - shift) };
-    return { from: Math.max(whole.from, view.c.event_at_us(start)), to: end < 0 ? whole.to : Math.min(whole.to, view.c.event_at_us(end)) };
+    if (state.axis === "time")
+        return { from: Math.max(whole.from, start), to: end < 0 ? whole.to : Math.min(whole.to, end - shift) };
+    return {
+        from: Math.max(whole.from, view.c.event_at_us(start)),
+        to: end < 0 ? whole.to : Math.min(whole.to, view.c.event_at_us(end)),
+    };
 }
 
 /** A phase in words. @param {PhaseMark} mark @param {View} [shown] */
 export function phaseLines({ phase, part }, shown = view) {
     const { c, facts } = shown;
     if (part) {
-        const time = facts.has_time ? `${formatDuration(c.event_us(part.to) - c.event_us(Math.max(0, part.from)))} \u00b7 ` : "";
-        return { when: `${time}told by what ran (inferred)`, events: `${formatPlural(part.to - part.from, "event")} \u00b7 highest ${formatBytes(c.live_at(c.peak_in(part.from, part.to)))}` };
+        const time = facts.has_time
+            ? `${formatDuration(c.event_us(part.to) - c.event_us(Math.max(0, part.from)))} \u00b7 `
+            : "";
+        return {
+            when: `${time}told by what ran (inferred)`,
+            events:
+                `${formatPlural(part.to - part.from, "event")} \u00b7 highest ` +
+                `${formatBytes(c.live_at(c.peak_in(part.from, part.to)))}`,
+        };
     }
     const { start_us: start, end_us: end } = c.phase(phase);
     const shift = clockShift(shown);
@@ -175,7 +230,11 @@ export function phaseLines({ phase, part }, shown = view) {
     const last = end < 0 ? facts.events : c.event_at_us(end) + 1;
     const peak = c.live_at(last > first ? c.peak_in(first, last) : first - 1);
     return {
-        when: end < 0 ? `from ${formatDuration(start - shift)} on; its end was not recorded` : `${formatDuration(end - start)}, from ${formatDuration(start - shift)} to ${formatDuration(end - shift)}`,
+        when:
+            end < 0
+                ? `from ${formatDuration(start - shift)} on; its end was not recorded`
+                : `${formatDuration(end - start)}, from ${formatDuration(start - shift)} to ` +
+                  `${formatDuration(end - shift)}`,
         events: `${formatPlural(last - first, "event")} \u00b7 highest ${formatBytes(peak)}`,
     };
 }
@@ -183,7 +242,8 @@ export function phaseLines({ phase, part }, shown = view) {
 /** A click on a phase selects its range. @param {PhaseMark} mark @param {View} [shown] */
 export function selectPhase({ part, phase }, shown = view) {
     const shift = clockShift(shown);
-    const place = (/** @type {number} */ event) => (shown === view ? axisOfEvent(event) : shown.c.event_us(event) - shift);
+    const place = (/** @type {number} */ event) =>
+        shown === view ? axisOfEvent(event) : shown.c.event_us(event) - shift;
     const range = part ? { from: place(part.from), to: place(part.to) } : phaseRange(phase, shown);
     if (range.to <= range.from) return;
     change({ range });

@@ -5,7 +5,17 @@ import { momentWords, shownMoment } from "./moment.js";
 import { askSums } from "./questions.js";
 import { PARTS } from "./session.js";
 import { capacityBytes, COLORINGS, heldMoment, isDark, session, state, view } from "./state.js";
-import { cssColor, element, formatBytes, formatCount, formatExactBytes, formatPlural, make, setText, tableFigures } from "./text.js";
+import {
+    cssColor,
+    element,
+    formatBytes,
+    formatCount,
+    formatExactBytes,
+    formatPlural,
+    make,
+    setText,
+    tableFigures,
+} from "./text.js";
 
 const LEGEND_MOST = 14;
 
@@ -33,10 +43,17 @@ export function groupColor(by, key) {
     return by === state.colorBy ? keyColor(COLORINGS.indexOf(by), key) : "";
 }
 
-/** A row of swatches, from small to large, with words at both ends and in between. @param {number} by @param {(value: number) => string} format */
+/**
+ * A row of swatches, from small to large, with words at both ends and in between.
+ * @param {number} by
+ * @param {(value: number) => string} format
+ */
 function scaleItem(by, format) {
     const item = make("li", "legend-scale");
-    const second = Array.from({ length: SCALE_STEPS }, (_, key) => view.c.key_from(by, key)).find((value, key) => key > 0 && value > 0) ?? 0;
+    const second =
+        Array.from({ length: SCALE_STEPS }, (_, key) => view.c.key_from(by, key)).find(
+            (value, key) => key > 0 && value > 0,
+        ) ?? 0;
     const below = `below ${format(second)}`;
     for (let key = 0; key < SCALE_STEPS; key++) {
         const from = view.c.key_from(by, key);
@@ -84,9 +101,12 @@ function namedItems(by, names) {
     const peak = bytesOfKeys(view.facts.peak_event);
     const known = names.map((name, key) => ({ name, key, bytes: peak.get(key) ?? 0 }));
     known.sort((a, b) => b.bytes - a.bytes || a.key - b.key);
-    // What nobody has at the peak is named all the same, but for the pool that stands for "unknown" and categories that never are.
+    // What nobody has at the peak is named all the same, but for the pool that stands for "unknown" and categories that
+    // never are.
     const made = by === 5 ? view.c.categories_made() : 0;
-    const shown = known.filter(({ bytes, key }) => bytes > 0 || by === 3 || (by === 4 && key > 0) || (made >> key) & 1).slice(0, LEGEND_MOST);
+    const shown = known
+        .filter(({ bytes, key }) => bytes > 0 || by === 3 || (by === 4 && key > 0) || (made >> key) & 1)
+        .slice(0, LEGEND_MOST);
     if (shown.length === 0) return [];
     const items = shown.map(({ name, key }) => {
         const item = legendItem(name, keyColor(by, key));
@@ -96,7 +116,8 @@ function namedItems(by, names) {
         return item;
     });
     const rest = names.length - shown.length;
-    if (rest > 0 && shown.length === LEGEND_MOST) items.push(make("li", "legend-more", `and ${formatCount(rest)} more`));
+    if (rest > 0 && shown.length === LEGEND_MOST)
+        items.push(make("li", "legend-more", `and ${formatCount(rest)} more`));
     following.when = make("li", "legend-more legend-when");
     return [following.when, ...items];
 }
@@ -104,12 +125,26 @@ function namedItems(by, names) {
 function colorItems() {
     const numbers = (/** @type {number} */ length) => Array.from({ length }, (_, i) => i);
     switch (state.colorBy) {
-        case "size": return [scaleItem(1, formatBytes)];
-        case "age": return [scaleItem(2, (events) => formatPlural(events, "event"))];
-        case "stream": return namedItems(3, numbers(view.facts.streams).map((i) => `stream ${streamText(i)}`));
-        case "pool": return namedItems(4, numbers(view.facts.pools).map((i) => (poolName(i).startsWith("(") ? `pool ${poolName(i)}` : `${poolName(i)} pool`)));
-        case "category": return namedItems(5, session.categoryNames());
-        default: return [];
+        case "size":
+            return [scaleItem(1, formatBytes)];
+        case "age":
+            return [scaleItem(2, (events) => formatPlural(events, "event"))];
+        case "stream":
+            return namedItems(
+                3,
+                numbers(view.facts.streams).map((i) => `stream ${streamText(i)}`),
+            );
+        case "pool":
+            return namedItems(
+                4,
+                numbers(view.facts.pools).map((i) =>
+                    poolName(i).startsWith("(") ? `pool ${poolName(i)}` : `${poolName(i)} pool`,
+                ),
+            );
+        case "category":
+            return namedItems(5, session.categoryNames());
+        default:
+            return [];
     }
 }
 
@@ -124,10 +159,22 @@ function patternItem(kind, text, title) {
 /** Lines and patterns that this recording can show. */
 function patternItems() {
     const items = [];
-    if (view.facts.reserved_peak > 0) items.push(patternItem("line", "reserved", "What the allocator holds of the device"));
-    if (capacityBytes() > 0) items.push(patternItem("dash", `capacity ${formatBytes(capacityBytes())}`, "Memory of the device"));
-    if (view.facts.preexisting > 0) items.push(patternItem("dots", "older than the recording", "Allocated before the recording began: paler, with dots"));
-    if (view.facts.pending > 0) items.push(patternItem("hatch", "freed, waits for another stream", "Its memory cannot be used again until that stream is done"));
+    if (view.facts.reserved_peak > 0)
+        items.push(patternItem("line", "reserved", "What the allocator holds of the device"));
+    if (capacityBytes() > 0)
+        items.push(patternItem("dash", `capacity ${formatBytes(capacityBytes())}`, "Memory of the device"));
+    if (view.facts.preexisting > 0)
+        items.push(
+            patternItem("dots", "older than the recording", "Allocated before the recording began: paler, with dots"),
+        );
+    if (view.facts.pending > 0)
+        items.push(
+            patternItem(
+                "hatch",
+                "freed, waits for another stream",
+                "Its memory cannot be used again until that stream is done",
+            ),
+        );
     return items;
 }
 
@@ -136,7 +183,9 @@ const also = make("li", "legend-also");
 
 /** Asked for when the view rests; its line is there before, so that nothing moves. */
 export function drawAlsoShown() {
-    const shown = Array.from({ length: also.isConnected ? view.c.also_shown(heldMoment()) : 0 }, (_, i) => view.c.also(i));
+    const shown = Array.from({ length: also.isConnected ? view.c.also_shown(heldMoment()) : 0 }, (_, i) =>
+        view.c.also(i),
+    );
     const { text } = tableFigures(Math.max(0, ...shown.map(({ bytes }) => bytes)));
     const items = shown.map(({ site, bytes, of_free }) => {
         const item = make("span");
@@ -145,7 +194,10 @@ export function drawAlsoShown() {
         item.append(swatch, `${session.siteText(site)}${of_free ? PARTS[3] : ""} ${text(bytes)}`);
         return item;
     });
-    also.replaceChildren(items.length ? "Also in the picture, at its highest:" : "Every colour of the picture is in the list.", ...items);
+    also.replaceChildren(
+        items.length ? "Also in the picture, at its highest:" : "Every colour of the picture is in the list.",
+        ...items,
+    );
     also.title = also.innerText;
     const rest = make("span");
     also.append(rest);
@@ -153,14 +205,22 @@ export function drawAlsoShown() {
     for (let left = items.length - 1; left >= 0 && also.scrollWidth > also.clientWidth; left--) {
         items[left].remove();
         setText(rest, `${formatCount(items.length - left)} more`);
-        if (left === 0) also.replaceChildren(`${formatPlural(items.length, "call site")} of the picture ${items.length === 1 ? "is" : "are"} not in the list.`);
+        if (left === 0)
+            also.replaceChildren(
+                `${formatPlural(items.length, "call site")} of the picture ` +
+                    `${items.length === 1 ? "is" : "are"} not in the list.`,
+            );
     }
 }
 
 export function drawLegend() {
     following.when = null;
     following.figures.clear();
-    legendUi.replaceChildren(...colorItems(), ...patternItems(), ...(state.colorBy === "site" && state.viewBy === "age" ? [also] : []));
+    legendUi.replaceChildren(
+        ...colorItems(),
+        ...patternItems(),
+        ...(state.colorBy === "site" && state.viewBy === "age" ? [also] : []),
+    );
     drawLegendFigures();
     legendUi.hidden = legendUi.childElementCount === 0;
 }

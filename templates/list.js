@@ -1,6 +1,6 @@
-// A list of any length, for the page and for the index of a batch: rows of one height, of which only those in sight are in
-// the document. The focus stays on the list
-// and the keyboard moves an active row (aria-activedescendant), so rows may come and go while somebody reads them.
+// A list of any length, for the page and for the index of a batch: rows of one height, of which only those in sight are
+// in the document. The focus stays on the list and the keyboard moves an active row (aria-activedescendant), so rows
+// may come and go while somebody reads them.
 
 /** Browsers cannot scroll farther than some 17 million pixels; longer lists move faster than the scroll bar says. */
 const SCROLL_MOST = 8e6;
@@ -18,7 +18,8 @@ export class VirtualList {
     /**
      * @param {HTMLElement} scroll what scrolls and has the focus; its first child is the head, which stays in sight
      * @param {HTMLElement} body what holds the rows
-     * @param {{make: () => Row, fill: (row: Row, index: number) => void, choose: (index: number) => void, redraw: () => void}} use
+     * @param {{make: () => Row, fill: (row: Row, index: number) => void, choose: (index: number) => void, redraw: () =>
+     * void}} use
      */
     constructor(scroll, body, use) {
         this.scroll = scroll;
@@ -51,7 +52,10 @@ export class VirtualList {
     measure() {
         this.rowHeight = parseFloat(getComputedStyle(this.body).getPropertyValue("--row")) || 28;
         const head = this.scroll.firstElementChild;
-        this.viewHeight = Math.max(this.rowHeight, this.scroll.clientHeight - (head instanceof HTMLElement ? head.offsetHeight : 0));
+        this.viewHeight = Math.max(
+            this.rowHeight,
+            this.scroll.clientHeight - (head instanceof HTMLElement ? head.offsetHeight : 0),
+        );
     }
 
     /** Pixels of the list that lie above the view, of `total`. @param {number} total */
@@ -72,8 +76,11 @@ export class VirtualList {
         this.scroll.setAttribute("aria-rowcount", String(count + 1));
         const top = this.paper ? 0 : this.topOf(total);
         this.first = this.paper ? 0 : Math.max(0, Math.floor(top / this.rowHeight) - ROWS_BEYOND);
-        const end = this.paper ? drawn : Math.min(count, Math.ceil((top + this.viewHeight) / this.rowHeight) + ROWS_BEYOND);
-        // Rows lie where the scroll bar is, which is elsewhere than `top` where the list is longer than browsers can scroll.
+        const end = this.paper
+            ? drawn
+            : Math.min(count, Math.ceil((top + this.viewHeight) / this.rowHeight) + ROWS_BEYOND);
+        // Rows lie where the scroll bar is, which is elsewhere than `top` where the list is longer than browsers can
+        // scroll.
         const shift = this.paper ? 0 : this.scroll.scrollTop - top;
         for (let i = this.rows.length; i < end - this.first; i++) this.addRow(i);
         this.rows.forEach((row, i) => this.place(row, this.first + i, end, shift));
@@ -101,7 +108,9 @@ export class VirtualList {
     /** @param {number} end */
     markActive(end) {
         const shown = document.activeElement === this.scroll && this.active >= this.first && this.active < end;
-        this.rows.forEach(({ element }, i) => element.classList.toggle("active", shown && this.first + i === this.active));
+        this.rows.forEach(({ element }, i) =>
+            element.classList.toggle("active", shown && this.first + i === this.active),
+        );
         if (shown) this.scroll.setAttribute("aria-activedescendant", this.rows[this.active - this.first].element.id);
         else this.scroll.removeAttribute("aria-activedescendant");
     }
@@ -113,7 +122,8 @@ export class VirtualList {
         const wanted = Math.min(Math.max(top, (index + 1) * this.rowHeight - this.viewHeight), index * this.rowHeight);
         if (wanted === top) return;
         const height = Math.min(total, SCROLL_MOST);
-        this.scroll.scrollTop = height === total ? wanted : (wanted / (total - this.viewHeight)) * (height - this.viewHeight);
+        this.scroll.scrollTop =
+            height === total ? wanted : (wanted / (total - this.viewHeight)) * (height - this.viewHeight);
     }
 
     /** Who comes by the keyboard sees where the arrows begin. */
@@ -134,7 +144,14 @@ export class VirtualList {
         const page = Math.max(1, Math.floor(this.viewHeight / this.rowHeight) - 1);
         const at = this.active < 0 ? this.firstSeen() - 1 : this.active;
         /** @type {Record<string, number>} */
-        const goals = { ArrowDown: at + 1, ArrowUp: Math.max(0, at - 1), PageDown: at + page, PageUp: at - page, Home: 0, End: this.count - 1 };
+        const goals = {
+            ArrowDown: at + 1,
+            ArrowUp: Math.max(0, at - 1),
+            PageDown: at + page,
+            PageUp: at - page,
+            Home: 0,
+            End: this.count - 1,
+        };
         if (event.key in goals) this.active = Math.min(Math.max(goals[event.key], 0), this.count - 1);
         else if ((event.key === "Enter" || event.key === " ") && this.active >= 0) this.use.choose(this.active);
         else return;
@@ -147,7 +164,9 @@ export class VirtualList {
     /** @param {MouseEvent} event */
     click(event) {
         if (event.target instanceof Element && event.target.closest("a, button")) return;
-        const hit = this.rows.findIndex(({ element }) => event.target instanceof Node && element.contains(event.target));
+        const hit = this.rows.findIndex(
+            ({ element }) => event.target instanceof Node && element.contains(event.target),
+        );
         if (hit < 0) return;
         this.active = this.first + hit;
         this.use.choose(this.active);

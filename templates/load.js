@@ -69,18 +69,28 @@ export async function inflateInto(packed, to) {
 
 /** @param {number} code @param {string} step */
 export function checkPayload(code, step) {
-    if (code !== 0) throw new Error(`${step}: ${PAYLOAD_ERRORS.get(code) ?? `error ${code}`}.${code === -1 ? "" : AFRESH}`);
+    if (code !== 0)
+        throw new Error(`${step}: ${PAYLOAD_ERRORS.get(code) ?? `error ${code}`}.${code === -1 ? "" : AFRESH}`);
 }
 
 /** Starts the module. @returns {Promise<ModuleExports>} */
 export async function loadModule() {
     const { instance } = await WebAssembly.instantiate(await unpack("module")).catch((error) => {
-        throw new Error(`This browser cannot run the program in this page, which needs WebAssembly with vectors: Chrome 91, Firefox 89, Safari 16.4 or newer. (${error instanceof Error ? error.message : error})`);
+        throw new Error(
+            "This browser cannot run the program in this page, which needs WebAssembly with vectors: " +
+                "Chrome 91, Firefox 89, Safari 16.4 or newer. (" +
+                `${error instanceof Error ? error.message : error})`,
+        );
     });
     return /** @type {ModuleExports} */ (/** @type {unknown} */ (instance.exports));
 }
 
-/** Copies the payload into the module's memory. @param {Session} session @param {string} text base64 @param {(done: number) => void} report */
+/**
+ * Copies the payload into the module's memory.
+ * @param {Session} session
+ * @param {string} text base64
+ * @param {(done: number) => void} report
+ */
 export async function loadPayload(session, text, report) {
     const nbytes = base64Length(text);
     const place = session.c.reserve(nbytes) >>> 0;
@@ -104,7 +114,12 @@ function turns() {
     };
 }
 
-/** Inflates all pieces, a few at a time: where a browser inflates in the main thread, promises alone would never let it draw. @param {Session} session @param {(done: number) => void} report */
+/**
+ * Inflates all pieces, a few at a time: where a browser inflates in the main thread, promises alone would never let it
+ * draw.
+ * @param {Session} session
+ * @param {(done: number) => void} report
+ */
 export async function inflatePieces(session, report) {
     const count = session.c.pieces() >>> 0;
     const turn = turns();
@@ -115,7 +130,10 @@ export async function inflatePieces(session, report) {
             if (next === count) return;
             report(next / count);
             const piece = session.c.piece(next++);
-            await inflateInto(session.bytes(piece.packed, piece.packed_nbytes), session.bytes(piece.target, piece.raw_nbytes));
+            await inflateInto(
+                session.bytes(piece.packed, piece.packed_nbytes),
+                session.bytes(piece.target, piece.raw_nbytes),
+            );
         }
     };
     await Promise.all(Array.from({ length: 4 }, work)).catch(() => {
@@ -126,17 +144,24 @@ export async function inflatePieces(session, report) {
 /** What this browser lacks, as a sentence; "" if nothing. */
 export function missingFeature() {
     if (typeof WebAssembly !== "object")
-        return "This browser has no WebAssembly (or it is switched off), which computes the picture. A current Chrome, Firefox or Safari shows this page.";
+        return (
+            "This browser has no WebAssembly (or it is switched off), which computes the picture. A current " +
+            "Chrome, Firefox or Safari shows this page."
+        );
     return "";
 }
 
-/** Calls what returns 1 until it is done. How many steps there are is not known. @param {() => number} step @param {(done: number) => void} report */
+/**
+ * Calls what returns 1 until it is done. How many steps there are is not known.
+ * @param {() => number} step
+ * @param {(done: number) => void} report
+ */
 async function inSteps(step, report) {
     let code = 1;
     for (let n = 0; code === 1; n++) {
         report(1 - 1 / (1 + n / 8));
         await nextTurn();
-        for (const start = performance.now(); code === 1 && performance.now() - start < STEPS_MS; ) code = step();
+        for (const start = performance.now(); code === 1 && performance.now() - start < STEPS_MS;) code = step();
     }
     checkPayload(code, "The data cannot be read");
 }
@@ -149,9 +174,16 @@ export async function loadSession(module, payload, report) {
     const session = new Session(module);
     await loadPayload(session, payload, (done) => report("Reading the data", 0.02 + done * 0.38));
     await inflatePieces(session, (done) => report("Unpacking", 0.4 + done * 0.4));
-    await inSteps(() => session.c.unpack(), (done) => report("Arranging the allocations", 0.8 + done * 0.08));
+    await inSteps(
+        () => session.c.unpack(),
+        (done) => report("Arranging the allocations", 0.8 + done * 0.08),
+    );
     session.start();
-    if (session.facts.devices > 0) await inSteps(() => session.c.prepare(0), (done) => report("Judging them", 0.88 + done * 0.07));
+    if (session.facts.devices > 0)
+        await inSteps(
+            () => session.c.prepare(0),
+            (done) => report("Judging them", 0.88 + done * 0.07),
+        );
     return session;
 }
 

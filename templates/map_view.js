@@ -9,7 +9,19 @@ import { floats } from "./session.js";
 import { say } from "./spoken.js";
 import { makeSplitter } from "./splitter.js";
 import {
-    change, COLORINGS, heldMoment, invalidate, isDark, LIST, MAP, MAP_ORDERS, momentText, OVERLAY, session, state, TIMELINE,
+    change,
+    COLORINGS,
+    heldMoment,
+    invalidate,
+    isDark,
+    LIST,
+    MAP,
+    MAP_ORDERS,
+    momentText,
+    OVERLAY,
+    session,
+    state,
+    TIMELINE,
     view,
 } from "./state.js";
 import { element, formatBytes, formatPlural, make, press, setText } from "./text.js";
@@ -51,7 +63,10 @@ export const map = {
 
 let asked = "";
 
-/** The facts of the device that it was laid out for: other ones whenever a device is chosen, the same device too. @type {object | null} */
+/**
+ * The facts of the device that it was laid out for: other ones whenever a device is chosen, the same device too.
+ * @type {object | null}
+ */
 let laidFor = null;
 
 /** Devices that were replayed. @type {Set<number>} */
@@ -72,7 +87,11 @@ function replaySome(device) {
     }
 }
 
-/** Sizes of blocks and the largest free block as a replay tells them: once, where that is quick. What takes more than a stretch begins when the frame is drawn. @param {number} [most] events */
+/**
+ * Sizes of blocks and the largest free block as a replay tells them: once, where that is quick. What takes more than a
+ * stretch begins when the frame is drawn.
+ * @param {number} [most] events
+ */
 export function replayOnce(most = REPLAYED_EVENTS) {
     if (replayed.has(state.device) || view.facts.events > most) return;
     replayed.add(state.device);
@@ -104,19 +123,46 @@ function layOut() {
     const allocation = mapAllocation();
     asked = now;
     map.event = event;
-    map.laid = view.c.map(event, MAP_ORDERS.indexOf(state.mapOrder), plot.timeline.width, Math.round(room * ratio), Math.round(ratio * 256));
+    map.laid = view.c.map(
+        event,
+        MAP_ORDERS.indexOf(state.mapOrder),
+        plot.timeline.width,
+        Math.round(room * ratio),
+        Math.round(ratio * 256),
+    );
     map.block = allocation === null ? -1 : view.c.map_block_of(allocation);
     map.space.style.height = `${Math.max(room, map.laid.height / ratio + 8)}px`;
-    for (const canvas of [map.picture, map.marks]) sizeCanvas(canvas, width + (canvas === map.marks ? GUTTER.left + GUTTER.right : 0), room, ratio);
+    for (const canvas of [map.picture, map.marks])
+        sizeCanvas(canvas, width + (canvas === map.marks ? GUTTER.left + GUTTER.right : 0), room, ratio);
     map.picture.style.left = `${GUTTER.left}px`;
     const gap = view.c.gap(event);
-    const free = Array.from({ length: map.laid.groups }, (_, i) => view.c.map_group(i).free_blocks).reduce((a, b) => a + b, 0);
-    setText(map.about, [
-        momentText(event), formatPlural(map.laid.segments, "segment"), `reserved ${formatBytes(gap.reserved_bytes)}`,
-        `in use ${formatBytes(gap.live_bytes)}`, `${formatPlural(free, "free block")}, the largest ${formatBytes(gap.largest_hole_bytes)}`,
-    ].join(" \u00b7 "));
-    const outside = map.laid.outside ? `${formatPlural(map.laid.outside, "allocation")} (${formatBytes(map.laid.outside_bytes)}) lie outside of all segments. ` : "";
-    setText(map.note, outside + (gap.exact || !map.laid.segments ? "" : replays.under === state.device ? "Sizes of blocks are being looked up." : "Some blocks may be up to 1 MiB larger than drawn: the recording does not tell."));
+    const free = Array.from({ length: map.laid.groups }, (_, i) => view.c.map_group(i).free_blocks).reduce(
+        (a, b) => a + b,
+        0,
+    );
+    setText(
+        map.about,
+        [
+            momentText(event),
+            formatPlural(map.laid.segments, "segment"),
+            `reserved ${formatBytes(gap.reserved_bytes)}`,
+            `in use ${formatBytes(gap.live_bytes)}`,
+            `${formatPlural(free, "free block")}, the largest ${formatBytes(gap.largest_hole_bytes)}`,
+        ].join(" \u00b7 "),
+    );
+    const outside = map.laid.outside
+        ? `${formatPlural(map.laid.outside, "allocation")} (${formatBytes(map.laid.outside_bytes)}) lie ` +
+          "outside of all segments. "
+        : "";
+    setText(
+        map.note,
+        outside +
+            (gap.exact || !map.laid.segments
+                ? ""
+                : replays.under === state.device
+                  ? "Sizes of blocks are being looked up."
+                  : "Some blocks may be up to 1 MiB larger than drawn: the recording does not tell."),
+    );
     map.note.hidden = map.note.textContent === "";
 }
 
@@ -127,19 +173,40 @@ function drawPicture() {
     const { width, height } = map.picture;
     const found = !state.focus && search.ready ? DRAW_FOUND : 0;
     const laid = /** @type {record_map} */ (map.laid);
-    const place = view.c.map_draw(Math.min(scrolled(), laid.height), height, (isDark() ? DRAW_DARK : 0) | found, COLORINGS.indexOf(state.colorBy)) >>> 0;
+    const place =
+        view.c.map_draw(
+            Math.min(scrolled(), laid.height),
+            height,
+            (isDark() ? DRAW_DARK : 0) | found,
+            COLORINGS.indexOf(state.colorBy),
+        ) >>> 0;
     if (place === 0) return;
-    context2d(map.picture).putImageData(new ImageData(new Uint8ClampedArray(view.module.memory.buffer, place, width * height * 4), width, height), 0, 0);
+    context2d(map.picture).putImageData(
+        new ImageData(new Uint8ClampedArray(view.module.memory.buffer, place, width * height * 4), width, height),
+        0,
+        0,
+    );
 }
 
 /** "default pool, stream 7, up to 1 MiB" @param {record_map_group} group */
 function groupText(group) {
     const name = poolName(group.pool);
     const pool = name === "default" || name === "unknown" ? "default pool" : `private pool ${name}`;
-    return [pool, view.facts.streams > 1 ? `stream ${streamText(group.stream)}` : "", group.small ? "up to 1 MiB" : "above 1 MiB"].filter(Boolean).join(" \u00b7 ");
+    return [
+        pool,
+        view.facts.streams > 1 ? `stream ${streamText(group.stream)}` : "",
+        group.small ? "up to 1 MiB" : "above 1 MiB",
+    ]
+        .filter(Boolean)
+        .join(" \u00b7 ");
 }
 
-/** Headings of the groups and what each row is, in CSS pixels. @param {CanvasRenderingContext2D} context @param {number} top @param {number} bottom */
+/**
+ * Headings of the groups and what each row is, in CSS pixels.
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} top
+ * @param {number} bottom
+ */
 function drawNames(context, top, bottom) {
     const laid = /** @type {record_map} */ (map.laid);
     const { ratio } = plot;
@@ -157,7 +224,11 @@ function drawNames(context, top, bottom) {
         context.fillText(name, GUTTER.left, y + 16);
         context.font = `12px ${theme.font}`;
         context.fillStyle = themeColor("--dim");
-        const figures = [formatPlural(group.segments, "segment"), formatBytes(group.bytes), `free ${formatBytes(group.free_bytes)} in ${formatPlural(group.free_blocks, "block")}`];
+        const figures = [
+            formatPlural(group.segments, "segment"),
+            formatBytes(group.bytes),
+            `free ${formatBytes(group.free_bytes)} in ${formatPlural(group.free_blocks, "block")}`,
+        ];
         while (figures.length && context.measureText(figures.join(", ")).width > plot.width - after) figures.pop();
         context.fillText(figures.join(", "), GUTTER.left + after, y + 16);
     }
@@ -197,7 +268,8 @@ function drawFreeSizes(context, top) {
 /** @param {CanvasRenderingContext2D} context @param {number} block @param {string} color @param {number} top */
 function outlineBlock(context, block, color, top) {
     for (let nth = 0; nth < 64; nth++) {
-        if (/** @type {(...numbers: number[]) => number} */ (view.module.view_map_place)(view.handle, block, nth) === 0) return;
+        if (/** @type {(...numbers: number[]) => number} */ (view.module.view_map_place)(view.handle, block, nth) === 0)
+            return;
         const { x, end, y } = view.c.map_place(block, nth);
         const [left, width] = [GUTTER.left + x / plot.ratio - 1, Math.max(3, (end - x) / plot.ratio + 2)];
         context.lineWidth = 4;
@@ -220,7 +292,10 @@ function drawMarks() {
     drawNames(context, top, top + map.scroll.clientHeight);
     drawFreeSizes(context, top);
     const selected = state.selected === null ? -1 : view.c.map_block_of(state.selected);
-    const hovered = plot.hover && state.pointer && plot.hover.allocation !== null ? view.c.map_block_of(plot.hover.allocation) : map.block;
+    const hovered =
+        plot.hover && state.pointer && plot.hover.allocation !== null
+            ? view.c.map_block_of(plot.hover.allocation)
+            : map.block;
     if (selected >= 0) outlineBlock(context, selected, themeColor("--accent"), top);
     if (hovered >= 0 && hovered !== selected) outlineBlock(context, hovered, themeColor("--text"), top);
 }
@@ -229,10 +304,27 @@ function drawMarks() {
 function tipRows(block) {
     const cell = view.c.map_cell(block);
     const head = make("p", "tip-head", formatBytes(cell.bytes));
-    head.append(make("span", "tip-share", `${cell.allocation < 0 ? "free in" : "of"} a segment of ${formatBytes(cell.segment_bytes)}`));
-    const place = [addressText(cell), cell.expandable ? "expandable segment" : "", cell.segment_birth < 0 ? "" : `segment since ${momentText(cell.segment_birth)}`].filter(Boolean).join(" \u00b7 ");
+    head.append(
+        make(
+            "span",
+            "tip-share",
+            `${cell.allocation < 0 ? "free in" : "of"} a segment of ${formatBytes(cell.segment_bytes)}`,
+        ),
+    );
+    const place = [
+        addressText(cell),
+        cell.expandable ? "expandable segment" : "",
+        cell.segment_birth < 0 ? "" : `segment since ${momentText(cell.segment_birth)}`,
+    ]
+        .filter(Boolean)
+        .join(" \u00b7 ");
     if (cell.allocation < 0) {
-        const asker = cell.segment_stack ? [make("p", "", "The segment was asked for by"), make("p", "tip-site", session.siteText(view.c.stack_site(cell.segment_stack)))] : [];
+        const asker = cell.segment_stack
+            ? [
+                  make("p", "", "The segment was asked for by"),
+                  make("p", "tip-site", session.siteText(view.c.stack_site(cell.segment_stack))),
+              ]
+            : [];
         return [head, ...asker, make("p", "tip-dim", place)];
     }
     const allocation = view.c.allocation(cell.allocation);
@@ -242,7 +334,12 @@ function tipRows(block) {
     swatch.style.background = view.siteColor(site, isDark());
     line.append(swatch, make("span", "tip-site", session.siteText(site)));
     const requested = allocation.bytes === cell.bytes ? "" : `${formatBytes(allocation.bytes)} asked for \u00b7 `;
-    return [head, line, make("p", "", `${requested}${cell.state === 2 ? "freed, waits for another stream" : lifetimeText(allocation)}`), make("p", "tip-dim", place)];
+    return [
+        head,
+        line,
+        make("p", "", `${requested}${cell.state === 2 ? "freed, waits for another stream" : lifetimeText(allocation)}`),
+        make("p", "tip-dim", place),
+    ];
 }
 
 function showTip() {
@@ -289,7 +386,10 @@ export function drawMap(marksOnly) {
     if (map.frameMs.length > 60) map.frameMs.shift();
 }
 
-/** What is seen of the map, so many pixels for each of CSS, and what stands above it; null: it is not open. @param {number} scale */
+/**
+ * What is seen of the map, so many pixels for each of CSS, and what stands above it; null: it is not open.
+ * @param {number} scale
+ */
 export function mapForPicture(scale) {
     if (!state.mapOpen || !map.laid) return null;
     const { timeline, ratio } = plot;
@@ -307,7 +407,11 @@ export function mapForPicture(scale) {
     Object.assign(map, { picture, marks });
     asked = "";
     drawMap();
-    return { ...made, height: scroll.clientHeight, lines: [`Map: ${about.textContent}`, note.textContent ?? ""].filter(Boolean) };
+    return {
+        ...made,
+        height: scroll.clientHeight,
+        lines: [`Map: ${about.textContent}`, note.textContent ?? ""].filter(Boolean),
+    };
 }
 
 /** The module has forgotten the map: another device was chosen. */
@@ -330,7 +434,11 @@ function pointAt(event) {
 /** Block at a pixel of the map; -1: none. @param {number} x @param {number} y */
 function pick(x, y) {
     if (!map.laid || x < 0 || y < 0) return -1;
-    const place = /** @type {(...numbers: number[]) => number} */ (view.module.view_map_pick)(view.handle, Math.floor(x), Math.floor(y));
+    const place = /** @type {(...numbers: number[]) => number} */ (view.module.view_map_pick)(
+        view.handle,
+        Math.floor(x),
+        Math.floor(y),
+    );
     return place === 0 ? -1 : view.c.map_pick(Math.floor(x), Math.floor(y)).block;
 }
 
@@ -341,7 +449,11 @@ function pinBlock() {
     if (map.block < 0) return;
     const { allocation } = view.c.map_cell(map.block);
     const site = allocation < 0 ? 0 : view.c.stack_site(view.c.allocation(allocation).stack);
-    change({ moment: map.event, selected: allocation < 0 ? null : allocation, focus: site ? { by: "site", id: site } : null });
+    change({
+        moment: map.event,
+        selected: allocation < 0 ? null : allocation,
+        focus: site ? { by: "site", id: site } : null,
+    });
 }
 
 /** Goes to a block and brings it into view. @param {number} block */
@@ -349,10 +461,15 @@ export function goToBlock(block) {
     if (!map.laid || block < 0 || block >= map.laid.blocks) return;
     map.block = block;
     map.pointer = null;
-    say(tipRows(block).map(({ childNodes }) => Array.from(childNodes, (node) => node.textContent).join(" ")).join(", "));
+    say(
+        tipRows(block)
+            .map(({ childNodes }) => Array.from(childNodes, (node) => node.textContent).join(" "))
+            .join(", "),
+    );
     const y = view.c.map_place(block, 0).y / plot.ratio;
     if (y < map.scroll.scrollTop + 22) map.scroll.scrollTop = Math.max(0, y - 24);
-    else if (y + 16 > map.scroll.scrollTop + map.scroll.clientHeight) map.scroll.scrollTop = y + 24 - map.scroll.clientHeight;
+    else if (y + 16 > map.scroll.scrollTop + map.scroll.clientHeight)
+        map.scroll.scrollTop = y + 24 - map.scroll.clientHeight;
     invalidate(MAP_MARKS);
 }
 
@@ -362,7 +479,7 @@ function stepRow(by) {
     else {
         const { x, end, y } = view.c.map_place(map.block, 0);
         const pitch = 16 * plot.ratio;
-        for (let at = y + pitch / 2 + by * pitch; map.laid && at >= 0 && at < map.laid.height; at += by * pitch / 2) {
+        for (let at = y + pitch / 2 + by * pitch; map.laid && at >= 0 && at < map.laid.height; at += (by * pitch) / 2) {
             const block = pick(Math.min((x + end) / 2, map.picture.width - 1), at);
             if (block >= 0 && view.c.map_place(block, 0).y !== y) {
                 goToBlock(block);
@@ -378,7 +495,10 @@ const keys = {
     ArrowLeft: () => goToBlock(map.block - 1),
     ArrowDown: () => stepRow(1),
     ArrowUp: () => stepRow(-1),
-    h: () => goToBlock(view.c.map_next_free_block(map.block >= 0 && view.c.map_cell(map.block).allocation < 0 ? map.block : -1)),
+    h: () =>
+        goToBlock(
+            view.c.map_next_free_block(map.block >= 0 && view.c.map_cell(map.block).allocation < 0 ? map.block : -1),
+        ),
     Enter: pinBlock,
 };
 
@@ -416,7 +536,8 @@ export function startMap() {
     });
     map.scroll.addEventListener("click", pinBlock);
     map.scroll.addEventListener("keydown", pressMapKey);
-    for (const order of MAP_ORDERS) element(`map-${order}`, HTMLButtonElement).addEventListener("click", () => change({ mapOrder: order }));
+    for (const order of MAP_ORDERS)
+        element(`map-${order}`, HTMLButtonElement).addEventListener("click", () => change({ mapOrder: order }));
     element("map-open", HTMLButtonElement).addEventListener("click", toggleMap);
     element("map-close", HTMLButtonElement).addEventListener("click", toggleMap);
     new ResizeObserver(() => invalidate(MAP)).observe(map.scroll);

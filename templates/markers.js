@@ -11,11 +11,16 @@ import { formatBytes, formatExactBytes, make } from "./text.js";
 /** @param {number} i @param {View} [shown] */
 export function oomMarker(i, shown = view) {
     const { event, size, device_free } = shown.c.oom(i);
-    const title = `Out of memory: ${formatBytes(size)} asked for, ${formatBytes(device_free)} free on the device; ${momentText(event, shown)}`;
+    const title =
+        `Out of memory: ${formatBytes(size)} asked for, ${formatBytes(device_free)} free on the device; ` +
+        `${momentText(event, shown)}`;
     return { event, kind: "oom", text: "Out of memory", title };
 }
 
-/** Snapshots that were taken while this one was recorded. A loop that takes thousands gets marks for the first ones. @param {View} shown */
+/**
+ * Snapshots that were taken while this one was recorded. A loop that takes thousands gets marks for the first ones.
+ * @param {View} shown
+ */
 function snapshotMarkers(shown) {
     return Array.from({ length: Math.min(SNAPSHOTS_MOST, shown.facts.snapshots) }, (_, i) => {
         const { event, bytes } = shown.c.snapshot(i);
@@ -32,7 +37,9 @@ export function visibleMarkers(pane = plot) {
     const title = `Peak: ${formatExactBytes(bytes)}, ${momentText(peak, shown)}`;
     list.splice(1, 0, { event: peak, kind: "peak", text: `Peak ${formatBytes(bytes)}`, title });
     list.push(...snapshotMarkers(shown));
-    return list.map((mark) => ({ ...mark, x: middleOfEvent(mark.event, pane) })).filter((mark) => mark.x >= 0 && mark.x <= pane.width);
+    return list
+        .map((mark) => ({ ...mark, x: middleOfEvent(mark.event, pane) }))
+        .filter((mark) => mark.x >= 0 && mark.x <= pane.width);
 }
 
 /** @param {CanvasRenderingContext2D} context @param {Pane} pane */
@@ -48,14 +55,19 @@ export function drawMarkerLines(context, pane) {
 
 export const GHOST_WIDTH = 44;
 
-/** Does the recording end with this request, as the module draws it (raster_ghost_is_last)? @param {View} shown @param {number} event */
+/**
+ * Does the recording end with this request, as the module draws it (raster_ghost_is_last)?
+ * @param {View} shown
+ * @param {number} event
+ */
 function isLast({ facts: { events } }, event) {
     return events - event <= Math.max(2, events / 50);
 }
 
 /** Room right of the timeline: where a recording that is shown ends with an OOM, for the request that failed. */
 export function rightGutter() {
-    const ends = (/** @type {View} */ shown) => shown.facts.ooms > 0 && isLast(shown, shown.c.oom(shown.facts.ooms - 1).event);
+    const ends = (/** @type {View} */ shown) =>
+        shown.facts.ooms > 0 && isLast(shown, shown.c.oom(shown.facts.ooms - 1).event);
     return [view, ...(state.all ? timedViews().values() : [])].some(ends) ? GHOST_WIDTH + 20 : 16;
 }
 
@@ -71,7 +83,12 @@ export function visibleGhosts(pane = plot) {
         if (at < 0 || at > pane.width) continue;
         const live = c.live_at(event);
         const beyond = isLast(pane.view, event) ? pane.width + 4 : pane.width - GHOST_WIDTH;
-        ghosts.push({ left: at + GHOST_WIDTH > pane.width ? beyond : at, top: Math.max(0, yOfBytes(live + size, pane)), bottom: yOfBytes(live, pane), size });
+        ghosts.push({
+            left: at + GHOST_WIDTH > pane.width ? beyond : at,
+            top: Math.max(0, yOfBytes(live + size, pane)),
+            bottom: yOfBytes(live, pane),
+            size,
+        });
     }
     return ghosts;
 }
@@ -87,7 +104,10 @@ const MARKER_SHIFT = 160;
 /**
  * Middle of a label near x that touches no other: where it is, or beside what is in the way, in the order of the lines.
  * Null: there is no room nearby.
- * @param {{from: number, to: number, x: number}[]} taken @param {number} x @param {number} half @param {number} width of the timeline
+ * @param {{from: number, to: number, x: number}[]} taken
+ * @param {number} x
+ * @param {number} half
+ * @param {number} width of the timeline
  */
 function markerPlace(taken, x, half, width) {
     const clip = (/** @type {number} */ at) => Math.min(Math.max(at, half), width - half);
@@ -100,7 +120,11 @@ function markerPlace(taken, x, half, width) {
     return place ?? null;
 }
 
-/** Puts the labels of the markers above the timeline; where there is no room for a label, a sign; where there is none for that, nothing but the line. @param {Pane} pane */
+/**
+ * Puts the labels of the markers above the timeline; where there is no room for a label, a sign; where there is none
+ * for that, nothing but the line.
+ * @param {Pane} pane
+ */
 export function placeMarkers(pane) {
     pane.markers.replaceChildren();
     const context = context2d(pane.axes);

@@ -1,5 +1,5 @@
-// The lane between timeline and phases: what is reserved and not in use, the largest free block, how many segments there are, when
-// the driver was called, and when memory was given back, and why.
+// The lane between timeline and phases: what is reserved and not in use, the largest free block, how many segments
+// there are, when the driver was called, and when memory was given back, and why.
 import { GUTTER, plot, strokeLine, themeColor, xOfEvent } from "./canvas.js";
 import { replayOnce, REPLAYED_AT_ONCE } from "./map_view.js";
 import { floats } from "./session.js";
@@ -18,16 +18,26 @@ const PLOT_LEAST = 120;
 const STAGE_LEAST = 300;
 
 const CAUSES = [
-    "The program gave memory back (empty_cache)", "A request found no memory, so what was cached was given back",
-    "Garbage collection gave memory back", "Memory was given back (no stacks tell why)",
+    "The program gave memory back (empty_cache)",
+    "A request found no memory, so what was cached was given back",
+    "Garbage collection gave memory back",
+    "Memory was given back (no stacks tell why)",
 ];
 
 const RETRY = 1;
 
 /** What the last drawing knows of each column. */
-const columns = { unused: new Float64Array(0), largest: new Float64Array(0), segments: new Float64Array(0), calls: new Float64Array(0) };
+const columns = {
+    unused: new Float64Array(0),
+    largest: new Float64Array(0),
+    segments: new Float64Array(0),
+    calls: new Float64Array(0),
+};
 
-/** Times that memory was given back, of the device with the index. @type {{device: number, groups: record_release_group[]}} */
+/**
+ * Times that memory was given back, of the device with the index.
+ * @type {{device: number, groups: record_release_group[]}}
+ */
 const releases = { device: -1, groups: [] };
 
 /** CSS pixels of the lane itself, as somebody has dragged it. */
@@ -54,7 +64,9 @@ const endOf = ({ event, count }) => event + count - 1;
 function readColumns() {
     const { place, width } = view.c.lanes();
     const numbers = floats(view.module, place, width * 4).slice();
-    [columns.unused, columns.largest, columns.segments, columns.calls] = [0, 1, 2, 3].map((i) => numbers.subarray(i * width, (i + 1) * width));
+    [columns.unused, columns.largest, columns.segments, columns.calls] = [0, 1, 2, 3].map((i) =>
+        numbers.subarray(i * width, (i + 1) * width),
+    );
 }
 
 /** The replay tells the largest free block; it waits until the picture is there. */
@@ -62,7 +74,14 @@ function replayLater() {
     if (view.facts.events <= REPLAYED_AT_ONCE) setTimeout(() => replayOnce(REPLAYED_AT_ONCE));
 }
 
-/** A line along the columns, or what is below it. @param {CanvasRenderingContext2D} context @param {Float64Array} values @param {(value: number) => number} y @param {boolean} fill @param {number} base */
+/**
+ * A line along the columns, or what is below it.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Float64Array} values
+ * @param {(value: number) => number} y
+ * @param {boolean} fill
+ * @param {number} base
+ */
 function trace(context, values, y, fill, base) {
     context.beginPath();
     if (fill) context.moveTo(0, base);
@@ -101,7 +120,9 @@ export function drawMemoryLane(context, top) {
     trace(context, columns.segments, (n) => base - 5 - (n / mostSegments) * room, false, base);
     context.setLineDash([]);
     context.fillStyle = themeColor("--dim");
-    columns.calls.forEach((calls, x) => calls > 0 && context.fillRect(x / plot.ratio, base - 4, Math.max(1, 1 / plot.ratio), 4));
+    columns.calls.forEach(
+        (calls, x) => calls > 0 && context.fillRect(x / plot.ratio, base - 4, Math.max(1, 1 / plot.ratio), 4),
+    );
     drawReleases(context, top, base);
     context.fillStyle = themeColor("--dim");
     context.textAlign = "right";
@@ -132,7 +153,9 @@ function drawReleases(context, top, base) {
 
 const split = element("split-lanes", HTMLDivElement);
 
-/** The splitter lies beside the border, on the axis: over it, it would take taps that are meant for the lowest bands. */
+/**
+ * The splitter lies beside the border, on the axis: over it, it would take taps that are meant for the lowest bands.
+ */
 export function placeLaneSplitter() {
     split.hidden = memoryLaneHeight() === 0;
     split.style.top = `${GUTTER.top + plot.height - 2}px`;
@@ -141,7 +164,8 @@ export function placeLaneSplitter() {
 export function startLaneSplitter() {
     makeSplitter(split, {
         read: laneSize,
-        write: (pixels) => change({ laneSize: pixels === null || Math.round(pixels) === HEIGHT ? 0 : Math.round(pixels) }),
+        write: (pixels) =>
+            change({ laneSize: pixels === null || Math.round(pixels) === HEIGHT ? 0 : Math.round(pixels) }),
         least: HEIGHT_LEAST,
         most: () => plot.height + laneSize() - PLOT_LEAST,
         sign: -1,
@@ -159,14 +183,37 @@ export function memoryLaneTip({ x }) {
     const event = view.c.event_of_x(column);
     const head = make("p", "tip-head", formatBytes(columns.unused[column]));
     head.append(make("span", "tip-share", "reserved and not in use"));
-    const largest = columns.largest[column] >= 0 ? `largest free block ${formatBytes(columns.largest[column])} \u00b7 ` : "";
+    const largest =
+        columns.largest[column] >= 0 ? `largest free block ${formatBytes(columns.largest[column])} \u00b7 ` : "";
     const calls = columns.calls[column] ? `${formatPlural(columns.calls[column], "call")} of the driver \u00b7 ` : "";
-    const near = allReleases().filter((group) => Math.abs(xOfEvent(endOf(group)) - x) < 6).slice(0, 3);
-    const marks = near.map((group) => make("p", "", `${CAUSES[group.cause] ?? CAUSES[3]}: ${formatBytes(group.bytes)} in ${formatPlural(group.count, "call")}${group.out_of_memory ? "; it was not enough" : ""}${group.stack ? `, ${session.siteText(view.c.stack_site(group.stack))}` : ""}.`));
-    return [head, make("p", "", `${largest}${formatPlural(columns.segments[column], "segment")}`), ...marks, make("p", "tip-dim", `${calls}${momentText(event)}`)];
+    const near = allReleases()
+        .filter((group) => Math.abs(xOfEvent(endOf(group)) - x) < 6)
+        .slice(0, 3);
+    const marks = near.map((group) =>
+        make(
+            "p",
+            "",
+            `${CAUSES[group.cause] ?? CAUSES[3]}: ${formatBytes(group.bytes)} in ` +
+                `${formatPlural(group.count, "call")}${group.out_of_memory ? "; it was not enough" : ""}` +
+                `${group.stack ? `, ${session.siteText(view.c.stack_site(group.stack))}` : ""}.`,
+        ),
+    );
+    return [
+        head,
+        make("p", "", `${largest}${formatPlural(columns.segments[column], "segment")}`),
+        ...marks,
+        make("p", "tip-dim", `${calls}${momentText(event)}`),
+    ];
 }
 
 /** For scripts: the columns' figures. */
 export function laneFigures() {
-    return memoryLaneHeight() === 0 ? null : { unused: [...columns.unused], largestHole: [...columns.largest], segments: [...columns.segments], calls: [...columns.calls] };
+    return memoryLaneHeight() === 0
+        ? null
+        : {
+              unused: [...columns.unused],
+              largestHole: [...columns.largest],
+              segments: [...columns.segments],
+              calls: [...columns.calls],
+          };
 }

@@ -2,7 +2,18 @@
 import { context2d, GUTTER, sizeCanvas, themeColor } from "./canvas.js";
 import { search } from "./search.js";
 import { makeSplitter } from "./splitter.js";
-import { axisNumber, axisOfEvent, fitWindow, invalidate, kept, MINIMAP, setWindow, state, view, wholeRange } from "./state.js";
+import {
+    axisNumber,
+    axisOfEvent,
+    fitWindow,
+    invalidate,
+    kept,
+    MINIMAP,
+    setWindow,
+    state,
+    view,
+    wholeRange,
+} from "./state.js";
 import { element } from "./text.js";
 
 const minimap = {
@@ -18,7 +29,12 @@ const minimap = {
 /** CSS pixels around an edge of the brush that take hold of it. */
 const GRIP = 7;
 
-/** @param {CanvasRenderingContext2D} context @param {number} top bytes at the upper edge @param {string} color @param {boolean} ofKept */
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} top bytes at the upper edge
+ * @param {string} color
+ * @param {boolean} ofKept
+ */
 function fillCurve(context, top, color, ofKept) {
     const { width, height } = minimap.canvas;
     const whole = wholeRange();
@@ -112,7 +128,14 @@ function minimapDown(event) {
     event.preventDefault();
     const x = minimapPointerX(event);
     const mode = minimapMode(x);
-    const grip = mode === "move" ? minimapAxis(x) - state.from : mode === "from" ? state.to : mode === "to" ? state.from : minimapAxis(x);
+    const grip =
+        mode === "move"
+            ? minimapAxis(x) - state.from
+            : mode === "from"
+              ? state.to
+              : mode === "to"
+                ? state.from
+                : minimapAxis(x);
     minimap.drag = { mode, grip };
     minimap.box.setPointerCapture(event.pointerId);
 }

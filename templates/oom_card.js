@@ -9,7 +9,9 @@ function formatAlike(values) {
     const largest = Math.max(...values);
     let unit = 0;
     while (unit < 6 && largest >= 1024 ** (unit + 1)) unit++;
-    const text = (/** @type {number} */ bytes) => `${(bytes / 1024 ** unit).toLocaleString("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 })} ${BYTE_UNITS[unit]}`;
+    const text = (/** @type {number} */ bytes) =>
+        `${(bytes / 1024 ** unit).toLocaleString("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 })}` +
+        ` ${BYTE_UNITS[unit]}`;
     const distinct = new Set(values).size;
     const least = Math.min(...values.filter((value) => value > 0), largest);
     while (unit > 0 && (new Set(values.map(text)).size < distinct || least < 0.1 * 1024 ** unit)) unit--;
@@ -31,7 +33,11 @@ function barPart(kind, bytes, whole, label) {
     return part;
 }
 
-/** One bar of parts that make up a whole, and what each is; {} stands for its bytes. @param {number} whole @param {[kind: string, bytes: number, text: string][]} parts */
+/**
+ * One bar of parts that make up a whole, and what each is; {} stands for its bytes.
+ * @param {number} whole
+ * @param {[kind: string, bytes: number, text: string][]} parts
+ */
 export function shareBar(whole, parts) {
     const [bar, key] = [make("div", "device-bar"), make("p", "bar-key")];
     for (const [kind, bytes, text] of parts) {
@@ -46,12 +52,26 @@ export function shareBar(whole, parts) {
 }
 
 /** @param {record_oom_state} found @param {number} free @param {number} capacity */
-function deviceBar({ live_bytes: live, unused_bytes: unused, reserved_bytes, free_blocks_known, free_blocks }, free, capacity) {
+function deviceBar(
+    { live_bytes: live, unused_bytes: unused, reserved_bytes, free_blocks_known, free_blocks },
+    free,
+    capacity,
+) {
     const other = Math.max(0, capacity - reserved_bytes - free);
-    const caption = make("p", "bar-caption", `this process can have ${formatBytes(live + unused + free)}: reserved and free`);
-    return [caption, ...shareBar(live + unused + free + other, [
-        ["live", live, "live {}"], ["unused", unused, `unused {}${free_blocks_known ? ` in ${formatPlural(free_blocks, "free block")}` : ""}`], ["free", free, "free {}"], ["other", other, "other {}"],
-    ])];
+    const caption = make(
+        "p",
+        "bar-caption",
+        `this process can have ${formatBytes(live + unused + free)}: reserved and free`,
+    );
+    return [
+        caption,
+        ...shareBar(live + unused + free + other, [
+            ["live", live, "live {}"],
+            ["unused", unused, `unused {}${free_blocks_known ? ` in ${formatPlural(free_blocks, "free block")}` : ""}`],
+            ["free", free, "free {}"],
+            ["other", other, "other {}"],
+        ]),
+    ];
 }
 
 /** @param {record_oom} oom @param {record_oom_state} found */
@@ -59,7 +79,8 @@ function lackTable({ size, device_free }, found) {
     /** @type {[string, number][]} */
     const rows = [["Asked for", size]];
     // The file's last state is a later one: what is known of the free blocks are upper bounds.
-    if (found.free_blocks_known) rows.push([found.exact ? "Largest free block" : "Largest free block, at most", found.largest_bytes]);
+    if (found.free_blocks_known)
+        rows.push([found.exact ? "Largest free block" : "Largest free block, at most", found.largest_bytes]);
     rows.push(["Free on the device", device_free], ["Unused + free", found.unused_bytes + device_free]);
     const texts = formatAlike([...rows.map(([, bytes]) => bytes), found.lacking_bytes]);
     const table = make("table", "lack");
@@ -88,13 +109,20 @@ function holderText(oom, { lacking_bytes }) {
         all.groups(oom.event, "site");
         return all.firstGroups(2).map(({ site, bytes }) => `${session.siteText(site)} ${formatBytes(bytes)}`);
     });
-    const really = lacking_bytes > 0 && !meta.follows ? "The memory was really in use. Most of it" : "Most of what was in use";
+    const really =
+        lacking_bytes > 0 && !meta.follows ? "The memory was really in use. Most of it" : "Most of what was in use";
     return top.length ? `${really}: ${top.join(", ")}.` : "";
 }
 
-/** What follows, as the report says it: only the writer of the page could ask the model. @param {number} index of the event */
+/**
+ * What follows, as the report says it: only the writer of the page could ask the model.
+ * @param {number} index of the event
+ */
 function followsList(index) {
-    const follows = /** @type {Record<string, string[]> | undefined} */ (meta.follows)?.[String(session.devices[view.device].ordinal)] ?? [];
+    const follows =
+        /** @type {Record<string, string[]> | undefined} */ (meta.follows)?.[
+            String(session.devices[view.device].ordinal)
+        ] ?? [];
     // It was asked of the last one.
     if (index < view.facts.ooms - 1 || follows.length === 0) return [];
     const list = make("ul", "card-advice");
@@ -116,8 +144,15 @@ export function oomParts(index, capacity) {
     const known = found.reserved_known !== 0;
     return {
         when: momentText(oom.event),
-        title: known ? lackText(oom, found) : `${formatBytes(oom.size)} asked for, ${formatBytes(oom.device_free)} free on the device`,
-        body: [by, ...(known ? [...deviceBar(found, oom.device_free, capacity), lackTable(oom, found)] : []), make("p", "", known ? holderText(oom, found) : ""), ...follows],
+        title: known
+            ? lackText(oom, found)
+            : `${formatBytes(oom.size)} asked for, ${formatBytes(oom.device_free)} free on the device`,
+        body: [
+            by,
+            ...(known ? [...deviceBar(found, oom.device_free, capacity), lackTable(oom, found)] : []),
+            make("p", "", known ? holderText(oom, found) : ""),
+            ...follows,
+        ],
         follows: follows.length > 0,
         event: oom.event,
         stack: oom.stack,

@@ -7,12 +7,23 @@ import { formatBytes } from "./text.js";
 
 const FLAG_MOST = 140;
 
-/** A letter on a plate, with words beside it, above what is taken there: where it lies. @param {CanvasRenderingContext2D} context @param {string} letter @param {string} text @param {number} x @param {number} y @param {import("./canvas.js").Room[]} [taken] */
+/**
+ * A letter on a plate, with words beside it, above what is taken there: where it lies.
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} letter
+ * @param {string} text
+ * @param {number} x
+ * @param {number} y
+ * @param {import("./canvas.js").Room[]} [taken]
+ */
 function drawFlag(context, letter, text, x, y, taken = []) {
     const words = text ? cutText(context, text, FLAG_MOST) : "";
     const width = 18 + (words ? context.measureText(words).width + 8 : 0);
     const left = Math.min(Math.max(x - 9, -9), plot.width + 12 - width);
-    while (taken.some((other) => left < other.right && left + width > other.left && y < other.bottom && y + 17 > other.top)) y -= 19;
+    while (
+        taken.some((other) => left < other.right && left + width > other.left && y < other.bottom && y + 17 > other.top)
+    )
+        y -= 19;
     context.fillStyle = themeColor(`--mark-${letter.toLowerCase()}`);
     context.fillRect(left, y, width, 17);
     context.fillStyle = themeColor("--surface");
@@ -23,7 +34,12 @@ function drawFlag(context, letter, text, x, y, taken = []) {
     return { left, right: left + width, top: y, bottom: y + 17 };
 }
 
-/** The marks with their notes. @param {CanvasRenderingContext2D} context @param {boolean} lines @param {import("./canvas.js").Pane} [pane] */
+/**
+ * The marks with their notes.
+ * @param {CanvasRenderingContext2D} context
+ * @param {boolean} lines
+ * @param {import("./canvas.js").Pane} [pane]
+ */
 export function drawMarks(context, lines, pane = plot) {
     /** @type {import("./canvas.js").Room[]} */
     const flags = [];
@@ -47,7 +63,11 @@ export function outlineRequest() {
     return { outline_from: from, outline_to: to, outline_shift: from - axisOfEvent(ranges.a.from) };
 }
 
-/** B's totals as A's place would show them, with both highest moments named. @param {CanvasRenderingContext2D} context @param {boolean} line the outline itself is not drawn yet */
+/**
+ * B's totals as A's place would show them, with both highest moments named.
+ * @param {CanvasRenderingContext2D} context
+ * @param {boolean} line the outline itself is not drawn yet
+ */
 export function drawOutline(context, line) {
     const ranges = comparedRanges();
     if (!ranges) return;
@@ -60,16 +80,33 @@ export function drawOutline(context, line) {
     const [peakA, peakB] = [view.c.peak_in(a.from, a.to), view.c.peak_in(b.from, b.to)];
     const [most, other] = [view.c.live_at(peakA), view.c.live_at(peakB)];
     const change = other === most ? "" : ` (${other > most ? "+" : "\u2212"}${formatBytes(Math.abs(other - most))})`;
-    const flag = (/** @type {string} */ letter, /** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ bytes) => {
+    const flag = (
+        /** @type {string} */ letter,
+        /** @type {string} */ text,
+        /** @type {number} */ x,
+        /** @type {number} */ bytes,
+    ) => {
         const y = Math.min(plot.height - 40, Math.max(2, yOfBytes(bytes)));
-        if (x >= 0 && x <= plot.width) drawFlag(context, letter, text, x + 14, letter === "A" && Math.abs(yOfBytes(most) - yOfBytes(other)) < 19 ? y + 19 : y);
+        if (x >= 0 && x <= plot.width)
+            drawFlag(
+                context,
+                letter,
+                text,
+                x + 14,
+                letter === "A" && Math.abs(yOfBytes(most) - yOfBytes(other)) < 19 ? y + 19 : y,
+            );
     };
     if (kept.active) return;
     flag("B", `${formatBytes(other)}${change}`, place(peakB), other);
     flag("A", formatBytes(most), xOfEvent(peakA), most);
 }
 
-/** @param {CanvasRenderingContext2D} context @param {number} from @param {number} to CSS pixels @param {number} shift along the axis */
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} from
+ * @param {number} to CSS pixels
+ * @param {number} shift along the axis
+ */
 function traceOutline(context, from, to, shift) {
     const curve = view.curve(axisNumber(), state.from + shift, state.to + shift, plot.timeline.width, kept.active);
     context.save();
@@ -80,7 +117,10 @@ function traceOutline(context, from, to, shift) {
         context.lineTo((x + 1) / plot.ratio, y);
     }
     context.lineJoin = "round";
-    for (const [color, width] of /** @type {[string, number][]} */ ([["--surface", 4.5], ["--mark-b", 2]])) {
+    for (const [color, width] of /** @type {[string, number][]} */ ([
+        ["--surface", 4.5],
+        ["--mark-b", 2],
+    ])) {
         context.strokeStyle = themeColor(color);
         context.lineWidth = width;
         context.stroke();

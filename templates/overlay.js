@@ -20,13 +20,23 @@ export function pickAt(x, y) {
     const row = Math.min(plot.timeline.height - 1, Math.floor(y * plot.ratio));
     const picked = view.pick(column, row);
     const bands = state.viewBy === "segments";
-    return { ...picked, band: bands ? picked.allocation : null, allocation: bands || showsAreas() ? null : picked.allocation };
+    return {
+        ...picked,
+        band: bands ? picked.allocation : null,
+        allocation: bands || showsAreas() ? null : picked.allocation,
+    };
 }
 
 /** @typedef {import("./canvas.js").Pane} Pane */
 /** @typedef {import("./session.js").View} View */
 
-/** Outline of an allocation's band. @param {CanvasRenderingContext2D} context @param {number} allocation @param {string} color @param {Pane} [pane] */
+/**
+ * Outline of an allocation's band.
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} allocation
+ * @param {string} color
+ * @param {Pane} [pane]
+ */
 export function outlineAllocation(context, allocation, color, pane = plot) {
     const { first: column, count, edges } = pane.view.outline(allocation);
     if (count === 0) return;
@@ -58,14 +68,26 @@ export function outlineAllocation(context, allocation, color, pane = plot) {
     context.restore();
 }
 
-/** A plate over the axis hides whole labels: half of a number would be another number. @param {CanvasRenderingContext2D} context @param {number} from @param {number} to @param {number} y */
+/**
+ * A plate over the axis hides whole labels: half of a number would be another number.
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} from
+ * @param {number} to
+ * @param {number} y
+ */
 function hideLabels(context, from, to, y) {
     context.fillStyle = themeColor("--surface");
     for (const label of plot.labels)
         if (label.to > from && label.from < to) context.fillRect(label.from - 1, y, label.to - label.from + 2, 19);
 }
 
-/** A small label on a plate. @param {CanvasRenderingContext2D} context @param {string} text @param {number} x its middle @param {number} y its top */
+/**
+ * A small label on a plate.
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} text
+ * @param {number} x its middle
+ * @param {number} y its top
+ */
 function drawPlate(context, text, x, y) {
     const half = context.measureText(text).width / 2 + 7;
     const middle = Math.min(Math.max(x, half), plot.width + GUTTER.right - half);
@@ -91,7 +113,12 @@ function drawRange(context, pane) {
     context.strokeStyle = themeColor("--accent");
     strokeLine(context, from, 0, from, pane.height);
     strokeLine(context, to, 0, to, pane.height);
-    drawPlate(context, `${rangeText(state.range, pane.view)}${pane === plot ? " \u00b7 f zooms" : ""}`, (from + to) / 2, 6);
+    drawPlate(
+        context,
+        `${rangeText(state.range, pane.view)}${pane === plot ? " \u00b7 f zooms" : ""}`,
+        (from + to) / 2,
+        6,
+    );
 }
 
 /** @param {{from: number, to: number}} range @param {View} [shown] */
@@ -104,7 +131,12 @@ export function rangeText(range, shown = view) {
     return `${formatPlural(end - first, "event")}${time} \u00b7 highest ${formatBytes(peak)}`;
 }
 
-/** The requests that failed in the window, dashed on top of what was alive: the last ones, which have room. @param {CanvasRenderingContext2D} context @param {Pane} pane @param {boolean} [named] boxes that stand in the timeline are drawn already */
+/**
+ * The requests that failed in the window, dashed on top of what was alive: the last ones, which have room.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Pane} pane
+ * @param {boolean} [named] boxes that stand in the timeline are drawn already
+ */
 function drawGhosts(context, pane, named = false) {
     for (const { left, top, bottom, size } of visibleGhosts(pane)) {
         if (!named || left > pane.width) drawGhost(context, pane, left, top, bottom);
@@ -118,7 +150,13 @@ function drawGhosts(context, pane, named = false) {
     }
 }
 
-/** @param {CanvasRenderingContext2D} context @param {Pane} pane @param {number} left @param {number} top @param {number} bottom */
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {Pane} pane
+ * @param {number} left
+ * @param {number} top
+ * @param {number} bottom
+ */
 function drawGhost(context, pane, left, top, bottom) {
     context.fillStyle = themeColor("--ghost");
     context.fillRect(left, top, GHOST_WIDTH, bottom - top);
@@ -130,7 +168,11 @@ function drawGhost(context, pane, left, top, bottom) {
     context.lineWidth = 1 / pane.ratio;
 }
 
-/** Where memory ran out: all that the process could have then, which the request goes beyond. @param {CanvasRenderingContext2D} context @param {Pane} pane */
+/**
+ * Where memory ran out: all that the process could have then, which the request goes beyond.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Pane} pane
+ */
 function drawCeiling(context, pane) {
     const { c, facts } = pane.view;
     const last = facts.ooms - 1;
@@ -146,10 +188,23 @@ function drawCeiling(context, pane) {
     context.setLineDash([6, 4]);
     strokeLine(context, 0, y, pane.width, y);
     context.setLineDash([]);
-    haloText(context, pane.width < 420 ? `reserved + free ${formatBytes(bytes)}` : `all this process can have: ${formatBytes(bytes)} (reserved + free)`, 8, y - 4);
+    haloText(
+        context,
+        pane.width < 420
+            ? `reserved + free ${formatBytes(bytes)}`
+            : `all this process can have: ${formatBytes(bytes)} (reserved + free)`,
+        8,
+        y - 4,
+    );
 }
 
-/** A text that can be read on whatever lies there. @param {CanvasRenderingContext2D} context @param {string} text @param {number} x @param {number} y its base line */
+/**
+ * A text that can be read on whatever lies there.
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} text
+ * @param {number} x
+ * @param {number} y its base line
+ */
 function haloText(context, text, x, y) {
     context.textAlign = "left";
     context.textBaseline = "alphabetic";
@@ -161,14 +216,23 @@ function haloText(context, text, x, y) {
     context.lineWidth = 1 / plot.ratio;
 }
 
-/** While a leak is highlighted: what each step begins with, and by how much that rises. @param {CanvasRenderingContext2D} context @param {Pane} pane */
+/**
+ * While a leak is highlighted: what each step begins with, and by how much that rises.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Pane} pane
+ */
 function drawCarried(context, pane) {
     const { view } = pane;
     if (state.focus?.by !== "site" || kept.active) return;
     const site = state.focus.id;
-    const index = askFindings(view).findIndex(({ kind, per }, i) => kind === "leak" && per?.unit === "step" && view.c.finding(i).site === site);
+    const index = askFindings(view).findIndex(
+        ({ kind, per }, i) => kind === "leak" && per?.unit === "step" && view.c.finding(i).site === site,
+    );
     if (index < 0) return;
-    const dots = askSteps(view).slice(1).map(({ from, begin_bytes }) => ({ x: xOfEvent(from, pane), y: yOfBytes(begin_bytes, pane) })).filter(({ x }) => x >= 0 && x <= pane.width);
+    const dots = askSteps(view)
+        .slice(1)
+        .map(({ from, begin_bytes }) => ({ x: xOfEvent(from, pane), y: yOfBytes(begin_bytes, pane) }))
+        .filter(({ x }) => x >= 0 && x <= pane.width);
     if (dots.length < 2) return;
     context.strokeStyle = context.fillStyle = themeColor("--bad");
     context.lineWidth = 1.5;
@@ -206,10 +270,20 @@ function drawCrosshair(context, x, event) {
     strokeLine(context, x, 0, x, plot.height);
     const live = `${kept.active ? "all live" : "live"} ${formatBytes(view.c.live_at(event))}`;
     const reserved = view.facts.reserved_peak > 0 ? `reserved ${formatBytes(view.c.reserved_at(event))}` : "";
-    drawPlate(context, [momentText(event), live, reserved].filter(Boolean).join(" \u00b7 "), x, plot.height + lane.height + 6);
+    drawPlate(
+        context,
+        [momentText(event), live, reserved].filter(Boolean).join(" \u00b7 "),
+        x,
+        plot.height + lane.height + 6,
+    );
 }
 
-/** A dot on the upper edge of each area. @param {CanvasRenderingContext2D} context @param {number} x @param {number} event */
+/**
+ * A dot on the upper edge of each area.
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} x
+ * @param {number} event
+ */
 function drawEdges(context, x, event) {
     context.strokeStyle = themeColor("--surface");
     context.lineWidth = 1.5;
@@ -224,7 +298,11 @@ function drawEdges(context, x, event) {
     }
 }
 
-/** What stays over the stack of any device when nobody points. @param {CanvasRenderingContext2D} context @param {Pane} pane */
+/**
+ * What stays over the stack of any device when nobody points.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Pane} pane
+ */
 export function drawHeld(context, pane) {
     context.lineWidth = 1 / pane.ratio;
     drawRange(context, pane);
@@ -237,7 +315,12 @@ export function drawHeld(context, pane) {
     context.lineWidth = 1 / pane.ratio;
 }
 
-/** What a picture has over a stack that has its range, marks and outlines already. @param {CanvasRenderingContext2D} context @param {Pane} pane @param {boolean} inside whether anything is written in the plot */
+/**
+ * What a picture has over a stack that has its range, marks and outlines already.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Pane} pane
+ * @param {boolean} inside whether anything is written in the plot
+ */
 export function drawOverPicture(context, pane, inside) {
     if (!inside) {
         context.beginPath();
@@ -256,9 +339,11 @@ export function drawOverlay() {
     const context = startCanvas(plot.overlay);
     drawHeld(context, plot);
     const segments = state.viewBy === "segments";
-    if (state.selected !== null && state.viewBy === "age") outlineAllocation(context, state.selected, themeColor("--accent"));
+    if (state.selected !== null && state.viewBy === "age")
+        outlineAllocation(context, state.selected, themeColor("--accent"));
     const mapped = mapAllocation();
-    if (mapped !== null && mapped !== state.selected && !segments) outlineAllocation(context, mapped, themeColor("--text"));
+    if (mapped !== null && mapped !== state.selected && !segments)
+        outlineAllocation(context, mapped, themeColor("--text"));
     plot.hover = state.pointer ? pickAt(state.pointer.x, state.pointer.y) : null;
     if (plot.hover && state.pointer) {
         if (plot.hover.band !== null) outlineAllocation(context, plot.hover.band, themeColor("--text"));
@@ -276,7 +361,10 @@ export function drawOverlay() {
 
 let listTimer = 0;
 
-/** The list follows what is under the pointer, also where the view moves below it; but its sums must not slow the pointer down where tens of thousands are alive. */
+/**
+ * The list follows what is under the pointer, also where the view moves below it; but its sums must not slow the
+ * pointer down where tens of thousands are alive.
+ */
 function tellList() {
     const event = plot.hover?.event ?? NaN;
     if (Object.is(event, plot.told)) return;
@@ -309,7 +397,13 @@ function tipLines(id, event, shown) {
         share: `${formatShare(bytes, live)} of ${formatBytes(live)} at this moment`,
         frames: tipFrames(allocation.stack, shown.c.stack_site(allocation.stack) >>> 0),
         lived: lifetimeText(allocation, shown),
-        place: [count === 1 ? "" : `${formatPlural(count, "allocation")} merged`, `stream ${stream}`, pool === 0 ? "" : poolText(pool, shown)].filter(Boolean).join(" \u00b7 "),
+        place: [
+            count === 1 ? "" : `${formatPlural(count, "allocation")} merged`,
+            `stream ${stream}`,
+            pool === 0 ? "" : poolText(pool, shown),
+        ]
+            .filter(Boolean)
+            .join(" \u00b7 "),
     };
 }
 
@@ -318,7 +412,9 @@ export function allocationTip(id, event, shown = view) {
     const lines = tipLines(id, event, shown);
     const head = make("p", "tip-head", lines.size);
     head.append(make("span", "tip-share", lines.share));
-    const frames = lines.frames.map((text, i) => make("p", i === 0 ? "tip-site" : "tip-site tip-dim", i === 0 ? text : `\u2039 ${text}`));
+    const frames = lines.frames.map((text, i) =>
+        make("p", i === 0 ? "tip-site" : "tip-site tip-dim", i === 0 ? text : `\u2039 ${text}`),
+    );
     return [head, ...frames, make("p", "", lines.lived), make("p", "tip-dim", lines.place)];
 }
 
@@ -334,26 +430,39 @@ const TIP_AREAS = 8;
 function showAreaTip(event, pointer) {
     const head = make("p", "tip-head", formatBytes(view.c.live_at(event)));
     head.append(make("span", "tip-share", momentText(event)));
-    const rows = areaTotals(event).slice(0, TIP_AREAS).map(({ name, bytes, color }) => {
-        const row = make("p", "tip-row");
-        const swatch = make("i", "swatch");
-        swatch.style.background = color;
-        row.append(swatch, make("span", "", name), make("b", "", formatBytes(bytes)));
-        return row;
-    });
+    const rows = areaTotals(event)
+        .slice(0, TIP_AREAS)
+        .map(({ name, bytes, color }) => {
+            const row = make("p", "tip-row");
+            const swatch = make("i", "swatch");
+            swatch.style.background = color;
+            row.append(swatch, make("span", "", name), make("b", "", formatBytes(bytes)));
+            return row;
+        });
     plot.tip.replaceChildren(head, ...rows);
     plot.tip.hidden = false;
     placeTip(pointer);
 }
 
-/** A segment: who asked for it, and how long it was held. @param {number} index @param {{x: number, y: number}} pointer */
+/**
+ * A segment: who asked for it, and how long it was held.
+ * @param {number} index
+ * @param {{x: number, y: number}} pointer
+ */
 function showBandTip(index, pointer) {
     const band = view.c.band(index);
     const head = make("p", "tip-head", formatBytes(band.bytes));
     head.append(make("span", "tip-share", band.expandable ? "mapped for an expandable segment" : "segment"));
     const site = band.stack ? session.siteText(view.c.stack_site(band.stack)) : "who asked for it was not recorded";
-    const place = [`stream ${band.stream}`, band.pool === 0 ? "" : poolText(band.pool)].filter(Boolean).join(" \u00b7 ");
-    plot.tip.replaceChildren(head, make("p", "tip-site", site), make("p", "", lifetimeText(band)), make("p", "tip-dim", place));
+    const place = [`stream ${band.stream}`, band.pool === 0 ? "" : poolText(band.pool)]
+        .filter(Boolean)
+        .join(" \u00b7 ");
+    plot.tip.replaceChildren(
+        head,
+        make("p", "tip-site", site),
+        make("p", "", lifetimeText(band)),
+        make("p", "tip-dim", place),
+    );
     plot.tip.hidden = false;
     placeTip(pointer);
 }

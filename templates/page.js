@@ -24,8 +24,35 @@ import { View } from "./session.js";
 import { drawSide, placeSide, startSide } from "./side.js";
 import { speakSoon, startSpoken } from "./spoken.js";
 import {
-    AXES, change, DETAIL, eventOfAxis, EVERYTHING, fitBytes, fitWindow, flush, flushInTurns, goToEvent, HEADER, invalidate, LEGEND, LIST, MAP, meta,
-    MINIMAP, momentText, OVERLAY, session, setAxis, setPaper, setViewBy, STACK, startState, state, THEMES, TIMELINE, view,
+    AXES,
+    change,
+    DETAIL,
+    eventOfAxis,
+    EVERYTHING,
+    fitBytes,
+    fitWindow,
+    flush,
+    flushInTurns,
+    goToEvent,
+    HEADER,
+    invalidate,
+    LEGEND,
+    LIST,
+    MAP,
+    meta,
+    MINIMAP,
+    momentText,
+    OVERLAY,
+    session,
+    setAxis,
+    setPaper,
+    setViewBy,
+    STACK,
+    startState,
+    state,
+    THEMES,
+    TIMELINE,
+    view,
     VIEWINGS,
 } from "./state.js";
 import { deviceName, element, formatBytes, formatEvent, formatPlural, make, setText } from "./text.js";
@@ -71,7 +98,11 @@ function describeTimeline() {
     const first = Math.max(-1, Math.floor(eventOfAxis(state.from)));
     const end = Math.max(first + 1, Math.ceil(eventOfAxis(state.to)));
     const peak = view.c.peak_in(first, end);
-    plot.timeline.setAttribute("aria-label", `Stacked allocations from ${formatEvent(first)} to ${formatEvent(end - 1)}; highest ${formatBytes(view.c.live_at(peak))} at ${momentText(peak)}.`);
+    plot.timeline.setAttribute(
+        "aria-label",
+        `Stacked allocations from ${formatEvent(first)} to ${formatEvent(end - 1)}; highest ` +
+            `${formatBytes(view.c.live_at(peak))} at ${momentText(peak)}.`,
+    );
 }
 
 /* ---- paper ---- */
@@ -111,8 +142,11 @@ function startToolbar() {
     element("axis-events", HTMLButtonElement).addEventListener("click", () => setAxis("events"));
     element("axis-time", HTMLButtonElement).addEventListener("click", () => setAxis("time"));
     ui.color.addEventListener("change", () => change({ colorBy: ui.color.value }));
-    for (const viewing of VIEWINGS) element(`view-${viewing}`, HTMLButtonElement).addEventListener("click", () => setViewBy(viewing));
-    ui.theme.addEventListener("click", () => change({ theme: THEMES[(THEMES.indexOf(state.theme) + 1) % THEMES.length] }));
+    for (const viewing of VIEWINGS)
+        element(`view-${viewing}`, HTMLButtonElement).addEventListener("click", () => setViewBy(viewing));
+    ui.theme.addEventListener("click", () =>
+        change({ theme: THEMES[(THEMES.indexOf(state.theme) + 1) % THEMES.length] }),
+    );
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => invalidate(EVERYTHING));
 }
 
@@ -195,7 +229,8 @@ const PEAKS_AT_ONCE = 200000;
 function namePeaks() {
     for (const option of Array.from(ui.device.options).slice(0, session.facts.devices)) {
         const events = formatPlural(session.devices[Number(option.value)].events, "event");
-        option.label = `${option.text} \u00b7 peak ${formatBytes(session.devicePeak(Number(option.value)))} \u00b7 ${events}`;
+        option.label =
+            `${option.text} \u00b7 peak ${formatBytes(session.devicePeak(Number(option.value)))} \u00b7 ` + `${events}`;
     }
 }
 
@@ -242,7 +277,13 @@ function showFault(error) {
     if (!(error instanceof WebAssembly.RuntimeError)) return;
     const { version, fingerprint } = meta;
     ui.failure.hidden = false;
-    setText(ui.failure, `This page has met a fault of its own (${error.message}); what it shows may be out of date, and reloading it starts afresh. Please report it with what you did last, version ${version} of Strata and the recording's fingerprint ${fingerprint}. The recording itself is not needed at first.`);
+    setText(
+        ui.failure,
+        `This page has met a fault of its own (${error.message}); what it shows may be out of date, and ` +
+            `reloading it starts afresh. Please report it with what you did last, version ${version} of ` +
+            `Strata and the recording's fingerprint ${fingerprint}. The recording itself is not needed at ` +
+            "first.",
+    );
 }
 
 addEventListener("error", ({ error }) => showFault(error));

@@ -1,7 +1,12 @@
 // What every canvas of a page needs: its size, the style sheet's colours, texts that fit, units of ticks.
 import { decimalsOf } from "./text.js";
 
-/** A text cut to a width, "" where not even three letters would fit. @param {CanvasRenderingContext2D} context @param {string} text @param {number} width */
+/**
+ * A text cut to a width, "" where not even three letters would fit.
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} text
+ * @param {number} width
+ */
 export function cutText(context, text, width) {
     if (context.measureText(text).width <= width) return text;
     let [low, high] = [0, Math.min(text.length, Math.ceil(width))];
@@ -16,7 +21,13 @@ export function cutText(context, text, width) {
 /** A cut name of a box has so many letters at least. */
 const NAME_LEAST = 12;
 
-/** What of a name is written in a box: all of it, else the first shorter one that fits, else its beginning where that is much of it; "": nothing, and there is no box, as in the PNG. @param {CanvasRenderingContext2D} context @param {string[]} names the whole and shorter ones @param {number} room */
+/**
+ * What of a name is written in a box: all of it, else the first shorter one that fits, else its beginning where that is
+ * much of it; "": nothing, and there is no box, as in the PNG.
+ * @param {CanvasRenderingContext2D} context
+ * @param {string[]} names the whole and shorter ones
+ * @param {number} room
+ */
 export function boxText(context, names, room) {
     if (room < 8) return "";
     const fits = names.find((name) => context.measureText(name).width <= room);
@@ -49,7 +60,12 @@ export function context2d(canvas) {
     return context;
 }
 
-/** A cleared canvas, scaled so that 1 is a CSS pixel and (0, 0) lies so far from its corner. @param {HTMLCanvasElement} canvas @param {number} ratio device pixels per CSS pixel @param {{left: number, top: number}} corner */
+/**
+ * A cleared canvas, scaled so that 1 is a CSS pixel and (0, 0) lies so far from its corner.
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} ratio device pixels per CSS pixel
+ * @param {{left: number, top: number}} corner
+ */
 export function clearCanvas(canvas, ratio, { left, top }) {
     const context = context2d(canvas);
     context.setTransform(1, 0, 0, 1, 0, 0);
@@ -65,7 +81,13 @@ export function lineScale(ratio) {
     return Math.max(1, Math.round(ratio));
 }
 
-/** Gives a canvas its size in CSS pixels; the backing store follows the screen's pixels. @param {HTMLCanvasElement} canvas @param {number} width @param {number} height @param {number} ratio */
+/**
+ * Gives a canvas its size in CSS pixels; the backing store follows the screen's pixels.
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} width
+ * @param {number} height
+ * @param {number} ratio
+ */
 export function sizeCanvas(canvas, width, height, ratio) {
     const backingWidth = Math.max(1, Math.round(width * ratio));
     const backingHeight = Math.max(1, Math.round(height * ratio));
@@ -84,13 +106,22 @@ export function phaseColor(name, dark) {
     return dark ? `hsl(${hue % 360} 28% 30%)` : `hsl(${hue % 360} 48% 87%)`;
 }
 
-/** Unit in which ticks are short: that of the highest, or a smaller one where the step needs it. @param {number} step @param {number} highest */
+/**
+ * Unit in which ticks are short: that of the highest, or a smaller one where the step needs it.
+ * @param {number} step
+ * @param {number} highest
+ */
 export function tickUnit(step, highest) {
-    for (let unit = 4; unit > 0; unit--) if (highest >= 1024 ** unit && decimalsOf(step / 1024 ** unit, 3) < 3) return unit;
+    for (let unit = 4; unit > 0; unit--)
+        if (highest >= 1024 ** unit && decimalsOf(step / 1024 ** unit, 3) < 3) return unit;
     return 0;
 }
 
-/** The shape below a curve of equally wide columns, for clip-path. @param {Float64Array} curve @param {number} most what the upper edge stands for */
+/**
+ * The shape below a curve of equally wide columns, for clip-path.
+ * @param {Float64Array} curve
+ * @param {number} most what the upper edge stands for
+ */
 export function curveShape(curve, most) {
     const percent = (/** @type {number} */ column) => ((column * 100) / curve.length).toFixed(1);
     const points = Array.from(curve, (bytes, x) => {

@@ -9,7 +9,10 @@ const ui = {
     list: element("palette-list", HTMLUListElement),
 };
 
-/** What is offered now, what is always offered for words that were typed, and which Enter takes. @type {{all: Command[], last: (words: string) => Command, found: Command[], at: number}} */
+/**
+ * What is offered now, what is always offered for words that were typed, and which Enter takes.
+ * @type {{all: Command[], last: (words: string) => Command, found: Command[], at: number}}
+ */
 const offer = { all: [], last: (name) => ({ name, act() {} }), found: [], at: 0 };
 
 function mark() {
@@ -24,13 +27,15 @@ function find() {
     offer.found = offer.all.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)));
     if (words.length) offer.found.push(offer.last(ui.words.value.trim()));
     offer.at = 0;
-    ui.list.replaceChildren(...offer.found.map((command, i) => {
-        const item = make("li", "", command.name);
-        item.id = `palette-${i}`;
-        if (command.key) item.append(make("kbd", "", command.key));
-        item.addEventListener("click", () => take(command));
-        return item;
-    }));
+    ui.list.replaceChildren(
+        ...offer.found.map((command, i) => {
+            const item = make("li", "", command.name);
+            item.id = `palette-${i}`;
+            if (command.key) item.append(make("kbd", "", command.key));
+            item.addEventListener("click", () => take(command));
+            return item;
+        }),
+    );
     for (const item of ui.list.children) item.setAttribute("role", "option");
     mark();
 }

@@ -11,11 +11,31 @@ import { search } from "./search.js";
 import { PARTS } from "./session.js";
 import { drawSpark } from "./sparks.js";
 import {
-    allocationWord, change, COLORINGS, invalidate, isDark, kept, LIST, momentText, printing, rangeEvents, session,
-    state, toggleFocus, view,
+    allocationWord,
+    change,
+    COLORINGS,
+    invalidate,
+    isDark,
+    kept,
+    LIST,
+    momentText,
+    printing,
+    rangeEvents,
+    session,
+    state,
+    toggleFocus,
+    view,
 } from "./state.js";
 import {
-    element, formatBytes, formatCount, formatExactBytes, formatPlural, formatShare, make, press, setText,
+    element,
+    formatBytes,
+    formatCount,
+    formatExactBytes,
+    formatPlural,
+    formatShare,
+    make,
+    press,
+    setText,
     tableFigures,
 } from "./text.js";
 
@@ -30,7 +50,9 @@ export const panel = {
     save: element("list-save", HTMLButtonElement),
     /** What the list holds. @type {ListContent | null} */
     content: null,
-    /** What that was asked for with: as long as it is the same, the module's groups are read again and not made again. */
+    /**
+     * What that was asked for with: as long as it is the same, the module's groups are read again and not made again.
+     */
     asked: "",
     /** @type {VirtualList<ListRow> | null} */
     list: null,
@@ -44,28 +66,55 @@ const BELOW_SLOT = 4;
 
 /** @typedef {import("./session.js").Held} Held */
 /** @typedef {import("./state.js").Focus} Focus */
-/** @typedef {{element: HTMLElement, what: HTMLElement, fold: HTMLElement, swatch: HTMLElement, text: HTMLElement, bar: HTMLElement, spark: HTMLElement, bytes: HTMLElement, share: HTMLElement, count: HTMLElement}} ListRow */
-/** @typedef {{bytes: number, count: number, name: string, title: string, color: string, focus: Focus, part: number, nested?: boolean, never?: number}} ListEntry never: of a nested one, what is never freed */
-/** @typedef {{groups: Held, live: number, title: string, text: string, about: import("./questions.js").About, lasting?: Map<string, number> | null}} ListSummary lasting: of what is kept, by row, what is never freed */
-/** @typedef {ListSummary & {largest: number, figure: (bytes: number) => string, entry: (index: number) => ListEntry, rows: (number | ListEntry)[] | null}} ListContent rows: those in sight, of the list by number, and call sites below them; null: the list's alone */
+/**
+ * @typedef {{element: HTMLElement, what: HTMLElement, fold: HTMLElement, swatch: HTMLElement, text: HTMLElement, bar:
+ * HTMLElement, spark: HTMLElement, bytes: HTMLElement, share: HTMLElement, count: HTMLElement}} ListRow
+ */
+/**
+ * @typedef {{bytes: number, count: number, name: string, title: string, color: string, focus: Focus, part: number,
+ * nested?: boolean, never?: number}} ListEntry never: of a nested one, what is never freed
+ */
+/**
+ * @typedef {{groups: Held, live: number, title: string, text: string, about: import("./questions.js").About, lasting?:
+ * Map<string, number> | null}} ListSummary lasting: of what is kept, by row, what is never freed
+ */
+/**
+ * @typedef {ListSummary & {largest: number, figure: (bytes: number) => string, entry: (index: number) => ListEntry,
+ * rows: (number | ListEntry)[] | null}} ListContent rows: those in sight, of the list by number, and call sites below
+ * them; null: the list's alone
+ */
 
 /* ---- the list ---- */
 
 /** @returns {ListRow} */
 function makeRow() {
     const row = make("div", "row");
-    const [fold, swatch, text, spark, bar] = [make("i", "fold-sign"), make("i", "swatch"), make("span", "row-text"), make("i", "spark"), make("i", "bar")];
+    const [fold, swatch, text, spark, bar] = [
+        make("i", "fold-sign"),
+        make("i", "swatch"),
+        make("span", "row-text"),
+        make("i", "spark"),
+        make("i", "bar"),
+    ];
     const what = makeRowHead(fold, swatch, text, spark, bar);
     const [bytes, share, count] = makeFigures("bytes", "share", "count");
     row.append(what, bytes, share, count);
     return { element: row, what, fold, swatch, text, bar, spark, bytes, share, count };
 }
 
-/** A stack in a line: its call site and the next user frame that called it. @param {number} stack @param {number} site */
+/**
+ * A stack in a line: its call site and the next user frame that called it.
+ * @param {number} stack
+ * @param {number} site
+ */
 function stackText(stack, site) {
     const frames = session.stackFrames(stack);
-    const caller = frames.slice(frames.indexOf(site) + 1).find((id) => id !== site && view.c.frame_kind(id) === FRAME_USER);
-    return caller === undefined ? session.siteText(site) : `${session.siteText(site)} \u2039 ${session.siteText(caller)}`;
+    const caller = frames
+        .slice(frames.indexOf(site) + 1)
+        .find((id) => id !== site && view.c.frame_kind(id) === FRAME_USER);
+    return caller === undefined
+        ? session.siteText(site)
+        : `${session.siteText(site)} \u2039 ${session.siteText(caller)}`;
 }
 
 /** More stacks than these are not told apart: reading all their frames would take too long. */
@@ -74,7 +123,10 @@ const TOLD_MOST = 20000;
 /** What tells stacks with one label apart, by stack. @type {{of: unknown, words: Map<number, string>}} */
 const told = { of: null, words: new Map() };
 
-/** Words after the labels of stacks that would look the same: the innermost frame that not all of them have, else a number. */
+/**
+ * Words after the labels of stacks that would look the same: the innermost frame that not all of them have, else a
+ * number.
+ */
 function tellStacks() {
     if (told.of === view.held) return;
     told.of = view.held;
@@ -99,7 +151,10 @@ function tellApart(stacks) {
     /** @type {Map<string, number>} */
     const used = new Map();
     stacks.forEach((stack, i) => {
-        const own = texts[i].filter((text) => (holders.get(text) ?? 0) < stacks.length).sort((a, b) => (holders.get(a) ?? 0) - (holders.get(b) ?? 0))[0] ?? "";
+        const own =
+            texts[i]
+                .filter((text) => (holders.get(text) ?? 0) < stacks.length)
+                .sort((a, b) => (holders.get(a) ?? 0) - (holders.get(b) ?? 0))[0] ?? "";
         const nth = (used.get(own) ?? 0) + 1;
         used.set(own, nth);
         told.words.set(stack, `${own && ` \u2026 ${own}`}${nth > 1 || !own ? ` (${nth})` : ""}`);
@@ -119,10 +174,19 @@ function rowColor(site) {
 function siteEntry(index) {
     const { bytes, count, site, stack, part } = view.group(index);
     const bySite = state.groupBy === "site";
-    const name = (bySite ? session.siteText(site) : stackText(stack, site) + (told.words.get(stack) ?? "")) + PARTS[part];
+    const name =
+        (bySite ? session.siteText(site) : stackText(stack, site) + (told.words.get(stack) ?? "")) + PARTS[part];
     const frame = session.frame(site);
     const title = site === 0 ? name : `${frame.file}${frame.line ? `:${frame.line}` : ""} ${frame.name}`;
-    return { bytes, count, name, title, color: rowColor(site), focus: bySite ? { by: "site", id: site } : { by: "stack", id: stack }, part };
+    return {
+        bytes,
+        count,
+        name,
+        title,
+        color: rowColor(site),
+        focus: bySite ? { by: "site", id: site } : { by: "stack", id: stack },
+        part,
+    };
 }
 
 /** A row by file, category, stream or pool. @param {number} index @returns {ListEntry} */
@@ -142,7 +206,13 @@ function openIds() {
     return open.ids;
 }
 
-/** Call sites of a row. @param {ListEntry} group @param {import("./questions.js").About} about @param {boolean} lasting whether it is asked what is never freed @returns {ListEntry[]} */
+/**
+ * Call sites of a row.
+ * @param {ListEntry} group
+ * @param {import("./questions.js").About} about
+ * @param {boolean} lasting whether it is asked what is never freed
+ * @returns {ListEntry[]}
+ */
 function sitesBelow({ focus }, about, lasting) {
     const ask = (/** @type {import("./questions.js").About} */ of) => {
         const sums = askSums(view, BELOW_SLOT, of, "site", { by: focus.by, key: focus.id });
@@ -150,18 +220,40 @@ function sitesBelow({ focus }, about, lasting) {
     };
     const kept = lasting ? new Map(ask({ ...about, what: "lasting" }).map(({ key, bytes }) => [key, bytes])) : null;
     const all = ask(about).map(({ bytes, count, key, name }) => ({
-        bytes, count, name, title: name, color: rowColor(key), focus: { by: /** @type {const} */ ("site"), id: key }, part: 0, nested: true, never: kept ? kept.get(key) ?? 0 : bytes,
+        bytes,
+        count,
+        name,
+        title: name,
+        color: rowColor(key),
+        focus: { by: /** @type {const} */ ("site"), id: key },
+        part: 0,
+        nested: true,
+        never: kept ? (kept.get(key) ?? 0) : bytes,
     }));
     return firstBelow(all, (others, name) => {
-        const total = (/** @type {"bytes" | "count" | "never"} */ figure) => others.reduce((sum, row) => sum + row[figure], 0);
-        return { bytes: total("bytes"), count: total("count"), name, title: name, color: "", focus, part: 0, nested: true, never: total("never") };
+        const total = (/** @type {"bytes" | "count" | "never"} */ figure) =>
+            others.reduce((sum, row) => sum + row[figure], 0);
+        return {
+            bytes: total("bytes"),
+            count: total("count"),
+            name,
+            title: name,
+            color: "",
+            focus,
+            part: 0,
+            nested: true,
+            never: total("never"),
+        };
     });
 }
 
 /** Rows in sight where some are unfolded. @param {ListSummary} content @param {(index: number) => ListEntry} entry */
 function unfoldedRows({ groups, about, lasting }, entry) {
     if (!listsSums() || openIds().size === 0) return null;
-    return Array.from({ length: groups.count }, (_, i) => [i, ...(openIds().has(entry(i).focus.id) ? sitesBelow(entry(i), about, Boolean(lasting)) : [])]).flat();
+    return Array.from({ length: groups.count }, (_, i) => [
+        i,
+        ...(openIds().has(entry(i).focus.id) ? sitesBelow(entry(i), about, Boolean(lasting)) : []),
+    ]).flat();
 }
 
 /** @param {number} index in sight */
@@ -204,7 +296,7 @@ function fillRow(row, index) {
     const { live, largest, figure, lasting } = panel.content;
     const one = rowAt(index);
     const { bytes, count, name, title, color, focus, part, nested = false } = one;
-    const never = one.never ?? (lasting ? lasting.get(rowKey(focus, part)) ?? 0 : bytes);
+    const never = one.never ?? (lasting ? (lasting.get(rowKey(focus, part)) ?? 0) : bytes);
     fillName(row, name, title, bytes, never);
     showFold(row, nested, folds(one) ? openIds().has(focus.id) : null);
     row.swatch.hidden = color === "";
@@ -241,7 +333,11 @@ function listTitle(moment) {
     return "Marked moment";
 }
 
-/** Groups by what the list is grouped by: of a moment, or of what happened in a range. @param {import("./questions.js").About} about @returns {Held} */
+/**
+ * Groups by what the list is grouped by: of a moment, or of what happened in a range.
+ * @param {import("./questions.js").About} about
+ * @returns {Held}
+ */
 function listGroups(about) {
     const by = state.groupBy;
     if (by === "site" || by === "stack") {
@@ -261,10 +357,12 @@ function rowKey({ id }, part) {
 /** Of what is allocated in a range: what is never freed, by row. @param {{from: number, to: number}} range */
 function lastingBytes(range) {
     const { count } = listGroups({ ...range, what: "lasting" });
-    return new Map(Array.from({ length: count }, (_, i) => {
-        const { focus, part, bytes } = listsSums() ? sumEntry(i) : siteEntry(i);
-        return [rowKey(focus, part), bytes];
-    }));
+    return new Map(
+        Array.from({ length: count }, (_, i) => {
+            const { focus, part, bytes } = listsSums() ? sumEntry(i) : siteEntry(i);
+            return [rowKey(focus, part), bytes];
+        }),
+    );
 }
 
 /** Rows are sums by file, category, stream or pool. */
@@ -282,12 +380,30 @@ function rangeContent({ first, end }) {
     const lasting = state.rangeOf === "kept" && end < view.facts.events ? lastingBytes(about) : null;
     const never = lasting && [...lasting.values()].reduce((sum, bytes) => sum + bytes, 0);
     const groups = listGroups(about);
-    const text = `${formatBytes(groups.bytes)} ${RANGE_WORDS[state.rangeOf]} ${formatPlural(groups.allocations, allocationWord())}`;
-    const later = never === null ? (state.rangeOf === "kept" ? " \u00b7 no event follows: it may be freed later" : "") : ` \u00b7 ${formatBytes(never)} is never freed`;
-    return { groups, live: groups.bytes, about, title: "In the selection", text: `${text} \u00b7 ${formatPlural(end - first, "event")}${later}`, lasting };
+    const text =
+        `${formatBytes(groups.bytes)} ${RANGE_WORDS[state.rangeOf]} ` +
+        `${formatPlural(groups.allocations, allocationWord())}`;
+    const later =
+        never === null
+            ? state.rangeOf === "kept"
+                ? " \u00b7 no event follows: it may be freed later"
+                : ""
+            : ` \u00b7 ${formatBytes(never)} is never freed`;
+    return {
+        groups,
+        live: groups.bytes,
+        about,
+        title: "In the selection",
+        text: `${text} \u00b7 ${formatPlural(end - first, "event")}${later}`,
+        lasting,
+    };
 }
 
-/** What the list shows: the state at a moment, or what happened in the selected range. @param {number} moment @returns {ListSummary} */
+/**
+ * What the list shows: the state at a moment, or what happened in the selected range.
+ * @param {number} moment
+ * @returns {ListSummary}
+ */
 function makeContent(moment) {
     const range = state.range ? rangeEvents(state.range) : null;
     if (range && state.rangeOf !== "peak") return rangeContent(range);
@@ -295,17 +411,42 @@ function makeContent(moment) {
     const groups = listGroups({ at });
     const live = view.c.live_at(at);
     const oom = range ? -1 : oomOfEvent(at);
-    const asked = oom < 0 ? "" : ` \u00b7 asked for ${formatBytes(view.c.oom(oom).size)} with ${formatBytes(view.c.oom(oom).device_free)} free on the device`;
+    const asked =
+        oom < 0
+            ? ""
+            : ` \u00b7 asked for ${formatBytes(view.c.oom(oom).size)} with ` +
+              `${formatBytes(view.c.oom(oom).device_free)} free on the device`;
     const place = view.facts.events === 0 ? "" : ` \u00b7 ${momentText(at)}${asked}`;
     const part = groups.bytes === live ? formatBytes(live) : `${formatBytes(groups.bytes)} of ${formatBytes(live)}`;
     const title = range ? "In the selection" : listTitle(moment);
-    return { groups, live, about: { at }, title, text: `${part} in ${formatPlural(groups.allocations, allocationWord())}${place}` };
+    return {
+        groups,
+        live,
+        about: { at },
+        title,
+        text: `${part} in ${formatPlural(groups.allocations, allocationWord())}${place}`,
+    };
 }
 
-/** The same, but made only when something that it depends on has changed. @param {number} moment @returns {ListContent} */
+/**
+ * The same, but made only when something that it depends on has changed.
+ * @param {number} moment
+ * @returns {ListContent}
+ */
 function listContent(moment) {
     const range = state.range ? [state.range.from, state.range.to, state.axis, state.rangeOf] : null;
-    const asked = JSON.stringify([state.device, state.groupBy, range, range && state.rangeOf !== "peak" ? 0 : moment, listTitle(moment), kept.version, search.version, state.sortBy, state.colorBy, [...openIds()]]);
+    const asked = JSON.stringify([
+        state.device,
+        state.groupBy,
+        range,
+        range && state.rangeOf !== "peak" ? 0 : moment,
+        listTitle(moment),
+        kept.version,
+        search.version,
+        state.sortBy,
+        state.colorBy,
+        [...openIds()],
+    ]);
     const bySums = listsSums();
     if (panel.content && panel.asked === asked && (bySums || view.held === panel.content.groups)) return panel.content;
     panel.asked = asked;
@@ -313,11 +454,19 @@ function listContent(moment) {
     if (state.groupBy === "stack") tellStacks();
     const entry = bySums ? sumEntry : siteEntry;
     const order = sortedRows(content.groups.count, entry);
-    if (state.groupBy === "stack" && content.groups.count > TOLD_MOST) content.text += ` \u00b7 above ${formatCount(TOLD_MOST)} stacks, names may repeat`;
-    if (staysByBytes(content.groups.count)) content.text += ` \u00b7 above ${formatCount(SORTED_MOST)} rows, the order stays by bytes`;
+    if (state.groupBy === "stack" && content.groups.count > TOLD_MOST)
+        content.text += ` \u00b7 above ${formatCount(TOLD_MOST)} stacks, names may repeat`;
+    if (staysByBytes(content.groups.count))
+        content.text += ` \u00b7 above ${formatCount(SORTED_MOST)} rows, the order stays by bytes`;
     const largest = Math.max(1, content.groups.count ? entry(0).bytes : 0);
     const sorted = order ? (/** @type {number} */ index) => entry(order[index]) : entry;
-    return { ...content, entry: sorted, rows: unfoldedRows(content, sorted), largest, figure: tableFigures(largest).text };
+    return {
+        ...content,
+        entry: sorted,
+        rows: unfoldedRows(content, sorted),
+        largest,
+        figure: tableFigures(largest).text,
+    };
 }
 
 /** More rows than these stay in the order of their bytes. */
@@ -326,7 +475,11 @@ const SORTED_MOST = 100000;
 /** @param {number} count */
 const staysByBytes = (count) => count > SORTED_MOST && !state.sortBy.endsWith("bytes");
 
-/** Rows in the order that was asked for; null: as the module has them, by falling bytes. @param {number} count @param {(index: number) => ListEntry} entry */
+/**
+ * Rows in the order that was asked for; null: as the module has them, by falling bytes.
+ * @param {number} count
+ * @param {(index: number) => ListEntry} entry
+ */
 function sortedRows(count, entry) {
     if (state.sortBy === "bytes" || staysByBytes(count)) return null;
     const order = Array.from({ length: count }, (_, i) => i);
@@ -363,10 +516,17 @@ async function saveList() {
     const { content } = panel;
     if (!content) return;
     const { groups, entry, lasting } = content;
-    const parts = [`\ufeff${[csvField(panel.listWhat.textContent ?? ""), "bytes", "count", ...(lasting ? ["never_freed_bytes"] : [])].join(",")}\r\n`];
+    const heads = [
+        csvField(panel.listWhat.textContent ?? ""),
+        "bytes",
+        "count",
+        ...(lasting ? ["never_freed_bytes"] : []),
+    ];
+    const parts = [`\ufeff${heads.join(",")}\r\n`];
     for (let i = 0; i < groups.count && panel.content === content; i++) {
         const { name, bytes, count, focus, part } = entry(i);
-        parts.push(`${[csvField(name), bytes, count, ...(lasting ? [lasting.get(rowKey(focus, part)) ?? 0] : [])].join(",")}\r\n`);
+        const kept = lasting ? [lasting.get(rowKey(focus, part)) ?? 0] : [];
+        parts.push(`${[csvField(name), bytes, count, ...kept].join(",")}\r\n`);
         if (i % CSV_ROWS === CSV_ROWS - 1) await new Promise((resolve) => setTimeout(resolve));
     }
     // Other rows have taken their place meanwhile.
@@ -437,13 +597,15 @@ export function startPanel() {
         redraw: () => invalidate(LIST),
     });
     foldByArrows(panel.scroll, activeFold);
-    element("range-tabs", HTMLDivElement).append(...Object.entries(QUESTIONS).map(([what, text]) => {
-        const button = make("button", "", text);
-        button.type = "button";
-        button.id = `range-${what}`;
-        button.addEventListener("click", () => askOfRange(what));
-        return button;
-    }));
+    element("range-tabs", HTMLDivElement).append(
+        ...Object.entries(QUESTIONS).map(([what, text]) => {
+            const button = make("button", "", text);
+            button.type = "button";
+            button.id = `range-${what}`;
+            button.addEventListener("click", () => askOfRange(what));
+            return button;
+        }),
+    );
     panel.save.addEventListener("click", () => void saveList());
     for (const by of LIST_GROUPINGS)
         element(`group-${by}`, HTMLButtonElement).addEventListener("click", () => {

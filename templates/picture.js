@@ -12,8 +12,33 @@ import { rangeText } from "./overlay.js";
 import { saveBlob } from "./save.js";
 import { search } from "./search.js";
 import { PARTS } from "./session.js";
-import { allocationWord, capacityBytes, flush, heldMoment, isDark, kept, meta, momentText, session, state, timedViews, view } from "./state.js";
-import { baseName, copyText, cssColor, deviceName, element, formatBytes, formatPlural, formatShare, setText, stripesOf, tableFigures } from "./text.js";
+import {
+    allocationWord,
+    capacityBytes,
+    flush,
+    heldMoment,
+    isDark,
+    kept,
+    meta,
+    momentText,
+    session,
+    state,
+    timedViews,
+    view,
+} from "./state.js";
+import {
+    baseName,
+    copyText,
+    cssColor,
+    deviceName,
+    element,
+    formatBytes,
+    formatPlural,
+    formatShare,
+    setText,
+    stripesOf,
+    tableFigures,
+} from "./text.js";
 
 const PICTURE_ROWS = 8;
 
@@ -25,7 +50,10 @@ const ROW = 20;
 /** Title and subtitle. */
 const HEAD = 52;
 
-/** @typedef {{color?: string, stripes?: ReturnType<typeof stripesOf>, text: string, strong?: boolean, line?: "line" | "dash"}} PictureLine a swatch or a line, and a text */
+/**
+ * @typedef {{color?: string, stripes?: ReturnType<typeof stripesOf>, text: string, strong?: boolean, line?: "line" |
+ * "dash"}} PictureLine a swatch or a line, and a text
+ */
 
 /** What the legend is of, and its lines: a colour and a text. @returns {PictureLine[]} */
 function legendLines() {
@@ -34,30 +62,61 @@ function legendLines() {
         const live = view.c.live_at(moment);
         const { allocations, bytes } = view.groups(moment, "parts");
         const sum = bytes === live ? formatBytes(live) : `${formatBytes(bytes)} of ${formatBytes(live)}`;
-        const when = moment === view.facts.peak_event ? `At the peak${view.facts.events ? `, ${momentText(moment)}` : ""}` : `After ${momentText(moment)}`;
+        const when =
+            moment === view.facts.peak_event
+                ? `At the peak${view.facts.events ? `, ${momentText(moment)}` : ""}`
+                : `After ${momentText(moment)}`;
         const rows = view.firstGroups(PICTURE_ROWS);
         const figure = tableFigures(rows[0]?.bytes ?? 0).text;
-        return [{ text: `${when} \u00b7 ${sum} \u00b7 ${formatPlural(allocations, allocationWord())}`, strong: true }, ...rows.map(({ bytes: part, site, part: kind }) => {
-            const color = view.c.site_color(site, isDark() ? 1 : 0);
-            return { color: cssColor(color), stripes: stripesOf(color), text: `${session.siteText(site)}${PARTS[kind]}  ${figure(part)} (${formatShare(part, live)})` };
-        })];
+        return [
+            { text: `${when} \u00b7 ${sum} \u00b7 ${formatPlural(allocations, allocationWord())}`, strong: true },
+            ...rows.map(({ bytes: part, site, part: kind }) => {
+                const color = view.c.site_color(site, isDark() ? 1 : 0);
+                return {
+                    color: cssColor(color),
+                    stripes: stripesOf(color),
+                    text: `${session.siteText(site)}${PARTS[kind]}  ${figure(part)} (${formatShare(part, live)})`,
+                };
+            }),
+        ];
     }
     const steps = legendUi.querySelectorAll(".legend-step");
-    const chips = steps.length ? Array.from(steps).filter((_, i) => i % 3 === 0) : legendUi.querySelectorAll("li:not(.legend-key, .legend-more)");
-    return [{ text: steps.length ? "Colours" : momentText(moment), strong: true }, ...Array.from(chips, (chip) => ({
-        color: /** @type {HTMLElement | null} */ (chip.querySelector("i"))?.style.background ?? "",
-        text: steps.length ? /** @type {HTMLElement} */ (chip).title : chip.textContent ?? "",
-    }))];
+    const chips = steps.length
+        ? Array.from(steps).filter((_, i) => i % 3 === 0)
+        : legendUi.querySelectorAll("li:not(.legend-key, .legend-more)");
+    return [
+        { text: steps.length ? "Colours" : momentText(moment), strong: true },
+        ...Array.from(chips, (chip) => ({
+            color: /** @type {HTMLElement | null} */ (chip.querySelector("i"))?.style.background ?? "",
+            text: steps.length ? /** @type {HTMLElement} */ (chip).title : (chip.textContent ?? ""),
+        })),
+    ];
 }
 
 /** What lines and plates of the picture stand for. @returns {PictureLine[]} */
 function keyLines() {
     const keys = [];
-    if (view.facts.reserved_peak > 0) keys.push({ text: `reserved \u00b7 at most ${formatBytes(view.facts.reserved_peak)}`, line: /** @type {const} */ ("line") });
-    if (capacityBytes()) keys.push({ text: `capacity ${formatBytes(capacityBytes())}`, line: /** @type {const} */ ("dash") });
+    if (view.facts.reserved_peak > 0)
+        keys.push({
+            text: `reserved \u00b7 at most ${formatBytes(view.facts.reserved_peak)}`,
+            line: /** @type {const} */ ("line"),
+        });
+    if (capacityBytes())
+        keys.push({ text: `capacity ${formatBytes(capacityBytes())}`, line: /** @type {const} */ ("dash") });
     if (state.range) keys.push({ color: themeColor("--select"), text: `selected: ${rangeText(state.range)}` });
-    state.marks.forEach(({ event, note }, i) => keys.push({ color: themeColor(`--mark-${LETTERS[i].toLowerCase()}`), text: `${LETTERS[i]}: ${momentText(event)}${note && ` \u00b7 ${note}`}` }));
-    if (state.search && search.ready) keys.push({ color: themeColor("--hit"), text: `search: ${state.search} \u00b7 ${formatPlural(search.result.allocations, allocationWord())}, ${formatBytes(search.result.bytesAtPeak)} at the peak` });
+    state.marks.forEach(({ event, note }, i) =>
+        keys.push({
+            color: themeColor(`--mark-${LETTERS[i].toLowerCase()}`),
+            text: `${LETTERS[i]}: ${momentText(event)}${note && ` \u00b7 ${note}`}`,
+        }),
+    );
+    if (state.search && search.ready)
+        keys.push({
+            color: themeColor("--hit"),
+            text:
+                `search: ${state.search} \u00b7 ${formatPlural(search.result.allocations, allocationWord())}` +
+                `, ${formatBytes(search.result.bytesAtPeak)} at the peak`,
+        });
     return keys;
 }
 
@@ -66,22 +125,41 @@ function pinnedLines() {
     const stack = pinnedStack();
     if (state.selected === null && stack === 0) return [];
     const frames = session.stackFrames(stack);
-    const own = frames.filter((id, i) => view.c.frame_kind(id) === FRAME_USER && id !== frames[i - 1]).slice(0, PICTURE_FRAMES);
+    const own = frames
+        .filter((id, i) => view.c.frame_kind(id) === FRAME_USER && id !== frames[i - 1])
+        .slice(0, PICTURE_FRAMES);
     const rest = frames.length - own.length;
     const title = state.selected === null ? "Highlighted" : "Pinned";
-    const lines = [{ text: `${title}: ${pinnedText()}`, strong: true }, ...own.map((id, i) => ({ text: `${i ? "\u2039 " : ""}${session.siteText(id)}` }))];
+    const lines = [
+        { text: `${title}: ${pinnedText()}`, strong: true },
+        ...own.map((id, i) => ({ text: `${i ? "\u2039 " : ""}${session.siteText(id)}` })),
+    ];
     return rest > 0 ? [...lines, { text: `${formatPlural(rest, "other frame")}` }] : lines;
 }
 
 /** What the picture is of, in a line. */
 function pictureTitle() {
-    const device = state.all ? formatPlural(timedViews().size, "device") : `device ${deviceName(session.devices[state.device].ordinal)}`;
+    const device = state.all
+        ? formatPlural(timedViews().size, "device")
+        : `device ${deviceName(session.devices[state.device].ordinal)}`;
     const peak = state.all ? "on one axis of time" : `peak ${formatBytes(view.facts.peak_bytes)}`;
     const filter = kept.active ? ` \u00b7 filtered: ${keptText()}` : "";
-    return { title: String(meta.title || meta.file || "Strata"), more: `${device} \u00b7 ${peak} \u00b7 coloured by ${element("color", HTMLSelectElement).selectedOptions[0]?.text ?? state.colorBy}${filter}` };
+    return {
+        title: String(meta.title || meta.file || "Strata"),
+        more:
+            `${device} \u00b7 ${peak} \u00b7 coloured by ` +
+            `${element("color", HTMLSelectElement).selectedOptions[0]?.text ?? state.colorBy}${filter}`,
+    };
 }
 
-/** Lines of one part of the picture, in columns below a heading. @param {CanvasRenderingContext2D} context @param {PictureLine[]} lines @param {number} top @param {number} width @param {number} columns */
+/**
+ * Lines of one part of the picture, in columns below a heading.
+ * @param {CanvasRenderingContext2D} context
+ * @param {PictureLine[]} lines
+ * @param {number} top
+ * @param {number} width
+ * @param {number} columns
+ */
 function drawLines(context, lines, top, width, columns) {
     const column = (width - 32) / columns;
     const rows = Math.ceil(lines.filter(({ strong }) => !strong).length / columns);
@@ -91,7 +169,9 @@ function drawLines(context, lines, top, width, columns) {
         const x = strong ? 16 : 16 + Math.floor(nth / rows) * column;
         const y = top + (strong ? 0 : head + (nth % rows)) * ROW;
         context.fillStyle = color ?? themeColor("--text");
-        if (line) for (let at = 0; at < 16; at += line === "dash" ? 7 : 16) context.fillRect(x + at, y + 9, line === "dash" ? 5 : 16, 1);
+        if (line)
+            for (let at = 0; at < 16; at += line === "dash" ? 7 : 16)
+                context.fillRect(x + at, y + 9, line === "dash" ? 5 : 16, 1);
         else if (color) context.fillRect(x, y + 3, 12, 12);
         for (const { ink, wide, from } of stripes) {
             context.fillStyle = ink;
@@ -105,7 +185,12 @@ function drawLines(context, lines, top, width, columns) {
     return (rows + head) * ROW;
 }
 
-/** Labels of the markers are elements; on the picture they are drawn. @param {CanvasRenderingContext2D} context @param {HTMLElement} markers @param {number} top */
+/**
+ * Labels of the markers are elements; on the picture they are drawn.
+ * @param {CanvasRenderingContext2D} context
+ * @param {HTMLElement} markers
+ * @param {number} top
+ */
 function drawPictureMarkers(context, markers, top) {
     context.font = `12px ${theme.font}`;
     for (const button of markers.querySelectorAll("button")) {
@@ -122,22 +207,39 @@ function drawPictureMarkers(context, markers, top) {
     }
 }
 
-/** A line of the picture. @param {CanvasRenderingContext2D} context @param {string} text @param {number} y its middle @param {number} width of the picture @param {string} [font] @param {string} [color] */
+/**
+ * A line of the picture.
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} text
+ * @param {number} y its middle
+ * @param {number} width of the picture
+ * @param {string} [font]
+ * @param {string} [color]
+ */
 function drawTitle(context, text, y, width, font = "12px", color = "--dim") {
     context.font = `${font} ${theme.font}`;
     context.fillStyle = themeColor(color);
     context.fillText(cutText(context, text, width - 32), 16, y);
 }
 
-/** The picture as a canvas. @param {number} scale pixels for each CSS pixel @param {boolean} inside whether names and lines are written in the plot */
+/**
+ * The picture as a canvas.
+ * @param {number} scale pixels for each CSS pixel
+ * @param {boolean} inside whether names and lines are written in the plot
+ */
 export function makePicture(scale, inside) {
     flush();
     const pictured = picturedRows(scale, inside);
     const below = mapForPicture(scale);
     const width = plot.width + GUTTER.left + GUTTER.right;
     const columns = width >= 900 ? 2 : 1;
-    const parts = [{ lines: legendLines(), columns }, { lines: keyLines(), columns }, { lines: pinnedLines(), columns: 1 }].filter(({ lines }) => lines.length > 0);
-    const rowsOf = (/** @type {typeof parts[0]} */ { lines, columns: most }) => lines.filter(({ strong }) => strong).length + Math.ceil(lines.filter(({ strong }) => !strong).length / most);
+    const parts = [
+        { lines: legendLines(), columns },
+        { lines: keyLines(), columns },
+        { lines: pinnedLines(), columns: 1 },
+    ].filter(({ lines }) => lines.length > 0);
+    const rowsOf = (/** @type {typeof parts[0]} */ { lines, columns: most }) =>
+        lines.filter(({ strong }) => strong).length + Math.ceil(lines.filter(({ strong }) => !strong).length / most);
     let height = HEAD;
     const tops = pictured.map(({ head, height: own, pane }) => {
         const top = height + (head ? ROW : 0);
@@ -170,18 +272,38 @@ export function makePicture(scale, inside) {
         if (head) drawTitle(context, head, tops[i] - 4, width, "600 12px", "--text");
         return { device: session.devices[device].ordinal, ...placed };
     });
-    below?.lines.forEach((line, i) => drawTitle(context, line, mapTop - 14 - (below.lines.length - 1 - i) * ROW, width, i ? "12px" : "600 12px", i ? "--dim" : "--text"));
+    below?.lines.forEach((line, i) =>
+        drawTitle(
+            context,
+            line,
+            mapTop - 14 - (below.lines.length - 1 - i) * ROW,
+            width,
+            i ? "12px" : "600 12px",
+            i ? "--dim" : "--text",
+        ),
+    );
     const mapPlace = below ? place(below.picture, GUTTER.left, mapTop) : null;
     if (below && inside) place(below.marks, 0, mapTop);
     let top = partsTop;
     for (const { lines, columns: most } of parts) top += drawLines(context, lines, top, width, most) + 8;
-    return { canvas, plot: rows[pictured.findIndex(({ pane }) => pane === plot)], rows: state.all ? rows : [], map: mapPlace };
+    return {
+        canvas,
+        plot: rows[pictured.findIndex(({ pane }) => pane === plot)],
+        rows: state.all ? rows : [],
+        map: mapPlace,
+    };
 }
 
 /** @param {number} scale */
 function savePicture(scale) {
     makePicture(scale, true).canvas.toBlob((blob) => {
-        if (blob) saveBlob(blob, "png", `${state.all ? "-devices" : `-device${deviceName(session.devices[state.device].ordinal)}`}${scale > 1 ? `-${scale}x` : ""}`);
+        if (blob)
+            saveBlob(
+                blob,
+                "png",
+                `${state.all ? "-devices" : `-device${deviceName(session.devices[state.device].ordinal)}`}` +
+                    `${scale > 1 ? `-${scale}x` : ""}`,
+            );
     }, "image/png");
 }
 

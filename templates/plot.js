@@ -1,10 +1,20 @@
-// The timeline: its canvas holds the module's pixels and nothing else. Axes, markers and what follows the pointer lie on
-// canvases of their own, so hovering never draws the stack again.
+// The timeline: its canvas holds the module's pixels and nothing else. Axes, markers and what follows the pointer lie
+// on canvases of their own, so hovering never draws the stack again.
 import { DRAW_DARK, DRAW_FOUND, DRAW_MARKS, DRAW_PLACED, DRAW_RECORDED, DRAW_RESERVED, DRAW_SEGMENTS } from "./api.js";
 import { showsAreas, veilAreas } from "./areas.js";
 import { nameBandsSoon, writeNames } from "./band_names.js";
 import {
-    AXIS_HEIGHT, context2d, GUTTER, lineScale, plot, sizeCanvas, startCanvas, strokeLine, themeColor, xOfAxis, yOfBytes,
+    AXIS_HEIGHT,
+    context2d,
+    GUTTER,
+    lineScale,
+    plot,
+    sizeCanvas,
+    startCanvas,
+    strokeLine,
+    themeColor,
+    xOfAxis,
+    yOfBytes,
 } from "./canvas.js";
 import { drawLane, lane, laneHeight } from "./lane.js";
 import { drawAlsoShown } from "./legend.js";
@@ -13,7 +23,17 @@ import { outlineRequest } from "./outline.js";
 import { drawOverPicture } from "./overlay.js";
 import { search, updateSearch } from "./search.js";
 import {
-    axisNumber, capacityBytes, clockShift, COLORINGS, FOCUS_KINDS, isDark, session, state, topBytes, usOfEvent, view,
+    axisNumber,
+    capacityBytes,
+    clockShift,
+    COLORINGS,
+    FOCUS_KINDS,
+    isDark,
+    session,
+    state,
+    topBytes,
+    usOfEvent,
+    view,
 } from "./state.js";
 import { decimalsOf, formatBytes, formatCount } from "./text.js";
 import { drawBytes } from "./two_stage.js";
@@ -56,17 +76,42 @@ function lightFocus() {
     else view.c.light_off();
 }
 
-/** The stack of a device in a window of its positions, as the state wants it. @param {HTMLCanvasElement} canvas @param {import("./session.js").View} shown @param {number} from @param {number} to @param {number} bottom @param {number} top bytes at the edges @param {boolean} found its search is done @param {Partial<record_request>} [laid] marks that lie over it */
+/**
+ * The stack of a device in a window of its positions, as the state wants it.
+ * @param {HTMLCanvasElement} canvas
+ * @param {import("./session.js").View} shown
+ * @param {number} from
+ * @param {number} to
+ * @param {number} bottom
+ * @param {number} top bytes at the edges
+ * @param {boolean} found its search is done
+ * @param {Partial<record_request>} [laid] marks that lie over it
+ */
 export function drawStack(canvas, shown, from, to, bottom, top, found, laid) {
     const { width, height } = canvas;
     const fading = !state.focus && found ? DRAW_FOUND : 0;
     const { image, drawn, merged, between } = shown.draw({
-        axis: axisNumber(), from, to, width, height, bottom_bytes: bottom, top_bytes: top,
+        axis: axisNumber(),
+        from,
+        to,
+        width,
+        height,
+        bottom_bytes: bottom,
+        top_bytes: top,
         // Beside other devices the window may reach beyond the recording of this one.
-        flags: (isDark() ? DRAW_DARK : 0) | fading | DRAW_RESERVED | (laid ? DRAW_MARKS : 0) | (state.viewBy === "segments" ? DRAW_SEGMENTS : 0) |
-            (state.all ? DRAW_RECORDED : 0) | (laid && shown !== view ? DRAW_PLACED : 0),
-        color_by: COLORINGS.indexOf(state.colorBy), capacity_bytes: capacityBytes(shown.device),
-        scale: lineScale(plot.ratio), areas: showsAreas() ? COLORINGS.indexOf(state.viewBy) : 0, ...laid,
+        flags:
+            (isDark() ? DRAW_DARK : 0) |
+            fading |
+            DRAW_RESERVED |
+            (laid ? DRAW_MARKS : 0) |
+            (state.viewBy === "segments" ? DRAW_SEGMENTS : 0) |
+            (state.all ? DRAW_RECORDED : 0) |
+            (laid && shown !== view ? DRAW_PLACED : 0),
+        color_by: COLORINGS.indexOf(state.colorBy),
+        capacity_bytes: capacityBytes(shown.device),
+        scale: lineScale(plot.ratio),
+        areas: showsAreas() ? COLORINGS.indexOf(state.viewBy) : 0,
+        ...laid,
     });
     context2d(canvas).putImageData(image, 0, 0);
     return { drawn, merged, between };
@@ -90,31 +135,59 @@ export function drawTimelineAxes() {
     placeMarkers(plot);
 }
 
-/** What a picture of the state lays over the stack: the module draws it, so that `strata png --view` has the same. @param {Pane} pane */
+/**
+ * What a picture of the state lays over the stack: the module draws it, so that `strata png --view` has the same.
+ * @param {Pane} pane
+ */
 function laidOver(pane) {
     const marks = [state.moment, ...[0, 1, 2].map((i) => state.marks[i]?.event ?? null)];
     if (pane === plot) {
         const [held, a, b, c] = marks.map((event) => event ?? -2);
-        return { pinned: state.selected ?? -2, held, mark_a: a, mark_b: b, mark_c: c, range_from: state.range?.from ?? 0, range_to: state.range?.to ?? 0, ...outlineRequest() };
+        return {
+            pinned: state.selected ?? -2,
+            held,
+            mark_a: a,
+            mark_b: b,
+            mark_c: c,
+            range_from: state.range?.from ?? 0,
+            range_to: state.range?.to ?? 0,
+            ...outlineRequest(),
+        };
     }
     // In another device's row they stand at their times.
     const shift = clockShift(pane.view);
     const [held, a, b, c] = marks.map((event) => (event === null ? NaN : usOfEvent(event) + shift));
-    return { held, mark_a: a, mark_b: b, mark_c: c, range_from: state.range ? state.range.from + shift : 0, range_to: state.range ? state.range.to + shift : 0 };
+    return {
+        held,
+        mark_a: a,
+        mark_b: b,
+        mark_c: c,
+        range_from: state.range ? state.range.from + shift : 0,
+        range_to: state.range ? state.range.to + shift : 0,
+    };
 }
 
 /**
  * A timeline and what lies around it, on canvases of their own: what a picture is made of.
  * @param {Pane} pane @param {import("./lane.js").Lane} lane @param {boolean} found its search is done
- * @param {number} scale pixels for each CSS pixel @param {boolean} inside whether names and lines are written in the plot
+ * @param {number} scale pixels for each CSS pixel
+ * @param {boolean} inside whether names and lines are written in the plot
  */
 export function drawForPicture(pane, lane, found, scale, inside) {
     const { timeline, axes, ratio } = pane;
     const made = { timeline: document.createElement("canvas"), axes: document.createElement("canvas"), ratio: scale };
     Object.assign(pane, made);
     sizeCanvas(made.timeline, pane.width, pane.height, scale);
-    sizeCanvas(made.axes, pane.width + GUTTER.left + GUTTER.right, pane.height + GUTTER.top + lane.height + AXIS_HEIGHT, scale);
-    drawStack(made.timeline, pane.view, pane.from, pane.to, pane.bottom, pane.top, found, { ...laidOver(pane), scale: lineScale(scale) });
+    sizeCanvas(
+        made.axes,
+        pane.width + GUTTER.left + GUTTER.right,
+        pane.height + GUTTER.top + lane.height + AXIS_HEIGHT,
+        scale,
+    );
+    drawStack(made.timeline, pane.view, pane.from, pane.to, pane.bottom, pane.top, found, {
+        ...laidOver(pane),
+        scale: lineScale(scale),
+    });
     if (pane === plot) drawAxes();
     else drawAround(pane, lane, found);
     if (inside) writeNames(pane);
@@ -130,7 +203,12 @@ export function drawForPicture(pane, lane, found, scale, inside) {
 
 /* ---- axes ---- */
 
-/** Label of a moment in seconds (or milliseconds in short runs). @param {number} us @param {number} step @param {number} unit microseconds */
+/**
+ * Label of a moment in seconds (or milliseconds in short runs).
+ * @param {number} us
+ * @param {number} step
+ * @param {number} unit microseconds
+ */
 function timeLabel(us, step, unit) {
     return (us / unit).toLocaleString("en-US", {
         minimumFractionDigits: decimalsOf(step / unit, 6),
@@ -138,17 +216,23 @@ function timeLabel(us, step, unit) {
     });
 }
 
-/** Ticks along the axis with labels that do not touch. @param {CanvasRenderingContext2D} context @param {(value: number, step: number) => string} label */
+/**
+ * Ticks along the axis with labels that do not touch.
+ * @param {CanvasRenderingContext2D} context
+ * @param {(value: number, step: number) => string} label
+ */
 function alongTicks(context, label) {
     for (let most = Math.min(20, Math.max(2, Math.floor(plot.width / 90))); ; most--) {
         const ticks = session.ticks("decimal", Math.ceil(state.from), Math.floor(state.to), most);
         const step = ticks.length > 1 ? ticks[1] - ticks[0] : 1;
         const labels = ticks.map((value) => label(value, step));
-        // The labels at the ends are the widest; measuring all of them, for every attempt, would cost more than the rest of the axes.
+        // The labels at the ends are the widest; measuring all of them, for every attempt, would cost more than the
+        // rest of the axes.
         const ends = [labels[0] ?? "", labels[labels.length - 1] ?? ""];
         const widest = Math.max(...ends.map((text) => context.measureText(text).width));
         const room = (step / (state.to - state.from)) * plot.width;
-        if (most <= 2 || ticks.length < 2 || widest + 24 <= room) return ticks.map((value, i) => ({ value, text: labels[i] }));
+        if (most <= 2 || ticks.length < 2 || widest + 24 <= room)
+            return ticks.map((value, i) => ({ value, text: labels[i] }));
     }
 }
 
@@ -157,7 +241,10 @@ function drawAlongAxis(context) {
     const time = state.axis === "time";
     const unit = Math.max(Math.abs(state.from), Math.abs(state.to)) < 1e5 ? 1e3 : 1e6;
     const eventLabel = (/** @type {number} */ event) => (event < 0 ? "before" : formatCount(event));
-    const ticks = view.facts.events === 0 ? [] : alongTicks(context, (value, step) => (time ? timeLabel(value, step, unit) : eventLabel(value)));
+    const ticks =
+        view.facts.events === 0
+            ? []
+            : alongTicks(context, (value, step) => (time ? timeLabel(value, step, unit) : eventLabel(value)));
     const base = plot.height + lane.height;
     plot.labels = [];
     context.textAlign = "center";
@@ -172,29 +259,42 @@ function drawAlongAxis(context) {
         context.fillText(text, middle, base + 8);
         plot.labels.push({ from: middle - half, to: middle + half });
     }
-    const title = view.facts.events === 0 ? "the state when the snapshot was taken" : time ? `${unit === 1e3 ? "milliseconds" : "seconds"} since the first event${state.all ? " of this device" : ""}` : "event";
+    const title =
+        view.facts.events === 0
+            ? "the state when the snapshot was taken"
+            : time
+              ? `${unit === 1e3 ? "milliseconds" : "seconds"} since the first event` +
+                `${state.all ? " of this device" : ""}`
+              : "event";
     context.fillStyle = themeColor("--text");
     context.fillText(title, plot.width / 2, base + 28);
 }
 
-/** Lines far above the picture do not squeeze it: they are named at its upper edge. @param {CanvasRenderingContext2D} context @param {{text: string, bytes: number, reserved: boolean}[]} lines @param {Pane} pane */
+/**
+ * Lines far above the picture do not squeeze it: they are named at its upper edge.
+ * @param {CanvasRenderingContext2D} context
+ * @param {{text: string, bytes: number, reserved: boolean}[]} lines
+ * @param {Pane} pane
+ */
 function nameHigher(context, lines, pane) {
-    lines.sort((a, b) => b.bytes - a.bytes).forEach(({ text, bytes, reserved }, i) => {
-        const label = `\u25b2 ${reserved ? `reserved ${formatBytes(bytes)}` : text}`;
-        const width = context.measureText(label).width + 12;
-        const [x, y] = [pane.width - width - 4, 4 + i * 22];
-        pane.lineNames.push({ left: x, right: x + width, top: y, bottom: y + 18 });
-        context.fillStyle = themeColor("--raised");
-        context.strokeStyle = themeColor("--axis");
-        context.beginPath();
-        context.roundRect(x, y, width, 18, 4);
-        context.fill();
-        context.stroke();
-        context.fillStyle = themeColor("--text");
-        context.textAlign = "left";
-        context.textBaseline = "middle";
-        context.fillText(label, x + 6, y + 10);
-    });
+    lines
+        .sort((a, b) => b.bytes - a.bytes)
+        .forEach(({ text, bytes, reserved }, i) => {
+            const label = `\u25b2 ${reserved ? `reserved ${formatBytes(bytes)}` : text}`;
+            const width = context.measureText(label).width + 12;
+            const [x, y] = [pane.width - width - 4, 4 + i * 22];
+            pane.lineNames.push({ left: x, right: x + width, top: y, bottom: y + 18 });
+            context.fillStyle = themeColor("--raised");
+            context.strokeStyle = themeColor("--axis");
+            context.beginPath();
+            context.roundRect(x, y, width, 18, 4);
+            context.fill();
+            context.stroke();
+            context.fillStyle = themeColor("--text");
+            context.textAlign = "left";
+            context.textBaseline = "middle";
+            context.fillText(label, x + 6, y + 10);
+        });
 }
 
 /** The axis of bytes does not begin with 0. @param {CanvasRenderingContext2D} context */
@@ -211,7 +311,11 @@ function breakAxis(context) {
     context.stroke();
 }
 
-/** Where what the search finds was made: ticks above the timeline. @param {CanvasRenderingContext2D} context @param {Pane} pane */
+/**
+ * Where what the search finds was made: ticks above the timeline.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Pane} pane
+ */
 function drawHits(context, pane) {
     const { width } = pane.timeline;
     const place = pane.view.c.hits(axisNumber(), pane.from, pane.to, width) >>> 0;
@@ -221,26 +325,42 @@ function drawHits(context, pane) {
     for (let x = 0; x < width; x++) if (hits[x] > 0) context.fillRect(x / pane.ratio - 0.5, -5, 1 + 1 / pane.ratio, 4);
 }
 
-/** The most bytes that a line has from one x to another. @param {(x: number) => number} bytesAt @param {number} from @param {number} to */
+/**
+ * The most bytes that a line has from one x to another.
+ * @param {(x: number) => number} bytesAt
+ * @param {number} from
+ * @param {number} to
+ */
 function highest(bytesAt, from, to) {
     let most = bytesAt(to - 2);
     for (let x = Math.max(0, from); x < to; x += 4) most = Math.max(most, bytesAt(x));
     return most;
 }
 
-/** Names the lines of reserved bytes and of the capacity, at the right end and clear of each other. @param {CanvasRenderingContext2D} context @param {Pane} pane */
+/**
+ * Names the lines of reserved bytes and of the capacity, at the right end and clear of each other.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Pane} pane
+ */
 function nameLines(context, pane) {
     const { view } = pane;
     const capacity = capacityBytes(view.device);
     const reservedAt = (/** @type {number} */ x) => view.c.reserved_at(view.c.event_of_x(x * pane.ratio));
     // Beside other devices the lines end with this one's recording.
     const end = state.all ? Math.min(pane.width, xOfAxis(view.c.whole(1).to, pane)) : pane.width;
-    const lines = view.facts.reserved_peak > 0 && end > 80 ? [{ text: "reserved", bytes: reservedAt(end - 8), reserved: true }] : [];
+    const lines =
+        view.facts.reserved_peak > 0 && end > 80
+            ? [{ text: "reserved", bytes: reservedAt(end - 8), reserved: true }]
+            : [];
     if (capacity) lines.push({ text: `capacity ${formatBytes(capacity)}`, bytes: capacity, reserved: false });
     pane.lineNames = [];
     const all = lines.map((line) => ({ ...line, y: yOfBytes(line.bytes, pane) }));
     const placed = all.filter(({ y }) => y > 0 && y < pane.height);
-    nameHigher(context, all.filter(({ y }) => y <= 0), pane);
+    nameHigher(
+        context,
+        all.filter(({ y }) => y <= 0),
+        pane,
+    );
     const near = placed.length > 1 && Math.abs(placed[0].y - placed[1].y) < 18;
     // From right to left, what a name must not lie on: the markers' lines, and the ghosts of requests that failed.
     const marks = visibleMarkers(pane).map(({ x }) => ({ from: x, to: x }));
@@ -250,14 +370,24 @@ function nameLines(context, pane) {
     context.lineJoin = "round";
     placed.forEach(({ text, y: atEnd, reserved }, i) => {
         const width = context.measureText(text).width;
-        const right = marks.reduce((at, { from, to }) => (from < at + 4 && to > at - width - 4 ? from - 6 : at), (reserved ? end : pane.width) - 6);
+        const right = marks.reduce(
+            (at, { from, to }) => (from < at + 4 && to > at - width - 4 ? from - 6 : at),
+            (reserved ? end : pane.width) - 6,
+        );
         const y = reserved ? yOfBytes(highest(reservedAt, right - width, right), pane) : atEnd;
         // The lower one of two that are near goes below its line.
-        const isTaken = pane.lineNames.some((other) => other.right > right - width && y < other.bottom + 18 && y > other.top);
+        const isTaken = pane.lineNames.some(
+            (other) => other.right > right - width && y < other.bottom + 18 && y > other.top,
+        );
         const below = y < 18 || (near && i === 0) || isTaken;
         const line = isTaken ? Math.max(y, ...pane.lineNames.map(({ bottom }) => bottom - 2)) : y;
         context.textBaseline = below ? "top" : "bottom";
-        pane.lineNames.push({ left: right - width - 4, right: right + 4, top: below ? line : y - 20, bottom: below ? line + 20 : y });
+        pane.lineNames.push({
+            left: right - width - 4,
+            right: right + 4,
+            top: below ? line : y - 20,
+            bottom: below ? line + 20 : y,
+        });
         context.lineWidth = 3;
         context.strokeStyle = themeColor("--surface");
         context.strokeText(text, right, below ? line + 4 : y - 3);
@@ -267,7 +397,12 @@ function nameLines(context, pane) {
     context.lineWidth = 1 / pane.ratio;
 }
 
-/** What lies around the stack of any device. @param {Pane} pane @param {import("./lane.js").Lane} lane below it @param {boolean} found its search is done */
+/**
+ * What lies around the stack of any device.
+ * @param {Pane} pane
+ * @param {import("./lane.js").Lane} lane below it
+ * @param {boolean} found its search is done
+ */
 export function drawAround(pane, lane, found) {
     const context = startCanvas(pane.axes, pane);
     const { width, height } = pane;

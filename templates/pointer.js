@@ -6,13 +6,33 @@ import { inMemoryLane } from "./memory_lane.js";
 import { pickAt } from "./overlay.js";
 import { layoutPlot } from "./plot.js";
 import {
-    change, fitWindow, flush, invalidate, markAt, MINIMAP, OVERLAY, panWindow, rangeInRun, select, setBytes, setWindow,
-    state, TIMELINE, toggleFocus, topBytes, zoomBytes, zoomWindow,
+    change,
+    fitWindow,
+    flush,
+    invalidate,
+    markAt,
+    MINIMAP,
+    OVERLAY,
+    panWindow,
+    rangeInRun,
+    select,
+    setBytes,
+    setWindow,
+    state,
+    TIMELINE,
+    toggleFocus,
+    topBytes,
+    zoomBytes,
+    zoomWindow,
 } from "./state.js";
 
 /* ---- mouse ---- */
 
-/** What a drag on the timeline does. @type {{x: number, y: number, from: number, to: number, bottom: number, top: number, range: boolean, moved: boolean} | null} */
+/**
+ * What a drag on the timeline does.
+ * @type {{x: number, y: number, from: number, to: number, bottom: number, top: number, range: boolean, moved: boolean}
+ * | null}
+ */
 let drag = null;
 
 /** CSS pixel of the timeline. @param {MouseEvent} event */
@@ -26,7 +46,10 @@ export function insidePlot({ x, y }) {
     return x >= 0 && y >= 0 && x < plot.width && y < plot.height;
 }
 
-/** What was pinned before each of the last two clicks: a double click, which is both, only fits. @type {Pick<typeof state, "moment" | "selected" | "focus">[]} */
+/**
+ * What was pinned before each of the last two clicks: a double click, which is both, only fits.
+ * @type {Pick<typeof state, "moment" | "selected" | "focus">[]}
+ */
 let beforeClicks = [];
 
 function plotDoubleClick() {
@@ -37,7 +60,10 @@ function plotDoubleClick() {
 /** Where each finger (or the mouse) that is down lies. @type {Map<number, {x: number, y: number}>} */
 const fingers = new Map();
 
-/** What two fingers hold on to: the positions under them when the second came down. @type {{a: number, b: number} | null} */
+/**
+ * What two fingers hold on to: the positions under them when the second came down.
+ * @type {{a: number, b: number} | null}
+ */
 let pinch = null;
 
 /** Two fingers no longer pan or pin. */
@@ -67,7 +93,15 @@ function plotDown(event) {
     const mark = event.button === 0 ? phaseAt(point) : null;
     if (mark) selectPhase(mark);
     if (event.button !== 0 || !insidePlot(point)) return;
-    drag = { ...point, from: state.from, to: state.to, bottom: state.bottom, top: topBytes(), range: event.shiftKey, moved: false };
+    drag = {
+        ...point,
+        from: state.from,
+        to: state.to,
+        bottom: state.bottom,
+        top: topBytes(),
+        range: event.shiftKey,
+        moved: false,
+    };
     plot.box.setPointerCapture(event.pointerId);
 }
 
@@ -159,8 +193,10 @@ function plotWheel(event) {
     const along = event.deltaX * pixels;
     const across = event.deltaY * pixels;
     const at = Math.min(1, Math.max(0, point.x / plot.width));
-    // A pinch on a trackpad comes as a wheel with Ctrl: it zooms along, as everywhere; the axis of bytes has its own wheel.
-    if (event.altKey || point.x < 0) zoomBytes(Math.exp(-across * 0.002), 1 - Math.min(1, Math.max(0, point.y / plot.height)));
+    // A pinch on a trackpad comes as a wheel with Ctrl: it zooms along, as everywhere; the axis of bytes has its own
+    // wheel.
+    if (event.altKey || point.x < 0)
+        zoomBytes(Math.exp(-across * 0.002), 1 - Math.min(1, Math.max(0, point.y / plot.height)));
     else if (event.shiftKey || Math.abs(along) > Math.abs(across)) panWindow((along || across) / plot.width);
     else zoomWindow(Math.exp(-across * (event.ctrlKey ? 0.01 : 0.002)), at);
 }
@@ -169,14 +205,16 @@ function plotWheel(event) {
 let gestureScale = 1;
 
 /**
- * Safari on a Mac sends these for a trackpad, where other browsers send a wheel with Ctrl; on a touchscreen it sends them
+ * Safari on a Mac sends these for a trackpad, where other browsers send a wheel with Ctrl; on a touchscreen it sends
+ * them
  * besides the pointers that are followed already.
  * @param {Event} event
  */
 function plotGesture(event) {
     const gesture = /** @type {MouseEvent & { scale: number }} */ (event);
     event.preventDefault();
-    if (event.type === "gesturechange" && fingers.size === 0) zoomWindow(gesture.scale / gestureScale, Math.min(1, Math.max(0, plotPoint(gesture).x / plot.width)));
+    if (event.type === "gesturechange" && fingers.size === 0)
+        zoomWindow(gesture.scale / gestureScale, Math.min(1, Math.max(0, plotPoint(gesture).x / plot.width)));
     gestureScale = event.type === "gesturechange" ? gesture.scale : 1;
 }
 

@@ -1,9 +1,15 @@
 // Questions that the module answers about a set of allocations: who holds them, through whom, and what differs.
 
 /** @typedef {import("./session.js").View} View */
-/** @typedef {{at: number | "peak"} | {from: number, to: number, what?: string}} About alive after an event, or what happened in the events [from, to) */
+/**
+ * @typedef {{at: number | "peak"} | {from: number, to: number, what?: string}} About alive after an event, or what
+ * happened in the events [from, to)
+ */
 /** @typedef {{bytes: number, count: number, key: number, stack: number}} SumRow */
-/** @typedef {{groups: number, bytes: number, count: number, event: number, by: number, row: (i: number) => SumRow, name: (i: number) => string}} Sums */
+/**
+ * @typedef {{groups: number, bytes: number, count: number, event: number, by: number, row: (i: number) => SumRow, name:
+ * (i: number) => string}} Sums
+ */
 
 /** As the module counts them (enum compare_by). */
 export const GROUPINGS = ["site", "stack", "file", "category", "stream", "pool"];
@@ -12,7 +18,14 @@ export const GROUPINGS = ["site", "stack", "file", "category", "stream", "pool"]
 export const LIST_GROUPINGS = [...GROUPINGS, "tree"];
 
 /** What stands over the names of each. @type {Record<string, string>} */
-export const GROUP_HEADS = { site: "Call site", stack: "Stack", file: "File", category: "Category", stream: "Stream", pool: "Pool" };
+export const GROUP_HEADS = {
+    site: "Call site",
+    stack: "Stack",
+    file: "File",
+    category: "Category",
+    stream: "Stream",
+    pool: "Pool",
+};
 
 /** Orders of the matches, as the module counts them (match_rows). */
 export const ORDERS = ["birth", "bytes", "lifetime", "site", "category", "stream"];
@@ -21,7 +34,13 @@ export const ORDERS = ["birth", "bytes", "lifetime", "site", "category", "stream
 export const WHATS = ["at", "peak", "allocated", "freed", "kept", "through", "lasting"];
 
 /** What can be asked of a range, and what the page calls it. @type {Record<string, string>} */
-export const QUESTIONS = { allocated: "Allocated in it", freed: "Freed in it", kept: "Kept at its end", through: "Alive through it", peak: "At its highest" };
+export const QUESTIONS = {
+    allocated: "Allocated in it",
+    freed: "Freed in it",
+    kept: "Kept at its end",
+    through: "Alive through it",
+    peak: "At its highest",
+};
 
 /** What a row is called whose bytes are all given back after the range. */
 export const FREED_LATER = "freed later";
@@ -49,7 +68,15 @@ function groupingOf(by) {
 
 /** @typedef {{by: string, key: number}} Within one group */
 
-/** Groups by falling bytes, kept in a slot of the view (0 to 6) until it is asked for others. @param {View} view @param {number} slot @param {About} about @param {string} by @param {Within | null} [within] of one group only @returns {Sums} */
+/**
+ * Groups by falling bytes, kept in a slot of the view (0 to 6) until it is asked for others.
+ * @param {View} view
+ * @param {number} slot
+ * @param {About} about
+ * @param {string} by
+ * @param {Within | null} [within] of one group only
+ * @returns {Sums}
+ */
 export function askSums(view, slot, about, by, within = null) {
     const { what, from, to } = extentOf(view, about);
     const grouping = groupingOf(by);
@@ -75,9 +102,20 @@ export function listSums(sums) {
 /** @typedef {{name: string, key: number, stack: number, a: number, b: number, delta: number}} Difference */
 
 /** Slots of A and B: of the page's comparison, and of what is asked for beside it. */
-const [PAIR_SLOTS, BESIDE_SLOTS] = [[1, 2], [5, 6]];
+const [PAIR_SLOTS, BESIDE_SLOTS] = [
+    [1, 2],
+    [5, 6],
+];
 
-/** A against B, by falling size of the difference. @param {View} view @param {About} a @param {About} b @param {string} by @param {number[]} [slots] @param {Within | null} [within] */
+/**
+ * A against B, by falling size of the difference.
+ * @param {View} view
+ * @param {About} a
+ * @param {About} b
+ * @param {string} by
+ * @param {number[]} [slots]
+ * @param {Within | null} [within]
+ */
 export function askDifferences(view, a, b, by, slots = PAIR_SLOTS, within = null) {
     const [sumsA, sumsB] = [askSums(view, slots[0], a, by, within), askSums(view, slots[1], b, by, within)];
     const count = view.c.pairs(slots[0], slots[1]) >>> 0;
@@ -92,7 +130,14 @@ export function askDifferences(view, a, b, by, slots = PAIR_SLOTS, within = null
     return { a: sumsA, b: sumsB, count, row };
 }
 
-/** All rows of a comparison at once; that of the page stays as it is. @param {View} view @param {About} a @param {About} b @param {string} by @param {Within | null} [within] */
+/**
+ * All rows of a comparison at once; that of the page stays as it is.
+ * @param {View} view
+ * @param {About} a
+ * @param {About} b
+ * @param {string} by
+ * @param {Within | null} [within]
+ */
 export function listDifferences(view, a, b, by, within = null) {
     const asked = askDifferences(view, a, b, by, BESIDE_SLOTS, within);
     const rows = Array.from({ length: asked.count }, (_, i) => asked.row(i));
@@ -106,7 +151,14 @@ export const TREES = ["callees", "callers", "places"];
 /** How many trees were planted: who reads a tree that is not the last one must plant it again. */
 export const planted = { count: 0 };
 
-/** Plants a tree of the view, which stays until the next one: how many nodes; 0 is the root. @param {View} view @param {About} about @param {string} direction of TREES @param {number | null} [before] event that it is held against @param {number} [through] frame that it begins with */
+/**
+ * Plants a tree of the view, which stays until the next one: how many nodes; 0 is the root.
+ * @param {View} view
+ * @param {About} about
+ * @param {string} direction of TREES
+ * @param {number | null} [before] event that it is held against
+ * @param {number} [through] frame that it begins with
+ */
 export function askTree(view, about, direction, before = null, through = 0) {
     const { what, from, to } = extentOf(view, about);
     const which = TREES.findIndex((tree) => tree === direction);
@@ -118,10 +170,19 @@ export function askTree(view, about, direction, before = null, through = 0) {
     return count;
 }
 
-/** What a node of a tree is called; of places by its level: file, function, line. @param {View} view @param {string} direction @param {number} frame @param {number} level 0: below the root */
+/**
+ * What a node of a tree is called; of places by its level: file, function, line.
+ * @param {View} view
+ * @param {string} direction
+ * @param {number} frame
+ * @param {number} level 0: below the root
+ */
 export function nodeName(view, direction, frame, level) {
     if (direction === "places" && level === 0) return groupName(view, GROUPINGS.indexOf("file"), frame);
-    return (direction === "places" && level === 1 && frame && view.session.frame(frame).name) || view.session.siteText(frame);
+    return (
+        (direction === "places" && level === 1 && frame && view.session.frame(frame).name) ||
+        view.session.siteText(frame)
+    );
 }
 
 /** The whole tree as objects. @param {View} view @param {number} count @param {string} direction @returns {PageTree} */
@@ -132,9 +193,16 @@ export function treeObject(view, count, direction) {
     /** @type {PageTree[]} */
     const made = nodes.map(({ frame, parent, bytes, count: allocations }, i) => {
         if (i) levels[i] = levels[parent] + 1;
-        return { name: i === 0 ? "" : nodeName(view, direction, frame, levels[i]), bytes, count: allocations, children: [] };
+        return {
+            name: i === 0 ? "" : nodeName(view, direction, frame, levels[i]),
+            bytes,
+            count: allocations,
+            children: [],
+        };
     });
-    nodes.forEach(({ first_child, children }, i) => (made[i].children = made.slice(first_child, first_child + children)));
+    nodes.forEach(
+        ({ first_child, children }, i) => (made[i].children = made.slice(first_child, first_child + children)),
+    );
     return made[0];
 }
 
@@ -156,19 +224,39 @@ export function askBlocks(view, at) {
     const held = view.c.blocks(from);
     const segments = Array.from({ length: held.segments }, (_, i) => {
         const segment = view.c.segment(i);
-        return { address: addressText(segment), bytes: segment.bytes, stream: segment.stream, pool: segment.pool, expandable: (segment.flags & SEGMENT_EXPANDABLE) !== 0 };
+        return {
+            address: addressText(segment),
+            bytes: segment.bytes,
+            stream: segment.stream,
+            pool: segment.pool,
+            expandable: (segment.flags & SEGMENT_EXPANDABLE) !== 0,
+        };
     });
     const blocks = Array.from({ length: held.blocks }, (_, i) => {
         const block = view.c.block(i);
         const allocation = block.allocation < 0 ? null : block.allocation;
-        return { address: addressText(block), bytes: block.bytes, requested_bytes: block.requested_bytes, state: BLOCK_STATES[block.state] ?? "free", allocation };
+        return {
+            address: addressText(block),
+            bytes: block.bytes,
+            requested_bytes: block.requested_bytes,
+            state: BLOCK_STATES[block.state] ?? "free",
+            allocation,
+        };
     });
     return { segments, blocks };
 }
 
-/** @typedef {{name: string, from: number, to: number, peak_event: number, begin_bytes: number, peak_bytes: number, end_bytes: number}} Step */
+/**
+ * @typedef {{name: string, from: number, to: number, peak_event: number, begin_bytes: number, peak_bytes: number,
+ * end_bytes: number}} Step
+ */
 
-/** What is asked of a device once: the recording does not change. @template T @param {(view: View) => T} ask @returns {(view: View) => T} */
+/**
+ * What is asked of a device once: the recording does not change.
+ * @template T
+ * @param {(view: View) => T} ask
+ * @returns {(view: View) => T}
+ */
 export function once(ask) {
     /** @type {WeakMap<View, Map<number, T>>} */
     const known = new WeakMap();
@@ -187,27 +275,43 @@ export const askSteps = once((view) =>
         const step = view.c.step(i);
         const name = view.session.string(step.name);
         return { ...step, name: /#(\d+)$/.exec(name)?.[0] ?? `#${i}` };
-    }));
+    }),
+);
 
-/** @typedef {{from: number, to: number, name: string, names: string[]}} Part forward, backward, optimizer and what lies around them */
+/**
+ * @typedef {{from: number, to: number, name: string, names: string[]}} Part forward, backward, optimizer and what lies
+ * around them
+ */
 
 /** @type {(view: View) => Part[]} */
 export const askParts = once((view) =>
     Array.from({ length: view.c.parts() >>> 0 }, (_, i) => {
         const { from, to, kind } = view.c.part(i);
         return { from, to, name: view.partNames(kind)[0], names: view.partNames(kind) };
-    }));
+    }),
+);
 
 /** The report's findings, most urgent first. @type {(view: View) => PageFinding[]} */
 export const askFindings = once((view) =>
     Array.from({ length: view.c.judged().findings }, (_, i) => {
         const text = (/** @type {number} */ which) => view.session.decode(view.c.finding_text(i, which));
-        const { site, per_bytes, per_n, bytes, count, saves_peak_bytes, from_event, to_event, at_event } = view.c.finding(i);
+        const { site, per_bytes, per_n, bytes, count, saves_peak_bytes, from_event, to_event, at_event } =
+            view.c.finding(i);
         return {
-            kind: text(0), severity: text(1), confidence: text(2), title: text(4), detail: text(5),
-            site: site === 0 ? null : view.session.siteText(site), bytes, count,
+            kind: text(0),
+            severity: text(1),
+            confidence: text(2),
+            title: text(4),
+            detail: text(5),
+            site: site === 0 ? null : view.session.siteText(site),
+            bytes,
+            count,
             per: per_bytes < 0 ? null : { unit: text(3), bytes: per_bytes, n: per_n },
             saves_peak_bytes: saves_peak_bytes < 0 ? null : saves_peak_bytes,
-            from_event, to_event, at_event, view: text(6),
+            from_event,
+            to_event,
+            at_event,
+            view: text(6),
         };
-    }));
+    }),
+);

@@ -2,7 +2,12 @@
 import { meta } from "./state.js";
 import { baseName, make } from "./text.js";
 
-/** Gives somebody a file. @param {Blob} blob @param {string} ending @param {string} [detail] after the recording's name */
+/**
+ * Gives somebody a file.
+ * @param {Blob} blob
+ * @param {string} ending
+ * @param {string} [detail] after the recording's name
+ */
 export function saveBlob(blob, ending, detail = "") {
     const base = baseName(String(meta.file || "strata")).replace(/\.(gz|pickle|pkl|json|html)$/gi, "");
     const link = make("a");

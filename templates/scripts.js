@@ -11,11 +11,35 @@ import { laneFigures } from "./memory_lane.js";
 import { pickAt } from "./overlay.js";
 import { makePicture } from "./picture.js";
 import { insidePlot } from "./pointer.js";
-import { askBlocks, askFindings, askSums, askTree, extentOf, listDifferences, listSums, treeObject } from "./questions.js";
+import {
+    askBlocks,
+    askFindings,
+    askSums,
+    askTree,
+    extentOf,
+    listDifferences,
+    listSums,
+    treeObject,
+} from "./questions.js";
 import { search, setSearch } from "./search.js";
 import { OF_FREE } from "./session.js";
 import {
-    askAll, axisOfEvent, change, COLORINGS, eventOfAxis, flush, kept, MAP_ORDERS, rangeEvents, rangeInRun, select, session, setAxis, setWindow, state, view,
+    askAll,
+    axisOfEvent,
+    change,
+    COLORINGS,
+    eventOfAxis,
+    flush,
+    kept,
+    MAP_ORDERS,
+    rangeEvents,
+    rangeInRun,
+    select,
+    session,
+    setAxis,
+    setWindow,
+    state,
+    view,
 } from "./state.js";
 
 /* ---- for scripts ---- */
@@ -89,21 +113,27 @@ const VIEW_FIELDS = {
     filter: (filter) => {
         /** @type {Record<string, unknown>} */
         const empty = { ...emptyFilter() };
-        return Object.entries(filter ?? {}).every(([name, value]) => typeof value === typeof empty[name] && !Number.isNaN(value));
+        return Object.entries(filter ?? {}).every(
+            ([name, value]) => typeof value === typeof empty[name] && !Number.isNaN(value),
+        );
     },
     range: (range) => range === null || (isNumber(range.from) && isNumber(range.to)),
     map: (map) => map === null || MAP_ORDERS.includes(map),
     search: (search) => typeof search === "string",
     selected: (selected, { device }) => {
         const index = device === undefined ? state.device : session.deviceIndex(device);
-        return selected === null || (Number.isInteger(selected) && selected >= 0 && selected < session.devices[index].allocations);
+        return (
+            selected === null ||
+            (Number.isInteger(selected) && selected >= 0 && selected < session.devices[index].allocations)
+        );
     },
 };
 
 /** A view that cannot be changes nothing. @param {Record<string, unknown>} wanted */
 function checkView(wanted) {
     for (const [name, fits] of Object.entries(VIEW_FIELDS))
-        if (wanted[name] !== undefined && !fits(wanted[name], wanted)) throw new RangeError(`The view's ${name} cannot be ${JSON.stringify(wanted[name])}.`);
+        if (wanted[name] !== undefined && !fits(wanted[name], wanted))
+            throw new RangeError(`The view's ${name} cannot be ${JSON.stringify(wanted[name])}.`);
 }
 
 /** @param {Parameters<PageApi["setView"]>[0]} wanted */
@@ -121,7 +151,11 @@ async function changeView(wanted = {}) {
     }
     if (wanted.colorBy !== undefined) change({ colorBy: wanted.colorBy });
     if (wanted.filter !== undefined) setFilter({ ...emptyFilter(), ...wanted.filter });
-    if (wanted.range !== undefined) change({ range: wanted.range && rangeInRun({ from: axisOfEvent(wanted.range.from), to: axisOfEvent(wanted.range.to) }) });
+    if (wanted.range !== undefined)
+        change({
+            range:
+                wanted.range && rangeInRun({ from: axisOfEvent(wanted.range.from), to: axisOfEvent(wanted.range.to) }),
+        });
     if (wanted.map !== undefined) change({ mapOpen: wanted.map !== null, mapOrder: wanted.map ?? state.mapOrder });
     if (wanted.search !== undefined) setSearch(wanted.search);
     if (wanted.selected !== undefined) select(wanted.selected);
@@ -152,12 +186,21 @@ function frameOf(name) {
     throw new RangeError(`There is no frame "${name}".`);
 }
 
-/** A moment, the peak where none is named, or a range. @param {{at?: number | "peak", from?: number, to?: number, what?: string}} question @returns {import("./questions.js").About} */
+/**
+ * A moment, the peak where none is named, or a range.
+ * @param {{at?: number | "peak", from?: number, to?: number, what?: string}} question
+ * @returns {import("./questions.js").About}
+ */
 function aboutOf({ at = "peak", from, to, what }) {
     return from !== undefined && to !== undefined ? { from, to, what } : { at };
 }
 
-/** Calls that say so where there is no recording yet, or never will be. @template {object} T @param {T} calls @returns {T} */
+/**
+ * Calls that say so where there is no recording yet, or never will be.
+ * @template {object} T
+ * @param {T} calls
+ * @returns {T}
+ */
 function onceReady(calls) {
     const guarded = Object.entries(calls).map(([name, call]) => {
         const ask = (/** @type {unknown[]} */ ...asked) => {
@@ -171,86 +214,100 @@ function onceReady(calls) {
 
 /** @param {Promise<void>} ready @returns {PageApi} */
 export function makeApi(ready) {
-    const calls = onceReady(/** @type {Omit<PageApi, "ready">} */ ({
-        devices: () =>
-            Array.from({ length: session.facts.devices }, (_, i) => ({
-                device: session.devices[i].ordinal,
-                events: session.devices[i].events,
-                allocations: session.devices[i].allocations,
-            })),
-        summary: summaryOfDevice,
-        view: currentView,
-        setView: changeView,
-        pick: pickForScripts,
-        allocation: (allocation) => {
-            if (!(Number.isInteger(allocation) && allocation >= 0 && allocation < view.facts.allocations)) throw new RangeError(`There is no allocation ${allocation}.`);
-            const { pool, category, context: id } = view.c.allocation(allocation);
-            const context = session.c.context(id);
-            return {
-                ...allocationForScripts(allocation),
-                pool: poolText(pool),
-                category: session.categoryNames()[category],
-                compileContext: session.string(context.compile),
-                userMetadata: session.string(context.metadata),
-            };
-        },
-        rows: () => {
-            flush();
-            return rowFigures();
-        },
-        phases: () => {
-            flush();
-            return lane.marks.filter(({ phase }) => phase >= 0).map(({ name, row, from, to }) => ({ name, row, from, to }));
-        },
-        search: async (text) => {
-            if (typeof text !== "string") throw new RangeError("A search is a text.");
-            setSearch(text);
-            ui.search.value = text;
-            flush();
-            await search.done;
-            return { ...search.result };
-        },
-        findings: () => askFindings(view),
-        groups: (question = {}) => listSums(askSums(view, 3, aboutOf(question), question.by ?? "site")),
-        tree: (question = {}) => {
-            const direction = question.direction ?? "callees";
-            return treeObject(view, askTree(view, aboutOf(question), direction, null, frameOf(question.through)), direction);
-        },
-        compare: ({ a, b, by = "site" } = /** @type {any} */ ({})) => {
-            const { a: sumsA, b: sumsB, rows: found } = listDifferences(view, a, b, by);
-            const rows = found.map(({ name, a: bytesA, b: bytesB, delta }) => ({ name, a_bytes: bytesA, b_bytes: bytesB, delta_bytes: delta }));
-            return { a_bytes: sumsA.bytes, b_bytes: sumsB.bytes, rows };
-        },
-        picture: ({ scale = 1, names = true } = {}) => {
-            if (scale !== 1 && scale !== 2) throw new RangeError("A picture is 1 or 2 times as large.");
-            const { canvas, ...places } = makePicture(scale, names);
-            return { url: canvas.toDataURL("image/png"), ...places };
-        },
-        lanes: () => {
-            flush();
-            return laneFigures();
-        },
-        gap: ({ at = "peak" } = {}) => {
-            const refusal = view.sentence("map_refusal");
-            if (refusal) throw new Error(`Nothing can be said about segments: ${refusal}.`);
-            const { from } = extentOf(view, { at });
-            view.c.replay();
-            return view.c.gap(from);
-        },
-        blocks: ({ at = "peak" } = {}) => askBlocks(view, at),
-        stats: () => {
-            flush();
-            return {
-                allocations: view.facts.allocations,
-                drawn: plot.drawn,
-                merged: plot.merged,
-                frameMs: plot.frameMs.slice(),
-                memoryBytes: session.module.memory.buffer.byteLength,
-                kept: kept.active ? kept.allocations : view.facts.allocations,
-                draws: plot.draws,
-                mapMs: map.frameMs.slice(),
-            };
-        },
-    }));
+    const calls = onceReady(
+        /** @type {Omit<PageApi, "ready">} */ ({
+            devices: () =>
+                Array.from({ length: session.facts.devices }, (_, i) => ({
+                    device: session.devices[i].ordinal,
+                    events: session.devices[i].events,
+                    allocations: session.devices[i].allocations,
+                })),
+            summary: summaryOfDevice,
+            view: currentView,
+            setView: changeView,
+            pick: pickForScripts,
+            allocation: (allocation) => {
+                if (!(Number.isInteger(allocation) && allocation >= 0 && allocation < view.facts.allocations))
+                    throw new RangeError(`There is no allocation ${allocation}.`);
+                const { pool, category, context: id } = view.c.allocation(allocation);
+                const context = session.c.context(id);
+                return {
+                    ...allocationForScripts(allocation),
+                    pool: poolText(pool),
+                    category: session.categoryNames()[category],
+                    compileContext: session.string(context.compile),
+                    userMetadata: session.string(context.metadata),
+                };
+            },
+            rows: () => {
+                flush();
+                return rowFigures();
+            },
+            phases: () => {
+                flush();
+                return lane.marks
+                    .filter(({ phase }) => phase >= 0)
+                    .map(({ name, row, from, to }) => ({ name, row, from, to }));
+            },
+            search: async (text) => {
+                if (typeof text !== "string") throw new RangeError("A search is a text.");
+                setSearch(text);
+                ui.search.value = text;
+                flush();
+                await search.done;
+                return { ...search.result };
+            },
+            findings: () => askFindings(view),
+            groups: (question = {}) => listSums(askSums(view, 3, aboutOf(question), question.by ?? "site")),
+            tree: (question = {}) => {
+                const direction = question.direction ?? "callees";
+                return treeObject(
+                    view,
+                    askTree(view, aboutOf(question), direction, null, frameOf(question.through)),
+                    direction,
+                );
+            },
+            compare: ({ a, b, by = "site" } = /** @type {any} */ ({})) => {
+                const { a: sumsA, b: sumsB, rows: found } = listDifferences(view, a, b, by);
+                const rows = found.map(({ name, a: bytesA, b: bytesB, delta }) => ({
+                    name,
+                    a_bytes: bytesA,
+                    b_bytes: bytesB,
+                    delta_bytes: delta,
+                }));
+                return { a_bytes: sumsA.bytes, b_bytes: sumsB.bytes, rows };
+            },
+            picture: ({ scale = 1, names = true } = {}) => {
+                if (scale !== 1 && scale !== 2) throw new RangeError("A picture is 1 or 2 times as large.");
+                const { canvas, ...places } = makePicture(scale, names);
+                return { url: canvas.toDataURL("image/png"), ...places };
+            },
+            lanes: () => {
+                flush();
+                return laneFigures();
+            },
+            gap: ({ at = "peak" } = {}) => {
+                const refusal = view.sentence("map_refusal");
+                if (refusal) throw new Error(`Nothing can be said about segments: ${refusal}.`);
+                const { from } = extentOf(view, { at });
+                view.c.replay();
+                return view.c.gap(from);
+            },
+            blocks: ({ at = "peak" } = {}) => askBlocks(view, at),
+            stats: () => {
+                flush();
+                return {
+                    allocations: view.facts.allocations,
+                    drawn: plot.drawn,
+                    merged: plot.merged,
+                    frameMs: plot.frameMs.slice(),
+                    memoryBytes: session.module.memory.buffer.byteLength,
+                    kept: kept.active ? kept.allocations : view.facts.allocations,
+                    draws: plot.draws,
+                    mapMs: map.frameMs.slice(),
+                };
+            },
+        }),
+    );
     return { ready, ...calls };
 }

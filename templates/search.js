@@ -1,7 +1,16 @@
 // Search over all allocations, not only the visible ones: words as in the filter (layout/filter.h), joined by AND. What
 // does not match fades. The module knows what the words mean; a regular expression is matched in a worker (words.js).
 import {
-    axisOfEvent, change, eventOfAxis, EVERYTHING, invalidate, kept, session, setWindow, state, view,
+    axisOfEvent,
+    change,
+    eventOfAxis,
+    EVERYTHING,
+    invalidate,
+    kept,
+    session,
+    setWindow,
+    state,
+    view,
 } from "./state.js";
 import { Matcher, selectWords } from "./words.js";
 
@@ -32,7 +41,12 @@ function askedNow() {
 /** @param {string} error */
 function finishSearch(error) {
     const found = error ? { allocations: 0, bytes: 0 } : view.c.matches(-1);
-    Object.assign(search, { error, ready: !error, running: false, result: { allocations: found.allocations, bytesAtPeak: found.bytes } });
+    Object.assign(search, {
+        error,
+        ready: !error,
+        running: false,
+        result: { allocations: found.allocations, bytesAtPeak: found.bytes },
+    });
     applyOnly();
     invalidate(EVERYTHING);
 }
@@ -53,7 +67,13 @@ export function setOnly(only) {
 export function updateSearch() {
     const asked = askedNow();
     if (search.asked === asked) return;
-    Object.assign(search, { asked, ready: false, error: "", running: state.search !== "", result: { allocations: 0, bytesAtPeak: 0 } });
+    Object.assign(search, {
+        asked,
+        ready: false,
+        error: "",
+        running: state.search !== "",
+        result: { allocations: 0, bytesAtPeak: 0 },
+    });
     if (!state.search) {
         // What was found before is given back: a table of what nothing narrows is of all.
         view.c.words(SEARCH_SLOT, 0);
@@ -61,7 +81,14 @@ export function updateSearch() {
         return;
     }
     search.matcher ??= new Matcher(session);
-    search.done = selectWords(view, search.matcher, SEARCH_SLOT, state.search, () => search.asked === asked, finishSearch);
+    search.done = selectWords(
+        view,
+        search.matcher,
+        SEARCH_SLOT,
+        state.search,
+        () => search.asked === asked,
+        finishSearch,
+    );
 }
 
 /** @param {string} text */
@@ -76,14 +103,21 @@ function isInWindow(allocation) {
     return axisOfEvent(death) >= state.from && axisOfEvent(birth) <= state.to;
 }
 
-/** Where going through the matches begins: at the pinned allocation, where it is in sight, else at the window's edge. @param {1 | -1} direction */
+/**
+ * Where going through the matches begins: at the pinned allocation, where it is in sight, else at the window's edge.
+ * @param {1 | -1} direction
+ */
 function matchesFrom(direction) {
     if (state.selected !== null && isInWindow(state.selected)) return state.selected;
     const edge = view.c.allocation_from(Math.ceil(eventOfAxis(direction === 1 ? state.from : state.to)));
     return direction === 1 ? edge - 1 : edge;
 }
 
-/** Pins the next match after the pinned allocation (or the one before it), in order of birth; first the first in the window. @param {1 | -1} direction */
+/**
+ * Pins the next match after the pinned allocation (or the one before it), in order of birth; first the first in the
+ * window.
+ * @param {1 | -1} direction
+ */
 export function goToMatch(direction) {
     if (!search.ready) return;
     const allocation = view.c.next_match(matchesFrom(direction), direction);
@@ -94,7 +128,8 @@ export function goToMatch(direction) {
 
 /** "3 of 96": the place of the pinned allocation among the matches; 0: it is none of them, or none is pinned. */
 export function placeOfMatch() {
-    if (!search.ready || state.selected === null || view.c.next_match(state.selected - 1, 1) !== state.selected) return 0;
+    if (!search.ready || state.selected === null || view.c.next_match(state.selected - 1, 1) !== state.selected)
+        return 0;
     return view.c.matches(state.selected).before;
 }
 

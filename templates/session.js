@@ -5,7 +5,10 @@ import { RECORDS, SESSION_ROWS, VIEW_ROWS } from "./api.js";
 import { cssTexture } from "./text.js";
 
 /** @typedef {record_group} Group allocations of a call site or of a stack */
-/** @typedef {"site" | "stack" | "parts"} GroupBy what lists of many rows are grouped by; parts of call sites: what an optimizer keeps apart, and what is known by its free */
+/**
+ * @typedef {"site" | "stack" | "parts"} GroupBy what lists of many rows are grouped by; parts of call sites: what an
+ * optimizer keeps apart, and what is known by its free
+ */
 
 const GROUP_BYS = ["site", "stack", "parts"];
 
@@ -15,12 +18,23 @@ export const PARTS = ["", " (state)", " (temporary)", " (freed here)"];
 
 /** @typedef {{count: number, allocations: number, bytes: number}} Held totals of the groups that a view holds */
 
-/** The module's memory as a typed view, made anew each time: it moves when it grows. @param {ModuleExports} module @param {number} place @param {number} count */
+/**
+ * The module's memory as a typed view, made anew each time: it moves when it grows.
+ * @param {ModuleExports} module
+ * @param {number} place
+ * @param {number} count
+ */
 export function floats(module, place, count) {
     return new Float64Array(module.memory.buffer, place >>> 0, count);
 }
 
-/** A record of the module as an object. @param {ModuleExports} module @param {string[]} fields @param {number} place @param {string} call */
+/**
+ * A record of the module as an object.
+ * @param {ModuleExports} module
+ * @param {string[]} fields
+ * @param {number} place
+ * @param {string} call
+ */
 export function readRecord(module, fields, place, call) {
     if (place === 0) throw new RangeError(`${call}: there is none, or there is not enough memory in this tab.`);
     const numbers = floats(module, place, fields.length);
@@ -33,7 +47,10 @@ export function readRecord(module, fields, place, call) {
 /**
  * Calls of a kind of handle, bound to one. Numbers of 32 bits come from WebAssembly as signed ones: what the list of
  * calls says is a place or a count is made unsigned where it is used.
- * @param {ModuleExports} module @param {"session_" | "view_"} kind @param {Record<string, string>} rows what fills a record @param {number} handle
+ * @param {ModuleExports} module
+ * @param {"session_" | "view_"} kind
+ * @param {Record<string, string>} rows what fills a record
+ * @param {number} handle
  */
 export function bindCalls(module, kind, rows, handle) {
     /** @type {Record<string, (...numbers: number[]) => unknown>} */
@@ -48,13 +65,32 @@ export function bindCalls(module, kind, rows, handle) {
     return bound;
 }
 
-/** Writes a record that the module reads. @param {ModuleExports} module @param {number} place @param {string[]} fields @param {Record<string, number>} values */
+/**
+ * Writes a record that the module reads.
+ * @param {ModuleExports} module
+ * @param {number} place
+ * @param {string[]} fields
+ * @param {Record<string, number>} values
+ */
 export function writeRecord(module, place, fields, values) {
     floats(module, place, fields.length).set(fields.map((field) => values[field]));
 }
 
 /** Of a request that names none of them: no marks, no areas. */
-const PLAIN = { scale: 1, areas: 0, pinned: -2, held: -2, mark_a: -2, mark_b: -2, mark_c: -2, range_from: 0, range_to: 0, outline_from: 0, outline_to: 0, outline_shift: 0 };
+const PLAIN = {
+    scale: 1,
+    areas: 0,
+    pinned: -2,
+    held: -2,
+    mark_a: -2,
+    mark_b: -2,
+    mark_c: -2,
+    range_from: 0,
+    range_to: 0,
+    outline_from: 0,
+    outline_to: 0,
+    outline_shift: 0,
+};
 
 export class Session {
     /** An empty one: load.js fills it. @param {ModuleExports} module */
@@ -62,14 +98,27 @@ export class Session {
         this.module = module;
         this.handle = module.session_new() >>> 0;
         if (this.handle === 0) throw new Error("There is not enough memory in this tab.");
-        this.c = /** @type {SessionCalls} */ (/** @type {unknown} */ (bindCalls(module, "session_", SESSION_ROWS, this.handle)));
+        this.c = /** @type {SessionCalls} */ (
+            /** @type {unknown} */ (bindCalls(module, "session_", SESSION_ROWS, this.handle))
+        );
         this.decoder = new TextDecoder();
         /** @type {Map<number, string>} */
         this.strings = new Map();
         /** @type {Map<number, string>} */
         this.siteTexts = new Map();
         /** What is in it; known when the recording is read. @type {record_recording} */
-        this.facts = { meta: 0, settings: 0, kind: 0, rank: -1, devices: 0, diagnostics: 0, strings: 0, frames: 0, stacks: 0, contexts: 0 };
+        this.facts = {
+            meta: 0,
+            settings: 0,
+            kind: 0,
+            rank: -1,
+            devices: 0,
+            diagnostics: 0,
+            strings: 0,
+            frames: 0,
+            stacks: 0,
+            contexts: 0,
+        };
         /** @type {record_device[]} */
         this.devices = [];
         /** @type {string[]} */
@@ -137,7 +186,13 @@ export class Session {
         return text;
     }
 
-    /** Round values of an axis. @param {"bytes" | "decimal"} kind @param {number} low @param {number} high @param {number} most */
+    /**
+     * Round values of an axis.
+     * @param {"bytes" | "decimal"} kind
+     * @param {number} low
+     * @param {number} high
+     * @param {number} most
+     */
     ticks(kind, low, high, most) {
         const count = kind === "bytes" ? this.c.ticks_bytes(low, high, most) : this.c.ticks_decimal(low, high, most);
         return Array.from(floats(this.module, this.c.ticks(), count));
@@ -182,7 +237,9 @@ export class View {
         this.module = session.module;
         this.handle = this.module.view_new(session.handle, device) >>> 0;
         if (this.handle === 0) throw new Error("There is not enough memory in this tab for this device.");
-        this.c = /** @type {ViewCalls} */ (/** @type {unknown} */ (bindCalls(this.module, "view_", VIEW_ROWS, this.handle)));
+        this.c = /** @type {ViewCalls} */ (
+            /** @type {unknown} */ (bindCalls(this.module, "view_", VIEW_ROWS, this.handle))
+        );
         this.device = device;
         this.facts = this.c.facts();
         /** Call site of every stack, asked for once. @type {Uint32Array | null} */
@@ -238,12 +295,24 @@ export class View {
         return this.sites;
     }
 
-    /** Draws into the module's memory: its pixels, how many have bands of their own, how many are in sums. @param {Partial<record_request> & {width: number, height: number}} request */
+    /**
+     * Draws into the module's memory: its pixels, how many have bands of their own, how many are in sums.
+     * @param {Partial<record_request> & {width: number, height: number}} request
+     */
     draw(request) {
         writeRecord(this.module, this.c.request(), RECORDS.request, { ...PLAIN, ...request });
         const { pixels, drawn, merged, between } = this.c.draw();
         const { width, height } = request;
-        return { image: new ImageData(new Uint8ClampedArray(this.module.memory.buffer, pixels, width * height * 4), width, height), drawn, merged, between };
+        return {
+            image: new ImageData(
+                new Uint8ClampedArray(this.module.memory.buffer, pixels, width * height * 4),
+                width,
+                height,
+            ),
+            drawn,
+            merged,
+            between,
+        };
     }
 
     /** What is under a pixel of the last drawing. @param {number} column @param {number} row */
@@ -252,7 +321,12 @@ export class View {
         return { allocation: allocation < 0 ? null : allocation, event };
     }
 
-    /** Bands of the lane in the last drawing. @param {boolean} internal @param {number} rows @returns {record_phase_mark[]} */
+    /**
+     * Bands of the lane in the last drawing.
+     * @param {boolean} internal
+     * @param {number} rows
+     * @returns {record_phase_mark[]}
+     */
     phaseMarks(internal, rows) {
         const count = this.c.phase_marks(internal ? 1 : 0, rows) >>> 0;
         if (count === 0) return [];
@@ -263,13 +337,23 @@ export class View {
         });
     }
 
-    /** Edges of an allocation's band in the last drawing, in pairs of bytes from column `first` on. @param {number} allocation */
+    /**
+     * Edges of an allocation's band in the last drawing, in pairs of bytes from column `first` on.
+     * @param {number} allocation
+     */
     outline(allocation) {
         const { first, count, edges } = this.c.outline(allocation);
         return { first, count, edges: count ? floats(this.module, edges, count * 2) : new Float64Array(0) };
     }
 
-    /** Highest total per column, or what the filter leaves of it. @param {number} axis @param {number} from @param {number} to @param {number} width @param {boolean} kept */
+    /**
+     * Highest total per column, or what the filter leaves of it.
+     * @param {number} axis
+     * @param {number} from
+     * @param {number} to
+     * @param {number} width
+     * @param {boolean} kept
+     */
     curve(axis, from, to, width, kept) {
         const place = this.c.curve(axis, from, to, width, kept ? 1 : 0) >>> 0;
         return place === 0 ? new Float64Array(width) : floats(this.module, place, width).slice();
@@ -280,12 +364,22 @@ export class View {
         return [...new Set(this.sitesOfStacks())].find((site) => this.session.siteText(site) === text) ?? -1;
     }
 
-    /** What is alive after an event, in groups by falling bytes: totals over all; group() reads one. @param {number} event @param {GroupBy} by */
+    /**
+     * What is alive after an event, in groups by falling bytes: totals over all; group() reads one.
+     * @param {number} event
+     * @param {GroupBy} by
+     */
     groups(event, by) {
         return this.hold(this.c.groups(event, GROUP_BYS.indexOf(by)) >>> 0);
     }
 
-    /** The same of what a question about the events [from, to) means. @param {number} from @param {number} to @param {number} what as the module counts it @param {GroupBy} by */
+    /**
+     * The same of what a question about the events [from, to) means.
+     * @param {number} from
+     * @param {number} to
+     * @param {number} what as the module counts it
+     * @param {GroupBy} by
+     */
     rangeGroups(from, to, what, by) {
         return this.hold(this.c.range_groups(from, to, what, GROUP_BYS.indexOf(by)) >>> 0);
     }
@@ -302,7 +396,11 @@ export class View {
         return this.held;
     }
 
-    /** One of the groups that were asked for last; they stay in the module, so a million of them make no objects here. @param {number} i @returns {Group} */
+    /**
+     * One of the groups that were asked for last; they stay in the module, so a million of them make no objects here.
+     * @param {number} i
+     * @returns {Group}
+     */
     group(i) {
         return this.c.group(i);
     }

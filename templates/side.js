@@ -12,10 +12,20 @@ import { element, make, setText } from "./text.js";
 import { createTree } from "./tree_view.js";
 import { createWhy } from "./why.js";
 
-/** @typedef {{id: string, draw: () => void, keys?: Record<string, () => void>, count?: () => number, urgent?: () => boolean}} SideView */
+/**
+ * @typedef {{id: string, draw: () => void, keys?: Record<string, () => void>, count?: () => number, urgent?: () =>
+ * boolean}} SideView
+ */
 
 /** @type {[id: string, create: (box: HTMLElement) => SideView][]} */
-const REGISTRY = [["why", createWhy], ["who", () => ({ id: "who", draw: drawList, keys: LIST_KEYS })], ["tree", () => createTree(treeBox)], ["compare", createCompare], ["allocator", createAllocator], ["each", createEach]];
+const REGISTRY = [
+    ["why", createWhy],
+    ["who", () => ({ id: "who", draw: drawList, keys: LIST_KEYS })],
+    ["tree", () => createTree(treeBox)],
+    ["compare", createCompare],
+    ["allocator", createAllocator],
+    ["each", createEach],
+];
 
 /** @type {SideView[]} */
 const views = [];

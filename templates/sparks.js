@@ -8,7 +8,11 @@ import { FOCUS_KINDS, invalidate, kept, LIST, state, view } from "./state.js";
 const SPARK_WIDTH = 56;
 
 /** Curves by what they are of, and rows that wait for theirs. */
-const sparks = { known: /** @type {Map<string, Float64Array>} */ (new Map()), waiting: /** @type {Map<string, Focus>} */ (new Map()), timer: 0 };
+const sparks = {
+    known: /** @type {Map<string, Float64Array>} */ (new Map()),
+    waiting: /** @type {Map<string, Focus>} */ (new Map()),
+    timer: 0,
+};
 
 /** One curve at a time, so that nothing waits for many. */
 function nextSpark() {
@@ -18,7 +22,8 @@ function nextSpark() {
     const [name, { by, id }] = first;
     sparks.waiting.delete(name);
     const place = view.c.spark(FOCUS_KINDS.indexOf(by), id, SPARK_WIDTH) >>> 0;
-    if (name === sparkName({ by, id })) sparks.known.set(name, place ? floats(view.module, place, SPARK_WIDTH).slice() : new Float64Array(SPARK_WIDTH));
+    if (name === sparkName({ by, id }))
+        sparks.known.set(name, place ? floats(view.module, place, SPARK_WIDTH).slice() : new Float64Array(SPARK_WIDTH));
     sparks.timer = setTimeout(nextSpark);
 }
 
@@ -27,7 +32,11 @@ function sparkName({ by, id }) {
     return `${state.device} ${kept.version} ${by} ${id}`;
 }
 
-/** The most bytes of a group over the run, as the shape of an element; it is there when it is known. @param {HTMLElement} bar @param {Focus} focus */
+/**
+ * The most bytes of a group over the run, as the shape of an element; it is there when it is known.
+ * @param {HTMLElement} bar
+ * @param {Focus} focus
+ */
 export function drawSpark(bar, focus) {
     const curve = sparks.known.get(sparkName(focus));
     if (!curve) {

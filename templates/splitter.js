@@ -1,6 +1,9 @@
 // Handles between two parts of the page: dragged, moved by arrows, and back where they were by a double click or Home.
 
-/** @typedef {{read: () => number, write: (pixels: number | null) => void, least: number, most: () => number, sign: 1 | -1}} Split pixels of the part that it sizes; null: as the style sheet says; sign 1: it grows with the coordinate */
+/**
+ * @typedef {{read: () => number, write: (pixels: number | null) => void, least: number, most: () => number, sign: 1 |
+ * -1}} Split pixels of the part that it sizes; null: as the style sheet says; sign 1: it grows with the coordinate
+ */
 
 /** @param {HTMLElement} handle @param {Split} split */
 export function makeSplitter(handle, { read, write, least, most, sign }) {
@@ -32,7 +35,13 @@ export function makeSplitter(handle, { read, write, least, most, sign }) {
     });
     handle.addEventListener("focus", tell);
     handle.addEventListener("keydown", (event) => {
-        const by = { ArrowLeft: upright ? -16 : 0, ArrowRight: upright ? 16 : 0, ArrowUp: upright ? 0 : -16, ArrowDown: upright ? 0 : 16 }[event.key] ?? 0;
+        const by =
+            {
+                ArrowLeft: upright ? -16 : 0,
+                ArrowRight: upright ? 16 : 0,
+                ArrowUp: upright ? 0 : -16,
+                ArrowDown: upright ? 0 : 16,
+            }[event.key] ?? 0;
         if (by) set(read() + sign * by);
         else if (event.key === "Home") set(null);
         else return;

@@ -12,7 +12,15 @@ import { element, formatBytes, formatCount, formatPlural, setText } from "./text
 const SAID_AFTER_MS = 400;
 
 /** What was said last of each kind, so that it is not said again. */
-const said = { started: false, opened: false, filter: "", search: "", selected: /** @type {number | null} */ (null), moved: false, timer: 0 };
+const said = {
+    started: false,
+    opened: false,
+    filter: "",
+    search: "",
+    selected: /** @type {number | null} */ (null),
+    moved: false,
+    timer: 0,
+};
 
 /** @param {string} text */
 export function say(text) {
@@ -22,7 +30,10 @@ export function say(text) {
 /** The file, and what is most urgent in it. */
 function openedText() {
     const [first] = askFindings(view);
-    return `${meta.title || meta.file} is open.${first?.severity === "high" ? ` The most urgent of what was found: ${first.title}.` : ""}`;
+    return (
+        `${meta.title || meta.file} is open.` +
+        `${first?.severity === "high" ? ` The most urgent of what was found: ${first.title}.` : ""}`
+    );
 }
 
 function filterText() {
@@ -33,7 +44,10 @@ function filterText() {
 function searchText() {
     if (state.search === "") return "";
     const { allocations, bytesAtPeak } = search.result;
-    return search.error || `The search finds ${formatPlural(allocations, allocationWord())}, ${formatBytes(bytesAtPeak)} at the peak.`;
+    return (
+        search.error ||
+        `The search finds ${formatPlural(allocations, allocationWord())}, ${formatBytes(bytesAtPeak)} at the peak.`
+    );
 }
 
 /** What is pinned, and its place among the matches. */
@@ -42,7 +56,10 @@ function pinText() {
     const allocation = view.c.allocation(state.selected);
     const place = placeOfMatch();
     const which = place ? `${formatCount(place)} of ${formatCount(search.result.allocations)}` : "Pinned";
-    return `${which}: ${formatBytes(allocation.bytes)} of ${session.siteText(view.c.stack_site(allocation.stack) >>> 0)}, ${lifetimeText(allocation)}.`;
+    return (
+        `${which}: ${formatBytes(allocation.bytes)} of ` +
+        `${session.siteText(view.c.stack_site(allocation.stack) >>> 0)}, ${lifetimeText(allocation)}.`
+    );
 }
 
 /** Words are looked for, or a filter's. */
@@ -58,7 +75,8 @@ function speak() {
     if (!said.opened) sentences.push(openedText());
     if (!said.opened || said.moved) sentences.push(String(plot.timeline.getAttribute("aria-label")));
     const now = { filter: filterText(), search: searchText() };
-    if (now.filter !== said.filter) sentences.push(now.filter || `No filter: all ${formatPlural(view.facts.allocations, allocationWord())}.`);
+    if (now.filter !== said.filter)
+        sentences.push(now.filter || `No filter: all ${formatPlural(view.facts.allocations, allocationWord())}.`);
     if (now.search !== said.search) sentences.push(now.search);
     if (state.selected !== said.selected) sentences.push(pinText());
     Object.assign(said, { opened: true, moved: false, selected: state.selected, ...now });

@@ -29,7 +29,11 @@ function makeFrame(run, site) {
     place.type = "button";
     place.title = "Highlight everything that goes through this frame";
     place.setAttribute("aria-pressed", String(state.focus?.by === "frame" && state.focus.id === run.id));
-    place.addEventListener("click", () => change({ focus: state.focus?.by === "frame" && state.focus.id === run.id ? null : { by: "frame", id: run.id } }));
+    place.addEventListener("click", () =>
+        change({
+            focus: state.focus?.by === "frame" && state.focus.id === run.id ? null : { by: "frame", id: run.id },
+        }),
+    );
     const head = make("p", "frame-head");
     if (place.textContent) head.append(place, " ");
     head.append(make("span", "frame-name", name));
@@ -102,9 +106,12 @@ export function makeStack(stack) {
 
 /** A stack as text, one frame a line, innermost first. @param {number} stack */
 export function stackAsText(stack) {
-    return session.stackFrames(stack).map((id) => {
-        const { file, line, name } = session.frame(id);
-        const fx = session.frameFx(id);
-        return `${file}${line ? `:${line}` : ""} ${name}${fx?.text ? ` [${fx.text}]` : ""}`.trim();
-    }).join("\n");
+    return session
+        .stackFrames(stack)
+        .map((id) => {
+            const { file, line, name } = session.frame(id);
+            const fx = session.frameFx(id);
+            return `${file}${line ? `:${line}` : ""} ${name}${fx?.text ? ` [${fx.text}]` : ""}`.trim();
+        })
+        .join("\n");
 }

@@ -47,7 +47,10 @@ const MIN_WINDOW_BYTES = 4096;
 /** What can be highlighted, as the module counts them (enum compare_by, BY_FRAME). @type {Focus["by"][]} */
 export const FOCUS_KINDS = ["site", "stack", "file", "category", "stream", "pool", "frame"];
 
-/** @typedef {{by: "site" | "stack" | "file" | "category" | "stream" | "pool" | "frame", id: number}} Focus what is highlighted: an id of its kind, of a file a frame in it */
+/**
+ * @typedef {{by: "site" | "stack" | "file" | "category" | "stream" | "pool" | "frame", id: number}} Focus what is
+ * highlighted: an id of its kind, of a file a frame in it
+ */
 
 export const state = {
     /** Index of the device. */
@@ -82,7 +85,18 @@ export const state = {
     /** What the list says about the selected range, a key of questions.js' QUESTIONS. */
     rangeOf: "allocated",
     /** @type {PageFilter} */
-    filter: { leastBytes: "", mostBytes: "", leastAge: "", mostAge: "", stream: -1, pool: -1, atPeak: false, atEnd: false, own: false, words: "" },
+    filter: {
+        leastBytes: "",
+        mostBytes: "",
+        leastAge: "",
+        mostAge: "",
+        stream: -1,
+        pool: -1,
+        atPeak: false,
+        atEnd: false,
+        own: false,
+        words: "",
+    },
     /** Counts what the filter has left so far: a change draws what it leaves. */
     filtered: 0,
     /** What the side shows: an id of side.js' registry. */
@@ -121,7 +135,10 @@ export const state = {
     lanePointer: null,
 };
 
-/** What a field's change makes out of date. What is not here (the pointer) is drawn by who changes it. @type {Partial<Record<keyof typeof state, number>>} */
+/**
+ * What a field's change makes out of date. What is not here (the pointer) is drawn by who changes it.
+ * @type {Partial<Record<keyof typeof state, number>>}
+ */
 const SHOWN_BY = {
     device: EVERYTHING,
     all: EVERYTHING,
@@ -219,7 +236,10 @@ export function invalidate(parts) {
     if (frame.request === 0) frame.request = requestAnimationFrame(drawNow);
 }
 
-/** The one way to change the state: what shows the fields that differ is drawn with the next frame. @param {Partial<typeof state>} fields */
+/**
+ * The one way to change the state: what shows the fields that differ is drawn with the next frame.
+ * @param {Partial<typeof state>} fields
+ */
 export function change(fields) {
     let parts = 0;
     for (const [name, value] of /** @type {[keyof typeof state, unknown][]} */ (Object.entries(fields))) {
@@ -288,12 +308,18 @@ export function axisNumber() {
     return state.axis === "time" ? 1 : 0;
 }
 
-/** The whole run along the current axis; of all devices that are shown, from the first one's begin to the last one's end. */
+/**
+ * The whole run along the current axis; of all devices that are shown, from the first one's begin to the last one's
+ * end.
+ */
 export function wholeRange() {
     const own = view.c.whole(axisNumber());
     if (!state.all) return own;
     const runs = [...timedViews().values()].map((one) => ({ run: one.c.whole(1), shift: clockShift(one) }));
-    return { from: Math.min(...runs.map(({ run, shift }) => run.from - shift)), to: Math.max(...runs.map(({ run, shift }) => run.to - shift)) };
+    return {
+        from: Math.min(...runs.map(({ run, shift }) => run.from - shift)),
+        to: Math.max(...runs.map(({ run, shift }) => run.to - shift)),
+    };
 }
 
 /* ---- all devices on one axis ---- */
@@ -312,7 +338,12 @@ export function timedViews() {
     return timedDevices;
 }
 
-/** Asks a view of the shown device that no filter and no search narrows. @template T @param {(all: View) => T} question @returns {T} */
+/**
+ * Asks a view of the shown device that no filter and no search narrows.
+ * @template T
+ * @param {(all: View) => T} question
+ * @returns {T}
+ */
 export function askAll(question) {
     const all = new View(session, view.device);
     try {
@@ -327,10 +358,17 @@ export function clockShift(other) {
     return view.facts.first_us - other.facts.first_us;
 }
 
-/** Top of the y axis for the whole run of a device. Every point of an outline asks for it, and the module looks at all moments. */
+/**
+ * Top of the y axis for the whole run of a device. Every point of an outline asks for it, and the module looks at all
+ * moments.
+ */
 const headroom = { device: -1, bytes: 1 };
 
-/** The first event at a position of the axis or after it; of several at one time, all are. @param {number} position @param {View} shown */
+/**
+ * The first event at a position of the axis or after it; of several at one time, all are.
+ * @param {number} position
+ * @param {View} shown
+ */
 function eventFrom(position, shown) {
     if (shown === view && state.axis === "events") return Math.ceil(position);
     const us = position + clockShift(shown);
@@ -338,13 +376,20 @@ function eventFrom(position, shown) {
     return before < 0 ? Math.min(0, Math.ceil(eventOfUs(us, shown))) : before + 1;
 }
 
-/** Events of a range along the axis: [first, end). @param {{from: number, to: number}} range @param {View} [shown] whose events */
+/**
+ * Events of a range along the axis: [first, end).
+ * @param {{from: number, to: number}} range
+ * @param {View} [shown] whose events
+ */
 export function rangeEvents(range, shown = view) {
     const first = Math.max(-1, eventFrom(range.from, shown));
     return { first, end: Math.min(shown.facts.events, Math.max(first + 1, eventFrom(range.to, shown))) };
 }
 
-/** A place of the axis to a thousandth: what is shown is what the address says, to the last digit. @param {number} position */
+/**
+ * A place of the axis to a thousandth: what is shown is what the address says, to the last digit.
+ * @param {number} position
+ */
 export function exactPlace(position) {
     return Math.round(position * 1000) / 1000;
 }
@@ -420,12 +465,16 @@ export function setBytes(bottom, top) {
     change({ bottom: least, top: range >= most ? 0 : Math.round(least + range) });
 }
 
-/** `v`: the bytes up to the highest moment of the window, as a PNG of it has them, or all of them again. @param {number} columns of the picture */
+/**
+ * `v`: the bytes up to the highest moment of the window, as a PNG of it has them, or all of them again.
+ * @param {number} columns of the picture
+ */
 export function fitBytes(columns) {
     const first = Math.max(-1, Math.floor(eventOfAxis(state.from)));
     const end = Math.max(first + 1, Math.ceil(eventOfAxis(state.to)));
     if (state.top) setBytes(0, mostBytes());
-    else if (kept.active) setBytes(0, Math.max(...view.curve(axisNumber(), state.from, state.to, columns, true)) * 25 / 24);
+    else if (kept.active)
+        setBytes(0, (Math.max(...view.curve(axisNumber(), state.from, state.to, columns, true)) * 25) / 24);
     else setBytes(0, view.c.headroom(first, end, capacityBytes()));
 }
 
@@ -470,7 +519,10 @@ export function setViewBy(viewBy) {
 
 export const MARKS_MOST = 3;
 
-/** A moment becomes mark A, the next ones B and C, and the one after that A of others. The first two are compared. @param {number} event */
+/**
+ * A moment becomes mark A, the next ones B and C, and the one after that A of others. The first two are compared.
+ * @param {number} event
+ */
 export function markAt(event) {
     const marks = [...(state.marks.length < MARKS_MOST ? state.marks : []), { event, note: "" }];
     change({ marks });

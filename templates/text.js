@@ -24,7 +24,8 @@ export function formatBytes(bytes) {
 }
 
 /**
- * How the figures of one table are written, of which `most` is the largest: one unit, fixed decimals. The rule is that of
+ * How the figures of one table are written, of which `most` is the largest: one unit, fixed decimals. The rule is that
+ * of
  * format_unit and format_bytes_in (base/format.h); fine: that of format_unit_fine, for changes.
  * @param {number} most @param {boolean} [fine]
  */
@@ -40,7 +41,11 @@ export function tableFigures(most, fine = false) {
         if (bytes > 0 && whole === 0 && shown === 0) return `<${(1 / parts).toFixed(digits)}`;
         return `${formatCount(whole)}${digits ? `.${String(shown % parts).padStart(digits, "0")}` : ""}`;
     };
-    return { unit: unit ? BYTE_UNITS[unit] : "bytes", number, text: (/** @type {number} */ bytes) => `${number(bytes)} ${BYTE_UNITS[unit]}` };
+    return {
+        unit: unit ? BYTE_UNITS[unit] : "bytes",
+        number,
+        text: (/** @type {number} */ bytes) => `${number(bytes)} ${BYTE_UNITS[unit]}`,
+    };
 }
 
 /** "+1.5 GiB", "\u22124 MiB", "0". @param {number} bytes @param {(bytes: number) => string} [figure] */
@@ -75,7 +80,11 @@ export function formatDuration(us) {
     return formatPair(Math.floor(hours / 24), "d", hours % 24, "h");
 }
 
-/** "31 %"; what is not nothing is at least "<1 %", what is not all at most ">99 %". @param {number} part @param {number} whole */
+/**
+ * "31 %"; what is not nothing is at least "<1 %", what is not all at most ">99 %".
+ * @param {number} part
+ * @param {number} whole
+ */
 export function formatShare(part, whole) {
     const percent = whole === 0 ? 0 : Math.floor((part * 200 + whole) / (2 * whole));
     if (part > 0 && percent === 0) return "<1 %";
@@ -93,7 +102,11 @@ export function formatPlural(count, noun) {
     return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** Digits after the point that show a multiple of `step` (in the same unit) exactly, `most` at most. @param {number} step @param {number} most */
+/**
+ * Digits after the point that show a multiple of `step` (in the same unit) exactly, `most` at most.
+ * @param {number} step
+ * @param {number} most
+ */
 export function decimalsOf(step, most) {
     for (let decimals = 0; decimals < most; decimals++) {
         const scaled = step * 10 ** decimals;
@@ -112,9 +125,17 @@ export function cssColor(rgb) {
     return `#${(rgb & 0xffffff).toString(16).padStart(6, "0")}`;
 }
 
-const STRIPE_INKS = [["#fff6", "#0006"], ["#fff6", "#fff6"], ["#0006", "#0006"]];
+const STRIPE_INKS = [
+    ["#fff6", "#0006"],
+    ["#fff6", "#fff6"],
+    ["#0006", "#0006"],
+];
 
-/** Stripes of a call site that shares its colour with a larger one, as raster_texture of render/raster/raster.h draws them: the first two. @param {number} value 0xRRGGBB, and above it the texture */
+/**
+ * Stripes of a call site that shares its colour with a larger one, as raster_texture of render/raster/raster.h draws
+ * them: the first two.
+ * @param {number} value 0xRRGGBB, and above it the texture
+ */
 export function stripesOf(value) {
     const texture = value >>> 24;
     const wide = texture > 3 ? 1 : 2;
@@ -123,11 +144,20 @@ export function stripesOf(value) {
 
 /** A call site's colour as a background. @param {number} value 0xRRGGBB, and above it the texture */
 export function cssTexture(value) {
-    const stops = stripesOf(value).flatMap(({ ink, wide, from }) => [`#0000 ${from - 2 * wide}px ${from}px`, `${ink} ${from}px ${from + wide}px`]);
+    const stops = stripesOf(value).flatMap(({ ink, wide, from }) => [
+        `#0000 ${from - 2 * wide}px ${from}px`,
+        `${ink} ${from}px ${from + wide}px`,
+    ]);
     return (stops.length ? `repeating-linear-gradient(90deg,${stops}) ` : "") + cssColor(value);
 }
 
-/** Element by id; the template is part of the program, so a missing one is a mistake. @template {HTMLElement} T @param {string} id @param {new () => T} type @returns {T} */
+/**
+ * Element by id; the template is part of the program, so a missing one is a mistake.
+ * @template {HTMLElement} T
+ * @param {string} id
+ * @param {new () => T} type
+ * @returns {T}
+ */
 export function element(id, type) {
     const found = document.getElementById(id);
     if (!(found instanceof type)) throw new Error(`The template has no ${type.name} "${id}".`);
@@ -147,7 +177,11 @@ export function make(tag, className, text) {
     return made;
 }
 
-/** Writes only what changed, so that an unchanged list costs no layout. @param {HTMLElement} target @param {string} text */
+/**
+ * Writes only what changed, so that an unchanged list costs no layout.
+ * @param {HTMLElement} target
+ * @param {string} text
+ */
 export function setText(target, text) {
     if (target.textContent !== text) target.textContent = text;
 }
@@ -187,7 +221,12 @@ export function addFact(facts, name, value, title) {
     facts.append(make("dt", "", name), shown);
 }
 
-/** Integer of [least, most), or null for anything else. @param {string | null} text @param {number} least @param {number} most */
+/**
+ * Integer of [least, most), or null for anything else.
+ * @param {string | null} text
+ * @param {number} least
+ * @param {number} most
+ */
 export function boundedInteger(text, least, most) {
     const number = text === null || text === "" ? NaN : Number(text);
     // A sum with zero turns -0 into 0.

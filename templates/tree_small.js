@@ -6,7 +6,11 @@ const EXPLAINED = 0.9;
 /** Levels that are followed, and nodes that may be read. */
 const LEVELS_MOST = 40;
 
-/** Frames that a node's bytes come through, one after the other, as long as there is one way. @param {(index: number) => record_node} node @param {number} index */
+/**
+ * Frames that a node's bytes come through, one after the other, as long as there is one way.
+ * @param {(index: number) => record_node} node
+ * @param {number} index
+ */
 function wayFrom(node, index) {
     /** @type {number[]} */
     const frames = [];
@@ -18,7 +22,8 @@ function wayFrom(node, index) {
 }
 
 /**
- * The innermost frame that explains nearly all of the small rows, and not the large ones too (as the program's entry does).
+ * The innermost frame that explains nearly all of the small rows, and not the large ones too (as the program's entry
+ * does).
  * @param {(index: number) => record_node} node @param {number[]} small @param {number[]} large siblings of them
  * @returns {{frame: number, small: number[]} | null} null: there is none
  */

@@ -3,8 +3,32 @@ import { setFilter } from "./filter.js";
 import { makeCell, makeFigures, makeGrid, makeRowHead } from "./grid.js";
 import { VirtualList } from "./list.js";
 import { askTree, nodeName, planted, TREES } from "./questions.js";
-import { change, heldMoment, invalidate, isDark, kept, LIST, momentText, rangeEvents, session, state, view } from "./state.js";
-import { baseName, cssTexture, formatBytes, formatChange, formatCount, formatExactBytes, formatPlural, formatShare, make, setText, tableFigures } from "./text.js";
+import {
+    change,
+    heldMoment,
+    invalidate,
+    isDark,
+    kept,
+    LIST,
+    momentText,
+    rangeEvents,
+    session,
+    state,
+    view,
+} from "./state.js";
+import {
+    baseName,
+    cssTexture,
+    formatBytes,
+    formatChange,
+    formatCount,
+    formatExactBytes,
+    formatPlural,
+    formatShare,
+    make,
+    setText,
+    tableFigures,
+} from "./text.js";
 import { commonFrame } from "./tree_small.js";
 
 /** Narrower boxes of the icicle are left out, and deeper ones. */
@@ -18,12 +42,19 @@ const SEARCHED_MOST = 200000;
 /** What holds less than this share of its parent's bytes is one row, until somebody opens it. */
 const SMALL_SHARE = 0.01;
 
-/** @typedef {{node: number, level: number, small: number[], frame?: number, itself?: boolean}} TreeRow a node, the small children of one (those that come through a frame), or what one holds itself */
-/** @typedef {{element: HTMLElement, what: HTMLElement, fold: HTMLElement, swatch: HTMLElement, text: HTMLElement, bar: HTMLElement, bytes: HTMLElement, share: HTMLElement, count: HTMLElement, change: HTMLElement}} TreeLine */
+/**
+ * @typedef {{node: number, level: number, small: number[], frame?: number, itself?: boolean}} TreeRow a node, the small
+ * children of one (those that come through a frame), or what one holds itself
+ */
+/**
+ * @typedef {{element: HTMLElement, what: HTMLElement, fold: HTMLElement, swatch: HTMLElement, text: HTMLElement, bar:
+ * HTMLElement, bytes: HTMLElement, share: HTMLElement, count: HTMLElement, change: HTMLElement}} TreeLine
+ */
 
 /** Black or white, whichever can be read on a colour. @param {number} rgb */
 function textOn(rgb) {
-    const linear = (/** @type {number} */ value) => ((value /= 255) <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+    const linear = (/** @type {number} */ value) =>
+        (value /= 255) <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
     const light = 0.2126 * linear((rgb >> 16) & 255) + 0.7152 * linear((rgb >> 8) & 255) + 0.0722 * linear(rgb & 255);
     return light > 0.179 ? "#000" : "#fff";
 }
@@ -31,38 +62,62 @@ function textOn(rgb) {
 /** @returns {TreeLine} */
 function makeLine() {
     const row = make("div", "row");
-    const [fold, swatch, text, bar] = [make("i", "fold-sign"), make("i", "swatch"), make("span", "row-text"), make("i", "bar")];
+    const [fold, swatch, text, bar] = [
+        make("i", "fold-sign"),
+        make("i", "swatch"),
+        make("span", "row-text"),
+        make("i", "bar"),
+    ];
     const what = makeRowHead(fold, swatch, text, bar);
     const [bytes, share, count, change] = makeFigures("bytes", "share", "count", "delta");
     row.append(what, bytes, share, count, change);
     return { element: row, what, fold, swatch, text, bar, bytes, share, count, change };
 }
 
-/** A colour from less (teal) by what is the same (grey) to more (orange). @param {number} bytes @param {number} before */
+/**
+ * A colour from less (teal) by what is the same (grey) to more (orange).
+ * @param {number} bytes
+ * @param {number} before
+ */
 function changeColor(bytes, before) {
     const share = Math.max(-1, Math.min(1, (bytes - before) / Math.max(1, bytes, before)));
     const [to, grey] = [share > 0 ? [224, 122, 41] : [11, 132, 127], isDark() ? [70, 78, 90] : [222, 225, 232]];
-    return grey.reduce((color, part, i) => color * 256 + Math.round(part + (to[i] - part) * Math.sqrt(Math.abs(share))), 0);
+    return grey.reduce(
+        (color, part, i) => color * 256 + Math.round(part + (to[i] - part) * Math.sqrt(Math.abs(share))),
+        0,
+    );
 }
 
 /** The word of a filter that leaves what goes through a frame. @param {number} frame */
 function frameWord(frame) {
     const { file, line, name } = session.frame(frame);
-    return `"${[line ? `${baseName(file)}:${line}` : baseName(file), name].filter(Boolean).join(" ").replaceAll('"', "")}"`;
+    return (
+        `"` +
+        `${[line ? `${baseName(file)}:${line}` : baseName(file), name].filter(Boolean).join(" ").replaceAll('"', "")}` +
+        `"`
+    );
 }
 
 const DIRECTIONS = { callees: "Callers first", callers: "Call sites first", places: "By file" };
 
 const BOX_HEIGHT = 22;
 
-/** @typedef {{index: number, frame: number, bytes: number, before_bytes: number, text: string, from: number, width: number, level: number, faded: boolean}} IcicleBox */
+/**
+ * @typedef {{index: number, frame: number, bytes: number, before_bytes: number, text: string, from: number, width:
+ * number, level: number, faded: boolean}} IcicleBox
+ */
 
 /** @param {import("./state.js").Focus} focus */
 function focusWord({ by, id }) {
     return by === "file" ? `file:"${baseName(session.frame(id).file).replaceAll('"', "")}"` : frameWord(id);
 }
 
-/** What a node is highlighted as; a function of several lines is nothing that can be. @param {number} frame @param {number} level @returns {import("./state.js").Focus | null} */
+/**
+ * What a node is highlighted as; a function of several lines is nothing that can be.
+ * @param {number} frame
+ * @param {number} level
+ * @returns {import("./state.js").Focus | null}
+ */
 function focusOf(frame, level) {
     if (state.treeDirection !== "places") return { by: "frame", id: frame };
     return level === 0 ? { by: "file", id: frame } : level === 2 ? { by: "site", id: frame } : null;
@@ -120,7 +175,13 @@ export function createTree(box) {
     back.addEventListener("click", goBack);
     tools.append(words, depth, levels, here, back, only);
     const icicle = make("div", "icicle");
-    const heads = [["Frame", ""], ["Bytes", "number"], ["Share", "number"], ["Count", "number"], ["\u2212 A", "number delta"]].map(([name, kind]) => makeCell("columnheader", kind, name));
+    const heads = [
+        ["Frame", ""],
+        ["Bytes", "number"],
+        ["Share", "number"],
+        ["Count", "number"],
+        ["\u2212 A", "number delta"],
+    ].map(([name, kind]) => makeCell("columnheader", kind, name));
     const { scroll, body } = makeGrid("tree-rows", heads, { kind: "colored", role: "treegrid" });
     scroll.setAttribute("aria-label", "Tree of callers");
     box.replaceChildren(head, tools, icicle, scroll);
@@ -135,7 +196,10 @@ export function createTree(box) {
     /** @type {TreeRow[]} */
     let rows = [];
     let figures = tableFigures(0);
-    /** Nodes that the words of the search are in, or below which they are; null: there are none. @type {Uint8Array | null} */
+    /**
+     * Nodes that the words of the search are in, or below which they are; null: there are none.
+     * @type {Uint8Array | null}
+     */
     let met = null;
     /** Which of the planted trees is the one that is shown. */
     let own = 0;
@@ -154,7 +218,12 @@ export function createTree(box) {
     /** @param {number} index */
     const node = (index) => (nodes[index] ??= view.c.node(index));
 
-    /** The small children of a node: one row, or two where most come through a frame that says what they are. @param {number} parent @param {number} level @param {number[]} small */
+    /**
+     * The small children of a node: one row, or two where most come through a frame that says what they are.
+     * @param {number} parent
+     * @param {number} level
+     * @param {number[]} small
+     */
     const addSmall = (parent, level, small) => {
         if (small.length === 0) return;
         const { first_child, children } = node(parent);
@@ -172,7 +241,9 @@ export function createTree(box) {
     };
     /** Words of a row of small ones. @param {TreeRow} row */
     const smallText = ({ small, frame, level }) => {
-        const many = `${formatPlural(small.length, level === 0 && state.treeDirection === "callers" ? "site" : "row")} below 1 %`;
+        const many =
+            `${formatPlural(small.length, level === 0 && state.treeDirection === "callers" ? "site" : "row")}` +
+            " below 1 %";
         if (frame) return `${session.siteText(frame)} \u00b7 ${many}`;
         const below = small.every((i) => baseOf(i) === baseOf(small[0])) ? baseOf(small[0]) : "";
         return below ? `${many} in ${below}` : many;
@@ -189,7 +260,8 @@ export function createTree(box) {
         }
         addSmall(parent, level, small);
         const { self_bytes } = node(parent);
-        if (!met && parent && self_bytes > 0 && children > 0) rows.push({ node: parent, level, small: [], itself: true });
+        if (!met && parent && self_bytes > 0 && children > 0)
+            rows.push({ node: parent, level, small: [], itself: true });
     };
     /** @param {number} index @param {number} level */
     const addNode = (index, level) => {
@@ -227,13 +299,27 @@ export function createTree(box) {
     const fillLine = (line, row) => {
         const { frame, children, self_bytes, self_count } = node(row.node);
         const many = row.small.length > 0;
-        const add = (/** @type {{bytes: number, count: number, before_bytes: number}} */ all, /** @type {number} */ i) => ({ bytes: all.bytes + node(i).bytes, count: all.count + node(i).count, before_bytes: all.before_bytes + node(i).before_bytes });
+        const add = (
+            /** @type {{bytes: number, count: number, before_bytes: number}} */ all,
+            /** @type {number} */ i,
+        ) => ({
+            bytes: all.bytes + node(i).bytes,
+            count: all.count + node(i).count,
+            before_bytes: all.before_bytes + node(i).before_bytes,
+        });
         const itself = row.itself ?? false;
-        const sum = many ? row.small.reduce(add, { bytes: 0, count: 0, before_bytes: 0 }) : itself ? { bytes: self_bytes, count: self_count, before_bytes: 0 } : node(row.node);
+        const sum = many
+            ? row.small.reduce(add, { bytes: 0, count: 0, before_bytes: 0 })
+            : itself
+              ? { bytes: self_bytes, count: self_count, before_bytes: 0 }
+              : node(row.node);
         const whole = node(0).bytes;
         line.what.style.paddingLeft = `${row.level * 14}px`;
         setText(line.fold, many ? "\u25b8" : children === 0 || itself ? "" : open.has(row.node) ? "\u25be" : "\u25b8");
-        setText(line.text, itself ? "itself" : many ? smallText(row) : nodeName(view, state.treeDirection, frame, row.level));
+        setText(
+            line.text,
+            itself ? "itself" : many ? smallText(row) : nodeName(view, state.treeDirection, frame, row.level),
+        );
         line.what.title = line.text.textContent ?? "";
         line.swatch.hidden = many;
         line.swatch.style.background = view.siteColor(frame, isDark());
@@ -248,7 +334,8 @@ export function createTree(box) {
         line.change.classList.toggle("more", since > 0);
         line.change.classList.toggle("less", since < 0);
         const focus = focusOf(frame, row.level);
-        const focused = !many && !itself && state.focus !== null && state.focus.by === focus?.by && state.focus.id === frame;
+        const focused =
+            !many && !itself && state.focus !== null && state.focus.by === focus?.by && state.focus.id === frame;
         line.element.classList.toggle("focused", focused);
         line.element.setAttribute("aria-selected", String(focused));
         line.element.setAttribute("aria-expanded", String(open.has(row.node)));
@@ -282,7 +369,17 @@ export function createTree(box) {
             deepest = Math.max(deepest, level);
             if (level > state.treeDepth) return;
             const text = index === 0 ? "everything" : nodeName(view, direction, frame, level - 1);
-            boxes.push({ index, frame, bytes, before_bytes, text, from, width, level, faded: met !== null && !met[index] });
+            boxes.push({
+                index,
+                frame,
+                bytes,
+                before_bytes,
+                text,
+                from,
+                width,
+                level,
+                faded: met !== null && !met[index],
+            });
             let at = from;
             for (let i = first_child; i < first_child + children; i++) {
                 add(i, at, level + 1);
@@ -303,7 +400,10 @@ export function createTree(box) {
         part.style.width = `${width * 100}%`;
         part.style.top = `${row * BOX_HEIGHT}px`;
         if (index && !faded) {
-            const color = against && state.treeChange ? changeColor(bytes, before_bytes) : view.c.site_color(frame, isDark() ? 1 : 0);
+            const color =
+                against && state.treeChange
+                    ? changeColor(bytes, before_bytes)
+                    : view.c.site_color(frame, isDark() ? 1 : 0);
             part.style.background = cssTexture(color);
             part.style.color = textOn(color);
         }
@@ -316,7 +416,10 @@ export function createTree(box) {
         return part;
     };
 
-    /** The tree that is planted; from one frame on, with the callers above that `over` has. @param {IcicleBox[]} over */
+    /**
+     * The tree that is planted; from one frame on, with the callers above that `over` has.
+     * @param {IcicleBox[]} over
+     */
     const drawIcicle = (over) => {
         const whole = node(0).bytes;
         const below = boxesOf(state.treeDirection);
@@ -325,16 +428,23 @@ export function createTree(box) {
         const first = state.treeFrom && state.treeDirection !== "places" ? 1 : 0;
         const parts = [
             ...over.filter(({ level }) => level > 1).map((drawn) => makeBox(drawn, whole, rows + 1 - drawn.level)),
-            ...below.filter(({ level }) => level >= first).map((drawn) => makeBox(drawn, whole, rows + drawn.level - first)),
+            ...below
+                .filter(({ level }) => level >= first)
+                .map((drawn) => makeBox(drawn, whole, rows + drawn.level - first)),
         ];
         icicle.replaceChildren(...parts);
         depth.max = String(deepest);
         depth.value = String(Math.min(state.treeDepth, deepest));
         setText(levels, `${Math.min(state.treeDepth, deepest)} of ${formatPlural(deepest, "level")}`);
-        icicle.style.height = whole > 0 ? `${(rows + 1 - first + Math.max(0, ...below.map(({ level }) => level))) * BOX_HEIGHT}px` : "0";
+        icicle.style.height =
+            whole > 0 ? `${(rows + 1 - first + Math.max(0, ...below.map(({ level }) => level))) * BOX_HEIGHT}px` : "0";
     };
 
-    /** Plants a tree and forgets what was read of the one before. @param {import("./questions.js").About} question @param {string} direction */
+    /**
+     * Plants a tree and forgets what was read of the one before.
+     * @param {import("./questions.js").About} question
+     * @param {string} direction
+     */
     const plant = (question, direction) => {
         nodes = [];
         own = planted.count + 1;
@@ -346,7 +456,10 @@ export function createTree(box) {
         if (own !== planted.count) plant(about(), state.treeDirection);
     };
 
-    /** Who called the frame that the tree begins with: they stand above it. @param {import("./questions.js").About} question */
+    /**
+     * Who called the frame that the tree begins with: they stand above it.
+     * @param {import("./questions.js").About} question
+     */
     const callersAbove = (question) => {
         if (!state.treeFrom || state.treeDirection !== "callees") return [];
         met = null;
@@ -365,7 +478,17 @@ export function createTree(box) {
         const question = about();
         const before = state.marks[0]?.event ?? null;
         against = before !== null && "at" in question;
-        const now = JSON.stringify([state.device, question, state.treeDirection, state.treeFrom, kept.version, isDark(), before, state.treeDepth, state.treeChange]);
+        const now = JSON.stringify([
+            state.device,
+            question,
+            state.treeDirection,
+            state.treeFrom,
+            kept.version,
+            isDark(),
+            before,
+            state.treeDepth,
+            state.treeChange,
+        ]);
         if (asked !== now) {
             asked = now;
             deepest = 1;
@@ -386,9 +509,21 @@ export function createTree(box) {
         }
         keepTree();
         const { bytes, count } = node(0);
-        setText(title, "at" in question ? (question.at === view.facts.peak_event ? "At the peak" : "At the marked moment") : "In the selection");
-        setText(total, `${formatBytes(bytes)} in ${formatPlural(count, "allocation")}${"at" in question && view.facts.events ? ` \u00b7 ${momentText(Number(question.at))}` : ""}`);
-        if (words.value.trim() && !met) total.textContent += ` \u00b7 above ${formatCount(SEARCHED_MOST)} nodes, the tree is not searched`;
+        setText(
+            title,
+            "at" in question
+                ? question.at === view.facts.peak_event
+                    ? "At the peak"
+                    : "At the marked moment"
+                : "In the selection",
+        );
+        setText(
+            total,
+            `${formatBytes(bytes)} in ${formatPlural(count, "allocation")}` +
+                `${"at" in question && view.facts.events ? ` \u00b7 ${momentText(Number(question.at))}` : ""}`,
+        );
+        if (words.value.trim() && !met)
+            total.textContent += ` \u00b7 above ${formatCount(SEARCHED_MOST)} nodes, the tree is not searched`;
         if (against) total.textContent += ` \u00b7 ${formatChange(bytes - node(0).before_bytes)} since A`;
         changes.hidden = !against;
         changes.setAttribute("aria-pressed", String(state.treeChange));
@@ -397,7 +532,8 @@ export function createTree(box) {
         here.hidden = state.focus?.by !== "frame" || state.focus.id === state.treeFrom;
         back.hidden = state.treeFrom === 0;
         if (state.treeFrom) total.textContent += ` \u00b7 through ${session.siteText(state.treeFrom)}`;
-        for (const { button, direction } of buttons) button.setAttribute("aria-pressed", String(state.treeDirection === direction));
+        for (const { button, direction } of buttons)
+            button.setAttribute("aria-pressed", String(state.treeDirection === direction));
         scroll.style.setProperty("--count", `${Math.max(5, formatCount(count).length)}ch`);
         list.draw(rows.length);
     };
@@ -410,5 +546,15 @@ export function createTree(box) {
         event.preventDefault();
         event.stopPropagation();
     });
-    return { id: "tree", draw, keys: { c: () => change({ treeDirection: TREES[(TREES.findIndex((tree) => tree === state.treeDirection) + 1) % TREES.length] }), Backspace: goBack } };
+    return {
+        id: "tree",
+        draw,
+        keys: {
+            c: () =>
+                change({
+                    treeDirection: TREES[(TREES.findIndex((tree) => tree === state.treeDirection) + 1) % TREES.length],
+                }),
+            Backspace: goBack,
+        },
+    };
 }

@@ -1,9 +1,10 @@
-// What the page of a difference shows, in its address: a link shows the same to somebody else, and a page that is loaded again
-// is where it was. What is as it was at first is left out.
+// What the page of a difference shows, in its address: a link shows the same to somebody else, and a page that is
+// loaded again is where it was. What is as it was at first is left out.
 import { misreadSentence, writeAddress } from "./history.js";
 
 /**
- * @typedef {{show: string, tab: string, align: string, linked: boolean, color: string, atCursors: boolean, from: number, to: number, cursor: number | null, focus: string | null, filter: string}} Shown
+ * @typedef {{show: string, tab: string, align: string, linked: boolean, color: string, atCursors: boolean, from:
+ * number, to: number, cursor: number | null, focus: string | null, filter: string}} Shown
  * from, to and cursor are events of A; what is not known is taken as it is
  */
 
@@ -42,7 +43,14 @@ function windowOf(hash) {
 function shownOf(hash, first) {
     const words = Object.fromEntries(PLAIN.map((key) => [key, hash.get(key) ?? first[key]]));
     const { from, to } = windowOf(hash) ?? first;
-    return /** @type {Shown} */ ({ ...words, from, to, linked: hash.get("linked") !== "0", atCursors: hash.get("at") === "cursors", cursor: numberOf(hash, "cursor") });
+    return /** @type {Shown} */ ({
+        ...words,
+        from,
+        to,
+        linked: hash.get("linked") !== "0",
+        atCursors: hash.get("at") === "cursors",
+        cursor: numberOf(hash, "cursor"),
+    });
 }
 
 /** Words of an address that mean nothing here. @param {URLSearchParams} hash @param {Shown} now what came of it */
@@ -58,10 +66,17 @@ function misreadOf(hash, now) {
         linked: (word) => word === "0" || word === "1",
         at: (word) => word === "cursors",
     };
-    return [...new Set(hash.keys())].filter((name) => !(Object.hasOwn(understood, name) && understood[name](hash.get(name) ?? "")));
+    return [...new Set(hash.keys())].filter(
+        (name) => !(Object.hasOwn(understood, name) && understood[name](hash.get(name) ?? "")),
+    );
 }
 
-/** Reads the address, now and when somebody changes it, and writes it when `changed` was called. @param {() => Shown} shown @param {(wanted: Shown) => Promise<unknown>} show @param {(sentence: string) => void} say what of the address means nothing; "" where that is gone */
+/**
+ * Reads the address, now and when somebody changes it, and writes it when `changed` was called.
+ * @param {() => Shown} shown
+ * @param {(wanted: Shown) => Promise<unknown>} show
+ * @param {(sentence: string) => void} say what of the address means nothing; "" where that is gone
+ */
 export async function startAddress(shown, show, say) {
     const first = shown();
     let [timer, written, cameOfIt] = [0, location.hash, ""];

@@ -4,7 +4,10 @@ import { formatCount } from "./text.js";
 
 /** @typedef {import("./session.js").View} View */
 /** @typedef {[number, number]} Anchor an event of A and the one of B that it belongs to */
-/** @typedef {{anchors: Anchor[], count: number, by: string}} Alignment in rising order of both; count: how many steps or annotations they have in common */
+/**
+ * @typedef {{anchors: Anchor[], count: number, by: string}} Alignment in rising order of both; count: how many steps or
+ * annotations they have in common
+ */
 
 export const ALIGNMENTS = ["annotation", "step", "peak", "start"];
 
@@ -34,10 +37,20 @@ function annotationsOf(view) {
 /** What annotations are not paired, in a sentence. @param {View} a @param {View} b */
 export function annotationsLeftOut(a, b) {
     const most = Math.max(a.facts.phases, b.facts.phases);
-    return most > ANNOTATIONS_MOST ? [`By annotation: only the first ${formatCount(ANNOTATIONS_MOST)} of ${formatCount(most)} are paired; after them event is set against event.`] : [];
+    return most > ANNOTATIONS_MOST
+        ? [
+              `By annotation: only the first ${formatCount(ANNOTATIONS_MOST)} of ${formatCount(most)} ` +
+                  "are paired; after them event is set against event.",
+          ]
+        : [];
 }
 
-/** Begins and ends of what both have, in the order of both. @param {Stretch[]} ofA @param {Stretch[]} ofB @returns {{anchors: Anchor[], count: number}} */
+/**
+ * Begins and ends of what both have, in the order of both.
+ * @param {Stretch[]} ofA
+ * @param {Stretch[]} ofB
+ * @returns {{anchors: Anchor[], count: number}}
+ */
 function anchorsOf(ofA, ofB) {
     const others = new Map(ofB.map((one) => [one.name, one]));
     /** @type {Anchor[]} */
@@ -59,18 +72,30 @@ function anchorsOf(ofA, ofB) {
     return { anchors, count: anchors.length > 1 ? count : 0 };
 }
 
-/** By what is asked for, or the next of ALIGNMENTS that both recordings allow. @param {View} a @param {View} b @param {string} by @returns {Alignment} */
+/**
+ * By what is asked for, or the next of ALIGNMENTS that both recordings allow.
+ * @param {View} a
+ * @param {View} b
+ * @param {string} by
+ * @returns {Alignment}
+ */
 export function align(a, b, by) {
     for (const way of ALIGNMENTS.slice(0, 2)) {
         if (ALIGNMENTS.indexOf(by) > ALIGNMENTS.indexOf(way)) continue;
-        const found = way === "step" ? anchorsOf(askSteps(a), askSteps(b)) : anchorsOf(annotationsOf(a), annotationsOf(b));
+        const found =
+            way === "step" ? anchorsOf(askSteps(a), askSteps(b)) : anchorsOf(annotationsOf(a), annotationsOf(b));
         if (found.count > 0) return { ...found, by: way };
     }
     if (by === "start") return { anchors: [[0, 0]], count: 0, by };
     return { anchors: [[a.facts.peak_event, b.facts.peak_event]], count: 0, by: "peak" };
 }
 
-/** Where an event of one side lies in the other: beyond the first and the last pair one event is one event. @param {Anchor[]} anchors @param {number} event @param {0 | 1} from 0: of A, 1: of B */
+/**
+ * Where an event of one side lies in the other: beyond the first and the last pair one event is one event.
+ * @param {Anchor[]} anchors
+ * @param {number} event
+ * @param {0 | 1} from 0: of A, 1: of B
+ */
 export function belongs(anchors, event, from) {
     const to = 1 - from;
     let [low, high] = [0, anchors.length - 1];
@@ -85,22 +110,38 @@ export function belongs(anchors, event, from) {
     return first[to] + ((event - first[from]) / (last[from] - first[from])) * (last[to] - first[to]);
 }
 
-/** Highest totals of a run in equal columns of [from, to); NaN where the run is not. @param {View} view @param {number} from @param {number} to @param {number} width @param {boolean} kept */
+/**
+ * Highest totals of a run in equal columns of [from, to); NaN where the run is not.
+ * @param {View} view
+ * @param {number} from
+ * @param {number} to
+ * @param {number} width
+ * @param {boolean} kept
+ */
 function columnsOf(view, from, to, width, kept) {
     const columns = new Float64Array(width).fill(NaN);
     const whole = view.c.whole(0);
     const [first, last] = [Math.max(from, whole.from), Math.min(to, whole.to)];
     if (!(last > first)) return columns;
     const scale = width / (to - from);
-    const [begin, end] = [Math.max(0, Math.round((first - from) * scale)), Math.min(width, Math.round((last - from) * scale))];
+    const [begin, end] = [
+        Math.max(0, Math.round((first - from) * scale)),
+        Math.min(width, Math.round((last - from) * scale)),
+    ];
     if (end > begin) columns.set(view.curve(0, from + begin / scale, from + end / scale, end - begin, kept), begin);
     return columns;
 }
 
 /**
- * B less A, in columns of a window of A's events: where both run, the highest total of B less that of A in the events that
+ * B less A, in columns of a window of A's events: where both run, the highest total of B less that of A in the events
+ * that
  * belong to the column; NaN elsewhere.
- * @param {View} a @param {View} b @param {Anchor[]} anchors @param {{from: number, to: number}} window @param {number} width @param {boolean} kept
+ * @param {View} a
+ * @param {View} b
+ * @param {Anchor[]} anchors
+ * @param {{from: number, to: number}} window
+ * @param {number} width
+ * @param {boolean} kept
  */
 export function differenceOf(a, b, anchors, { from, to }, width, kept) {
     const ofA = columnsOf(a, from, to, width, kept);

@@ -10,16 +10,32 @@ import { drawBytes, line, listen, makeStage, pill } from "./two_stage.js";
 /** @typedef {import("./session.js").View} View */
 /** @typedef {{letter: "a" | "b", view: View, moment: number, file: string}} Side */
 /** @typedef {{from: number, to: number}} Span */
-/** @typedef {{top: number, dark: boolean, color: string, window: Span, cursor: number | null, held: boolean}} Shown what a timeline shows; the cursor is an event with fractions */
+/**
+ * @typedef {{top: number, dark: boolean, color: string, window: Span, cursor: number | null, held: boolean}} Shown what
+ * a timeline shows; the cursor is an event with fractions
+ */
 /** @typedef {import("./two_stage.js").Hands} Hands */
 
 const GUTTER = { left: 66, right: 16, top: 24, bottom: 22 };
 const LANE_ROW = 18;
 const LANE_ROWS = 2;
 
-/** Event numbers below the plot. @param {CanvasRenderingContext2D} context @param {View} view @param {Span} window @param {number} width @param {number} y @param {string} title */
+/**
+ * Event numbers below the plot.
+ * @param {CanvasRenderingContext2D} context
+ * @param {View} view
+ * @param {Span} window
+ * @param {number} width
+ * @param {number} y
+ * @param {string} title
+ */
 function drawEvents(context, view, { from, to }, width, y, title) {
-    const ticks = view.session.ticks("decimal", Math.ceil(from), Math.floor(to), Math.min(10, Math.max(2, Math.floor(width / 120))));
+    const ticks = view.session.ticks(
+        "decimal",
+        Math.ceil(from),
+        Math.floor(to),
+        Math.min(10, Math.max(2, Math.floor(width / 120))),
+    );
     context.textBaseline = "top";
     context.textAlign = "center";
     context.fillStyle = themeColor("--dim");
@@ -40,16 +56,27 @@ function drawEvents(context, view, { from, to }, width, y, title) {
 
 /** Bands below a timeline: what the program noted, else the steps that were found. @param {View} view */
 function makeLane(view) {
-    const rows = view.facts.phase_rows > 0 ? Math.min(LANE_ROWS, view.facts.phase_rows) : askSteps(view).length > 1 ? 1 : 0;
+    const rows =
+        view.facts.phase_rows > 0 ? Math.min(LANE_ROWS, view.facts.phase_rows) : askSteps(view).length > 1 ? 1 : 0;
     const named = view.facts.phase_rows > 0;
     /** @param {Span} window @param {number} width @param {{x: number, ratio: number}} drawn */
     const marks = (window, width, drawn) => {
         if (named)
             return view.phaseMarks(false, rows).map(({ phase, row, from, to }) => {
-                return { row, from: drawn.x + from / drawn.ratio, to: drawn.x + to / drawn.ratio, names: view.phaseNames(phase) };
+                return {
+                    row,
+                    from: drawn.x + from / drawn.ratio,
+                    to: drawn.x + to / drawn.ratio,
+                    names: view.phaseNames(phase),
+                };
             });
         const x = (/** @type {number} */ event) => ((event - window.from) / (window.to - window.from)) * width;
-        const steps = askSteps(view).map(({ name, from, to }) => ({ row: 0, from: Math.max(0, x(from)), to: Math.min(width, x(to)), names: [`step ${name}`, name] }));
+        const steps = askSteps(view).map(({ name, from, to }) => ({
+            row: 0,
+            from: Math.max(0, x(from)),
+            to: Math.min(width, x(to)),
+            names: [`step ${name}`, name],
+        }));
         return steps.filter(({ from, to }) => to - from > 1);
     };
     return { rows, height: rows ? rows * LANE_ROW + 4 : 0, marks };
@@ -63,12 +90,28 @@ export function createTimeline(side, hands) {
     box.dataset.side = letter;
     const head = make("p", "two-head");
     const device = view.session.devices[view.device].ordinal;
-    const facts = make("span", "two-dim", [`device ${device}`, formatPlural(view.facts.events, "event"), `peak ${formatBytes(view.facts.peak_bytes)}`].join(" \u00b7 "));
+    const facts = make(
+        "span",
+        "two-dim",
+        [
+            `device ${device}`,
+            formatPlural(view.facts.events, "event"),
+            `peak ${formatBytes(view.facts.peak_bytes)}`,
+        ].join(" \u00b7 "),
+    );
     const says = make("span", "two-says");
-    head.append(make("b", `letter letter-${letter}`, letter.toUpperCase()), make("b", "two-file", side.file), facts, says);
+    head.append(
+        make("b", `letter letter-${letter}`, letter.toUpperCase()),
+        make("b", "two-file", side.file),
+        facts,
+        says,
+    );
     box.append(head);
     const { stage, measure, begin } = makeStage(letter, box, GUTTER, () => lane.height);
-    stage.pixels.setAttribute("aria-label", `Allocations of ${letter.toUpperCase()} over the run; highest ${formatBytes(view.facts.peak_bytes)}.`);
+    stage.pixels.setAttribute(
+        "aria-label",
+        `Allocations of ${letter.toUpperCase()} over the run; highest ${formatBytes(view.facts.peak_bytes)}.`,
+    );
     const whole = view.c.whole(0);
     /** Where the run lies in the plot, in its pixels, and what it shows there. */
     const drawn = { x: 0, width: 0, from: 0, to: 1 };
@@ -83,7 +126,8 @@ export function createTimeline(side, hands) {
         const x1 = Math.min(stage.pixels.width, Math.round((whole.to - from) * scale));
         Object.assign(drawn, { x: x0, width: Math.max(0, x1 - x0), from: from + x0 / scale, to: from + x1 / scale });
     };
-    const xOf = (/** @type {number} */ event) => ((event - shown.window.from) / (shown.window.to - shown.window.from)) * stage.width;
+    const xOf = (/** @type {number} */ event) =>
+        ((event - shown.window.from) / (shown.window.to - shown.window.from)) * stage.width;
 
     const drawPixels = () => {
         const context = context2d(stage.pixels);
@@ -91,14 +135,26 @@ export function createTimeline(side, hands) {
         clip();
         if (drawn.width === 0) return;
         const { image } = view.draw({
-            axis: 0, from: drawn.from, to: drawn.to, width: drawn.width, height: stage.pixels.height, bottom_bytes: 0, top_bytes: shown.top,
-            flags: (shown.dark ? DRAW_DARK : 0) | DRAW_RESERVED, color_by: COLORINGS.indexOf(shown.color), capacity_bytes: 0, scale: lineScale(stage.ratio),
+            axis: 0,
+            from: drawn.from,
+            to: drawn.to,
+            width: drawn.width,
+            height: stage.pixels.height,
+            bottom_bytes: 0,
+            top_bytes: shown.top,
+            flags: (shown.dark ? DRAW_DARK : 0) | DRAW_RESERVED,
+            color_by: COLORINGS.indexOf(shown.color),
+            capacity_bytes: 0,
+            scale: lineScale(stage.ratio),
         });
         context.putImageData(image, drawn.x, 0);
     };
     const drawLane = (/** @type {CanvasRenderingContext2D} */ context) => {
         if (lane.rows === 0 || drawn.width === 0) return;
-        for (const { row, from, to, names } of lane.marks(shown.window, stage.width, { x: drawn.x / stage.ratio, ratio: stage.ratio })) {
+        for (const { row, from, to, names } of lane.marks(shown.window, stage.width, {
+            x: drawn.x / stage.ratio,
+            ratio: stage.ratio,
+        })) {
             const text = boxText(context, names, to - from - 9);
             if (!text) continue;
             const y = stage.height + 3 + row * LANE_ROW;
@@ -124,7 +180,8 @@ export function createTimeline(side, hands) {
         const context = begin(stage.overlay);
         const { peak_event, peak_bytes } = view.facts;
         const marks = [{ event: peak_event, text: `Peak ${formatBytes(peak_bytes)}` }];
-        if (side.moment !== peak_event) marks.push({ event: side.moment, text: `Compared ${formatBytes(view.c.live_at(side.moment))}` });
+        if (side.moment !== peak_event)
+            marks.push({ event: side.moment, text: `Compared ${formatBytes(view.c.live_at(side.moment))}` });
         let taken = { from: Infinity, to: -Infinity };
         for (const { event, text } of marks) {
             const x = xOf(event + 0.5);
@@ -173,7 +230,10 @@ export function createTimeline(side, hands) {
             }
             drawOverlay();
             const cursor = shown.cursor === null ? null : eventOf(shown.cursor);
-            setText(says, cursor === null ? "" : cursor < 0 ? "before the first event" : `event ${formatCount(cursor)}`);
+            setText(
+                says,
+                cursor === null ? "" : cursor < 0 ? "before the first event" : `event ${formatCount(cursor)}`,
+            );
         },
     };
 }
@@ -184,7 +244,10 @@ export function createTimeline(side, hands) {
 export function createDifference(a, b, hands) {
     const box = make("section", "two-plot");
     const head = make("p", "two-head");
-    head.append(make("b", "two-file", "B \u2212 A"), make("span", "two-dim", "highest total of B less that of A, column by column"));
+    head.append(
+        make("b", "two-file", "B \u2212 A"),
+        make("span", "two-dim", "highest total of B less that of A, column by column"),
+    );
     box.append(head);
     const { stage, measure, begin } = makeStage("difference", box, GUTTER, () => 0);
     /** @type {Span} */
@@ -209,7 +272,8 @@ export function createDifference(a, b, hands) {
         for (const sign of [1, -1]) {
             context.fillStyle = themeColor(sign > 0 ? "--more" : "--less");
             columns.forEach((value, x) => {
-                if (value * sign > 0) context.fillRect(x, Math.min(y(0), y(value)), 1, Math.max(1, Math.abs(y(value) - y(0))));
+                if (value * sign > 0)
+                    context.fillRect(x, Math.min(y(0), y(value)), 1, Math.max(1, Math.abs(y(value) - y(0))));
             });
         }
         return { bottom, top };
@@ -217,7 +281,13 @@ export function createDifference(a, b, hands) {
     return {
         box,
         measure,
-        /** @param {Span} window of A's events @param {import("./two_axes.js").Anchor[]} anchors @param {boolean} kept @param {number | null} cursor @param {boolean} pixels */
+        /**
+         * @param {Span} window of A's events
+         * @param {import("./two_axes.js").Anchor[]} anchors
+         * @param {boolean} kept
+         * @param {number | null} cursor
+         * @param {boolean} pixels
+         */
         draw(window, anchors, kept, cursor, pixels) {
             shown = window;
             if (pixels) {
@@ -238,7 +308,11 @@ export function createDifference(a, b, hands) {
             context.strokeStyle = themeColor("--cross");
             line(context, x, 0, x, stage.height);
             const value = columns[Math.min(columns.length - 1, Math.floor(x * stage.ratio))];
-            const text = Number.isNaN(value) ? "one of them does not run here" : value === 0 ? "the same" : `${value > 0 ? "+" : "\u2212"}${formatBytes(Math.abs(value))}`;
+            const text = Number.isNaN(value)
+                ? "one of them does not run here"
+                : value === 0
+                  ? "the same"
+                  : `${value > 0 ? "+" : "\u2212"}${formatBytes(Math.abs(value))}`;
             pill(context, text, x, -22, stage.width, themeColor("--text"));
         },
     };

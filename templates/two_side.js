@@ -2,15 +2,35 @@
 import { asSum, fillEnds, makeEndHeads, makeFigures, makeGrid, makeRowHead } from "./grid.js";
 import { VirtualList } from "./list.js";
 import { askSums, askTree } from "./questions.js";
-import { formatBytes, formatChange, formatCount, formatExactBytes, formatPlural, make, setText, tableFigures } from "./text.js";
+import {
+    formatBytes,
+    formatChange,
+    formatCount,
+    formatExactBytes,
+    formatPlural,
+    make,
+    setText,
+    tableFigures,
+} from "./text.js";
 
 /** @typedef {import("./session.js").View} View */
-/** @typedef {{site?: string, category?: string, a_site?: string, a_bytes: number, b_bytes: number, a_count: number, b_count: number, match?: string}} FigureRow */
+/**
+ * @typedef {{site?: string, category?: string, a_site?: string, a_bytes: number, b_bytes: number, a_count: number,
+ * b_count: number, match?: string}} FigureRow
+ */
 /** @typedef {{file: string, fingerprint: string, device: number, event: number}} FigureSide */
-/** @typedef {{a: FigureSide, b: FigureSide, aligned_by: string, filter?: string, a_bytes: number, b_bytes: number, delta_bytes: number, peak_delta_bytes: number, causes: {title: string, site: string, bytes: number, kind: string, sites: number}[], sites: FigureRow[], categories: FigureRow[], matches: {site: string, a_site: string}[]}} Figures what the verb found, as `strata diff --json` has it */
+/**
+ * @typedef {{a: FigureSide, b: FigureSide, aligned_by: string, filter?: string, a_bytes: number, b_bytes: number,
+ * delta_bytes: number, peak_delta_bytes: number, causes: {title: string, site: string, bytes: number, kind: string,
+ * sites: number}[], sites: FigureRow[], categories: FigureRow[], matches: {site: string, a_site: string}[]}} Figures
+ * what the verb found, as `strata diff --json` has it
+ */
 /** @typedef {{name: string, before: string, a: number, b: number, aCount: number, bCount: number}} Row */
 /** @typedef {{name: string} | null} Focus */
-/** @typedef {{focus: () => Focus, setFocus: (name: string | null) => void, color: (name: string) => string, renames: Map<string, string>}} Shared what the panels share */
+/**
+ * @typedef {{focus: () => Focus, setFocus: (name: string | null) => void, color: (name: string) => string, renames:
+ * Map<string, string>}} Shared what the panels share
+ */
 
 const CAUSES_SHOWN = 60;
 
@@ -24,12 +44,25 @@ function byDifference(x, y) {
 /** Rows of the verb, as they are. @param {FigureRow[]} rows @returns {Row[]} */
 export function rowsOfFigures(rows) {
     return rows.map((row) => ({
-        name: row.site ?? (row.category ?? "").replace(/_/g, " "), before: row.a_site ?? "",
-        a: row.a_bytes, b: row.b_bytes, aCount: row.a_count, bCount: row.b_count,
+        name: row.site ?? (row.category ?? "").replace(/_/g, " "),
+        before: row.a_site ?? "",
+        a: row.a_bytes,
+        b: row.b_bytes,
+        aCount: row.a_count,
+        bCount: row.b_count,
     }));
 }
 
-/** Rows of any two moments; a call site of A that has another name in B is in the row of that name. @param {View} a @param {number} eventA @param {View} b @param {number} eventB @param {string} by @param {Map<string, string>} renames @returns {Row[]} */
+/**
+ * Rows of any two moments; a call site of A that has another name in B is in the row of that name.
+ * @param {View} a
+ * @param {number} eventA
+ * @param {View} b
+ * @param {number} eventB
+ * @param {string} by
+ * @param {Map<string, string>} renames
+ * @returns {Row[]}
+ */
 export function rowsAt(a, eventA, b, eventB, by, renames) {
     /** @type {Map<string, Row>} */
     const rows = new Map();
@@ -70,9 +103,22 @@ export function createCauses(figures, shared) {
         card.classList.toggle("cause-less", bytes < 0);
         const [amount, sentence] = /^([+-]?[\d.,]+ \w+): (.*)$/s.exec(title)?.slice(1) ?? [formatChange(bytes), title];
         const head = make("p", "cause-head");
-        const figure = make("b", bytes > 0 ? "more" : bytes < 0 ? "less" : "", bytes === 0 ? "moved" : amount.replace("-", "\u2212"));
+        const figure = make(
+            "b",
+            bytes > 0 ? "more" : bytes < 0 ? "less" : "",
+            bytes === 0 ? "moved" : amount.replace("-", "\u2212"),
+        );
         figure.title = formatExactBytes(bytes);
-        head.append(figure, make("span", "two-dim", [bytes === 0 ? "" : kind, sites > 1 ? formatPlural(sites, "call site") : ""].filter(Boolean).join(" \u00b7 ")));
+        head.append(
+            figure,
+            make(
+                "span",
+                "two-dim",
+                [bytes === 0 ? "" : kind, sites > 1 ? formatPlural(sites, "call site") : ""]
+                    .filter(Boolean)
+                    .join(" \u00b7 "),
+            ),
+        );
         const actions = make("p", "card-actions");
         const show = make("button", "quiet", "Show in both");
         show.type = "button";
@@ -85,18 +131,23 @@ export function createCauses(figures, shared) {
     }
     const rest = figures.causes.length - CAUSES_SHOWN;
     if (figures.causes.length === 0) box.append(make("p", "hint", "No call site differs at the compared moments."));
-    if (rest > 0) box.append(make("p", "hint", `and ${formatCount(rest)} smaller ones; strata diff --json has them all.`));
+    if (rest > 0)
+        box.append(make("p", "hint", `and ${formatCount(rest)} smaller ones; strata diff --json has them all.`));
     return {
         box,
         draw: () => {
-            for (const { name, button } of buttons) button.setAttribute("aria-pressed", String(shared.focus()?.name === name));
+            for (const { name, button } of buttons)
+                button.setAttribute("aria-pressed", String(shared.focus()?.name === name));
         },
     };
 }
 
 /* ---- rows ---- */
 
-/** @typedef {{element: HTMLElement, swatch: HTMLElement, text: HTMLElement, what: HTMLElement, a: HTMLElement, b: HTMLElement, delta: HTMLElement, barA: HTMLElement, barB: HTMLElement}} Line */
+/**
+ * @typedef {{element: HTMLElement, swatch: HTMLElement, text: HTMLElement, what: HTMLElement, a: HTMLElement, b:
+ * HTMLElement, delta: HTMLElement, barA: HTMLElement, barB: HTMLElement}} Line
+ */
 
 /** @returns {Line} */
 function makeLine() {
@@ -111,7 +162,12 @@ function makeLine() {
     return { element: row, swatch, text, what, a, b, delta, barA, barB };
 }
 
-/** @param {Line} line @param {{a: number, b: number}} row @param {number} most the largest of all @param {(bytes: number) => string} figure */
+/**
+ * @param {Line} line
+ * @param {{a: number, b: number}} row
+ * @param {number} most the largest of all
+ * @param {(bytes: number) => string} figure
+ */
 function fillFigures(line, { a, b }, most, figure) {
     fillEnds(line, { a, b }, figure, "\u2013");
     line.barA.style.width = `${most ? (100 * a) / most : 0}%`;
@@ -136,7 +192,12 @@ function makeList(id, what) {
     return { scroll, body, sum, figuresOf };
 }
 
-/** @param {string} id @param {string} what @param {Shared} shared @param {boolean} sites whether a row is a call site */
+/**
+ * @param {string} id
+ * @param {string} what
+ * @param {Shared} shared
+ * @param {boolean} sites whether a row is a call site
+ */
 export function createRows(id, what, shared, sites) {
     const { scroll, body, sum, figuresOf } = makeList(id, what);
     const box = make("div", "two-part");
@@ -152,7 +213,9 @@ export function createRows(id, what, shared, sites) {
             const row = rows[index];
             const moved = row.before && row.before !== row.name ? ` (A: ${row.before})` : "";
             setText(line.text, row.name);
-            line.what.title = `${row.name}${moved}: ${formatPlural(row.aCount, "allocation")} in A, ${formatCount(row.bCount)} in B`;
+            line.what.title =
+                `${row.name}${moved}: ${formatPlural(row.aCount, "allocation")} in A, ` +
+                `${formatCount(row.bCount)} in B`;
             line.swatch.hidden = !sites;
             if (sites) line.swatch.style.background = shared.color(row.name);
             fillFigures(line, row, most, figure);
@@ -160,7 +223,8 @@ export function createRows(id, what, shared, sites) {
             line.element.classList.toggle("focused", focused);
             line.element.setAttribute("aria-selected", String(focused));
         },
-        choose: (index) => sites && shared.setFocus(shared.focus()?.name === rows[index].name ? null : rows[index].name),
+        choose: (index) =>
+            sites && shared.setFocus(shared.focus()?.name === rows[index].name ? null : rows[index].name),
         redraw: () => list.draw(rows.length),
     });
     return {
@@ -172,7 +236,11 @@ export function createRows(id, what, shared, sites) {
             const total = rows.reduce((all, { a, b }) => ({ a: all.a + a, b: all.b + b }), { a: 0, b: 0 });
             figure = figuresOf(total);
             fillFigures(sum, total, 0, figure);
-            setText(foot, `${formatPlural(rows.length, sites ? "call site" : "category").replace("categorys", "categories")}; the differences add up to ${formatExactBytes(total.b - total.a)}.`);
+            setText(
+                foot,
+                `${formatPlural(rows.length, sites ? "call site" : "category").replace("categorys", "categories")}` +
+                    `; the differences add up to ${formatExactBytes(total.b - total.a)}.`,
+            );
         },
         draw() {
             list.measure();
@@ -183,7 +251,10 @@ export function createRows(id, what, shared, sites) {
 
 /* ---- tree ---- */
 
-/** @typedef {{name: string, nodeA: number, nodeB: number, a: number, b: number, level: number, children: Pair[] | null}} Pair a node of both trees; -1: not in that one */
+/**
+ * @typedef {{name: string, nodeA: number, nodeB: number, a: number, b: number, level: number, children: Pair[] | null}}
+ * Pair a node of both trees; -1: not in that one
+ */
 
 /** A name without its line: what stays where only the line has moved. @param {string} name */
 function withoutLine(name) {
@@ -204,7 +275,15 @@ function makePairs(a, b, renames) {
     const childrenOf = (pair) => {
         if (pair.children) return pair.children;
         const [ofA, ofB] = [child(a, pair.nodeA), child(b, pair.nodeB)];
-        const pairs = ofB.map(({ node, name, bytes }) => ({ name, nodeA: -1, nodeB: node, a: 0, b: bytes, level: pair.level + 1, children: null }));
+        const pairs = ofB.map(({ node, name, bytes }) => ({
+            name,
+            nodeA: -1,
+            nodeB: node,
+            a: 0,
+            b: bytes,
+            level: pair.level + 1,
+            children: null,
+        }));
         /** @type {Map<string, Pair>} */
         const open = new Map(pairs.map((one) => [one.name, one]));
         const meet = (/** @type {{node: number, bytes: number}} */ one, /** @type {string} */ name) => {
@@ -216,14 +295,26 @@ function makePairs(a, b, renames) {
         let left = ofA.filter((one) => !meet(one, renames.get(one.name) ?? one.name));
         // Of what is left, calls from another line of the same function, where there is no doubt which.
         const names = pairs.filter(({ nodeA }) => nodeA < 0).map(({ name }) => withoutLine(name));
-        const once = (/** @type {string[]} */ list, /** @type {string} */ name) => list.filter((one) => one === name).length === 1;
+        const once = (/** @type {string[]} */ list, /** @type {string} */ name) =>
+            list.filter((one) => one === name).length === 1;
         const leftNames = left.map(({ name }) => withoutLine(name));
         left = left.filter((one) => {
             const name = withoutLine(one.name);
-            const found = once(names, name) && once(leftNames, name) ? pairs.find((pair) => pair.nodeA < 0 && withoutLine(pair.name) === name) : undefined;
+            const found =
+                once(names, name) && once(leftNames, name)
+                    ? pairs.find((pair) => pair.nodeA < 0 && withoutLine(pair.name) === name)
+                    : undefined;
             return !found || !meet(one, found.name);
         });
-        const gone = left.map(({ node, name, bytes }) => ({ name, nodeA: node, nodeB: -1, a: bytes, b: 0, level: pair.level + 1, children: null }));
+        const gone = left.map(({ node, name, bytes }) => ({
+            name,
+            nodeA: node,
+            nodeB: -1,
+            a: bytes,
+            b: 0,
+            level: pair.level + 1,
+            children: null,
+        }));
         pair.children = [...pairs, ...gone];
         return pair.children;
     };
@@ -244,7 +335,15 @@ export function createTreePanel(shared) {
     const icicle = make("div", "icicle two-icicle");
     icicle.setAttribute("aria-label", "Widths are B's bytes, colours the change; the table below says the same");
     const key = make("p", "two-key");
-    key.append(make("span", "", "Width: B now"), make("i", "key-more"), make("span", "", "more"), make("i", "key-same"), make("span", "", "same"), make("i", "key-less"), make("span", "", "less"));
+    key.append(
+        make("span", "", "Width: B now"),
+        make("i", "key-more"),
+        make("span", "", "more"),
+        make("i", "key-same"),
+        make("span", "", "same"),
+        make("i", "key-less"),
+        make("span", "", "less"),
+    );
     const gone = make("p", "two-gone");
     const { scroll, body, sum, figuresOf } = makeList("two-tree", "Call");
     box.append(icicle, key, gone, scroll, sum.element);
@@ -332,7 +431,12 @@ export function createTreePanel(shared) {
             // The way down to where the difference divides is open.
             const weight = (/** @type {Pair} */ pair) => Math.abs(pair.b - pair.a) || Math.max(pair.a, pair.b) / 1e6;
             for (let at = pairs.root, level = 0; level < 8; level++) {
-                const largest = pairs.childrenOf(at).reduce((/** @type {Pair | null} */ best, one) => (!best || weight(one) > weight(best) ? one : best), null);
+                const largest = pairs
+                    .childrenOf(at)
+                    .reduce(
+                        (/** @type {Pair | null} */ best, one) => (!best || weight(one) > weight(best) ? one : best),
+                        null,
+                    );
                 if (!largest || (level > 2 && weight(largest) * 2 < weight(at))) break;
                 open.add(largest);
                 at = largest;
@@ -343,7 +447,13 @@ export function createTreePanel(shared) {
             const lost = sites.filter((row) => row.a > 0 && row.bCount === 0);
             gone.hidden = lost.length === 0;
             const bytes = lost.reduce((all, row) => all + row.a, 0);
-            setText(gone, `Gone since A: ${formatBytes(bytes)} of ${formatPlural(lost.length, "call site")}: ${lost.slice(0, 4).map(({ name }) => name).join(", ")}${lost.length > 4 ? ", \u2026" : ""}`);
+            setText(
+                gone,
+                `Gone since A: ${formatBytes(bytes)} of ${formatPlural(lost.length, "call site")}: ${lost
+                    .slice(0, 4)
+                    .map(({ name }) => name)
+                    .join(", ")}${lost.length > 4 ? ", \u2026" : ""}`,
+            );
             drawIcicle();
             list.restart();
         },

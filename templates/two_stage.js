@@ -3,12 +3,24 @@ import { clearCanvas, lineScale, sizeCanvas, themeColor, tickUnit } from "./pain
 import { BYTE_UNITS, decimalsOf, make } from "./text.js";
 
 /** @typedef {import("./session.js").View} View */
-/** @typedef {{zoom: (factor: number, at: number) => void, pan: (share: number) => void, hover: (event: number | null, at: {x: number, y: number}) => void, choose: (event: number, allocation: number | null) => void, fit: () => void}} Hands what the mouse does */
+/**
+ * @typedef {{zoom: (factor: number, at: number) => void, pan: (share: number) => void, hover: (event: number | null,
+ * at: {x: number, y: number}) => void, choose: (event: number, allocation: number | null) => void, fit: () => void}}
+ * Hands what the mouse does
+ */
 
 /** By decimals: making one takes longer than drawing the labels of an axis. */
-const TICK_FORMATS = [0, 1, 2, 3].map((decimals) => new Intl.NumberFormat("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals }));
+const TICK_FORMATS = [0, 1, 2, 3].map(
+    (decimals) => new Intl.NumberFormat("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals }),
+);
 
-/** Canvases in a box that takes the room there is: pixels of the plot, what lies around them, what follows the pointer. @param {string} name @param {HTMLElement} box @param {{left: number, right: number, top: number, bottom: number}} gutter CSS pixels around the plot @param {() => number} below pixels below the plot besides the axis */
+/**
+ * Canvases in a box that takes the room there is: pixels of the plot, what lies around them, what follows the pointer.
+ * @param {string} name
+ * @param {HTMLElement} box
+ * @param {{left: number, right: number, top: number, bottom: number}} gutter CSS pixels around the plot
+ * @param {() => number} below pixels below the plot besides the axis
+ */
 export function makeStage(name, box, gutter, below) {
     const [pixels, axes, overlay] = ["pixels", "axes", "overlay"].map((part) => make("canvas", `two-${part}`));
     pixels.setAttribute("role", "img");
@@ -37,7 +49,13 @@ export function makeStage(name, box, gutter, below) {
     return { stage, measure, begin };
 }
 
-/** @param {CanvasRenderingContext2D} context @param {number} x0 @param {number} y0 @param {number} x1 @param {number} y1 */
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} x0
+ * @param {number} y0
+ * @param {number} x1
+ * @param {number} y1
+ */
 export function line(context, x0, y0, x1, y1) {
     context.beginPath();
     context.moveTo(Math.round(x0) + 0.5, Math.round(y0) + 0.5);
@@ -45,7 +63,15 @@ export function line(context, x0, y0, x1, y1) {
     context.stroke();
 }
 
-/** A label on a coloured ground, kept inside of the plot. @param {CanvasRenderingContext2D} context @param {string} text @param {number} x its middle @param {number} y @param {number} width of the plot @param {string} ground */
+/**
+ * A label on a coloured ground, kept inside of the plot.
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} text
+ * @param {number} x its middle
+ * @param {number} y
+ * @param {number} width of the plot
+ * @param {string} ground
+ */
 export function pill(context, text, x, y, width, ground) {
     const half = context.measureText(text).width / 2 + 9;
     const middle = Math.min(Math.max(x, half), width - half);
@@ -60,14 +86,31 @@ export function pill(context, text, x, y, width, ground) {
     return { from: middle - half, to: middle + half };
 }
 
-/** Labels of bytes for the lines that the module draws behind a stack, one in 70 of its pixels; or with lines of their own. @param {CanvasRenderingContext2D} context @param {View} view @param {number} low @param {number} high @param {{width: number, height: number, ratio: number}} size @param {boolean} lines */
+/**
+ * Labels of bytes for the lines that the module draws behind a stack, one in 70 of its pixels; or with lines of their
+ * own.
+ * @param {CanvasRenderingContext2D} context
+ * @param {View} view
+ * @param {number} low
+ * @param {number} high
+ * @param {{width: number, height: number, ratio: number}} size
+ * @param {boolean} lines
+ */
 export function drawBytes(context, view, low, high, { width, height, ratio }, lines) {
     const room = Math.min(12, Math.max(2, Math.floor((height * ratio) / (70 * lineScale(ratio)))));
     const [most, base] = [Math.max(high, -low), Math.max(0, low)];
     // The module's axes begin at zero; below it lie the same ticks.
-    const above = view.session.ticks("bytes", base, most, Math.max(2, Math.round((room * (most - base)) / (high - low))));
+    const above = view.session.ticks(
+        "bytes",
+        base,
+        most,
+        Math.max(2, Math.round((room * (most - base)) / (high - low))),
+    );
     const step = above.length > 1 ? above[1] - above[0] : most;
-    const ticks = [...above.filter((bytes) => bytes <= high), ...above.filter((bytes) => bytes > 0 && -bytes >= low).map((bytes) => -bytes)];
+    const ticks = [
+        ...above.filter((bytes) => bytes <= high),
+        ...above.filter((bytes) => bytes > 0 && -bytes >= low).map((bytes) => -bytes),
+    ];
     const unit = tickUnit(step, above[above.length - 1] ?? most);
     const decimals = decimalsOf(step / 1024 ** unit, 3);
     context.textBaseline = "middle";
@@ -83,7 +126,12 @@ export function drawBytes(context, view, low, high, { width, height, ratio }, li
     context.fillText(BYTE_UNITS[unit], -10, -14);
 }
 
-/** What the mouse does to a plot. @param {ReturnType<typeof makeStage>["stage"]} stage @param {(x: number, y: number) => {event: number, allocation: number | null} | null} at @param {Hands} hands */
+/**
+ * What the mouse does to a plot.
+ * @param {ReturnType<typeof makeStage>["stage"]} stage
+ * @param {(x: number, y: number) => {event: number, allocation: number | null} | null} at
+ * @param {Hands} hands
+ */
 export function listen(stage, at, hands) {
     /** @type {{x: number, moved: boolean} | null} */
     let drag = null;
@@ -115,11 +163,19 @@ export function listen(stage, at, hands) {
     room.addEventListener("pointercancel", () => (drag = null));
     room.addEventListener("pointerleave", (event) => !drag && hands.hover(null, place(event)));
     room.addEventListener("dblclick", hands.fit);
-    room.addEventListener("wheel", (event) => {
-        event.preventDefault();
-        const pixels = event.deltaMode === 1 ? 30 : event.deltaMode === 2 ? 400 : 1;
-        const [along, across] = [event.deltaX * pixels, event.deltaY * pixels];
-        if (event.shiftKey || Math.abs(along) > Math.abs(across)) hands.pan((along || across) / stage.width);
-        else hands.zoom(Math.exp(-across * (event.ctrlKey ? 0.01 : 0.002)), Math.min(1, Math.max(0, place(event).x / stage.width)));
-    }, { passive: false });
+    room.addEventListener(
+        "wheel",
+        (event) => {
+            event.preventDefault();
+            const pixels = event.deltaMode === 1 ? 30 : event.deltaMode === 2 ? 400 : 1;
+            const [along, across] = [event.deltaX * pixels, event.deltaY * pixels];
+            if (event.shiftKey || Math.abs(along) > Math.abs(across)) hands.pan((along || across) / stage.width);
+            else
+                hands.zoom(
+                    Math.exp(-across * (event.ctrlKey ? 0.01 : 0.002)),
+                    Math.min(1, Math.max(0, place(event).x / stage.width)),
+                );
+        },
+        { passive: false },
+    );
 }

@@ -15,15 +15,20 @@ function bytesOf(text) {
     return new Uint8Array(words.buffer, 0, Math.floor((text.length * 4) / 5));
 }
 
-/** What was deflated with a checksum: reading the answer fails where a bit of it has changed. @param {Uint8Array<ArrayBuffer>} packed */
+/**
+ * What was deflated with a checksum: reading the answer fails where a bit of it has changed.
+ * @param {Uint8Array<ArrayBuffer>} packed
+ */
 export function inflate(packed) {
     return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate")));
 }
 
 /** The bytes of an inert element, inflated. @param {string} id @returns {Promise<ArrayBuffer>} */
 export function unpack(id) {
-    return inflate(bytesOf(document.getElementById(id)?.textContent ?? "")).arrayBuffer().catch(() => {
-        // The browser's own words for it are "Failed to fetch".
-        throw new TypeError(`its ${id} does not unpack`);
-    });
+    return inflate(bytesOf(document.getElementById(id)?.textContent ?? ""))
+        .arrayBuffer()
+        .catch(() => {
+            // The browser's own words for it are "Failed to fetch".
+            throw new TypeError(`its ${id} does not unpack`);
+        });
 }

@@ -35,7 +35,10 @@ function stepBars(site) {
     const { text } = tableFigures(most);
     const bars = make("div", "step-bars");
     bars.setAttribute("role", "img");
-    bars.setAttribute("aria-label", `Alive at the end of each step: ${bytes.map((value, i) => `${steps[i].name} ${text(value)}`).join(", ")}`);
+    bars.setAttribute(
+        "aria-label",
+        `Alive at the end of each step: ${bytes.map((value, i) => `${steps[i].name} ${text(value)}`).join(", ")}`,
+    );
     steps.forEach(({ name }, i) => {
         const column = make("div", "step-column");
         const bar = make("div", "step-bar");
@@ -57,7 +60,11 @@ function sparkOf(all, site) {
     return place ? floats(all.module, place, RUN_WIDTH).slice() : null;
 }
 
-/** The run small: what is alive, of it the finding's call site, and where the finding speaks of. @param {PageFinding} finding @param {record_finding} record */
+/**
+ * The run small: what is alive, of it the finding's call site, and where the finding speaks of.
+ * @param {PageFinding} finding
+ * @param {record_finding} record
+ */
 function runPicture(finding, record) {
     const { events, peak_bytes } = view.facts;
     if (events < 2) return [];
@@ -79,7 +86,11 @@ function runPicture(finding, record) {
     mark.style.left = place(finding.at_event);
     if (finding.at_event >= 0) box.append(mark);
     box.setAttribute("role", "img");
-    box.setAttribute("aria-label", `The whole run${record.site ? ` with ${session.siteText(record.site)}` : ""}; the line is at ${momentText(finding.at_event)}.`);
+    box.setAttribute(
+        "aria-label",
+        `The whole run${record.site ? ` with ${session.siteText(record.site)}` : ""}; the line is at ` +
+            `${momentText(finding.at_event)}.`,
+    );
     return [box];
 }
 
@@ -90,7 +101,9 @@ function gapPicture({ at_event: at }) {
     const { reserved_bytes, live_bytes, gap_bytes, empty_segments } = view.c.gap(at);
     const unused = Math.max(0, gap_bytes - empty_segments);
     return shareBar(reserved_bytes, [
-        ["live", live_bytes, "live {}"], ["empty", empty_segments, "{} in segments without anything in use"], ["unused", unused, "{} unused in the other segments"],
+        ["live", live_bytes, "live {}"],
+        ["empty", empty_segments, "{} in segments without anything in use"],
+        ["unused", unused, "{} unused in the other segments"],
     ]);
 }
 
@@ -128,30 +141,57 @@ function findingActions(finding, record) {
     if (finding.at_event >= 0) row.append(actionButton("Go", () => goToEvent(finding.at_event)));
     if (finding.kind === "fragmentation" && !view.sentence("map_refusal")) {
         const moment = finding.at_event;
-        row.append(actionButton("Map", () => change({ mapOpen: true, moment })), actionButton("What pins it", () => change({ tab: "allocator", moment })));
+        row.append(
+            actionButton("Map", () => change({ mapOpen: true, moment })),
+            actionButton("What pins it", () => change({ tab: "allocator", moment })),
+        );
     }
     const steps = finding.per && askSteps(view).length > 1;
-    if (steps) row.append(actionButton("Compare steps", () => change({ tab: "compare", compareA: "s0", compareB: `s${askSteps(view).length - 1}`, compareWhat: "kept" })));
+    if (steps)
+        row.append(
+            actionButton("Compare steps", () =>
+                change({
+                    tab: "compare",
+                    compareA: "s0",
+                    compareB: `s${askSteps(view).length - 1}`,
+                    compareWhat: "kept",
+                }),
+            ),
+        );
     if (record.stack) row.append(stackButton(row, record.stack));
     const stack = record.stack ? `\n${stackAsText(record.stack)}` : "";
     row.append(actionButton("Copy", () => void copyText(`${finding.title}. ${finding.detail}${stack}\n`)));
     return row;
 }
 
-/** A title as a headline: without the kind, which stands above it, and with a capital, but for names of code. @param {string} title */
+/**
+ * A title as a headline: without the kind, which stands above it, and with a capital, but for names of code.
+ * @param {string} title
+ */
 function titleText(title) {
     const text = title.replace(/^(nearly )?out of memory: /, "");
     const [first] = text.split(" ");
     return /^[a-z]+$/.test(first) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
 }
 
-/** @param {string} kind @param {string} severity @param {string} confidence @param {string} figure @param {string} title @param {boolean} open */
+/**
+ * @param {string} kind
+ * @param {string} severity
+ * @param {string} confidence
+ * @param {string} figure
+ * @param {string} title
+ * @param {boolean} open
+ */
 function makeCard(kind, severity, confidence, figure, title, open) {
     const card = make("details", `card card-${severity}`);
     card.open = open;
     const summary = make("summary");
     const head = make("span", "card-head");
-    head.append(make("b", "card-kind", KIND_TITLES[kind] ?? kind), make("span", "card-sure", confidence), make("span", "card-figure", figure));
+    head.append(
+        make("b", "card-kind", KIND_TITLES[kind] ?? kind),
+        make("span", "card-sure", confidence),
+        make("span", "card-figure", figure),
+    );
     summary.append(head, make("span", "card-title", titleText(title)));
     card.append(summary);
     return card;
@@ -176,7 +216,14 @@ function oomCard(finding, index, open) {
 function findingCard(finding, index, open) {
     if (finding.kind === "out_of_memory" && view.facts.ooms > 0) return oomCard(finding, index, open);
     const record = view.c.finding(index);
-    const card = makeCard(finding.kind, finding.severity, finding.confidence, findingFigure(finding), finding.title, open);
+    const card = makeCard(
+        finding.kind,
+        finding.severity,
+        finding.confidence,
+        findingFigure(finding),
+        finding.title,
+        open,
+    );
     // What a card holds is made when it is first opened: bars of every step are not free.
     const fill = () => {
         if (card.childElementCount === 1) card.append(...findingBody(finding, record), findingActions(finding, record));
@@ -185,7 +232,6 @@ function findingCard(finding, index, open) {
     card.addEventListener("toggle", fill);
     return card;
 }
-
 
 /** What was looked for besides growth: a tick where it would have been seen, a dash where it could not be. */
 function checkList() {
@@ -203,7 +249,10 @@ function checkList() {
     return list;
 }
 
-/** What was judged, and what could not be, as the report says it: no text reassures about the rest. @param {number} count of findings */
+/**
+ * What was judged, and what could not be, as the report says it: no text reassures about the rest.
+ * @param {number} count of findings
+ */
 function judgedFoot(count) {
     const foot = make("div", count === 0 ? "why-foot alone" : "why-foot");
     const list = checkList();
@@ -225,7 +274,9 @@ export function createWhy(box) {
         if (drawn === asked) return;
         drawn = asked;
         const findings = askFindings(view);
-        const cards = findings.map((finding, i) => findingCard(finding, i, i < OPEN_MOST && (finding.severity === "high" || i === 0)));
+        const cards = findings.map((finding, i) =>
+            findingCard(finding, i, i < OPEN_MOST && (finding.severity === "high" || i === 0)),
+        );
         box.replaceChildren(...cards, judgedFoot(findings.length));
     };
     const step = (/** @type {number} */ by) => {
@@ -241,5 +292,10 @@ export function createWhy(box) {
         event.preventDefault();
         event.stopPropagation();
     });
-    return { id: "why", draw, count: () => view.c.judged().findings, urgent: () => askFindings(view).some(({ severity }) => severity === "high") };
+    return {
+        id: "why",
+        draw,
+        count: () => view.c.judged().findings,
+        urgent: () => askFindings(view).some(({ severity }) => severity === "high"),
+    };
 }

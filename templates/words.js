@@ -1,5 +1,5 @@
-// Words of a search or a filter (layout/filter.h): the module understands them; regular expressions among them are matched
-// here, in a worker that has the texts and nothing else, so that no expression, however bad, stops the page.
+// Words of a search or a filter (layout/filter.h): the module understands them; regular expressions among them are
+// matched here, in a worker that has the texts and nothing else, so that no expression, however bad, stops the page.
 
 import { nextTurn } from "./load.js";
 
@@ -78,7 +78,12 @@ export class Matcher {
         this.worker = null;
     }
 
-    /** Which texts an expression meets; one that is asked for later takes the place of one that still runs. @param {string} source @param {string} flags @returns {Promise<Hits>} */
+    /**
+     * Which texts an expression meets; one that is asked for later takes the place of one that still runs.
+     * @param {string} source
+     * @param {string} flags
+     * @returns {Promise<Hits>}
+     */
     match(source, flags) {
         this.cancel();
         return new Promise((resolve, reject) => {
@@ -100,7 +105,16 @@ export class Matcher {
                 this.stop();
                 end(() => reject(new Error(why)));
             };
-            const watch = () => (timer = setTimeout(() => give_up(`The expression takes longer than ${PATIENCE_MS / 1000} s on the names of this recording, so it was stopped. A simpler one, without a repeat inside of a repeat, is quick.`), PATIENCE_MS));
+            const watch = () =>
+                (timer = setTimeout(
+                    () =>
+                        give_up(
+                            `The expression takes longer than ${PATIENCE_MS / 1000} s on the names of ` +
+                                "this recording, so it was stopped. A simpler one, without a repeat inside " +
+                                "of a repeat, is quick.",
+                        ),
+                    PATIENCE_MS,
+                ));
             this.cancel = () => give_up("superseded");
             // It says first that it begins: how long a browser takes to start it does not count.
             worker.onmessage = ({ data }) => {
@@ -122,7 +136,12 @@ function writeWords(view, slot, text) {
     return bytes;
 }
 
-/** What is wrong with the words, as a sentence; "": nothing. @param {View} view @param {number} slot @param {string} text */
+/**
+ * What is wrong with the words, as a sentence; "": nothing.
+ * @param {View} view
+ * @param {number} slot
+ * @param {string} text
+ */
 function wordsError(view, slot, text) {
     const bytes = writeWords(view, slot, text);
     const { wrong, from, until, what, nbytes } = view.c.parse(slot);
@@ -131,7 +150,12 @@ function wordsError(view, slot, text) {
     return `\u201c${word}\u201d ${view.session.decode({ place: what, nbytes })}`;
 }
 
-/** The expressions of a slot, compiled, so that a wrong one is known at once. @param {View} view @param {number} slot @param {number} count */
+/**
+ * The expressions of a slot, compiled, so that a wrong one is known at once.
+ * @param {View} view
+ * @param {number} slot
+ * @param {number} count
+ */
 function expressionsOf(view, slot, count) {
     return Array.from({ length: count }, (_, nth) => {
         const { text, nbytes, sensitive } = view.c.regex(slot, nth);
@@ -164,8 +188,14 @@ export const AT_ONCE = 200000;
 
 /**
  * Finds what words mean: `done` is called with what is wrong ("": nothing) before this returns, where no expression is
- * among them and allocations are few, and else when all has been looked through. Not at all, if other words came in between.
- * @param {View} view @param {Matcher} matcher @param {number} slot @param {string} text @param {() => boolean} current @param {(error: string) => void} done
+ * among them and allocations are few, and else when all has been looked through. Not at all, if other words came in
+ * between.
+ * @param {View} view
+ * @param {Matcher} matcher
+ * @param {number} slot
+ * @param {string} text
+ * @param {() => boolean} current
+ * @param {(error: string) => void} done
  */
 export async function selectWords(view, matcher, slot, text, current, done) {
     try {

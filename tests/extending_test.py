@@ -84,7 +84,7 @@ EDITS = [
     ("cli/options.h", "    X(HTML, html) ", "    X(TOY, toy) \\\n    X(HTML, html) "),
     ("render/report/report.h", "    X(MARKDOWN, markdown, ", '    X(TOY, toy, ".toy.txt", toy) \\\n    X(MARKDOWN, markdown, '),
     ("templates/side.js", "/** @typedef", 'import { createToy } from "./toy_view.js";\n/** @typedef'),
-    ("templates/side.js", 'const REGISTRY = [["why", createWhy],', 'const REGISTRY = [["why", createWhy], ["toy", createToy],'),
+    ("templates/side.js", 'const REGISTRY = [\n', 'const REGISTRY = [\n    ["toy", createToy],\n'),
     ("templates/page.html", '<div id="panel-why"', '<button id="tab-toy"></button><div id="panel-toy"></div><div id="panel-why"'),
     ("render/raster/colorings.h", '    COLORING(EACH, ', '    COLORING(TOY, "toy", "toy and toy", "by toy") \\\n    COLORING(EACH, '),
     ("render/raster/raster_colors.c", "    case COLOR_BY_EACH: return allocation;\n",

@@ -5,7 +5,12 @@ export function cssVariable(name) {
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-/** A canvas in device pixels, cleared. @param {HTMLCanvasElement} canvas @param {number} width @param {number} height */
+/**
+ * A canvas in device pixels, cleared.
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} width
+ * @param {number} height
+ */
 export function canvasContext(canvas, width, height) {
     const ratio = window.devicePixelRatio || 1;
     canvas.width = Math.max(1, Math.round(width * ratio));
@@ -20,7 +25,10 @@ export function canvasContext(canvas, width, height) {
 
 /**
  * A line through shares at places 0 to 1 along the box; places beyond it are left out.
- * @param {CanvasRenderingContext2D} context @param {ArrayLike<number>} shares @param {(i: number) => number} place @param {Box} box
+ * @param {CanvasRenderingContext2D} context
+ * @param {ArrayLike<number>} shares
+ * @param {(i: number) => number} place
+ * @param {Box} box
  */
 export function traceCurve(context, shares, place, box) {
     let pen = false;
@@ -52,7 +60,13 @@ export function countStep(count, places) {
     return [1, 2, 5, 10].map((factor) => factor * ten).find((step) => step >= raw) ?? 10 * ten;
 }
 
-/** @param {HTMLElement} tip @param {string} text "": none @param {number} x @param {number} y @param {number} width of where it may be */
+/**
+ * @param {HTMLElement} tip
+ * @param {string} text "": none
+ * @param {number} x
+ * @param {number} y
+ * @param {number} width of where it may be
+ */
 export function placeTip(tip, text, x, y, width) {
     tip.hidden = text === "";
     if (text === "") return;
@@ -63,7 +77,8 @@ export function placeTip(tip, text, x, y, width) {
 
 /**
  * @param {HTMLElement} target @param {HTMLElement} tip
- * @param {{find: (x: number, y: number) => number, tell: (index: number, x: number, y: number) => string, hover: (index: number) => void, choose: (index: number) => void}} use
+ * @param {{find: (x: number, y: number) => number, tell: (index: number, x: number, y: number) => string, hover:
+ * (index: number) => void, choose: (index: number) => void}} use
  */
 export function watchPointer(target, tip, use) {
     const at = (/** @type {MouseEvent} */ event) => {

@@ -1,5 +1,6 @@
 // Live memory of all recordings on one scale: of a cohort the median and the band of 5 to 95 %, of few recordings each
-// curve, and above them in colour the recordings with a finding. Along: steps, time, or each from its first to its last event.
+// curve, and above them in colour the recordings with a finding. Along: steps, time, or each from its first to its last
+// event.
 import { element, formatBytes, formatCount, formatDuration, make } from "../text.js";
 import { canvasContext, countStep, cssVariable, tickStep, traceCurve, watchPointer } from "./canvas.js";
 import { rowTitle, SHARE_MOST } from "./data.js";
@@ -26,7 +27,10 @@ export const AXES = /** @type {const} */ (["step", "time", "run"]);
 /** @type {Record<string, string>} */
 const AXIS_TITLES = { step: "Step", time: "Time", run: "Events" };
 
-/** Where along the steps each sample of a run lies: a step's part of the run is as wide as any other step. @param {number[][]} steps */
+/**
+ * Where along the steps each sample of a run lies: a step's part of the run is as wide as any other step.
+ * @param {number[][]} steps
+ */
 function stepPlace(steps) {
     const first = steps[0];
     const last = steps[steps.length - 1];
@@ -35,7 +39,8 @@ function stepPlace(steps) {
     const width = last[1] || !before ? 1 : Math.min(1, (last[3] - last[2]) / Math.max(1, before[3] - before[2]));
     return (/** @type {number} */ share) => {
         if (share <= first[2]) return first[0] - Math.min(0.5, (first[2] - share) / Math.max(1, first[3] - first[2]));
-        if (share >= last[3]) return last[0] + width + Math.min(0.5, (share - last[3]) / Math.max(1, last[3] - last[2]));
+        if (share >= last[3])
+            return last[0] + width + Math.min(0.5, (share - last[3]) / Math.max(1, last[3] - last[2]));
         if (share >= last[2]) return last[0] + (width * (share - last[2])) / Math.max(1, last[3] - last[2]);
         let [low, high] = [0, steps.length - 1];
         while (low < high) {
@@ -62,7 +67,10 @@ function axesOf(batch) {
     const stepped = rows.filter((row) => row.steps_at.length > 1);
     if (stepped.length > rows.length / 2) {
         const from = stepped.reduce((least, row) => Math.min(least, row.steps_at[0][0]), Infinity);
-        const to = stepped.reduce((most, row) => Math.max(most, row.steps_at[row.steps_at.length - 1][0] + 1), -Infinity);
+        const to = stepped.reduce(
+            (most, row) => Math.max(most, row.steps_at[row.steps_at.length - 1][0] + 1),
+            -Infinity,
+        );
         axes.step = {
             from,
             to,
@@ -80,7 +88,13 @@ function axesOf(batch) {
     return axes;
 }
 
-/** What each recording of a cohort holds in each column, in columns after each other. @param {Batch} batch @param {Cohort} cohort @param {Axis} axis @returns {Band} */
+/**
+ * What each recording of a cohort holds in each column, in columns after each other.
+ * @param {Batch} batch
+ * @param {Cohort} cohort
+ * @param {Axis} axis
+ * @returns {Band}
+ */
 function bandOf(batch, cohort, axis) {
     const n = cohort.rows.length;
     const values = new Uint16Array(n * COLUMNS);
@@ -99,12 +113,18 @@ function bandOf(batch, cohort, axis) {
                 before = values[at];
                 continue;
             }
-            for (let between = filled + 1; filled >= 0 && between < column; between++) values[between * n + counts[between]++] = before;
+            for (let between = filled + 1; filled >= 0 && between < column; between++)
+                values[between * n + counts[between]++] = before;
             values[column * n + counts[column]++] = shares[i];
             [filled, before] = [column, shares[i]];
         }
     }
-    const band = { low: new Uint16Array(COLUMNS), middle: new Uint16Array(COLUMNS), high: new Uint16Array(COLUMNS), known: new Uint8Array(COLUMNS) };
+    const band = {
+        low: new Uint16Array(COLUMNS),
+        middle: new Uint16Array(COLUMNS),
+        high: new Uint16Array(COLUMNS),
+        known: new Uint8Array(COLUMNS),
+    };
     for (let column = 0; column < COLUMNS; column++) {
         const count = counts[column];
         // Where most have ended, the few that go on are not the cohort.
@@ -118,7 +138,10 @@ function bandOf(batch, cohort, axis) {
     return band;
 }
 
-/** @param {Batch} batch @param {{choose: (index: number) => void, hover: (index: number) => void, axis: (name: string) => void}} use */
+/**
+ * @param {Batch} batch
+ * @param {{choose: (index: number) => void, hover: (index: number) => void, axis: (name: string) => void}} use
+ */
 export function createCurves(batch, use) {
     const { rows, samples, data } = batch;
     const plot = element("plot", HTMLElement);
@@ -209,7 +232,7 @@ export function createCurves(batch, use) {
         const y = (/** @type {number} */ share) => area.top + area.height * (1 - share / area.most);
         context.fillStyle = context.strokeStyle = cohort.color;
         for (let from = 0, to; from < COLUMNS; from = to + 1) {
-            for (to = from; to < COLUMNS && known[to]; ) to++;
+            for (to = from; to < COLUMNS && known[to];) to++;
             if (to === from) continue;
             context.globalAlpha = 0.28;
             context.beginPath();
@@ -224,7 +247,13 @@ export function createCurves(batch, use) {
         }
     }
 
-    /** @param {CanvasRenderingContext2D} context @param {number} index @param {number} width @param {string} color @param {ReturnType<typeof box>} area */
+    /**
+     * @param {CanvasRenderingContext2D} context
+     * @param {number} index
+     * @param {number} width
+     * @param {string} color
+     * @param {ReturnType<typeof box>} area
+     */
     function drawOne(context, index, width, color, area) {
         context.lineWidth = width;
         context.strokeStyle = color;
@@ -243,12 +272,19 @@ export function createCurves(batch, use) {
         for (const cohort of banded) drawBand(context, area, cohort);
         context.globalAlpha = 0.75;
         for (const cohort of batch.cohorts)
-            if (!banded.includes(cohort)) for (const index of cohort.rows) if (!batch.colorOf(index)) drawOne(context, index, 1.1, cohort.color, area);
+            if (!banded.includes(cohort))
+                for (const index of cohort.rows)
+                    if (!batch.colorOf(index)) drawOne(context, index, 1.1, cohort.color, area);
         context.globalAlpha = 1;
         return below;
     }
 
-    /** Where a recording ran out of memory: at its last sample. @param {CanvasRenderingContext2D} context @param {number} index @param {ReturnType<typeof box>} area */
+    /**
+     * Where a recording ran out of memory: at its last sample.
+     * @param {CanvasRenderingContext2D} context
+     * @param {number} index
+     * @param {ReturnType<typeof box>} area
+     */
     function drawOom(context, index, area) {
         const shares = samples[index];
         const i = shares.length - 1;
@@ -282,10 +318,13 @@ export function createCurves(batch, use) {
         context.lineJoin = "round";
         context.globalAlpha = batch.oddRows.length > 60 ? 0.5 : 1;
         // The most severe last, so that it lies on top.
-        for (const index of [...batch.oddRows].reverse()) drawOne(context, index, 1.3, batch.colorOf(index) ?? "", area);
+        for (const index of [...batch.oddRows].reverse())
+            drawOne(context, index, 1.3, batch.colorOf(index) ?? "", area);
         context.globalAlpha = 1;
-        for (const index of [hovered, chosen]) if (index >= 0) drawOne(context, index, 2.6, batch.colorOf(index) ?? cssVariable("--text"), area);
-        for (const index of batch.oddRows.length > 60 ? [chosen] : [...batch.oddRows, chosen]) if (index >= 0) drawOom(context, index, area);
+        for (const index of [hovered, chosen])
+            if (index >= 0) drawOne(context, index, 2.6, batch.colorOf(index) ?? cssVariable("--text"), area);
+        for (const index of batch.oddRows.length > 60 ? [chosen] : [...batch.oddRows, chosen])
+            if (index >= 0) drawOom(context, index, area);
     }
 
     function showLegend() {
@@ -297,17 +336,36 @@ export function createCurves(batch, use) {
             return line;
         };
         const several = batch.cohorts.length > 1;
-        const items = banded.map((cohort) => item(cohort.color, `${several ? `${cohort.name}: ` : ""}median and 5 to 95 % of ${formatCount(cohort.rows.length)}`));
+        const items = banded.map((cohort) =>
+            item(
+                cohort.color,
+                `${several ? `${cohort.name}: ` : ""}median and 5 to 95 % of ${formatCount(cohort.rows.length)}`,
+            ),
+        );
         const single = batch.cohorts.filter((cohort) => !banded.includes(cohort));
         const plain = single.flatMap((cohort) => cohort.rows).filter((index) => !batch.colorOf(index)).length;
-        if (plain) items.push(item(single[0].color, plain === rows.length ? `each of ${formatCount(plain)}` : `${formatCount(plain)} of smaller cohorts`));
+        if (plain)
+            items.push(
+                item(
+                    single[0].color,
+                    plain === rows.length
+                        ? `each of ${formatCount(plain)}`
+                        : `${formatCount(plain)} of smaller cohorts`,
+                ),
+            );
         const groups = [...batch.oddGroups];
-        for (const [key, index] of groups.slice(0, LEGEND_SHOWN)) items.push(item(batch.colorOf(index) ?? "", typeof key === "number" ? `rank ${key}` : key));
-        if (groups.length > LEGEND_SHOWN) items.push(make("li", "dim", `and ${formatCount(groups.length - LEGEND_SHOWN)} more with a finding`));
+        for (const [key, index] of groups.slice(0, LEGEND_SHOWN))
+            items.push(item(batch.colorOf(index) ?? "", typeof key === "number" ? `rank ${key}` : key));
+        if (groups.length > LEGEND_SHOWN)
+            items.push(make("li", "dim", `and ${formatCount(groups.length - LEGEND_SHOWN)} more with a finding`));
         element("legend", HTMLElement).replaceChildren(...items);
     }
 
-    /** The recording whose curve is nearest to a point of the plot; -1: none is near. @param {number} x @param {number} y */
+    /**
+     * The recording whose curve is nearest to a point of the plot; -1: none is near.
+     * @param {number} x
+     * @param {number} y
+     */
     function nearest(x, y) {
         const area = box();
         const at = (x - area.left) / area.width;
@@ -331,7 +389,8 @@ export function createCurves(batch, use) {
             const share = shares[low] + (shares[next] - shares[low]) * part;
             const away = Math.abs(area.top + area.height * (1 - share / area.most) - y);
             // Of two that are equally near, the odd one is what people point at.
-            if (away < distance - (best >= 0 && batch.colorOf(best) && !batch.colorOf(index) ? 3 : 0)) [distance, best] = [away, index];
+            if (away < distance - (best >= 0 && batch.colorOf(best) && !batch.colorOf(index) ? 3 : 0))
+                [distance, best] = [away, index];
         });
         return best;
     }
@@ -348,7 +407,10 @@ export function createCurves(batch, use) {
         find: nearest,
         tell: (index) => {
             const row = rows[index];
-            return `${rowTitle(row)}: peak ${formatBytes(row.peak_bytes)}, end ${formatBytes(row.end_bytes)}${row.oom ? ", out of memory" : ""}`;
+            return (
+                `${rowTitle(row)}: peak ${formatBytes(row.peak_bytes)}, end ${formatBytes(row.end_bytes)}` +
+                `${row.oom ? ", out of memory" : ""}`
+            );
         },
         hover: use.hover,
         choose: use.choose,

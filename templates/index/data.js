@@ -6,22 +6,33 @@ import { formatCount } from "../text.js";
 /**
  * @typedef {{bytes: number, median_bytes: number, site: string}} Difference
  * @typedef {{kind: string, severity: string, title: string, view: string}} Note
- * @typedef {{input: string, kind?: string, rank: number | null, step: number | null, device: number, devices: number, input_bytes: number,
- *   events: number, peak_bytes: number, peak_event: number, end_bytes: number, reserved_peak_bytes: number, reserved_end_bytes: number,
- *   capacity_bytes: number | null, oom: number, oom_requested_bytes?: number, oom_free_bytes?: number, truncation: string | null,
- *   peak_score: number, odd: string[], host: string | null, local_rank: number | null, group: string | null, cohort: number, steps: number, mid_step: boolean,
- *   growth_bytes: number, copy_of: string | null, page: string, png: string | null, diff?: string | null, finding: string | null,
- *   differences: Difference[], notes: Note[], samples: string, times?: string, steps_at: number[][], namesake: boolean}} Row
+ * @typedef {{input: string, kind?: string, rank: number | null, step: number | null, device: number, devices: number,
+ * input_bytes: number,
+ * events: number, peak_bytes: number, peak_event: number, end_bytes: number, reserved_peak_bytes: number,
+ * reserved_end_bytes: number,
+ * capacity_bytes: number | null, oom: number, oom_requested_bytes?: number, oom_free_bytes?: number, truncation: string
+ * | null,
+ * peak_score: number, odd: string[], host: string | null, local_rank: number | null, group: string | null, cohort:
+ * number, steps: number, mid_step: boolean,
+ * growth_bytes: number, copy_of: string | null, page: string, png: string | null, diff?: string | null, finding: string
+ * | null,
+ * differences: Difference[], notes: Note[], samples: string, times?: string, steps_at: number[][], namesake: boolean}}
+ * Row
  * @typedef {{input: string, reason: string}} Refusal
- * @typedef {{kind: string, severity: string, title: string, detail: string, site: string | null, bytes: number, count: number,
+ * @typedef {{kind: string, severity: string, title: string, detail: string, site: string | null, bytes: number, count:
+ * number,
  *   ranks: number[], rows: number[], view: string | null}} Finding
- * @typedef {{files: number, done: number, failed: number, skipped: number, out_of_memory: number, odd: number, copies: number,
+ * @typedef {{files: number, done: number, failed: number, skipped: number, out_of_memory: number, odd: number, copies:
+ * number,
  *   cohorts: number, events: number, input_bytes: number, lowest_peak_bytes: number, median_peak_bytes: number,
  *   highest_peak_bytes: number}} Totals
- * @typedef {{row: number, live_bytes: number, stayed_bytes: number | null, new_bytes: number | null, gone_bytes: number | null,
+ * @typedef {{row: number, live_bytes: number, stayed_bytes: number | null, new_bytes: number | null, gone_bytes: number
+ * | null,
  *   events_missing_behind: boolean}} Dump
- * @typedef {{title: string, rank: number | null, page: string, png: string | null, events: number, peak_bytes: number, dumps: Dump[], notes: Note[]}} Series
- * @typedef {{version: string, totals: Totals, notes: string[], findings: Finding[], failed: Refusal[], skipped: Refusal[],
+ * @typedef {{title: string, rank: number | null, page: string, png: string | null, events: number, peak_bytes: number,
+ * dumps: Dump[], notes: Note[]}} Series
+ * @typedef {{version: string, totals: Totals, notes: string[], findings: Finding[], failed: Refusal[], skipped:
+ * Refusal[],
  *   span_us: number, step_stride: number, series?: Series[], rows: Row[]}} Data
  * @typedef {{number: number, rows: number[], color: string, name: string}} Cohort
  * @typedef {ReturnType<typeof createBatch>} Batch
@@ -44,7 +55,10 @@ function decodeShares(text) {
 
 /** @param {Row} row */
 export function rowTitle(row) {
-    if (row.rank === null) return row.kind === "log" && row.devices > 1 ? `${row.input}, ${row.device < 0 ? "host" : `GPU ${row.device}`}` : row.input;
+    if (row.rank === null)
+        return row.kind === "log" && row.devices > 1
+            ? `${row.input}, ${row.device < 0 ? "host" : `GPU ${row.device}`}`
+            : row.input;
     return `rank ${row.rank}${row.step === null ? "" : `, step ${row.step}`}${row.namesake ? ` (${row.input})` : ""}`;
 }
 
@@ -53,17 +67,25 @@ function groupOf(row) {
     return row.rank ?? rowTitle(row);
 }
 
-/** "ranks 2, 5-9" of rising numbers, at most `most` of them spelled. @param {number[]} numbers @param {number} [most] */
+/**
+ * "ranks 2, 5-9" of rising numbers, at most `most` of them spelled.
+ * @param {number[]} numbers
+ * @param {number} [most]
+ */
 export function rangesText(numbers, most = 6) {
     const parts = [];
     for (let i = 0, to; i < numbers.length; i = to) {
-        for (to = i + 1; to < numbers.length && numbers[to] === numbers[to - 1] + 1; ) to++;
+        for (to = i + 1; to < numbers.length && numbers[to] === numbers[to - 1] + 1;) to++;
         parts.push(to - i > 1 ? `${numbers[i]}\u2013${numbers[to - 1]}` : String(numbers[i]));
     }
     return parts.length > most ? `${parts.slice(0, most).join(", ")} \u2026` : parts.join(", ");
 }
 
-/** Recordings that run the same program, the largest cohort first; copies belong to none. @param {Row[]} rows @returns {Cohort[]} */
+/**
+ * Recordings that run the same program, the largest cohort first; copies belong to none.
+ * @param {Row[]} rows
+ * @returns {Cohort[]}
+ */
 function cohortsOf(rows) {
     /** @type {Map<number, number[]>} */
     const members = new Map();
@@ -94,11 +116,16 @@ function shorten(value) {
     for (const name in value) {
         const own = value[name];
         if (typeof own === "object" && own !== null) shorten(own);
-        else if (typeof own === "string" && own.length > TEXT_MOST && !PACKED.has(name)) value[name] = `${own.slice(0, TEXT_MOST)}\u2026`;
+        else if (typeof own === "string" && own.length > TEXT_MOST && !PACKED.has(name))
+            value[name] = `${own.slice(0, TEXT_MOST)}\u2026`;
     }
 }
 
-/** What the writer says; its texts come from files that anybody may have written. @param {string} text @returns {Data} */
+/**
+ * What the writer says; its texts come from files that anybody may have written.
+ * @param {string} text
+ * @returns {Data}
+ */
 export function readData(text) {
     const data = JSON.parse(text);
     shorten(data);
@@ -117,12 +144,16 @@ export function createBatch(data) {
     /** The series that a recording is a dump of. @type {Map<number, Series>} */
     const seriesOf = new Map((data.series ?? []).flatMap((series) => series.dumps.map((dump) => [dump.row, series])));
     // Odd rows, the most severe first: those with a finding, in the order of the findings.
-    const oddRows = [...new Set(data.findings.flatMap((finding) => finding.rows))].filter((index) => rows[index].finding !== null);
+    const oddRows = [...new Set(data.findings.flatMap((finding) => finding.rows))].filter(
+        (index) => rows[index].finding !== null,
+    );
     /** One row for each colour. @type {Map<number | string, number>} */
     const oddGroups = new Map();
     for (const index of oddRows) if (!oddGroups.has(groupOf(rows[index]))) oddGroups.set(groupOf(rows[index]), index);
     const keys = new Map([...oddGroups.keys()].map((key, i) => [key, i]));
-    const colors = new Map(oddRows.map((index) => [index, ODD_COLORS[(keys.get(groupOf(rows[index])) ?? 0) % ODD_COLORS.length]]));
+    const colors = new Map(
+        oddRows.map((index) => [index, ODD_COLORS[(keys.get(groupOf(rows[index])) ?? 0) % ODD_COLORS.length]]),
+    );
     return {
         data,
         rows,

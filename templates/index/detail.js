@@ -1,5 +1,15 @@
 // One recording, beside the pictures: what is said of it, its figures, its curve, and where it differs from the median.
-import { copyText, element, formatBytes, formatChange, formatCount, formatEvent, formatPlural, make, tableFigures } from "../text.js";
+import {
+    copyText,
+    element,
+    formatBytes,
+    formatChange,
+    formatCount,
+    formatEvent,
+    formatPlural,
+    make,
+    tableFigures,
+} from "../text.js";
 import { canvasContext, cssVariable, traceCurve } from "./canvas.js";
 import { rowTitle, SHARE_MOST } from "./data.js";
 import { makeLink, rowView } from "./link.js";
@@ -14,9 +24,16 @@ import { kindTitle } from "./words.js";
 function makeDifferences(row) {
     const table = make("table");
     const head = make("tr");
-    head.append(make("th", "", "Call site"), make("th", "number", "Here"), make("th", "number", "Median"), make("th", "number", "Difference"));
+    head.append(
+        make("th", "", "Call site"),
+        make("th", "number", "Here"),
+        make("th", "number", "Median"),
+        make("th", "number", "Difference"),
+    );
     table.append(head);
-    const { text } = tableFigures(Math.max(0, ...row.differences.flatMap(({ bytes, median_bytes }) => [bytes, median_bytes])));
+    const { text } = tableFigures(
+        Math.max(0, ...row.differences.flatMap(({ bytes, median_bytes }) => [bytes, median_bytes])),
+    );
     for (const difference of row.differences) {
         const line = make("tr");
         const change = difference.bytes - difference.median_bytes;
@@ -31,7 +48,12 @@ function makeDifferences(row) {
     return table;
 }
 
-/** One card for a kind: the first note speaks, the others are links. @param {import("./data.js").Note[]} notes @param {string} page @param {Row} row */
+/**
+ * One card for a kind: the first note speaks, the others are links.
+ * @param {import("./data.js").Note[]} notes
+ * @param {string} page
+ * @param {Row} row
+ */
 function makeNoteCards(notes, page, row) {
     /** @type {Map<string, HTMLElement>} */
     const kinds = new Map();
@@ -84,27 +106,44 @@ function makeCurve(batch, index) {
 function medianOf(batch, index) {
     const cohort = batch.cohortOf(index);
     if (!cohort || cohort.rows.length < 2) return undefined;
-    const others = cohort.rows.filter((other) => other !== index).sort((a, b) => batch.rows[a].peak_bytes - batch.rows[b].peak_bytes || a - b);
+    const others = cohort.rows
+        .filter((other) => other !== index)
+        .sort((a, b) => batch.rows[a].peak_bytes - batch.rows[b].peak_bytes || a - b);
     return batch.rows[others[(others.length - 1) >> 1]];
 }
 
-/** The dumps of a rank as one recording: what stayed, came and went between them. @param {Batch} batch @param {number} index */
+/**
+ * The dumps of a rank as one recording: what stayed, came and went between them.
+ * @param {Batch} batch
+ * @param {number} index
+ */
 function makeSeries(batch, index) {
     const series = batch.seriesOf(index);
     if (!series) return [];
     const row = batch.rows[index];
     const table = make("table");
     const head = make("tr");
-    head.append(make("th", "", "Dump"), ...["In use", "Stayed", "New", "Gone"].map((name) => make("th", "number", name)));
+    head.append(
+        make("th", "", "Dump"),
+        ...["In use", "Stayed", "New", "Gone"].map((name) => make("th", "number", name)),
+    );
     table.append(head);
-    const sizes = (/** @type {(typeof series.dumps)[number]} */ dump) => [dump.live_bytes, dump.stayed_bytes, dump.new_bytes, dump.gone_bytes];
+    const sizes = (/** @type {(typeof series.dumps)[number]} */ dump) => [
+        dump.live_bytes,
+        dump.stayed_bytes,
+        dump.new_bytes,
+        dump.gone_bytes,
+    ];
     const figures = tableFigures(Math.max(0, ...series.dumps.flatMap(sizes).map(Number)));
     for (const dump of series.dumps) {
         const line = make("tr", dump.row === index ? "here" : "");
         const of = batch.rows[dump.row];
         const name = make("td", of.step === null ? "" : "dump");
         name.append(makeLink(of.page, of.step === null ? (of.input.split("/").pop() ?? "") : `step ${of.step}`, of));
-        line.append(name, ...sizes(dump).map((bytes) => make("td", "number", bytes === null ? "" : figures.text(bytes))));
+        line.append(
+            name,
+            ...sizes(dump).map((bytes) => make("td", "number", bytes === null ? "" : figures.text(bytes))),
+        );
         table.append(line);
         if (dump.events_missing_behind) {
             const gap = make("tr", "gap");
@@ -119,7 +158,12 @@ function makeSeries(batch, index) {
     return [make("h3", "", "Its dumps"), link, ...makeNoteCards(series.notes, series.page, row), table];
 }
 
-/** A page of the difference where there is one; else the command that makes it. @param {Batch} batch @param {Row} row @param {number} index */
+/**
+ * A page of the difference where there is one; else the command that makes it.
+ * @param {Batch} batch
+ * @param {Row} row
+ * @param {number} index
+ */
 function makeCompare(batch, row, index) {
     if (row.diff) return makeLink(row.diff, "Difference from the median rank", row);
     const median = row.kind === "log" ? undefined : medianOf(batch, index);
@@ -138,15 +182,29 @@ function makeCompare(batch, row, index) {
 /** @param {Batch} batch @param {Row} row @param {number} index */
 function makeFacts(batch, row, index) {
     const list = make("dl", "facts");
-    const add = (/** @type {string} */ name, /** @type {string} */ value) => value && list.append(make("dt", "", name), make("dd", "", value));
+    const add = (/** @type {string} */ name, /** @type {string} */ value) =>
+        value && list.append(make("dt", "", name), make("dd", "", value));
     const cohort = batch.cohortOf(index);
     add("Peak", `${formatBytes(row.peak_bytes)}, ${formatEvent(row.peak_event)}`);
     add("End", formatBytes(row.end_bytes));
-    add("Reserved", `${formatBytes(row.reserved_peak_bytes)} at most${row.capacity_bytes === null ? "" : ` of ${formatBytes(row.capacity_bytes)}`}`);
+    add(
+        "Reserved",
+        `${formatBytes(row.reserved_peak_bytes)} at most` +
+            `${row.capacity_bytes === null ? "" : ` of ${formatBytes(row.capacity_bytes)}`}`,
+    );
     const part = row.mid_step ? (row.oom ? "; ended in the next" : "; dumped in mid-step") : "";
     add("Steps", row.steps || row.mid_step ? `${formatCount(row.steps)} complete${part}` : "none found");
     add("Growth", row.steps >= 3 ? `${formatChange(row.growth_bytes)} per step` : "");
-    add("Cohort", row.copy_of !== null ? `a copy of ${row.copy_of}` : cohort && cohort.rows.length > 1 ? `${cohort.name}, ${formatCount(cohort.rows.length)} recordings` : row.kind === "log" ? "alone: of no other log are the levels comparable" : "alone: no other runs the same program");
+    add(
+        "Cohort",
+        row.copy_of !== null
+            ? `a copy of ${row.copy_of}`
+            : cohort && cohort.rows.length > 1
+              ? `${cohort.name}, ${formatCount(cohort.rows.length)} recordings`
+              : row.kind === "log"
+                ? "alone: of no other log are the levels comparable"
+                : "alone: no other runs the same program",
+    );
     add("Host", row.host ?? "");
     add("Device", row.devices > 1 ? `${row.device} of ${row.devices}` : String(row.device));
     add("File", `${formatBytes(row.input_bytes)}, ${formatPlural(row.events, "event")}`);
@@ -160,7 +218,16 @@ export function createDetail(batch) {
         /** @param {number} index */
         show(index) {
             if (index < 0) {
-                detail.replaceChildren(make("p", "dim", batch.rows.length ? "Choose a recording in a picture or in the list: its figures, what is said of it and how it differs from the others stand here." : ""));
+                detail.replaceChildren(
+                    make(
+                        "p",
+                        "dim",
+                        batch.rows.length
+                            ? "Choose a recording in a picture or in the list: its figures, what is said " +
+                                  "of it and how it differs from the others stand here."
+                            : "",
+                    ),
+                );
                 return;
             }
             const row = batch.rows[index];
@@ -169,10 +236,18 @@ export function createDetail(batch) {
             if (row.png !== null) links.append(makeLink(row.png, "PNG", row));
             const compare = makeCompare(batch, row, index);
             if (compare) links.append(compare);
-            const parts = [make("h2", "", rowTitle(row)), make("p", "dim path", row.input), ...makeCards(row), links, makeFacts(batch, row, index), makeCurve(batch, index)];
+            const parts = [
+                make("h2", "", rowTitle(row)),
+                make("p", "dim path", row.input),
+                ...makeCards(row),
+                links,
+                makeFacts(batch, row, index),
+                makeCurve(batch, index),
+            ];
             if (row.truncation !== null) parts.push(make("p", "", row.truncation));
             parts.push(...makeSeries(batch, index));
-            if (row.differences.length) parts.push(make("h3", "", "Against the median of its cohort"), makeDifferences(row));
+            if (row.differences.length)
+                parts.push(make("h3", "", "Against the median of its cohort"), makeDifferences(row));
             detail.replaceChildren(...parts);
         },
     };

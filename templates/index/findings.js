@@ -15,7 +15,8 @@ function calmSentence(batch) {
     if (batch.rows.length === 0) return "There is no recording to compare.";
     return batch.rows.length < 4
         ? "Fewer than four recordings: too few to call one of them different."
-        : "No recording is far from the median of its cohort in its peak, its end or its number of events, and none ran out of memory.";
+        : "No recording is far from the median of its cohort in its peak, its end or its number of events, " +
+              "and none ran out of memory.";
 }
 
 /** @param {Batch} batch @param {{choose: (index: number) => void}} use */
@@ -64,7 +65,11 @@ export function createFindings(batch, use) {
     }
 
     const merged = data.findings.some((finding) => finding.rows.length > 1);
-    const said = data.findings.length === 0 ? "" : `${formatCount(data.findings.length)} finding${data.findings.length === 1 ? "" : "s"}${merged ? ", alike ones said once" : ""}`;
+    const said =
+        data.findings.length === 0
+            ? ""
+            : `${formatCount(data.findings.length)} finding${data.findings.length === 1 ? "" : "s"}` +
+              `${merged ? ", alike ones said once" : ""}`;
     setText(element("findings-count", HTMLElement), rows.length ? said : "");
     element("findings-more", HTMLButtonElement).addEventListener("click", () => {
         shown = data.findings.length;

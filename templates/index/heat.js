@@ -1,5 +1,5 @@
-// Ranks along, and from top to bottom the steps of a recording (or the recordings of a rank, or parts of the run): each cell
-// is a figure's distance from the median of its cohort in the same line. Above it, who belongs to which cohort.
+// Ranks along, and from top to bottom the steps of a recording (or the recordings of a rank, or parts of the run): each
+// cell is a figure's distance from the median of its cohort in the same line. Above it, who belongs to which cohort.
 import { element, formatBytes, formatCount, make, setText } from "../text.js";
 import { canvasContext, countStep, cssVariable, watchPointer } from "./canvas.js";
 import { rowTitle } from "./data.js";
@@ -23,12 +23,17 @@ export const FIGURES = {
     reserved: { title: "Reserved", value: (row) => row.reserved_peak_bytes },
     unused: { title: "Unused", value: (row) => Math.max(0, row.reserved_end_bytes - row.end_bytes) },
     growth: { title: "Growth", value: (row) => (row.steps >= 3 ? row.growth_bytes : null) },
-    headroom: { title: "Headroom", value: (row) => (row.capacity_bytes === null ? null : row.capacity_bytes - row.reserved_peak_bytes) },
+    headroom: {
+        title: "Headroom",
+        value: (row) => (row.capacity_bytes === null ? null : row.capacity_bytes - row.reserved_peak_bytes),
+    },
 };
 
 /** @param {Batch} batch */
 function columnsOf(batch) {
-    const ranks = [...new Set(batch.rows.flatMap((row) => (row.rank === null ? [] : [row.rank])))].sort((a, b) => a - b);
+    const ranks = [...new Set(batch.rows.flatMap((row) => (row.rank === null ? [] : [row.rank])))].sort(
+        (a, b) => a - b,
+    );
     const place = new Map(ranks.map((rank, i) => [rank, i]));
     let next = ranks.length;
     const ofRow = batch.rows.map((row) => (row.rank === null ? next++ : (place.get(row.rank) ?? 0)));
@@ -46,8 +51,11 @@ function lineMeasure(batch, line) {
         if (list) list.push(cell.bytes);
         else values.set(key(cell), [cell.bytes]);
     }
-    const medians = new Map([...values].map(([cohort, list]) => [cohort, Float64Array.from(list).sort()[list.length >> 1]]));
-    for (const cell of line.cells) if (cell !== undefined) cell.away = cell.bytes - (medians.get(key(cell)) ?? cell.bytes);
+    const medians = new Map(
+        [...values].map(([cohort, list]) => [cohort, Float64Array.from(list).sort()[list.length >> 1]]),
+    );
+    for (const cell of line.cells)
+        if (cell !== undefined) cell.away = cell.bytes - (medians.get(key(cell)) ?? cell.bytes);
     return line;
 }
 
@@ -61,7 +69,12 @@ function linesOf(batch, columns, figure) {
     const files = [...new Set(rows.map((row) => row.step))].sort((a, b) => (a ?? Infinity) - (b ?? Infinity));
     /** @type {Map<number, Line>} */
     const lines = new Map();
-    const put = (/** @type {number} */ place, /** @type {string} */ name, /** @type {number} */ index, /** @type {number | null} */ bytes) => {
+    const put = (
+        /** @type {number} */ place,
+        /** @type {string} */ name,
+        /** @type {number} */ index,
+        /** @type {number | null} */ bytes,
+    ) => {
         if (bytes === null) return;
         const line = lines.get(place) ?? { name, cells: [] };
         lines.set(place, line);
@@ -72,7 +85,8 @@ function linesOf(batch, columns, figure) {
     const stepped = perStep !== undefined && files.length === 1 && rows.some((row) => row.steps_at.length > 1);
     rows.forEach((row, index) => {
         if (row.copy_of !== null) return;
-        if (stepped) for (const step of row.steps_at) put(step[0], `step ${step[0]}`, index, batch.bytesOf(step[perStep]));
+        if (stepped)
+            for (const step of row.steps_at) put(step[0], `step ${step[0]}`, index, batch.bytesOf(step[perStep]));
         else if (perStep === undefined || files.length > 1) {
             const place = files.indexOf(row.step);
             put(place, row.step === null ? "" : `step ${row.step}`, index, value(row));
@@ -80,18 +94,28 @@ function linesOf(batch, columns, figure) {
             for (let part = 0; part < PARTS; part++) {
                 const shares = batch.samples[index];
                 const from = Math.floor((part * shares.length) / PARTS);
-                const some = shares.subarray(from, Math.max(from + 1, Math.floor(((part + 1) * shares.length) / PARTS)));
+                const some = shares.subarray(
+                    from,
+                    Math.max(from + 1, Math.floor(((part + 1) * shares.length) / PARTS)),
+                );
                 const share = perStep === 4 ? some.reduce((most, each) => Math.max(most, each), 0) : (some.at(-1) ?? 0);
                 put(part, part === 0 ? "begin" : part === PARTS - 1 ? "end" : "", index, batch.bytesOf(share));
             }
     });
-    return [...lines.keys()].sort((a, b) => a - b).map((place) => lineMeasure(batch, /** @type {Line} */ (lines.get(place))));
+    return [...lines.keys()]
+        .sort((a, b) => a - b)
+        .map((place) => lineMeasure(batch, /** @type {Line} */ (lines.get(place))));
 }
 
-/** Distance that gets the full colour: small differences shall look small. @param {Batch} batch @param {Line[]} lines */
+/**
+ * Distance that gets the full colour: small differences shall look small.
+ * @param {Batch} batch
+ * @param {Line[]} lines
+ */
 function scaleOf(batch, lines) {
     let most = Math.max(1, batch.data.totals.median_peak_bytes * 0.05);
-    for (const line of lines) for (const cell of line.cells) if (cell !== undefined) most = Math.max(most, Math.abs(cell.away));
+    for (const line of lines)
+        for (const cell of line.cells) if (cell !== undefined) most = Math.max(most, Math.abs(cell.away));
     return most;
 }
 
@@ -107,7 +131,10 @@ export function createHeat(batch, use) {
     let figure = "peak";
     let chosen = -1;
     let hovered = -1;
-    const shownCohorts = batch.cohorts.length > 1 ? batch.cohorts.filter((cohort) => cohort.rows.length > 1).slice(0, COHORTS_SHOWN) : [];
+    const shownCohorts =
+        batch.cohorts.length > 1
+            ? batch.cohorts.filter((cohort) => cohort.rows.length > 1).slice(0, COHORTS_SHOWN)
+            : [];
     const labels = shownCohorts.length ? 116 : 64;
     const others = batch.cohorts.length > 1 ? batch.cohorts.filter((cohort) => !shownCohorts.includes(cohort)) : [];
 
@@ -138,7 +165,12 @@ export function createHeat(batch, use) {
         return { from, to: Math.max(from + 1, Math.floor(((cell + 1) * columns.count) / box.cells)) };
     }
 
-    /** Where several ranks share a pixel column, the one furthest from the others. @param {ReturnType<typeof layout>} box @param {Line} line @param {number} cell */
+    /**
+     * Where several ranks share a pixel column, the one furthest from the others.
+     * @param {ReturnType<typeof layout>} box
+     * @param {Line} line
+     * @param {number} cell
+     */
     function cellAt(box, line, cell) {
         const { from, to } = columnsAt(box, cell);
         /** @type {Cell | undefined} */
@@ -160,21 +192,43 @@ export function createHeat(batch, use) {
 
     /** @param {CanvasRenderingContext2D} context @param {ReturnType<typeof layout>} box */
     function drawCohorts(context, box) {
-        const strips = [...shownCohorts.map((cohort) => ({ name: cohort.name, count: cohort.rows.length, rows: cohort.rows, color: cohort.color }))];
+        const strips = [
+            ...shownCohorts.map((cohort) => ({
+                name: cohort.name,
+                count: cohort.rows.length,
+                rows: cohort.rows,
+                color: cohort.color,
+            })),
+        ];
         if (others.length) {
             const rows = others.flatMap((cohort) => cohort.rows);
-            strips.push({ name: others.every((cohort) => cohort.rows.length === 1) ? "alone" : "others", count: rows.length, rows, color: cssVariable("--text") });
+            strips.push({
+                name: others.every((cohort) => cohort.rows.length === 1) ? "alone" : "others",
+                count: rows.length,
+                rows,
+                color: cssVariable("--text"),
+            });
         }
         strips.forEach((strip, nth) => {
             const y = nth * COHORT_HEIGHT;
-            label(context, `${strip.name.length > 12 ? `${strip.name.slice(0, 11)}\u2026` : strip.name} ${formatCount(strip.count)}`, y + COHORT_HEIGHT / 2 - 1);
+            label(
+                context,
+                `${strip.name.length > 12 ? `${strip.name.slice(0, 11)}\u2026` : strip.name} ` +
+                    `${formatCount(strip.count)}`,
+                y + COHORT_HEIGHT / 2 - 1,
+            );
             context.fillStyle = cssVariable("--raised");
             context.fillRect(labels, y, box.width, COHORT_HEIGHT - 3);
             context.fillStyle = strip.color;
             for (const index of strip.rows) {
                 const cell = Math.floor((columns.ofRow[index] * box.cells) / columns.count);
                 const gap = box.width / box.cells > 6 ? 1 : 0;
-                context.fillRect(leftOf(box, cell), y, Math.max(1, leftOf(box, cell + 1) - leftOf(box, cell) - gap), COHORT_HEIGHT - 3);
+                context.fillRect(
+                    leftOf(box, cell),
+                    y,
+                    Math.max(1, leftOf(box, cell + 1) - leftOf(box, cell) - gap),
+                    COHORT_HEIGHT - 3,
+                );
             }
         });
     }
@@ -212,7 +266,8 @@ export function createHeat(batch, use) {
         const gap = box.width / box.cells > 6 ? 1 : 0;
         lines.forEach((line, nth) => {
             const y = box.top + nth * box.lineHeight;
-            if (nth % labelled === 0 || (labelled > 1 && line.name === "end")) label(context, line.name, y + box.lineHeight / 2);
+            if (nth % labelled === 0 || (labelled > 1 && line.name === "end"))
+                label(context, line.name, y + box.lineHeight / 2);
             /** @type {number[]} */
             const marked = [];
             const draw = (/** @type {number} */ cell, /** @type {number} */ least) => {
@@ -233,7 +288,11 @@ export function createHeat(batch, use) {
         drawFeet(context, box);
     }
 
-    /** A red foot below a rank that ran out of memory. @param {CanvasRenderingContext2D} context @param {ReturnType<typeof layout>} box */
+    /**
+     * A red foot below a rank that ran out of memory.
+     * @param {CanvasRenderingContext2D} context
+     * @param {ReturnType<typeof layout>} box
+     */
     function drawFeet(context, box) {
         context.fillStyle = cssVariable("--bad");
         const bottom = box.height - AXIS_HEIGHT;
@@ -257,7 +316,12 @@ export function createHeat(batch, use) {
         }
     }
 
-    /** @param {CanvasRenderingContext2D} context @param {ReturnType<typeof layout>} box @param {number} index @param {string} color */
+    /**
+     * @param {CanvasRenderingContext2D} context
+     * @param {ReturnType<typeof layout>} box
+     * @param {number} index
+     * @param {string} color
+     */
     function drawCursor(context, box, index, color) {
         if (index < 0) return;
         const cell = Math.floor((columns.ofRow[index] * box.cells) / columns.count);
@@ -285,9 +349,17 @@ export function createHeat(batch, use) {
         const among = batch.cohorts.length > 1 ? "its cohort" : "all";
         setText(element("heat-least", HTMLElement), `\u2212${formatBytes(scale)}`);
         setText(element("heat-most", HTMLElement), `+${formatBytes(scale)} to the median of ${among}`);
-        element("heat-ramp", HTMLElement).style.background = `linear-gradient(to right, ${[-1, -0.25, 0, 0.25, 1].map((share) => colorOf(share, 1)).join()})`;
-        const rows = lines.length > 1 ? `; ${formatCount(lines.length)} lines from ${lines[0].name || "first"} to ${lines.at(-1)?.name || "last"}` : "";
-        canvas.setAttribute("aria-label", `${FIGURES[figure].title} of each recording by rank, as its distance from the median${rows}`);
+        element("heat-ramp", HTMLElement).style.background =
+            `linear-gradient(to right, ${[-1, -0.25, 0, 0.25, 1].map((share) => colorOf(share, 1)).join()})`;
+        const rows =
+            lines.length > 1
+                ? `; ${formatCount(lines.length)} lines from ${lines[0].name || "first"} to ` +
+                  `${lines.at(-1)?.name || "last"}`
+                : "";
+        canvas.setAttribute(
+            "aria-label",
+            `${FIGURES[figure].title} of each recording by rank, as its distance from the median${rows}`,
+        );
     }
 
     /** @param {number} x @param {number} y */
@@ -309,10 +381,16 @@ export function createHeat(batch, use) {
         const row = batch.rows[index];
         const cohort = batch.cohorts.length > 1 ? `, ${batch.cohortOf(index)?.name ?? "a copy"}` : "";
         if (!hit?.line || !hit.one) return `${rowTitle(row)}${cohort}: peak ${formatBytes(row.peak_bytes)}`;
-        const away = hit.one.away === 0 ? "the median" : `${formatBytes(Math.abs(hit.one.away))} ${hit.one.away > 0 ? "above" : "below"} the median`;
+        const away =
+            hit.one.away === 0
+                ? "the median"
+                : `${formatBytes(Math.abs(hit.one.away))} ${hit.one.away > 0 ? "above" : "below"} the median`;
         const line = hit.line.name && hit.line.name !== "" && row.step === null ? `, ${hit.line.name}` : "";
         const sign = hit.one.bytes < 0 ? "\u2212" : "";
-        return `${rowTitle(row)}${line}${cohort}: ${FIGURES[figure].title.toLowerCase()} ${sign}${formatBytes(Math.abs(hit.one.bytes))}, ${away}${row.oom ? "; out of memory" : ""}`;
+        return (
+            `${rowTitle(row)}${line}${cohort}: ${FIGURES[figure].title.toLowerCase()} ${sign}` +
+            `${formatBytes(Math.abs(hit.one.bytes))}, ${away}${row.oom ? "; out of memory" : ""}`
+        );
     }
 
     const buttons = Object.entries(FIGURES)
@@ -325,7 +403,12 @@ export function createHeat(batch, use) {
             return button;
         });
     element("figures", HTMLElement).replaceChildren(...buttons);
-    watchPointer(canvas, element("heat-tip", HTMLElement), { find: (x, y) => lineAt(x, y)?.one?.index ?? -1, tell, hover: use.hover, choose: use.choose });
+    watchPointer(canvas, element("heat-tip", HTMLElement), {
+        find: (x, y) => lineAt(x, y)?.one?.index ?? -1,
+        tell,
+        hover: use.hover,
+        choose: use.choose,
+    });
 
     return {
         figures: buttons.map((button) => button.dataset.figure ?? ""),

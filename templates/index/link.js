@@ -7,7 +7,12 @@ export function rowView(row) {
     return row.kind === "log" && row.devices > 1 ? `#device=${row.device}` : "";
 }
 
-/** @param {string} page beside the index, or in a folder below it @param {string} text @param {import("./data.js").Row} row @param {string} [view] "#…" of the page */
+/**
+ * @param {string} page beside the index, or in a folder below it
+ * @param {string} text
+ * @param {import("./data.js").Row} row
+ * @param {string} [view] "#…" of the page
+ */
 export function makeLink(page, text, row, view = "") {
     const link = make("a", "", text);
     link.href = page.split("/").map(encodeURIComponent).join("/") + (/^#[\w=&.,:%+~*\-]*$/.test(view) ? view : "");

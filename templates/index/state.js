@@ -2,7 +2,8 @@
 import { writeAddress } from "../history.js";
 
 /**
- * @typedef {{sort: string, falling: boolean, words: string, row: number, figure: string, axis: string, theme: string}} Choice
+ * @typedef {{sort: string, falling: boolean, words: string, row: number, figure: string, axis: string, theme: string}}
+ * Choice
  * @typedef {{sort: string[], figure: string[], axis: string[]}} Known what the views have
  * @typedef {ReturnType<typeof createState>} State
  */
@@ -22,7 +23,13 @@ function hashOf(choice, rows) {
     return `#${parts}`;
 }
 
-/** What an address chooses, and its words that mean nothing here. @param {string} hash @param {{page: string}[]} rows @param {Known} known @returns {{choice: Choice, misread: string[]}} */
+/**
+ * What an address chooses, and its words that mean nothing here.
+ * @param {string} hash
+ * @param {{page: string}[]} rows
+ * @param {Known} known
+ * @returns {{choice: Choice, misread: string[]}}
+ */
 function choiceOf(hash, rows, known) {
     const parts = new URLSearchParams(hash.replace(/^#/, ""));
     const misread = new Set(parts.keys());
@@ -48,7 +55,11 @@ function choiceOf(hash, rows, known) {
     return { choice, misread: [...misread] };
 }
 
-/** @param {{page: string}[]} rows @param {Known} known @param {(before: Choice, choice: Choice) => void} show draws what has changed */
+/**
+ * @param {{page: string}[]} rows
+ * @param {Known} known
+ * @param {(before: Choice, choice: Choice) => void} show draws what has changed
+ */
 export function createState(rows, known, show) {
     let { choice, misread } = choiceOf(location.hash, rows, known);
     addEventListener("popstate", () => {

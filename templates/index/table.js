@@ -8,19 +8,36 @@ import { makeLink, rowView } from "./link.js";
 /**
  * @typedef {import("./data.js").Batch} Batch
  * @typedef {import("./data.js").Row} Row
- * @typedef {{title: string, number: boolean, width: string, value: (row: Row, index: number) => number | string | null, has?: boolean}} Column
+ * @typedef {{title: string, number: boolean, width: string, value: (row: Row, index: number) => number | string | null,
+ * has?: boolean}} Column
  * @typedef {{element: HTMLElement, index: number, version: number}} Line
  */
 
 const SPARK = { left: 1, top: 2, width: 98, height: 20, most: SHARE_MOST };
 
-/** Missing numbers come last, whichever way the list is sorted. @param {Batch} batch @returns {Record<string, Column>} */
+/**
+ * Missing numbers come last, whichever way the list is sorted.
+ * @param {Batch} batch
+ * @returns {Record<string, Column>}
+ */
 function columnsOf(batch) {
     const { rows } = batch;
     return {
         rank: { title: "Rank", number: true, width: "62px", value: (row) => row.rank },
-        step: { title: "Step", number: true, width: "62px", value: (row) => row.step, has: rows.some((row) => row.step !== null) },
-        host: { title: "Host", number: false, width: "74px", value: (row) => row.host, has: rows.some((row) => row.host !== null) },
+        step: {
+            title: "Step",
+            number: true,
+            width: "62px",
+            value: (row) => row.step,
+            has: rows.some((row) => row.step !== null),
+        },
+        host: {
+            title: "Host",
+            number: false,
+            width: "74px",
+            value: (row) => row.host,
+            has: rows.some((row) => row.host !== null),
+        },
         cohort: {
             title: "Cohort",
             number: false,
@@ -31,7 +48,13 @@ function columnsOf(batch) {
         peak: { title: "Peak", number: true, width: "80px", value: (row) => row.peak_bytes },
         end: { title: "End", number: true, width: "80px", value: (row) => row.end_bytes },
         reserved: { title: "Reserved", number: true, width: "82px", value: (row) => row.reserved_peak_bytes },
-        growth: { title: "Growth/step", number: true, width: "100px", value: (row) => (row.steps >= 3 ? row.growth_bytes : null), has: rows.some((row) => row.steps >= 3) },
+        growth: {
+            title: "Growth/step",
+            number: true,
+            width: "100px",
+            value: (row) => (row.steps >= 3 ? row.growth_bytes : null),
+            has: rows.some((row) => row.steps >= 3),
+        },
         events: { title: "Events", number: true, width: "72px", value: (row) => row.events },
         oom: { title: "OOM", number: true, width: "52px", value: (row) => row.oom },
         file: { title: "File", number: false, width: "minmax(100px, 1fr)", value: (row) => row.input },
@@ -54,21 +77,35 @@ function largest(rows, value) {
 
 /**
  * @param {Batch} batch
- * @param {{choose: (index: number) => void, hover: (index: number) => void, sort: (key: string, falling: boolean) => void}} use
+ * @param {{choose: (index: number) => void, hover: (index: number) => void, sort: (key: string, falling: boolean) =>
+ * void}} use
  */
 export function createTable(batch, use) {
     const { rows, data } = batch;
     const columns = columnsOf(batch);
     const keys = Object.keys(columns).filter((key) => columns[key].has !== false);
-    const figures = tableFigures(largest(rows, (row) => Math.max(row.peak_bytes, row.end_bytes, row.reserved_peak_bytes)));
-    const changes = tableFigures(largest(rows, (row) => (row.steps >= 3 ? row.growth_bytes : 0)), true);
+    const figures = tableFigures(
+        largest(rows, (row) => Math.max(row.peak_bytes, row.end_bytes, row.reserved_peak_bytes)),
+    );
+    const changes = tableFigures(
+        largest(rows, (row) => (row.steps >= 3 ? row.growth_bytes : 0)),
+        true,
+    );
     const shape = element("table", HTMLElement).style;
     /** Indices of rows, as they are listed. @type {number[]} */
     let order = [];
     let [sort, falling, chosen] = ["rank", false, -1];
     /** Lines that were filled before the last change of order, choice or theme are filled again. */
     let version = 0;
-    shape.setProperty("--columns", [...keys.slice(0, -1).map((key) => columns[key].width), "116px", columns.file.width, !data.series?.length ? "94px" : rows.some((row) => row.png !== null) ? "152px" : "112px"].join(" "));
+    shape.setProperty(
+        "--columns",
+        [
+            ...keys.slice(0, -1).map((key) => columns[key].width),
+            "116px",
+            columns.file.width,
+            !data.series?.length ? "94px" : rows.some((row) => row.png !== null) ? "152px" : "112px",
+        ].join(" "),
+    );
 
     /** @param {number} a @param {number} b */
     function compare(a, b) {
@@ -95,7 +132,9 @@ export function createTable(batch, use) {
             const button = make("button", "", columns[key].title + (!sorted ? "" : falling ? " \u2193" : " \u2191"));
             button.type = "button";
             button.dataset.key = key;
-            button.addEventListener("click", () => use.sort(key, sort === key ? !falling : FALLING_FIRST.includes(key)));
+            button.addEventListener("click", () =>
+                use.sort(key, sort === key ? !falling : FALLING_FIRST.includes(key)),
+            );
             cell.append(button);
             return cell;
         });
@@ -139,7 +178,11 @@ export function createTable(batch, use) {
         peak: (row) => bytesCell(row.peak_bytes, row.odd.includes("peak")),
         end: (row) => bytesCell(row.end_bytes, row.odd.includes("end")),
         reserved: (row) => bytesCell(row.reserved_peak_bytes, false),
-        growth: (row) => makeCell(row.steps >= 3 ? formatChange(row.growth_bytes, changes.text) : "\u2013", row.odd.includes("growth") ? "number far" : "number"),
+        growth: (row) =>
+            makeCell(
+                row.steps >= 3 ? formatChange(row.growth_bytes, changes.text) : "\u2013",
+                row.odd.includes("growth") ? "number far" : "number",
+            ),
         events: (row) => makeCell(formatCount(row.events), row.odd.includes("events") ? "number far" : "number"),
         oom: (row) => makeCell(row.oom ? "OOM" : "", "number oom"),
     };
@@ -161,7 +204,12 @@ export function createTable(batch, use) {
         line.element.setAttribute("aria-selected", String(index === chosen));
         const file = makeCell(row.input);
         file.title = row.input;
-        line.element.replaceChildren(...keys.slice(0, -1).map((key) => cells[key](row, index)), makeSpark(index), file, makeLinks(row, index));
+        line.element.replaceChildren(
+            ...keys.slice(0, -1).map((key) => cells[key](row, index)),
+            makeSpark(index),
+            file,
+            makeLinks(row, index),
+        );
     }
 
     /** @type {VirtualList<Line>} */
@@ -177,7 +225,10 @@ export function createTable(batch, use) {
         choose: (place) => use.choose(order[place]),
         redraw: () => list.draw(order.length),
     });
-    for (const [event, begins] of /** @type {const} */ ([["beforeprint", true], ["afterprint", false]]))
+    for (const [event, begins] of /** @type {const} */ ([
+        ["beforeprint", true],
+        ["afterprint", false],
+    ]))
         addEventListener(event, () => {
             list.paper = begins;
             list.draw(order.length);
@@ -192,7 +243,10 @@ export function createTable(batch, use) {
             falling = wish.falling;
             order = rows.map((_, i) => i).filter(passes);
             order.sort(compare);
-            setText(element("shown", HTMLElement), order.length === rows.length ? "" : `${formatCount(order.length)} of ${formatCount(rows.length)}`);
+            setText(
+                element("shown", HTMLElement),
+                order.length === rows.length ? "" : `${formatCount(order.length)} of ${formatCount(rows.length)}`,
+            );
             showHead();
             version++;
             list.draw(order.length);

@@ -6,7 +6,16 @@ import { KIND_TITLES } from "../finding_words.js";
 /** @param {Row} row */
 function textOf(row) {
     const sites = row.differences.map((difference) => difference.site);
-    return [row.input, row.host ?? "", row.group ?? "", row.finding ?? "", ...row.notes.map((note) => note.title), ...sites].join("\n").toLowerCase();
+    return [
+        row.input,
+        row.host ?? "",
+        row.group ?? "",
+        row.finding ?? "",
+        ...row.notes.map((note) => note.title),
+        ...sites,
+    ]
+        .join("\n")
+        .toLowerCase();
 }
 
 /** What a kind of finding is called; a file may say "constructor". @param {string} kind */
@@ -34,7 +43,11 @@ const PROPERTIES = {
  * @param {(index: number) => number} cohortNumber from 1
  */
 export function createWords(words, rows, cohortNumber) {
-    const parts = words.toLowerCase().replace(/\b(rank|step|cohort|host|group)s?[\s:]+/g, "$1:").split(/\s+/).filter(Boolean);
+    const parts = words
+        .toLowerCase()
+        .replace(/\b(rank|step|cohort|host|group)s?[\s:]+/g, "$1:")
+        .split(/\s+/)
+        .filter(Boolean);
     /** @type {Record<string, (row: Row, index: number, value: string) => boolean>} */
     const keys = {
         rank: (row, _, value) => hasNumber(value, row.rank),
@@ -47,10 +60,13 @@ export function createWords(words, rows, cohortNumber) {
         const colon = part.indexOf(":");
         const name = part.slice(0, Math.max(0, colon));
         const key = keys[name];
-        if (Object.hasOwn(keys, name)) return (/** @type {Row} */ row, /** @type {number} */ index) => key(row, index, part.slice(colon + 1));
+        if (Object.hasOwn(keys, name))
+            return (/** @type {Row} */ row, /** @type {number} */ index) => key(row, index, part.slice(colon + 1));
         if (Object.hasOwn(PROPERTIES, part)) return PROPERTIES[part];
         // A number is a rank; of files without one, a part of the name.
-        if (/^\d+([-\u2013]\d+)?$/.test(part)) return (/** @type {Row} */ row) => hasNumber(part, row.rank) || (row.rank === null && row.input.includes(part));
+        if (/^\d+([-\u2013]\d+)?$/.test(part))
+            return (/** @type {Row} */ row) =>
+                hasNumber(part, row.rank) || (row.rank === null && row.input.includes(part));
         return (/** @type {Row} */ row) => row.notes.some((note) => note.kind === part) || textOf(row).includes(part);
     });
     return (/** @type {number} */ index) => tests.every((test) => test(rows[index], index));
