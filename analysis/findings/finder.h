@@ -28,6 +28,9 @@ struct finder {
         uint64_t *each;       /* [n_moments + 1] differences, once there are more; NULL: never were */
         uint32_t count, most; /* count == most: those of `each` */
     } removed;
+    struct finding_cut
+        *cut; /* what findings take out, where the verdicts ask for it; the last ones since finder_saves */
+    uint32_t n_cuts, cut_capacity, first_cut;
     uint32_t part; /* of FINDING_PARTS, of a kind that is looked for in parts */
     struct {
         struct sort_row *row;
@@ -52,10 +55,10 @@ struct finder {
 /* Adds a finding. */
 void finder_add(struct finder *finder, const struct finding *finding);
 
-/* Takes bytes out of the curve in [from, to), then asks what that saves; asking puts everything back. O(1), and O(moments)
- * at worst: few changes are a walk over blocks of moments. */
-void finder_remove(struct finder *finder, uint32_t from, uint32_t to, uint64_t bytes);
-uint64_t finder_saves(struct finder *finder);
+/* Takes an allocation out of the curve in [from, to), then asks what that saves, into the finding's `saves`, `saves_known` and
+ * cuts; asking puts everything back. O(1), and O(moments) at worst: few changes are a walk over blocks of moments. */
+void finder_remove(struct finder *finder, uint32_t allocation, uint32_t from, uint32_t to);
+void finder_saves(struct finder *finder, struct finding *finding);
 
 /* Counts an allocation where it is alive at the finding's at_moment. */
 static inline void finding_count(struct finding *finding, const struct allocations *allocations,

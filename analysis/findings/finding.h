@@ -52,12 +52,19 @@ struct finding {
     uint64_t bytes;       /* of these */
     uint64_t saves;       /* the peak less what it would be without them */
     uint32_t from_moment, to_moment, at_moment;
-    uint64_t figure[6]; /* what the kind's sentences need besides */
+    uint64_t figure[6];         /* what the kind's sentences need besides */
+    uint32_t first_cut, n_cuts; /* of the findings' cuts: what `saves` is the saving of */
+};
+
+/* An allocation that would not be there in the moments [from, to): its death or more, for good. */
+struct finding_cut {
+    uint32_t allocation, from, to;
 };
 
 struct findings {
     uint32_t count;
     struct finding *finding; /* most urgent first */
+    struct finding_cut *cut; /* by finding, where verdicts have them; NULL: not asked for */
     uint32_t looked
         [FINDING_KINDS];  /* of kinds that verdicts_check asks about: how many places could have shown it */
     uint64_t kept_seldom; /* bytes at the end that single turns made, too few to be a leak or not to be one */

@@ -133,7 +133,7 @@ static void turn_remove(struct finder *finder, struct gradients *own, const stru
             to = backward;
             own->at_least = true;
         }
-        finder_remove(finder, from, to, allocations->size[allocation]);
+        finder_remove(finder, allocation, from, to);
     }
 }
 
@@ -314,13 +314,12 @@ static uint64_t least_told(const struct finder *finder) {
 
 static void gradients_report(struct finder *finder, struct gradients *own, struct finding *finding) {
     const struct allocations *allocations = finder->allocations;
-    finding->saves = finder_saves(finder);
+    finder_saves(finder, finding);
     if (finding->figure[2] == 0 || finding->figure[0] < least_told(finder))
         return;
     for (uint32_t i = 0; i < allocations->count; i++)
         if (filter_keeps(own->counted, i))
             finding_count(finding, allocations, i);
-    finding->saves_known = true;
     finding->figure[3] = own->at_least;
     finding->per_n = (uint32_t)finding->figure[2];
     finding->per_bytes /= finding->per_n;

@@ -172,7 +172,6 @@ static void stack_judge(struct finder *finder, const struct link *links, const s
                               .stack = (uint32_t)rows[from].key,
                               .site = finder->timeline->site[rows[from].key],
                               .n_sites = 1,
-                              .saves_known = true,
                               .at_moment = finder->timeline->peak_moment,
                               .from_moment = UINT32_MAX,
                               .figure = {[3] = to - from}};
@@ -197,8 +196,7 @@ static void stack_judge(struct finder *finder, const struct link *links, const s
         for (uint32_t at = rows[i].value; at != UINT32_MAX; at = links[at].before) {
             uint32_t allocation = links[at].allocation;
             finding_count(&finding, allocations, allocation);
-            finder_remove(finder, allocations->birth[allocation], allocations->death[allocation],
-                          allocations->size[allocation]);
+            finder_remove(finder, allocation, allocations->birth[allocation], allocations->death[allocation]);
             finding.from_moment = allocations->birth[allocation] < finding.from_moment
                                       ? allocations->birth[allocation]
                                       : finding.from_moment;
@@ -209,7 +207,7 @@ static void stack_judge(struct finder *finder, const struct link *links, const s
         }
     finding.figure[0] = links[rows[longest].value].length;
     finding.figure[2] = allocations->size[links[rows[longest].value].allocation];
-    finding.saves = finder_saves(finder);
+    finder_saves(finder, &finding);
     bool few = finding.figure[0] <= LINKS_LEAST;
     finding.severity = is_percent(last_bytes, peak, 10)  ? (few ? SEVERITY_MEDIUM : SEVERITY_HIGH)
                        : is_percent(last_bytes, peak, 3) ? SEVERITY_MEDIUM

@@ -75,8 +75,7 @@ static struct held key_walk(struct finder *finder, uint32_t key, bool with_beyon
         if (finding != NULL)
             finding_count(finding, allocations, allocation);
         if (remove)
-            finder_remove(finder, begin_of(finder, turn + 1), allocations->death[allocation],
-                          allocations->size[allocation]);
+            finder_remove(finder, allocation, begin_of(finder, turn + 1), allocations->death[allocation]);
     }
     return held;
 }
@@ -111,7 +110,7 @@ static void older_add(struct finder *finder, struct finding *finding, uint64_t p
         if (allocations->death[i] > first->begin_moment && allocations->death[i] <= first->end_moment &&
             allocations->death[i] < finder->timeline->n_moments) {
             finding_count(finding, allocations, i);
-            finder_remove(finder, first->begin_moment, allocations->death[i], allocations->size[i]);
+            finder_remove(finder, i, first->begin_moment, allocations->death[i]);
         }
 }
 
@@ -173,7 +172,6 @@ void finding_held_over_find(struct finder *finder) {
     struct sort_row *rows = held_keys(finder, &count);
     struct finding finding = {.kind = FINDING_HELD_OVER,
                               .unit = (uint8_t)finder_unit(finder),
-                              .saves_known = true,
                               .at_moment = finder->timeline->peak_moment,
                               .from_moment = turns->turn[0].begin_moment,
                               .to_moment = turns->turn[turns->count - 1].end_moment - 1};
@@ -189,7 +187,7 @@ void finding_held_over_find(struct finder *finder) {
     older_add(finder, &finding, finding.per_bytes);
     finding.figure[0] = most;
     finding.figure[1] = turns->count - 1;
-    finding.saves = finder_saves(finder);
+    finder_saves(finder, &finding);
     sites_sum(finder, rows, count, &finding);
     finding.confidence = (uint8_t)confidence_of_turns(most + 1);
     finding.severity = is_percent(finding.saves, peak, 10) ? SEVERITY_MEDIUM : SEVERITY_LOW;

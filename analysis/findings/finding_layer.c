@@ -131,7 +131,7 @@ static void allocations_add(struct finder *finder, const struct layer_search *se
         struct finding *own = &findings[nth - 1];
         bool kept = is_kept(finder, allocation, passes);
         if (remove && kept)
-            finder_remove(finder, last, allocations->death[allocation], allocations->size[allocation]);
+            finder_remove(finder, allocation, last, allocations->death[allocation]);
         if (remove)
             continue;
         own->figure[2]++;
@@ -214,8 +214,7 @@ static void layers_report(struct finder *finder, struct layer_search *search, st
                 of_site[s] = 0;
             of_site[own->site] = i + 1;
             forwards_walk(finder, search, findings, of_site, true);
-            own->saves = finder_saves(finder);
-            own->saves_known = true;
+            finder_saves(finder, own);
         }
         finder_add(finder, own);
     }

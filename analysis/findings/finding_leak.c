@@ -280,8 +280,8 @@ static void kept_remove(struct finder *finder, const struct sort_row *rows, uint
         for (uint32_t at = finder->start[rows[i].value]; at < finder->start[rows[i].value + 1]; at++) {
             uint32_t allocation = finder->order[at];
             if (finder_turn(finder, allocation) < turns_judged(finder) && is_kept(finder, allocation))
-                finder_remove(finder, end_of_use(finder, allocation), finder->allocations->death[allocation],
-                              finder->allocations->size[allocation]);
+                finder_remove(finder, allocation, end_of_use(finder, allocation),
+                              finder->allocations->death[allocation]);
         }
 }
 
@@ -383,8 +383,7 @@ static void leaks_of_sites(struct finder *finder, const struct sort_row *rows, u
         uint32_t own = group[i].value;
         if (i < SAVINGS_OF_KIND) {
             kept_remove(finder, rows + first[own], length[own]);
-            found[own].saves = finder_saves(finder);
-            found[own].saves_known = true;
+            finder_saves(finder, &found[own]);
         }
         finder_add(finder, &found[own]);
     }

@@ -120,13 +120,23 @@ static void removed_add(struct finder *finder, uint32_t moment, uint64_t bytes) 
     removed->bytes[removed->count++] = bytes;
 }
 
-void finder_remove(struct finder *finder, uint32_t from, uint32_t to, uint64_t bytes) {
-    uint32_t n = finder->timeline->n_moments;
-    to = to < n ? to : n;
-    if (from >= to || finder->failed)
+static void cut_note(struct finder *finder, uint32_t allocation, uint32_t from, uint32_t to) {
+    if (!finder->verdicts->with_cuts)
         return;
+    if (!ARENA_GROW(finder->arena, finder->cut, finder->cut_capacity, (uint64_t)finder->n_cuts + 1))
+        finder->failed = true;
+    else
+        finder->cut[finder->n_cuts++] = (struct finding_cut){allocation, from, to};
+}
+
+void finder_remove(struct finder *finder, uint32_t allocation, uint32_t from, uint32_t to) {
+    uint32_t n = finder->timeline->n_moments, until = to < n ? to : n;
+    uint64_t bytes = finder->allocations->size[allocation];
+    if (from >= until || finder->failed)
+        return;
+    cut_note(finder, allocation, from, to);
     removed_add(finder, from, bytes);
-    removed_add(finder, to, 0 - bytes);
+    removed_add(finder, until, 0 - bytes);
 }
 
 /* The highest total of what is left, by a walk over all moments. */
@@ -160,7 +170,7 @@ static uint64_t highest_between(struct finder *finder) {
     return highest;
 }
 
-uint64_t finder_saves(struct finder *finder) {
+void finder_saves(struct finder *finder, struct finding *finding) {
     struct removed *removed = &finder->removed;
     bool spread = removed->count == removed->most;
     uint64_t highest = spread ? highest_of_each(finder) : highest_between(finder);
@@ -168,7 +178,11 @@ uint64_t finder_saves(struct finder *finder) {
     if (spread)
         bytes_zero(removed->each, ((size_t)finder->timeline->n_moments + 1) * sizeof *removed->each);
     removed->count = 0;
-    return peak > highest ? peak - highest : 0;
+    finding->saves = peak > highest ? peak - highest : 0;
+    finding->saves_known = true;
+    finding->first_cut = finder->first_cut;
+    finding->n_cuts = finder->n_cuts - finder->first_cut;
+    finder->first_cut = finder->n_cuts;
 }
 
 /* ---- what is found in ---- */
@@ -258,6 +272,7 @@ static bool findings_sort(struct finder *finder, struct findings *findings) {
     for (uint32_t i = 0; i < n; i++)
         findings->finding[i] = finder->finding[rows[i].value];
     findings->count = n;
+    findings->cut = finder->cut;
     bytes_copy(findings->looked, finder->looked, sizeof findings->looked);
     findings->kept_seldom = finder->kept_seldom;
     findings->gradients_unsure = finder->gradients_unsure;

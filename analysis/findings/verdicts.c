@@ -55,9 +55,10 @@ static struct judged judged_of(const struct verdicts *verdicts) {
 
 static bool verdicts_begin(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena) {
     uint32_t n = timeline->device->allocations.count;
-    bool with_reasons = verdicts->with_reasons;
+    bool with_reasons = verdicts->with_reasons, with_cuts = verdicts->with_cuts;
     *verdicts = (struct verdicts){.timeline = timeline,
                                   .with_reasons = with_reasons,
+                                  .with_cuts = with_cuts,
                                   .category = arena_column(arena, n, 1),
                                   .reason = with_reasons ? arena_column(arena, n, 1) : NULL};
     return verdicts->category != NULL && (verdicts->reason != NULL || !with_reasons) &&
@@ -108,10 +109,21 @@ bool verdicts_step(struct verdicts *verdicts, const struct timeline *timeline, u
     }
 }
 
-bool verdicts_init(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena) {
-    verdicts->with_reasons = true;
+static bool verdicts_run(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena) {
     for (uint32_t step = 0; step < VERDICTS_STEPS; step++)
         if (!verdicts_step(verdicts, timeline, step, arena))
             return false;
     return true;
+}
+
+bool verdicts_init(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena) {
+    verdicts->with_reasons = true;
+    verdicts->with_cuts = false;
+    return verdicts_run(verdicts, timeline, arena);
+}
+
+bool verdicts_init_with_cuts(struct verdicts *verdicts, const struct timeline *timeline,
+                             struct arena *arena) {
+    verdicts->with_reasons = verdicts->with_cuts = true;
+    return verdicts_run(verdicts, timeline, arena);
 }

@@ -31,6 +31,7 @@ struct verdicts {
     uint8_t *category; /* [allocations.count] enum category */
     uint8_t *reason;   /* [allocations.count] enum category_reason; NULL: not `with_reasons` */
     bool with_reasons; /* the caller's to say before step 0 */
+    bool with_cuts;    /* the same: findings keep what they take out of the curve */
     struct spans steps, phases;
     struct judged judged;
     struct findings findings;
@@ -40,6 +41,9 @@ struct verdicts {
 
 /* With reasons. O(allocations log allocations + stacks + annotations + length of all names). False: no memory. */
 bool verdicts_init(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena);
+
+/* The same with the findings' cuts, 12 bytes for each allocation that one takes out. */
+bool verdicts_init_with_cuts(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena);
 
 /* The same one step at a time, from 0 on, for a host that has other things to do between them. After a failure it begins
  * with step 0 again. The last steps are those of the findings: one for each kind, one before and one after them, and
