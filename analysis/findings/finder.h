@@ -46,6 +46,11 @@ struct finder {
     bool has_optimizer; /* seen by stacks or annotations */
     struct finding *finding;
     uint32_t count, capacity;
+    struct {
+        struct sort_row *row; /* allocations by set, in the order in which they were counted */
+        uint32_t count, capacity;
+        uint32_t n_sets;
+    } sets;
     uint32_t looked[FINDING_KINDS]; /* as findings has it */
     uint64_t kept_seldom;           /* the same */
     bool gradients_unsure;          /* the same */
@@ -60,15 +65,8 @@ void finder_add(struct finder *finder, const struct finding *finding);
 void finder_remove(struct finder *finder, uint32_t allocation, uint32_t from, uint32_t to);
 void finder_saves(struct finder *finder, struct finding *finding);
 
-/* Counts an allocation where it is alive at the finding's at_moment. */
-static inline void finding_count(struct finding *finding, const struct allocations *allocations,
-                                 uint32_t allocation) {
-    if (allocations->birth[allocation] > finding->at_moment ||
-        allocations->death[allocation] <= finding->at_moment)
-        return;
-    finding->bytes += allocations->size[allocation];
-    finding->count += allocation_stands_for(allocations, allocation);
-}
+/* Counts an allocation, and puts it into the finding's set, where it is alive at the finding's at_moment. */
+void finder_count(struct finder *finder, struct finding *finding, uint32_t allocation);
 
 /* Is part at least so many hundredths of whole? No product is too large. */
 static inline bool is_percent(uint64_t part, uint64_t whole, uint32_t percent) {

@@ -54,6 +54,10 @@ struct finding {
     uint32_t from_moment, to_moment, at_moment;
     uint64_t figure[6];         /* what the kind's sentences need besides */
     uint32_t first_cut, n_cuts; /* of the findings' cuts: what `saves` is the saving of */
+    uint32_t set;               /* while findings are looked for: number of its set; 0: none */
+    uint32_t n_ids;
+    const uint32_t
+        *ids; /* [n_ids] rising: what it is about, alive at `at_moment`; NULL: it is about no set */
 };
 
 /* An allocation that would not be there in the moments [from, to): its death or more, for good. */
@@ -79,6 +83,10 @@ const char *finding_confidence_name(enum finding_confidence confidence);
 const char *finding_unit_name(enum finding_unit unit);
 
 struct verdicts;
+
+/* Sets the bits of the finding's set in `bitmap[allocations.count / 64 + 1]`, and leaves the others. False: it is about no set,
+ * but a request or the recording. O(n_ids). */
+bool finding_set(const struct finding *finding, uint64_t *bitmap);
 
 /* Room that every title and detail fits into, names of files being cut. */
 enum { FINDING_TEXT_NBYTES = 2048 };

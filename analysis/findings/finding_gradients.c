@@ -319,7 +319,7 @@ static void gradients_report(struct finder *finder, struct gradients *own, struc
         return;
     for (uint32_t i = 0; i < allocations->count; i++)
         if (filter_keeps(own->counted, i))
-            finding_count(finding, allocations, i);
+            finder_count(finder, finding, i);
     finding->figure[3] = own->at_least;
     finding->per_n = (uint32_t)finding->figure[2];
     finding->per_bytes /= finding->per_n;

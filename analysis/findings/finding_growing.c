@@ -195,7 +195,7 @@ static void stack_judge(struct finder *finder, const struct link *links, const s
     for (uint32_t i = from; i < to; i++)
         for (uint32_t at = rows[i].value; at != UINT32_MAX; at = links[at].before) {
             uint32_t allocation = links[at].allocation;
-            finding_count(&finding, allocations, allocation);
+            finder_count(finder, &finding, allocation);
             finder_remove(finder, allocation, allocations->birth[allocation], allocations->death[allocation]);
             finding.from_moment = allocations->birth[allocation] < finding.from_moment
                                       ? allocations->birth[allocation]

@@ -73,7 +73,7 @@ static struct held key_walk(struct finder *finder, uint32_t key, bool with_beyon
         held.bytes += allocations->size[allocation];
         held.last_allocation = allocation;
         if (finding != NULL)
-            finding_count(finding, allocations, allocation);
+            finder_count(finder, finding, allocation);
         if (remove)
             finder_remove(finder, allocation, begin_of(finder, turn + 1), allocations->death[allocation]);
     }
@@ -109,7 +109,7 @@ static void older_add(struct finder *finder, struct finding *finding, uint64_t p
     for (uint32_t i = 0; i < allocations->preexisting; i++)
         if (allocations->death[i] > first->begin_moment && allocations->death[i] <= first->end_moment &&
             allocations->death[i] < finder->timeline->n_moments) {
-            finding_count(finding, allocations, i);
+            finder_count(finder, finding, i);
             finder_remove(finder, i, first->begin_moment, allocations->death[i]);
         }
 }

@@ -143,7 +143,7 @@ static void allocations_add(struct finder *finder, const struct layer_search *se
         own->from_moment = allocations->birth[allocation] < own->from_moment ? allocations->birth[allocation]
                                                                              : own->from_moment;
         own->to_moment = passes->ends > own->to_moment ? passes->ends : own->to_moment;
-        finding_count(own, allocations, allocation);
+        finder_count(finder, own, allocation);
     }
 }
 

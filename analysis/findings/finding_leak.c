@@ -308,7 +308,7 @@ static void kept_measure(struct finder *finder, const struct sort_row *rows, uin
             if (finder->verdicts->category[allocation] == CATEGORY_INPUT)
                 finding->figure[3] += allocations->size[allocation];
             finding->figure[1] += allocation_stands_for(allocations, allocation);
-            finding_count(finding, allocations, allocation);
+            finder_count(finder, finding, allocation);
         }
     }
     finding->per_n = turns;

@@ -161,7 +161,7 @@ void finding_starts_late_find(struct finder *finder) {
                               .to_moment = timeline->n_moments - 1};
     for (uint32_t i = 0; i < finder->allocations->preexisting; i++) {
         uint64_t before = finding.bytes;
-        finding_count(&finding, finder->allocations, i);
+        finder_count(finder, &finding, i);
         if (!origin_is_known(finder->allocations, i))
             finding.figure[1] += finding.bytes - before;
     }

@@ -4,6 +4,7 @@
 #include "analysis/loop/inner_keys.h"
 #include "analysis/loop/marks.h"
 #include "base/bytes.h"
+#include "base/search.h"
 #include "base/sort.h"
 #include "layout/site.h"
 
@@ -61,6 +62,67 @@ uint32_t finder_forward(const struct finder *finder, const struct turn *turn) {
 }
 
 /* ---- adding ---- */
+
+void finder_count(struct finder *finder, struct finding *finding, uint32_t allocation) {
+    const struct allocations *allocations = finder->allocations;
+    if (allocations->birth[allocation] > finding->at_moment ||
+        allocations->death[allocation] <= finding->at_moment || finder->failed)
+        return;
+    finding->bytes += allocations->size[allocation];
+    finding->count += allocation_stands_for(allocations, allocation);
+    if (finding->set == 0)
+        finding->set = ++finder->sets.n_sets;
+    if (!ARENA_GROW(finder->arena, finder->sets.row, finder->sets.capacity, (uint64_t)finder->sets.count + 1))
+        finder->failed = true;
+    else
+        finder->sets.row[finder->sets.count++] = (struct sort_row){allocation, finding->set};
+}
+
+/* The sets one after the other, each rising: two stable sorts, the lesser key first. */
+static bool sets_sort(struct finder *finder) {
+    struct sort_row *rows = finder->sets.row;
+    uint32_t n = finder->sets.count;
+    struct sort_row *spare = arena_column(finder->arena, n, sizeof *spare);
+    if (spare == NULL)
+        return false;
+    sort_rows(rows, spare, n);
+    for (uint32_t i = 0; i < n; i++)
+        rows[i] = (struct sort_row){rows[i].value, (uint32_t)rows[i].key};
+    sort_rows(rows, spare, n);
+    ARENA_DROP(finder->arena, spare);
+    return true;
+}
+
+/* A sentence about a request, the recording or its levels is about no set. */
+static bool finding_has_set(const struct finding *finding) {
+    static const bool has_none[FINDING_KINDS] = {
+        [FINDING_OUT_OF_MEMORY] = true, [FINDING_FRAGMENTATION] = true,     [FINDING_RETRY_FLUSH] = true,
+        [FINDING_CACHE_CHURN] = true,   [FINDING_PRIVATE_POOL_HELD] = true, [FINDING_LEVELS_RISE] = true,
+        [FINDING_STOPS_AT_PEAK] = true};
+    return !has_none[finding->kind];
+}
+
+/* Every finding's set in one column. An allocation that was counted twice is in it once. */
+static bool sets_hand_out(struct finder *finder, struct findings *findings) {
+    const struct sort_row *rows = finder->sets.row;
+    uint32_t n = 0;
+    uint32_t *ids = arena_column(finder->arena, finder->sets.count, sizeof *ids);
+    if (ids == NULL || !sets_sort(finder))
+        return false;
+    for (uint32_t f = 0; f < findings->count; f++) {
+        struct finding *finding = &findings->finding[f];
+        uint32_t low = 0, high = finding->set == 0 ? 0 : finder->sets.count;
+        SEARCH(low, high, i, rows[i].key < finding->set);
+        uint32_t first = n;
+        for (; finding->set != 0 && low < finder->sets.count && rows[low].key == finding->set; low++)
+            if (n == first || ids[n - 1] != rows[low].value)
+                ids[n++] = rows[low].value;
+        finding->n_ids = n - first;
+        finding->ids = finding_has_set(finding) ? ids + first : NULL;
+    }
+    ARENA_DROP(finder->arena, finder->sets.row);
+    return true;
+}
 
 void finder_add(struct finder *finder, const struct finding *finding) {
     if (finder->failed)
@@ -290,7 +352,7 @@ static bool findings_begin(struct verdicts *verdicts, struct arena *arena) {
 
 static bool findings_end(struct verdicts *verdicts, struct arena *arena) {
     struct finder *finder = verdicts->finder;
-    bool done = findings_sort(finder, &verdicts->findings);
+    bool done = findings_sort(finder, &verdicts->findings) && sets_hand_out(finder, &verdicts->findings);
     ARENA_DROP(arena, finder->blamed);
     removed_drop(&finder->removed, arena);
     ARENA_DROP(arena, finder->order);
@@ -317,6 +379,12 @@ bool findings_step(struct verdicts *verdicts, uint32_t step, struct arena *arena
     if (kind_fits(verdicts, (enum finding_kind)kind))
         kinds[kind].find(verdicts->finder);
     return !verdicts->finder->failed;
+}
+
+bool finding_set(const struct finding *finding, uint64_t *bitmap) {
+    for (uint32_t i = 0; i < finding->n_ids; i++)
+        bitmap[finding->ids[i] / 64] |= UINT64_C(1) << finding->ids[i] % 64;
+    return finding->ids != NULL;
 }
 
 /* ---- telling ---- */

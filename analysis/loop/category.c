@@ -120,7 +120,7 @@ static enum category category_of_context(struct judge *judge, uint32_t allocatio
 /* ---- older than the recording ---- */
 
 static enum category category_of_older(struct judge *judge, uint32_t allocation) {
-    uint16_t bits = judge->runs->stack_bits[judge->allocations->stack[allocation]];
+    uint32_t bits = judge->runs->stack_bits[judge->allocations->stack[allocation]];
     if (judge->allocations->flags[allocation] & ALLOCATION_STACK_OF_FREE)
         return open_as(judge, allocation, REASON_OLDER);
     if (bits & BIT_WORK)
@@ -139,7 +139,7 @@ static enum category category_of_older(struct judge *judge, uint32_t allocation)
 static enum category category_of_optimizer(struct judge *judge, uint32_t allocation, uint32_t run) {
     bool last = run + 1 == judge->runs->count;
     uint32_t let_go = judge->allocations->request[allocation];
-    uint16_t bits = judge->runs->stack_bits[judge->allocations->stack[allocation]];
+    uint32_t bits = judge->runs->stack_bits[judge->allocations->stack[allocation]];
     if (let_go == judge->never)
         return last && !(bits & BIT_STATE) ? CATEGORY_OPEN : CATEGORY_OPTIMIZER_STATE;
     bool outlives = !last && let_go > birth_of(judge, judge->runs->run[run + 1].first);
@@ -193,7 +193,7 @@ static enum category category_cut_off(struct judge *judge, uint32_t allocation, 
 }
 
 /* What is made once, before the loop; CATEGORY_COUNT: it is not. */
-static enum category category_of_loading(const struct judge *judge, uint32_t allocation, uint16_t bits) {
+static enum category category_of_loading(const struct judge *judge, uint32_t allocation, uint32_t bits) {
     uint32_t let_go = judge->allocations->request[allocation],
              recorded = allocation - judge->runs->first_allocation;
     uint32_t first_forward =
@@ -214,7 +214,7 @@ static enum category category_of_loading(const struct judge *judge, uint32_t all
 
 static enum category category_of_forward(struct judge *judge, uint32_t allocation, uint32_t run) {
     const struct phase_runs *runs = judge->runs;
-    uint16_t bits = runs->stack_bits[judge->allocations->stack[allocation]];
+    uint32_t bits = runs->stack_bits[judge->allocations->stack[allocation]];
     uint32_t let_go = judge->allocations->request[allocation], next = runs->run[run].next_backward;
     bool forward = runs->letter[allocation] == PHASE_FORWARD;
     enum category loaded = category_of_loading(judge, allocation, bits);

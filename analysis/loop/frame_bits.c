@@ -81,7 +81,12 @@ enum {
     NATIVE_HOST = 1 << 18,
     NATIVE_WORK = 1 << 19,
     NATIVE_VARIABLE = 1 << 20,
-    NATIVE_NODE = 1 << 21 /* a node of the graph is applied */
+    NATIVE_NODE = 1 << 21, /* a node of the graph is applied */
+    NATIVE_CAST = 1 << 22,
+    /* of Python again */
+    NAME_ZERO_GRAD = 1 << 23,
+    NAME_FOREACH = 1 << 24,
+    NAME_SINGLE = 1 << 25
 };
 
 static const struct text_word name_words[] = {
@@ -97,7 +102,7 @@ static const struct text_word name_words[] = {
     {"recompute_fn", WORD_WHOLE, NAME_RECOMPUTES},
     {"recompute", WORD_WHOLE, NAME_RECOMPUTES},
     {"__init__", WORD_WHOLE, NAME_NO_STEP | NAME_INIT | NAME_OF_MODULE},
-    {"zero_grad", WORD_WHOLE, NAME_NO_STEP},
+    {"zero_grad", WORD_WHOLE, NAME_NO_STEP | NAME_ZERO_GRAD},
     {"add_param_group", WORD_WHOLE, NAME_NO_STEP},
     {"load_state_dict", WORD_WHOLE, NAME_NO_STEP | NAME_LOADS},
     {"wrapper", WORD_WHOLE, NAME_WRAPPER},
@@ -106,6 +111,9 @@ static const struct text_word name_words[] = {
     {"step_param", WORD_WHOLE, NAME_STEP},
     {"_single_tensor_", WORD_BEGINS, NAME_STEP},
     {"_multi_tensor_", WORD_BEGINS, NAME_STEP},
+    {"_single_tensor_", WORD_INSIDE, NAME_SINGLE},
+    {"_multi_tensor_", WORD_INSIDE, NAME_FOREACH},
+    {"_foreach_", WORD_INSIDE, NAME_FOREACH},
     {"_fused_", WORD_BEGINS, NAME_STEP},
     {"_init_group", WORD_WHOLE, NAME_STEP | NAME_STATE},
     {"_init_state", WORD_WHOLE, NAME_STATE},
@@ -169,6 +177,7 @@ static const struct text_word native_words[] = {
     {"symmetric_memory", WORD_INSIDE, NATIVE_WORK},
     {"CuFFT", WORD_INSIDE, NATIVE_WORK},
     {"cusparse", WORD_INSIDE, NATIVE_WORK},
+    {"cached_cast", WORD_INSIDE, NATIVE_CAST},
 };
 
 /* ---- frames ---- */
@@ -197,41 +206,48 @@ static uint32_t name_marks(const struct vocabulary *vocabulary, struct text name
            (place_node(name, &node) ? NATIVE_NODE : 0u);
 }
 
-static uint16_t backward_bits(uint32_t file, uint32_t name) {
+static uint32_t backward_bits(uint32_t file, uint32_t name) {
     bool backward = ((file & FILE_AUTOGRAD) && (name & NAME_BACKWARD)) || (name & NAME_BACKWARDS) ||
                     ((file & FILE_FUNCTORCH) && (name & NAME_CALLED_BACKWARD)) ||
                     ((file & FILE_CHECKPOINT) && (name & (NAME_RECOMPUTES | NAME_CALLED_BACKWARD)));
     return backward ? BIT_BACKWARD : 0;
 }
 
-static uint16_t optimizer_bits(uint32_t file, uint32_t name) {
+static uint32_t optimizer_bits(uint32_t file, uint32_t name) {
     bool folder = (file & FILE_OPTIMIZERS) && !(file & FILE_SCHEDULER) && !(name & NAME_NO_STEP);
     bool step = ((file & FILE_OPTIMIZER_PY) && (name & NAME_WRAPPER)) ||
                 ((file & FILE_OPTIMIZER_LIKE) && !(file & FILE_SCHEDULER) && (name & NAME_STEP));
-    return (uint16_t)((folder || step ? BIT_OPTIMIZER : 0) | (name & NAME_STATE ? BIT_STATE : 0));
+    return (uint32_t)((folder || step ? BIT_OPTIMIZER : 0) | (name & NAME_STATE ? BIT_STATE : 0));
 }
 
-static uint16_t python_bits(uint32_t file, uint32_t name) {
+/* How an optimizer goes over the parameters. */
+static uint32_t way_bits(uint32_t name) {
+    return (name & NAME_FOREACH ? BIT_FOREACH : 0u) | (name & NAME_SINGLE ? BIT_SINGLE : 0u);
+}
+
+static uint32_t python_bits(uint32_t file, uint32_t name) {
     bool parameter =
         ((file & FILE_MODULES) && (name & NAME_OF_MODULE)) || (name & NAME_LOADS) || (file & FILE_PARAMETERS);
     bool data = (file & FILE_DATA) || (name & NAME_DATA);
-    return (uint16_t)(BIT_PYTHON | backward_bits(file, name) | optimizer_bits(file, name) |
+    return (uint32_t)(BIT_PYTHON | backward_bits(file, name) | optimizer_bits(file, name) |
                       (name & NAME_FORWARD ? BIT_FORWARD : 0) | (parameter ? BIT_PARAMETER : 0) |
-                      (name & NAME_INIT ? BIT_INIT : 0) | (data ? BIT_DATA : 0));
+                      (name & NAME_INIT ? BIT_INIT : 0) | (data ? BIT_DATA : 0) |
+                      (name & NAME_ZERO_GRAD ? BIT_ZERO_GRAD : 0) | way_bits(name));
 }
 
-static uint16_t native_bits(uint32_t name) {
+static uint32_t native_bits(uint32_t name) {
     bool node = (name & NATIVE_NODE) && !(name & NATIVE_VARIABLE);
     bool kernel = (name & NATIVE_KERNEL) && (name & NATIVE_BACKWARD);
-    return (uint16_t)(BIT_NATIVE | (node || (name & (NATIVE_ENGINE | NATIVE_ACCUMULATE)) ? BIT_BACKWARD : 0) |
+    return (uint32_t)(BIT_NATIVE | (node || (name & (NATIVE_ENGINE | NATIVE_ACCUMULATE)) ? BIT_BACKWARD : 0) |
                       (name & NATIVE_ACCUMULATE ? BIT_ACCUMULATE : 0) | (kernel ? BIT_KERNEL : 0) |
-                      (name & NATIVE_HOST ? BIT_HOST : 0) | (name & NATIVE_WORK ? BIT_WORK : 0));
+                      (name & NATIVE_HOST ? BIT_HOST : 0) | (name & NATIVE_WORK ? BIT_WORK : 0) |
+                      (name & NATIVE_CAST ? BIT_CAST : 0) | way_bits(name));
 }
 
 /* What is known of each string so far; 0: nothing. */
 struct known {
     uint32_t *file, *name;
-    uint16_t *place; /* bits of a profiler's frame that has this name */
+    uint32_t *place; /* bits of a profiler's frame that has this name */
     struct vocabulary vocabulary;
 };
 
@@ -248,7 +264,7 @@ static uint32_t known_name(struct known *known, const struct trace *trace, uint3
 }
 
 /* Bits of a frame that has nothing but a name. */
-static uint16_t bare_bits(struct known *known, const struct trace *trace, uint32_t name) {
+static uint32_t bare_bits(struct known *known, const struct trace *trace, uint32_t name) {
     struct place place;
     if (known->place[name] == 0)
         known->place[name] = place_of_profiler(trace_text(trace, name), &place)
@@ -258,7 +274,7 @@ static uint16_t bare_bits(struct known *known, const struct trace *trace, uint32
     return known->place[name];
 }
 
-static uint16_t frame_bits(struct known *known, const struct trace *trace, uint32_t id) {
+static uint32_t frame_bits(struct known *known, const struct trace *trace, uint32_t id) {
     const struct frame *frame = &trace->frames.frame[id];
     uint32_t file = known_file(known, trace, frame->file);
     if (file & FILE_PYTHON)
@@ -268,11 +284,11 @@ static uint16_t frame_bits(struct known *known, const struct trace *trace, uint3
     return native_bits(known_name(known, trace, frame->name));
 }
 
-bool frames_bits(const struct trace *trace, uint16_t *bits, struct arena *arena) {
+bool frames_bits(const struct trace *trace, uint32_t *bits, struct arena *arena) {
     size_t n = trace->strings.count;
     struct known known = {.file = arena_column(arena, n, sizeof(uint32_t)),
                           .name = arena_column(arena, n, sizeof(uint32_t)),
-                          .place = arena_column(arena, n, sizeof(uint16_t))};
+                          .place = arena_column(arena, n, sizeof(uint32_t))};
     if (known.file == NULL || known.name == NULL || known.place == NULL)
         return false;
     bytes_zero(known.file, n * sizeof *known.file);
@@ -290,21 +306,21 @@ bool frames_bits(const struct trace *trace, uint16_t *bits, struct arena *arena)
 
 /* ---- stacks ---- */
 
-static uint16_t stack_bits(uint16_t outer, uint16_t own) {
-    uint16_t bits = (uint16_t)(outer | own);
+static uint32_t stack_bits(uint32_t outer, uint32_t own) {
+    uint32_t bits = outer | own;
     if (own & BIT_BACKWARD)
-        bits = (uint16_t)(bits & ~BIT_OPTIMIZER_INSIDE);
+        bits = bits & ~(uint32_t)BIT_OPTIMIZER_INSIDE;
     else if ((own & BIT_OPTIMIZER) && (outer & BIT_BACKWARD))
         bits |= BIT_OPTIMIZER_INSIDE;
     if (own & BIT_OPTIMIZER)
-        bits = (uint16_t)(bits & ~BIT_FORWARD_INSIDE);
+        bits = bits & ~(uint32_t)BIT_FORWARD_INSIDE;
     else if ((own & BIT_FORWARD) && (outer & BIT_OPTIMIZER))
         bits |= BIT_FORWARD_INSIDE;
     return bits;
 }
 
 /* The stack's parent is settled before it. */
-void stacks_bits(const struct trace *trace, const uint16_t *frame_bits, uint16_t *bits) {
+void stacks_bits(const struct trace *trace, const uint32_t *frame_bits, uint32_t *bits) {
     bits[0] = 0;
     for (uint32_t i = 1; i < trace->stacks.count; i++) {
         bits[i] = stack_bits(bits[stack_parent(&trace->stacks, i)], frame_bits[trace->stacks.frame[i]]);

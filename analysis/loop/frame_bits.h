@@ -23,14 +23,19 @@ enum frame_bit {
     BIT_WORK = 4096,     /* a library's workspace: no tensor is made */
     /* of stacks only */
     BIT_OPTIMIZER_INSIDE = 8192, /* of the innermost frame of backward: the optimizer is run by a hook */
-    BIT_FORWARD_INSIDE = 16384   /* of the innermost frame of an optimizer: the model is run by a closure */
+    BIT_FORWARD_INSIDE = 16384,  /* of the innermost frame of an optimizer: the model is run by a closure */
+    /* of frames and stacks again */
+    BIT_ZERO_GRAD = 1 << 15, /* gradients are set to None */
+    BIT_CAST = 1 << 16,      /* autocast makes a copy of a weight */
+    BIT_FOREACH = 1 << 17,   /* an optimizer that works on all parameters at once */
+    BIT_SINGLE = 1 << 18     /* on one after the other */
 };
 
 /* Bits of every frame into `bits[frames.count]`. Each text is looked at once, however many frames have it.
  * O(frames + length of all texts). False: no memory. */
-bool frames_bits(const struct trace *trace, uint16_t *bits, struct arena *arena);
+bool frames_bits(const struct trace *trace, uint32_t *bits, struct arena *arena);
 
 /* Bits of every stack, which are those of its frames: `bits[stacks.count]`. O(stacks). */
-void stacks_bits(const struct trace *trace, const uint16_t *frame_bits, uint16_t *bits);
+void stacks_bits(const struct trace *trace, const uint32_t *frame_bits, uint32_t *bits);
 
 #endif

@@ -314,7 +314,7 @@ static uint32_t sites_count(const struct carried_list *list) {
 /* A loop without annotations may be one over layers or parameters. One turn that goes forward and backward is a step of
  * training. */
 static bool turn_is_training(const struct steps *steps, const struct allocations *allocations,
-                             const uint16_t *bits) {
+                             const uint32_t *bits) {
     uint32_t from = steps->begin[steps->count / 2], to = steps->begin[steps->count / 2 + 1];
     bool forward = false, backward = false;
     for (uint32_t i = allocations->preexisting; i < allocations->count && allocations->birth[i] < to; i++) {
@@ -332,7 +332,7 @@ static bool sites_judge(struct growth *growth, const struct timeline *timeline,
     const struct allocations *allocations = &timeline->device->allocations;
     uint32_t n_steps = growth->steps.count;
     struct curve curve;
-    uint16_t *frames = arena_column(arena, timeline->trace->frames.count, sizeof *frames),
+    uint32_t *frames = arena_column(arena, timeline->trace->frames.count, sizeof *frames),
              *bits = arena_column(arena, timeline->trace->stacks.count, sizeof *bits);
     growth->sites = arena_column(arena, sites_count(list), sizeof *growth->sites);
     if (frames == NULL || bits == NULL || growth->sites == NULL || !curve_init(&curve, n_steps, arena) ||

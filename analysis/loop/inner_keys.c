@@ -82,7 +82,7 @@ static bool table_init(struct key_table *table, const struct trace *trace, uint3
     return table_resize(table, FIRST_SLOTS);
 }
 
-bool inner_keys_find(const struct trace *trace, const uint16_t *frame_bits, uint32_t *key,
+bool inner_keys_find(const struct trace *trace, const uint32_t *frame_bits, uint32_t *key,
                      struct arena *arena) {
     struct key_table table;
     if (!table_init(&table, trace, key, arena))
@@ -97,7 +97,7 @@ bool inner_keys_find(const struct trace *trace, const uint16_t *frame_bits, uint
     return !table.failed;
 }
 
-bool python_keys_find(const struct trace *trace, const uint16_t *frame_bits, const uint16_t *stack_bits,
+bool python_keys_find(const struct trace *trace, const uint32_t *frame_bits, const uint32_t *stack_bits,
                       uint32_t *key, struct arena *arena) {
     struct key_table table;
     if (!table_init(&table, trace, key, arena))

@@ -11,7 +11,7 @@ enum {
 
 /* ---- by stack ---- */
 
-static uint8_t letter_of_bits(uint16_t bits) {
+static uint8_t letter_of_bits(uint32_t bits) {
     if (bits & BIT_BACKWARD)
         return bits & BIT_OPTIMIZER_INSIDE ? PHASE_OPTIMIZER : PHASE_BACKWARD;
     if (bits & BIT_OPTIMIZER)
@@ -28,7 +28,7 @@ static uint8_t letter_of_bits(uint16_t bits) {
 static enum stack_kind kind_of_stacks(const struct phase_runs *runs, const struct allocations *allocations) {
     uint64_t n_stacks = 0, n_python = 0, n_native = 0;
     for (uint32_t i = runs->first_allocation; i < allocations->count; i++) {
-        uint16_t bits = runs->stack_bits[allocations->stack[i]];
+        uint32_t bits = runs->stack_bits[allocations->stack[i]];
         n_stacks += allocations->stack[i] != 0;
         n_python += (bits & BIT_PYTHON) != 0;
         n_native += (bits & BIT_NATIVE) != 0;
@@ -137,7 +137,7 @@ static bool letters_smooth(struct phase_runs *runs, const struct allocations *al
     for (uint32_t k = 0, end; k < runs->n_allocations; k = end) {
         for (end = k; end < runs->n_allocations && letter[end] == letter[k]; end++)
             continue;
-        uint16_t bits = runs->stack_bits[allocations->stack[runs->first_allocation + k]];
+        uint32_t bits = runs->stack_bits[allocations->stack[runs->first_allocation + k]];
         run[count++] = (struct letter_run){k, end - k, letter[k], (bits & BIT_PYTHON) != 0};
         count = runs_fold(run, count, runs->stacks);
     }

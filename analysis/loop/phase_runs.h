@@ -41,8 +41,8 @@ struct phase_run {
 
 struct phase_runs {
     enum stack_kind stacks;
-    uint16_t *frame_bits;     /* [frames.count] enum frame_bit */
-    uint16_t *stack_bits;     /* [stacks.count] enum frame_bit; of verdicts until findings are looked for */
+    uint32_t *frame_bits;     /* [frames.count] enum frame_bit */
+    uint32_t *stack_bits;     /* [stacks.count] enum frame_bit; of verdicts until findings are found */
     struct stack_slots slots; /* of the allocations' stacks */
     uint8_t
         *letter; /* [allocations.count] enum phase_letter; of what is older: by its own stack, or unknown */

@@ -113,6 +113,31 @@ static void words_check(const struct verdicts *verdicts) {
     }
 }
 
+/* A finding's set is what its figures count: alive at its moment, as many bytes as it says. */
+static void sets_check(const struct verdicts *verdicts) {
+    const struct allocations *allocations = &verdicts->timeline->device->allocations;
+    for (uint32_t f = 0; f < verdicts->findings.count; f++) {
+        const struct finding *finding = &verdicts->findings.finding[f];
+        uint64_t bitmap[RECORDING_ALLOCATIONS / 64 + 1] = {0}, bytes = 0;
+        uint32_t count = 0;
+        if (!finding_set(finding, bitmap)) {
+            assert_int_equal(finding->n_ids, 0);
+            continue;
+        }
+        for (uint32_t i = 0; i < allocations->count; i++) {
+            if ((bitmap[i / 64] >> i % 64 & 1) == 0)
+                continue;
+            assert_true(allocations->birth[i] <= finding->at_moment &&
+                        allocations->death[i] > finding->at_moment);
+            assert_int_equal(finding->ids[count++], i);
+            bytes += allocations->size[i];
+        }
+        assert_int_equal(count, finding->n_ids);
+        assert_int_equal(count, finding->count);
+        assert_int_equal(bytes, finding->bytes);
+    }
+}
+
 /* Of a loop of so many steps with a fault: is the kind found? */
 struct loop_case {
     enum fault fault;
@@ -165,6 +190,7 @@ static void test_what_loops_leave_behind(void **state) {
                              peak_of(wanted->fault, wanted->turns) - peak_of(HEALTHY, wanted->turns));
         assert_int_equal(verdicts.turns.count, wanted->turns);
         words_check(&verdicts);
+        sets_check(&verdicts);
         loop_close(&loop);
     }
 }
