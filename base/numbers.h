@@ -2,6 +2,7 @@
 #ifndef STRATA_BASE_NUMBERS_H
 #define STRATA_BASE_NUMBERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Bytes. */
@@ -17,6 +18,11 @@ static inline uint64_t common_divisor(uint64_t a, uint64_t b) {
         b = rest;
     }
     return a;
+}
+
+/* Is part at least so many hundredths of whole? No product is too large. */
+static inline bool is_percent(uint64_t part, uint64_t whole, uint32_t percent) {
+    return part >= whole / 100 * percent + whole % 100 * percent / 100 && whole != 0;
 }
 
 #endif

@@ -4,6 +4,7 @@
 #define STRATA_ANALYSIS_FINDER_H
 
 #include "analysis/findings/verdicts.h"
+#include "base/numbers.h"
 #include "base/sort.h"
 
 enum {
@@ -67,11 +68,6 @@ void finder_saves(struct finder *finder, struct finding *finding);
 
 /* Counts an allocation, and puts it into the finding's set, where it is alive at the finding's at_moment. */
 void finder_count(struct finder *finder, struct finding *finding, uint32_t allocation);
-
-/* Is part at least so many hundredths of whole? No product is too large. */
-static inline bool is_percent(uint64_t part, uint64_t whole, uint32_t percent) {
-    return part >= whole / 100 * percent + whole % 100 * percent / 100 && whole != 0;
-}
 
 /* High from 10 % of the peak that is saved, medium from 3 %. */
 enum finding_severity severity_of_saving(uint64_t saves, uint64_t peak);

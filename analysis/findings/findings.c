@@ -346,7 +346,6 @@ static bool findings_sort(struct finder *finder, struct findings *findings) {
 
 static bool findings_begin(struct verdicts *verdicts, struct arena *arena) {
     verdicts->finder = arena_alloc(arena, sizeof *verdicts->finder);
-    ARENA_DROP(arena, verdicts->runs.stack_bits); /* nobody asks for them any more */
     return verdicts->finder != NULL && finder_init(verdicts->finder, verdicts, arena);
 }
 
@@ -354,6 +353,7 @@ static bool findings_end(struct verdicts *verdicts, struct arena *arena) {
     struct finder *finder = verdicts->finder;
     bool done = findings_sort(finder, &verdicts->findings) && sets_hand_out(finder, &verdicts->findings);
     ARENA_DROP(arena, finder->blamed);
+    ARENA_DROP(arena, verdicts->runs.stack_bits); /* nobody asks for them any more */
     removed_drop(&finder->removed, arena);
     ARENA_DROP(arena, finder->order);
     ARENA_DROP(arena, finder->start);

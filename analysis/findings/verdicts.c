@@ -1,6 +1,7 @@
 #include "analysis/findings/verdicts.h"
 
 #include "analysis/findings/levels.h"
+#include "analysis/loop/copies.h"
 #include "base/bytes.h"
 
 const char *turns_source_name(enum turns_source source) {
@@ -67,7 +68,7 @@ static bool verdicts_begin(struct verdicts *verdicts, const struct timeline *tim
 
 /* A log has levels: no allocation is for anything, and what a turn is its lines say. In the places of the steps of other
  * recordings. */
-enum { LEVELS_FIRST = 2, LEVELS_LAST = 5 };
+enum { LEVELS_FIRST = 2, LEVELS_LAST = 7 };
 static bool levels_step(struct verdicts *verdicts, uint32_t step, struct arena *arena) {
     const struct device_trace *device = verdicts->timeline->device;
     if (step == LEVELS_FIRST) {
@@ -102,6 +103,10 @@ bool verdicts_step(struct verdicts *verdicts, const struct timeline *timeline, u
         return verdicts->judge != NULL;
     case 4: return categories_end(verdicts->judge, arena);
     case 5:
+        return older_name(&verdicts->older, timeline, &verdicts->runs, &verdicts->turns, verdicts->category,
+                          verdicts->reason, arena);
+    case 6: return weight_copies_name(timeline, &verdicts->runs, &verdicts->turns, verdicts->category, arena);
+    case 7:
         verdicts->judged = judged_of(verdicts);
         return spans_of_turns(&verdicts->steps, &verdicts->turns, timeline, arena) &&
                spans_of_phases(&verdicts->phases, &verdicts->runs, &verdicts->turns, timeline, arena);

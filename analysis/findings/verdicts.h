@@ -13,6 +13,7 @@
 
 #include "analysis/findings/finding.h"
 #include "analysis/loop/category.h"
+#include "analysis/loop/older.h"
 #include "analysis/loop/spans.h"
 
 enum growth_judged { GROWTH_JUDGED, GROWTH_TOO_SHORT, GROWTH_NO_STACKS };
@@ -35,6 +36,7 @@ struct verdicts {
     struct spans steps, phases;
     struct judged judged;
     struct findings findings;
+    struct older older;    /* what is older than the recording, and how much of it has a name */
     struct judge *judge;   /* between the two steps of the categories */
     struct finder *finder; /* while findings are looked for */
 };
@@ -48,7 +50,7 @@ bool verdicts_init_with_cuts(struct verdicts *verdicts, const struct timeline *t
 /* The same one step at a time, from 0 on, for a host that has other things to do between them. After a failure it begins
  * with step 0 again. The last steps are those of the findings: one for each kind, one before and one after them, and
  * more for a kind that takes long. */
-enum { FINDINGS_STEPS = FINDING_KINDS + FINDING_PARTS - 1 + 2, VERDICTS_STEPS = 6 + FINDINGS_STEPS };
+enum { FINDINGS_STEPS = FINDING_KINDS + FINDING_PARTS - 1 + 2, VERDICTS_STEPS = 8 + FINDINGS_STEPS };
 bool verdicts_step(struct verdicts *verdicts, const struct timeline *timeline, uint32_t step,
                    struct arena *arena);
 bool findings_step(struct verdicts *verdicts, uint32_t step, struct arena *arena);

@@ -1,6 +1,8 @@
 #include "analysis/loop/category.h"
 
+#include "analysis/loop/copies.h"
 #include "analysis/loop/frame_bits.h"
+#include "analysis/loop/older.h"
 #include "base/bytes.h"
 #include "base/search.h"
 #include "base/sort.h"
@@ -21,18 +23,20 @@ static const struct {
     [CATEGORY_UNKNOWN] = {"unknown", "unknown"},
     [CATEGORY_WORKSPACE] = {"workspace", "workspaces"},
     [CATEGORY_RESULT] = {"result", "results"},
+    [CATEGORY_WEIGHT_COPY] = {"weight_copy", "autocast's copies of weights"},
 };
 
 static const struct {
     const char *name, *title;
 } reasons[REASON_COUNT] = {
     [REASON_NONE] = {"none", "nothing is lacking"},
-    [REASON_OLDER] = {"older", "older than the recording"},
+    [REASON_OLDER] = {"older", "older: no size of a parameter"},
     [REASON_NO_STACK] = {"no_stack", "no stack was recorded"},
     [REASON_NATIVE] = {"native_stacks", "only C++ frames were recorded"},
     [REASON_NO_PHASES] = {"no_phases", "no forward or backward pass was recorded"},
     [REASON_CUT_OFF] = {"cut_off", "the recording ends before it could tell"},
     [REASON_OF_FILE] = {"of_file", "the file has its own word for it"},
+    [REASON_BY_SIZE] = {"by_size", "older than the recording; by their sizes"},
 };
 
 const char *category_name(enum category category) {
@@ -494,9 +498,12 @@ bool categories_find(const struct timeline *timeline, uint8_t *category, struct 
     struct phase_runs runs;
     struct turns turns = {0};
     struct judge *judge = NULL;
+    struct older older;
     bool done = phase_runs_find(&runs, timeline, arena) && turns_find(&turns, &runs, timeline, arena) &&
                 (judge = categories_begin(timeline, &runs, &turns, category, NULL, arena)) != NULL &&
-                categories_end(judge, arena);
+                categories_end(judge, arena) &&
+                older_name(&older, timeline, &runs, &turns, category, NULL, arena) &&
+                weight_copies_name(timeline, &runs, &turns, category, arena);
     phase_runs_drop(&runs, arena);
     ARENA_DROP(arena, turns.turn);
     return done;

@@ -20,6 +20,7 @@ enum category {
     CATEGORY_UNKNOWN,         /* a profiler's own word for what it could not tell */
     CATEGORY_WORKSPACE,       /* of cuBLAS, cuDNN, NCCL and the like */
     CATEGORY_RESULT,          /* of a model that runs without backward: outlives the turn it was made in */
+    CATEGORY_WEIGHT_COPY,     /* a weight in 16 bits, made by autocast */
     CATEGORY_COUNT
 };
 
@@ -32,6 +33,7 @@ enum category_reason {
     REASON_NO_PHASES, /* neither a forward, nor a backward, nor a turn was recorded */
     REASON_CUT_OFF,   /* the recording ends before it could tell */
     REASON_OF_FILE,   /* the file has a word of its own for it */
+    REASON_BY_SIZE, /* something does: it is older than the recording, and its size is that of such a thing */
     REASON_COUNT
 };
 

@@ -91,7 +91,7 @@ static uint32_t category_color(uint32_t category, bool dark) {
         [CATEGORY_ACTIVATION] = {0xC97252, 0xB2503C}, [CATEGORY_TEMPORARY] = {0x622582, 0xC796FC},
         [CATEGORY_INPUT] = {0x009A9C, 0x3BECEC},      [CATEGORY_AUTOGRAD_DETAIL] = {0x7A6FA8, 0x9F97C4},
         [CATEGORY_UNKNOWN] = {0x636464, 0x858D97},    [CATEGORY_WORKSPACE] = {0x8A7F72, 0x9C8F80},
-        [CATEGORY_RESULT] = {0xB0507E, 0xE07FAE}};
+        [CATEGORY_RESULT] = {0xB0507E, 0xE07FAE},     [CATEGORY_WEIGHT_COPY] = {0x6F8A1E, 0xA3B64A}};
     return color[category < CATEGORY_COUNT ? category : CATEGORY_OTHER][dark];
 }
 

@@ -9,8 +9,11 @@ static void categories_sum(struct report_device *report) {
         if (allocations->birth[i] > moment || allocations->death[i] <= moment ||
             !filter_keeps(report->selection.keep, i))
             continue;
-        report->category_at_peak[verdicts->category[i]].bytes += allocations->size[i];
-        report->category_at_peak[verdicts->category[i]].count += allocation_stands_for(allocations, i);
+        struct category_sum *sum = &report->category_at_peak[verdicts->category[i]];
+        sum->bytes += allocations->size[i];
+        sum->count += allocation_stands_for(allocations, i);
+        sum->older_bytes += i < allocations->preexisting ? allocations->size[i] : 0;
+        sum->sized_bytes += verdicts->reason[i] == REASON_BY_SIZE ? allocations->size[i] : 0;
         if (verdicts->category[i] == CATEGORY_OTHER)
             report->reason_at_peak[verdicts->reason[i]] += allocations->size[i];
         report->categories_inferred |= report->trace->contexts.context[allocations->context[i]].category == 0;

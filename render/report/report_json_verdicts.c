@@ -1,4 +1,5 @@
 /* What Strata concludes, as JSON: categories, steps, phases, what was judged. */
+#include "analysis/findings/peak_made.h"
 #include "layout/site.h"
 #include "render/report/report_json.h"
 
@@ -16,6 +17,7 @@ void report_json_categories(struct json_writer *json, const struct report_device
         json_object(json, NULL, JSON_COMPACT);
         json_u64(json, "bytes", sum->bytes);
         json_u64(json, "count", sum->count);
+        json_u64(json, "older_bytes", sum->older_bytes);
         json_text(json, "category", category_name((enum category)i));
         if (i == CATEGORY_OTHER) {
             json_object(json, "reason", JSON_COMPACT);
@@ -140,9 +142,51 @@ static void add_checks(struct json_writer *json, const struct verdicts *verdicts
     json_end(json);
 }
 
+static void add_older(struct json_writer *json, const struct older *older) {
+    json_object(json, "older", JSON_COMPACT);
+    json_u64(json, "bytes", older->bytes);
+    json_u64(json, "named_bytes", older->named_bytes);
+    json_u64(json, "copies", older->copies);
+    json_text(json, "source", older_source_name(older->source));
+    json_end(json);
+}
+
+static void add_peak_made(struct json_writer *json, const struct report_device *report) {
+    const struct verdicts *verdicts = &report->verdicts;
+    uint64_t peak = report->timeline.peak_bytes;
+    char text[FINDING_TEXT_NBYTES];
+    struct peak_made made;
+    peak_made_of(&made, verdicts);
+    peak_made_text(&made, verdicts, text, sizeof text);
+    json_object(json, "peak_made_of", JSON_COMPACT);
+    json_text(json, "text", text);
+    json_text(json, "phase", peak_phase_name(made.phase));
+    json_array(json, "parts", JSON_COMPACT);
+    for (uint32_t i = 0; i < made.n_parts; i++) {
+        json_object(json, NULL, JSON_COMPACT);
+        json_text(json, "category", category_name((enum category)made.part[i].category));
+        json_u64(json, "bytes", made.part[i].bytes);
+        json_share(json, "share", made.part[i].bytes, peak);
+        json_end(json);
+    }
+    json_end(json);
+    if (made.avoidable == NULL)
+        json_null(json, "avoidable");
+    else {
+        json_object(json, "avoidable", JSON_COMPACT);
+        json_text(json, "kind", finding_kind_name((enum finding_kind)made.avoidable->kind));
+        json_u64(json, "saves_peak_bytes", made.avoidable->saves);
+        json_u64(json, "peak_without_bytes", peak - made.avoidable->saves);
+        json_end(json);
+    }
+    json_end(json);
+}
+
 void report_json_verdicts(struct json_writer *json, const struct report_device *report) {
     const struct verdicts *verdicts = &report->verdicts;
     char text[FINDING_TEXT_NBYTES];
+    add_peak_made(json, report);
+    add_older(json, &verdicts->older);
     json_array(json, "findings", JSON_LINES);
     for (uint32_t i = 0; i < verdicts->findings.count; i++)
         add_finding(json, report, &verdicts->findings.finding[i]);

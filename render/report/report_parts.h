@@ -12,6 +12,8 @@
 
 struct category_sum {
     uint64_t bytes, count;
+    uint64_t older_bytes,
+        sized_bytes; /* older than the recording; of these, those that their size has named */
 };
 
 enum { REPORT_GAPS = 3 };

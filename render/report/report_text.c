@@ -347,6 +347,7 @@ static bool device_write(void *context, const struct report_device *report) {
                           .markdown = report->options->format == REPORT_MARKDOWN,
                           .last = SHEET_PARAGRAPH};
     words_device_heading(&sheet, report->trace->kind, report->device->ordinal);
+    report_peak_made(&sheet, report);
     report_findings(&sheet, report);
     if (report->trace->kind == TRACE_LOG) {
         report_log_text(&sheet, report);

@@ -1,4 +1,5 @@
 /* What Strata concludes, for people: findings first, then steps and phases, then what memory is for. */
+#include "analysis/findings/peak_made.h"
 #include "base/format.h"
 #include "render/report/report_words.h"
 
@@ -46,6 +47,16 @@ static void checks_list(struct sheet *sheet, const struct verdicts *verdicts) {
         if (check.state != CHECK_FOUND)
             sheet_point(sheet, "[%s] %s", check.state == CHECK_CLEAR ? "clear" : "not judged", text);
     }
+}
+
+void report_peak_made(struct sheet *sheet, const struct report_device *report) {
+    char text[FINDING_TEXT_NBYTES];
+    struct peak_made made;
+    peak_made_of(&made, &report->verdicts);
+    if (made.n_parts == 0 || report->trace->kind == TRACE_LOG)
+        return;
+    peak_made_text(&made, &report->verdicts, text, sizeof text);
+    sheet_say(sheet, "%s", text);
 }
 
 void report_findings(struct sheet *sheet, const struct report_device *report) {
@@ -187,6 +198,18 @@ static const char *reasons_of(struct sheet *sheet, const struct report_device *r
     return text;
 }
 
+/* " (older than the recording; by their sizes)", " (1.2 GiB older than the recording)" */
+static const char *older_of(struct sheet *sheet, const struct category_sum *sum, bool named) {
+    if (sum->older_bytes == 0 || !named)
+        return "";
+    const char *bytes =
+        sum->older_bytes == sum->bytes ? "" : sheet_format(sheet, "%s ", format_bytes(sum->older_bytes).text);
+    return sheet_format(sheet, " (%solder than the recording%s)", bytes,
+                        sum->sized_bytes == sum->older_bytes ? "; by their sizes"
+                        : sum->sized_bytes != 0              ? "; in part by their sizes"
+                                                             : "");
+}
+
 void report_categories(struct sheet *sheet, const struct report_device *report) {
     static const char *const headings[] = {"Bytes", "Share", "Count", "Category", NULL};
     uint64_t peak = report->timeline.peak_bytes;
@@ -202,8 +225,8 @@ void report_categories(struct sheet *sheet, const struct report_device *report) 
         sheet_cell(sheet, "%s", format_bytes_in(sum->bytes, unit).text);
         sheet_cell(sheet, "%s", format_share(sum->bytes, peak).text);
         sheet_cell(sheet, "%s", format_count(sum->count).text);
-        sheet_cell(sheet, "%s%s%s", category_title((enum category)order[i]), reasons[0] != '\0' ? ": " : "",
-                   reasons);
+        sheet_cell(sheet, "%s%s%s%s", category_title((enum category)order[i]), reasons[0] != '\0' ? ": " : "",
+                   reasons, older_of(sheet, sum, order[i] != CATEGORY_OTHER));
     }
     sheet_table_end(sheet);
 }

@@ -1,0 +1,105 @@
+#include "analysis/findings/peak_made.h"
+
+#include "base/numbers.h"
+
+enum { PARTS_SAID = 3 };
+
+const char *peak_phase_name(enum peak_phase phase) {
+    static const char *const names[] = {[PEAK_FORWARD] = "forward",
+                                        [PEAK_BACKWARD] = "backward",
+                                        [PEAK_OPTIMIZER] = "optimizer",
+                                        [PEAK_OTHER] = "other",
+                                        [PEAK_BEFORE] = "before the first event"};
+    return names[phase];
+}
+
+/* The side of the last allocation born at or before the peak; before the first forward it is not the model's. */
+static enum peak_phase phase_of(const struct verdicts *verdicts) {
+    const struct timeline *timeline = verdicts->timeline;
+    const struct phase_runs *runs = &verdicts->runs;
+    if (timeline->peak_moment == 0)
+        return PEAK_BEFORE;
+    uint32_t behind = recorded_from(runs, timeline, timeline->peak_moment + 1);
+    if (behind == 0 || runs->count == 0)
+        return PEAK_OTHER;
+    const struct phase_run *run = &runs->run[phase_runs_at(runs, behind - 1)];
+    if (run->side != SIDE_FORWARD)
+        return run->side == SIDE_BACKWARD ? PEAK_BACKWARD : PEAK_OPTIMIZER;
+    for (uint32_t k = 0; k < behind; k++)
+        if (runs->letter[runs->first_allocation + k] == PHASE_FORWARD)
+            return PEAK_FORWARD;
+    return PEAK_OTHER;
+}
+
+static bool name_is_less(const char *a, const char *b) {
+    while (*a != '\0' && *a == *b) {
+        a++;
+        b++;
+    }
+    return (unsigned char)*a < (unsigned char)*b;
+}
+
+static void parts_sum(struct peak_made *made, const struct verdicts *verdicts) {
+    const struct timeline *timeline = verdicts->timeline;
+    const struct allocations *allocations = &timeline->device->allocations;
+    uint64_t bytes[CATEGORY_COUNT] = {0};
+    for (uint32_t i = 0; i < allocations->count; i++)
+        if (allocations->birth[i] <= timeline->peak_moment && allocations->death[i] > timeline->peak_moment)
+            bytes[verdicts->category[i]] += allocations->size[i];
+    for (uint8_t category = 0; category < CATEGORY_COUNT; category++) {
+        uint32_t at = made->n_parts;
+        if (bytes[category] == 0)
+            continue;
+        for (; at > 0 && (made->part[at - 1].bytes < bytes[category] ||
+                          (made->part[at - 1].bytes == bytes[category] &&
+                           name_is_less(category_name((enum category)category),
+                                        category_name((enum category)made->part[at - 1].category))));
+             at--)
+            made->part[at] = made->part[at - 1];
+        made->part[at].category = category;
+        made->part[at].bytes = bytes[category];
+        made->n_parts++;
+    }
+}
+
+void peak_made_of(struct peak_made *made, const struct verdicts *verdicts) {
+    *made = (struct peak_made){.phase = phase_of(verdicts)};
+    parts_sum(made, verdicts);
+    for (uint32_t i = 0; i < verdicts->findings.count; i++) {
+        const struct finding *finding = &verdicts->findings.finding[i];
+        if (finding->saves_known && finding->saves != 0 && finding->confidence != CONFIDENCE_POSSIBLE &&
+            finding->severity != SEVERITY_INFO &&
+            (made->avoidable == NULL || finding->saves > made->avoidable->saves))
+            made->avoidable = finding;
+    }
+}
+
+uint32_t peak_made_text(const struct peak_made *made, const struct verdicts *verdicts, char *text,
+                        uint32_t capacity) {
+    static const char *const places[] = {[PEAK_FORWARD] = "in a forward",
+                                         [PEAK_BACKWARD] = "in a backward",
+                                         [PEAK_OPTIMIZER] = "in the optimizer's step",
+                                         [PEAK_OTHER] = "outside of the model",
+                                         [PEAK_BEFORE] = "before the first event"};
+    struct words words = {text, capacity, 0};
+    uint64_t peak = verdicts->timeline->peak_bytes;
+    words_say(&words, "The peak of ");
+    words_add_bytes(&words, peak);
+    words_say(&words, " is reached ");
+    words_say(&words, places[made->phase]);
+    for (uint32_t i = 0; i < made->n_parts && i < PARTS_SAID; i++) {
+        uint64_t bytes = made->part[i].bytes;
+        uint64_t percent = bytes > UINT64_MAX / 100 ? bytes / (peak / 100) : bytes * 100 / peak;
+        words_say(&words, i == 0 ? ": " : ", ");
+        words_number(&words, percent);
+        words_say(&words, " % ");
+        words_say(&words, category_title((enum category)made->part[i].category));
+    }
+    words_say(&words, ".");
+    if (made->avoidable != NULL && is_percent(made->avoidable->saves, peak, 1)) {
+        words_say(&words, " ");
+        words_add_bytes(&words, made->avoidable->saves);
+        words_say(&words, " of it can be avoided.");
+    }
+    return words_end(&words);
+}

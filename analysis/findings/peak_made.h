@@ -1,0 +1,33 @@
+/*
+ * What a device's peak is made of, as one sentence and its figures: the phase that it lies in, every category of what is alive, and
+ * the most that one finding says can be avoided. Freestanding.
+ */
+#ifndef STRATA_ANALYSIS_PEAK_MADE_H
+#define STRATA_ANALYSIS_PEAK_MADE_H
+
+#include "analysis/findings/verdicts.h"
+
+enum peak_phase { PEAK_FORWARD, PEAK_BACKWARD, PEAK_OPTIMIZER, PEAK_OTHER, PEAK_BEFORE };
+
+struct peak_made {
+    enum peak_phase phase;
+    uint32_t n_parts;
+    struct {
+        uint8_t category;
+        uint64_t bytes;
+    } part[CATEGORY_COUNT]; /* falling, then by name; the sum is the peak */
+    const struct finding
+        *avoidable; /* of the verdicts; NULL: none. Savings overlap, so it is one, not a sum. */
+};
+
+/* "before the first event": for JSON. */
+const char *peak_phase_name(enum peak_phase phase);
+
+/* O(allocations). */
+void peak_made_of(struct peak_made *made, const struct verdicts *verdicts);
+
+/* The sentences, into `text`, cut at capacity - 1 bytes and always terminated. Returns the full length. */
+uint32_t peak_made_text(const struct peak_made *made, const struct verdicts *verdicts, char *text,
+                        uint32_t capacity);
+
+#endif

@@ -1,0 +1,158 @@
+#include "analysis/loop/copies.h"
+
+#include "analysis/loop/category.h"
+#include "analysis/loop/frame_bits.h"
+#include "analysis/loop/size_set.h"
+
+enum { COPY_NBYTES = 1024, BORN_BEHIND = 4 };
+
+struct copying {
+    const struct timeline *timeline;
+    const struct allocations *allocations;
+    const struct phase_runs *runs;
+    const struct turns *turns;
+    const uint8_t *category;
+    struct size_set sizes; /* of weights */
+    uint32_t *n_weights;   /* [sizes.count] */
+    bool native;           /* a frame says so; else the number tells, too */
+};
+
+/* What is older and nothing has named may be a weight. */
+static bool is_weight(const struct copying *copying, uint32_t allocation) {
+    uint8_t category = copying->category[allocation];
+    bool held = allocation < copying->runs->first_allocation &&
+                copying->allocations->request[allocation] >= copying->timeline->n_moments;
+    return category == CATEGORY_PARAMETER || (held && category == CATEGORY_OTHER);
+}
+
+static bool weights_count(struct copying *copying, struct arena *arena) {
+    uint32_t count = 0, n = 0;
+    for (uint32_t i = 0; i < copying->allocations->count; i++)
+        count += is_weight(copying, i);
+    struct sort_row *rows = arena_column(arena, count, sizeof *rows),
+                    *spare = arena_column(arena, count, sizeof *spare);
+    if (rows == NULL || spare == NULL)
+        return false;
+    for (uint32_t i = 0; n < count; i++)
+        if (is_weight(copying, i))
+            rows[n++] = (struct sort_row){copying->allocations->size[i], i};
+    sort_rows(rows, spare, n);
+    if (!size_set_init(&copying->sizes, rows, n, arena) ||
+        (copying->n_weights = arena_column(arena, copying->sizes.count, sizeof *copying->n_weights)) == NULL)
+        return false;
+    for (uint32_t i = 0, at = 0; i < n; i++) {
+        at += i > 0 && rows[i].key != rows[i - 1].key;
+        copying->n_weights[at] = i == 0 || rows[i].key != rows[i - 1].key ? 1 : copying->n_weights[at] + 1;
+    }
+    ARENA_DROP(arena, spare);
+    ARENA_DROP(arena, rows);
+    return true;
+}
+
+/* Weights of twice a size, else of four times. */
+static uint32_t weights_of(struct copying *copying, uint64_t nbytes) {
+    if (nbytes > UINT64_MAX / 4)
+        return 0;
+    uint32_t at = size_set_at(&copying->sizes, nbytes * 2);
+    if (at == SIZE_NONE)
+        at = size_set_at(&copying->sizes, nbytes * 4);
+    return at == SIZE_NONE ? 0 : copying->n_weights[at];
+}
+
+static bool is_candidate(struct copying *copying, uint32_t i) {
+    const struct allocations *allocations = copying->allocations;
+    uint32_t bits = copying->runs->stack_bits[allocations->stack[i]];
+    if (!(bits & (copying->native ? BIT_CAST : BIT_FORWARD)) || allocations->size[i] < COPY_NBYTES ||
+        side_of_letter(copying->runs->letter[i]) != SIDE_FORWARD || allocations->count - i <= BORN_BEHIND ||
+        allocations->birth[i + BORN_BEHIND] >= allocations->request[i])
+        return false;
+    return (copying->turns->count == 0 ||
+            turns_at(copying->turns, i - copying->runs->first_allocation) != UINT32_MAX) &&
+           weights_of(copying, allocations->size[i]) != 0;
+}
+
+/* Candidates by turn, then size, then falling lifetime, then birth. NULL: no memory. */
+static struct sort_row *candidates_sorted(struct copying *copying, uint32_t *count, struct arena *arena) {
+    const struct allocations *allocations = copying->allocations;
+    struct sort_row *rows = NULL;
+    uint32_t capacity = 0;
+    *count = 0;
+    for (uint32_t i = copying->runs->first_allocation; i < allocations->count; i++) {
+        if (!is_candidate(copying, i))
+            continue;
+        if (!ARENA_GROW(arena, rows, capacity, (uint64_t)*count + 1))
+            return NULL;
+        rows[(*count)++] =
+            (struct sort_row){UINT32_MAX - (allocations->request[i] - allocations->birth[i]), i};
+    }
+    struct sort_row *spare = arena_column(arena, *count, sizeof *spare);
+    if (spare == NULL || (rows == NULL && (rows = arena_column(arena, 0, sizeof *rows)) == NULL))
+        return NULL;
+    sort_rows(rows, spare, *count);
+    for (uint32_t i = 0; i < *count; i++)
+        rows[i].key = allocations->size[rows[i].value];
+    sort_rows(rows, spare, *count);
+    for (uint32_t i = 0; i < *count; i++)
+        rows[i].key = turns_at(copying->turns, rows[i].value - copying->runs->first_allocation);
+    sort_rows(rows, spare, *count);
+    ARENA_DROP(arena, spare);
+    return rows;
+}
+
+static bool copies_mark(struct copying *copying, uint64_t *bitmap, struct arena *arena) {
+    const uint64_t *size = copying->allocations->size;
+    uint32_t count;
+    struct sort_row *rows = candidates_sorted(copying, &count, arena);
+    if (rows == NULL)
+        return false;
+    for (uint32_t from = 0, to; from < count; from = to) {
+        for (to = from;
+             to < count && rows[to].key == rows[from].key && size[rows[to].value] == size[rows[from].value];
+             to++)
+            continue;
+        uint32_t most = weights_of(copying, size[rows[from].value]);
+        if (!copying->native && to - from < most)
+            continue;
+        for (uint32_t i = from; i < to && i - from < most; i++)
+            bitmap[rows[i].value / 64] |= UINT64_C(1) << rows[i].value % 64;
+    }
+    ARENA_DROP(arena, rows);
+    return true;
+}
+
+bool weight_copies_find(const struct timeline *timeline, const struct phase_runs *runs,
+                        const struct turns *turns, const uint8_t *category, uint64_t *bitmap,
+                        struct arena *arena) {
+    struct copying copying = {.timeline = timeline,
+                              .allocations = &timeline->device->allocations,
+                              .runs = runs,
+                              .turns = turns,
+                              .category = category,
+                              .native = runs->stacks != STACKS_PYTHON};
+    bool any = false; /* of what a frame tells, nearly no recording has one */
+    for (uint32_t i = 0; i < timeline->trace->stacks.count && !any; i++)
+        any = (runs->stack_bits[i] & (copying.native ? BIT_CAST : BIT_FORWARD)) != 0;
+    if (!any)
+        return true;
+    bool done =
+        weights_count(&copying, arena) && (copying.sizes.count == 0 || copies_mark(&copying, bitmap, arena));
+    ARENA_DROP(arena, copying.n_weights);
+    ARENA_DROP(arena, copying.sizes.nbytes);
+    return done;
+}
+
+bool weight_copies_name(const struct timeline *timeline, const struct phase_runs *runs,
+                        const struct turns *turns, uint8_t *category, struct arena *arena) {
+    const struct allocations *allocations = &timeline->device->allocations;
+    uint64_t *bitmap = arena_bits(arena, allocations->count);
+    if (bitmap == NULL || !weight_copies_find(timeline, runs, turns, category, bitmap, arena))
+        return false;
+    for (uint32_t word = 0; word <= allocations->count / 64; word++)
+        for (uint64_t left = bitmap[word]; left != 0; left &= left - 1) {
+            uint32_t i = word * 64 + (uint32_t)__builtin_ctzll(left);
+            if (timeline->trace->contexts.context[allocations->context[i]].category == 0)
+                category[i] = CATEGORY_WEIGHT_COPY;
+        }
+    ARENA_DROP(arena, bitmap);
+    return true;
+}

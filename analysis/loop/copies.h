@@ -1,0 +1,19 @@
+/*
+ * The 16-bit copies of weights that autocast makes: half as large as a weight (or a quarter), made inside of a forward, and
+ * alive until it ends. Freestanding.
+ */
+#ifndef STRATA_ANALYSIS_COPIES_H
+#define STRATA_ANALYSIS_COPIES_H
+
+#include "analysis/loop/turns.h"
+
+/* Sets the bits of the copies in `bitmap[allocations.count / 64 + 1]`. O(n log n). False: no memory. */
+bool weight_copies_find(const struct timeline *timeline, const struct phase_runs *runs,
+                        const struct turns *turns, const uint8_t *category, uint64_t *bitmap,
+                        struct arena *arena);
+
+/* Gives them their category. The same. */
+bool weight_copies_name(const struct timeline *timeline, const struct phase_runs *runs,
+                        const struct turns *turns, uint8_t *category, struct arena *arena);
+
+#endif
