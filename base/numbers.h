@@ -20,9 +20,9 @@ static inline uint64_t common_divisor(uint64_t a, uint64_t b) {
     return a;
 }
 
-/* Is part at least so many hundredths of whole? No product is too large. */
+/* Is part something, and at least so many hundredths of whole? No product is too large. */
 static inline bool is_percent(uint64_t part, uint64_t whole, uint32_t percent) {
-    return part >= whole / 100 * percent + whole % 100 * percent / 100 && whole != 0;
+    return part != 0 && part >= whole / 100 * percent + whole % 100 * percent / 100 && whole != 0;
 }
 
 #endif

@@ -118,10 +118,14 @@ static bool overflow_diagnose(struct snapshot *snapshot, const struct value *roo
     if (flag == NULL)
         flag = dict_find(snapshot, settings, KEY_TRACE_ALLOC_OVERFLOWED);
     struct trace *trace = snapshot->trace;
-    for (uint32_t i = 0; i < trace->n_devices; i++)
-        if (overflow_of(snapshot, flag, trace->devices[i].ordinal) && trace->devices[i].n_events != 0 &&
-            !trace_diagnose(trace, "overflow", trace->devices[i].ordinal, NULL))
+    for (uint32_t i = 0; i < trace->n_devices; i++) {
+        const struct device_trace *device = &trace->devices[i];
+        bool overflown = overflow_of(snapshot, flag, device->ordinal) && device->n_events != 0;
+        uint64_t numbers[DIAGNOSTIC_NUMBERS] = {overflown ? 0 : device_history_full(device)};
+        if ((overflown || numbers[0] != 0) &&
+            !trace_diagnose(trace, overflown ? "overflow" : "history_full", device->ordinal, numbers))
             return snapshot_fail_memory(snapshot);
+    }
     return true;
 }
 

@@ -65,6 +65,9 @@ STORY_STYLES = (("mixed", "posix"), ("python", "posix"), ("python", "windows"), 
 SHAPES = ("plain", "accumulation", "sgd", "fused", "two_optimizers", "evaluation", "lengths", "rising_lengths", "ema",
           "bounded_queue", "lazy_caches", "inference", "ends_in_forward", "ends_in_backward", "zero_first", "clip",
           "saturating_cache", "prefetch", "lora")
+# What is true of these runs with and without the fault: an optimizer of foreach, a first step that makes the state, and a
+# forward without no_grad.
+PRICES = ("optimizer_temporaries", "next_step_peak", "unused_graph")
 # What the prototype reports in healthy runs, and says as what it is: a price, or what one turn cannot tell.
 TOLERATED = {"lazy_caches": ("kept_per_layer",)}
 # Limits: at least as good as the prototype.
@@ -171,7 +174,7 @@ def judge_faulty(outcome, healthy, faulty, device):
     twin, findings = outcome.twin, device["findings"]
     mine = [finding for finding in findings if belongs(finding, twin)]
     outcome.blamed = [short(each) for each in findings if each not in mine and each["severity"] in LOUD
-                      and each["kind"] not in consequences(twin)]
+                      and each["kind"] not in consequences(twin) + PRICES]
     clear = [check["kind"] for check in device["judged"]["checks"] if check["state"] == "clear"]
     if not mine and REASSURES.get(twin.fault) in clear and (twin.fault != "leak_layer" or twin.layers >= 3):
         outcome.problems.append(f"reassures: {REASSURES[twin.fault]} is called clear")
@@ -207,7 +210,7 @@ def judge_healthy(outcome, device):
     if outcome.twin.shape == "prefetch" and outcome.twin.steps == 2 and outcome.twin.stacks == "cpp":
         tolerated += ("leak",)  # two batches, and nothing tells that they are input
     outcome.false_alarms = [short(each) for each in device["findings"]
-                            if each["severity"] in LOUD and each["kind"] not in tolerated]
+                            if each["severity"] in LOUD and each["kind"] not in tolerated + PRICES]
 
 
 def judge_words(outcome, device, path):

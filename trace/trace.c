@@ -141,3 +141,22 @@ bool trace_diagnose(struct trace *trace, const char *key, int32_t device, const 
         diagnostic->number[i] = numbers[i];
     return true;
 }
+
+/* 1, 2 or 5 times a power of ten, from 10,000 on: what people give as max_entries. */
+static bool is_round(uint64_t n) {
+    if (n < 10000)
+        return false;
+    while (n % 10 == 0)
+        n /= 10;
+    return n == 1 || n == 2 || n == 5;
+}
+
+uint64_t device_history_full(const struct device_trace *device) {
+    const struct allocations *allocations = &device->allocations;
+    if (!is_round(device->n_events))
+        return 0;
+    for (uint32_t i = 0; i < allocations->preexisting; i++)
+        if (allocations->request[i] <= device->n_events)
+            return device->n_events;
+    return 0;
+}

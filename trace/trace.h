@@ -356,4 +356,8 @@ static inline bool diagnostic_concerns(const struct diagnostic *diagnostic, int3
  * `numbers` has DIAGNOSTIC_NUMBERS of them, or is NULL. False: no memory. */
 bool trace_diagnose(struct trace *trace, const char *key, int32_t device, const uint64_t *numbers);
 
+/* How many events its buffer had room for, where it was full: a round number of events, of which the first ones were lost, since
+ * something that is freed was never made. 0: it was not, as far as can be told. O(allocations). */
+uint64_t device_history_full(const struct device_trace *device);
+
 #endif

@@ -13,6 +13,8 @@ enum {
         8 /* and the saving of so many, the largest, is computed: each is a pass over all moments */
 };
 
+struct telling;
+
 struct finder {
     const struct verdicts *verdicts;
     const struct timeline *timeline;
@@ -55,6 +57,8 @@ struct finder {
     uint32_t looked[FINDING_KINDS]; /* as findings has it */
     uint64_t kept_seldom;           /* the same */
     bool gradients_unsure;          /* the same */
+    struct finding cached;          /* found in the place of fragmentation; figure[0] 0: not found */
+    bool graph_held;                /* the pass before's graph was let go of in a later forward */
     bool failed;                    /* no memory; nothing more is added */
 };
 
@@ -81,6 +85,13 @@ uint32_t finder_turn(const struct finder *finder, uint32_t allocation);
 /* First allocation of a turn that forward() makes, else the first of the forward side; turn->end: none. O(turn). */
 uint32_t finder_forward(const struct finder *finder, const struct turn *turn);
 
+/* Moment of the first allocation that forward() makes; UINT32_MAX: there is none. O(allocations). */
+uint32_t finder_first_forward(const struct finder *finder);
+
+static inline enum run_side finder_side(const struct finder *finder, uint32_t allocation) {
+    return side_of_letter(finder->verdicts->runs.letter[allocation]);
+}
+
 static inline uint32_t finder_site(const struct finder *finder, uint32_t allocation) {
     return finder->timeline->site[finder->allocations->stack[allocation]];
 }
@@ -93,6 +104,26 @@ static inline uint32_t finder_key(const struct finder *finder, uint32_t stack) {
 static inline enum finding_unit finder_unit(const struct finder *finder) {
     return finder->verdicts->turns.source >= TURNS_BACKWARD ? UNIT_TURN : UNIT_STEP;
 }
+
+/* held_over where there are fewer than two turns, and its sentences. */
+enum held_variant { HELD_IN_TURNS, HELD_ONCE };
+void finder_held_once(struct finder *finder);
+void tell_held_once(struct telling *telling);
+void tell_held_once_more(struct telling *telling);
+
+/* gradients_kept of the step before the recording, and its title. */
+enum { KEPT_BEFORE = 2 }; /* variant */
+void finder_gradients_before(struct finder *finder);
+
+/* leak of a recording without turns, and its sentences. */
+enum { LEAK_OF_HOST = 2 }; /* variant */
+void finder_leak_of_host(struct finder *finder);
+void tell_leak_of_host(struct telling *telling);
+void tell_leak_of_host_more(struct telling *telling);
+
+/* Why more is reserved than in use, at the moment of the largest gap. False: not known, or no memory. */
+struct fragmentation;
+bool finder_gap(struct finder *finder, struct fragmentation *gap);
 
 /* What a finding's sentences are made of. */
 struct telling {
@@ -113,6 +144,8 @@ void tell_site(struct telling *telling);
 const char *telling_unit(const struct telling *telling);
 /* " Without it the peak would be 3.2 GiB lower (12 %)." */
 void tell_saving(struct telling *telling, const char *without);
+/* What to do, which the detail ends with; nothing where nothing is known to help. */
+void tell_action(struct telling *telling);
 /* "after event 18,204" */
 void tell_moment(struct telling *telling, uint32_t moment);
 

@@ -10,20 +10,27 @@
 
 /* Every kind, in the order in which they are looked for: leaks and growing buffers before what they explain, since what
  * is blamed once is not blamed again. A new kind is its file, finding_NAME.c, and its line here. */
-#define STRATA_FINDINGS(X)                  \
-    X(OUT_OF_MEMORY, out_of_memory)         \
-    X(LEAK, leak)                           \
-    X(GROWING_BUFFER, growing_buffer)       \
-    X(GRADIENTS_KEPT, gradients_kept)       \
-    X(HELD_OVER, held_over)                 \
-    X(KEPT_PER_LAYER, kept_per_layer)       \
-    X(FRAGMENTATION, fragmentation)         \
-    X(RETRY_FLUSH, retry_flush)             \
-    X(CACHE_CHURN, cache_churn)             \
-    X(PRIVATE_POOL_HELD, private_pool_held) \
-    X(LEVELS_RISE, levels_rise)             \
-    X(STOPS_AT_PEAK, stops_at_peak)         \
-    X(STARTS_LATE, starts_late)
+#define STRATA_FINDINGS(X)                          \
+    X(OUT_OF_MEMORY, out_of_memory)                 \
+    X(LEAK, leak)                                   \
+    X(GROWING_BUFFER, growing_buffer)               \
+    X(GRADIENTS_KEPT, gradients_kept)               \
+    X(HELD_OVER, held_over)                         \
+    X(KEPT_PER_LAYER, kept_per_layer)               \
+    X(UNUSED_GRAPH, unused_graph)                   \
+    X(AUTOCAST_COPIES, autocast_copies)             \
+    X(OPTIMIZER_TEMPORARIES, optimizer_temporaries) \
+    X(NEXT_STEP_PEAK, next_step_peak)               \
+    X(FRAGMENTATION, fragmentation)                 \
+    X(CACHED_FREE, cached_free)                     \
+    X(RETRY_FLUSH, retry_flush)                     \
+    X(CACHE_CHURN, cache_churn)                     \
+    X(PRIVATE_POOL_HELD, private_pool_held)         \
+    X(LEVELS_RISE, levels_rise)                     \
+    X(STOPS_AT_PEAK, stops_at_peak)                 \
+    X(STARTS_LATE, starts_late)                     \
+    X(HISTORY_FULL, history_full)                   \
+    X(NO_HISTORY, no_history)
 
 enum finding_kind {
 #define STRATA_FINDING_KIND(kind, name) FINDING_##kind,
@@ -37,6 +44,9 @@ enum { FINDING_PARTS = 6 };
 
 enum finding_severity { SEVERITY_INFO, SEVERITY_LOW, SEVERITY_MEDIUM, SEVERITY_HIGH };
 enum finding_confidence { CONFIDENCE_POSSIBLE, CONFIDENCE_LIKELY, CONFIDENCE_CERTAIN };
+/* How an optimizer goes over the parameters, the variant of optimizer_temporaries. */
+enum finding_way { WAY_FOREACH, WAY_SINGLE, WAY_OWN, WAYS };
+
 enum finding_unit { UNIT_NONE, UNIT_STEP, UNIT_TURN, UNIT_LAYER };
 
 struct finding {
@@ -81,6 +91,7 @@ const char *finding_kind_name(enum finding_kind kind);
 const char *finding_severity_name(enum finding_severity severity);
 const char *finding_confidence_name(enum finding_confidence confidence);
 const char *finding_unit_name(enum finding_unit unit);
+const char *finding_way_name(enum finding_way way);
 
 struct verdicts;
 
@@ -97,6 +108,13 @@ uint32_t finding_title(const struct verdicts *verdicts, const struct finding *fi
                        uint32_t capacity);
 uint32_t finding_detail(const struct verdicts *verdicts, const struct finding *finding, char *text,
                         uint32_t capacity);
+
+/* What to do, which the detail ends with. The same; empty where nothing is known to help. */
+uint32_t finding_action(const struct verdicts *verdicts, const struct finding *finding, char *text,
+                        uint32_t capacity);
+
+/* Is it about an amount of bytes at `at_moment`? Else `bytes` says nothing. */
+bool finding_has_bytes(const struct finding *finding);
 
 /* The hash of the page that shows it: "#device=0&at=573&focus=line_train.py:41%20step". The same about the capacity and the result. */
 uint32_t finding_view(const struct verdicts *verdicts, const struct finding *finding, char *text,

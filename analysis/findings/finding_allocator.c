@@ -5,6 +5,7 @@
 #include "analysis/findings/finder.h"
 
 #include "analysis/loop/frame_bits.h"
+#include "analysis/model/fragmentation.h"
 #include "analysis/model/free_blocks.h"
 #include "analysis/model/releases.h"
 #include "base/numbers.h"
@@ -67,7 +68,7 @@ void finding_retry_flush_title(struct telling *telling) {
 
 void finding_retry_flush_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    tell(telling, "The device had no memory left, so the allocator gave back what it had cached");
+    tell(telling, "The driver refused a request, so the allocator gave back what it had cached");
     if (finding->figure[0] > 1) {
         tell(telling, ", ");
         tell_things(telling, finding->figure[0], "time");
@@ -202,7 +203,8 @@ void finding_private_pool_held_detail(struct telling *telling) {
     tell(telling, " of that are not in use. Graphs that share one pool need less.");
 }
 
-/* ---- fragmentation: variant 1: at an out-of-memory event; figure [0] unused, [1] reserved, [2] asked for ---- */
+/* ---- fragmentation: variant 1: at an out-of-memory event; figure [0] unused, [1] reserved, [2] asked for; [3] holes,
+ * [4] ends of expandable segments, where the gap is the largest; 0: not known ---- */
 
 /* Are the free blocks of a moment, or the most that they can be, as much as was asked for? Where not, rounding up and
  * remainders that were not split off take the rest, and no other place for the blocks would have helped. */
@@ -243,6 +245,27 @@ static bool fragmented_failure(struct finder *finder, struct finding *finding) {
     return false;
 }
 
+/* More than half of the gap in segments that are wholly free is another finding; else the finding gets its holes and tails. */
+static bool gap_is_cache(struct finder *finder, struct finding *finding) {
+    struct fragmentation gap;
+    if (!finder_gap(finder, &gap))
+        return false;
+    int64_t empty = gap.cause_bytes[GAP_EMPTY_SEGMENTS];
+    if (empty > 0 && empty > gap.gap_bytes - empty) {
+        finder->cached = (struct finding){.kind = FINDING_CACHED_FREE,
+                                          .severity = SEVERITY_INFO,
+                                          .confidence = CONFIDENCE_CERTAIN,
+                                          .from_moment = gap.moment,
+                                          .to_moment = gap.moment,
+                                          .at_moment = gap.moment,
+                                          .figure = {(uint64_t)empty, gap.reserved_bytes}};
+        return true;
+    }
+    finding->figure[3] = (uint64_t)gap.cause_bytes[GAP_FREE_BLOCKS];
+    finding->figure[4] = (uint64_t)gap.cause_bytes[GAP_EXPANDABLE_TAIL];
+    return false;
+}
+
 void finding_fragmentation_find(struct finder *finder) {
     const struct timeline *timeline = finder->timeline;
     const struct device_trace *device = timeline->device;
@@ -259,7 +282,7 @@ void finding_fragmentation_find(struct finder *finder) {
         finding.figure[1] = reserved;
         /* Where more was live at another moment, what is cached had been in use. */
         uint64_t beyond = reserved > timeline->peak_bytes ? reserved - timeline->peak_bytes : 0;
-        if (!is_percent(beyond, reserved, 25) || beyond < 1024 * MIB)
+        if (!is_percent(beyond, reserved, 25) || beyond < 1024 * MIB || gap_is_cache(finder, &finding))
             return;
     }
     finding.bytes = finding.figure[0];
@@ -292,6 +315,13 @@ void finding_fragmentation_detail(struct telling *telling) {
         tell(telling, " were in use; never were more than ");
         tell_bytes(telling, timeline->peak_bytes);
         tell(telling, ".");
+    }
+    if (finding->figure[3] != 0 || finding->figure[4] != 0) {
+        tell(telling, " Where the gap is the largest, ");
+        tell_bytes(telling, finding->figure[3]);
+        tell(telling, " are holes and ");
+        tell_bytes(telling, finding->figure[4]);
+        tell(telling, " free ends of expandable segments.");
     }
     tell(telling, " strata whatif says what other allocator settings would have reserved.");
 }

@@ -341,7 +341,7 @@ static void turns_measure(struct finder *finder, struct gradients *own, struct f
     }
 }
 
-void finding_gradients_kept_find(struct finder *finder) {
+static void gradients_in_turns(struct finder *finder) {
     const struct turns *turns = &finder->verdicts->turns;
     bool annotated = turns->source == TURNS_PROFILER_STEP || turns->source == TURNS_OPTIMIZER_MARKS;
     struct gradients own;
@@ -361,15 +361,42 @@ void finding_gradients_kept_find(struct finder *finder) {
     gradients_drop(&own, finder);
 }
 
+void finding_gradients_kept_find(struct finder *finder) {
+    uint32_t before = finder->count;
+    gradients_in_turns(finder);
+    if (!finder->failed && finder->count == before)
+        finder_gradients_before(finder);
+}
+
 /* ---- sentences ---- */
 
+static void tell_before(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    tell(telling, "Gradients of the step before (");
+    tell_bytes(telling, finding->bytes);
+    tell(telling, ") are alive in the forward; freed before it, the peak would be ");
+    tell_bytes(telling, telling->verdicts->timeline->peak_bytes - finding->saves);
+}
+
 void finding_gradients_kept_title(struct telling *telling) {
+    if (telling->finding->variant == KEPT_BEFORE) {
+        tell_before(telling);
+        return;
+    }
     tell_bytes(telling, telling->finding->figure[0]);
     tell(telling, " of gradients are alive when the next forward begins");
 }
 
 void finding_gradients_kept_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
+    if (finding->variant == KEPT_BEFORE) {
+        tell_things(telling, finding->count, "gradient");
+        tell(telling,
+             finding->count == 1 ? ", older than the recording, is" : ", older than the recording, are");
+        tell(telling, " still there after the first allocations of this forward.");
+        tell_saving(telling, "Freed before it,");
+        return;
+    }
     tell_things(telling, finding->figure[1], "gradient");
     tell(telling, finding->figure[1] == 1 ? " is" : " are");
     tell(telling, " there when a forward begins, in ");
@@ -379,9 +406,6 @@ void finding_gradients_kept_detail(struct telling *telling) {
     tell_saving(telling, finding->figure[3] && finding->saves != 0
                              ? "Set to None before the forward, at the least"
                              : "Set to None before the forward,");
-    tell(telling,
-         finding->variant == 0
-             ? " zero_grad(set_to_none=True) after the optimizer's step frees them in time; if they are "
-               "accumulated on purpose, this is its price."
-             : " No optimizer is seen: if gradients are accumulated on purpose, this is its price.");
+    if (finding->variant == 1)
+        tell(telling, " No optimizer is seen: if you accumulate gradients on purpose, this is its price.");
 }

@@ -273,8 +273,6 @@ void finding_growing_buffer_detail(struct telling *telling) {
         tell_things(telling, finding->figure[3] - 1, "other buffer");
         tell(telling, " of this line");
     }
-    tell(telling, ". Each is made while the one before is still there, so both count for a moment; memory "
-                  "set aside once, "
-                  "of the final size, would not.");
+    tell(telling, ". Each is made while the one before is still there, so both count for a moment.");
     tell_saving(telling, "Without it");
 }

@@ -166,8 +166,10 @@ void finding_held_over_find(struct finder *finder) {
     const struct turns *turns = &finder->verdicts->turns;
     uint64_t bytes = 0, peak = finder->timeline->peak_bytes;
     uint32_t count, most = 0;
-    if (turns->count < 2)
+    if (turns->count < 2) {
+        finder_held_once(finder);
         return;
+    }
     finder->looked[FINDING_HELD_OVER] = finder->verdicts->runs.stacks == STACKS_NONE ? 0 : turns->count - 1;
     struct sort_row *rows = held_keys(finder, &count);
     struct finding finding = {.kind = FINDING_HELD_OVER,
@@ -200,6 +202,10 @@ void finding_held_over_find(struct finder *finder) {
 
 void finding_held_over_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
+    if (finding->variant == HELD_ONCE) {
+        tell_held_once(telling);
+        return;
+    }
     tell_site(telling);
     if (finding->n_sites > 1) {
         tell(telling, " and ");
@@ -214,6 +220,10 @@ void finding_held_over_title(struct telling *telling) {
 
 void finding_held_over_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
+    if (finding->variant == HELD_ONCE) {
+        tell_held_once_more(telling);
+        return;
+    }
     tell(telling, "In ");
     words_add_count(telling->words, finding->figure[0]);
     tell(telling, " of ");

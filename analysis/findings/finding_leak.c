@@ -404,6 +404,7 @@ static void leaks_report(struct finder *finder, const struct sort_row *rows, uin
 }
 
 void finding_leak_find(struct finder *finder) {
+    finder_leak_of_host(finder);
     if (finder->verdicts->judged.growth != GROWTH_JUDGED || turns_judged(finder) < 2)
         return;
     uint32_t count = 0;
@@ -419,6 +420,10 @@ void finding_leak_find(struct finder *finder) {
 
 void finding_leak_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
+    if (finding->variant == LEAK_OF_HOST) {
+        tell_leak_of_host(telling);
+        return;
+    }
     if (finding->variant == LEAK_OF_GRAPH) {
         tell(telling, "Everything that these ");
         tell(telling, telling_unit(telling));
@@ -441,6 +446,10 @@ void finding_leak_title(struct telling *telling) {
 
 void finding_leak_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
+    if (finding->variant == LEAK_OF_HOST) {
+        tell_leak_of_host_more(telling);
+        return;
+    }
     tell_things(telling, finding->figure[1], "allocation");
     tell(telling, finding->figure[1] == 1 ? " of " : " with ");
     tell_bytes(telling, finding->figure[0]);

@@ -108,7 +108,7 @@ void finding_stops_at_peak_find(struct finder *finder) {
     if (timeline->device->n_events < EVENTS_LEAST || peak - start <= start / 100)
         return;
     for (uint32_t m = timeline->peak_moment; m < timeline->n_moments; m++)
-        if (peak - timeline->live[m] > (peak - start) / 10)
+        if (peak - timeline->live[m] > peak / 100)
             return;
     struct finding finding = {.kind = FINDING_STOPS_AT_PEAK,
                               .severity = SEVERITY_INFO,
@@ -123,9 +123,15 @@ void finding_stops_at_peak_find(struct finder *finder) {
     finder_add(finder, &finding);
 }
 
+/* Does the peak lie before the last fiftieth of the events? */
+static bool peak_is_earlier(const struct telling *telling) {
+    const struct timeline *timeline = telling->verdicts->timeline;
+    return timeline->n_moments - timeline->peak_moment > timeline->n_moments / 50 + 1;
+}
+
 void finding_stops_at_peak_title(struct telling *telling) {
-    (void)telling->finding;
-    tell(telling, "the recording ends at its highest moment");
+    tell(telling, peak_is_earlier(telling) ? "the recording ends within 1 % of its highest moment"
+                                           : "the recording ends at its highest moment");
 }
 
 void finding_stops_at_peak_detail(struct telling *telling) {
@@ -134,7 +140,7 @@ void finding_stops_at_peak_detail(struct telling *telling) {
     tell_bytes_or_nothing(telling, finding->figure[0]);
     tell(telling, " to ");
     tell_bytes(telling, finding->bytes);
-    tell(telling, " and falls by less than a tenth of that until the recording ends");
+    tell(telling, " and falls by at most 1 % of that until the recording ends");
     if (finding->variant == ENDED_BY_OOM)
         tell(telling, ", where memory ran out: the request that failed would have come on top.");
     else if (finding->variant == ENDED_BY_OTHERS_OOM)
@@ -203,8 +209,4 @@ void finding_starts_late_detail(struct telling *telling) {
     tell(telling, " in ");
     tell_things(telling, telling->finding->count, "allocation");
     tell_origin(telling);
-    tell(telling,
-         telling->verdicts->timeline->trace->kind == TRACE_SNAPSHOT
-             ? " Call torch.cuda.memory._record_memory_history(max_entries=1000000) before the model is made."
-             : " Begin the profile before the model is made.");
 }

@@ -61,6 +61,14 @@ uint32_t finder_forward(const struct finder *finder, const struct turn *turn) {
     return side;
 }
 
+uint32_t finder_first_forward(const struct finder *finder) {
+    const struct allocations *allocations = finder->allocations;
+    for (uint32_t i = allocations->preexisting; i < allocations->count; i++)
+        if (finder->verdicts->runs.letter[i] == PHASE_FORWARD)
+            return allocations->birth[i];
+    return UINT32_MAX;
+}
+
 /* ---- adding ---- */
 
 void finder_count(struct finder *finder, struct finding *finding, uint32_t allocation) {
@@ -97,8 +105,9 @@ static bool sets_sort(struct finder *finder) {
 static bool finding_has_set(const struct finding *finding) {
     static const bool has_none[FINDING_KINDS] = {
         [FINDING_OUT_OF_MEMORY] = true, [FINDING_FRAGMENTATION] = true,     [FINDING_RETRY_FLUSH] = true,
-        [FINDING_CACHE_CHURN] = true,   [FINDING_PRIVATE_POOL_HELD] = true, [FINDING_LEVELS_RISE] = true,
-        [FINDING_STOPS_AT_PEAK] = true};
+        [FINDING_CACHE_CHURN] = true,   [FINDING_PRIVATE_POOL_HELD] = true, [FINDING_CACHED_FREE] = true,
+        [FINDING_HISTORY_FULL] = true,  [FINDING_NO_HISTORY] = true,        [FINDING_NEXT_STEP_PEAK] = true,
+        [FINDING_LEVELS_RISE] = true,   [FINDING_STOPS_AT_PEAK] = true};
     return !has_none[finding->kind];
 }
 
@@ -381,6 +390,11 @@ bool findings_step(struct verdicts *verdicts, uint32_t step, struct arena *arena
     return !verdicts->finder->failed;
 }
 
+bool finding_has_bytes(const struct finding *finding) {
+    return finding->kind != FINDING_HISTORY_FULL && finding->kind != FINDING_NO_HISTORY &&
+           finding->kind != FINDING_CACHED_FREE && finding->kind != FINDING_NEXT_STEP_PEAK;
+}
+
 bool finding_set(const struct finding *finding, uint64_t *bitmap) {
     for (uint32_t i = 0; i < finding->n_ids; i++)
         bitmap[finding->ids[i] / 64] |= UINT64_C(1) << finding->ids[i] % 64;
@@ -471,6 +485,19 @@ uint32_t finding_detail(const struct verdicts *verdicts, const struct finding *f
     struct words words = {text, capacity, 0};
     struct telling telling = {verdicts, finding, &words};
     kinds[finding->kind].detail(&telling);
+    uint32_t length = words.nbytes;
+    words_say(&words, " ");
+    tell_action(&telling);
+    if (words.nbytes == length + 1)
+        words.nbytes = length;
+    return words_end(&words);
+}
+
+uint32_t finding_action(const struct verdicts *verdicts, const struct finding *finding, char *text,
+                        uint32_t capacity) {
+    struct words words = {text, capacity, 0};
+    struct telling telling = {verdicts, finding, &words};
+    tell_action(&telling);
     return words_end(&words);
 }
 

@@ -37,9 +37,11 @@ struct sizes {
 
 static bool may_be_gradient(const struct finder *finder, const struct sizes *sizes, uint32_t allocation) {
     uint8_t category = finder->verdicts->category[allocation];
+    bool no_stack = finder->allocations->stack[allocation] == 0 ||
+                    (finder->allocations->flags[allocation] & ALLOCATION_STACK_OF_FREE) != 0;
     return allocation < finder->allocations->preexisting &&
            finder->allocations->death[allocation] > sizes->since &&
-           (category == CATEGORY_OTHER || category == CATEGORY_GRADIENT);
+           (category == CATEGORY_OTHER || category == CATEGORY_GRADIENT || no_stack);
 }
 
 static bool may_be_parameter(const struct finder *finder, uint32_t allocation) {

@@ -59,6 +59,12 @@ static uint32_t weights_of(struct copying *copying, uint64_t nbytes) {
     return at == SIZE_NONE ? 0 : copying->n_weights[at];
 }
 
+/* The line that makes a copy makes the result of the operator too. */
+static bool has_company(const struct allocations *allocations, uint32_t i) {
+    return (i > 0 && allocations->stack[i - 1] == allocations->stack[i]) ||
+           allocations->stack[i + 1] == allocations->stack[i];
+}
+
 static bool is_candidate(struct copying *copying, uint32_t i) {
     const struct allocations *allocations = copying->allocations;
     uint32_t bits = copying->runs->stack_bits[allocations->stack[i]];
@@ -66,7 +72,8 @@ static bool is_candidate(struct copying *copying, uint32_t i) {
         side_of_letter(copying->runs->letter[i]) != SIDE_FORWARD || allocations->count - i <= BORN_BEHIND ||
         allocations->birth[i + BORN_BEHIND] >= allocations->request[i])
         return false;
-    return (copying->turns->count == 0 ||
+    return (copying->native || has_company(allocations, i)) &&
+           (copying->turns->count == 0 ||
             turns_at(copying->turns, i - copying->runs->first_allocation) != UINT32_MAX) &&
            weights_of(copying, allocations->size[i]) != 0;
 }
@@ -99,12 +106,31 @@ static struct sort_row *candidates_sorted(struct copying *copying, uint32_t *cou
     return rows;
 }
 
+/* Different sizes, up to two, of which some turn has as many candidates as there are weights. */
+static uint32_t sizes_alike(struct copying *copying, const struct sort_row *rows, uint32_t count) {
+    const uint64_t *size = copying->allocations->size;
+    uint64_t first = 0;
+    uint32_t n = 0;
+    for (uint32_t from = 0, to; n < 2 && from < count; from = to) {
+        uint64_t own = size[rows[from].value];
+        for (to = from; to < count && rows[to].key == rows[from].key && size[rows[to].value] == own; to++)
+            continue;
+        if (to - from < weights_of(copying, own) || (n == 1 && own == first))
+            continue;
+        first = own;
+        n++;
+    }
+    return n;
+}
+
 static bool copies_mark(struct copying *copying, uint64_t *bitmap, struct arena *arena) {
     const uint64_t *size = copying->allocations->size;
     uint32_t count;
     struct sort_row *rows = candidates_sorted(copying, &count, arena);
     if (rows == NULL)
         return false;
+    if (!copying->native && sizes_alike(copying, rows, count) < 2)
+        count = 0; /* one size may be that of an activation by chance */
     for (uint32_t from = 0, to; from < count; from = to) {
         for (to = from;
              to < count && rows[to].key == rows[from].key && size[rows[to].value] == size[rows[from].value];

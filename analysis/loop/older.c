@@ -278,7 +278,7 @@ static void exit_find(struct naming *naming, struct older *older) {
         older->bytes += allocations->size[i];
         held += allocations->request[i] < naming->timeline->n_moments ? 0 : allocations->size[i];
     }
-    naming->exits = held < older->bytes / 10;
+    naming->exits = older->exits = held < older->bytes / 10;
 }
 
 /* Those that nothing has named, by address, then by size, then (of the freed) by gap. NULL: no memory. */

@@ -14,6 +14,7 @@ enum older_source { OLDER_NONE, OLDER_GRADIENTS, OLDER_OPTIMIZER };
 struct older {
     uint64_t bytes, named_bytes; /* of all that is older; of what has a category */
     uint32_t copies;             /* of the parameters among what is still there at the end */
+    bool exits; /* nearly nothing is held: what is freed after the last allocation went with the process */
     enum older_source source;
     uint64_t
         signature; /* of the multiset of sizes that one backward, else one step, makes; 0: there is none */

@@ -58,7 +58,8 @@ static bool code_is(const struct trace *trace, const struct diagnostic *diagnost
 
 /* What says that a part of the run is missing. */
 static void doubt_find(struct check_file *file, const struct subject *subject) {
-    static const char *const codes[] = {"truncated", "damaged", "overflow", "lost_events", "merged"};
+    static const char *const codes[] = {"truncated",    "damaged",     "overflow",
+                                        "history_full", "lost_events", "merged"};
     const struct trace *trace = &subject->recording->trace;
     file->trusted = true;
     for (uint32_t i = 0; i < trace->n_diagnostics; i++)
@@ -417,7 +418,8 @@ static void basis_check(const struct check_file *file, struct check_verdict *ver
  * nothing else is. What is there at the end is known from the final blocks, however much was lost before. */
 static void trust_check(const struct check_file *file, struct check_verdict *verdict) {
     const struct rule *rule = verdict->rule;
-    bool end = rule->metric == METRIC_END && strcmp(file->doubt, "overflow") == 0;
+    bool end = rule->metric == METRIC_END &&
+               (strcmp(file->doubt, "overflow") == 0 || strcmp(file->doubt, "history_full") == 0);
     if (file->trusted || rule->metric == METRIC_TRUST || end || verdict->status == CHECK_UNTRUSTED)
         return;
     bool grows = rule->op == LESS || rule->op == LESS_OR_EQUAL || rule->value == VALUE_NONE ||

@@ -101,6 +101,16 @@ static void add_per(struct json_writer *json, const struct finding *finding) {
     json_end(json);
 }
 
+/* What only some kinds have. */
+static void add_own(struct json_writer *json, const struct finding *finding) {
+    if (finding->kind == FINDING_OPTIMIZER_TEMPORARIES)
+        json_text(json, "implementation", finding_way_name((enum finding_way)finding->variant));
+    if (finding->kind == FINDING_NEXT_STEP_PEAK)
+        json_u64(json, "expected_peak_bytes", finding->figure[0]);
+    if (finding->kind == FINDING_HISTORY_FULL)
+        json_u64(json, "max_entries", finding->figure[0]);
+}
+
 static void add_finding(struct json_writer *json, const struct report_device *report,
                         const struct finding *finding) {
     const struct verdicts *verdicts = &report->verdicts;
@@ -113,11 +123,17 @@ static void add_finding(struct json_writer *json, const struct report_device *re
     json_text(json, "title", text);
     finding_detail(verdicts, finding, text, sizeof text);
     json_text(json, "detail", text);
+    finding_action(verdicts, finding, text, sizeof text);
+    if (text[0] != '\0')
+        json_text(json, "action", text);
+    else
+        json_null(json, "action");
     add_site(json, report, finding);
-    json_u64(json, "bytes", finding->bytes);
+    json_i64(json, "bytes", finding_has_bytes(finding) ? (int64_t)finding->bytes : -1);
     json_u64(json, "count", finding->count);
     add_per(json, finding);
     json_known_u64(json, "saves_peak_bytes", finding->saves_known, finding->saves);
+    add_own(json, finding);
     json_i64(json, "from_event", report_event(finding->from_moment));
     json_i64(json, "to_event", report_event(finding->to_moment));
     json_i64(json, "at_event", report_event(finding->at_moment));

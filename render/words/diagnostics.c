@@ -37,6 +37,9 @@ static const struct sentence sentences[] = {
     {"empty_snapshot",
      "The file has no event and no segment of any device: no history was recorded, and nothing was "
      "allocated when it was written."},
+    {"history_full",
+     "The recording holds exactly %c0 events and begins in the middle: its buffer was full, and what came "
+     "before is lost. Record with a larger max_entries."},
     {"live_end_differs/less",
      "At the end %b0 are in use by the events and blocks, %e1 bytes less than the segments' own totals say "
      "(%b1). "

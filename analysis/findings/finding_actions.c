@@ -1,0 +1,102 @@
+/* What to do about each kind of finding, in a sentence that begins with a verb: the end of its detail, and for what asks
+ * for it alone. */
+#include "analysis/findings/finder.h"
+
+#include "base/numbers.h"
+
+static const char record_early[] =
+    "Call torch.cuda.memory._record_memory_history(max_entries=1000000) before the model is made.";
+
+static void tell_graph(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    if (finding->variant != 0) {
+        tell(telling,
+             "Run it under torch.inference_mode() (or torch.no_grad()) if nothing is trained with it.");
+        return;
+    }
+    tell(telling, "If this is inference, run it under torch.inference_mode()");
+    if (finding->saves_known) {
+        tell(telling, ": the peak would be about ");
+        tell_bytes(telling, telling->verdicts->timeline->peak_bytes - finding->saves);
+    }
+    tell(telling, ". If a backward follows behind the end of the recording, this is its price.");
+}
+
+static void tell_buffer(struct telling *telling) {
+    tell(telling, "Call torch.cuda.memory._record_memory_history(max_entries=");
+    words_number(telling->words, telling->finding->figure[0] * 10);
+    tell(telling, "), or record fewer steps.");
+}
+
+static const char *temporaries_action(enum finding_way way) {
+    switch (way) {
+    case WAY_FOREACH:
+        return "Make the optimizer with fused=True, or with foreach=False (slower): foreach makes "
+               "temporaries for "
+               "all parameters at once.";
+    case WAY_SINGLE: return "Make the optimizer with fused=True.";
+    default:
+        return "Write the step in place (add_, addcdiv_, mul_) and free each parameter's temporaries before "
+               "the next.";
+    }
+}
+
+static const char *gradients_action(const struct finding *finding) {
+    return finding->confidence == CONFIDENCE_POSSIBLE
+               ? "Call optimizer.zero_grad(set_to_none=True) right after optimizer.step(), before the next "
+                 "forward. If you "
+                 "accumulate gradients on purpose, this is its price."
+               : "Call optimizer.zero_grad(set_to_none=True) right after optimizer.step(), before the next "
+                 "forward.";
+}
+
+static const char *history_action(const struct finding *finding) {
+    return finding->variant == 1
+               ? "Start it with torch.cuda.memory._record_memory_history(max_entries=100000); "
+                 "_record_memory_history(True) is the old form, which keeps no events."
+               : "Call torch.cuda.memory._record_memory_history(max_entries=100000) before the model is "
+                 "made.";
+}
+
+/* NULL: none, or one with figures. */
+static const char *action_of(const struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    bool snapshot = telling->verdicts->timeline->trace->kind == TRACE_SNAPSHOT;
+    switch (finding->kind) {
+    case FINDING_LEAK:
+        return finding->severity == SEVERITY_INFO
+                   ? NULL
+                   : "Let go of it in the loop, or move it to the CPU (.cpu(), .item()).";
+    case FINDING_GROWING_BUFFER: return "Make the buffer once, in its final size, and write into it.";
+    case FINDING_HELD_OVER:
+        return "Delete the old result (del) before the model is called again, or keep only what you need of "
+               "it (.item(), "
+               ".detach()).";
+    case FINDING_GRADIENTS_KEPT: return gradients_action(finding);
+    case FINDING_OPTIMIZER_TEMPORARIES: return temporaries_action((enum finding_way)finding->variant);
+    case FINDING_NEXT_STEP_PEAK:
+        return "Plan for that figure, not for the recorded peak; record two steps to see it.";
+    case FINDING_AUTOCAST_COPIES:
+        return finding->variant == 1
+                   ? NULL
+                   : "Load the model in 16 bits (model.to(torch.bfloat16)) where nothing is trained, or "
+                     "call autocast with cache_enabled=False.";
+    case FINDING_CACHED_FREE:
+        return "Nothing is wrong: the allocator gives it back before a request fails. Other programs on this "
+               "GPU get it after "
+               "torch.cuda.empty_cache().";
+    case FINDING_NO_HISTORY: return history_action(finding);
+    case FINDING_STARTS_LATE: return snapshot ? record_early : "Begin the profile before the model is made.";
+    default: return NULL;
+    }
+}
+
+void tell_action(struct telling *telling) {
+    const char *action = action_of(telling);
+    if (telling->finding->kind == FINDING_UNUSED_GRAPH)
+        tell_graph(telling);
+    else if (telling->finding->kind == FINDING_HISTORY_FULL)
+        tell_buffer(telling);
+    else if (action != NULL)
+        tell(telling, action);
+}

@@ -1,0 +1,65 @@
+/*
+ * What is reserved and wholly free is a cache that the allocator gives back before a request fails, and no fragmentation. Which of
+ * the two it is says the state at that of three moments (most reserved, most live, the end) at which the gap is the largest.
+ *
+ * cached_free: figure [0] bytes of segments without anything in use, [1] reserved.
+ */
+#include "analysis/findings/finder.h"
+
+#include "analysis/model/fragmentation.h"
+
+static bool places_are_known(const struct device_trace *device) {
+    for (uint32_t i = 0; i < device->allocations.count; i++)
+        if (device->allocations.address[i] != 0)
+            return device->allocations.merged == NULL;
+    return false;
+}
+
+static uint32_t largest_gap(const struct timeline *timeline) {
+    const uint32_t moments[] = {timeline->reserved_peak_moment, timeline->peak_moment,
+                                timeline->n_moments - 1};
+    uint64_t most = 0;
+    uint32_t best = moments[0];
+    for (uint32_t i = 0; i < 3; i++) {
+        uint64_t reserved = timeline_reserved_at(timeline, moments[i]), live = timeline->live[moments[i]];
+        if (reserved <= live || reserved - live <= most)
+            continue;
+        most = reserved - live;
+        best = moments[i];
+    }
+    return best;
+}
+
+bool finder_gap(struct finder *finder, struct fragmentation *gap) {
+    const struct timeline *timeline = finder->timeline;
+    struct segments segments;
+    if (timeline->trace->kind != TRACE_SNAPSHOT || !places_are_known(timeline->device))
+        return false;
+    if (!segments_init(&segments, timeline->device, finder->arena) ||
+        !fragmentation_find(gap, timeline, &segments, NULL, largest_gap(timeline), finder->arena)) {
+        finder->failed = true;
+        return false;
+    }
+    ARENA_DROP(finder->arena, segments.piece);
+    return true;
+}
+
+void finding_cached_free_find(struct finder *finder) {
+    const struct finding *cached = &finder->cached;
+    if (cached->figure[0] != 0)
+        finder_add(finder, cached);
+}
+
+void finding_cached_free_title(struct telling *telling) {
+    tell_bytes(telling, telling->finding->figure[0]);
+    tell(telling, " were reserved and wholly free: a cache, not fragmentation");
+}
+
+void finding_cached_free_detail(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    tell(telling, "They are segments without anything in use, of ");
+    tell_bytes(telling, finding->figure[1]);
+    tell(telling, " that were reserved ");
+    tell_moment(telling, finding->at_moment);
+    tell(telling, ".");
+}

@@ -1,0 +1,283 @@
+/*
+ * What a forward keeps for a backward that does not come: a graph, where no backward and no optimizer was recorded; and the 16-bit
+ * copies of weights that autocast keeps until its region ends.
+ *
+ * unused_graph: variant: enum graph_end; saves: an estimate, as if each layer's activations went when the same line comes
+ * again. autocast_copies: variant 1: a backward was recorded, and needs them.
+ */
+#include "analysis/findings/finder.h"
+
+#include "analysis/loop/frame_bits.h"
+#include "base/bytes.h"
+
+enum graph_end { GRAPH_STAYS, GRAPH_IS_FREED };
+enum { GRAPH_LEAST = 8, BEHIND = 4 };
+
+/* ---- unused_graph ---- */
+
+struct graph {
+    uint32_t *n_own, *n_freed; /* [turns + 1] of the graph in each turn, the last: without turns */
+    uint64_t bytes, removed;   /* of what counts, in all turns; of what has a saving */
+    uint32_t n_turns;          /* that count */
+};
+
+static bool has_side(const struct finder *finder, enum run_side side) {
+    for (uint32_t i = 0; i < finder->verdicts->runs.count; i++)
+        if (finder->verdicts->runs.run[i].side == side)
+            return true;
+    return false;
+}
+
+static bool is_of_graph(const struct finder *finder, uint32_t allocation) {
+    return finder->verdicts->category[allocation] == CATEGORY_ACTIVATION &&
+           (finder->verdicts->runs.stack_bits[finder->allocations->stack[allocation]] & BIT_FORWARD) != 0;
+}
+
+/* Index of the allocation's turn; the last place where there are none at all. UINT32_MAX: outside of every turn. */
+static uint32_t place_of(const struct finder *finder, uint32_t allocation) {
+    return finder->verdicts->turns.count == 0 ? 0 : finder_turn(finder, allocation);
+}
+
+static bool counts(const struct graph *graph, uint32_t place) {
+    return place != UINT32_MAX && graph->n_own[place] > GRAPH_LEAST;
+}
+
+static bool any_oom(const struct trace *trace) {
+    for (uint32_t i = 0; i < trace->n_devices; i++)
+        if (trace->devices[i].n_ooms != 0)
+            return true;
+    return false;
+}
+
+/* How many turns let go of most of their graph; those that do not count have none of it. */
+static uint32_t turns_freed(const struct finder *finder, struct graph *graph) {
+    const struct allocations *allocations = finder->allocations;
+    uint32_t n = 0, n_places = finder->verdicts->turns.count == 0 ? 1 : finder->verdicts->turns.count;
+    for (uint32_t i = allocations->preexisting; i < allocations->count; i++) {
+        uint32_t place = is_of_graph(finder, i) ? place_of(finder, i) : UINT32_MAX;
+        if (place == UINT32_MAX)
+            continue;
+        graph->n_own[place]++;
+        graph->n_freed[place] += allocations->request[i] < finder->timeline->n_moments;
+    }
+    for (uint32_t place = 0; place < n_places; place++) {
+        graph->n_turns += counts(graph, place);
+        n += counts(graph, place) && graph->n_freed[place] * 2 > graph->n_own[place];
+    }
+    return n;
+}
+
+/* The last forward allocation of the turn of a recorded one. */
+static uint32_t last_forward(const struct finder *finder, uint32_t place) {
+    const struct turns *turns = &finder->verdicts->turns;
+    uint32_t first = turns->count == 0 ? 0 : turns->turn[place].first,
+             end = turns->count == 0 ? finder->verdicts->runs.n_allocations : turns->turn[place].end;
+    while (end > first + 1 &&
+           finder->verdicts->runs.letter[finder->allocations->preexisting + end - 1] != PHASE_FORWARD)
+        end--;
+    return finder->allocations->preexisting + end - 1;
+}
+
+static uint32_t middle_of(struct sort_row *distance, struct sort_row *spare, uint32_t count) {
+    sort_rows(distance, spare, count);
+    return (uint32_t)distance[count / 2].key;
+}
+
+/* The births of one stack in one turn, rows [from, to): each of the graph would go when the next comes. */
+static void births_remove(struct finder *finder, struct graph *graph, const struct sort_row *rows,
+                          uint32_t from, uint32_t to, uint32_t last, struct sort_row *distance,
+                          struct sort_row *spare) {
+    const struct allocations *allocations = finder->allocations;
+    for (uint32_t i = from; i + 1 < to; i++)
+        distance[i - from] = (struct sort_row){rows[i + 1].value - rows[i].value, i};
+    uint32_t end = rows[to - 1].value + middle_of(distance, spare, to - 1 - from);
+    end = end < last ? end : last;
+    for (uint32_t i = from; i < to; i++) {
+        uint32_t own = rows[i].value, next = i + 1 < to ? rows[i + 1].value : end;
+        if (!is_of_graph(finder, own))
+            continue;
+        graph->removed += allocations->size[own];
+        if (next > own)
+            finder_remove(finder, own, allocations->birth[next], allocations->death[own]);
+    }
+}
+
+/* Recorded allocations of the turns that count, by stack, then birth. NULL: no memory. */
+static struct sort_row *births_sorted(struct finder *finder, const struct graph *graph, uint32_t *count) {
+    const struct allocations *allocations = finder->allocations;
+    uint32_t n = allocations->count - allocations->preexisting;
+    struct sort_row *rows = arena_column(finder->arena, n, sizeof *rows),
+                    *spare = arena_column(finder->arena, n, sizeof *spare);
+    *count = 0;
+    if (rows == NULL || spare == NULL)
+        return NULL;
+    for (uint32_t i = allocations->preexisting; i < allocations->count; i++)
+        if (counts(graph, place_of(finder, i)))
+            rows[(*count)++] = (struct sort_row){allocations->stack[i], i};
+    sort_rows(rows, spare, *count);
+    ARENA_DROP(finder->arena, spare);
+    return rows;
+}
+
+static void graph_remove(struct finder *finder, struct graph *graph) {
+    uint32_t count = 0, n = finder->allocations->count - finder->allocations->preexisting;
+    struct sort_row *rows = births_sorted(finder, graph, &count),
+                    *distance = arena_column(finder->arena, n, sizeof *distance),
+                    *spare = arena_column(finder->arena, n, sizeof *spare);
+    finder->failed |= rows == NULL || distance == NULL || spare == NULL;
+    for (uint32_t from = 0, to; !finder->failed && from < count; from = to) {
+        uint32_t place = place_of(finder, rows[from].value);
+        for (to = from;
+             to < count && rows[to].key == rows[from].key && place_of(finder, rows[to].value) == place; to++)
+            continue;
+        if (to - from >= 2)
+            births_remove(finder, graph, rows, from, to, last_forward(finder, place), distance, spare);
+    }
+    ARENA_DROP(finder->arena, spare);
+    ARENA_DROP(finder->arena, distance);
+    ARENA_DROP(finder->arena, rows);
+}
+
+static void graph_weigh(struct finder *finder, struct graph *graph, struct finding *finding,
+                        uint32_t n_freed) {
+    uint64_t peak = finder->timeline->peak_bytes;
+    finder_saves(finder, finding);
+    finding->saves_known = graph->removed >= graph->bytes - graph->removed;
+    finding->confidence = n_freed >= 2 ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
+    finding->severity = finding->saves_known ? (uint8_t)severity_of_saving(finding->saves, peak)
+                        : is_percent(finding->bytes, peak, 10) ? SEVERITY_MEDIUM
+                                                               : SEVERITY_LOW;
+    if (finding->variant == GRAPH_IS_FREED)
+        return;
+    bool worth = finding->saves_known && is_percent(finding->saves, peak, 3) &&
+                 finder->verdicts->older.copies < 3 && finder->timeline->device->n_ooms == 0;
+    finding->confidence = CONFIDENCE_POSSIBLE;
+    finding->severity = worth ? SEVERITY_LOW : SEVERITY_INFO;
+}
+
+static void graph_report(struct finder *finder, struct graph *graph) {
+    const struct allocations *allocations = finder->allocations;
+    struct finding finding = {
+        .kind = FINDING_UNUSED_GRAPH, .from_moment = UINT32_MAX, .at_moment = finder->timeline->peak_moment};
+    uint32_t n_freed = turns_freed(finder, graph);
+    if (n_freed == 0 && finder->graph_held)
+        n_freed = 1; /* the pass before was let go of without a backward */
+    if (any_oom(finder->timeline->trace))
+        n_freed = 0; /* an exception lets go of everything */
+    finding.variant = n_freed > 0 ? GRAPH_IS_FREED : GRAPH_STAYS;
+    for (uint32_t i = allocations->preexisting; graph->n_turns > 0 && i < allocations->count; i++) {
+        if (!is_of_graph(finder, i) || !counts(graph, place_of(finder, i)))
+            continue;
+        graph->bytes += allocations->size[i];
+        finder_count(finder, &finding, i);
+        finding.from_moment = finding.from_moment == UINT32_MAX ? allocations->birth[i] : finding.from_moment;
+        finding.to_moment = allocations->birth[i];
+    }
+    if (!is_percent(finding.bytes, finder->timeline->peak_bytes, 5))
+        return;
+    graph_remove(finder, graph);
+    graph_weigh(finder, graph, &finding, n_freed);
+    finder_add(finder, &finding);
+}
+
+void finding_unused_graph_find(struct finder *finder) {
+    size_t n = (size_t)finder->verdicts->turns.count + 1;
+    struct graph graph = {.n_own = arena_column(finder->arena, n, sizeof *graph.n_own),
+                          .n_freed = arena_column(finder->arena, n, sizeof *graph.n_freed)};
+    finder->failed |= graph.n_own == NULL || graph.n_freed == NULL;
+    if (!finder->failed && finder->verdicts->runs.stacks != STACKS_NONE && !has_side(finder, SIDE_BACKWARD) &&
+        !has_side(finder, SIDE_OPTIMIZER)) {
+        bytes_zero(graph.n_own, n * sizeof *graph.n_own);
+        bytes_zero(graph.n_freed, n * sizeof *graph.n_freed);
+        graph_report(finder, &graph);
+    }
+    ARENA_DROP(finder->arena, graph.n_freed);
+    ARENA_DROP(finder->arena, graph.n_own);
+}
+
+void finding_unused_graph_title(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    tell_bytes(telling, finding->bytes);
+    if (finding->variant == GRAPH_STAYS) {
+        tell(telling, " at the peak are kept for a backward; none was recorded");
+        return;
+    }
+    tell(telling, " at the peak are a graph that no backward used");
+    if (!finding->saves_known)
+        return;
+    tell(telling, "; without it the peak would be about ");
+    tell_bytes(telling, telling->verdicts->timeline->peak_bytes - finding->saves);
+}
+
+void finding_unused_graph_detail(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    tell_things(telling, finding->count, "allocation");
+    tell(telling, finding->count == 1 ? " of the forward is" : " of the forward are");
+    tell(telling, " still there after the layers that made them");
+    tell(telling, finding->variant == GRAPH_STAYS
+                      ? ", as a backward would need them."
+                      : ", and most were let go of although no backward ran in the recording.");
+}
+
+/* ---- autocast_copies ---- */
+
+/* Without a backward each is needed until the operator that it was made for is done. */
+static void copies_remove(struct finder *finder) {
+    const struct allocations *allocations = finder->allocations;
+    uint32_t next = UINT32_MAX;
+    for (uint32_t i = allocations->count; i-- > allocations->preexisting;) {
+        if (finder->verdicts->category[i] != CATEGORY_WEIGHT_COPY)
+            continue;
+        uint32_t behind = i + BEHIND < allocations->count ? i + BEHIND : UINT32_MAX,
+                 at = next < behind ? next : behind;
+        if (at != UINT32_MAX)
+            finder_remove(finder, i, allocations->birth[at], allocations->death[i]);
+        next = i;
+    }
+}
+
+void finding_autocast_copies_find(struct finder *finder) {
+    const struct allocations *allocations = finder->allocations;
+    uint64_t peak = finder->timeline->peak_bytes;
+    struct finding finding = {.kind = FINDING_AUTOCAST_COPIES,
+                              .confidence = CONFIDENCE_LIKELY,
+                              .from_moment = UINT32_MAX,
+                              .at_moment = finder->timeline->peak_moment,
+                              .variant = has_side(finder, SIDE_BACKWARD)};
+    for (uint32_t i = allocations->preexisting; i < allocations->count; i++) {
+        if (finder->verdicts->category[i] != CATEGORY_WEIGHT_COPY)
+            continue;
+        finder_count(finder, &finding, i);
+        finding.from_moment = finding.from_moment == UINT32_MAX ? allocations->birth[i] : finding.from_moment;
+        finding.to_moment = allocations->birth[i];
+    }
+    if (!is_percent(finding.bytes, peak, 1))
+        return;
+    if (finding.variant == 0) {
+        copies_remove(finder);
+        finder_saves(finder, &finding);
+        finding.severity = is_percent(finding.saves, peak, 3) ? SEVERITY_MEDIUM : SEVERITY_LOW;
+    }
+    finder_add(finder, &finding);
+}
+
+void finding_autocast_copies_title(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    tell_bytes(telling, finding->bytes);
+    tell(telling, " at the peak are 16-bit copies of the weights that autocast made");
+    if (!finding->saves_known)
+        return;
+    tell(telling, "; without them it would be ");
+    tell_bytes(telling, telling->verdicts->timeline->peak_bytes - finding->saves);
+}
+
+void finding_autocast_copies_detail(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    words_add_count(telling->words, finding->count);
+    tell(telling, finding->count == 1 ? " copy of a weight, half as large, stays"
+                                      : " copies of weights, half as large, stay");
+    tell(telling, " until the autocast region ends.");
+    if (finding->variant == 1)
+        tell(telling, " The backward pass needs them: they are the price of autocast over 32-bit weights.");
+    tell_saving(telling, "Without them");
+}

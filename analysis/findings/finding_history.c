@@ -1,0 +1,63 @@
+/*
+ * What the recording could not hold: its buffer was full, or nothing was recorded at all.
+ *
+ * history_full: figure [0] max_entries. no_history: figure [0] bytes, [1] of these with stacks; variant 1: most have them.
+ */
+#include "analysis/findings/finder.h"
+
+void finding_history_full_find(struct finder *finder) {
+    uint64_t most = device_history_full(finder->timeline->device);
+    struct finding finding = {.kind = FINDING_HISTORY_FULL,
+                              .severity = SEVERITY_INFO,
+                              .confidence = CONFIDENCE_LIKELY,
+                              .to_moment = finder->timeline->n_moments - 1,
+                              .figure = {most}};
+    finding.at_moment = finder->timeline->peak_moment;
+    if (most != 0)
+        finder_add(finder, &finding);
+}
+
+void finding_history_full_title(struct telling *telling) {
+    tell(telling, "The recording holds exactly ");
+    words_add_count(telling->words, telling->finding->figure[0]);
+    tell(telling, " events and begins in the middle: its buffer was full, and what came before is lost");
+}
+
+void finding_history_full_detail(struct telling *telling) {
+    tell(telling, "Something that is freed in it was made before its first event, and the number of events "
+                  "is one that people "
+                  "give as max_entries: the recorder then drops the oldest event for each new one.");
+}
+
+void finding_no_history_find(struct finder *finder) {
+    const struct timeline *timeline = finder->timeline;
+    const struct allocations *allocations = finder->allocations;
+    struct finding finding = {.kind = FINDING_NO_HISTORY,
+                              .severity = SEVERITY_INFO,
+                              .confidence = CONFIDENCE_CERTAIN,
+                              .at_moment = timeline->peak_moment};
+    uint32_t n_blocks = 0;
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        n_blocks += (allocations->flags[i] & ALLOCATION_FROM_BLOCK) != 0;
+        finding.figure[0] += allocations->size[i];
+        finding.figure[1] += allocations->stack[i] != 0 ? allocations->size[i] : 0;
+    }
+    finding.variant = is_percent(finding.figure[1], finding.figure[0], 50);
+    if (timeline->trace->kind == TRACE_SNAPSHOT && timeline->device->n_events <= 1 && n_blocks >= 2)
+        finder_add(finder, &finding);
+}
+
+void finding_no_history_title(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    tell(telling, "Only what is alive at the end is known (");
+    tell_bytes(telling, finding->figure[finding->variant]);
+    tell(telling, finding->variant == 1 ? " with stacks): no events were recorded"
+                                        : "), without stacks: history was not switched on");
+}
+
+void finding_no_history_detail(struct telling *telling) {
+    tell(telling,
+         telling->finding->variant == 1
+             ? "The blocks have stacks, so recording was switched on, but the file has no history of events."
+             : "The file has the state of the allocator and nothing of how it came about.");
+}

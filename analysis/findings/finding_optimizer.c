@@ -1,0 +1,147 @@
+/*
+ * What an optimizer's step needs: its temporaries, where they make the peak; and its state, where the first step has only just
+ * made it, so that the next one will need more than was recorded.
+ *
+ * optimizer_temporaries: variant: enum finding_way. next_step_peak: figure [0] what the next step will need, [1] its forward and
+ * backward without the state, [2] the state.
+ */
+#include "analysis/findings/finder.h"
+
+#include "analysis/loop/frame_bits.h"
+
+/* ---- optimizer_temporaries ---- */
+
+static bool peak_is_optimizers(const struct finder *finder) {
+    const struct timeline *timeline = finder->timeline;
+    uint32_t behind = recorded_from(&finder->verdicts->runs, timeline, timeline->peak_moment + 1);
+    return behind > 0 && finder_side(finder, finder->allocations->preexisting + behind - 1) == SIDE_OPTIMIZER;
+}
+
+static enum finding_way way_of(const struct finder *finder, uint32_t allocation) {
+    uint32_t bits = finder->verdicts->runs.stack_bits[finder->allocations->stack[allocation]];
+    return bits & BIT_FOREACH ? WAY_FOREACH : bits & BIT_SINGLE ? WAY_SINGLE : WAY_OWN;
+}
+
+/* Takes them out, and counts those at the peak by how the optimizer goes over the parameters. */
+static void temporaries_remove(struct finder *finder, struct finding *finding, uint64_t of_way[WAYS]) {
+    const struct allocations *allocations = finder->allocations;
+    uint64_t largest = 0;
+    for (uint32_t i = allocations->preexisting; i < allocations->count; i++) {
+        uint64_t before = finding->bytes;
+        if (finder_side(finder, i) != SIDE_OPTIMIZER || finder->verdicts->category[i] != CATEGORY_TEMPORARY)
+            continue;
+        finder_remove(finder, i, allocations->birth[i], allocations->death[i]);
+        finder_count(finder, finding, i);
+        if (finding->bytes == before)
+            continue;
+        of_way[way_of(finder, i)] += allocations->size[i];
+        if (allocations->size[i] <= largest)
+            continue;
+        largest = allocations->size[i];
+        finding->site = finder_site(finder, i);
+        finding->stack = allocations->stack[i];
+    }
+}
+
+void finding_optimizer_temporaries_find(struct finder *finder) {
+    uint32_t peak_moment = finder->timeline->peak_moment;
+    uint64_t of_way[WAYS] = {0}, peak = finder->timeline->peak_bytes;
+    struct finding finding = {.kind = FINDING_OPTIMIZER_TEMPORARIES,
+                              .confidence = CONFIDENCE_CERTAIN,
+                              .severity = SEVERITY_MEDIUM,
+                              .from_moment = peak_moment,
+                              .to_moment = peak_moment,
+                              .at_moment = peak_moment};
+    if (!peak_is_optimizers(finder))
+        return;
+    temporaries_remove(finder, &finding, of_way);
+    finder_saves(finder, &finding);
+    for (uint8_t way = 1; way < WAYS; way++)
+        finding.variant = of_way[way] > of_way[finding.variant] ? way : finding.variant;
+    if (is_percent(finding.saves, peak, 3)) /* PyTorch's default: never high */
+        finder_add(finder, &finding);
+}
+
+void finding_optimizer_temporaries_title(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    tell(telling, "The optimizer's temporaries (");
+    tell_bytes(telling, finding->bytes);
+    tell(telling, ") make the peak; without them it would be ");
+    tell_bytes(telling, telling->verdicts->timeline->peak_bytes - finding->saves);
+}
+
+void finding_optimizer_temporaries_detail(struct telling *telling) {
+    tell_things(telling, telling->finding->count, "allocation");
+    tell(telling, telling->finding->count == 1
+                      ? " of the optimizer's step, which is gone when it ends, is"
+                      : " of the optimizer's step, which are gone when it ends, are");
+    tell(telling, " alive at the peak.");
+    tell_saving(telling, "Without them");
+}
+
+const char *finding_way_name(enum finding_way way) {
+    static const char *const names[] = {
+        [WAY_FOREACH] = "foreach", [WAY_SINGLE] = "single", [WAY_OWN] = "own"};
+    return names[way];
+}
+
+/* ---- next_step_peak ---- */
+
+/* The state that this step has made, less what it replaces; `*first`: moment of the first of it. */
+static uint64_t state_made(const struct finder *finder, uint32_t *first) {
+    const struct allocations *allocations = finder->allocations;
+    uint64_t made = 0, replaced = 0;
+    *first = UINT32_MAX;
+    for (uint32_t i = allocations->count; i-- > allocations->preexisting;) {
+        if (finder_side(finder, i) != SIDE_OPTIMIZER || allocations->request[i] <= finder->made ||
+            finder->verdicts->category[i] != CATEGORY_OPTIMIZER_STATE)
+            continue;
+        made += allocations->size[i];
+        *first = allocations->birth[i];
+    }
+    for (uint32_t i = 0; i < allocations->preexisting; i++)
+        if (finder->verdicts->category[i] == CATEGORY_OPTIMIZER_STATE &&
+            allocations->request[i] < finder->timeline->n_moments)
+            replaced += allocations->size[i];
+    return made > replaced ? made - replaced : 0;
+}
+
+void finding_next_step_peak_find(struct finder *finder) {
+    const struct timeline *timeline = finder->timeline;
+    uint32_t first, forward = finder_first_forward(finder);
+    if (finder->verdicts->turns.count >= 2 || forward == UINT32_MAX)
+        return;
+    uint64_t made = state_made(finder, &first), peak = timeline->peak_bytes;
+    if (made == 0 || first <= forward)
+        return;
+    uint32_t before = timeline_peak_in(timeline, forward, first);
+    struct finding finding = {.kind = FINDING_NEXT_STEP_PEAK,
+                              .confidence = CONFIDENCE_LIKELY,
+                              .from_moment = forward,
+                              .to_moment = first,
+                              .at_moment = before,
+                              .figure = {timeline->live[before] + made, timeline->live[before], made}};
+    uint64_t more = finding.figure[0] > peak ? finding.figure[0] - peak : 0;
+    finding.severity = is_percent(more, peak, 10) ? SEVERITY_HIGH : SEVERITY_MEDIUM;
+    if (is_percent(more, peak, 1))
+        finder_add(finder, &finding);
+}
+
+void finding_next_step_peak_title(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    tell(telling, "The next step will need ");
+    tell_bytes(telling, finding->figure[0]);
+    tell(telling, ": its forward and backward (");
+    tell_bytes(telling, finding->figure[1]);
+    tell(telling, ") beside the optimizer state (");
+    tell_bytes(telling, finding->figure[2]);
+    tell(telling, ") that this first step has only just made");
+}
+
+void finding_next_step_peak_detail(struct telling *telling) {
+    tell(telling, "The recorded peak is ");
+    tell_bytes(telling, telling->verdicts->timeline->peak_bytes);
+    tell(telling,
+         ". In the recorded step the state did not exist before its optimizer ran; from the next step on it "
+         "is there all the time, if the shapes stay the same.");
+}
