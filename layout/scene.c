@@ -58,7 +58,7 @@ static uint64_t sum_at_most(uint64_t a, uint64_t b) {
 /* The request that failed stands on what was alive then, below or above all that the process could have had. */
 static uint64_t oom_top_in(const struct timeline *timeline, uint32_t first, uint32_t end) {
     const struct oom_event *oom = timeline_oom_in(timeline, first, end);
-    if (oom == NULL)
+    if (oom == NULL || oom->size == OOM_UNKNOWN || oom->device_free == OOM_UNKNOWN)
         return 0;
     uint64_t asked = sum_at_most(timeline->live[oom->event + 1], oom->size);
     uint64_t most = sum_at_most(timeline_reserved_at(timeline, oom->event + 1), oom->device_free);

@@ -186,11 +186,109 @@ def nvidia_smi_plain():
         yield f"2026/11/22 10:00:{i * 5:02d}.100, 0, {1024 + 512 * i} MiB, 81559 MiB"
 
 
+# ---- errors of every backend ----
+
+
+def error_hip():
+    """torch 2.4 on ROCm under Windows: much was free (words of Comfy-Org/ComfyUI issue 9529)."""
+    yield ("torch.OutOfMemoryError: HIP out of memory. Tried to allocate 432.00 MiB. GPU 0 has a total capacity of 15.92 GiB of which 7.12 GiB is "
+           "free. Of the allocated memory 8.08 GiB is allocated by PyTorch, and 321.96 MiB is reserved by PyTorch but unallocated. If reserved but "
+           "unallocated memory is large try setting PYTORCH_HIP_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation for "
+           "Memory Management  (https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)")
+
+
+def error_xpu():
+    """torch 2.5 on XPU, c10/xpu/XPUCachingAllocator.cpp: what was free is not printed."""
+    yield ("torch.OutOfMemoryError: XPU out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 15.11 GiB. Of the allocated memory "
+           "13.40 GiB is allocated by PyTorch, and 1.02 GiB is reserved by PyTorch but unallocated. Please use `empty_cache` to release all "
+           "unoccupied cached memory.")
+
+
+def error_xpu_large():
+    """torch 2.12 on XPU prints it (words of intel/torch-xpu-ops issue 3157)."""
+    yield ("torch.OutOfMemoryError: XPU out of memory. Tried to allocate 32.00 GiB. GPU 0 has a total capacity of 11.59 GiB of which 9.01 GiB is free. "
+           "Of the allocated memory 0 bytes is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated. Please use `empty_cache` to "
+           "release all unoccupied cached memory.")
+
+
+def error_mps():
+    """torch 2.x on MPS, aten/src/ATen/mps/MPSAllocator.mm: a limit of its own."""
+    yield "Traceback (most recent call last):"
+    yield '  File "/home/you/app/generate.py", line 88, in sample'
+    yield "    attn_output = torch.nn.functional.scaled_dot_product_attention("
+    yield ("RuntimeError: MPS backend out of memory (MPS allocated: 7.23 GB, other allocations: 1.54 GB, max allowed: 9.07 GB). Tried to allocate "
+           "896.00 MB on private pool. Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper limit for memory allocations (may cause system "
+           "failure).")
+
+
+def error_npu():
+    """torch_npu 2.1 (words of xingchensong/TouchNet issue 100): free blocks of the cache would do, in pieces."""
+    yield ("RuntimeError: NPU out of memory. Tried to allocate 5.03 GiB (NPU 3; 60.96 GiB total capacity; 49.47 GiB already allocated; 49.47 GiB "
+           "current active; 1.32 GiB free; 57.55 GiB reserved in total by PyTorch) If reserved memory is >> allocated memory try setting "
+           "max_split_size_mb to avoid fragmentation.")
+
+
+def error_async():
+    """cudaMallocAsync, torch 2.x, c10/cuda/CUDAMallocAsyncAllocator.cpp; the limit of 2^64 bytes is none."""
+    yield "torch.cuda.OutOfMemoryError: Allocation on device 0 would exceed allowed memory. (out of memory)"
+    yield "Currently allocated     : 23.09 GiB"
+    yield "Requested               : 1.50 GiB"
+    yield "Device limit            : 23.99 GiB"
+    yield "Free (according to CUDA): 0 bytes"
+    yield "PyTorch limit (set by user-supplied memory fraction)"
+    yield "                        : 17179869184.00 GiB"
+
+
+def error_xla():
+    """JAX 0.4 on a GPU, with XLA's table of buffers."""
+    yield ("jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 29995136256 bytes.")
+    yield "BufferAssignment OOM Debugging."
+    yield "BufferAssignment stats:"
+    yield "             parameter allocation:    7.78GiB"
+    yield "              constant allocation:         0B"
+    yield "        maybe_live_out allocation:  301.25MiB"
+    yield "     preallocated temp allocation:   27.83GiB"
+    yield "                 total allocation:   35.90GiB"
+    yield "              total fragmentation:     5.5KiB (0.00%)"
+    yield "Peak buffers:"
+    yield "\tBuffer 1:"
+    yield "\t\tSize: 3.83GiB"
+    yield "\t\tShape: f32[250880,4096]"
+
+
+def error_ranks():
+    """Two ranks at once under torchrun, their tracebacks line by line in turn; each says it in a bare line once more."""
+    yield "[rank0]: Traceback (most recent call last):"
+    yield "[rank1]: Traceback (most recent call last):"
+    yield '[rank0]:   File "/home/you/train.py", line 120, in main'
+    yield '[rank1]:   File "/home/you/train.py", line 133, in main'
+    yield '[rank0]:     loss = step(batch)'
+    yield '[rank0]:   File "/home/you/model.py", line 64, in step'
+    yield '[rank1]:     loss.backward()'
+    yield '[rank0]:   File "/opt/venv/lib/python3.12/site-packages/torch/nn/functional.py", line 2905, in layer_norm'
+    yield '[rank1]:   File "/opt/venv/lib/python3.12/site-packages/torch/_tensor.py", line 648, in backward'
+    for rank, asked, free in ((0, "256.00 MiB", "198.44 MiB"), (1, "512.00 MiB", "61.31 MiB")):
+        yield (f"[rank{rank}]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {asked}. GPU {rank} has a total capacity of 79.10 GiB of "
+               f"which {free} is free. Including non-PyTorch memory, this process has 78.80 GiB memory in use. Of the allocated memory 75.25 GiB is "
+               "allocated by PyTorch, and 1.75 GiB is reserved by PyTorch but unallocated. If reserved but unallocated memory is large try setting "
+               "PYTORCH_ALLOC_CONF=expandable_segments:True to avoid fragmentation.")
+    yield "[rank1]: RuntimeError: CUDA error: out of memory"
+
+
+def error_bare():
+    """torch 1.0: nothing but the error."""
+    yield "THCudaCheck FAIL file=/pytorch/aten/src/THC/THCGeneral.cpp line=405 error=2 : out of memory"
+    yield "RuntimeError: cuda runtime error (2) : out of memory at /pytorch/aten/src/THC/THCGeneral.cpp:405"
+
+
 LOGS = (deepspeed, arctic, accelerate, megatron, torchtitan, gpu_lines, oom_old, oom_cached, oom_allowed, oom_allowed_new, oom_new, oom_wrapped, memory_summary,
-        nvidia_smi, nvidia_smi_plain)
+        nvidia_smi, nvidia_smi_plain, error_hip, error_xpu, error_xpu_large, error_mps, error_npu, error_async, error_xla, error_ranks, error_bare)
 
 
 def main():
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        print(__doc__.strip())
+        return
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else HERE
     for log in LOGS:
         (folder / f"log_{log.__name__}.log").write_text("".join(line + "\n" for line in log()), encoding="utf-8")

@@ -22,6 +22,7 @@ import {
 } from "./state.js";
 import {
     addFact,
+    askedText,
     deviceName,
     element,
     formatBytes,
@@ -87,8 +88,10 @@ function drawFigures() {
     if (ooms)
         fillFigure(
             ui.oom,
-            "OOM asked",
-            `${formatBytes(view.c.oom(0).size)}, ${formatBytes(view.c.oom(0).device_free)} free`,
+            view.c.oom(0).device_free < 0 ? "OOM" : "OOM asked",
+            view.c.oom(0).device_free < 0
+                ? askedText(view.c.oom(0).size, -1)
+                : `${formatBytes(view.c.oom(0).size)}, ${formatBytes(view.c.oom(0).device_free)} free`,
             ooms > 1 ? `and ${formatPlural(ooms - 1, "more time")}` : "",
         );
 }

@@ -1,7 +1,7 @@
 // Moments worth a mark: the peak, out of memory, earlier snapshots. Their lines, and labels that never touch.
 import { context2d, GUTTER, middleOfEvent, plot, strokeLine, themeColor, xOfEvent, yOfBytes } from "./canvas.js";
 import { momentText, state, timedViews, view } from "./state.js";
-import { formatBytes, formatExactBytes, make } from "./text.js";
+import { askedText, formatBytes, formatExactBytes, make } from "./text.js";
 
 /* ---- markers ---- */
 
@@ -12,7 +12,7 @@ import { formatBytes, formatExactBytes, make } from "./text.js";
 export function oomMarker(i, shown = view) {
     const { event, size, device_free } = shown.c.oom(i);
     const title =
-        `Out of memory: ${formatBytes(size)} asked for, ${formatBytes(device_free)} free on the device; ` +
+        `Out of memory: ${askedText(size, device_free)}; ` +
         `${momentText(event, shown)}`;
     return { event, kind: "oom", text: "Out of memory", title };
 }
@@ -78,7 +78,8 @@ export function visibleGhosts(pane = plot) {
     const { c, facts } = pane.view;
     const ghosts = [];
     for (let i = Math.max(0, facts.ooms - GHOSTS_MOST); i < facts.ooms; i++) {
-        const { event, size } = c.oom(i);
+        const { event, size, device_free } = c.oom(i);
+        if (size < 0 || device_free < 0) continue;
         const at = xOfEvent(event, pane);
         if (at < 0 || at > pane.width) continue;
         const live = c.live_at(event);

@@ -2,7 +2,7 @@
 import { KIND_LOG } from "./api.js";
 import { phasesOfEvent, phaseText } from "./describe.js";
 import { askAll, meta, momentText, session, view } from "./state.js";
-import { BYTE_UNITS, formatBytes, formatExactBytes, formatPlural, make } from "./text.js";
+import { askedText, BYTE_UNITS, formatBytes, formatExactBytes, formatPlural, make } from "./text.js";
 
 /** Figures in one unit, small enough that the ones that differ look different. @param {number[]} values */
 function formatAlike(values) {
@@ -141,12 +141,12 @@ export function oomParts(index, capacity) {
     if (during.length) by.append(` in ${during.map(phaseText).join(" \u203a ")}`);
     const follows = followsList(index);
     // Without the final segments what was reserved is a lower bound: nothing follows from it.
-    const known = found.reserved_known !== 0;
+    const known = found.reserved_known !== 0 && oom.size >= 0 && oom.device_free >= 0;
     return {
         when: momentText(oom.event),
         title: known
             ? lackText(oom, found)
-            : `${formatBytes(oom.size)} asked for, ${formatBytes(oom.device_free)} free on the device`,
+            : askedText(oom.size, oom.device_free),
         body: [
             by,
             ...(known ? [...deviceBar(found, oom.device_free, capacity), lackTable(oom, found)] : []),

@@ -27,6 +27,7 @@ import {
     view,
 } from "./state.js";
 import {
+    askedText,
     element,
     formatBytes,
     formatCount,
@@ -414,8 +415,7 @@ function makeContent(moment) {
     const asked =
         oom < 0
             ? ""
-            : ` \u00b7 asked for ${formatBytes(view.c.oom(oom).size)} with ` +
-              `${formatBytes(view.c.oom(oom).device_free)} free on the device`;
+            : ` \u00b7 ${askedText(view.c.oom(oom).size, view.c.oom(oom).device_free)}`;
     const place = view.facts.events === 0 ? "" : ` \u00b7 ${momentText(at)}${asked}`;
     const part = groups.bytes === live ? formatBytes(live) : `${formatBytes(groups.bytes)} of ${formatBytes(live)}`;
     const title = range ? "In the selection" : listTitle(moment);

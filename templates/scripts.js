@@ -79,8 +79,8 @@ function summaryOfDevice() {
         })),
         oom: Array.from({ length: view.facts.ooms }, (_, i) => ({
             event: view.c.oom(i).event,
-            requested_bytes: view.c.oom(i).size,
-            device_free_bytes: view.c.oom(i).device_free,
+            requested_bytes: view.c.oom(i).size < 0 ? null : view.c.oom(i).size,
+            device_free_bytes: view.c.oom(i).device_free < 0 ? null : view.c.oom(i).device_free,
         })),
     };
 }

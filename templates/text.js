@@ -239,3 +239,9 @@ export function numberPair(text) {
     const [from, to] = parts.length === 2 && parts.every(Boolean) ? parts.map(Number) : [NaN, NaN];
     return Number.isFinite(from) && Number.isFinite(to) && from < to ? { from, to } : null;
 }
+
+/** What was asked for and what was free; a log may print neither: -1. @param {number} size @param {number} free */
+export function askedText(size, free) {
+    if (size < 0) return "the log does not print what was asked for";
+    return `${formatBytes(size)} asked for${free < 0 ? "" : `, ${formatBytes(free)} free on the device`}`;
+}

@@ -151,9 +151,11 @@ struct segment_event {
 struct oom_event {
     uint32_t event;
     uint32_t stack;
-    uint64_t size;        /* asked for, rounded up by the allocator */
-    uint64_t device_free; /* what the driver had left */
+    uint64_t size;        /* asked for, rounded up by the allocator; OOM_UNKNOWN: a log does not print it */
+    uint64_t device_free; /* what the driver had left; OOM_UNKNOWN: a log does not print it */
 };
+
+#define OOM_UNKNOWN UINT64_MAX
 
 struct snapshot_event {
     uint32_t event;
@@ -162,26 +164,51 @@ struct snapshot_event {
 
 /* What is noted of an event besides: a level that a log prints, where it stands in the file, whose dump ends there. */
 enum note_what {
-    NOTE_LINE,          /* number of the line, from 1 */
-    NOTE_STEP,          /* step or iteration that the line names */
-    NOTE_LABEL,         /* text: what the line says about the moment */
-    NOTE_ALLOCATED,     /* bytes, here and below */
-    NOTE_MAX_ALLOCATED, /* the most since the line before; the event before this one stands for it */
-    NOTE_RESERVED,      /* by the allocator */
-    NOTE_MAX_RESERVED,  /* the most since the line before */
-    NOTE_DEVICE_USED,   /* by everybody */
-    NOTE_DEVICE_TOTAL,  /* capacity */
-    NOTE_DEVICE_FREE,   /* as the driver says */
-    NOTE_PROCESS_USED,  /* by this process, torch or not */
-    NOTE_OTHERS_USED,   /* by other processes */
-    NOTE_UNALLOCATED,   /* reserved, not allocated */
-    NOTE_ALLOWED,       /* the limit of set_per_process_memory_fraction */
-    NOTE_ASKED,         /* by the request that failed */
-    NOTE_HOST_USED,     /* of the CPU's memory, by everybody */
-    NOTE_DUMP,          /* text: name of a file of a series whose recording ends with this event */
-    NOTE_DUMP_GAP,      /* the same, and the events between it and the next file are missing */
+    NOTE_LINE,           /* number of the line, from 1 */
+    NOTE_STEP,           /* step or iteration that the line names */
+    NOTE_LABEL,          /* text: what the line says about the moment */
+    NOTE_ALLOCATED,      /* bytes, here and below */
+    NOTE_MAX_ALLOCATED,  /* the most since the line before; the event before this one stands for it */
+    NOTE_RESERVED,       /* by the allocator */
+    NOTE_MAX_RESERVED,   /* the most since the line before */
+    NOTE_DEVICE_USED,    /* by everybody */
+    NOTE_DEVICE_TOTAL,   /* capacity */
+    NOTE_DEVICE_FREE,    /* as the driver says */
+    NOTE_PROCESS_USED,   /* by this process, torch or not */
+    NOTE_OTHERS_USED,    /* by other processes */
+    NOTE_UNALLOCATED,    /* reserved, not allocated */
+    NOTE_ALLOWED,        /* the limit of set_per_process_memory_fraction */
+    NOTE_ASKED,          /* by the request that failed */
+    NOTE_HOST_USED,      /* of the CPU's memory, by everybody */
+    NOTE_DUMP,           /* text: name of a file of a series whose recording ends with this event */
+    NOTE_DUMP_GAP,       /* the same, and the events between it and the next file are missing */
+    NOTE_OTHER_USED,     /* by the process beside the allocator: "other allocations" of MPS */
+    NOTE_BACKEND,        /* text: whose allocator failed, as its message spells it: "CUDA", "MPS" */
+    NOTE_SETTING,        /* text: the variable that sets this allocator up; number: enum note_setting */
+    NOTE_MAX_DEVICE,     /* the most that was used on the device since the line before */
+    NOTE_MAX_HOST,       /* the most of the host's memory that the line tells of */
+    NOTE_OOM_COUNT,      /* out-of-memory errors that a summary counts */
+    NOTE_RETRIES,        /* requests that were served after the allocator had given its cache back, so far */
+    NOTE_HOST_LIMIT,     /* of the control group that ran out of memory */
+    NOTE_KILLED,         /* text: the process that was killed for lack of memory */
+    NOTE_XLA_PARAMETERS, /* buffers that XLA had planned, here and below */
+    NOTE_XLA_CONSTANTS,
+    NOTE_XLA_OUTPUTS,
+    NOTE_XLA_TEMPORARIES,
+    NOTE_XLA_TOTAL,
+    NOTE_BUDGET_TOTAL, /* of a server's start: what it plans to use the device's memory for, here and below */
+    NOTE_BUDGET_USABLE,
+    NOTE_BUDGET_WEIGHTS,
+    NOTE_BUDGET_ACTIVATIONS,
+    NOTE_BUDGET_KV_CACHE,
+    NOTE_BUDGET_GRAPHS,
+    NOTE_BUDGET_NON_TORCH,
+    NOTE_BUDGET_AVAILABLE,
     NOTE_KINDS
 };
+
+/* What the variable of a NOTE_SETTING takes against memory in small pieces, by the message. */
+enum note_setting { SETTING_UNTOLD, SETTING_EXPANDABLE, SETTING_MAX_SPLIT };
 
 struct note {
     uint32_t event; /* rising */

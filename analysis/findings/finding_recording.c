@@ -2,7 +2,8 @@
  * What the recording itself says: it ran out of memory, it stops at its highest moment, it began late.
  */
 #include "analysis/findings/finder.h"
-#include "analysis/findings/levels.h"
+#include "analysis/findings/log_oom.h"
+#include "layout/site.h"
 
 /* ---- out_of_memory: figure [0] asked for, [1] free on the device, [2] reserved, [3] events ---- */
 
@@ -38,13 +39,16 @@ static void tell_bytes_or_nothing(struct telling *telling, uint64_t bytes) {
 
 void finding_out_of_memory_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    if (finding->figure[0] == 0 && telling->verdicts->timeline->trace->kind == TRACE_LOG) {
+    if (finding->figure[0] == OOM_UNKNOWN) {
         tell(telling, "out of memory, by the log");
         return;
     }
     tell(telling, "out of memory: ");
     tell_bytes(telling, finding->figure[0]);
-    tell(telling, " asked for, ");
+    tell(telling, " asked for");
+    if (finding->figure[1] == OOM_UNKNOWN)
+        return;
+    tell(telling, ", ");
     tell_bytes_or_nothing(telling, finding->figure[1]);
     tell(telling, " free on the device");
 }
@@ -57,11 +61,24 @@ static void tell_last_of(struct telling *telling) {
     tell(telling, ".");
 }
 
+/* What the message of a log says. */
+static void tell_logged(struct telling *telling) {
+    const struct timeline *timeline = telling->verdicts->timeline;
+    struct log_oom_facts facts;
+    char site[512] = "";
+    uint32_t length = 0;
+    log_oom_facts_of(&facts, timeline->device, telling->finding->at_moment - 1);
+    if (telling->finding->site != 0)
+        length = site_text(timeline->trace, telling->finding->site, site, sizeof site);
+    length = length < sizeof site ? length : (uint32_t)sizeof site - 1;
+    log_oom_tell(telling->words, timeline->trace, &facts, (struct text){(const uint8_t *)site, length});
+}
+
 void finding_out_of_memory_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     const struct timeline *timeline = telling->verdicts->timeline;
     if (timeline->trace->kind == TRACE_LOG) {
-        levels_tell_oom(telling->words, timeline->device, finding->at_moment - 1);
+        tell_logged(telling);
         tell_last_of(telling);
         return;
     }

@@ -95,8 +95,11 @@ static void event_add(struct levels *levels, const struct device_trace *device, 
         for (unsigned level = 0; level < LEVEL_KINDS; level++)
             if (note[i].what == what_of_level[level])
                 track_add(&levels->track[level], note[i].number, note[i].event);
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         maximum_add(levels, device, &note[i]);
+        if (note[i].what == NOTE_MAX_RESERVED && levels->track[LEVEL_RESERVED].count != 0)
+            track_peak(&levels->track[LEVEL_RESERVED], note[i].number, note[i].event);
+    }
     outside_add(levels, note, n);
 }
 
@@ -119,6 +122,31 @@ void levels_find(struct levels *levels, const struct device_trace *device) {
 }
 
 /* ---- steps and phases ---- */
+
+/* Whether lines print what is reserved as its maximum alone, as torchtitan does, and nothing of what is allocated. */
+static bool prints_maxima(const struct device_trace *device) {
+    uint32_t n_levels = 0, n_maxima = 0;
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < device->n_notes; i++) {
+        const struct note *note = &device->notes[i];
+        if (note->what == NOTE_ALLOCATED)
+            return false;
+        n_levels += note->what == NOTE_RESERVED;
+        n_maxima += note->what == NOTE_RESERVED &&
+                    levels_note(device, note->event, NOTE_MAX_RESERVED, &most) && most == note->number;
+    }
+    return n_levels != 0 && n_maxima == n_levels;
+}
+
+void levels_begins(struct spans *spans, const struct device_trace *device) {
+    bool maxima = prints_maxima(device);
+    for (uint32_t i = 0; i < spans->count; i++) {
+        struct span *span = &spans->span[i];
+        span->begin_known = !maxima && span->from_moment > 1;
+        if (span->begin_known && span->begin_bytes > span->peak_bytes)
+            span->peak_bytes = span->begin_bytes;
+    }
+}
 
 /* The first event of the line that an event ends: a maximum is an event of its own in front of it. */
 static uint32_t line_begin(const struct device_trace *device, uint32_t event) {
@@ -183,96 +211,10 @@ bool levels_phases(struct spans *spans, const struct timeline *timeline, struct 
                                                     .step = SPAN_NO_STEP,
                                                     .name = note->text,
                                                     .kind = SPAN_ANNOTATION,
+                                                    .begin_known = begin > 1,
                                                     .begin_bytes = timeline->live[begin - 1],
                                                     .peak_bytes = timeline->live[peak],
                                                     .end_bytes = timeline->live[end - 1]};
     }
     return true;
-}
-
-/* ---- out of memory ---- */
-
-/* What the notes of an event say, by kind. */
-struct said {
-    uint64_t number[NOTE_KINDS];
-    bool known[NOTE_KINDS];
-};
-
-static struct said said_of(const struct device_trace *device, uint32_t event) {
-    struct said said = {.known = {false}};
-    for (uint32_t at = notes_seek(device, event); at < device->n_notes && device->notes[at].event == event;
-         at++) {
-        said.number[device->notes[at].what] = device->notes[at].number;
-        said.known[device->notes[at].what] = true;
-    }
-    return said;
-}
-
-static void say_bytes(struct words *words, const char *before, uint64_t bytes, const char *after) {
-    words_say(words, before);
-    words_add_bytes(words, bytes);
-    words_say(words, after);
-}
-
-static void tell_device(struct words *words, const struct said *said) {
-    if (said->known[NOTE_DEVICE_TOTAL] && said->known[NOTE_DEVICE_FREE]) {
-        say_bytes(words, " Of the device's ", said->number[NOTE_DEVICE_TOTAL], "");
-        say_bytes(words, ", ", said->number[NOTE_DEVICE_FREE], " were free.");
-    }
-    if (said->known[NOTE_OTHERS_USED])
-        say_bytes(words, " Other processes held ", said->number[NOTE_OTHERS_USED], " of it.");
-    if (said->known[NOTE_ALLOWED])
-        say_bytes(words, " This process may take ", said->number[NOTE_ALLOWED],
-                  " at most (set_per_process_memory_fraction).");
-}
-
-static void tell_process(struct words *words, const struct said *said) {
-    uint64_t reserved = said->number[NOTE_RESERVED], used = said->number[NOTE_PROCESS_USED];
-    if (said->known[NOTE_ALLOCATED])
-        say_bytes(words, " PyTorch had allocated ", said->number[NOTE_ALLOCATED], "");
-    if (said->known[NOTE_ALLOCATED] && said->known[NOTE_UNALLOCATED])
-        say_bytes(words, " and held ", said->number[NOTE_UNALLOCATED], " reserved but unallocated");
-    words_say(words, said->known[NOTE_ALLOCATED] ? "." : "");
-    if (said->known[NOTE_PROCESS_USED] && said->known[NOTE_RESERVED] && used > reserved)
-        say_bytes(words, " This process held ", used - reserved,
-                  " that PyTorch does not see: the CUDA context, NCCL and other libraries.");
-}
-
-/* Whether the device had room for the request and the process' own limit did not. */
-static bool limit_refused(const struct said *said) {
-    return said->known[NOTE_ALLOWED] && said->known[NOTE_DEVICE_FREE] && said->known[NOTE_ASKED] &&
-           said->number[NOTE_DEVICE_FREE] > said->number[NOTE_ASKED];
-}
-
-/* What to do follows from where the memory was. */
-static void tell_advice(struct words *words, const struct said *said) {
-    uint64_t asked = said->number[NOTE_ASKED], rest = said->number[NOTE_UNALLOCATED];
-    if (limit_refused(said)) {
-        words_say(words, " The device had room for the request: it was this limit that refused it.");
-        return;
-    }
-    if (said->known[NOTE_OTHERS_USED] && said->number[NOTE_OTHERS_USED] >= asked && asked != 0)
-        words_say(words, " Without the other processes on the device the request would have been served: see "
-                         "who they are with nvidia-smi.");
-    if (said->known[NOTE_UNALLOCATED] && asked != 0 && rest >= asked)
-        words_say(words, " What was reserved but unallocated is more than the request, but in no piece that "
-                         "would serve it: "
-                         "expandable_segments:True in PYTORCH_CUDA_ALLOC_CONF may help.");
-    else if (said->known[NOTE_UNALLOCATED] && asked != 0)
-        words_say(words,
-                  " What was reserved but unallocated is less than the request: only using less memory "
-                  "helps, in this process or in others.");
-}
-
-void levels_tell_oom(struct words *words, const struct device_trace *device, uint32_t event) {
-    struct said said = said_of(device, event);
-    if (said.known[NOTE_LINE]) {
-        words_say(words, "Line ");
-        words_add_count(words, said.number[NOTE_LINE]);
-        words_say(words, " of the log; which line of code asked is not known from it.");
-    }
-    tell_device(words, &said);
-    tell_process(words, &said);
-    tell_advice(words, &said);
-    words_say(words, " Record a snapshot to see who holds the memory.");
 }

@@ -6,7 +6,6 @@
 #define STRATA_ANALYSIS_LEVELS_H
 
 #include "analysis/loop/spans.h"
-#include "base/words.h"
 
 /* The figures of one kind that the lines print. */
 struct level_track {
@@ -44,13 +43,16 @@ bool levels_note(const struct device_trace *device, uint32_t event, enum note_wh
 bool levels_phases(struct spans *spans, const struct timeline *timeline, struct arena *arena);
 
 /*
+ * What is not known of the beginning of spans, and what follows for their peaks: before the first line no level is known, and
+ * where lines print nothing but maxima none is a level at a moment. No peak is below a begin. O(spans + notes).
+ */
+void levels_begins(struct spans *spans, const struct device_trace *device);
+
+/*
  * Steps that lines name, as turns: from after the last line of the step before to the last line of the step, since lines are
  * printed when a step has ended. Numbers rise; a line with a lower number than one before it (a run that began again) is part
  * of the step that it stands in. O(notes). False: no memory.
  */
 bool levels_turns(struct turns *turns, const struct device_trace *device, struct arena *arena);
-
-/* An out-of-memory error as its text tells it, in sentences. */
-void levels_tell_oom(struct words *words, const struct device_trace *device, uint32_t event);
 
 #endif

@@ -11,7 +11,8 @@ void oom_state_of(struct oom_state *state, const struct timeline *timeline, cons
                                 .reserved_bytes = timeline_reserved_at(timeline, moment),
                                 .reserved_known = timeline->device->n_segments != 0};
     state->unused_bytes = beyond(state->reserved_bytes, state->live_bytes);
-    state->lacking_bytes = beyond(beyond(event->size, state->unused_bytes), event->device_free);
+    if (event->size != OOM_UNKNOWN && event->device_free != OOM_UNKNOWN)
+        state->lacking_bytes = beyond(beyond(event->size, state->unused_bytes), event->device_free);
 }
 
 bool oom_free_blocks_of(struct oom_state *state, const struct device_trace *device, struct arena *arena) {

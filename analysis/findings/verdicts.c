@@ -83,8 +83,11 @@ static bool levels_step(struct verdicts *verdicts, uint32_t step, struct arena *
     } else {
         verdicts->judged = (struct judged){
             .steps = verdicts->turns.count, .steps_from = verdicts->turns.source, .growth = GROWTH_NO_STACKS};
-        return spans_of_turns(&verdicts->steps, &verdicts->turns, verdicts->timeline, arena) &&
-               levels_phases(&verdicts->phases, verdicts->timeline, arena);
+        if (!spans_of_turns(&verdicts->steps, &verdicts->turns, verdicts->timeline, arena) ||
+            !levels_phases(&verdicts->phases, verdicts->timeline, arena))
+            return false;
+        levels_begins(&verdicts->steps, device);
+        levels_begins(&verdicts->phases, device);
     }
     return true;
 }

@@ -45,6 +45,7 @@ static void span_add(struct span_list *list, enum span_kind kind, uint32_t from,
                                                 .step = step,
                                                 .name = name,
                                                 .kind = (uint8_t)kind,
+                                                .begin_known = true,
                                                 .begin_bytes = timeline->live[from - 1],
                                                 .peak_bytes = timeline->live[peak],
                                                 .end_bytes = timeline->live[end - 1]};

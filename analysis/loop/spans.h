@@ -25,6 +25,7 @@ struct span {
     uint32_t step;                   /* index of the turn that it lies in; SPAN_NO_STEP: none */
     uint32_t name;                   /* string, of an annotation; else 0 */
     uint8_t kind;                    /* enum span_kind */
+    bool begin_known;                /* always, but in a log before its first level */
     uint64_t begin_bytes;            /* alive before its first event */
     uint64_t peak_bytes, end_bytes;
 };

@@ -181,6 +181,11 @@ static uint64_t number_of(const cJSON *object, const char *name) {
     return number_from(cJSON_GetObjectItemCaseSensitive(object, name));
 }
 
+/* The same of an out-of-memory error; null is OOM_UNKNOWN. */
+static uint64_t figure_of(const cJSON *oom, const char *name) {
+    return cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(oom, name)) ? OOM_UNKNOWN : number_of(oom, name);
+}
+
 /* The element whose "device" is `ordinal`. */
 static const cJSON *device_of(const cJSON *owner, int64_t ordinal) {
     const cJSON *device;
@@ -202,8 +207,8 @@ static void read_figures(struct index_row *row, const cJSON *device) {
     const cJSON *first = cJSON_GetArrayItem(ooms, 0);
     row->n_ooms = (uint32_t)cJSON_GetArraySize(ooms);
     row->oom_event = number_of(first, "event");
-    row->oom_requested_bytes = number_of(first, "requested_bytes");
-    row->oom_free_bytes = number_of(first, "device_free_bytes");
+    row->oom_requested_bytes = figure_of(first, "requested_bytes");
+    row->oom_free_bytes = figure_of(first, "device_free_bytes");
 }
 
 /* Of a log that prints what is reserved alone, its highest level is that of reserved. */

@@ -1,22 +1,24 @@
 #include "parser/log/log.h"
 
 #include "parser/log/log_build.h"
+#include "parser/log/log_lines.h"
 #include "parser/log/log_text.h"
 
 #include <string.h>
 
-enum { LABEL_NBYTES = 80 };
+enum { LABEL_NBYTES = 80, STREAMS_MOST = 1024 };
 
 struct reader {
     struct cursor *cursor;
     struct trace *trace;
     struct interner interner;
     struct log_state state;
-    struct log_row *rows;
-    uint32_t n_rows, row_capacity;
-    uint32_t line; /* from 1 */
+    struct log_stream *streams; /* one per rank, the last one that was met first */
+    uint32_t n_streams;
+    struct log_rows rows;
+    uint32_t n_full; /* out-of-memory errors that told of a request, of all ranks */
+    uint32_t line;   /* from 1 */
     uint64_t n_lines, n_understood, n_long;
-    uint32_t last_label;            /* what the line before says, where it says nothing of memory */
     uint8_t plain[LOG_LINE_NBYTES]; /* a line without colours */
 };
 
@@ -97,11 +99,31 @@ static struct text line_plain(struct reader *reader, struct text line) {
 /* ---- rows ---- */
 
 static bool row_add(struct reader *reader, const struct log_row *row) {
-    if (!ARENA_GROW(&reader->trace->arena, reader->rows, reader->row_capacity, (uint64_t)reader->n_rows + 1))
+    if (!log_rows_add(&reader->rows, &reader->interner, row))
         return fail_memory(reader);
-    reader->rows[reader->n_rows++] = *row;
-    reader->cursor->n_events = reader->n_rows;
+    reader->cursor->n_events = reader->rows.count;
     return true;
+}
+
+/* What lines of this rank have begun. Beyond STREAMS_MOST ranks share what those without a rank have. */
+static struct log_stream *stream_of(struct reader *reader, int32_t rank) {
+    struct log_stream **link = &reader->streams;
+    rank = reader->n_streams < STREAMS_MOST ? rank : RANK_UNKNOWN;
+    while (*link != NULL && (*link)->rank != rank)
+        link = &(*link)->next;
+    struct log_stream *stream = *link;
+    if (stream == NULL) {
+        stream = arena_alloc(&reader->trace->arena, sizeof *stream);
+        if (stream == NULL)
+            return NULL;
+        stream->rank = rank;
+        reader->n_streams++;
+    } else {
+        *link = stream->next;
+    }
+    stream->next = reader->streams;
+    reader->streams = stream;
+    return stream;
 }
 
 static bool label_intern(struct reader *reader, struct text text, uint32_t *label) {
@@ -117,7 +139,7 @@ static bool label_intern(struct reader *reader, struct text text, uint32_t *labe
  * figures. */
 static bool row_label(struct reader *reader, struct text line, struct log_row *row) {
     uint32_t end = log_find(line, 0, " memory (MB)");
-    row->label = row->label_before ? reader->last_label : 0;
+    row->label = row->label_before ? reader->state.stream->last_label : 0;
     if (end == LOG_NONE)
         return true;
     struct text before = {line.at, end};
@@ -126,28 +148,95 @@ static bool row_label(struct reader *reader, struct text line, struct log_row *r
 }
 
 static bool host_add(struct reader *reader, struct text line, const struct log_row *row) {
-    struct log_row host = {.line = row->line, .time_us = row->time_us, .has_time = row->has_time};
+    struct log_row host = {
+        .rank = RANK_UNKNOWN, .line = row->line, .time_us = row->time_us, .has_time = row->has_time};
     return !log_line_host(line, &host) || row_add(reader, &host);
+}
+
+/* ---- out of memory ---- */
+
+/* The same error told once more: at the end of a chain of exceptions, by a parent process. */
+static bool oom_is_repeated(struct reader *reader, const struct log_row *before) {
+    const struct log_stream *stream = reader->state.stream;
+    return stream->traceback.chained && before->is_oom && log_oom_same(before, &stream->oom.row);
+}
+
+static bool oom_begin(struct reader *reader, const struct log_row *before) {
+    struct log_stream *stream = reader->state.stream;
+    struct log_row *row = &stream->oom.row;
+    uint32_t stack, n_full = stream->oom.n_full;
+    bool repeated = oom_is_repeated(reader, before);
+    if (!log_traceback_end(&stream->traceback, &reader->interner, &stack))
+        return fail_memory(reader);
+    if (repeated)
+        return true;
+    reader->n_full += log_knows(row, NOTE_ASKED);
+    row->stack = stack;
+    stream->oom.index = reader->rows.count;
+    stream->oom.n_full = n_full;
+    return row_add(reader, row);
+}
+
+/* An out-of-memory error of the stream's rank. `*taken`: the line was of one. */
+static bool oom_read(struct reader *reader, struct text line, const struct log_row *fresh, bool *taken) {
+    struct log_oom *oom = &reader->state.stream->oom;
+    struct log_row before = oom->row;
+    uint32_t n_full = oom->n_full;
+    enum log_oom_seen seen = log_oom_line(oom, line, fresh);
+    *taken = seen != LOG_OOM_NOTHING;
+    if (seen == LOG_OOM_BEGINS)
+        return oom_begin(reader, &before);
+    if (seen != LOG_OOM_MORE)
+        return true;
+    reader->n_full += oom->n_full > n_full;
+    return log_rows_put(&reader->rows, &reader->interner, oom->index, &oom->row) || fail_memory(reader);
+}
+
+/* A bare "out of memory" is no request of its own where another line tells of one. */
+static void bare_ooms_drop(struct reader *reader) {
+    for (uint32_t i = 0; i < reader->rows.count; i++) {
+        struct log_entry *entry = &reader->rows.entry[i];
+        entry->dropped = entry->is_oom && entry->rank == RANK_UNKNOWN && reader->n_full != 0 &&
+                         (entry->known >> NOTE_ASKED & 1) == 0;
+    }
+}
+
+/* ---- a line ---- */
+
+static bool form_read(struct reader *reader, struct text line, struct log_row *row, bool *seen) {
+    const struct log_row fresh = *row;
+    uint32_t n_before = reader->rows.count;
+    enum log_seen form = log_line(&reader->state, line, row);
+    if (form == LOG_ROW && (!row_label(reader, line, row) || !row_add(reader, row)))
+        return false;
+    if (!host_add(reader, line, &fresh))
+        return false;
+    *seen = form != LOG_NOTHING || reader->rows.count != n_before;
+    if (form == LOG_ROW)
+        reader->state.stream->last_label = 0;
+    return true;
 }
 
 static bool line_read(struct reader *reader, struct text line) {
     struct log_row row = {.line = reader->line, .rank = RANK_UNKNOWN, .gpu = LOG_NO_DEVICE};
-    uint32_t rank = log_rank(line), n_before = reader->n_rows;
+    uint32_t rank = log_rank(line);
+    bool taken = false;
     row.rank = rank != LOG_NONE ? (int32_t)rank : RANK_UNKNOWN;
     row.has_time = log_time(line, &row.time_us);
-    const struct log_row fresh = row;
-    enum log_seen seen = log_line(&reader->state, line, &row);
-    if (seen == LOG_ROW && (!row_label(reader, line, &row) || !row_add(reader, &row)))
+    struct log_stream *stream = stream_of(reader, row.rank);
+    if (stream == NULL)
+        return fail_memory(reader);
+    reader->state.stream = stream;
+    if (stream->open == LOG_IDLE && !oom_read(reader, line, &row, &taken))
         return false;
-    if (!host_add(reader, line, &fresh))
+    if (!taken && !form_read(reader, line, &row, &taken))
         return false;
-    bool understood = seen != LOG_NOTHING || reader->n_rows != n_before;
-    reader->n_understood += understood;
-    if (understood) {
-        reader->last_label = seen == LOG_ROW ? 0 : reader->last_label;
+    reader->n_understood += taken;
+    if (taken)
         return true;
-    }
-    return label_intern(reader, log_message(line), &reader->last_label);
+    if (!log_traceback_line(&stream->traceback, &reader->interner, line, &taken))
+        return fail_memory(reader);
+    return taken || label_intern(reader, log_message(line), &stream->last_label);
 }
 
 /* Ranks that print at once lose the line's end between their messages: "... 13236.0[Rank 6] (after 1 iterations) memory ...".
@@ -178,9 +267,12 @@ static bool lines_read(struct reader *reader) {
             return false;
         line_pass(reader, nbytes);
     }
-    struct log_row row;
-    if (log_line_end(&reader->state, &row) && !row_add(reader, &row))
-        return false;
+    for (struct log_stream *stream = reader->streams; stream != NULL; stream = stream->next) {
+        struct log_row row;
+        if (log_line_end(stream, &row) && !row_add(reader, &row))
+            return false;
+    }
+    bare_ooms_drop(reader);
     return reader->cursor->error->code == READ_OK;
 }
 
@@ -199,13 +291,13 @@ static bool log_diagnose(struct reader *reader) {
 }
 
 static bool log_finish(struct reader *reader) {
-    if (reader->n_rows == 0)
+    if (reader->rows.count == 0)
         return cursor_fail(reader->cursor, READ_UNKNOWN_KIND, 0,
                            "this is not a memory snapshot: it is neither a pickle nor JSON, a page, a zip or "
                            "gzip, nor a log with lines about memory");
     if (!log_diagnose(reader))
         return false;
-    switch (log_build(&reader->interner, reader->rows, reader->n_rows)) {
+    switch (log_build(&reader->interner, &reader->rows)) {
     case LOG_BUILT: return true;
     case LOG_TOO_MANY:
         return cursor_fail(reader->cursor, READ_LIMIT, 0, "the log names more than %d ranks or GPUs",
@@ -224,7 +316,8 @@ bool log_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
     interner_init(&reader->interner, trace);
     bool done = lines_read(reader) && log_finish(reader) &&
                 (interner_finish(&reader->interner) || fail_memory(reader));
-    ARENA_DROP(&trace->arena, reader->rows);
+    ARENA_DROP(&trace->arena, reader->rows.value);
+    ARENA_DROP(&trace->arena, reader->rows.entry);
     interner_release(&reader->interner);
     return done;
 }

@@ -38,11 +38,11 @@ static struct arena *arena_of(struct builder *builder) {
 
 /* ---- bands ---- */
 
-static enum note_what quantity_of(const struct log_row *rows, const struct sort_row *order, uint32_t n) {
+static enum note_what quantity_of(const struct log_rows *rows, const struct sort_row *order, uint32_t n) {
     uint32_t count[N_QUANTITIES] = {0}, best = 0;
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t q = 0; q < N_QUANTITIES; q++)
-            count[q] += log_knows(&rows[order[i].value], quantities[q].what);
+            count[q] += log_entry_knows(&rows->entry[order[i].value], quantities[q].what);
     for (uint32_t q = 1; q < N_QUANTITIES; q++)
         if (count[q] > count[best])
             best = q;
@@ -108,11 +108,18 @@ static bool note_add(struct builder *builder, enum note_what what, uint32_t text
     return true;
 }
 
-static bool notes_add(struct builder *builder, const struct log_row *row) {
+static bool text_note_add(struct builder *builder, enum note_what what, uint32_t text, uint64_t number) {
+    return text == 0 || note_add(builder, what, text, number);
+}
+
+static bool notes_add(struct builder *builder, const struct log_row *row, const struct log_entry *entry) {
     bool done = note_add(builder, NOTE_LINE, 0, row->line) &&
-                (row->label == 0 || note_add(builder, NOTE_LABEL, row->label, 0));
+                text_note_add(builder, NOTE_LABEL, row->label, 0) &&
+                text_note_add(builder, NOTE_BACKEND, entry->backend, 0) &&
+                text_note_add(builder, NOTE_SETTING, entry->setting, row->value[NOTE_SETTING]) &&
+                text_note_add(builder, NOTE_KILLED, entry->killed, 0);
     for (unsigned what = 0; what < NOTE_KINDS && done; what++)
-        done = !log_knows(row, (enum note_what)what) ||
+        done = !log_knows(row, (enum note_what)what) || what == NOTE_SETTING ||
                note_add(builder, (enum note_what)what, 0, row->value[what]);
     return done;
 }
@@ -140,16 +147,22 @@ static bool spike_add(struct builder *builder, const struct log_row *row) {
            reserved_set(builder, row->value[NOTE_RESERVED]);
 }
 
-static bool row_apply(struct builder *builder, const struct log_row *row) {
+static uint64_t figure_or_unknown(const struct log_row *row, enum note_what what) {
+    return log_knows(row, what) ? row->value[what] : OOM_UNKNOWN;
+}
+
+static bool row_apply(struct builder *builder, const struct log_row *row, const struct log_entry *entry) {
     struct event event = {.action = ACTION_IGNORED};
     if (!spike_add(builder, row))
         return false;
     if (row->is_oom)
-        event = (struct event){
-            .action = ACTION_OOM, .size = row->value[NOTE_ASKED], .address = row->value[NOTE_DEVICE_FREE]};
+        event = (struct event){.action = ACTION_OOM,
+                               .stack = row->stack,
+                               .size = figure_or_unknown(row, NOTE_ASKED),
+                               .address = figure_or_unknown(row, NOTE_DEVICE_FREE)};
     builder->last_max =
         log_knows(row, NOTE_MAX_ALLOCATED) ? row->value[NOTE_MAX_ALLOCATED] : builder->last_max;
-    if (!event_begin(builder, event, row) || !notes_add(builder, row))
+    if (!event_begin(builder, event, row) || !notes_add(builder, row, entry))
         return false;
     if (log_knows(row, NOTE_RESERVED) && !reserved_set(builder, row->value[NOTE_RESERVED]))
         return false;
@@ -171,25 +184,25 @@ static bool device_finish(struct builder *builder, bool has_reserved, struct dev
     return true;
 }
 
-static bool device_build(struct interner *interner, const struct log_row *rows, const struct sort_row *order,
+static bool device_build(struct interner *interner, const struct log_rows *rows, const struct sort_row *order,
                          uint32_t n, int32_t ordinal, struct device_trace *device) {
     struct builder builder = {.interner = interner, .shown = quantity_of(rows, order, n)};
     bool has_reserved = false,
          done = recorder_init(&builder.recorder, interner, ordinal) && stack_make(&builder);
     for (uint32_t i = 0; i < n && done; i++) {
-        done = row_apply(&builder, &rows[order[i].value]);
-        has_reserved |= log_knows(&rows[order[i].value], NOTE_RESERVED);
+        const struct log_entry *entry = &rows->entry[order[i].value];
+        struct log_row row;
+        log_entry_read(rows, entry, &row);
+        done = row_apply(&builder, &row, entry);
+        has_reserved |= log_knows(&row, NOTE_RESERVED);
     }
     return done && device_finish(&builder, has_reserved, device);
 }
 
 /* ---- devices ---- */
 
-static int32_t ordinal_of(const struct log_row *row) {
-    return log_knows(row, NOTE_HOST_USED) ? ORDINAL_CPU
-           : row->rank >= 0               ? row->rank
-           : row->gpu >= 0                ? row->gpu
-                                          : 0;
+static int32_t ordinal_of(const struct log_entry *row) {
+    return row->gpu == LOG_HOST ? ORDINAL_CPU : row->rank >= 0 ? row->rank : row->gpu >= 0 ? row->gpu : 0;
 }
 
 static uint32_t devices_count(const struct sort_row *order, uint32_t n) {
@@ -200,49 +213,51 @@ static uint32_t devices_count(const struct sort_row *order, uint32_t n) {
 }
 
 /* The rank, where all lines that name one name the same. */
-static int32_t rank_of(const struct log_row *rows, uint32_t n) {
+static int32_t rank_of(const struct log_rows *rows) {
     int32_t rank = RANK_UNKNOWN;
-    for (uint32_t i = 0; i < n; i++) {
-        if (rows[i].rank < 0)
+    for (uint32_t i = 0; i < rows->count; i++) {
+        if (rows->entry[i].rank < 0)
             continue;
-        if (rank != RANK_UNKNOWN && rank != rows[i].rank)
+        if (rank != RANK_UNKNOWN && rank != rows->entry[i].rank)
             return RANK_UNKNOWN;
-        rank = rows[i].rank;
+        rank = rows->entry[i].rank;
     }
     return rank;
 }
 
-static bool devices_build(struct interner *interner, const struct log_row *rows, const struct sort_row *order,
-                          uint32_t n) {
+static bool devices_build(struct interner *interner, const struct log_rows *rows,
+                          const struct sort_row *order, uint32_t n) {
     struct trace *trace = interner->trace;
     for (uint32_t from = 0, end; from < n; from = end) {
         for (end = from + 1; end < n && order[end].key == order[from].key;)
             end++;
-        if (!device_build(interner, rows, order + from, end - from, ordinal_of(&rows[order[from].value]),
-                          &trace->devices[trace->n_devices]))
+        if (!device_build(interner, rows, order + from, end - from,
+                          ordinal_of(&rows->entry[order[from].value]), &trace->devices[trace->n_devices]))
             return false;
         trace->n_devices++;
     }
     return true;
 }
 
-enum log_built log_build(struct interner *interner, const struct log_row *rows, uint32_t n_rows) {
+enum log_built log_build(struct interner *interner, const struct log_rows *rows) {
     struct trace *trace = interner->trace;
     struct arena *arena = &trace->arena;
-    struct sort_row *order = arena_column(arena, (uint64_t)n_rows * 2, sizeof *order);
+    struct sort_row *order = arena_column(arena, (uint64_t)rows->count * 2, sizeof *order);
+    uint32_t n = 0;
     if (order == NULL)
         return LOG_NO_MEMORY;
-    for (uint32_t i = 0; i < n_rows; i++)
-        order[i] = (struct sort_row){(uint64_t)((int64_t)ordinal_of(&rows[i]) + 1), i};
-    sort_rows(order, order + n_rows, n_rows);
-    uint32_t n_devices = devices_count(order, n_rows);
+    for (uint32_t i = 0; i < rows->count; i++)
+        if (!rows->entry[i].dropped)
+            order[n++] = (struct sort_row){(uint64_t)((int64_t)ordinal_of(&rows->entry[i]) + 1), i};
+    sort_rows(order, order + rows->count, n);
+    uint32_t n_devices = devices_count(order, n);
     enum log_built built = n_devices > LOG_DEVICES_MOST ? LOG_TOO_MANY : LOG_NO_MEMORY;
-    trace->rank = rank_of(rows, n_rows);
-    for (uint32_t i = 0; i < n_rows; i++)
-        trace->devices_are_ranks |= rows[i].rank >= 0;
+    trace->rank = rank_of(rows);
+    for (uint32_t i = 0; i < rows->count; i++)
+        trace->devices_are_ranks |= rows->entry[i].rank >= 0;
     if (built != LOG_TOO_MANY &&
         (trace->devices = arena_column(arena, n_devices, sizeof *trace->devices)) != NULL &&
-        devices_build(interner, rows, order, n_rows))
+        devices_build(interner, rows, order, n))
         built = LOG_BUILT;
     ARENA_DROP(arena, order);
     return built;

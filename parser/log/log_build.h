@@ -3,12 +3,12 @@
 #define STRATA_PARSER_LOG_BUILD_H
 
 #include "parser/intern.h"
-#include "parser/log/log_lines.h"
+#include "parser/log/log_rows.h"
 
 enum log_built { LOG_BUILT, LOG_NO_MEMORY, LOG_TOO_MANY };
 
 /* Fills the trace's devices, one per rank (where none is named: per GPU), and the host's memory as the CPU.
  * O(rows log rows). */
-enum log_built log_build(struct interner *interner, const struct log_row *rows, uint32_t n_rows);
+enum log_built log_build(struct interner *interner, const struct log_rows *rows);
 
 #endif

@@ -6,42 +6,39 @@
 #ifndef STRATA_PARSER_LOG_LINES_H
 #define STRATA_PARSER_LOG_LINES_H
 
-#include "base/text.h"
-#include "trace/trace.h"
+#include "parser/log/log_oom.h"
+#include "parser/log/log_rows.h"
+#include "parser/log/log_traceback.h"
 
-enum { LOG_NO_DEVICE = -2, LOG_CSV_COLUMNS = 64 };
-
-/* What a line says: its figures by enum note_what. */
-struct log_row {
-    uint64_t value[NOTE_KINDS];
-    uint32_t known;  /* bits of `value` */
-    uint32_t line;   /* from 1 */
-    uint32_t label;  /* string; 0: none */
-    int64_t time_us; /* where has_time */
-    int32_t rank;    /* RANK_UNKNOWN, or ORDINAL_CPU of the host's memory */
-    int32_t gpu;     /* LOG_NO_DEVICE */
-    bool has_time, is_oom;
-    bool max_is_reset; /* its maxima are since the line before, not since the beginning */
-    bool label_before; /* what it is about stands in the line before */
-};
+enum { LOG_CSV_COLUMNS = 64 };
 
 /* A column of nvidia-smi's CSV. */
 enum log_column { COLUMN_NONE, COLUMN_INDEX, COLUMN_TOTAL, COLUMN_USED, COLUMN_FREE };
 
-/* What the lines so far have begun. */
-struct log_state {
+/* What the lines of one rank have begun; those that name none share one. */
+struct log_stream {
+    int32_t rank;
     struct log_row row; /* of a message over several lines */
-    enum { LOG_IDLE, LOG_IN_OOM, LOG_IN_SUMMARY } open;
+    enum { LOG_IDLE, LOG_IN_SUMMARY } open;
     uint32_t lines_left; /* it may take so many more */
-    uint32_t n_columns;  /* of the CSV; 0: no header yet */
-    uint8_t column[LOG_CSV_COLUMNS];
-    bool csv_guessed; /* figures of a CSV without a header were used */
+    uint32_t last_label; /* what the line before says, where it says nothing of memory */
     enum {
         TRACED_NOTHING,
         TRACED_BEGIN,
         TRACED_END
     } traced;               /* of Accelerate's TorchTracemalloc: what it has said, */
     uint64_t traced_nbytes; /* and how much was allocated then */
+    struct log_oom oom;
+    struct log_traceback traceback;
+    struct log_stream *next;
+};
+
+/* What the lines of the file have begun. */
+struct log_state {
+    struct log_stream *stream; /* of the line that is looked at */
+    uint32_t n_columns;        /* of the CSV; 0: no header yet */
+    uint8_t column[LOG_CSV_COLUMNS];
+    bool csv_guessed; /* figures of a CSV without a header were used */
 };
 
 enum log_seen {
@@ -53,14 +50,10 @@ enum log_seen {
 /* Looks at a line without its end. `row` comes with line, rank and time. O(line). */
 enum log_seen log_line(struct log_state *state, struct text line, struct log_row *row);
 
-/* The message that is open at the end of the log. False: there is none, or it says nothing. */
-bool log_line_end(struct log_state *state, struct log_row *row);
+/* The table that is open at the end of the log. False: there is none, or it says nothing. */
+bool log_line_end(struct log_stream *stream, struct log_row *row);
 
 /* The host's memory in a line of see_memory_usage, which may say both. False: it says nothing of it. */
 bool log_line_host(struct text line, struct log_row *row);
-
-static inline bool log_knows(const struct log_row *row, enum note_what what) {
-    return (row->known >> what & 1) != 0;
-}
 
 #endif

@@ -70,7 +70,7 @@ struct index_row {
     uint64_t capacity_bytes; /* of the device; 0: not known */
     int64_t peak_event;
     uint32_t n_ooms;
-    uint64_t oom_requested_bytes, oom_free_bytes; /* of the first */
+    uint64_t oom_requested_bytes, oom_free_bytes; /* of the first; OOM_UNKNOWN */
     const char *truncation; /* the reader's sentence where the file is cut short; NULL: it is whole */
     uint32_t n_samples;
     uint64_t *samples;   /* live bytes: highest of each of n_samples equal parts of the run */

@@ -59,8 +59,9 @@ static void add_oom(struct json_writer *json, const struct index_row *row) {
     json_u64(json, "oom", row->n_ooms);
     if (row->n_ooms == 0)
         return;
-    json_u64(json, "oom_requested_bytes", row->oom_requested_bytes);
-    json_u64(json, "oom_free_bytes", row->oom_free_bytes);
+    json_known_u64(json, "oom_requested_bytes", row->oom_requested_bytes != OOM_UNKNOWN,
+                   row->oom_requested_bytes);
+    json_known_u64(json, "oom_free_bytes", row->oom_free_bytes != OOM_UNKNOWN, row->oom_free_bytes);
 }
 
 /* Whether the recording was dumped before its last step had ended. */

@@ -87,9 +87,11 @@ static void blame_sentence(struct index_row *row, uint64_t value, uint64_t media
 }
 
 static void oom_sentence(struct index_row *row, const struct outlier_row *from, char *finding) {
-    sentence_add(finding, "%s ran out of memory: asked for %s with %s free on the device",
-                 index_subject(row, finding).text, format_bytes(row->oom_requested_bytes).text,
-                 format_bytes(row->oom_free_bytes).text);
+    bool asked = row->oom_requested_bytes != OOM_UNKNOWN, free = asked && row->oom_free_bytes != OOM_UNKNOWN;
+    sentence_add(finding, "%s ran out of memory%s%s%s%s%s", index_subject(row, finding).text,
+                 asked ? ": asked for " : "", asked ? format_bytes(row->oom_requested_bytes).text : "",
+                 free ? " with " : "", free ? format_bytes(row->oom_free_bytes).text : "",
+                 free ? " free on the device" : "");
     if (row->n_differences == 0)
         return;
     uint64_t difference = distance(from->total_bytes, from->total_median_bytes);

@@ -172,12 +172,17 @@ f64 view_headroom(struct page_view *view, f64 from, f64 to, f64 capacity_bytes) 
                                         bytes_of(capacity_bytes));
 }
 
+/* -1: a log does not print it. */
+static double known_or_less(uint64_t bytes) {
+    return bytes == OOM_UNKNOWN ? -1 : (double)bytes;
+}
+
 place view_oom(struct page_view *view, u32 index) {
     const struct device_trace *device = view_timeline(view)->device;
     if (index >= device->n_ooms)
         return 0;
     const struct oom_event *oom = &device->ooms[index];
-    return FILL(view, oom, oom->event, (double)oom->size, (double)oom->device_free, oom->stack);
+    return FILL(view, oom, oom->event, known_or_less(oom->size), known_or_less(oom->device_free), oom->stack);
 }
 
 place view_snapshot(struct page_view *view, u32 index) {

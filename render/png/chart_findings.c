@@ -110,7 +110,7 @@ static void bar_put(struct chart_maker *maker, const struct finding *finding, st
         timeline_oom_in(maker->in->timeline, finding->at_moment, finding->at_moment + 1);
     struct bar_part parts[BAR_PARTS];
     uint64_t whole = 0;
-    if (oom == NULL)
+    if (oom == NULL || oom->device_free == OOM_UNKNOWN)
         return;
     bar_parts(maker, oom, parts);
     for (uint32_t i = 0; i < BAR_PARTS; i++)

@@ -34,7 +34,10 @@ static const struct oom_event *ghost_of(const struct chart_maker *maker) {
         return NULL;
     uint64_t behind = window->end_moment - 1 - (oom->event + 1),
              shown = window->end_moment - window->first_moment;
-    return behind * 50 <= shown && oom->size != 0 ? oom : NULL;
+    return behind * 50 <= shown && oom->size != 0 && oom->size != OOM_UNKNOWN &&
+                   oom->device_free != OOM_UNKNOWN
+               ? oom
+               : NULL;
 }
 
 int32_t chart_ghost_width(const struct chart_maker *maker) {

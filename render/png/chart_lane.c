@@ -89,8 +89,13 @@ static void flag_of_peak(const struct chart_maker *maker, struct flag *flag) {
 }
 
 void chart_oom_text(const struct oom_event *oom, const char *which, char *text, size_t capacity) {
-    snprintf(text, capacity, "%s: asked %s, %s free", which, format_bytes(oom->size).text,
-             format_bytes(oom->device_free).text);
+    if (oom->size == OOM_UNKNOWN)
+        snprintf(text, capacity, "%s", which);
+    else if (oom->device_free == OOM_UNKNOWN)
+        snprintf(text, capacity, "%s: asked %s", which, format_bytes(oom->size).text);
+    else
+        snprintf(text, capacity, "%s: asked %s, %s free", which, format_bytes(oom->size).text,
+                 format_bytes(oom->device_free).text);
 }
 
 static void flag_of_oom(const struct chart_maker *maker, const struct oom_event *oom, uint32_t n,

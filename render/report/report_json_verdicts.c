@@ -62,7 +62,7 @@ static void add_span(struct json_writer *json, const struct report_device *repor
         json_i64(json, "step", turns_number(&report->verdicts.turns, span->step));
     json_i64(json, "from_event", report_event(span->from_moment));
     json_i64(json, "to_event", report_event(span->to_moment));
-    json_u64(json, "begin_bytes", span->begin_bytes);
+    json_known_u64(json, "begin_bytes", span->begin_known, span->begin_bytes);
     json_u64(json, "end_bytes", span->end_bytes);
     json_u64(json, "peak_bytes", span->peak_bytes);
     json_i64(json, "peak_event", report_event(span->peak_moment));

@@ -1,7 +1,9 @@
 #include "render/report/report_log.h"
 
 #include "analysis/findings/levels.h"
+#include "analysis/findings/log_oom.h"
 #include "base/format.h"
+#include "layout/site.h"
 #include "render/report/report_json.h"
 
 #include <inttypes.h>
@@ -119,8 +121,33 @@ static void note_u64(struct json_writer *json, const struct report_device *repor
     json_known_u64(json, name, known, number);
 }
 
-static void add_oom(struct json_writer *json, const struct report_device *report, uint32_t event,
+/* The line of code that asked, where a traceback stands above the error. */
+static void add_oom_site(struct json_writer *json, const struct report_device *report, uint32_t stack) {
+    char text[1024];
+    uint32_t site = report->timeline.site[stack];
+    if (stack == 0 || site == 0) {
+        json_null(json, "site");
+        return;
+    }
+    uint32_t length = site_text(report->trace, site, text, sizeof text);
+    json_string(json, "site", text, length < sizeof text ? length : sizeof text - 1);
+}
+
+static void add_oom_cause(struct json_writer *json, const struct report_device *report, uint32_t event) {
+    struct log_oom_facts facts;
+    log_oom_facts_of(&facts, report->device, event);
+    json_text(json, "cause", log_oom_cause_name(facts.cause));
+    if (facts.setting == 0) {
+        json_null(json, "setting");
+        return;
+    }
+    struct text setting = trace_text(report->trace, facts.setting);
+    json_string(json, "setting", setting.at, setting.nbytes);
+}
+
+static void add_oom(struct json_writer *json, const struct report_device *report, const struct oom_event *oom,
                     bool details) {
+    uint32_t event = oom->event;
     json_object(json, NULL, JSON_COMPACT);
     json_u64(json, "event", event);
     note_u64(json, report, event, "requested_bytes", NOTE_ASKED);
@@ -134,7 +161,9 @@ static void add_oom(struct json_writer *json, const struct report_device *report
         note_u64(json, report, event, "process_bytes", NOTE_PROCESS_USED);
         note_u64(json, report, event, "other_processes_bytes", NOTE_OTHERS_USED);
         note_u64(json, report, event, "allowed_bytes", NOTE_ALLOWED);
-        json_null(json, "site");
+        note_u64(json, report, event, "other_bytes", NOTE_OTHER_USED);
+        add_oom_cause(json, report, event);
+        add_oom_site(json, report, oom->stack);
     }
     json_end(json);
 }
@@ -143,7 +172,7 @@ static void add_ooms(struct json_writer *json, const struct report_device *repor
                      bool details) {
     json_array(json, name, JSON_LINES);
     for (uint32_t i = 0; i < report->device->n_ooms; i++)
-        add_oom(json, report, report->device->ooms[i].event, details);
+        add_oom(json, report, &report->device->ooms[i], details);
     json_end(json);
 }
 

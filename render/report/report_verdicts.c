@@ -101,10 +101,12 @@ static void span_row(struct sheet *sheet, const struct report_device *report, co
     sheet_cell(sheet, "%s", span_name(sheet, report, span));
     sheet_cell(sheet, "%s to %s", format_count(span->from_moment - 1).text,
                format_count(span->to_moment - 1).text);
-    sheet_cell(sheet, "%s", format_bytes_in(span->begin_bytes, unit).text);
+    sheet_cell(sheet, "%s", span->begin_known ? format_bytes_in(span->begin_bytes, unit).text : "unknown");
     sheet_cell(sheet, "%s", format_bytes_in(span->peak_bytes, unit).text);
     sheet_cell(sheet, "%s", format_bytes_in(span->end_bytes, unit).text);
-    sheet_cell(sheet, "%s", format_change_in((int64_t)(span->end_bytes - span->begin_bytes), unit).text);
+    sheet_cell(sheet, "%s",
+               span->begin_known ? format_change_in((int64_t)(span->end_bytes - span->begin_bytes), unit).text
+                                 : "unknown");
 }
 
 /* Of many, those at the beginning and at the end. */

@@ -1,0 +1,206 @@
+#include "analysis/findings/log_oom.h"
+
+#include "base/search.h"
+
+/* Figures are printed with two decimals of a GiB: three of them may be off by so much together. */
+enum { PRINTED_SLACK = 16 << 20 };
+
+const char *log_oom_cause_name(enum log_oom_cause cause) {
+    static const char *const names[] = {"too_large",      "limit",  "free_enough",
+                                        "not_contiguous", "in_use", "unknown"};
+    return names[cause];
+}
+
+/* ---- the facts ---- */
+
+static bool knows(const struct log_oom_facts *facts, enum note_what what) {
+    return facts->known[what];
+}
+
+/* What the process had taken of its limit: all that it reserved, else what it allocated, and what stood beside that. */
+static uint64_t taken_bytes(const struct log_oom_facts *facts) {
+    uint64_t own = knows(facts, NOTE_RESERVED)    ? facts->number[NOTE_RESERVED]
+                   : knows(facts, NOTE_ALLOCATED) ? facts->number[NOTE_ALLOCATED]
+                                                  : 0;
+    return own + (knows(facts, NOTE_OTHER_USED) ? facts->number[NOTE_OTHER_USED] : 0);
+}
+
+static bool is_limited(const struct log_oom_facts *facts) {
+    return knows(facts, NOTE_ALLOWED) &&
+           facts->number[NOTE_ALLOWED] <= taken_bytes(facts) + facts->number[NOTE_ASKED] + PRINTED_SLACK;
+}
+
+static enum log_oom_cause cause_of(const struct log_oom_facts *facts) {
+    uint64_t asked = facts->number[NOTE_ASKED];
+    if (!knows(facts, NOTE_ASKED))
+        return LOG_OOM_UNKNOWN;
+    if (knows(facts, NOTE_DEVICE_TOTAL) && asked > facts->number[NOTE_DEVICE_TOTAL])
+        return LOG_OOM_TOO_LARGE;
+    if (is_limited(facts))
+        return LOG_OOM_LIMIT;
+    if (!knows(facts, NOTE_DEVICE_FREE))
+        return LOG_OOM_UNKNOWN;
+    if (facts->number[NOTE_DEVICE_FREE] >= asked)
+        return LOG_OOM_FREE_ENOUGH;
+    return knows(facts, NOTE_UNALLOCATED) && facts->number[NOTE_UNALLOCATED] >= asked ? LOG_OOM_NOT_CONTIGUOUS
+                                                                                      : LOG_OOM_IN_USE;
+}
+
+void log_oom_facts_of(struct log_oom_facts *facts, const struct device_trace *device, uint32_t event) {
+    uint32_t at = 0, high = device->n_notes;
+    SEARCH(at, high, i, device->notes[i].event < event);
+    *facts = (struct log_oom_facts){.cause = LOG_OOM_UNKNOWN};
+    for (; at < device->n_notes && device->notes[at].event == event; at++) {
+        const struct note *note = &device->notes[at];
+        facts->number[note->what] = note->number;
+        facts->known[note->what] = true;
+        facts->backend = note->what == NOTE_BACKEND ? note->text : facts->backend;
+        facts->setting = note->what == NOTE_SETTING ? note->text : facts->setting;
+    }
+    facts->key = (enum note_setting)facts->number[NOTE_SETTING];
+    facts->cause = cause_of(facts);
+    facts->setting = facts->cause == LOG_OOM_NOT_CONTIGUOUS ? facts->setting : 0;
+}
+
+/* ---- sentences ---- */
+
+static void say_bytes(struct words *words, const char *before, uint64_t bytes, const char *after) {
+    words_say(words, before);
+    words_add_bytes(words, bytes);
+    words_say(words, after);
+}
+
+static void tell_place(struct words *words, const struct log_oom_facts *facts, struct text site) {
+    if (!knows(facts, NOTE_LINE))
+        return;
+    words_say(words, "Line ");
+    words_add_count(words, facts->number[NOTE_LINE]);
+    words_say(words, site.nbytes != 0 ? " of the log; asked for by "
+                                      : " of the log; which line of code asked is not known from it");
+    words_add(words, site);
+    words_say(words, ".");
+}
+
+static void tell_device(struct words *words, const struct log_oom_facts *facts) {
+    if (knows(facts, NOTE_DEVICE_TOTAL) && knows(facts, NOTE_DEVICE_FREE)) {
+        say_bytes(words, " Of the device's ", facts->number[NOTE_DEVICE_TOTAL], "");
+        say_bytes(words, ", ", facts->number[NOTE_DEVICE_FREE], " were free.");
+    } else if (knows(facts, NOTE_DEVICE_FREE)) {
+        say_bytes(words, " ", facts->number[NOTE_DEVICE_FREE], " were free on the device.");
+    } else if (knows(facts, NOTE_DEVICE_TOTAL)) {
+        say_bytes(words, " The device has ", facts->number[NOTE_DEVICE_TOTAL],
+                  "; how much of it was free is not printed.");
+    }
+    if (knows(facts, NOTE_OTHERS_USED))
+        say_bytes(words, " Other processes held ", facts->number[NOTE_OTHERS_USED], " of it.");
+}
+
+static void tell_process(struct words *words, const struct log_oom_facts *facts) {
+    uint64_t reserved = facts->number[NOTE_RESERVED], used = facts->number[NOTE_PROCESS_USED];
+    if (knows(facts, NOTE_ALLOCATED)) {
+        say_bytes(words, " Allocated were ", facts->number[NOTE_ALLOCATED], "");
+        if (knows(facts, NOTE_UNALLOCATED))
+            say_bytes(words, ", reserved but unallocated ", facts->number[NOTE_UNALLOCATED], "");
+        if (knows(facts, NOTE_OTHER_USED))
+            say_bytes(words, ", other allocations of the process ", facts->number[NOTE_OTHER_USED], "");
+        words_say(words, ".");
+    }
+    if (knows(facts, NOTE_PROCESS_USED) && knows(facts, NOTE_RESERVED) && used > reserved)
+        say_bytes(words, " This process held ", used - reserved,
+                  " that PyTorch does not see: the CUDA context, NCCL and other libraries.");
+}
+
+/* The buffers that XLA had planned. */
+static void tell_buffers(struct words *words, const struct log_oom_facts *facts) {
+    static const struct {
+        enum note_what what;
+        const char *name;
+    } parts[] = {{NOTE_XLA_PARAMETERS, " for parameters"},
+                 {NOTE_XLA_OUTPUTS, " for outputs"},
+                 {NOTE_XLA_TEMPORARIES, " for temporaries"},
+                 {NOTE_XLA_CONSTANTS, " for constants"}};
+    const char *before = ": ";
+    if (!knows(facts, NOTE_XLA_TOTAL))
+        return;
+    say_bytes(words, " XLA planned buffers of ", facts->number[NOTE_XLA_TOTAL], " for the program");
+    for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (knows(facts, parts[i].what) && facts->number[parts[i].what] != 0) {
+            say_bytes(words, before, facts->number[parts[i].what], parts[i].name);
+            before = ", ";
+        }
+    words_say(words, ".");
+}
+
+static bool backend_is(const struct trace *trace, const struct log_oom_facts *facts, const char *name) {
+    return text_is(trace_text(trace, facts->backend), name);
+}
+
+static void tell_limit(struct words *words, const struct trace *trace, const struct log_oom_facts *facts) {
+    bool mps = backend_is(trace, facts, "MPS"),
+         bfc = backend_is(trace, facts, "BFC") || backend_is(trace, facts, "XLA");
+    say_bytes(words, " This process may take ", facts->number[NOTE_ALLOWED], " at most");
+    words_say(words, mps                               ? " (PYTORCH_MPS_HIGH_WATERMARK_RATIO)"
+                     : bfc                             ? " (the limit of its allocator)"
+                     : backend_is(trace, facts, "MLX") ? " in one buffer"
+                                                       : " (set_per_process_memory_fraction)");
+    if (knows(facts, NOTE_DEVICE_FREE) && facts->number[NOTE_DEVICE_FREE] >= facts->number[NOTE_ASKED])
+        words_say(words, ". The device had room for the request");
+    words_say(words, ": it was this limit that refused it.");
+}
+
+static void tell_pieces(struct words *words, const struct trace *trace, const struct log_oom_facts *facts) {
+    words_say(
+        words,
+        " What was reserved but unallocated is more than the request, but in no piece that would serve it");
+    if (facts->setting != 0) {
+        words_say(words, facts->key == SETTING_MAX_SPLIT ? ": max_split_size_mb in "
+                                                         : ": expandable_segments:True in ");
+        words_add(words, trace_text(trace, facts->setting));
+        words_say(words, " may help");
+    }
+    words_say(words, ".");
+}
+
+static void tell_cause(struct words *words, const struct trace *trace, const struct log_oom_facts *facts) {
+    switch (facts->cause) {
+    case LOG_OOM_TOO_LARGE:
+        words_say(
+            words,
+            " The request is more than the whole device has: nothing that could be freed would serve it.");
+        break;
+    case LOG_OOM_LIMIT: tell_limit(words, trace, facts); break;
+    case LOG_OOM_FREE_ENOUGH:
+        words_say(
+            words,
+            " As much was free as was asked for, so the device as a whole was not full: another process may "
+            "have held more at that moment, the memory may belong to another pool, or the driver has a limit "
+            "for one allocation.");
+        break;
+    case LOG_OOM_NOT_CONTIGUOUS: tell_pieces(words, trace, facts); break;
+    case LOG_OOM_IN_USE:
+        words_say(
+            words,
+            knows(facts, NOTE_UNALLOCATED)
+                ? " Less was free than was asked for, and what was reserved but unallocated is less too: the "
+                  "memory was in use, and only using less helps, in this process or in others."
+                : " Less was free than was asked for.");
+        break;
+    case LOG_OOM_UNKNOWN: break;
+    }
+    if (facts->cause == LOG_OOM_IN_USE && knows(facts, NOTE_OTHERS_USED) &&
+        facts->number[NOTE_OTHERS_USED] >= facts->number[NOTE_ASKED])
+        words_say(
+            words,
+            " Without the other processes on the device the request would have been served: see who they "
+            "are with nvidia-smi.");
+}
+
+void log_oom_tell(struct words *words, const struct trace *trace, const struct log_oom_facts *facts,
+                  struct text site) {
+    tell_place(words, facts, site);
+    tell_device(words, facts);
+    tell_process(words, facts);
+    tell_buffers(words, facts);
+    tell_cause(words, trace, facts);
+    words_say(words, " Record a snapshot to see who holds the memory.");
+}

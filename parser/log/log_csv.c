@@ -1,0 +1,123 @@
+#include "parser/log/log_csv.h"
+
+#include "base/numbers.h"
+#include "parser/log/log_pieces.h"
+
+/* ---- nvidia-smi --query-gpu=... --format=csv ---- */
+
+/* The next cell, blanks cut off. `*at`: where it begins, then what follows its comma; LOG_NONE: it was the last. */
+static struct text csv_cell(struct text line, uint32_t *at) {
+    uint32_t begin = *at, end = log_find(line, begin, ",");
+    *at = end == LOG_NONE ? LOG_NONE : end + 1;
+    end = end == LOG_NONE ? line.nbytes : end;
+    while (begin < end && line.at[begin] == ' ')
+        begin++;
+    while (end > begin && line.at[end - 1] == ' ')
+        end--;
+    return (struct text){line.at + begin, end - begin};
+}
+
+static enum log_column column_of(struct text name) {
+    return text_begins(name, "memory.used")    ? COLUMN_USED
+           : text_begins(name, "memory.total") ? COLUMN_TOTAL
+           : text_begins(name, "memory.free")  ? COLUMN_FREE
+           : text_is(name, "index")            ? COLUMN_INDEX
+                                               : COLUMN_NONE;
+}
+
+static enum log_seen csv_header(struct log_state *state, struct text line) {
+    if (log_find(line, 0, "memory.used") == LOG_NONE)
+        return LOG_NOTHING;
+    state->n_columns = 0;
+    for (uint32_t at = 0; at != LOG_NONE && state->n_columns < LOG_CSV_COLUMNS;)
+        state->column[state->n_columns++] = (uint8_t)column_of(csv_cell(line, &at));
+    return LOG_PART;
+}
+
+static void csv_know(struct log_row *row, enum log_column column, struct text cell) {
+    static const enum note_what whats[] = {[COLUMN_TOTAL] = NOTE_DEVICE_TOTAL,
+                                           [COLUMN_USED] = NOTE_DEVICE_USED,
+                                           [COLUMN_FREE] = NOTE_DEVICE_FREE};
+    uint64_t number;
+    if (column == COLUMN_INDEX && log_count(cell, 0, &number) == cell.nbytes)
+        log_gpu_set(row, number);
+    else if (column >= COLUMN_TOTAL && log_size(cell, 0, MIB, &number) == cell.nbytes)
+        log_know(row, whats[column], number);
+}
+
+static enum log_seen csv_row(const struct log_state *state, struct text line, struct log_row *row) {
+    uint32_t n = 0;
+    for (uint32_t at = 0; at != LOG_NONE; n++) {
+        struct text cell = csv_cell(line, &at);
+        if (n < state->n_columns)
+            csv_know(row, (enum log_column)state->column[n], cell);
+    }
+    return n == state->n_columns && log_knows(row, NOTE_DEVICE_USED) ? LOG_ROW : LOG_NOTHING;
+}
+
+/* Cells in MiB of a row without a header, in their order, and a first cell that is an index. */
+struct csv_plain {
+    uint64_t size[3];
+    uint32_t n_sizes, n_counts, n_cells;
+    uint64_t count[3];
+    bool timed;
+};
+
+static bool csv_plain_cell(struct csv_plain *plain, struct text cell) {
+    uint64_t number;
+    int64_t us;
+    bool is_count = cell.nbytes != 0 && log_count(cell, 0, &number) == cell.nbytes;
+    bool is_size = !is_count && text_ends(cell, "MiB") && log_size(cell, 0, 0, &number) == cell.nbytes;
+    plain->n_cells++;
+    plain->timed |= plain->n_cells == 1 && cell.nbytes >= 19 && cell.nbytes <= 24 && log_time(cell, &us);
+    if ((is_count && plain->n_counts == 3) || (is_size && plain->n_sizes == 3))
+        return false;
+    if (is_count)
+        plain->count[plain->n_counts++] = number;
+    if (is_size)
+        plain->size[plain->n_sizes++] = number;
+    return true;
+}
+
+/* Two figures are used and total, in either order; one alone is used. */
+static void csv_plain_know(struct log_row *row, const uint64_t *size, uint32_t n, uint64_t unit) {
+    uint64_t used = n == 1 || size[0] < size[1] ? size[0] : size[1];
+    log_know(row, NOTE_DEVICE_USED, used * unit);
+    if (n == 2)
+        log_know(row, NOTE_DEVICE_TOTAL, (size[0] < size[1] ? size[1] : size[0]) * unit);
+}
+
+/*
+ * noheader: a row of nothing but a time, an index and one or two figures in MiB; without units too only with the time
+ * that nvidia-smi writes, since any table of numbers looks like that else.
+ */
+static enum log_seen csv_guess(struct log_state *state, struct text line, struct log_row *row) {
+    struct csv_plain plain = {0};
+    for (uint32_t at = 0; at != LOG_NONE && plain.n_cells < 6;)
+        if (!csv_plain_cell(&plain, csv_cell(line, &at)))
+            return LOG_NOTHING;
+    bool whole = plain.n_cells == plain.timed + plain.n_counts + plain.n_sizes && plain.n_cells >= 2;
+    if (whole && plain.n_sizes >= 1 && plain.n_sizes <= 2 && plain.n_counts <= 1) {
+        csv_plain_know(row, plain.size, plain.n_sizes, 1);
+        if (plain.n_counts == 1)
+            log_gpu_set(row, plain.count[0]);
+    } else if (whole && plain.timed && plain.n_sizes == 0 && plain.n_counts == 3 && plain.count[0] < 64 &&
+               plain.count[1] < SIZE_MAX >> 24 && plain.count[2] < SIZE_MAX >> 24 &&
+               plain.count[1] <= plain.count[2]) {
+        csv_plain_know(row, plain.count + 1, 2, MIB);
+        log_gpu_set(row, plain.count[0]);
+    } else {
+        return LOG_NOTHING;
+    }
+    state->csv_guessed = true;
+    return LOG_ROW;
+}
+
+enum log_seen log_csv_line(struct log_state *state, struct text line, struct log_row *row) {
+    if (log_find(line, 0, ",") == LOG_NONE)
+        return LOG_NOTHING;
+    enum log_seen seen = csv_header(state, line);
+    if (seen == LOG_NOTHING && state->n_columns != 0)
+        return csv_row(state, line, row);
+    return seen == LOG_NOTHING ? csv_guess(state, line, row) : seen;
+}

@@ -1,0 +1,337 @@
+#include "parser/log/log_oom.h"
+
+#include "parser/log/log_pieces.h"
+
+#include <string.h>
+
+/* Wrapped text, or the tables of XLA and TensorFlow; behind the last part of PyTorch's message its hint may be wrapped. */
+enum { OOM_LINES = 12, TABLE_LINES = 400, HINT_LINES = 2 };
+
+/* Sizes of what was asked for, by the words in front of them. */
+static const struct log_figure asked[] = {
+    {"Tried to allocate", BEHIND, 0, NOTE_ASKED},        /* PyTorch, every backend */
+    {"while trying to allocate", BEHIND, 0, NOTE_ASKED}, /* XLA */
+    {"Out of memory allocating", BEHIND, 0, NOTE_ASKED}, /* XLA, before 2022; CuPy */
+    {"ran out of memory trying to allocate", BEHIND, 0,
+     NOTE_ASKED},                                               /* TensorFlow's and XLA's BFC allocator */
+    {"Attempting to allocate", BEHIND, 0, NOTE_ASKED},          /* XLA on TPU; MLX */
+    {"in memory space hbm. Used", BEHIND, 0, NOTE_ASKED},       /* XLA on TPU, when it compiles */
+    {"Allocation failed for size::", BEHIND, 1, NOTE_ASKED},    /* Habana */
+    {"you tried to allocate", BEHIND, 0, NOTE_ASKED},           /* PyTorch on the CPU */
+    {"Unable to allocate", BEHIND, 0, NOTE_ASKED},              /* NumPy */
+    {"memory on GPU", BEFORE, 0, NOTE_ASKED},                   /* Paddle */
+    {" on device 0: cudaMalloc failed", BEFORE, 0, NOTE_ASKED}, /* llama.cpp */
+    {NULL, BEHIND, 0, NOTE_ASKED}};
+
+/* What stands in the message besides, in whichever of its lines. */
+static const struct log_figure told[] = {
+    /* PyTorch since 2.1; 2.1 wrote "capacty" */
+    {"has a total capacity of", BEHIND, 0, NOTE_DEVICE_TOTAL},
+    {"has a total capacty of", BEHIND, 0, NOTE_DEVICE_TOTAL},
+    {"of which", BEHIND, 0, NOTE_DEVICE_FREE},
+    {"this process has", BEHIND, 0, NOTE_PROCESS_USED},
+    {" allowed;", BEFORE, 0, NOTE_ALLOWED},
+    {" is allocated by PyTorch", BEFORE, 0, NOTE_ALLOCATED},
+    {" is reserved by PyTorch but unallocated", BEFORE, 0, NOTE_UNALLOCATED},
+    /* PyTorch to 2.0, and the backends that kept its words */
+    {" total capacity", BEFORE, 0, NOTE_DEVICE_TOTAL},
+    {" already allocated", BEFORE, 0, NOTE_ALLOCATED},
+    {" free;", BEFORE, 0, NOTE_DEVICE_FREE},
+    {" reserved in total by PyTorch", BEFORE, 0, NOTE_RESERVED},
+    {" cached)", BEFORE, 0, NOTE_UNALLOCATED}, /* before 1.4: what was not allocated of it */
+    {" cached;", BEFORE, 0, NOTE_UNALLOCATED},
+    /* MPS */
+    {"MPS allocated", BEHIND, 0, NOTE_ALLOCATED},
+    {"other allocations", BEHIND, 0, NOTE_OTHER_USED},
+    {"max allowed", BEHIND, 0, NOTE_ALLOWED},
+    /* cudaMallocAsync */
+    {"Currently allocated     ", BEHIND, 0, NOTE_ALLOCATED},
+    {"Requested               ", BEHIND, 0, NOTE_ASKED},
+    {"Device limit            ", BEHIND, 0, NOTE_DEVICE_TOTAL},
+    {"Free (according to CUDA)", BEHIND, 0, NOTE_DEVICE_FREE},
+    /* XLA */
+    {"parameter allocation:", BEHIND, 0, NOTE_XLA_PARAMETERS},
+    {"constant allocation:", BEHIND, 0, NOTE_XLA_CONSTANTS},
+    {"maybe_live_out allocation:", BEHIND, 0, NOTE_XLA_OUTPUTS},
+    {"preallocated temp allocation:", BEHIND, 0, NOTE_XLA_TEMPORARIES},
+    {" total allocation:", BEHIND, 0, NOTE_XLA_TOTAL},
+    {"That was not possible. There are", BEHIND, 0, NOTE_DEVICE_FREE},
+    /* MLX; Paddle */
+    {"maximum allowed buffer size of", BEHIND, 0, NOTE_ALLOWED},
+    {"available memory is only", BEHIND, 0, NOTE_DEVICE_FREE},
+    {NULL, BEHIND, 0, NOTE_ASKED}};
+
+/* Lines that tell of nothing but the error itself. */
+static const char *const bare[] = {"CUDA error: out of memory",
+                                   "cuda runtime error (2)",
+                                   "error=2 : out of memory",
+                                   "HIP error: out of memory",
+                                   "hipErrorOutOfMemory",
+                                   "CUDA_ERROR_OUT_OF_MEMORY",
+                                   "cudaErrorMemoryAllocation",
+                                   "would exceed allowed memory. (out of memory)",
+                                   "OutOfMemoryError: CUDA out of memory",
+                                   "Error: CUDA out of memory",
+                                   "Error: HIP out of memory",
+                                   "Error: XPU out of memory",
+                                   "Error: NPU out of memory",
+                                   "OOM when allocating tensor with shape"};
+
+/* Whose allocator it was, by a word of the message. */
+static const struct {
+    const char *words, *backend;
+} backends[] = {{"CUDA out of memory", "CUDA"},
+                {"HIP out of memory", "HIP"},
+                {"XPU out of memory", "XPU"},
+                {"MPS backend", "MPS"},
+                {"NPU out of memory", "NPU"},
+                {"MTIA out of memory", "MTIA"},
+                {"MLU out of memory", "MLU"},
+                {"MUSA out of memory", "MUSA"},
+                {"GCU out of memory", "GCU"},
+                {"(NPU ", "NPU"},
+                {"(MLU ", "MLU"},
+                {"can NOT allocate memory block", "XPU"},
+                {"_bfc)", "BFC"},
+                {"RESOURCE_EXHAUSTED", "XLA"},
+                {"HBM", "XLA"},
+                {"PT_DEVMEM", "HPU"},
+                {"metal::malloc", "MLX"},
+                {"would exceed allowed memory", "CUDA"},
+                {"DefaultCPUAllocator", "CPU"},
+                {"for an array with shape", "CPU"},
+                {"CUDA error", "CUDA"},
+                {"HIP error", "HIP"}};
+
+/* ---- parts ---- */
+
+/* "Process 560 has 7.95 GiB memory in use." once for each of the others. */
+static void processes_read(struct text line, struct log_row *row) {
+    uint64_t number, nbytes;
+    for (uint32_t at = log_find(line, 0, "Process "); at != LOG_NONE;
+         at = log_find(line, at + 1, "Process ")) {
+        uint32_t next = log_count(line, at + 8, &number);
+        if (next == LOG_NONE || log_find(line, next, " has ") != next)
+            continue;
+        next = log_size(line, next + 5, 0, &nbytes);
+        if (next != LOG_NONE && log_find(line, next, " memory in use") == next)
+            log_know(row, NOTE_OTHERS_USED,
+                     (log_knows(row, NOTE_OTHERS_USED) ? row->value[NOTE_OTHERS_USED] : 0) + nbytes);
+    }
+}
+
+/* "(GPU 0;", " GPU 3 has", "(NPU  7;", "on device 0 would" */
+static void gpu_read(struct text line, struct log_row *row) {
+    static const char *const words[] = {"(GPU ",  " GPU ", "(NPU ",       "(MLU ", "(XPU ",
+                                        "(MUSA ", "(GCU ", " on device ", "(GPU_"};
+    uint64_t number;
+    for (size_t i = 0; i < sizeof words / sizeof *words && row->gpu == LOG_NO_DEVICE; i++) {
+        uint32_t at = log_find(line, 0, words[i]);
+        uint32_t behind = at != LOG_NONE ? at + (uint32_t)strlen(words[i]) : at;
+        if (at == LOG_NONE)
+            continue;
+        if (words[i][4] == '_' && behind < line.nbytes && line.at[behind] >= '0' && line.at[behind] <= '9')
+            log_gpu_set(row, (uint64_t)(line.at[behind] - '0')); /* "(GPU_0_bfc)" */
+        else if (log_count(line, log_skip(line, behind), &number) != LOG_NONE)
+            log_gpu_set(row, number);
+    }
+}
+
+static void backend_read(struct text line, struct log_row *row) {
+    for (size_t i = 0; i < sizeof backends / sizeof *backends && row->backend[0] == '\0'; i++)
+        if (log_has(line, backends[i].words))
+            log_name_set(row->backend, (struct text){(const uint8_t *)backends[i].backend,
+                                                     (uint32_t)strlen(backends[i].backend)});
+    if (strcmp(row->backend, "CPU") == 0)
+        row->gpu = LOG_HOST;
+}
+
+/* The variable that the message names: "PYTORCH_CUDA_ALLOC_CONF", since 2.9 "PYTORCH_ALLOC_CONF". */
+static bool setting_named(struct text line, struct log_row *row) {
+    for (uint32_t at = log_find(line, 0, "PYTORCH_"); at != LOG_NONE;
+         at = log_find(line, at + 1, "PYTORCH_")) {
+        uint32_t end = at;
+        while (end < line.nbytes && ((line.at[end] >= 'A' && line.at[end] <= 'Z') || line.at[end] == '_'))
+            end++;
+        struct text name = {line.at + at, end - at};
+        if (!text_ends(name, "_ALLOC_CONF"))
+            continue;
+        log_name_set(row->setting, name);
+        return true;
+    }
+    return false;
+}
+
+/* Messages of 1.10 and later give the hint; Ascend's and Cambricon's give it without the variable's name. */
+static void setting_read(struct text line, struct log_row *row) {
+    bool split = log_has(line, "max_split_size_mb"), expandable = log_has(line, "expandable_segments:True");
+    if (setting_named(line, row) || split || expandable)
+        log_know(row, NOTE_SETTING, expandable ? SETTING_EXPANDABLE : SETTING_MAX_SPLIT);
+}
+
+/* The variable of a backend whose message gave the hint and no name, or is of 2.1 and later and was cut. */
+static void setting_complete(struct log_row *row, bool since_2_1) {
+    static const char *const names[][2] = {
+        {"CUDA", "PYTORCH_CUDA_ALLOC_CONF"}, {"HIP", "PYTORCH_HIP_ALLOC_CONF"},
+        {"NPU", "PYTORCH_NPU_ALLOC_CONF"},   {"MLU", "PYTORCH_MLU_ALLOC_CONF"},
+        {"MUSA", "PYTORCH_MUSA_ALLOC_CONF"}, {"GCU", "PYTORCH_GCU_ALLOC_CONF"}};
+    if (row->setting[0] != '\0' || (!log_knows(row, NOTE_SETTING) && !since_2_1))
+        return;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(row->backend, names[i][0]) == 0) {
+            log_name_set(row->setting,
+                         (struct text){(const uint8_t *)names[i][1], (uint32_t)strlen(names[i][1])});
+            log_know_first(row, NOTE_SETTING, SETTING_EXPANDABLE);
+        }
+}
+
+/* "Limit: 7809138688" of BFC's statistics and the line before them. */
+static void bfc_read(struct text line, struct log_row *row) {
+    static const struct log_figure figures[] = {{"Limit:", BEHIND, 1, NOTE_ALLOWED},
+                                                {"InUse:", BEHIND, 1, NOTE_ALLOCATED},
+                                                {"MaxInUse:", BEHIND, 1, NOTE_MAX_ALLOCATED},
+                                                {"memory_limit_:", BEHIND, 1, NOTE_ALLOWED},
+                                                {"total_region_allocated_bytes_:", BEHIND, 1, NOTE_RESERVED},
+                                                {NULL, BEHIND, 0, NOTE_ASKED}};
+    struct log_row copy = *row;
+    log_forget(&copy, NOTE_ALLOCATED);
+    bool most = log_has(line, "MaxInUse");
+    (void)log_figures_read(line, figures, &copy);
+    if (!most && log_knows(&copy, NOTE_ALLOCATED))
+        log_know_first(row, NOTE_ALLOCATED, copy.value[NOTE_ALLOCATED]);
+    for (const struct log_figure *figure = figures; figure->words != NULL; figure++)
+        if (figure->what != NOTE_ALLOCATED && log_knows(&copy, figure->what))
+            log_know_first(row, figure->what, copy.value[figure->what]);
+}
+
+/* Used 17.31G of 15.48G hbm */
+static void hbm_read(struct text line, struct log_row *row) {
+    uint64_t nbytes;
+    uint32_t at = log_find(line, 0, "in memory space hbm. Used");
+    uint32_t next = at != LOG_NONE ? log_size(line, log_skip(line, at + 25), 0, &nbytes) : LOG_NONE;
+    if (next != LOG_NONE && log_find(line, next, " of ") == next &&
+        log_size(line, next + 4, 0, &nbytes) != LOG_NONE)
+        log_know_first(row, NOTE_DEVICE_TOTAL, nbytes);
+}
+
+/* ---- a line ---- */
+
+static void oom_read(struct text line, struct log_row *row) {
+    (void)log_figures_read(line, asked, row);
+    (void)log_figures_read(line, told, row);
+    backend_read(line, row);
+    gpu_read(line, row);
+    processes_read(line, row);
+    setting_read(line, row);
+    hbm_read(line, row);
+    if (strcmp(row->backend, "BFC") == 0 || strcmp(row->backend, "XLA") == 0)
+        bfc_read(line, row);
+}
+
+/*
+ * What follows from the figures. Since 2.1 what is reserved is said in two parts. Where this process is not named among the
+ * others, nobody knows which of them it is. MPS has no figure of what it reserved.
+ */
+static void oom_complete(struct log_row *row, bool since_2_1) {
+    if (!log_knows(row, NOTE_RESERVED) && log_knows(row, NOTE_ALLOCATED) && log_knows(row, NOTE_UNALLOCATED))
+        log_know(row, NOTE_RESERVED, row->value[NOTE_ALLOCATED] + row->value[NOTE_UNALLOCATED]);
+    if (!log_knows(row, NOTE_UNALLOCATED) && log_knows(row, NOTE_RESERVED) &&
+        log_knows(row, NOTE_ALLOCATED) && row->value[NOTE_RESERVED] >= row->value[NOTE_ALLOCATED])
+        log_know(row, NOTE_UNALLOCATED, row->value[NOTE_RESERVED] - row->value[NOTE_ALLOCATED]);
+    if (log_knows(row, NOTE_DEVICE_TOTAL) && log_knows(row, NOTE_DEVICE_FREE) &&
+        row->value[NOTE_DEVICE_TOTAL] >= row->value[NOTE_DEVICE_FREE])
+        log_know(row, NOTE_DEVICE_USED, row->value[NOTE_DEVICE_TOTAL] - row->value[NOTE_DEVICE_FREE]);
+    if (!log_knows(row, NOTE_PROCESS_USED))
+        log_forget(row, NOTE_OTHERS_USED);
+    setting_complete(row, since_2_1);
+}
+
+/* So many further lines the message may take. */
+static uint32_t lines_left(const struct log_row *row) {
+    if (strcmp(row->backend, "BFC") == 0 || strcmp(row->backend, "XLA") == 0)
+        return TABLE_LINES;
+    if (log_knows(row, NOTE_SETTING))
+        return 0;
+    return log_knows(row, NOTE_UNALLOCATED) || log_knows(row, NOTE_RESERVED) ? HINT_LINES : OOM_LINES;
+}
+
+static void oom_show(struct log_oom *oom, const struct log_row *raw, struct text line) {
+    oom->since_2_1 |= log_has(line, "reserved by PyTorch but unallocated");
+    oom->raw = oom->row = *raw;
+    oom->row.is_oom = true;
+    oom_complete(&oom->row, oom->since_2_1);
+    oom->lines_left = lines_left(raw);
+}
+
+static bool is_bare(struct text line) {
+    for (size_t i = 0; i < sizeof bare / sizeof *bare; i++)
+        if (log_has(line, bare[i]))
+            return true;
+    return false;
+}
+
+/* A size that was asked for, in a message of an allocator: "Unable to allocate 3 GiB of disk" is none. */
+static bool is_full(struct text line) {
+    static const char *const sure[] = {
+        "out of memory",      "Out of memory",       "ran out of memory",
+        "RESOURCE_EXHAUSTED", "Tried to allocate",   "PT_DEVMEM",
+        "metal::malloc",      "DefaultCPUAllocator", "for an array with shape"};
+    uint64_t nbytes;
+    for (const struct log_figure *figure = asked; figure->words != NULL; figure++)
+        if (log_figure_find(line, figure, &nbytes))
+            return text_contains_any(line, sure, sizeof sure / sizeof *sure) || log_has(line, "hbm") ||
+                   log_has(line, "Ran out of memory");
+    return false;
+}
+
+static enum log_oom_seen oom_begin(struct log_oom *oom, struct text line, const struct log_row *fresh,
+                                   bool full) {
+    struct log_row row = *fresh;
+    oom_read(line, &row);
+    oom->n_full += full;
+    oom->n_bare += !full;
+    oom->since_2_1 = false;
+    oom_show(oom, &row, line);
+    return LOG_OOM_BEGINS;
+}
+
+/* Other processes may write between the lines of an error. */
+static enum log_oom_seen oom_go_on(struct log_oom *oom, struct text line) {
+    struct log_row row = oom->raw;
+    oom_read(line, &row);
+    if (row.known == oom->raw.known && strcmp(row.setting, oom->raw.setting) == 0) {
+        oom->lines_left--;
+        return LOG_OOM_NOTHING;
+    }
+    if (!log_knows(&oom->raw, NOTE_ASKED) && log_knows(&row, NOTE_ASKED) && oom->n_bare != 0) {
+        oom->n_bare--;
+        oom->n_full++;
+    }
+    row.label = oom->row.label;
+    row.stack = oom->row.stack;
+    oom_show(oom, &row, line);
+    return LOG_OOM_MORE;
+}
+
+enum log_oom_seen log_oom_line(struct log_oom *oom, struct text line, const struct log_row *fresh) {
+    bool open = oom->lines_left != 0, full = is_full(line);
+    if (full && (!open || log_knows(&oom->raw, NOTE_ASKED)))
+        return oom_begin(oom, line, fresh, true);
+    if (open) {
+        enum log_oom_seen seen = oom_go_on(oom, line);
+        if (seen != LOG_OOM_NOTHING)
+            return seen;
+    }
+    if (!is_bare(line))
+        return LOG_OOM_NOTHING;
+    return oom->n_full + oom->n_bare != 0 ? LOG_OOM_AGAIN : oom_begin(oom, line, fresh, false);
+}
+
+bool log_oom_same(const struct log_row *a, const struct log_row *b) {
+    if (a->known != b->known || a->gpu != b->gpu)
+        return false;
+    for (unsigned what = 0; what < NOTE_KINDS; what++)
+        if (log_knows(a, (enum note_what)what) && a->value[what] != b->value[what])
+            return false;
+    return true;
+}

@@ -1,0 +1,35 @@
+/*
+ * Out-of-memory errors as their messages tell them: PyTorch's allocators for CUDA, HIP, XPU, MPS, NPU, MLU and others in all
+ * their versions, XLA's, TensorFlow's and the host's. docs/inputs.md lists the forms with their sources. Private to parser/log/.
+ */
+#ifndef STRATA_PARSER_LOG_OOM_H
+#define STRATA_PARSER_LOG_OOM_H
+
+#include "base/text.h"
+#include "parser/log/log_rows.h"
+
+/* The error that the lines of one rank are in. */
+struct log_oom {
+    struct log_row row;  /* with what follows from its figures */
+    struct log_row raw;  /* what its lines say */
+    bool since_2_1;      /* its message has the words of PyTorch 2.1 and later */
+    uint32_t index;      /* of the row among all, set by the caller */
+    uint32_t lines_left; /* its message may take so many more; 0: it is over */
+    uint32_t n_full;     /* errors so far that told of a request */
+    uint32_t n_bare;     /* errors so far that told of nothing: one at most, and not behind a full one */
+};
+
+enum log_oom_seen {
+    LOG_OOM_NOTHING,
+    LOG_OOM_BEGINS, /* `oom->row` is a new error, as far as this line tells it */
+    LOG_OOM_MORE,   /* `oom->row` has become more */
+    LOG_OOM_AGAIN   /* a bare "out of memory" of an error that is known */
+};
+
+/* Looks at a line; `fresh` is its row, with line, rank and time. O(line). */
+enum log_oom_seen log_oom_line(struct log_oom *oom, struct text line, const struct log_row *fresh);
+
+/* Does the row tell the same as the error before it: each figure, device and all? */
+bool log_oom_same(const struct log_row *a, const struct log_row *b);
+
+#endif

@@ -1,0 +1,50 @@
+/* Pieces that the forms of a log's lines are made of. Private to parser/log/. */
+#ifndef STRATA_PARSER_LOG_PIECES_H
+#define STRATA_PARSER_LOG_PIECES_H
+
+#include "parser/log/log_rows.h"
+#include "parser/log/log_text.h"
+
+/* Where a figure stands. */
+enum log_place {
+    BEHIND, /* "WORDS 12.5 GB", blanks, colons and equals signs between them */
+    BEFORE, /* "12.5 GB WORDS" */
+    COUNTED /* "WORDS 12": a number without a unit, not of bytes */
+};
+
+/* A figure of a form. */
+struct log_figure {
+    const char *words; /* NULL ends a list */
+    enum log_place place;
+    uint64_t unit; /* what a bare number counts in; 0: then it is not a size */
+    enum note_what what;
+};
+
+/* Reads the figure at the first place of its words that has one. False: there is none. O(line). */
+bool log_figure_find(struct text line, const struct log_figure *figure, uint64_t *number);
+
+/* Puts all figures of a list that the line has into the row. Returns how many. */
+unsigned log_figures_read(struct text line, const struct log_figure *figures, struct log_row *row);
+
+/* What stands from `at` on. */
+static inline struct text log_rest(struct text line, uint32_t at) {
+    return (struct text){line.at + at, line.nbytes - at};
+}
+
+static inline bool log_has(struct text line, const char *words) {
+    return log_find(line, 0, words) != LOG_NONE;
+}
+
+/* "WORD 12" */
+bool log_count_behind(struct text line, const char *word, uint64_t *count);
+
+/* The number of a device as the row's GPU. */
+void log_gpu_set(struct log_row *row, uint64_t number);
+
+/* The step or iteration that the line names. */
+void log_step_find(struct text line, struct log_row *row);
+
+/* Copies text into a name of the row, cut to its room. */
+void log_name_set(char name[LOG_NAME_NBYTES], struct text text);
+
+#endif

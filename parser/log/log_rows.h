@@ -1,0 +1,98 @@
+/*
+ * What the lines of a log say: one row a line, kept in little room, since a log may have millions of them. A row is filled
+ * wide (struct log_row) and kept narrow: its flags, and the figures that it has. Private to parser/log/.
+ */
+#ifndef STRATA_PARSER_LOG_ROWS_H
+#define STRATA_PARSER_LOG_ROWS_H
+
+#include "trace/trace.h"
+
+enum { LOG_NO_DEVICE = -2, LOG_HOST = -1, LOG_NAME_NBYTES = 40 };
+
+/* What a line says: its figures by enum note_what. */
+struct log_row {
+    uint64_t value[NOTE_KINDS];
+    uint64_t known;  /* bits of `value` */
+    uint32_t line;   /* from 1 */
+    uint32_t label;  /* string; 0: none */
+    uint32_t stack;  /* of a traceback above an error, innermost line last; 0: none */
+    int64_t time_us; /* where has_time */
+    int32_t rank;    /* RANK_UNKNOWN */
+    int32_t gpu;     /* LOG_NO_DEVICE; LOG_HOST: the host's memory */
+    bool has_time, is_oom;
+    bool max_is_reset; /* its maxima are since the line before, not since the beginning */
+    bool label_before; /* what it is about stands in the line before */
+    bool inferred;     /* by the words alone, of no form that is known */
+    char backend[LOG_NAME_NBYTES], setting[LOG_NAME_NBYTES], killed[LOG_NAME_NBYTES]; /* "": none */
+};
+
+_Static_assert(NOTE_KINDS <= 64, "a bit of log_row.known for each kind");
+
+/* A kept row; its figures are `value` of log_rows from `first` on, by rising kind. */
+struct log_entry {
+    uint64_t known;
+    int64_t time_us;
+    uint32_t first, line, label, stack;
+    uint32_t backend, setting, killed; /* strings */
+    int32_t rank, gpu;
+    bool has_time, is_oom, max_is_reset;
+    bool dropped; /* it was taken back */
+};
+
+struct log_rows {
+    struct log_entry *entry;
+    uint64_t *value;
+    uint32_t count, capacity, n_values, value_capacity;
+};
+
+struct interner;
+
+static inline bool log_knows(const struct log_row *row, enum note_what what) {
+    return (row->known >> what & 1) != 0;
+}
+
+static inline void log_know(struct log_row *row, enum note_what what, uint64_t value) {
+    row->value[what] = value;
+    row->known |= UINT64_C(1) << what;
+}
+
+/* The same, unless the line said it before. */
+static inline void log_know_first(struct log_row *row, enum note_what what, uint64_t value) {
+    if (!log_knows(row, what))
+        log_know(row, what, value);
+}
+
+static inline void log_forget(struct log_row *row, enum note_what what) {
+    row->known &= ~(UINT64_C(1) << what);
+}
+
+static inline bool log_entry_knows(const struct log_entry *entry, enum note_what what) {
+    return (entry->known >> what & 1) != 0;
+}
+
+/* The figures of an entry as a row again; without its names, which the entry has. */
+static inline void log_entry_read(const struct log_rows *rows, const struct log_entry *entry,
+                                  struct log_row *row) {
+    const uint64_t *value = &rows->value[entry->first];
+    row->known = entry->known;
+    for (unsigned what = 0; what < NOTE_KINDS; what++)
+        row->value[what] = (entry->known >> what & 1) != 0 ? *value++ : 0;
+    row->line = entry->line;
+    row->label = entry->label;
+    row->stack = entry->stack;
+    row->time_us = entry->time_us;
+    row->has_time = entry->has_time;
+    row->is_oom = entry->is_oom;
+    row->max_is_reset = entry->max_is_reset;
+    row->rank = entry->rank;
+    row->gpu = entry->gpu;
+}
+
+/* Adds a row; its texts are interned. A row that is not complete yet is put again by log_rows_put. False: no memory. */
+bool log_rows_add(struct log_rows *rows, struct interner *interner, const struct log_row *row);
+
+/* Writes row `index` anew: its figures are appended once more. False: no memory. */
+bool log_rows_put(struct log_rows *rows, struct interner *interner, uint32_t index,
+                  const struct log_row *row);
+
+#endif

@@ -1,0 +1,253 @@
+#include "parser/log/log_traceback.h"
+
+#include <string.h>
+
+static struct text between(struct text line, uint32_t from, uint32_t end) {
+    return (struct text){line.at + from, end > from ? end - from : 0};
+}
+
+/* ---- frames ---- */
+
+/* Neither of an installed package nor of Python's own library. What layout/site.h takes for a call site besides (a model of
+ * transformers, say) is not where people asked. */
+static bool is_own(struct text file) {
+    static const char *const others[] = {"-packages/",      "/lib/python3", "/lib64/python3",
+                                         "/pytorch/torch/", "/Lib/",        "/torchinductor_"};
+    static const char *const beginnings[] = {"<frozen",  "<string>", "<eval_with_key>",
+                                             "<__array", "torch/",   "lib/python3"};
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+        if (text_begins(file, beginnings[i]))
+            return false;
+    return !text_contains_any(file, others, sizeof others / sizeof *others);
+}
+
+static bool frame_add(struct log_traceback *traceback, struct interner *interner, struct text file,
+                      struct text name, uint64_t number) {
+    struct frame frame = {.line = number < UINT32_MAX ? (uint32_t)number : 0};
+    uint32_t id;
+    if (!intern_string(interner, file.at, file.nbytes, &frame.file) ||
+        !intern_string(interner, name.at, name.nbytes, &frame.name) || !intern_frame(interner, frame, &id))
+        return false;
+    if (traceback->count == TRACEBACK_FRAMES) {
+        memmove(traceback->frame, traceback->frame + 1, (TRACEBACK_FRAMES - 1) * sizeof *traceback->frame);
+        memmove(traceback->own, traceback->own + 1, (TRACEBACK_FRAMES - 1) * sizeof *traceback->own);
+        traceback->count--;
+    }
+    traceback->own[traceback->count] = is_own(file);
+    traceback->frame[traceback->count++] = id;
+    traceback->gap = 0;
+    return true;
+}
+
+/* A function's name up to its arguments, or to blanks before the edge of a box. */
+static struct text name_at(struct text line, uint32_t at) {
+    uint32_t end = at;
+    while (end < line.nbytes && strchr(" ()[]{}\t,'\"", line.at[end]) == NULL && line.at[end] < 0x80)
+        end++;
+    return between(line, at, end);
+}
+
+/* File "train.py", line 41, in forward */
+static bool frame_of_python(struct text line, struct text *file, struct text *name, uint64_t *number) {
+    uint32_t at = log_find(line, 0, "File \""),
+             end = at != LOG_NONE ? log_find(line, at + 6, "\", line ") : LOG_NONE;
+    uint32_t next = end != LOG_NONE ? log_count(line, end + 8, number) : LOG_NONE;
+    if (next == LOG_NONE)
+        return false;
+    *file = between(line, at + 6, end);
+    *name = (struct text){line.at, 0};
+    if (log_find(line, next, ", in ") != next)
+        return true;
+    uint32_t stop = line.nbytes;
+    while (stop > next && strchr(" \t\r", line.at[stop - 1]) != NULL)
+        stop--;
+    *name = between(line, next + 5, stop);
+    return true;
+}
+
+static bool ends_as_python(struct text file) {
+    return text_ends(file, ".py") || text_ends(file, ">");
+}
+
+/* PATH.py:41 in forward, PATH.py:41, in forward(x): behind "File ", a rich box's edge or at the beginning. */
+static bool frame_of_colon(struct text line, struct text *file, struct text *name, uint64_t *number) {
+    uint32_t colon = log_find(line, 0, ".py:");
+    uint32_t next = colon != LOG_NONE ? log_count(line, colon + 4, number) : LOG_NONE;
+    if (next == LOG_NONE)
+        return false;
+    uint32_t in = next < line.nbytes && line.at[next] == ',' ? next + 1 : next, begin = colon;
+    if (log_find(line, in, " in ") != in)
+        return false;
+    while (begin > 0 && line.at[begin - 1] != ' ' && line.at[begin - 1] < 0x80)
+        begin--;
+    *file = between(line, begin, colon + 3);
+    *name = name_at(line, in + 4);
+    return file->nbytes > 3;
+}
+
+/* Cell In[5], line 3, in step(batch); Input In [5], in <cell line: 3>() */
+static bool frame_of_cell(struct text line, struct text *file, struct text *name, uint64_t *number) {
+    uint32_t at = log_find(line, 0, "Cell In"), end;
+    if (at == LOG_NONE)
+        at = log_find(line, 0, "Input In");
+    end = at != LOG_NONE ? log_find(line, at, "]") : LOG_NONE;
+    if (end == LOG_NONE || end - at > 24)
+        return false;
+    uint32_t cell = log_find(line, end, "line");
+    if (cell == LOG_NONE || log_count(line, log_skip(line, cell + 4), number) == LOG_NONE)
+        return false;
+    *file = between(line, at, end + 1);
+    uint32_t in = log_find(line, end, ", in ");
+    *name = in != LOG_NONE && in > cell ? name_at(line, in + 5) : (struct text){line.at, 0};
+    return true;
+}
+
+/* ~/work/train.py in forward(x): its line's number stands below. */
+static bool frame_of_ipython(struct text line, struct text *file, struct text *name) {
+    uint32_t in = log_find(line, 0, " in ");
+    if (in == LOG_NONE || in == 0 || in + 4 >= line.nbytes || line.at[0] == ' ')
+        return false;
+    *file = between(line, 0, in);
+    *name = name_at(line, in + 4);
+    return ends_as_python(*file) && log_find(*file, 0, " ") == LOG_NONE && name->nbytes != 0;
+}
+
+/* "---> 41     x = model(x)" */
+static bool line_of_ipython(struct log_traceback *traceback, struct interner *interner, struct text line) {
+    uint64_t number;
+    uint32_t at = 0;
+    while (at < line.nbytes && line.at[at] == '-')
+        at++;
+    if (at < 2 || at + 2 >= line.nbytes || line.at[at] != '>' || traceback->count == 0 ||
+        log_count(line, log_skip(line, at + 1), &number) == LOG_NONE)
+        return true;
+    struct frame frame = interner->trace->frames.frame[traceback->frame[traceback->count - 1]];
+    frame.line = number < UINT32_MAX ? (uint32_t)number : 0;
+    traceback->waits_for_line = false;
+    return intern_frame(interner, frame, &traceback->frame[traceback->count - 1]);
+}
+
+/* ---- lines ---- */
+
+static bool begins_chain(struct text line) {
+    static const char *const words[] = {"During handling of the above exception",
+                                        "The above exception was the direct cause",
+                                        "EngineCore failed to start",
+                                        "EngineCore hit an exception",
+                                        "ray.exceptions.",
+                                        "Root Cause",
+                                        "ChildFailedError",
+                                        "RemoteTraceback"};
+    return text_contains_any(line, words, sizeof words / sizeof *words);
+}
+
+/* The line that an error ends with: "ValueError: ...". */
+static bool ends_traceback(struct text line) {
+    static const char *const words[] = {"Error:", "Exception:", "Interrupt", "Exit:", "Warning:"};
+    struct text message = log_message(line);
+    uint32_t end = message.nbytes < 120 ? message.nbytes : 120;
+    struct text head = {message.at, end};
+    return head.nbytes != 0 && head.at[0] >= 'A' && head.at[0] <= 'z' &&
+           text_contains_any(head, words, sizeof words / sizeof *words);
+}
+
+static void traceback_drop(struct log_traceback *traceback) {
+    *traceback = (struct log_traceback){
+        .chained = traceback->chained, .shared = traceback->shared, .n_shared = traceback->n_shared};
+}
+
+/* A second one that begins while the first has lines and no error: two processes print at once. */
+static void traceback_begin(struct log_traceback *traceback) {
+    bool open = traceback->count != 0 && traceback->gap < 4;
+    uint32_t n_open = open ? traceback->n_open + 1 : 1;
+    if (!open)
+        traceback_drop(traceback);
+    traceback->n_open = n_open;
+}
+
+bool log_traceback_line(struct log_traceback *traceback, struct interner *interner, struct text line,
+                        bool *taken) {
+    struct text file, name;
+    uint64_t number = 0;
+    *taken = true;
+    if (log_find(line, 0, "raceback (most recent call last)") != LOG_NONE) {
+        traceback_begin(traceback);
+        return true;
+    }
+    if (begins_chain(line)) {
+        traceback_drop(traceback);
+        traceback->chained = true;
+        *taken = false;
+        return true;
+    }
+    if (traceback->waits_for_line && !line_of_ipython(traceback, interner, line))
+        return false;
+    if (frame_of_python(line, &file, &name, &number))
+        return frame_add(traceback, interner, file, name, number);
+    bool begun = traceback->n_open != 0 || log_find(line, 0, "File ") == log_skip(line, 0);
+    if (begun && (frame_of_cell(line, &file, &name, &number) || frame_of_colon(line, &file, &name, &number)))
+        return frame_add(traceback, interner, file, name, number);
+    if (traceback->n_open != 0 && frame_of_ipython(line, &file, &name)) {
+        traceback->waits_for_line = true;
+        return frame_add(traceback, interner, file, name, 0);
+    }
+    *taken = false;
+    if (traceback->count != 0 && (++traceback->gap > TRACEBACK_GAP || ends_traceback(line)))
+        traceback_drop(traceback);
+    return true;
+}
+
+/* ---- the stack ---- */
+
+/* Keeps each own line once, in the order in which they came first. False: they came in no order that several equal
+ * tracebacks would have, of which each is further than the next: every line as often as the one before it, or less. */
+static bool own_lines_join(struct log_traceback *traceback) {
+    uint32_t n = 0, times[TRACEBACK_FRAMES];
+    for (uint32_t i = 0; i < traceback->count; i++) {
+        uint32_t k = 0;
+        if (!traceback->own[i])
+            continue;
+        while (k < n && traceback->frame[k] != traceback->frame[i])
+            k++;
+        if (k == n) {
+            times[n] = 0;
+            traceback->frame[n] = traceback->frame[i];
+            traceback->own[n++] = true;
+        }
+        times[k]++;
+    }
+    traceback->count = n;
+    for (uint32_t k = 1; k < n; k++)
+        if (times[k] > times[k - 1])
+            return false;
+    return n != 0 && times[0] == traceback->n_open;
+}
+
+/* Lines down to the innermost own one; all where none is. */
+static uint32_t own_depth(const struct log_traceback *traceback) {
+    uint32_t depth = traceback->count;
+    while (depth > 0 && !traceback->own[depth - 1])
+        depth--;
+    return depth != 0 ? depth : traceback->count;
+}
+
+bool log_traceback_end(struct log_traceback *traceback, struct interner *interner, uint32_t *stack) {
+    uint32_t innermost_first[TRACEBACK_FRAMES], n, n_open = traceback->n_open, shared = traceback->shared,
+                                                   n_shared = traceback->n_shared;
+    bool known = n_open <= 1 || own_lines_join(traceback);
+    n = known ? own_depth(traceback) : 0;
+    for (uint32_t i = 0; i < n; i++)
+        innermost_first[i] = traceback->frame[n - 1 - i];
+    *traceback = (struct log_traceback){.count = 0};
+    *stack = 0;
+    if (n_shared != 0) {
+        traceback->n_shared = n_shared - 1;
+        traceback->shared = *stack = shared;
+        return true;
+    }
+    if (n != 0 && !intern_stack(interner, innermost_first, n, stack))
+        return false;
+    traceback->n_shared = n_open > 1 ? n_open - 1 : 0;
+    traceback->shared = *stack;
+    return true;
+}
