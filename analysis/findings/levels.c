@@ -123,6 +123,11 @@ void levels_find(struct levels *levels, const struct device_trace *device) {
 
 /* ---- steps and phases ---- */
 
+/* The first event of the line that an event ends: a maximum is an event of its own in front of it. */
+static uint32_t line_begin(const struct device_trace *device, uint32_t event) {
+    return event > 0 && levels_line(device, event - 1) == levels_line(device, event) ? event - 1 : event;
+}
+
 /* Whether lines print what is reserved as its maximum alone, as torchtitan does, and nothing of what is allocated. */
 static bool prints_maxima(const struct device_trace *device) {
     uint32_t n_levels = 0, n_maxima = 0;
@@ -142,15 +147,10 @@ void levels_begins(struct spans *spans, const struct device_trace *device) {
     bool maxima = prints_maxima(device);
     for (uint32_t i = 0; i < spans->count; i++) {
         struct span *span = &spans->span[i];
-        span->begin_known = !maxima && span->from_moment > 1;
+        span->begin_known &= !maxima && span->from_moment > 1;
         if (span->begin_known && span->begin_bytes > span->peak_bytes)
             span->peak_bytes = span->begin_bytes;
     }
-}
-
-/* The first event of the line that an event ends: a maximum is an event of its own in front of it. */
-static uint32_t line_begin(const struct device_trace *device, uint32_t event) {
-    return event > 0 && levels_line(device, event - 1) == levels_line(device, event) ? event - 1 : event;
 }
 
 static void turn_add(struct turns *turns, const struct device_trace *device, const struct note *note) {
@@ -201,7 +201,8 @@ bool levels_phases(struct spans *spans, const struct timeline *timeline, struct 
         uint32_t next = from + 1;
         while (next < device->n_notes && device->notes[next].what != NOTE_LABEL)
             next++;
-        uint32_t begin = note->event + 1,
+        /* The maximum of the line is of the time before it. */
+        uint32_t before = line_begin(device, note->event), begin = note->event + 1,
                  end = next < device->n_notes ? device->notes[next].event + 1 : timeline->n_moments;
         end = end > begin ? end : begin + 1;
         uint32_t peak = timeline_peak_in(timeline, begin, end);
@@ -211,8 +212,8 @@ bool levels_phases(struct spans *spans, const struct timeline *timeline, struct 
                                                     .step = SPAN_NO_STEP,
                                                     .name = note->text,
                                                     .kind = SPAN_ANNOTATION,
-                                                    .begin_known = begin > 1,
-                                                    .begin_bytes = timeline->live[begin - 1],
+                                                    .begin_known = before > 0,
+                                                    .begin_bytes = timeline->live[before],
                                                     .peak_bytes = timeline->live[peak],
                                                     .end_bytes = timeline->live[end - 1]};
     }
