@@ -1,5 +1,6 @@
 #include "analysis/compare/cohorts.h"
 
+#include "analysis/compare/stages.h"
 #include "base/sort.h"
 
 /* Rows with equal programs. */
@@ -12,10 +13,6 @@ struct class {
 static uint64_t mix(uint64_t hash, uint64_t value) {
     hash = (hash ^ value) * 0x9e3779b97f4a7c15U;
     return hash ^ hash >> 29;
-}
-
-static uint64_t bucket_of(const struct cohort_row *row) {
-    return mix(mix(0x5bd1e995, (uint64_t)row->step), row->group);
 }
 
 static bool has_program(const struct rank_profile *profile) {
@@ -68,18 +65,23 @@ static bool program_is_like(const struct rank_profile *a, const struct rank_prof
 
 struct finder {
     const struct cohort_row *rows;
+    const uint32_t *stage; /* [n_rows] */
     struct sort_row *order;
     struct class *classes;
     uint32_t n_classes;
 };
+
+static uint64_t bucket_of(const struct finder *finder, uint32_t row) {
+    const struct cohort_row *own = &finder->rows[row];
+    return mix(mix(mix(0x5bd1e995, (uint64_t)own->step), own->group), finder->stage[row]);
+}
 
 static void classes_find(struct finder *finder, uint32_t n_rows) {
     for (uint32_t from = 0, to; from < n_rows; from = to) {
         uint32_t first = finder->order[from].value;
         for (to = from + 1; to < n_rows && finder->order[to].key == finder->order[from].key;)
             to++;
-        finder->classes[finder->n_classes++] =
-            (struct class){bucket_of(&finder->rows[first]), from, to - from, 0};
+        finder->classes[finder->n_classes++] = (struct class){bucket_of(finder, first), from, to - from, 0};
     }
 }
 
@@ -132,18 +134,28 @@ static bool cohorts_number(const struct finder *finder, uint32_t n_rows, struct 
     return true;
 }
 
+/* NULL: no memory. */
+static const uint32_t *stages_of(const struct cohort_row *rows, uint32_t n_rows, struct arena *arena) {
+    struct stage_row *of = arena_column(arena, n_rows, sizeof *of);
+    uint32_t *stage = arena_column(arena, n_rows, sizeof *stage);
+    for (uint32_t i = 0; of != NULL && i < n_rows; i++)
+        of[i] = (struct stage_row){rows[i].step, rows[i].rank, rows[i].profile->signature};
+    return of != NULL && stage != NULL && stages_find(of, n_rows, arena, stage) ? stage : NULL;
+}
+
 bool cohorts_find(const struct cohort_row *rows, uint32_t n_rows, struct arena *arena, uint32_t *cohort,
                   uint32_t *n_cohorts) {
-    struct finder finder = {.rows = rows};
+    struct finder finder = {.rows = rows, .stage = stages_of(rows, n_rows, arena)};
     struct sort_row *spare = arena_column(arena, n_rows, sizeof *spare);
     struct sort_row *keys = arena_column(arena, n_rows, sizeof *keys);
     finder.order = arena_column(arena, n_rows, sizeof *finder.order);
     finder.classes = arena_column(arena, n_rows, sizeof *finder.classes);
-    if (spare == NULL || keys == NULL || finder.order == NULL || finder.classes == NULL)
+    if (finder.stage == NULL || spare == NULL || keys == NULL || finder.order == NULL ||
+        finder.classes == NULL)
         return false;
     for (uint32_t i = 0; i < n_rows; i++) {
         uint64_t program = rows[i].group == 0 ? program_of(rows[i].profile) : 0;
-        finder.order[i] = (struct sort_row){mix(bucket_of(&rows[i]), program), i};
+        finder.order[i] = (struct sort_row){mix(bucket_of(&finder, i), program), i};
     }
     sort_rows(finder.order, spare, n_rows);
     classes_find(&finder, n_rows);

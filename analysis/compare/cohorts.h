@@ -12,6 +12,7 @@ struct cohort_row {
     const struct rank_profile *profile;
     int64_t step;   /* that the file's name tells; rows of different steps are never compared */
     uint64_t group; /* hash of the group that the name tells; 0: it tells none */
+    int64_t rank;   /* < 0: not known */
 };
 
 /* Fills cohort[n_rows] with numbers from 0, in the order of their first rows. O(n (log n + cohorts * calls)). False: no

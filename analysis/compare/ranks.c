@@ -268,7 +268,7 @@ static bool tables_make(struct maker *maker) {
 
 bool rank_profile_make(struct rank_profile *profile, const struct verdicts *verdicts, struct arena *arena) {
     struct maker maker = {.verdicts = verdicts, .arena = arena, .profile = profile};
-    *profile = (struct rank_profile){0};
+    *profile = (struct rank_profile){.signature = verdicts->older.signature >> 16};
     maker.frame_hash = arena_alloc(arena, ((size_t)verdicts->timeline->trace->frames.count + 1) * 4);
     if (maker.frame_hash == NULL || !steps_make(&maker))
         return false;

@@ -64,6 +64,7 @@ struct rank_profile {
     int64_t oom_step;        /* that the first out-of-memory event lies in; RANK_NO_STEP */
     int32_t oom_phase;       /* RANK_AT_FORWARD ... of it; -1: not known */
     uint64_t oom_live_bytes; /* alive at it */
+    uint64_t signature;      /* of the sizes of its gradients, below 2^48; 0: not known */
 };
 
 /* Hash of a call site's text, the same on every machine. */

@@ -79,13 +79,19 @@ static void say_clear(struct words *words, const struct verdicts *verdicts, stru
         break;
     case FINDING_KEPT_PER_LAYER:
         say_besides(words, verdicts, "No", "no");
-        words_say(words,
-                  " line keeps three or more allocations of a forward, one per layer, past its backward");
+        words_say(words, " line keeps three or more allocations of a forward past its backward");
         say_looked(words, check.looked, "forward", "");
         break;
     case FINDING_FRAGMENTATION: say_reserved(words, verdicts->timeline); break;
     default: words_say(words, "No request made the allocator give back what it had cached."); break;
     }
+}
+
+static bool has_backward(const struct phase_runs *runs) {
+    for (uint32_t i = 0; i < runs->count; i++)
+        if (runs->run[i].side == SIDE_BACKWARD)
+            return true;
+    return false;
 }
 
 /* Why it could not be seen. */
@@ -111,7 +117,9 @@ static const char *obstacle(const struct verdicts *verdicts, enum finding_kind k
     case FINDING_KEPT_PER_LAYER:
         return stacks == STACKS_NONE     ? "What each layer keeps: no stacks were recorded."
                : stacks == STACKS_NATIVE ? "What each layer keeps: it takes stacks of Python."
-                                         : "What each layer keeps: no forward with a backward was recorded.";
+               : verdicts->turns.source == TURNS_BACKWARD || has_backward(&verdicts->runs)
+                   ? "What each layer keeps: the forward before the backward is not in the recording."
+                   : "What each layer keeps: no forward with a backward was recorded.";
     case FINDING_FRAGMENTATION: return "Fragmentation: what was reserved when is not known.";
     default:
         return verdicts->timeline->device->n_segment_events == 0

@@ -2,6 +2,7 @@
  * Kept per layer: within one forward the same stack occurs n times, once per layer, and k of the n outlive the backward
  * that uses up their siblings. One turn is enough to see it; a cache that is made on first use looks the same.
  *
+ * variant: 1 where its stacks come as often as most do: once per layer.
  * figure: [0] kept bytes, [1] kept allocations, [2] of how many, [3] forwards that show it, [4] forwards, [5] 1 where
  * something was recorded after the backward.
  */
@@ -102,8 +103,33 @@ static void forward_settle(struct finder *finder, const struct passes *passes, s
 struct layer_search {
     struct layer_stack *stacks;
     uint32_t n_forwards, last_number;
+    uint32_t n_layers; /* how often most stacks come in a forward; 0: none comes twice */
     bool followed;
 };
+
+/* How often most stacks come in their last forward, of those that come more than once. False: no memory. */
+static bool layers_count(struct finder *finder, struct layer_search *search) {
+    uint32_t n_slots = finder->slots->count, n = 0, most = 0;
+    struct sort_row *rows = arena_column(finder->arena, n_slots, sizeof *rows),
+                    *spare = arena_column(finder->arena, n_slots, sizeof *spare);
+    if (rows == NULL || spare == NULL)
+        return false;
+    for (uint32_t slot = 0; slot < n_slots; slot++)
+        if (search->stacks[slot].n > 1)
+            rows[n++] = (struct sort_row){search->stacks[slot].n, slot};
+    sort_rows(rows, spare, n);
+    for (uint32_t from = 0, to; from < n; from = to) {
+        for (to = from; to < n && rows[to].key == rows[from].key; to++)
+            continue;
+        if (to - from <= most)
+            continue;
+        most = to - from;
+        search->n_layers = (uint32_t)rows[from].key;
+    }
+    ARENA_DROP(finder->arena, spare);
+    ARENA_DROP(finder->arena, rows);
+    return true;
+}
 
 /* Of two forwards the second must show it, of more half of them. */
 static bool stack_is_found(const struct layer_search *search, const struct layer_stack *stack) {
@@ -164,12 +190,14 @@ static uint32_t sites_number(struct finder *finder, const struct layer_search *s
                 .unit = UNIT_LAYER,
                 .site = site,
                 .n_sites = 1,
+                .variant = 1,
                 .from_moment = UINT32_MAX,
                 .at_moment = finder->timeline->peak_moment,
                 .figure = {[3] = n_forwards, [4] = search->n_forwards, [5] = search->followed}};
             of_site[site] = ++n;
         }
         struct finding *own = &findings[of_site[site] - 1];
+        own->variant &= search->stacks[slot].n == search->n_layers;
         own->figure[3] = n_forwards > own->figure[3] ? n_forwards : own->figure[3];
     }
     return n;
@@ -237,6 +265,7 @@ void finding_kept_per_layer_find(struct finder *finder) {
     bytes_zero(of_site, n_frames * sizeof *of_site);
     forwards_walk(finder, &search, NULL, NULL, false);
     finder->looked[FINDING_KEPT_PER_LAYER] = search.n_forwards;
+    finder->failed |= !layers_count(finder, &search);
     uint32_t n = sites_number(finder, &search, of_site, findings);
     if (n > 0)
         layers_report(finder, &search, findings, n, of_site);
@@ -253,7 +282,16 @@ void finding_kept_per_layer_title(struct telling *telling) {
     words_add_count(telling->words, finding->figure[1]);
     tell(telling, " of ");
     words_add_count(telling->words, finding->figure[2]);
-    tell(telling, ", once per layer, outlive backward (");
+    if (finding->variant == 1)
+        tell(telling, ", once per layer,");
+    else {
+        tell(telling, " in ");
+        if (finding->figure[3] == 1)
+            tell(telling, "one forward");
+        else
+            tell_things(telling, finding->figure[3], "forward");
+    }
+    tell(telling, " outlive backward (");
     tell_bytes(telling, finding->figure[0]);
     tell(telling, ")");
 }

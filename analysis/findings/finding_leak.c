@@ -354,6 +354,20 @@ static bool keeps_everything(const struct finder *finder, const struct sort_row 
     return kept > all / 2;
 }
 
+/* What a leak keeps is no activation, though it was made in a forward and outlives it. */
+static void kept_rename(struct finder *finder, const struct sort_row *rows, uint32_t count) {
+    const struct verdicts *verdicts = finder->verdicts;
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t at = finder->start[rows[i].value]; at < finder->start[rows[i].value + 1]; at++) {
+            uint32_t allocation = finder->order[at];
+            if (!is_kept(finder, allocation) || verdicts->category[allocation] != CATEGORY_ACTIVATION)
+                continue;
+            verdicts->category[allocation] = CATEGORY_OTHER;
+            if (verdicts->reason != NULL)
+                verdicts->reason[allocation] = REASON_KEPT;
+        }
+}
+
 /* The largest sites, whose savings are computed. */
 static void leaks_of_sites(struct finder *finder, const struct sort_row *rows, uint32_t count) {
     struct sort_row group[FINDINGS_OF_KIND], spare[FINDINGS_OF_KIND];
@@ -387,6 +401,7 @@ static void leaks_of_sites(struct finder *finder, const struct sort_row *rows, u
         }
         finder_add(finder, &found[own]);
     }
+    kept_rename(finder, rows, count);
 }
 
 /* `rows`: keys that leak, by site. */

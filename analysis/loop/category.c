@@ -36,6 +36,7 @@ static const struct {
     [REASON_NO_PHASES] = {"no_phases", "no forward or backward pass was recorded"},
     [REASON_CUT_OFF] = {"cut_off", "the recording ends before it could tell"},
     [REASON_OF_FILE] = {"of_file", "the file has its own word for it"},
+    [REASON_KEPT] = {"kept", "kept: see leak"},
     [REASON_BY_SIZE] = {"by_size", "older than the recording; by their sizes"},
 };
 

@@ -33,6 +33,7 @@ enum category_reason {
     REASON_NO_PHASES, /* neither a forward, nor a backward, nor a turn was recorded */
     REASON_CUT_OFF,   /* the recording ends before it could tell */
     REASON_OF_FILE,   /* the file has a word of its own for it */
+    REASON_KEPT,      /* a leak was found that keeps it, so no graph needs it */
     REASON_BY_SIZE, /* something does: it is older than the recording, and its size is that of such a thing */
     REASON_COUNT
 };

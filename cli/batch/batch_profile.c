@@ -73,6 +73,7 @@ bool profile_add(struct json_writer *json, const struct timeline *timeline, stru
     json_i64(json, "oom_step", profile.oom_step);
     json_i64(json, "oom_phase", profile.oom_phase);
     json_u64(json, "oom_live_bytes", profile.oom_live_bytes);
+    json_u64(json, "signature", profile.signature);
     return true;
 }
 
@@ -202,6 +203,7 @@ bool profile_read(struct index_row *row, const cJSON *device, struct arena *aren
     profile->oom_step = bounded(oom_step, RANK_NO_STEP, INT32_MAX);
     profile->oom_phase = (int32_t)bounded(oom_phase, -1, RANK_AT_OPTIMIZER);
     profile->oom_live_bytes = bytes_of(cJSON_GetObjectItemCaseSensitive(device, "oom_live_bytes"));
+    profile->signature = bytes_of(cJSON_GetObjectItemCaseSensitive(device, "signature"));
     return read_steps(profile, cJSON_GetObjectItemCaseSensitive(device, "steps"), arena) &&
            read_calls(row, cJSON_GetObjectItemCaseSensitive(device, "calls"), arena) &&
            read_tables(profile, cJSON_GetObjectItemCaseSensitive(device, "tables"), arena);

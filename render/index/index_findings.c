@@ -297,7 +297,7 @@ static bool findings_unite(struct index *index) {
 
 static void outlier_fill(struct outlier_row *to, const struct index_row *row) {
     *to = (struct outlier_row){
-        .of = {&row->profile, row->step, group_hash(row->group)},
+        .of = {&row->profile, row->step, group_hash(row->group), row->rank},
         .peak_bytes = row->peak_bytes,
         .end_bytes = row->end_bytes,
         .n_events = row->n_events,

@@ -1,0 +1,91 @@
+#include "analysis/compare/stages.h"
+
+#include "base/bytes.h"
+#include "base/numbers.h"
+#include "base/sort.h"
+
+struct ranks {
+    const struct stage_row *rows;
+    const struct sort_row *order; /* of one step, by rank */
+    uint32_t count;
+};
+
+static uint64_t signature_at(const struct ranks *ranks, uint32_t at) {
+    return ranks->rows[ranks->order[at].value].signature;
+}
+
+/* End of the part that begins there. */
+static uint32_t part_end(const struct ranks *ranks, uint32_t from) {
+    uint32_t to = from;
+    while (to < ranks->count && signature_at(ranks, to) == signature_at(ranks, from))
+        to++;
+    return to;
+}
+
+/* Is every rank known, and each there once? */
+static bool ranks_are_known(const struct ranks *ranks) {
+    for (uint32_t i = 0; i < ranks->count; i++) {
+        int64_t rank = ranks->rows[ranks->order[i].value].rank;
+        if (rank < 0 || (i > 0 && rank == ranks->rows[ranks->order[i - 1].value].rank))
+            return false;
+    }
+    return true;
+}
+
+/* One block of at least two divides where every part begins and how long it is. */
+static bool parts_are_even(const struct ranks *ranks) {
+    uint64_t block = ranks->count;
+    for (uint32_t from = 0, to; from < ranks->count; from = to) {
+        to = part_end(ranks, from);
+        block = common_divisor(common_divisor(block, from), to - from);
+    }
+    return block >= 2;
+}
+
+/* No model comes in two parts. */
+static bool parts_differ(const struct ranks *ranks, struct sort_row *parts, struct sort_row *spare) {
+    uint32_t n = 0;
+    for (uint32_t from = 0; from < ranks->count; from = part_end(ranks, from))
+        parts[n++] = (struct sort_row){signature_at(ranks, from), from};
+    sort_rows(parts, spare, n);
+    for (uint32_t i = 1; i < n; i++)
+        if (parts[i].key == parts[i - 1].key)
+            return false;
+    return true;
+}
+
+static void step_cut(const struct ranks *ranks, struct sort_row *parts, struct sort_row *spare,
+                     uint32_t *stage) {
+    uint32_t number = 0;
+    if (!ranks_are_known(ranks) || !parts_are_even(ranks) || !parts_differ(ranks, parts, spare))
+        return;
+    for (uint32_t from = 0, to; from < ranks->count; from = to, number++) {
+        to = part_end(ranks, from);
+        for (uint32_t i = from; i < to; i++)
+            stage[ranks->order[i].value] = number;
+    }
+}
+
+bool stages_find(const struct stage_row *rows, uint32_t n_rows, struct arena *arena, uint32_t *stage) {
+    struct sort_row *order = arena_column(arena, n_rows, sizeof *order),
+                    *parts = arena_column(arena, n_rows, sizeof *parts),
+                    *spare = arena_column(arena, n_rows, sizeof *spare);
+    if (order == NULL || parts == NULL || spare == NULL)
+        return false;
+    bytes_zero(stage, (size_t)n_rows * sizeof *stage);
+    for (uint32_t i = 0; i < n_rows; i++)
+        order[i] = (struct sort_row){(uint64_t)rows[i].rank, i};
+    sort_rows(order, spare, n_rows);
+    for (uint32_t i = 0; i < n_rows; i++)
+        order[i].key = (uint64_t)rows[order[i].value].step;
+    sort_rows(order, spare, n_rows);
+    for (uint32_t from = 0, to; from < n_rows; from = to) {
+        for (to = from; to < n_rows && order[to].key == order[from].key; to++)
+            continue;
+        step_cut(&(struct ranks){rows, order + from, to - from}, parts, spare, stage);
+    }
+    ARENA_DROP(arena, spare);
+    ARENA_DROP(arena, parts);
+    ARENA_DROP(arena, order);
+    return true;
+}
