@@ -133,7 +133,7 @@ step: [ "from", "to",
 part: [ "from", "to", "kind", "step",
 ],
 finding: [ "site", "stack", "per_bytes", "per_n", "bytes", "count", "saves_peak_bytes",
-"from_event", "to_event", "at_event", ],
+"from_event", "to_event", "at_event", "own", ],
 };
 
 /** The record that a call of a session fills; the others return a number. @type {Record<string, string>} */
@@ -203,6 +203,7 @@ judged: "judged",
 step: "step",
 part: "part",
 part_name: "text",
+peak_made: "text",
 judged_text: "text",
 check_text: "text",
 finding: "finding",

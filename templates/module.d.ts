@@ -95,7 +95,7 @@ peak_event: number; begin_bytes: number; peak_bytes: number; end_bytes: number; 
 interface record_part { from: number; to: number; kind: number; step: number;
 }
 interface record_finding { site: number; stack: number; per_bytes: number; per_n: number; bytes: number; count: number; saves_peak_bytes: number;
-from_event: number; to_event: number; at_event: number; }
+from_event: number; to_event: number; at_event: number; own: number; }
 interface ModuleCalls {
 session_new(): number;
 view_new(session: number, device: number): number;
@@ -232,6 +232,7 @@ step(index: number): record_step;
 parts(): number;
 part(index: number): record_part;
 part_name(kind: number, nth: number): record_text;
+peak_made(): record_text;
 judged_text(): record_text;
 check(index: number): number;
 check_text(index: number): record_text;

@@ -295,19 +295,27 @@ export const askParts = once((view) =>
 export const askFindings = once((view) =>
     Array.from({ length: view.c.judged().findings }, (_, i) => {
         const text = (/** @type {number} */ which) => view.session.decode(view.c.finding_text(i, which));
-        const { site, per_bytes, per_n, bytes, count, saves_peak_bytes, from_event, to_event, at_event } =
+        const { site, per_bytes, per_n, bytes, count, saves_peak_bytes, from_event, to_event, at_event, own } =
             view.c.finding(i);
+        /** What only some kinds have. @type {Record<string, object>} */
+        const more = {
+            optimizer_temporaries: { implementation: text(8) },
+            next_step_peak: { expected_peak_bytes: own },
+            history_full: { max_entries: own },
+        };
         return {
             kind: text(0),
             severity: text(1),
             confidence: text(2),
             title: text(4),
             detail: text(5),
+            action: text(7) || null,
             site: site === 0 ? null : view.session.siteText(site),
             bytes,
             count,
             per: per_bytes < 0 ? null : { unit: text(3), bytes: per_bytes, n: per_n },
             saves_peak_bytes: saves_peak_bytes < 0 ? null : saves_peak_bytes,
+            ...more[text(0)],
             from_event,
             to_event,
             at_event,

@@ -105,6 +105,10 @@ interface PageFinding {
     confidence: string;
     title: string;
     detail: string;
+    action: string | null;
+    implementation?: string;
+    expected_peak_bytes?: number;
+    max_entries?: number;
     site: string | null;
     bytes: number;
     count: number;

@@ -266,6 +266,12 @@ function judgedFoot(count) {
     return foot;
 }
 
+/** What the peak is made of, in one sentence, before everything else. */
+function peakMade() {
+    const made = view.c.peak_made();
+    return made ? [make("p", "peak-made", session.decode(made))] : [];
+}
+
 /** @param {HTMLElement} box */
 export function createWhy(box) {
     let drawn = "";
@@ -277,7 +283,7 @@ export function createWhy(box) {
         const cards = findings.map((finding, i) =>
             findingCard(finding, i, i < OPEN_MOST && (finding.severity === "high" || i === 0)),
         );
-        box.replaceChildren(...cards, judgedFoot(findings.length));
+        box.replaceChildren(...peakMade(), ...cards, judgedFoot(findings.length));
     };
     const step = (/** @type {number} */ by) => {
         const cards = Array.from(box.querySelectorAll("summary"));

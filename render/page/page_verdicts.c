@@ -1,4 +1,5 @@
 /* What the recording means, as analysis/ judges it once for every output: steps, categories, findings. */
+#include "analysis/findings/peak_made.h"
 #include "render/page/page_state.h"
 
 const struct verdicts *session_verdicts(struct page_session *session, struct page_device *device) {
@@ -66,6 +67,16 @@ place view_part_name(struct page_view *view, u32 kind, u32 nth) {
     return FILL(view, text, (double)(place)name.at, name.nbytes);
 }
 
+place view_peak_made(struct page_view *view) {
+    const struct verdicts *verdicts = verdicts_of(view);
+    struct peak_made made;
+    if (verdicts == NULL || verdicts->timeline->trace->kind == TRACE_LOG)
+        return 0;
+    peak_made_of(&made, verdicts);
+    peak_made_text(&made, verdicts, view->name, sizeof view->name);
+    return made.n_parts == 0 ? 0 : text_fill(view, view->name);
+}
+
 place view_judged_text(struct page_view *view) {
     const struct verdicts *verdicts = verdicts_of(view);
     if (verdicts == NULL)
@@ -101,9 +112,12 @@ place view_finding(struct page_view *view, u32 index) {
         return 0;
     return FILL(view, finding, finding->site, finding->stack,
                 finding->unit == UNIT_NONE ? -1.0 : (double)finding->per_bytes, finding->per_n,
-                (double)finding->bytes, finding->count, finding->saves_known ? (double)finding->saves : -1.0,
-                (double)finding->from_moment - 1, (double)finding->to_moment - 1,
-                (double)finding->at_moment - 1);
+                finding_has_bytes(finding) ? (double)finding->bytes : -1.0, finding->count,
+                finding->saves_known ? (double)finding->saves : -1.0, (double)finding->from_moment - 1,
+                (double)finding->to_moment - 1, (double)finding->at_moment - 1,
+                finding->kind == FINDING_NEXT_STEP_PEAK || finding->kind == FINDING_HISTORY_FULL
+                    ? (double)finding->figure[0]
+                    : -1.0);
 }
 
 /* Words of a finding, in the order of the list's comment. */
@@ -120,6 +134,11 @@ place view_finding_text(struct page_view *view, u32 index, u32 which) {
     case 3: return text_fill(view, unit == NULL ? "" : unit);
     case 4: finding_title(verdicts, finding, view->name, sizeof view->name); break;
     case 5: finding_detail(verdicts, finding, view->name, sizeof view->name); break;
+    case 7: finding_action(verdicts, finding, view->name, sizeof view->name); break;
+    case 8:
+        return text_fill(view, finding->kind == FINDING_OPTIMIZER_TEMPORARIES
+                                   ? finding_way_name((enum finding_way)finding->variant)
+                                   : "");
     default: finding_view(verdicts, finding, view->name, sizeof view->name);
     }
     return text_fill(view, view->name);

@@ -2,18 +2,21 @@
  * What follows from the recording, above the legend: the most urgent findings, each with its title and the beginning of
  * its sentences. Where memory ran out, a bar shows what the device's memory was taken by.
  *
+ *     The peak of 6.5 GiB is reached in a forward: 61 % activations ...
+ *
  *     | Out of memory: 1.5 GiB asked for, 384 MiB free     bold, in the colour of its urgency
  *     | [live ==============|unused///|free]
  *     | The request came from loss.py:19 ...               two or three lines
  */
 #include "render/png/chart_maker.h"
 
+#include "analysis/findings/peak_made.h"
 #include "base/format.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { FINDINGS_SHOWN = 3, DETAIL_LINES = 3, TITLE_LINES = 3, BAR_PARTS = 3 };
+enum { FINDINGS_SHOWN = 3, DETAIL_LINES = 3, MADE_LINES = 3, TITLE_LINES = 3, BAR_PARTS = 3 };
 
 /* What is only told about the recording itself has its place in the notes and in the report. */
 static bool finding_is_shown(const struct finding *finding) {
@@ -65,9 +68,28 @@ static int32_t finding_height(const struct chart_maker *maker, const struct find
     return height + lines_height(maker, room, maker->small, text, DETAIL_LINES) + maker->em;
 }
 
+/* What the peak is made of comes first. False: there is nothing to say. */
+static bool made_text(const struct chart_maker *maker, char text[FINDING_TEXT_NBYTES]) {
+    const struct verdicts *verdicts = maker->in->verdicts;
+    struct peak_made made;
+    if (verdicts == NULL || verdicts->timeline->trace->kind == TRACE_LOG)
+        return false;
+    peak_made_of(&made, verdicts);
+    peak_made_text(&made, verdicts, text, FINDING_TEXT_NBYTES);
+    return made.n_parts != 0;
+}
+
+static int32_t made_height(const struct chart_maker *maker, int32_t width) {
+    char text[FINDING_TEXT_NBYTES];
+    return made_text(maker, text) ? lines_height(maker, width, maker->small, text, MADE_LINES) + maker->em
+                                  : 0;
+}
+
 int32_t chart_findings_height(const struct chart_maker *maker, int32_t width, int32_t most) {
     const struct finding *shown[FINDINGS_SHOWN];
-    int32_t height = 0;
+    int32_t height = made_height(maker, width);
+    if (height > most)
+        return 0;
     for (uint32_t i = 0, n = findings_ranked(maker, shown); i < n; i++) {
         int32_t own = finding_height(maker, shown[i], width);
         if (height + own > most)
@@ -171,7 +193,15 @@ static int32_t finding_put(struct chart_maker *maker, const struct finding *find
 
 void chart_findings_put(struct chart_maker *maker, struct rect area) {
     const struct finding *shown[FINDINGS_SHOWN];
-    int32_t bottom = area.y + area.height;
+    char text[FINDING_TEXT_NBYTES];
+    int32_t bottom = area.y + area.height, height = made_height(maker, area.width);
+    if (height == 0 ? maker->in->verdicts == NULL : height > area.height)
+        return;
+    if (height != 0 && made_text(maker, text)) {
+        chart_put_lines(maker, (struct rect){area.x, area.y, area.width, height - maker->em}, maker->small,
+                        maker->out->colors.text, text);
+        area.y += height;
+    }
     for (uint32_t i = 0, n = findings_ranked(maker, shown); i < n; i++) {
         if (area.y + finding_height(maker, shown[i], area.width) > bottom)
             break;
