@@ -281,8 +281,31 @@ def error_bare():
     yield "RuntimeError: cuda runtime error (2) : out of memory at /pytorch/aten/src/THC/THCGeneral.cpp:405"
 
 
+# ---- what servers say when they start ----
+
+
+def server_vllm():
+    """vLLM 0.8, vllm/worker/worker.py and model_runner.py."""
+    yield "INFO 04-12 08:21:00 [model_runner.py:1146] Model loading took 21.2103 GiB and 12.1 seconds"
+    yield "INFO 04-12 08:21:19 [worker.py:267] Memory profiling takes 17.56 seconds"
+    yield ("INFO 04-12 08:21:19 [worker.py:267] the current vLLM instance can use total_gpu_memory (23.58GiB) x gpu_memory_utilization (0.99) = "
+           "23.35GiB")
+    yield ("INFO 04-12 08:21:19 [worker.py:267] model weights take 21.21GiB; non_torch_memory takes 0.20GiB; PyTorch activation peak memory takes "
+           "0.37GiB; the rest of the memory reserved for KV Cache is 1.57GiB.")
+    yield "INFO 04-12 08:21:40 [model_runner.py:1592] Graph capturing finished in 19 secs, took 0.21 GiB"
+
+
+def server_sglang():
+    """SGLang 0.5, python/sglang/srt/model_executor/model_runner.py."""
+    yield "[2025-11-30 12:50:02] Load weight begin. avail mem=78.50 GB"
+    yield "[2025-11-30 12:50:09] Load weight end. type=LlamaForCausalLM, dtype=torch.bfloat16, avail mem=63.27 GB, mem usage=14.98 GB."
+    yield "[2025-11-30 12:50:10] KV Cache is allocated. #tokens: 367404, K size: 8.23 GB, V size: 8.23 GB"
+    yield "[2025-11-30 12:50:10] Memory pool end. avail mem=40.03 GB"
+    yield "[2025-11-30 12:50:15] Capture cuda graph end. Time elapsed: 5.37 s. mem usage=1.44 GB. avail mem=38.05 GB."
+
+
 LOGS = (deepspeed, arctic, accelerate, megatron, torchtitan, gpu_lines, oom_old, oom_cached, oom_allowed, oom_allowed_new, oom_new, oom_wrapped, memory_summary,
-        nvidia_smi, nvidia_smi_plain, error_hip, error_xpu, error_xpu_large, error_mps, error_npu, error_async, error_xla, error_ranks, error_bare)
+        nvidia_smi, nvidia_smi_plain, error_hip, error_xpu, error_xpu_large, error_mps, error_npu, error_async, error_xla, error_ranks, error_bare, server_vllm, server_sglang)
 
 
 def main():

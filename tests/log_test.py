@@ -113,7 +113,7 @@ def control(name, text):
 
 
 # Samples of errors have a table of their own, below.
-LEVELS = [log for log in logs.LOGS if not log.__name__.startswith("error_")]
+LEVELS = [log for log in logs.LOGS if not log.__name__.startswith(("error_", "server_"))]
 
 
 class LogTest(unittest.TestCase):
@@ -272,6 +272,61 @@ class LogTest(unittest.TestCase):
         device = json.loads(self.run_strata("report", "--json", SAMPLES / "log_torchtitan.log").stdout)["devices"][0]
         self.assertEqual({step["begin_bytes"] for step in device["steps"]}, {None})
 
+    # ---- one line, one form: device, level or budget, and what it is, read by a person ----
+
+    def test_forms_of_one_line(self):
+        def level(text, device, name, peak):
+            devices = {d["device"]: d for d in self.report(text)["devices"]}
+            self.assertEqual(devices[device]["levels"][name]["peak_bytes"], peak, text)
+
+        smi = ("|   1  NVIDIA H100 80GB HBM3          On  |   00000000:18:00.0 Off |                    0 |\n"
+               "| N/A   24C    P0             99W /  700W |   70123MiB /  81559MiB |      0%      Default |\n")
+        level(smi, 1, "device", 70123 << 20)
+        level("| 0     910B3               | OK            | 93.7        36                0    / 0             |\n"
+              "| 0                         | 0000:C1:00.0  | 0           0    / 0          3352 / 65536         |\n", 0, "device", 3352 << 20)
+        level("GPU[0]\t\t: VRAM Total Memory (B): 17163091968\nGPU[0]\t\t: VRAM Total Used Memory (B): 123456789\n", 0, "device", 123456789)
+        level("| GPU Memory Used (MiB)        | 1234                 |\n", 0, "device", 1234 << 20)
+        level("Iter 10: Train loss 2.103, Learning Rate 1.000e-05, It/sec 0.5, Peak mem 12.345 GB\n", 0, "allocated", 12345000000)
+        level("\tMaximum resident set size (kbytes): 123456\n", -1, "host", 123456 << 10)
+        level("child_RSS_high:     10752 KiB\n", -1, "host", 10752 << 10)
+        level("Peak memory: 123.50 MB\n", 0, "allocated", nbytes("123.50", "MB"))
+        level("Allocated: 512.0 MB, Reserved: 1024.0 MB\n", 0, "reserved", 1 << 30)
+        level("memory used: 5 GB of 10 GB\n", 0, "device", 5 << 30)
+        level("[ 12.5] Memory cgroup out of memory: Killed process 77 (python3) total-vm:9000kB, anon-rss:8000kB, file-rss:0kB\n", -1, "host", 8000 << 10)
+        for text in ("saved checkpoint, size 5 GB\n", "memory delta: 5 GB\n", "wrote 5 GB\n", "speed 5 GB/s of memory used\n", "peak: 7\n"):
+            self.assertEqual(getattr(self.report(text, check=False), "returncode", text), 1)
+        inferred = [d for d in self.report("Peak memory: 123.50 MB\n")["diagnostics"] if d["code"] == "log_inferred"]
+        self.assertEqual(len(inferred), 1)
+
+    def test_what_a_kill_tells(self):
+        device = self.report("Memory cgroup out of memory: Killed process 77 (python3) total-vm:9000kB, anon-rss:8000kB, file-rss:0kB\n")["devices"][0]
+        self.assertEqual([f["kind"] for f in device["findings"]], ["out_of_memory"])
+        self.assertIn("the kernel killed python3", device["findings"][0]["detail"])
+        done = self.report("$ python train.py\nKilled\n", check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"strata run -- COMMAND", done.stderr)
+
+    def test_budgets_of_servers(self):
+        gib = {"vllm": {"total": "23.58", "usable": "23.35", "weights": "21.21", "non_torch": "0.20", "activations": "0.37", "kv_cache": "1.57", "graphs": "0.21"},
+               "sglang": {"weights": "14.98", "kv_cache": "16.46", "graphs": "1.44", "available": "38.05"}}
+        for name, wanted in gib.items():
+            device = json.loads(self.run_strata("report", "--json", SAMPLES / f"log_server_{name}.log").stdout)["devices"][0]
+            found = {row["name"]: row["bytes"] for row in device["budget"]}
+            self.assertEqual(set(found), set(wanted))
+            for key, figure in wanted.items():
+                self.assertLessEqual(abs(found[key] - nbytes(figure, "GiB")), 1, key)
+        self.assertIsNone(self.report("Peak memory: 1 GB\n")["devices"][0]["budget"])
+
+    def test_counts_of_a_summary_are_findings(self):
+        text = (SAMPLES / "log_memory_summary.log").read_text().replace("CUDA OOMs: 0", "CUDA OOMs: 2").replace("retries: 0", "retries: 5")
+        device = self.report(text)["devices"][0]
+        self.assertEqual({f["kind"] for f in device["findings"]} & {"out_of_memory", "retry_flush"}, {"out_of_memory", "retry_flush"})
+        self.assertEqual(device["oom_details"], [])
+        plain = json.loads(self.run_strata("report", "--json", SAMPLES / "log_memory_summary.log").stdout)["devices"][0]
+        self.assertFalse({f["kind"] for f in plain["findings"]} & {"out_of_memory", "retry_flush"})
+        device = self.report("step:  1  loss: 8  memory: 61.24GiB(77.42%)\n3 CUDA memory allocation retries.\n")["devices"][0]
+        self.assertIn("3 allocation retries", next(f["title"] for f in device["findings"] if f["kind"] == "retry_flush"))
+
     def test_one_out_of_memory_error_whose_line_goes_on_without_an_end(self):
         device = self.report("CUDA out of memory. Tried to allocate 20.00 MiB\nnothing\n")["devices"][0]
         self.assertEqual(device["oom"], [{"event": 0, "requested_bytes": 20 << 20, "device_free_bytes": None}])
@@ -324,7 +379,7 @@ class LogTest(unittest.TestCase):
             self.assertEqual([d["levels"]["allocated"]["last_bytes"] for d in found["devices"]], [3 << 29] * 3)
 
     def test_a_text_without_such_lines_is_refused(self):
-        for text in ("hello\n", "allocated: lots\n", "1,2,3\n4,5,6\n", "memory: 5\n", "memory used: 5 GB of 10 GB\n", "MA 5\n", "out of memory\n",
+        for text in ("hello\n", "allocated: lots\n", "1,2,3\n4,5,6\n", "memory: 5\n", "MA 5\n", "out of memory\n",
                      "GPU 0 is hot\n", "x" * 100000, "memory (MB) | allocated: nan | reserved: inf\n", "MA -5.0 GB\n"):
             done = self.report(text, check=False)
             self.assertEqual(done.returncode, 1, text[:80])

@@ -27,10 +27,33 @@ static bool is_retry(const struct finder *finder, const struct release_group *gr
 /* ---- retry_flush: figure [0] flushes, [1] bytes given back in all, [2] bytes of the largest, [3] out-of-memory events
  * after one ---- */
 
+enum { RETRIES_SEEN, RETRIES_COUNTED };
+
+/* A line of a log counts retries and tells nothing else of them. */
+static void counted_find(struct finder *finder) {
+    const struct device_trace *device = finder->timeline->device;
+    struct finding finding = {.kind = FINDING_RETRY_FLUSH,
+                              .severity = SEVERITY_MEDIUM,
+                              .confidence = CONFIDENCE_CERTAIN,
+                              .variant = RETRIES_COUNTED};
+    for (uint32_t i = 0; i < device->n_notes; i++)
+        if (device->notes[i].what == NOTE_RETRIES && device->notes[i].number > finding.figure[0]) {
+            finding.figure[0] = device->notes[i].number;
+            finding.at_moment = device->notes[i].event + 1;
+        }
+    finding.from_moment = finding.to_moment = finding.at_moment;
+    if (finding.figure[0] != 0)
+        finder_add(finder, &finding);
+}
+
 void finding_retry_flush_find(struct finder *finder) {
     struct releases releases;
     struct finding finding = {
         .kind = FINDING_RETRY_FLUSH, .confidence = CONFIDENCE_CERTAIN, .from_moment = UINT32_MAX};
+    if (finder->timeline->trace->kind == TRACE_LOG) {
+        counted_find(finder);
+        return;
+    }
     if (!releases_of(finder, &releases))
         return;
     /* Where backward has no stack, a flush for its sake cannot be told from the program's own. */
@@ -62,12 +85,24 @@ void finding_retry_flush_find(struct finder *finder) {
 void finding_retry_flush_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell(telling, "nearly out of memory: ");
+    if (finding->variant == RETRIES_COUNTED) {
+        tell_things(telling, finding->figure[0],
+                    finding->figure[0] == 1 ? "allocation retry" : "allocation retrie");
+        tell(telling, ", by the log");
+        return;
+    }
     tell_bytes(telling, finding->figure[2]);
     tell(telling, " of cached memory were given back to serve one request");
 }
 
 void finding_retry_flush_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
+    if (finding->variant == RETRIES_COUNTED) {
+        tell(telling, "The driver refused requests, which were tried again after the allocator had given "
+                      "back what it had "
+                      "cached; each time it waits for the device. How much that was is not printed.");
+        return;
+    }
     tell(telling, "The driver refused a request, so the allocator gave back what it had cached");
     if (finding->figure[0] > 1) {
         tell(telling, ", ");

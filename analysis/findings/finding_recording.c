@@ -5,13 +5,34 @@
 #include "analysis/findings/log_oom.h"
 #include "layout/site.h"
 
+enum { OOM_OBSERVED, OOM_COUNTED };
+
 /* ---- out_of_memory: figure [0] asked for, [1] free on the device, [2] reserved, [3] events ---- */
+
+/* A summary in a log counts errors and tells nothing else of them. */
+static void counted_find(struct finder *finder) {
+    const struct device_trace *device = finder->timeline->device;
+    struct finding finding = {.kind = FINDING_OUT_OF_MEMORY,
+                              .severity = SEVERITY_HIGH,
+                              .confidence = CONFIDENCE_CERTAIN,
+                              .variant = OOM_COUNTED};
+    for (uint32_t i = 0; i < device->n_notes; i++)
+        if (device->notes[i].what == NOTE_OOM_COUNT && device->notes[i].number > finding.figure[3]) {
+            finding.figure[3] = device->notes[i].number;
+            finding.at_moment = device->notes[i].event + 1;
+        }
+    finding.from_moment = finding.to_moment = finding.at_moment;
+    if (finding.figure[3] != 0)
+        finder_add(finder, &finding);
+}
 
 void finding_out_of_memory_find(struct finder *finder) {
     const struct timeline *timeline = finder->timeline;
     const struct device_trace *device = timeline->device;
-    if (device->n_ooms == 0)
+    if (device->n_ooms == 0) {
+        counted_find(finder);
         return;
+    }
     const struct oom_event *last = &device->ooms[device->n_ooms - 1];
     uint32_t moment = last->event + 1;
     struct finding finding = {
@@ -39,6 +60,11 @@ static void tell_bytes_or_nothing(struct telling *telling, uint64_t bytes) {
 
 void finding_out_of_memory_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
+    if (finding->variant == OOM_COUNTED) {
+        tell_things(telling, finding->figure[3], "out-of-memory error");
+        tell(telling, ", by a summary in the log");
+        return;
+    }
     if (finding->figure[0] == OOM_UNKNOWN) {
         tell(telling, "out of memory, by the log");
         return;
@@ -77,6 +103,11 @@ static void tell_logged(struct telling *telling) {
 void finding_out_of_memory_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     const struct timeline *timeline = telling->verdicts->timeline;
+    if (finding->variant == OOM_COUNTED) {
+        tell(telling,
+             "Counted since the process began; what was asked for and what was free is not printed.");
+        return;
+    }
     if (timeline->trace->kind == TRACE_LOG) {
         tell_logged(telling);
         tell_last_of(telling);

@@ -55,6 +55,7 @@ void log_oom_facts_of(struct log_oom_facts *facts, const struct device_trace *de
         facts->number[note->what] = note->number;
         facts->known[note->what] = true;
         facts->backend = note->what == NOTE_BACKEND ? note->text : facts->backend;
+        facts->killed = note->what == NOTE_KILLED ? note->text : facts->killed;
         facts->setting = note->what == NOTE_SETTING ? note->text : facts->setting;
     }
     facts->key = (enum note_setting)facts->number[NOTE_SETTING];
@@ -195,8 +196,23 @@ static void tell_cause(struct words *words, const struct trace *trace, const str
             "are with nvidia-smi.");
 }
 
+/* The kernel ended a process for lack of the host's memory. */
+static void tell_kill(struct words *words, const struct trace *trace, const struct log_oom_facts *facts) {
+    words_say(words, "Line ");
+    words_add_count(words, facts->number[NOTE_LINE]);
+    words_say(words, " of the log: the kernel killed ");
+    words_add(words, trace_text(trace, facts->killed));
+    if (knows(facts, NOTE_HOST_USED))
+        say_bytes(words, ", which held ", facts->number[NOTE_HOST_USED], " of the host's memory");
+    words_say(words, ".");
+}
+
 void log_oom_tell(struct words *words, const struct trace *trace, const struct log_oom_facts *facts,
                   struct text site) {
+    if (facts->killed != 0) {
+        tell_kill(words, trace, facts);
+        return;
+    }
     tell_place(words, facts, site);
     tell_device(words, facts);
     tell_process(words, facts);

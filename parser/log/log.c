@@ -16,6 +16,7 @@ struct reader {
     struct log_stream *streams; /* one per rank, the last one that was met first */
     uint32_t n_streams;
     struct log_rows rows;
+    bool killed;     /* a line says "Killed", of a shell whose program was ended by a signal */
     uint32_t n_full; /* out-of-memory errors that told of a request, of all ranks */
     uint32_t line;   /* from 1 */
     uint64_t n_lines, n_understood, n_long;
@@ -117,6 +118,7 @@ static struct log_stream *stream_of(struct reader *reader, int32_t rank) {
         if (stream == NULL)
             return NULL;
         stream->rank = rank;
+        stream->table_gpu = -1;
         reader->n_streams++;
     } else {
         *link = stream->next;
@@ -217,6 +219,13 @@ static bool form_read(struct reader *reader, struct text line, struct log_row *r
     return true;
 }
 
+/* "Killed", "zsh: killed     python train.py", "run.sh: line 3: 1234 Killed    python train.py" */
+static bool says_killed(struct text line) {
+    struct text message = log_message(line);
+    return text_is(message, "Killed") || text_begins(message, "zsh: killed") ||
+           (text_contains(message, ": line ") && text_contains(message, " Killed  "));
+}
+
 static bool line_read(struct reader *reader, struct text line) {
     struct log_row row = {.line = reader->line, .rank = RANK_UNKNOWN, .gpu = LOG_NO_DEVICE};
     uint32_t rank = log_rank(line);
@@ -234,6 +243,7 @@ static bool line_read(struct reader *reader, struct text line) {
     reader->n_understood += taken;
     if (taken)
         return true;
+    reader->killed |= says_killed(line);
     if (!log_traceback_line(&stream->traceback, &reader->interner, line, &taken))
         return fail_memory(reader);
     return taken || label_intern(reader, log_message(line), &stream->last_label);
@@ -282,15 +292,23 @@ static bool log_diagnose(struct reader *reader) {
     const uint64_t lines[DIAGNOSTIC_NUMBERS] = {reader->n_lines, reader->n_understood,
                                                 reader->n_lines - reader->n_understood};
     const uint64_t n_long[DIAGNOSTIC_NUMBERS] = {reader->n_long, LOG_LINE_NBYTES};
+    const uint64_t inferred[DIAGNOSTIC_NUMBERS] = {reader->state.n_inferred};
     struct trace *trace = reader->trace;
     return (trace_diagnose(trace, "log_levels", ORDINAL_NONE, NULL) &&
             trace_diagnose(trace, "log_lines", ORDINAL_NONE, lines) &&
             (reader->n_long == 0 || trace_diagnose(trace, "log_long_lines", ORDINAL_NONE, n_long)) &&
+            (reader->state.n_inferred == 0 ||
+             trace_diagnose(trace, "log_inferred", ORDINAL_NONE, inferred)) &&
             (!reader->state.csv_guessed || trace_diagnose(trace, "log_csv_guessed", ORDINAL_NONE, NULL))) ||
            fail_memory(reader);
 }
 
 static bool log_finish(struct reader *reader) {
+    if (reader->rows.count == 0 && reader->killed)
+        return cursor_fail(
+            reader->cursor, READ_NO_DATA, 0,
+            "the log says \"Killed\" and nothing about memory: who ended the process and why is not known "
+            "from it; run it by \"strata run -- COMMAND\", which watches the host's memory");
     if (reader->rows.count == 0)
         return cursor_fail(reader->cursor, READ_UNKNOWN_KIND, 0,
                            "this is not a memory snapshot: it is neither a pickle nor JSON, a page, a zip or "

@@ -2,7 +2,9 @@
 
 #include "base/numbers.h"
 #include "parser/log/log_csv.h"
+#include "parser/log/log_inferred.h"
 #include "parser/log/log_pieces.h"
+#include "parser/log/log_table.h"
 
 #include <string.h>
 
@@ -219,6 +221,10 @@ static enum log_seen summary_line(struct log_state *state, struct text line, str
 }
 
 static bool summary_read(struct text line, struct log_row *row) {
+    static const struct log_figure counts[] = {{"CUDA OOMs", COUNTED, 0, NOTE_OOM_COUNT},
+                                               {"cudaMalloc retries", COUNTED, 0, NOTE_RETRIES},
+                                               {NULL, BEHIND, 0, NOTE_LINE}};
+    (void)log_figures_read(line, counts, row);
     (void)summary_cells(line, "| Allocated memory", row, NOTE_ALLOCATED, NOTE_MAX_ALLOCATED);
     return summary_cells(line, "| GPU reserved memory", row, NOTE_RESERVED, NOTE_MAX_RESERVED);
 }
@@ -227,7 +233,8 @@ static bool summary_read(struct text line, struct log_row *row) {
 
 /* In this order: the first that understands a line takes it. */
 static enum log_seen (*const forms[])(struct log_state *state, struct text line, struct log_row *row) = {
-    deepspeed_line, megatron_line, traced_line, titan_line, summary_line, gpu_line, log_csv_line,
+    deepspeed_line, megatron_line,  traced_line,  titan_line,   summary_line,
+    gpu_line,       log_table_line, log_smi_line, log_csv_line, log_inferred_line,
 };
 
 static enum log_seen forms_try(struct log_state *state, struct text line, struct log_row *row) {

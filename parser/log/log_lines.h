@@ -21,6 +21,7 @@ struct log_stream {
     struct log_row row; /* of a message over several lines */
     enum { LOG_IDLE, LOG_IN_SUMMARY } open;
     uint32_t lines_left; /* it may take so many more */
+    int32_t table_gpu;   /* device that the line before of a table names; -1: none */
     uint32_t last_label; /* what the line before says, where it says nothing of memory */
     enum {
         TRACED_NOTHING,
@@ -38,7 +39,8 @@ struct log_state {
     struct log_stream *stream; /* of the line that is looked at */
     uint32_t n_columns;        /* of the CSV; 0: no header yet */
     uint8_t column[LOG_CSV_COLUMNS];
-    bool csv_guessed; /* figures of a CSV without a header were used */
+    uint64_t n_inferred; /* lines of no known form */
+    bool csv_guessed;    /* figures of a CSV without a header were used */
 };
 
 enum log_seen {

@@ -1,6 +1,51 @@
 #include "parser/log/log_pieces.h"
 
+#include "base/units.h"
+
 #include <string.h>
+
+static uint32_t cell_skip(struct text line, uint32_t at) {
+    while (at < line.nbytes && strchr(" \t|:=", line.at[at]) != NULL)
+        at++;
+    return at;
+}
+
+/* "12.5 GB" of 10^9 bytes each. */
+static bool decimal_size(struct text line, uint32_t at, uint64_t *nbytes) {
+    static const struct {
+        const char *name;
+        uint64_t unit;
+    } units[] = {{"GB", 1000000000}, {"MB", 1000000}, {"KB", 1000}};
+    struct decimal decimal;
+    uint32_t length =
+        at < line.nbytes ? decimal_read(&decimal, (const char *)line.at + at, line.nbytes - at) : 0;
+    uint32_t unit = log_skip(line, at + length);
+    for (size_t i = 0; i < sizeof units / sizeof *units && length != 0; i++)
+        if (log_find(line, unit, units[i].name) == unit)
+            return decimal.whole < 100000000 && decimal_times(&decimal, units[i].unit, nbytes);
+    return false;
+}
+
+static uint32_t word_begin(struct text line, uint32_t at, bool blanks) {
+    while (at > 0 && (line.at[at - 1] == ' ') == blanks)
+        at--;
+    return at;
+}
+
+/* "12 WORDS", "12 CUDA WORDS" */
+static bool count_before(struct text line, uint32_t at, uint64_t *count) {
+    for (unsigned i = 0; i < 2; i++) {
+        at = word_begin(line, word_begin(line, at, true), false);
+        if (log_count(line, at, count) != LOG_NONE)
+            return true;
+    }
+    return false;
+}
+
+bool log_size_in(struct text line, uint32_t at, uint64_t unit, uint64_t *nbytes) {
+    uint32_t end = word_begin(line, at, true), begin = word_begin(line, end, false);
+    return log_size_before(line, at, nbytes) || (unit != 0 && log_size(line, begin, unit, nbytes) == end);
+}
 
 bool log_figure_find(struct text line, const struct log_figure *figure, uint64_t *number) {
     uint32_t length = (uint32_t)strlen(figure->words);
@@ -10,6 +55,13 @@ bool log_figure_find(struct text line, const struct log_figure *figure, uint64_t
             return true;
         if (figure->place == BEHIND &&
             log_size(line, log_skip(line, at + length), figure->unit, number) != LOG_NONE)
+            return true;
+        if (figure->place == CELL &&
+            log_size(line, cell_skip(line, at + length), figure->unit, number) != LOG_NONE)
+            return true;
+        if (figure->place == DECIMAL && decimal_size(line, log_skip(line, at + length), number))
+            return true;
+        if (figure->place == COUNT_BEFORE && count_before(line, at, number))
             return true;
         if (figure->place == COUNTED && log_count(line, log_skip(line, at + length), number) != LOG_NONE)
             return true;
@@ -51,4 +103,14 @@ void log_name_set(char name[LOG_NAME_NBYTES], struct text text) {
     uint32_t length = text.nbytes < LOG_NAME_NBYTES ? text.nbytes : LOG_NAME_NBYTES - 1;
     memset(name, 0, LOG_NAME_NBYTES);
     memcpy(name, text.at, length);
+}
+
+void log_maxima_show(struct log_row *row) {
+    static const enum note_what pairs[][2] = {{NOTE_ALLOCATED, NOTE_MAX_ALLOCATED},
+                                              {NOTE_RESERVED, NOTE_MAX_RESERVED},
+                                              {NOTE_DEVICE_USED, NOTE_MAX_DEVICE},
+                                              {NOTE_HOST_USED, NOTE_MAX_HOST}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (log_knows(row, pairs[i][1]))
+            log_know_first(row, pairs[i][0], row->value[pairs[i][1]]);
 }

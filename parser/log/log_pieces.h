@@ -7,9 +7,12 @@
 
 /* Where a figure stands. */
 enum log_place {
-    BEHIND, /* "WORDS 12.5 GB", blanks, colons and equals signs between them */
-    BEFORE, /* "12.5 GB WORDS" */
-    COUNTED /* "WORDS 12": a number without a unit, not of bytes */
+    BEHIND,      /* "WORDS 12.5 GB", blanks, colons and equals signs between them */
+    BEFORE,      /* "12.5 GB WORDS" */
+    CELL,        /* the same in the next cell of a table */
+    DECIMAL,     /* "WORDS 12.5 GB" in powers of ten */
+    COUNTED,     /* "WORDS 12": a number without a unit, not of bytes */
+    COUNT_BEFORE /* "12 CUDA WORDS": a word may stand between */
 };
 
 /* A figure of a form. */
@@ -38,11 +41,17 @@ static inline bool log_has(struct text line, const char *words) {
 /* "WORD 12" */
 bool log_count_behind(struct text line, const char *word, uint64_t *count);
 
+/* The figure in front of `at`, a bare one in `unit`. False: there is none. */
+bool log_size_in(struct text line, uint32_t at, uint64_t unit, uint64_t *nbytes);
+
 /* The number of a device as the row's GPU. */
 void log_gpu_set(struct log_row *row, uint64_t number);
 
 /* The step or iteration that the line names. */
 void log_step_find(struct text line, struct log_row *row);
+
+/* What is printed as a maximum alone is the level of its line too, and so marked: it is its own maximum. */
+void log_maxima_show(struct log_row *row);
 
 /* Copies text into a name of the row, cut to its room. */
 void log_name_set(char name[LOG_NAME_NBYTES], struct text text);

@@ -176,6 +176,36 @@ static void add_ooms(struct json_writer *json, const struct report_device *repor
     json_end(json);
 }
 
+/* The last figure of each that a server's start-up prints. */
+static void add_budget(struct json_writer *json, const struct report_device *report) {
+    static const char *const names[] = {"total",    "usable", "weights",   "activations",
+                                        "kv_cache", "graphs", "non_torch", "available"};
+    uint64_t bytes[sizeof names / sizeof *names];
+    unsigned known = 0, n = sizeof names / sizeof *names;
+    for (uint32_t i = 0; i < report->device->n_notes; i++) {
+        const struct note *note = &report->device->notes[i];
+        unsigned part = (unsigned)note->what - NOTE_BUDGET_TOTAL;
+        if (note->what < NOTE_BUDGET_TOTAL || part >= n)
+            continue;
+        bytes[part] = note->number;
+        known |= 1u << part;
+    }
+    if (known == 0) {
+        json_null(json, "budget");
+        return;
+    }
+    json_array(json, "budget", JSON_LINES);
+    for (unsigned part = 0; part < n; part++) {
+        if ((known >> part & 1) == 0)
+            continue;
+        json_object(json, NULL, JSON_COMPACT);
+        json_text(json, "name", names[part]);
+        json_u64(json, "bytes", bytes[part]);
+        json_end(json);
+    }
+    json_end(json);
+}
+
 void report_log_json(struct json_writer *json, const struct report_device *report) {
     static const char *const unknown[] = {"fragmentation", "fragmentation_at", "growth", "replay"};
     struct levels levels;
@@ -185,6 +215,7 @@ void report_log_json(struct json_writer *json, const struct report_device *repor
     json_array(json, "top_at_peak", JSON_LINES);
     json_end(json);
     add_levels(json, report, &levels);
+    add_budget(json, report);
     add_ooms(json, report, "oom", false);
     add_ooms(json, report, "oom_details", true);
     report_json_verdicts(json, report);

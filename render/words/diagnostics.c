@@ -61,6 +61,9 @@ static const struct sentence sentences[] = {
     {"log_csv_guessed", "A CSV without a header was read: of two figures the larger is taken for the "
                         "device's capacity, the other "
                         "for what is used."},
+    {"log_inferred", "%c0 line%p0( of no known form was| of no known form were) read by the words before a "
+                     "size alone, such as "
+                     "allocated or peak: these figures are inferred."},
     {"log_levels",
      "These are levels printed in a log, not allocations: between two lines anything may have "
      "happened, and which line of code holds the memory is not known. Figures are as exact as the "
