@@ -316,6 +316,8 @@ class LogTest(unittest.TestCase):
             for key, figure in wanted.items():
                 self.assertLessEqual(abs(found[key] - nbytes(figure, "GiB")), 1, key)
         self.assertIsNone(self.report("Peak memory: 1 GB\n")["devices"][0]["budget"])
+        for rule, code in (("budget.kv_cache > 1GiB", 0), ("budget.kv_cache > 40GiB", 3), ("budget.available > 1GiB", 3), ("budget.cache > 1GiB", 2)):
+            self.assertEqual(self.run_strata("check", SAMPLES / "log_server_vllm.log", "--rule", rule, check=False).returncode, code, rule)
 
     def test_counts_of_a_summary_are_findings(self):
         text = (SAMPLES / "log_memory_summary.log").read_text().replace("CUDA OOMs: 0", "CUDA OOMs: 2").replace("retries: 0", "retries: 5")

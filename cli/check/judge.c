@@ -1,4 +1,5 @@
 /* Figures of one recording, and what the rules say of them. */
+#include "analysis/findings/budget.h"
 #include "analysis/findings/levels.h"
 #include "analysis/findings/verdicts.h"
 #include "analysis/loop/growth.h"
@@ -345,6 +346,24 @@ static bool finding_is_judged(const struct verdicts *verdicts, enum finding_kind
 }
 
 /* What the analysis concludes; a kind that it could not judge, and of which nothing was found, never passes. */
+/* False: the lines do not say it. */
+static bool budget_part_of(const struct subject *subject, const struct rule *rule, uint64_t *bytes) {
+    struct budget budget;
+    budget_of(&budget, subject->timeline.device);
+    for (unsigned part = 0; part < BUDGET_PARTS; part++)
+        if (strcmp(rule->name, budget_part_name((enum budget_part)part)) == 0) {
+            *bytes = budget.bytes[part];
+            return (budget.known >> part & 1) != 0;
+        }
+    return false;
+}
+
+static void budget_measure(const struct subject *subject, struct check_verdict *verdict) {
+    verdict->has_actual = budget_part_of(subject, verdict->rule, &verdict->actual);
+    if (!verdict->has_actual)
+        doubt(verdict, "no line of a server's start says this");
+}
+
 static void finding_measure(const struct subject *subject, struct check_verdict *verdict) {
     const struct findings *findings = &subject->verdicts.findings;
     uint32_t kind = 0;
@@ -387,6 +406,7 @@ static bool measure(struct subject *subject, const struct check_file *file, stru
         verdict->has_actual = false;
         finding_measure(subject, verdict);
         break;
+    case METRIC_BUDGET: budget_measure(subject, verdict); break;
     case METRIC_SPREAD:
     case METRICS: verdict->has_actual = false; break; /* known when all files are */
     }
@@ -479,14 +499,17 @@ static void compare(const struct check_file *file, struct check_verdict *verdict
 /* A log says levels, and not all of them. */
 static bool log_says(const struct subject *subject, const struct rule *rule) {
     struct levels levels;
+    uint64_t bytes;
     levels_find(&levels, subject->timeline.device);
     switch (rule->metric) {
     case METRIC_PEAK:
     case METRIC_END: return levels.shown == LEVEL_ALLOCATED && levels.track[LEVEL_ALLOCATED].count != 0;
     case METRIC_RESERVED: return levels.track[LEVEL_RESERVED].count != 0;
     case METRIC_OOM: return true;
+    case METRIC_BUDGET: return budget_part_of(subject, rule, &bytes);
     case METRIC_FINDING:
-        return strcmp(rule->name, "out_of_memory") == 0 || strcmp(rule->name, "levels_rise") == 0;
+        return strcmp(rule->name, "out_of_memory") == 0 || strcmp(rule->name, "levels_rise") == 0 ||
+               strcmp(rule->name, "retry_flush") == 0;
     default: return false;
     }
 }

@@ -1,5 +1,6 @@
 #include "cli/check/rule.h"
 
+#include "analysis/findings/budget.h"
 #include "analysis/findings/finding.h"
 #include "analysis/loop/category.h"
 #include "base/units.h"
@@ -56,20 +57,16 @@ static bool wrong(struct rule_words *words, const char *what) {
 
 /* ---- metric ---- */
 
-static const char *const metric_names[] = {[METRIC_PEAK] = "peak",
-                                           [METRIC_RESERVED] = "reserved",
-                                           [METRIC_END] = "end",
-                                           [METRIC_GROWTH] = "growth",
-                                           [METRIC_GAP] = "gap",
-                                           [METRIC_OOM] = "oom",
-                                           [METRIC_TRUST] = "trust",
-                                           [METRIC_CATEGORY] = "category.",
-                                           [METRIC_SITE] = "site:",
-                                           [METRIC_FINDING] = "finding.",
-                                           [METRIC_SPREAD] = "ranks.spread"};
+static const char *const metric_names[] = {[METRIC_PEAK] = "peak",      [METRIC_RESERVED] = "reserved",
+                                           [METRIC_END] = "end",        [METRIC_GROWTH] = "growth",
+                                           [METRIC_GAP] = "gap",        [METRIC_OOM] = "oom",
+                                           [METRIC_TRUST] = "trust",    [METRIC_CATEGORY] = "category.",
+                                           [METRIC_SITE] = "site:",     [METRIC_FINDING] = "finding.",
+                                           [METRIC_BUDGET] = "budget.", [METRIC_SPREAD] = "ranks.spread"};
 
 static bool metric_has_name(enum metric metric) {
-    return metric == METRIC_CATEGORY || metric == METRIC_SITE || metric == METRIC_FINDING;
+    return metric == METRIC_CATEGORY || metric == METRIC_SITE || metric == METRIC_FINDING ||
+           metric == METRIC_BUDGET;
 }
 
 static bool name_is_known(const struct rule *rule) {
@@ -77,6 +74,9 @@ static bool name_is_known(const struct rule *rule) {
         return category_by_name((const uint8_t *)rule->name, (uint32_t)strlen(rule->name)) != CATEGORY_COUNT;
     for (uint32_t i = 0; rule->metric == METRIC_FINDING && i < FINDING_KINDS; i++)
         if (strcmp(rule->name, finding_kind_name((enum finding_kind)i)) == 0)
+            return true;
+    for (uint32_t i = 0; rule->metric == METRIC_BUDGET && i < BUDGET_PARTS; i++)
+        if (strcmp(rule->name, budget_part_name((enum budget_part)i)) == 0)
             return true;
     return rule->metric == METRIC_SITE;
 }
@@ -89,9 +89,13 @@ static bool name_read(struct rule_words *words, struct rule *rule, size_t prefix
     words->at += nbytes;
     if (name_is_known(rule))
         return true;
-    return wrong(words, rule->metric == METRIC_CATEGORY
-                            ? "names a category that does not exist (docs/report.md lists them)"
-                            : "names a kind of finding that does not exist (docs/report.md lists them)");
+    return wrong(
+        words,
+        rule->metric == METRIC_CATEGORY ? "names a category that does not exist (docs/report.md lists them)"
+        : rule->metric == METRIC_BUDGET
+            ? "names a part of a budget that does not exist (total, usable, weights, activations, kv_cache, "
+              "graphs, non_torch, available)"
+            : "names a kind of finding that does not exist (docs/report.md lists them)");
 }
 
 static bool metric_read(struct rule_words *words, struct rule *rule) {
@@ -116,7 +120,7 @@ static bool metric_read(struct rule_words *words, struct rule *rule) {
     }
     return wrong(words, "does not begin with a metric (peak, reserved, end, growth, gap, oom, trust, "
                         "category.NAME, site:PATTERN, "
-                        "finding.KIND, ranks.spread)");
+                        "finding.KIND, budget.PART, ranks.spread)");
 }
 
 /* ---- moment, operator ---- */
@@ -243,9 +247,11 @@ static bool value_fits(struct rule_words *words, const struct rule *rule) {
         return wrong(words, "has a share, which only gap and ranks.spread are measured in");
     if (rule->metric == METRIC_SPREAD && rule->value != VALUE_SHARE)
         return wrong(words, "needs a share, such as 5%");
-    if (rule->value == VALUE_BASELINE && (rule->metric == METRIC_FINDING || rule->moment != RULE_AT_DEFAULT))
-        return wrong(words,
-                     "has no baseline: findings, and moments other than the peak, are not kept in one");
+    if (rule->value == VALUE_BASELINE &&
+        (rule->metric == METRIC_FINDING || rule->metric == METRIC_BUDGET || rule->moment != RULE_AT_DEFAULT))
+        return wrong(
+            words,
+            "has no baseline: findings, budgets, and moments other than the peak, are not kept in one");
     return true;
 }
 

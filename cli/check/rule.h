@@ -23,6 +23,7 @@ enum metric {
     METRIC_CATEGORY,
     METRIC_SITE,
     METRIC_FINDING, /* how many */
+    METRIC_BUDGET,  /* a part of a server's budget, of a log */
     METRIC_SPREAD,  /* of the files' peaks, of the largest */
     METRICS
 };

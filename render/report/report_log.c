@@ -1,5 +1,6 @@
 #include "render/report/report_log.h"
 
+#include "analysis/findings/budget.h"
 #include "analysis/findings/levels.h"
 #include "analysis/findings/log_oom.h"
 #include "base/format.h"
@@ -39,8 +40,38 @@ static void duration_say(struct sheet *sheet, const struct report_device *report
                   format_duration(timeline_start_us(timeline, report->device->n_events)).text);
 }
 
-void report_log_text(struct sheet *sheet, const struct report_device *report) {
+static void budget_table(struct sheet *sheet, const struct report_device *report) {
+    static const char *const headings[] = {"Part", "Bytes", NULL};
+    struct budget budget;
+    budget_of(&budget, report->device);
+    if (budget.known == 0)
+        return;
+    sheet_say(sheet, "What the server plans to use the device's memory for, by the lines of its start:");
+    sheet_table(sheet, headings, "lr");
+    for (unsigned part = 0; part < BUDGET_PARTS; part++) {
+        if ((budget.known >> part & 1) == 0)
+            continue;
+        sheet_cell(sheet, "%s", budget_part_title((enum budget_part)part));
+        sheet_cell(sheet, "%s", format_bytes(budget.bytes[part]).text);
+    }
+    sheet_table_end(sheet);
+}
+
+static void tracks_table(struct sheet *sheet, const struct report_device *report, const struct levels *levels,
+                         uint64_t most) {
     static const char *const headings[] = {"Level", "Lines", "First", "Highest", "Last", "Highest in", NULL};
+    unsigned counts = 0;
+    for (unsigned level = 0; level < LEVEL_KINDS; level++)
+        counts += levels->track[level].count != 0;
+    if (counts == 0)
+        return;
+    sheet_table(sheet, headings, "lrrrrl");
+    for (unsigned level = 0; level < LEVEL_KINDS; level++)
+        track_row(sheet, report, &levels->track[level], level, format_unit(most));
+    sheet_table_end(sheet);
+}
+
+void report_log_text(struct sheet *sheet, const struct report_device *report) {
     struct levels levels;
     uint64_t most = 0;
     levels_find(&levels, report->device);
@@ -48,10 +79,8 @@ void report_log_text(struct sheet *sheet, const struct report_device *report) {
         most = levels.track[level].peak > most ? levels.track[level].peak : most;
     sheet_heading(sheet, 3, "Levels");
     duration_say(sheet, report, &levels);
-    sheet_table(sheet, headings, "lrrrrl");
-    for (unsigned level = 0; level < LEVEL_KINDS; level++)
-        track_row(sheet, report, &levels.track[level], level, format_unit(most));
-    sheet_table_end(sheet);
+    tracks_table(sheet, report, &levels, most);
+    budget_table(sheet, report);
     if (levels.outside_known)
         sheet_say(
             sheet,
@@ -176,31 +205,20 @@ static void add_ooms(struct json_writer *json, const struct report_device *repor
     json_end(json);
 }
 
-/* The last figure of each that a server's start-up prints. */
 static void add_budget(struct json_writer *json, const struct report_device *report) {
-    static const char *const names[] = {"total",    "usable", "weights",   "activations",
-                                        "kv_cache", "graphs", "non_torch", "available"};
-    uint64_t bytes[sizeof names / sizeof *names];
-    unsigned known = 0, n = sizeof names / sizeof *names;
-    for (uint32_t i = 0; i < report->device->n_notes; i++) {
-        const struct note *note = &report->device->notes[i];
-        unsigned part = (unsigned)note->what - NOTE_BUDGET_TOTAL;
-        if (note->what < NOTE_BUDGET_TOTAL || part >= n)
-            continue;
-        bytes[part] = note->number;
-        known |= 1u << part;
-    }
-    if (known == 0) {
+    struct budget budget;
+    budget_of(&budget, report->device);
+    if (budget.known == 0) {
         json_null(json, "budget");
         return;
     }
     json_array(json, "budget", JSON_LINES);
-    for (unsigned part = 0; part < n; part++) {
-        if ((known >> part & 1) == 0)
+    for (unsigned part = 0; part < BUDGET_PARTS; part++) {
+        if ((budget.known >> part & 1) == 0)
             continue;
         json_object(json, NULL, JSON_COMPACT);
-        json_text(json, "name", names[part]);
-        json_u64(json, "bytes", bytes[part]);
+        json_text(json, "name", budget_part_name((enum budget_part)part));
+        json_u64(json, "bytes", budget.bytes[part]);
         json_end(json);
     }
     json_end(json);

@@ -1,0 +1,34 @@
+#include "analysis/findings/budget.h"
+
+_Static_assert(NOTE_BUDGET_AVAILABLE - NOTE_BUDGET_TOTAL == BUDGET_AVAILABLE,
+               "notes are in the order of parts");
+
+static const struct {
+    const char *name, *title;
+} parts[BUDGET_PARTS] = {[BUDGET_TOTAL] = {"total", "The device has"},
+                         [BUDGET_USABLE] = {"usable", "The server may use"},
+                         [BUDGET_WEIGHTS] = {"weights", "Weights"},
+                         [BUDGET_ACTIVATIONS] = {"activations", "Activations, at most"},
+                         [BUDGET_KV_CACHE] = {"kv_cache", "KV cache"},
+                         [BUDGET_GRAPHS] = {"graphs", "CUDA graphs"},
+                         [BUDGET_NON_TORCH] = {"non_torch", "Outside of PyTorch"},
+                         [BUDGET_AVAILABLE] = {"available", "Left"}};
+
+void budget_of(struct budget *budget, const struct device_trace *device) {
+    *budget = (struct budget){0};
+    for (uint32_t i = 0; i < device->n_notes; i++) {
+        const struct note *note = &device->notes[i];
+        if (note->what < NOTE_BUDGET_TOTAL || note->what > NOTE_BUDGET_AVAILABLE)
+            continue;
+        budget->bytes[note->what - NOTE_BUDGET_TOTAL] = note->number;
+        budget->known |= 1u << (note->what - NOTE_BUDGET_TOTAL);
+    }
+}
+
+const char *budget_part_name(enum budget_part part) {
+    return parts[part].name;
+}
+
+const char *budget_part_title(enum budget_part part) {
+    return parts[part].title;
+}

@@ -1,0 +1,31 @@
+/* What a server plans to use the device's memory for, by the lines of its start. They lie in a log's notes. Freestanding. */
+#ifndef STRATA_ANALYSIS_BUDGET_H
+#define STRATA_ANALYSIS_BUDGET_H
+
+#include "trace/trace.h"
+
+enum budget_part {
+    BUDGET_TOTAL,
+    BUDGET_USABLE,
+    BUDGET_WEIGHTS,
+    BUDGET_ACTIVATIONS,
+    BUDGET_KV_CACHE,
+    BUDGET_GRAPHS,
+    BUDGET_NON_TORCH,
+    BUDGET_AVAILABLE,
+    BUDGET_PARTS
+};
+
+struct budget {
+    unsigned known; /* bits of `bytes`; 0: no line says anything of it */
+    uint64_t bytes[BUDGET_PARTS];
+};
+
+/* The last figure of each part. O(notes). */
+void budget_of(struct budget *budget, const struct device_trace *device);
+
+/* "kv_cache": for JSON and rules. "KV cache": for people. */
+const char *budget_part_name(enum budget_part part);
+const char *budget_part_title(enum budget_part part);
+
+#endif
