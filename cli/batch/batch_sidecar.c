@@ -331,6 +331,9 @@ static bool read_device(struct index_row *row, const cJSON *figures, const cJSON
     row->device = json_file_number(figures, "device", 0);
     row->capacity_bytes = number_of(extra, "capacity_bytes");
     read_figures(row, figures);
+    const cJSON *made = cJSON_GetObjectItemCaseSensitive(figures, "peak_made_of");
+    row->made_of =
+        made == NULL || row->is_log ? NULL : json_file_keep(arena, json_file_text(made, "text", NULL));
     if (row->is_log)
         read_levels(row, figures);
     return profile_read(row, extra, arena) &&

@@ -92,6 +92,7 @@ struct index_row {
     unsigned odd;        /* of enum index_odd */
     double score;        /* robust z-score of the peak in its cohort; 0: too few rows, or no spread */
     double severity;     /* the largest difference as a share of the median, for sorting */
+    const char *made_of; /* what the peak is made of, in a sentence; NULL: a log, or not known */
     const char *finding; /* sentences for people; NULL: there is nothing to say */
     const char *kind;    /* of the finding, as in summary.json */
     const char *blamed;  /* call site that the finding names; NULL: none */

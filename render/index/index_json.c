@@ -100,6 +100,7 @@ static void add_row_members(struct json_writer *json, const struct index_row *ro
     json_text(json, "copy_of", row->copy_of);
     add_outputs(json, row->name, row->has_png);
     json_text(json, "diff", row->diff);
+    json_text(json, "made_of", row->made_of);
     json_text(json, "finding", row->finding);
     add_differences(json, row);
 }
