@@ -81,7 +81,7 @@ static int verb_run_settings(const struct verb *verb, enum options_result result
     return verb->run(settings);
 }
 
-static int verb_run(const struct verb *verb, int n_words, char **words) {
+static int verb_start(const struct verb *verb, int n_words, char **words) {
     struct settings settings;
     enum options_result result = options_parse(verb, n_words, words, &settings);
     int code = verb_run_settings(verb, result, &settings);
@@ -128,8 +128,8 @@ int main(int argc, char **argv) {
         return help_run(argc > 2 ? argv[2] : NULL);
     const struct verb *verb = verb_find(word);
     if (verb != NULL)
-        return verb_run(verb, argc - 2, argv + 2);
+        return verb_start(verb, argc - 2, argv + 2);
     if (word[0] != '-' && mistyped_verb(word))
         return EXIT_CODE_USAGE;
-    return verb_run(&verb_html, argc - 1, argv + 1);
+    return verb_start(&verb_html, argc - 1, argv + 1);
 }

@@ -34,7 +34,7 @@ static enum options_result unknown_name(const struct verb *verb, const char *nam
     struct suggestion suggestion = suggestion_start(typed);
     for (const struct option *option = NULL; (option = option_behind(option, verb->bit)) != NULL;)
         suggestion_offer(&suggestion, option->name);
-    const struct option *elsewhere = option_by_name(VERB_ANY, name, length);
+    const struct option *elsewhere = option_by_name(VERB_ANY | VERB_RUN, name, length);
     if (elsewhere != NULL)
         terminal_error(NULL, "--%s is not an option of %s", typed, verb->name);
     else if (suggestion.closest != NULL)
@@ -124,6 +124,13 @@ static enum options_result parse_cluster(struct parse *parse, const char *letter
 
 static enum options_result parse_operand(struct parse *parse, const char *word) {
     struct settings *settings = parse->settings;
+    if (parse->verb->bit == VERB_RUN) { /* a command and its own words, to the end */
+        settings->input = word;
+        settings->inputs = parse->words + parse->at - 1;
+        settings->n_inputs = (uint32_t)(parse->n_words - parse->at + 1);
+        parse->at = parse->n_words;
+        return OPTIONS_RUN;
+    }
     if ((parse->verb->bit & (VERB_MANY | VERB_PICTURE | VERB_REPORT)) != 0) {
         /* The words before this one have been read, so their places are free. */
         settings->inputs = parse->words;
@@ -163,7 +170,11 @@ enum options_result options_parse(const struct verb *verb, int n_words, char **w
                                   .width = 1600,
                                   .height = 900,
                                   .scale = 1,
-                                  .top = 20};
+                                  .top = 20,
+                                  .n_steps = 5,
+                                  .max_entries = 1000000,
+                                  .keep = 8,
+                                  .every_us = 1000000};
     struct parse parse = {.verb = verb, .settings = settings, .words = words, .n_words = n_words};
     while (parse.at < parse.n_words) {
         enum options_result result = parse_word(&parse);
@@ -176,12 +187,16 @@ enum options_result options_parse(const struct verb *verb, int n_words, char **w
         terminal_error(NULL, "%s: several dumps are one series; -o says where to write it", verb->name);
         return wrong(verb);
     }
-    if (n_standard_inputs(settings) > 1) {
+    if (verb->bit != VERB_RUN && n_standard_inputs(settings) > 1) {
         terminal_error(NULL, "%s: standard input can be read once only", verb->name);
         return wrong(verb);
     }
     if (settings->input != NULL || settings->index_directory != NULL)
         return OPTIONS_RUN;
+    if (verb->bit == VERB_RUN) {
+        terminal_error(NULL, "run: no command was given; it follows --");
+        return wrong(verb);
+    }
     terminal_error(NULL, "%s: no %s was given%s", verb->name,
                    verb->bit == VERB_BATCH ? "directory or snapshot" : "snapshot",
                    verb->bit == VERB_BATCH ? "" : " (- is standard input)");

@@ -21,7 +21,8 @@
     X(BATCH, batch)     \
     X(DIFF, diff)       \
     X(WHATIF, whatif)   \
-    X(CHECK, check)
+    X(CHECK, check)     \
+    X(RUN, run)
 
 enum verb_number {
 #define STRATA_VERB_NUMBER(verb, name) VERB_NUMBER_##verb,
@@ -94,6 +95,10 @@ struct settings {
     bool update_baseline;
     uint32_t check_format; /* enum check_format of cli/check/check.h */
     uint32_t skip_steps;
+
+    uint32_t n_steps, max_entries, keep; /* run: 5, 1,000,000, 8 at first */
+    uint64_t every_us;                   /* run: between two looks at the host; 1 s at first */
+    bool python_stacks, no_report;       /* run */
 
     char **inputs; /* all operands; `input` is the first */
     uint32_t n_inputs;

@@ -15,7 +15,7 @@ enum {
 };
 
 /* Beside the verbs: the option belongs into settings->flags. */
-enum { SHAPES = 1 << 8 };
+enum { SHAPES = 1 << 16 };
 
 struct option {
     char letter;    /* 0: none */

@@ -2,6 +2,7 @@
 #include "cli/options_internal.h"
 
 #include "analysis/model/whatif.h"
+#include "base/units.h"
 #include "cli/filter.h"
 #include "layout/owner.h"
 
@@ -384,6 +385,38 @@ static bool apply_shard(struct settings *settings, const char *value) {
     return *value != '\0';
 }
 
+static bool apply_steps(struct settings *settings, const char *value) {
+    return apply_number(&settings->n_steps, value, 0, 1000000000);
+}
+
+static bool apply_max_entries(struct settings *settings, const char *value) {
+    return apply_number(&settings->max_entries, value, 1, INT32_MAX);
+}
+
+static bool apply_keep(struct settings *settings, const char *value) {
+    return apply_number(&settings->keep, value, 1, 1000000);
+}
+
+static bool apply_stacks(struct settings *settings, const char *value) {
+    static const char *const words[] = {"all", "python"};
+    int choice = choice_of(value, words, 2);
+    settings->python_stacks = choice == 1;
+    return choice >= 0;
+}
+
+static bool apply_every(struct settings *settings, const char *value) {
+    struct decimal decimal;
+    uint32_t length = (uint32_t)strlen(value);
+    return length < 20 && decimal_read(&decimal, value, length) == length && length != 0 &&
+           decimal_times(&decimal, 1000000, &settings->every_us) && settings->every_us >= 10000 &&
+           settings->every_us <= UINT64_C(3600000000);
+}
+
+static bool apply_no_report(struct settings *settings, const char *value) {
+    (void)value;
+    return settings->no_report = true;
+}
+
 /* ---- the table, in the order of the help ---- */
 
 static const struct option options[] = {
@@ -393,6 +426,18 @@ static const struct option options[] = {
     {'o', VERB_REPORT, "output", "PATH", apply_output,
      "a file, a directory, or - for standard output\n(default: standard output)"},
     {'o', VERB_BATCH, "output", "DIR", apply_output, "directory for the results; created if it is missing"},
+    {'o', VERB_RUN, "out", "DIR", apply_output,
+     "folder for dumps, host.log and pages; one that exists is\nused as it is, so that several runs share "
+     "it\n"
+     "(default: strata-run, strata-run-2, ...)"},
+    {0, VERB_RUN, "steps", "N", apply_steps, "dump after N optimizer steps (default: 5; 0: do not)"},
+    {0, VERB_RUN, "max-entries", "N", apply_max_entries,
+     "events that each process keeps; the oldest go first\n(default: 1000000)"},
+    {0, VERB_RUN, "stacks", "all|python", apply_stacks,
+     "python leaves out C++ frames: dumps are written faster"},
+    {0, VERB_RUN, "keep", "N", apply_keep, "dumps that each process keeps; the oldest go (default: 8)"},
+    {0, VERB_RUN, "every", "SECONDS", apply_every, "between two looks at the host, from 0.01 (default: 1)"},
+    {0, VERB_RUN, "no-report", NULL, apply_no_report, "write no pages at the end"},
     {'j', VERB_BATCH, "jobs", "N", apply_jobs,
      "files at once (default: as many as there are cores and\nas --max-memory has room for)"},
     {0, VERB_BATCH, "png", NULL, apply_png, "write a picture of each file too"},
@@ -509,10 +554,10 @@ static const struct option options[] = {
      "base names instead of paths, and none of the user's\nmetadata; all: nor what annotations are called"},
     {0, VERB_ANY, "max-memory", "SIZE", apply_max_memory,
      "how much memory the recording may take\n(default: three quarters of what there is)"},
-    {'q', VERB_ANY, "quiet", NULL, apply_quiet, "no notes and no progress on standard error"},
+    {'q', VERB_ANY | VERB_RUN, "quiet", NULL, apply_quiet, "no notes and no progress on standard error"},
     {'v', VERB_ANY, "verbose", NULL, apply_verbose, "more notes: what was read, how far to trust it"},
-    {'V', VERB_ANY, "version", NULL, NULL, "print the version"},
-    {'h', VERB_ANY, "help", NULL, NULL, "print this help"},
+    {'V', VERB_ANY | VERB_RUN, "version", NULL, NULL, "print the version"},
+    {'h', VERB_ANY | VERB_RUN, "help", NULL, NULL, "print this help"},
 };
 
 const struct option *option_behind(const struct option *option, unsigned verbs) {

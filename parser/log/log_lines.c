@@ -229,11 +229,27 @@ static bool summary_read(struct text line, struct log_row *row) {
     return summary_cells(line, "| GPU reserved memory", row, NOTE_RESERVED, NOTE_MAX_RESERVED);
 }
 
+/* ---- strata run ---- */
+
+/* "... strata-host resident=123 processes=4 cgroup=... cgroup_limit=456": the host's level, and what it may have. */
+static enum log_seen run_line(struct log_state *state, struct text line, struct log_row *row) {
+    static const char host[] = " strata-host resident=", limit[] = " cgroup_limit=";
+    uint32_t at = log_find(line, 0, host), behind = at != LOG_NONE ? log_find(line, at, limit) : LOG_NONE;
+    uint64_t nbytes;
+    (void)state;
+    if (at == LOG_NONE || log_size(line, at + (uint32_t)sizeof host - 1, 1, &nbytes) == LOG_NONE)
+        return LOG_NOTHING;
+    log_know(row, NOTE_HOST_USED, nbytes);
+    if (behind != LOG_NONE && log_size(line, behind + (uint32_t)sizeof limit - 1, 1, &nbytes) != LOG_NONE)
+        log_know(row, NOTE_DEVICE_TOTAL, nbytes);
+    return LOG_ROW;
+}
+
 /* ---- all of them ---- */
 
 /* In this order: the first that understands a line takes it. */
 static enum log_seen (*const forms[])(struct log_state *state, struct text line, struct log_row *row) = {
-    deepspeed_line, megatron_line,  traced_line,  titan_line,   summary_line,
+    deepspeed_line, megatron_line,  traced_line,  titan_line,   summary_line,      run_line,
     gpu_line,       log_table_line, log_smi_line, log_csv_line, log_inferred_line,
 };
 

@@ -1,0 +1,37 @@
+#include "cli/exit_code.h"
+#include "cli/run/ending.h"
+#include "cli/verbs.h"
+
+static int run_run(const struct settings *settings) {
+    struct folder folder;
+    if (!folder_begin(&folder, settings->output))
+        return EXIT_CODE_FAILED;
+    struct watch watch = {.settings = settings, .folder = &folder};
+    int code = watch_run(&watch);
+    bool alone = folder_end(&folder);
+    if (code == 0) {
+        bool pages = alone && !settings->no_report && ending_pages(&folder);
+        if (!settings->quiet)
+            ending_print(&watch, pages, !alone);
+        code = watch_exit_code(&watch);
+    }
+    watch_release(&watch);
+    return code;
+}
+
+const struct verb verb_run = {
+    .name = "run",
+    .bit = VERB_RUN,
+    .operands = "-- COMMAND ARG...",
+    .summary = "run a training, record it without a change, explain how it ended",
+    .about = "Runs COMMAND and records the device memory of every Python process below it that\n"
+             "uses torch (2.0 and later, Python 3.8 and later): dumps go to DIR when memory runs\n"
+             "out, after some optimizer steps, on SIGUSR2 and at the end. Meanwhile it watches\n"
+             "the host's memory (DIR/host.log). At the end it says who ran out, or who killed\n"
+             "COMMAND, and writes pages and an index. COMMAND's output and exit code stay what\n"
+             "they are; 126 and 127: it cannot be run, or is not there. docs/run.md says more.\n",
+    .examples = "  strata run -- python train.py\n"
+                "  strata run --out runs/a -- torchrun --nproc-per-node 8 train.py\n"
+                "  srun strata run --out runs/b -- python train.py\n",
+    .run = run_run,
+};

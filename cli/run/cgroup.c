@@ -1,0 +1,135 @@
+#include "cli/run/cgroup.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- small files ---- */
+
+static FILE *group_open(const char *folder, const char *name) {
+    char path[CGROUP_PATH + 32];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return fopen(path, "re");
+}
+
+/* A number, or "max". False: no such file. */
+static bool number_read(const char *folder, const char *name, uint64_t *number) {
+    FILE *file = group_open(folder, name);
+    char text[32];
+    bool read = file != NULL && fgets(text, sizeof text, file) != NULL;
+    if (file != NULL)
+        fclose(file);
+    if (!read)
+        return false;
+    *number = strncmp(text, "max", 3) == 0 ? UINT64_MAX : strtoull(text, NULL, 10);
+    return true;
+}
+
+/* The number behind a word at the beginning of a line. */
+static void count_read(FILE *file, const char *word, uint64_t *count) {
+    char line[128];
+    size_t length = strlen(word);
+    if (file == NULL)
+        return;
+    while (fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, word, length) == 0 && line[length] == ' ')
+            *count = strtoull(line + length, NULL, 10);
+    fclose(file);
+}
+
+/* ---- where it is ---- */
+
+/* Where version 2 is mounted. False: nowhere. */
+static bool mount_find(char mount[CGROUP_PATH]) {
+    FILE *file = fopen("/proc/self/mountinfo", "re");
+    char line[CGROUP_PATH + 512];
+    bool found = false;
+    while (file != NULL && !found && fgets(line, sizeof line, file) != NULL)
+        found = strstr(line, " - cgroup2 ") != NULL && sscanf(line, "%*s %*s %*s %*s %4095s", mount) == 1;
+    if (file != NULL)
+        fclose(file);
+    return found;
+}
+
+/* "0::/user.slice/job" of /proc/self/cgroup, below the mount. */
+static bool path_find(char path[CGROUP_PATH], const char *mount) {
+    FILE *file = fopen("/proc/self/cgroup", "re");
+    char line[CGROUP_PATH + 8];
+    bool found = false;
+    while (file != NULL && !found && fgets(line, sizeof line, file) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        found = strncmp(line, "0::", 3) == 0;
+        if (found)
+            found = snprintf(path, CGROUP_PATH, "%s%s", mount, line + 3) < CGROUP_PATH;
+    }
+    if (file != NULL)
+        fclose(file);
+    return found;
+}
+
+static bool has_memory(const char *folder) {
+    uint64_t bytes;
+    return number_read(folder, "memory.current", &bytes);
+}
+
+/* The group above, down to the mount. False: there is none. */
+static bool step_up(char *path, size_t least) {
+    char *slash = strrchr(path, '/');
+    if (slash == NULL || (size_t)(slash - path) < least)
+        return false;
+    *slash = '\0';
+    return true;
+}
+
+/* In a container the path may lie outside of what is mounted: then the nearest group above it that is there. */
+static bool group_find(struct cgroup *cgroup) {
+    char mount[CGROUP_PATH];
+    const char *named = getenv("STRATA_CGROUP");
+    if (named != NULL && named[0] != '\0') {
+        snprintf(cgroup->path, sizeof cgroup->path, "%s", named);
+        return has_memory(cgroup->path);
+    }
+    if (!mount_find(mount) || !path_find(cgroup->path, mount))
+        return false;
+    while (!has_memory(cgroup->path))
+        if (!step_up(cgroup->path, strlen(mount)))
+            return false;
+    return true;
+}
+
+/* ---- its figures ---- */
+
+static void limit_read(struct cgroup *cgroup) {
+    char path[CGROUP_PATH];
+    uint64_t limit;
+    cgroup->limit_bytes = UINT64_MAX;
+    memcpy(path, cgroup->path, sizeof path);
+    do
+        if (number_read(path, "memory.max", &limit) && limit < cgroup->limit_bytes)
+            cgroup->limit_bytes = limit;
+    while (getenv("STRATA_CGROUP") == NULL && step_up(path, 1));
+}
+
+void cgroup_read(struct cgroup *cgroup) {
+    count_read(fopen("/proc/vmstat", "re"), "oom_kill", &cgroup->n_killed_anywhere);
+    if (!cgroup->found)
+        return;
+    number_read(cgroup->path, "memory.current", &cgroup->current_bytes);
+    if (!number_read(cgroup->path, "memory.peak", &cgroup->peak_bytes) && /* Linux 5.19 */
+        cgroup->current_bytes > cgroup->peak_bytes)
+        cgroup->peak_bytes = cgroup->current_bytes;
+    limit_read(cgroup);
+    count_read(group_open(cgroup->path, "memory.events"), "oom", &cgroup->n_limit);
+    count_read(group_open(cgroup->path, "memory.events"), "oom_kill", &cgroup->n_killed);
+}
+
+void cgroup_init(struct cgroup *cgroup) {
+    *cgroup = (struct cgroup){.limit_bytes = UINT64_MAX};
+    cgroup->found = group_find(cgroup);
+    cgroup_read(cgroup);
+    cgroup->first_limit = cgroup->n_limit;
+    cgroup->first_killed = cgroup->n_killed;
+    cgroup->first_killed_anywhere = cgroup->n_killed_anywhere;
+}

@@ -1,0 +1,28 @@
+/* The control group (version 2) that we run in: what its memory is, may be, and whom it has killed. */
+#ifndef STRATA_CLI_RUN_CGROUP_H
+#define STRATA_CLI_RUN_CGROUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { CGROUP_PATH = 4096 };
+
+struct cgroup {
+    bool found;
+    char path[CGROUP_PATH];
+    uint64_t current_bytes, peak_bytes;
+    uint64_t limit_bytes;       /* the lowest of this group and those above it; UINT64_MAX: none */
+    uint64_t n_limit;           /* times that the limit was reached and nothing could be given back */
+    uint64_t n_killed;          /* processes of the group that were killed for memory, by whomever */
+    uint64_t n_killed_anywhere; /* on this machine, by the kernel */
+    uint64_t first_limit, first_killed, first_killed_anywhere; /* at the beginning */
+};
+
+/* Finds it: STRATA_CGROUP names its folder (for tests and unusual mounts), else /proc says which it is. Without one only
+ * the machine's count is known. */
+void cgroup_init(struct cgroup *cgroup);
+
+/* Reads the figures again; one that cannot be read stays what it was. */
+void cgroup_read(struct cgroup *cgroup);
+
+#endif

@@ -1,0 +1,321 @@
+#include "cli/run/ending.h"
+
+#include "base/format.h"
+#include "cli/json_file.h"
+#include "cli/terminal.h"
+#include "cli/verbs.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    LINE_NBYTES = 1000,
+    FIRST_FINDINGS = 3,
+    NEAR_US = 3 * 1000 * 1000, /* a process and the count of kills are seen a sample or two apart */
+    TIME_LIMIT_SLACK_S = 120   /* between a scheduler's limit and the last process that it kills */
+};
+
+/* "  Host peak      12.3 GiB in 9 processes" */
+__attribute__((format(printf, 2, 3))) static void row(const char *name, const char *format, ...) {
+    char text[LINE_NBYTES], tame[2 * LINE_NBYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    terminal_tame(tame, sizeof tame, text);
+    fprintf(stderr, "  %-14s %s\n", name, tame);
+}
+
+/* ---- pages ---- */
+
+__attribute__((noreturn)) static void batch_child(const struct folder *folder) {
+    struct settings settings;
+    char log[FOLDER_PATH + 32];
+    char output[] = "-o", end[] = "--";
+    char *words[] = {output, (char *)folder->path, end, (char *)folder->path, NULL};
+    snprintf(log, sizeof log, "%s/.run/batch.log", folder->path);
+    int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    if (fd >= 0) {
+        dup2(fd, STDERR_FILENO);
+        dup2(fd, STDOUT_FILENO);
+    }
+    if (options_parse(&verb_batch, 4, words, &settings) != OPTIONS_RUN)
+        _exit(1);
+    terminal_init(true);
+    int code = verb_batch.run(&settings);
+    fflush(NULL);
+    _exit(code);
+}
+
+bool ending_pages(const struct folder *folder) {
+    char summary[FOLDER_PATH + 32];
+    int status = 0;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0)
+        batch_child(folder);
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        return false;
+    snprintf(summary, sizeof summary, "%s/summary.json", folder->path);
+    bool made = WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 4);
+    return made && access(summary, R_OK) == 0;
+}
+
+/* ---- who ended it ---- */
+
+static struct figure duration_of(int64_t us) {
+    return format_duration(us / 1000000 * 1000000);
+}
+
+/* "python3 (4711), 15.9 GiB when last seen, up from 1.2 GiB in its last 42 s (0.3 GiB a second)" */
+static void process_text(const struct watch *watch, const struct process *process, char text[LINE_NBYTES]) {
+    int64_t since;
+    uint64_t from;
+    int n = snprintf(text, LINE_NBYTES, "%s (process %" PRId32 "), %s when last seen", process->name,
+                     process->pid, format_bytes(process->bytes).text);
+    if (process->pid == watch->command && watch->command_most_bytes > process->bytes + process->bytes / 50)
+        n += snprintf(text + n, LINE_NBYTES - (size_t)n, ", %s at most",
+                      format_bytes(watch->command_most_bytes).text);
+    if (!process_rise(process, &since, &from) || process->seen_us <= since)
+        return;
+    int64_t us = process->seen_us - since;
+    uint64_t per_second = (process->bytes - from) / ((uint64_t)us / 1000 + 1) * 1000;
+    snprintf(text + n, LINE_NBYTES - (size_t)n,
+             "; it had grown by %s since %s after the start, in %s: %s a second",
+             format_bytes(process->bytes - from).text, duration_of(since - watch->begin_us).text,
+             format_duration(us).text, format_bytes(per_second).text);
+}
+
+/* The command itself where that was killed, else the largest that ended about then. */
+static const struct process *process_killed(const struct watch *watch) {
+    bool killed = WIFSIGNALED(watch->status) && WTERMSIG(watch->status) == SIGKILL;
+    int64_t since = watch->killed_us - NEAR_US - 2 * (int64_t)watch->settings->every_us;
+    for (uint32_t i = 0; killed && i < watch->tree.n_gone; i++)
+        if (watch->tree.gone[i].pid == watch->command)
+            return &watch->tree.gone[i];
+    return tree_gone_largest(&watch->tree, since);
+}
+
+static void memory_kill_say(const struct watch *watch) {
+    const struct cgroup *cgroup = &watch->cgroup;
+    const struct process *process = process_killed(watch);
+    char text[LINE_NBYTES] = "a process that was gone before it was seen";
+    if (process != NULL)
+        process_text(watch, process, text);
+    if (cgroup->found && cgroup->n_limit > cgroup->first_limit)
+        row("Out of memory", "the host, by the limit of the cgroup: %s of %s were in use",
+            format_bytes(cgroup->peak_bytes).text,
+            cgroup->limit_bytes != UINT64_MAX ? format_bytes(cgroup->limit_bytes).text : "an unknown limit");
+    else
+        row("Out of memory", "the host: the kernel killed for memory, %s",
+            cgroup->found ? "not for this cgroup's own limit" : "the machine's, as its count says");
+    row("Killed", "%s", text);
+}
+
+/* The end of the job as its scheduler told it, in seconds since 1970; 0: not told. */
+static int64_t job_end(void) {
+    const char *text = getenv("SLURM_JOB_END_TIME");
+    return text != NULL ? strtoll(text, NULL, 10) : 0;
+}
+
+static bool time_is_up(void) {
+    int64_t end = job_end();
+    return end != 0 && time(NULL) >= end - TIME_LIMIT_SLACK_S;
+}
+
+static void asked_say(const struct watch *watch) {
+    char who[64] = "";
+    if (watch->asked_by_name[0] != '\0')
+        snprintf(who, sizeof who, " from %s (process %ld)", watch->asked_by_name, (long)watch->asked_by);
+    if (watch->asked_to_end == SIGINT)
+        row("Interrupted", "by Ctrl-C or SIGINT%s, %s after the start", who,
+            duration_of(watch->asked_us - watch->begin_us).text);
+    else if (time_is_up())
+        row("Time limit",
+            "Slurm's: signal %d (%s)%s came %s after the start, when the job's time was up; not memory",
+            watch->asked_to_end, strsignal(watch->asked_to_end), who,
+            duration_of(watch->asked_us - watch->begin_us).text);
+    else
+        row("Asked to end",
+            "by signal %d (%s)%s, %s after the start, as a scheduler does at its time limit; not memory",
+            watch->asked_to_end, strsignal(watch->asked_to_end), who,
+            duration_of(watch->asked_us - watch->begin_us).text);
+}
+
+/* A process that came near to its RLIMIT_AS: Python then ends by MemoryError, nothing is killed. */
+static const struct process *process_limited(const struct watch *watch) {
+    for (uint32_t i = 0; i < watch->tree.n_gone; i++) {
+        const struct process *process = &watch->tree.gone[i];
+        if (process->address_limit != UINT64_MAX && process->address_bytes > process->address_limit / 8 * 7)
+            return process;
+    }
+    return NULL;
+}
+
+static void limit_say(const struct process *process) {
+    row("Host limit",
+        "%s (process %" PRId32 ") had %s of address space of the %s that ulimit -v (RLIMIT_AS) allows",
+        process->name, process->pid, format_bytes(process->address_bytes).text,
+        format_bytes(process->address_limit).text);
+}
+
+static void signal_say(const struct watch *watch) {
+    int number = WTERMSIG(watch->status);
+    if (number == SIGXCPU)
+        row("Time limit", "of processor time (ulimit -t, RLIMIT_CPU); not memory");
+    else if (number == SIGKILL && time_is_up())
+        row("Time limit", "Slurm's: the job's time was up when it was killed; not memory");
+    else if (number == SIGKILL)
+        row("Killed",
+            "by SIGKILL from outside: neither %s counted a kill for memory, and no time limit is known",
+            watch->cgroup.found ? "its cgroup nor the kernel"
+                                : "the kernel nor anything else that can be read");
+}
+
+static void why_say(const struct watch *watch) {
+    int code = watch_exit_code(watch);
+    const struct process *limited = process_limited(watch);
+    bool signaled = WIFSIGNALED(watch->status);
+    char how[80];
+    snprintf(how, sizeof how, signaled ? "was ended by signal %d (%s)" : "ended with code %d",
+             signaled ? WTERMSIG(watch->status) : code, signaled ? strsignal(WTERMSIG(watch->status)) : "");
+    fprintf(stderr, "strata run: the command %s after %s\n", how,
+            format_duration(watch->end_us - watch->begin_us).text);
+    if (watch->killed_us != 0 && (watch->cgroup.found || code == 128 + SIGKILL))
+        memory_kill_say(watch);
+    else if (watch->asked_to_end != 0)
+        asked_say(watch);
+    else if (signaled)
+        signal_say(watch);
+    else if (code != 0 && limited != NULL)
+        limit_say(limited);
+    else if (code == 128 + SIGKILL)
+        row("Killed", "a process below it, by SIGKILL: nothing counted a kill for memory");
+}
+
+/* ---- what was recorded ---- */
+
+static void device_say(const cJSON *rows) {
+    const cJSON *item, *highest = NULL;
+    int64_t said = -1; /* each rank once: its later dumps tell of the same request */
+    cJSON_ArrayForEach(item, rows) {
+        if (strcmp(json_file_text(item, "kind", ""), "log") == 0)
+            continue;
+        int64_t rank = json_file_number(item, "rank", -2);
+        if (json_file_number(item, "oom", 0) > 0 && rank != said &&
+            json_file_number(item, "oom_requested_bytes", -1) >= 0) {
+            said = rank;
+            row("Out of memory", "the device of %s: %s asked for, %s free", json_file_text(item, "input", ""),
+                format_bytes((uint64_t)json_file_number(item, "oom_requested_bytes", 0)).text,
+                format_bytes((uint64_t)json_file_number(item, "oom_free_bytes", 0)).text);
+        }
+        if (highest == NULL ||
+            json_file_number(item, "peak_bytes", 0) > json_file_number(highest, "peak_bytes", 0))
+            highest = item;
+    }
+    if (highest != NULL)
+        row("Device peak", "%s allocated, %s reserved (%s)",
+            format_bytes((uint64_t)json_file_number(highest, "peak_bytes", 0)).text,
+            format_bytes((uint64_t)json_file_number(highest, "reserved_peak_bytes", 0)).text,
+            json_file_text(highest, "input", ""));
+}
+
+static void findings_say(const cJSON *findings) {
+    const cJSON *item;
+    int n = 0;
+    cJSON_ArrayForEach(item, findings) if (n < FIRST_FINDINGS)
+        row(n++ == 0 ? "Know first" : "", "%s", json_file_text(item, "title", ""));
+}
+
+static void summary_say(const struct folder *folder) {
+    char path[FOLDER_PATH + 32];
+    snprintf(path, sizeof path, "%s/summary.json", folder->path);
+    cJSON *summary = json_file_read(path, (size_t)256 << 20);
+    if (summary == NULL)
+        return;
+    device_say(cJSON_GetObjectItemCaseSensitive(summary, "rows"));
+    findings_say(cJSON_GetObjectItemCaseSensitive(summary, "findings"));
+    cJSON_Delete(summary);
+}
+
+static void host_say(const struct watch *watch) {
+    const struct cgroup *cgroup = &watch->cgroup;
+    char group[120] = "";
+    if (cgroup->found)
+        snprintf(group, sizeof group, "; its cgroup %s of %s", format_bytes(cgroup->peak_bytes).text,
+                 cgroup->limit_bytes != UINT64_MAX ? format_bytes(cgroup->limit_bytes).text : "no limit");
+    row("Host peak", "%s, the largest of it %s (process %" PRId32 ") with %s%s",
+        format_bytes(watch->tree.most_bytes).text, watch->tree.largest.name, watch->tree.largest.pid,
+        format_bytes(watch->tree.largest.bytes).text, group);
+}
+
+struct recorded {
+    uint32_t n_processes, n_dumps;
+    uint64_t us, nbytes;
+    char why_not[300];
+};
+
+static void recorded_add(struct recorded *recorded, const char *path) {
+    cJSON *said = json_file_read(path, 1 << 20);
+    if (said == NULL)
+        return;
+    const char *why_not = json_file_text(said, "why_not", "");
+    if (why_not[0] != '\0')
+        snprintf(recorded->why_not, sizeof recorded->why_not, "%s", why_not);
+    else
+        recorded->n_processes++;
+    recorded->n_dumps += (uint32_t)json_file_number(said, "dumps", 0);
+    recorded->us += (uint64_t)json_file_number(said, "microseconds", 0);
+    recorded->nbytes += (uint64_t)json_file_number(said, "dumped_bytes", 0);
+    cJSON_Delete(said);
+}
+
+static void recorded_say(const struct folder *folder) {
+    struct recorded recorded = {0};
+    char path[FOLDER_PATH + 300];
+    snprintf(path, sizeof path, "%s/.run", folder->path);
+    DIR *directory = opendir(path);
+    for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
+        size_t length = strlen(entry->d_name);
+        if (strncmp(entry->d_name, "process-", 8) != 0 || strcmp(entry->d_name + length - 5, ".json") != 0)
+            continue;
+        snprintf(path, sizeof path, "%s/.run/%s", folder->path, entry->d_name);
+        recorded_add(&recorded, path);
+    }
+    if (directory != NULL)
+        closedir(directory);
+    if (recorded.n_processes != 0)
+        row("Recorded", "%" PRIu32 " process%s, %" PRIu32 " dumps of %s, which took %s", recorded.n_processes,
+            recorded.n_processes == 1 ? "" : "es", recorded.n_dumps, format_bytes(recorded.nbytes).text,
+            format_duration((int64_t)recorded.us).text);
+    else
+        row("Recorded", "nothing: %s",
+            recorded.why_not[0] != '\0'
+                ? recorded.why_not
+                : "no Python process below the command used CUDA, XPU or Ascend by torch");
+}
+
+void ending_print(const struct watch *watch, bool has_pages, bool others_go_on) {
+    const struct folder *folder = watch->folder;
+    why_say(watch);
+    if (has_pages)
+        summary_say(folder);
+    if (watch->tree.most_bytes != 0)
+        host_say(watch);
+    recorded_say(folder);
+    if (has_pages)
+        row("Pages", "%s/index.html", folder->shown);
+    else if (others_go_on)
+        row("Pages", "the last run to end in %s writes them", folder->shown);
+    else
+        row("Folder", "%s", folder->shown);
+}

@@ -1,0 +1,14 @@
+/* How a run ended, in words on standard error: one screen. */
+#ifndef STRATA_CLI_RUN_ENDING_H
+#define STRATA_CLI_RUN_ENDING_H
+
+#include "cli/run/watch.h"
+
+/* Makes pages and index of what is in the folder, in a process of its own; what it says goes to DIR/.run/batch.log. False:
+ * there are none. */
+bool ending_pages(const struct folder *folder);
+
+/* Why it ended, host and device peaks, what to know first, where the pages are. `has_pages`: they were just made. */
+void ending_print(const struct watch *watch, bool has_pages, bool others_go_on);
+
+#endif

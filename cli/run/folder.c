@@ -1,0 +1,156 @@
+#include "cli/run/folder.h"
+
+#include "cli/terminal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+extern const unsigned char asset_recorder_py[];
+extern const size_t asset_recorder_py_nbytes;
+
+enum { LOGS_MOST = 10000, STALE_S = 60 };
+
+static bool fail(const char *path, const char *what) {
+    terminal_error(path, "%s: %s", what, strerror(errno));
+    return false;
+}
+
+/* ---- making it ---- */
+
+/* With what is missing above it. */
+static bool folders_make(const char *path) {
+    char part[FOLDER_PATH];
+    for (size_t i = 1; path[i - 1] != '\0' && i < sizeof part; i++) {
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        snprintf(part, sizeof part, "%.*s", (int)i, path);
+        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+            return false;
+    }
+    return true;
+}
+
+static bool folder_choose(char name[FOLDER_PATH]) {
+    snprintf(name, FOLDER_PATH, "strata-run");
+    for (int i = 2; mkdir(name, 0777) != 0; i++) {
+        if (errno != EEXIST || i > LOGS_MOST)
+            return fail(name, "cannot make the folder");
+        snprintf(name, FOLDER_PATH, "strata-run-%d", i);
+    }
+    return true;
+}
+
+/* Written beside and renamed: another run may read it at the same moment. */
+static bool recorder_write(const struct folder *folder) {
+    char path[FOLDER_PATH + 64], part[FOLDER_PATH + 96];
+    snprintf(path, sizeof path, "%s/.run/python", folder->path);
+    if (!folders_make(path))
+        return fail(path, "cannot make the folder");
+    snprintf(path, sizeof path, "%s/.run/python/sitecustomize.py", folder->path);
+    snprintf(part, sizeof part, "%s.%ld.part", path, (long)getpid());
+    FILE *file = fopen(part, "we");
+    if (file == NULL)
+        return fail(part, "cannot write");
+    size_t n = fwrite(asset_recorder_py, 1, asset_recorder_py_nbytes, file);
+    if (fclose(file) != 0 || n != asset_recorder_py_nbytes || rename(part, path) != 0) {
+        fail(path, "cannot write");
+        unlink(part);
+        return false;
+    }
+    return true;
+}
+
+static void log_open(struct folder *folder) {
+    char path[FOLDER_PATH + 64];
+    snprintf(folder->log_name, sizeof folder->log_name, "host.log");
+    for (int i = 2; i < LOGS_MOST; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder->path, folder->log_name);
+        folder->log = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+        if (folder->log < 0 || flock(folder->log, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+            break;
+        close(folder->log);
+        snprintf(folder->log_name, sizeof folder->log_name, "host-%d.log", i);
+    }
+    if (folder->log < 0)
+        fail(path, "cannot write; the host is watched all the same");
+}
+
+static bool mark_make(struct folder *folder) {
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    snprintf(folder->mark, sizeof folder->mark, "%s/.run/run-%s-%ld", folder->path, host, (long)getpid());
+    int fd = open(folder->mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return fail(folder->mark, "cannot write");
+    close(fd);
+    return true;
+}
+
+bool folder_begin(struct folder *folder, const char *named) {
+    char name[FOLDER_PATH];
+    *folder = (struct folder){.log = -1};
+    if (named == NULL && !folder_choose(name))
+        return false;
+    if (named != NULL) {
+        snprintf(name, sizeof name, "%s", named);
+        if (!folders_make(name))
+            return fail(name, "cannot make the folder");
+    }
+    char *real = realpath(name, NULL);
+    if (real == NULL || strlen(real) >= sizeof folder->path) {
+        free(real);
+        return fail(name, "cannot use the folder");
+    }
+    snprintf(folder->path, sizeof folder->path, "%s", real);
+    free(real);
+    folder->shown = named != NULL ? named : strrchr(folder->path, '/') + 1;
+    if (!recorder_write(folder) || !mark_make(folder))
+        return false;
+    log_open(folder);
+    return true;
+}
+
+/* ---- who else is there ---- */
+
+void folder_touch(const struct folder *folder) {
+    utimensat(AT_FDCWD, folder->mark, NULL, 0);
+}
+
+/* A mark "run-HOST-PID": of this machine by its process, of another by how long ago it was touched. */
+static bool mark_lives(const char *folder, const char *name) {
+    char path[FOLDER_PATH + 400], host[256] = "";
+    struct stat status;
+    const char *pid = strrchr(name, '-');
+    gethostname(host, sizeof host - 1);
+    if (pid > name + 4 && strlen(host) == (size_t)(pid - name - 4) &&
+        strncmp(host, name + 4, strlen(host)) == 0)
+        return kill((pid_t)strtol(pid + 1, NULL, 10), 0) == 0 || errno == EPERM;
+    snprintf(path, sizeof path, "%s/.run/%s", folder, name);
+    return stat(path, &status) == 0 && time(NULL) - status.st_mtime < STALE_S;
+}
+
+bool folder_end(struct folder *folder) {
+    char path[FOLDER_PATH + 8];
+    bool alone = true;
+    unlink(folder->mark);
+    if (folder->log >= 0)
+        close(folder->log);
+    folder->log = -1;
+    snprintf(path, sizeof path, "%s/.run", folder->path);
+    DIR *directory = opendir(path);
+    for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;)
+        if (strncmp(entry->d_name, "run-", 4) == 0 && mark_lives(folder->path, entry->d_name))
+            alone = false;
+    if (directory != NULL)
+        closedir(directory);
+    return alone;
+}

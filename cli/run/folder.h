@@ -1,0 +1,37 @@
+/*
+ * The folder of a run:
+ *
+ *     DIR/rank3_oom.pickle      dumps, written by the recorder in the program's processes
+ *     DIR/host.log              what the host did
+ *     DIR/index.html ...        what a batch makes of these
+ *     DIR/.run/python/          the recorder, in front of PYTHONPATH
+ *     DIR/.run/process-...json  what the recorder of a process did and cost
+ *     DIR/.run/run-HOST-PID     a `strata run` that goes on; the last one to end writes the pages
+ */
+#ifndef STRATA_CLI_RUN_FOLDER_H
+#define STRATA_CLI_RUN_FOLDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { FOLDER_PATH = 4096 };
+
+struct folder {
+    char path[FOLDER_PATH]; /* absolute */
+    const char *shown;      /* as given, or as chosen: the last part of the path */
+    char log_name[32];      /* "host.log", or "host-2.log" where another run writes that */
+    int log;                /* open for appending, locked as long as we live; below 0: none */
+    char mark[FOLDER_PATH + 400];
+};
+
+/* Makes or takes the folder (`named` NULL: strata-run, strata-run-2, ...) with the recorder in it, and marks it as in use.
+ * False: printed. */
+bool folder_begin(struct folder *folder, const char *named);
+
+/* Says that we are still there, for runs on other machines. */
+void folder_touch(const struct folder *folder);
+
+/* Our mark goes. True: no other run goes on in this folder. */
+bool folder_end(struct folder *folder);
+
+#endif

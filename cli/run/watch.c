@@ -1,0 +1,278 @@
+#include "cli/run/watch.h"
+
+#include "cli/clock.h"
+#include "cli/terminal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { EXIT_NOT_FOUND = 127, EXIT_NOT_RUN = 126, TOUCH_US = 10 * 1000 * 1000 };
+
+/* What somebody may send us that is meant for the command. */
+static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP};
+enum { N_PASSED_ON = sizeof passed_on / sizeof passed_on[0] };
+
+/* ---- the log of the host ---- */
+
+/* "2026-11-23 10:00:00.123" */
+static void log_time_write(char text[32]) {
+    struct timespec now;
+    struct tm parts;
+    char whole[24];
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &parts);
+    strftime(whole, sizeof whole, "%Y-%m-%d %H:%M:%S", &parts);
+    snprintf(text, 32, "%s.%03u", whole, (unsigned)(now.tv_nsec / 1000000) % 1000u);
+}
+
+/* One write a line, so that lines of several writers stay whole. A full disk costs the line. */
+static void log_write(const struct watch *watch) {
+    const struct cgroup *cgroup = &watch->cgroup;
+    char line[512], time[32], group[200] = "", limit[48] = "";
+    if (watch->folder->log < 0)
+        return;
+    log_time_write(time);
+    if (cgroup->limit_bytes != UINT64_MAX)
+        snprintf(limit, sizeof limit, " cgroup_limit=%" PRIu64, cgroup->limit_bytes);
+    if (cgroup->found)
+        snprintf(group, sizeof group, " cgroup=%" PRIu64 " cgroup_peak=%" PRIu64 "%s oom_kill=%" PRIu64,
+                 cgroup->current_bytes, cgroup->peak_bytes, limit, cgroup->n_killed);
+    int n = snprintf(line, sizeof line, "%s strata-host resident=%" PRIu64 " processes=%" PRIu32 "%s\n", time,
+                     watch->tree.bytes, watch->tree.n_ours, group);
+    ssize_t written = write(watch->folder->log, line, (size_t)n);
+    (void)written;
+}
+
+/* ---- samples ---- */
+
+static bool was_killed(const struct cgroup *cgroup) {
+    return cgroup->found ? cgroup->n_killed > cgroup->first_killed
+                         : cgroup->n_killed_anywhere > cgroup->first_killed_anywhere;
+}
+
+static void sample(struct watch *watch) {
+    int64_t now = clock_us();
+    tree_scan(&watch->tree, now);
+    cgroup_read(&watch->cgroup);
+    if (watch->killed_us == 0 && was_killed(&watch->cgroup))
+        watch->killed_us = now;
+    log_write(watch);
+}
+
+/* ---- the command ---- */
+
+static void environment_set(const struct watch *watch) {
+    const struct settings *settings = watch->settings;
+    char path[2 * FOLDER_PATH], number[32];
+    const char *before = getenv("PYTHONPATH");
+    int n = snprintf(path, sizeof path, "%s/.run/python%s%s", watch->folder->path,
+                     before != NULL && before[0] != '\0' ? ":" : "", before != NULL ? before : "");
+    if (n < (int)sizeof path)
+        setenv("PYTHONPATH", path, 1);
+    setenv("STRATA_RUN_DIR", watch->folder->path, 1);
+    setenv("STRATA_RUN_STACKS", settings->python_stacks ? "python" : "all", 1);
+    snprintf(number, sizeof number, "%" PRIu32, settings->n_steps);
+    setenv("STRATA_RUN_STEPS", number, 1);
+    snprintf(number, sizeof number, "%" PRIu32, settings->max_entries);
+    setenv("STRATA_RUN_MAX_ENTRIES", number, 1);
+    snprintf(number, sizeof number, "%" PRIu32, settings->keep);
+    setenv("STRATA_RUN_KEEP", number, 1);
+}
+
+/* The child's end: the pipe tells why the command could not be run, and closes when it runs. */
+__attribute__((noreturn)) static void command_exec(const struct watch *watch, const sigset_t *mask,
+                                                   int pipe_end) {
+    if (watch->own_group)
+        setpgid(0, 0);
+    signal(SIGPIPE, SIG_DFL); /* which main ignored */
+    signal(SIGXFSZ, SIG_DFL);
+    environment_set(watch);
+    pthread_sigmask(SIG_SETMASK, mask, NULL);
+    execvp(watch->settings->inputs[0], watch->settings->inputs);
+    int error = errno;
+    if (write(pipe_end, &error, sizeof error) < 0)
+        _exit(EXIT_NOT_RUN);
+    _exit(error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN);
+}
+
+/* A command on a terminal stays in our process group: it may read from the terminal, and Ctrl-C reaches it from there, as
+ * without us. Elsewhere it leads a group of its own, so that a signal to ours reaches it once, by way of us. */
+static int command_start(struct watch *watch, const sigset_t *mask) {
+    int ends[2], error = 0;
+    watch->own_group = isatty(STDIN_FILENO) == 0;
+    if (pipe2(ends, O_CLOEXEC) != 0 || (watch->command = fork()) < 0) {
+        terminal_error(watch->settings->inputs[0], "cannot run: %s", strerror(errno));
+        return EXIT_NOT_RUN;
+    }
+    if (watch->command == 0)
+        command_exec(watch, mask, ends[1]);
+    if (watch->own_group)
+        setpgid(watch->command, watch->command);
+    close(ends[1]);
+    bool failed = read(ends[0], &error, sizeof error) == (ssize_t)sizeof error;
+    close(ends[0]);
+    if (!failed)
+        return 0;
+    waitpid(watch->command, NULL, 0);
+    terminal_error(watch->settings->inputs[0], "cannot run: %s", strerror(error));
+    return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN;
+}
+
+/* True: the command has ended. Orphans below it are ours to reap. */
+static bool children_reap(struct watch *watch) {
+    struct rusage usage;
+    bool ended = false;
+    int status;
+    for (pid_t pid; (pid = wait4(-1, &status, WNOHANG, &usage)) > 0;)
+        if (pid == watch->command) {
+            watch->status = status;
+            watch->command_most_bytes = (uint64_t)usage.ru_maxrss << 10;
+            ended = true;
+        }
+    return ended;
+}
+
+/* ---- signals ---- */
+
+static void group_signal(const struct watch *watch, int number) {
+    if (watch->own_group)
+        kill(-watch->command, number);
+    else
+        kill(watch->command, number);
+}
+
+static void tree_kill(struct watch *watch) {
+    tree_scan(&watch->tree, clock_us());
+    for (uint32_t i = 0; i < watch->tree.n; i++)
+        if (watch->tree.processes[i].ours)
+            kill(watch->tree.processes[i].pid, SIGKILL);
+    group_signal(watch, SIGKILL);
+}
+
+/* SIGUSR2 is for the recorders alone: it ends a process that does not know it, a shell for one. */
+static void recorders_signal(struct watch *watch) {
+    char path[FOLDER_PATH + 8], host[256] = "", prefix[300];
+    gethostname(host, sizeof host - 1);
+    snprintf(prefix, sizeof prefix, "process-%s-", host);
+    snprintf(path, sizeof path, "%s/.run", watch->folder->path);
+    DIR *directory = opendir(path);
+    tree_scan(&watch->tree, clock_us());
+    for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
+            continue;
+        char *end;
+        long pid = strtol(entry->d_name + strlen(prefix), &end, 10);
+        if (strcmp(end, ".json") == 0 && pid > 0 && tree_has(&watch->tree, (int32_t)pid))
+            kill((pid_t)pid, SIGUSR2);
+    }
+    if (directory != NULL)
+        closedir(directory);
+}
+
+static void asked_note(struct watch *watch, const siginfo_t *info) {
+    char path[40];
+    if (watch->asked_to_end != 0)
+        return;
+    watch->asked_to_end = info->si_signo;
+    watch->asked_us = clock_us();
+    watch->asked_by = info->si_code == SI_USER ? info->si_pid : 0;
+    snprintf(path, sizeof path, "/proc/%ld/comm", (long)watch->asked_by);
+    FILE *file = watch->asked_by != 0 ? fopen(path, "re") : NULL;
+    if (file != NULL && fgets(watch->asked_by_name, sizeof watch->asked_by_name, file) != NULL)
+        watch->asked_by_name[strcspn(watch->asked_by_name, "\n")] = '\0';
+    if (file != NULL)
+        fclose(file);
+}
+
+/* From the terminal (SI_KERNEL) it has reached the command already, where that shares our group. */
+static void interrupted(struct watch *watch, const siginfo_t *info) {
+    if (++watch->n_interrupts > 1)
+        tree_kill(watch);
+    else if (watch->own_group || info->si_code != SI_KERNEL)
+        group_signal(watch, SIGINT);
+}
+
+static void signal_take(struct watch *watch, const siginfo_t *info) {
+    int number = info->si_signo;
+    if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT)
+        asked_note(watch, info);
+    if (number == SIGINT)
+        interrupted(watch, info);
+    else if (number == SIGUSR2)
+        recorders_signal(watch);
+    else if (number != SIGCHLD && (watch->own_group || info->si_code != SI_KERNEL))
+        group_signal(watch, number);
+    if (number == SIGTSTP)
+        raise(SIGSTOP);
+}
+
+static void signals_block(sigset_t *waited, sigset_t *before) {
+    struct sigaction action;
+    signal(SIGCHLD, SIG_DFL);
+    sigemptyset(waited);
+    sigaddset(waited, SIGCHLD);
+    for (size_t i = 0; i < N_PASSED_ON; i++)
+        if (sigaction(passed_on[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            sigaddset(waited, passed_on[i]);
+    pthread_sigmask(SIG_BLOCK, waited, before);
+}
+
+/* ---- the whole ---- */
+
+static void watch_until_end(struct watch *watch, const sigset_t *waited) {
+    int64_t next = clock_us(), touch = next;
+    while (!children_reap(watch)) {
+        int64_t left = next - clock_us();
+        if (left <= 0) {
+            sample(watch);
+            next += (int64_t)watch->settings->every_us;
+            left = next - clock_us();
+            next = left > 0 ? next : clock_us(); /* after a long stop there is nothing to catch up with */
+            left = left > 0 ? left : 0;
+        }
+        if (clock_us() - touch > TOUCH_US) {
+            folder_touch(watch->folder);
+            touch = clock_us();
+        }
+        struct timespec moment = {.tv_sec = left / 1000000, .tv_nsec = left % 1000000 * 1000};
+        siginfo_t info;
+        if (sigtimedwait(waited, &info, &moment) > 0)
+            signal_take(watch, &info);
+    }
+}
+
+int watch_run(struct watch *watch) {
+    sigset_t waited, before;
+    tree_init(&watch->tree, (int32_t)getpid());
+    cgroup_init(&watch->cgroup);
+    watch->begin_us = clock_us();
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    signals_block(&waited, &before);
+    int code = command_start(watch, &before);
+    if (code == 0) {
+        watch_until_end(watch, &waited);
+        sample(watch);
+    }
+    watch->end_us = clock_us();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return code;
+}
+
+int watch_exit_code(const struct watch *watch) {
+    return WIFSIGNALED(watch->status) ? 128 + WTERMSIG(watch->status) : WEXITSTATUS(watch->status);
+}
+
+void watch_release(struct watch *watch) {
+    tree_release(&watch->tree);
+}

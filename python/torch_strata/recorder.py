@@ -1,0 +1,700 @@
+"""Records a PyTorch program's device memory: under `strata run` without a line of code, or by record() and on_oom().
+
+`strata run` puts this file as sitecustomize.py in front of PYTHONPATH, so that every Python below it runs it first. It then
+calls the sitecustomize that it hides, and waits: it never imports torch. Once the program has initialised CUDA, XPU or
+Ascend, it starts the allocator's history, and dumps when memory runs out, after some optimizer steps, on SIGUSR2 and at the
+end.
+
+    _Watcher     sees modules of torch being imported
+    _Backend     cuda, xpu or npu: what its modules and functions are called; waits for the first initialisation
+    _Recorder    what a process records and where it dumps; one for all backends
+
+Nothing here may break or change the program: every failure is one line on stderr. The file is read by any Python from 2.7 on
+(some launchers are old) and works from Python 3.8 and torch 2.0 on. It needs no other file.
+"""
+
+import os
+import sys
+
+_NAME = "_strata_recorder"  # of this module, under which a second copy finds the first
+_RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
+_EXIT_PATIENCE_S = 60  # for a dump of another thread, when the process ends
+_SIGNAL_PAUSE_S = 0.05  # in which all of what one signal writes has come
+
+_said = set()  # each line once: what fails at every step is told once
+_running = None  # the recorder of `strata run`
+
+
+def _rank():
+    """The rank that the launcher gave this process, or its process id."""
+    for name in _RANKS:
+        value = os.environ.get(name, "")
+        if value.isdigit():
+            return int(value)
+    return os.getpid()
+
+
+def _say(text):
+    """One line on stderr, past whatever the program made of sys.stderr."""
+    line = "strata run: rank {}: {}\n".format(_rank(), " ".join(str(text).split()))
+    if line in _said:
+        return
+    _said.add(line)
+    try:
+        os.write(2, line.encode("utf-8", "backslashreplace"))
+    except OSError:
+        pass
+
+
+def _reason(error):
+    return "{}: {}".format(type(error).__name__, error) if str(error) else type(error).__name__
+
+
+def _guarded(what):
+    """A function of ours that the program's threads call: it says what went wrong instead of raising."""
+
+    def decorate(function):
+        def call(*args, **kwargs):
+            try:
+                return function(*args, **kwargs)
+            except Exception as error:
+                _say("{}: {}".format(what, _reason(error)))
+                return None
+
+        return call
+
+    return decorate
+
+
+def _version(torch):
+    """(2, 14) of "2.14.0a0+git1234"; (0, 0) where it cannot be read."""
+    parts = str(getattr(torch, "__version__", "")).split(".")
+    try:
+        return int(parts[0]), int("".join(digit for digit in parts[1] if digit.isdigit()))
+    except (IndexError, ValueError):
+        return 0, 0
+
+
+# ---- the history's arguments ----
+
+
+def _history_arguments(function, version, max_entries, stacks):
+    """What `_record_memory_history` is called with, by what this version of it takes."""
+    import inspect
+
+    try:
+        names = set(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        names = set()
+    if not {"max_entries", "trace_alloc_max_entries"} & names:  # it hides behind *args
+        names = {"max_entries"} if version >= (2, 1) else {"trace_alloc_max_entries"}
+    if "max_entries" not in names:  # torch 2.0
+        return {"enabled": True, "record_context": True, "trace_alloc_max_entries": max_entries,
+                "trace_alloc_record_context": True, "record_context_cpp": stacks == "all"}
+    arguments = {"enabled": "all", "stacks": stacks, "max_entries": max_entries}
+    if "global_record_annotations" in names:
+        arguments["global_record_annotations"] = True
+    if "record_pinned_host_memory" in names and version >= (2, 14):
+        arguments["record_pinned_host_memory"] = True
+    return arguments
+
+
+def _history_stop(function, version):
+    function(enabled=None if version >= (2, 1) else False)
+
+
+# ---- where a dump goes ----
+
+
+class _Files(object):
+    """The dumps of one process in a folder: named by rank and reason, none over another, the oldest removed above `keep`."""
+
+    def __init__(self, folder, keep):
+        self.folder, self.keep, self.written = folder, keep, []
+        self.numbers = {}  # reason: of the next dump, so that no name means two dumps
+
+    def claim(self, why):
+        """A path that is nobody's, and its .part, which now exists."""
+        while True:
+            number = self.numbers.get(why, 1)
+            self.numbers[why] = number + 1
+            name = "rank{}_{}{}.pickle".format(_rank(), why, "" if number == 1 else "-{}".format(number))
+            path = os.path.join(self.folder, name)
+            if os.path.exists(path):
+                continue
+            try:
+                os.close(os.open(path + ".part", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+                return path
+            except FileExistsError:  # another process of this rank writes it, or was killed while it did
+                continue
+
+    def add(self, path):
+        self.written.append(path)
+        while self.keep and len(self.written) > self.keep:
+            _remove(self.written.pop(0))
+
+
+class _OneFile(object):
+    """All dumps go to one path, the later over the earlier; "{rank}" and "{why}" in it are filled in."""
+
+    def __init__(self, path):
+        self.path, self.written = path, []
+
+    def claim(self, why):
+        return str(self.path).replace("{rank}", str(_rank())).replace("{why}", why)
+
+    def add(self, path):
+        self.written = [path]
+
+
+def _remove(path):
+    try:
+        os.remove(path)
+    except OSError:
+        pass
+
+
+# ---- the devices' side ----
+
+
+class _Backend(object):
+    """A kind of device: where torch keeps its functions."""
+
+    def __init__(self, kind, module, bindings, prefix):
+        self.kind, self.name, self.bindings, self.prefix = kind, module, bindings, prefix
+        self.original = self.wrapper = None
+
+    def module(self):
+        return sys.modules.get(self.name)
+
+    def memory(self):
+        return sys.modules.get(self.name + ".memory") or getattr(self.module(), "memory", None)
+
+    def is_initialized(self):
+        module = self.module()
+        asked = getattr(module, "is_initialized", None)
+        return bool(asked()) if asked is not None else bool(getattr(module, "_initialized", False))
+
+    def binding(self, suffix):
+        """A function of torch's C module, such as _cuda_attach_out_of_memory_observer; None: this version has none."""
+        return getattr(sys.modules.get(self.bindings), self.prefix + suffix, None)
+
+    def wait(self, then):
+        """Calls then(self) behind the first initialisation, which every use of a device goes through."""
+        module = self.module()
+        original = getattr(module, "_lazy_init", None)
+        if original is None or self.wrapper is not None:
+            return
+
+        def _lazy_init(*args, **kwargs):
+            result = original(*args, **kwargs)
+            _initialized(self, then)
+            return result
+
+        self.original, self.wrapper = original, _lazy_init
+        module._lazy_init = _lazy_init
+
+    def wait_no_more(self):
+        """The program has its own function back, so that later calls cost nothing."""
+        module = self.module()
+        if self.wrapper is not None and getattr(module, "_lazy_init", None) is self.wrapper:
+            module._lazy_init = self.original
+            self.wrapper = None
+
+
+@_guarded("not recorded")
+def _initialized(backend, then):
+    if backend.is_initialized():
+        then(backend)
+
+
+_BACKENDS = (
+    _Backend("CUDA", "torch.cuda", "torch._C", "_cuda_"),
+    _Backend("XPU", "torch.xpu", "torch._C", "_xpu_"),
+    _Backend("Ascend", "torch_npu.npu", "torch_npu._C", "_npu_"),
+)
+
+
+# ---- the recorder ----
+
+
+class _Recorder(object):
+    """What this process records. Dumps come from any thread; `lock` lets one at a time in, and none into itself."""
+
+    def __init__(self, files, max_entries=1000000, stacks="all"):
+        import weakref
+
+        self.files, self.max_entries, self.stacks = files, max_entries, stacks  # files None: no dump is wanted
+        self.status, self.n_steps, self.stops, self.to_the_end = None, 0, False, False
+        self.is_hooked = False
+        self.seen = weakref.WeakKeyDictionary()  # optimizer: its steps
+        self.forget()
+
+    def forget(self):
+        """Also what a forked child begins with: it has none of the parent's threads, and no device."""
+        import threading
+
+        self.pid = os.getpid()
+        self.lock = threading.Lock()
+        self.owner = None  # the thread that dumps
+        self.backends, self.started, self.observed = [], [], []
+        self.steps_done = self.ended = False
+        self.most_steps, self.n_dumps, self.dumped_nbytes, self.seconds = 0, 0, 0, 0.0
+        self.why_not = None  # what stands against recording, once it was said
+        self.seen.clear()
+        if self.files is not None:
+            self.files.written, self.files.numbers = [], {}
+
+    # -- beginning --
+
+    def arm(self):
+        """Records on what is initialised already, and waits for the rest."""
+        for backend in _BACKENDS:
+            if backend in self.backends:
+                self.record(backend)
+            elif backend.module() is not None:
+                self.meet(backend)
+
+    def meet(self, backend):
+        if backend.is_initialized():
+            self.begin(backend)
+        else:
+            backend.wait(self.begin)
+
+    def begin(self, backend):
+        if backend in self.backends or self.pid != os.getpid() or self.why_not is not None:
+            return
+        self.backends.append(backend)
+        backend.wait_no_more()
+        started = _seconds()
+        try:
+            self.record(backend)
+            self.observe(backend)
+            self.hook()
+        finally:
+            self.seconds += _seconds() - started
+            self.note()
+
+    def record(self, backend):
+        torch = sys.modules.get("torch")
+        history = getattr(backend.memory(), "_record_memory_history", None)
+        if history is None or _version(torch) < (2, 0):
+            self.refuse("torch {} has no memory history for {}; not recorded".format(
+                getattr(torch, "__version__", "?"), backend.kind))
+        elif not _is_recording(backend, self):
+            history(**_history_arguments(history, _version(torch), self.max_entries, self.stacks))
+            self.started.append(backend)
+
+    def stop(self, backend):
+        _history_stop(backend.memory()._record_memory_history, _version(sys.modules.get("torch")))
+        self.started.remove(backend)
+
+    def refuse(self, why):
+        self.why_not = why
+        _say(why)
+
+    def observe(self, backend):
+        attach = backend.binding("attach_out_of_memory_observer")
+        if attach is None:
+            if self.why_not is None:
+                _say("torch has no out-of-memory observer for {}: no dump when memory runs out".format(backend.kind))
+            return
+        if backend in self.observed:
+            return
+        self.observed.append(backend)
+
+        def observer(*_device_requested_total_free):
+            if os.getpid() == self.pid:
+                self.dump("oom")
+
+        attach(_guarded("no dump when memory ran out")(observer))
+
+    def hook(self):
+        """What is one for all devices: steps, the end, SIGUSR2. A forked child inherits all but the thread."""
+        if not self.to_the_end:
+            return
+        if not self.is_hooked:
+            self.is_hooked = True
+            self.hook_steps()
+            import atexit
+
+            atexit.register(self.end)
+            _exit_hook(self)
+        self.listen()
+
+    # -- steps --
+
+    def hook_steps(self):
+        if self.n_steps == 0:
+            return
+        register = getattr(sys.modules.get("torch.optim.optimizer"), "register_optimizer_step_post_hook", None)
+        if register is None:
+            _say("torch has no hook behind optimizer steps: no dump after {} steps".format(self.n_steps))
+            return
+        register(_guarded("steps are not counted")(self.step))
+
+    def step(self, optimizer, *_args, **_kwargs):
+        """A step is one of each optimizer: some programs have one for every parameter."""
+        if self.steps_done or self.pid != os.getpid():
+            return
+        count = self.seen.get(optimizer, 0) + 1
+        self.seen[optimizer] = count
+        self.most_steps = max(self.most_steps, count)
+        if count < self.n_steps:
+            return
+        self.steps_done = True
+        self.dump("steps")
+        for backend in list(self.started) if self.stops else ():
+            self.stop(backend)
+
+    # -- SIGUSR2 --
+
+    def listen(self):
+        """A thread that dumps on SIGUSR2, also while the main thread waits in C for another rank."""
+        if _signal_pipe.open_for(self.pid):
+            import threading
+
+            threading.Thread(target=self.hear, name="strata-run", daemon=True).start()
+
+    @_guarded("SIGUSR2 is not heard any more")
+    def hear(self):
+        import time
+
+        while os.read(_signal_pipe.ends[0], 1):
+            time.sleep(_SIGNAL_PAUSE_S)
+            _signal_pipe.drain()
+            self.dump("signal")
+
+    # -- dumps --
+
+    def enter(self, patience_s):
+        import threading
+
+        if self.owner == threading.get_ident():
+            return False  # a dump that meets a second reason for one
+        if not self.lock.acquire(timeout=patience_s):
+            return False
+        self.owner = threading.get_ident()
+        return True
+
+    def leave(self):
+        self.owner = None
+        self.lock.release()
+
+    def dump(self, why, patience_s=-1):
+        if self.files is None or not self.backends or not self.enter(patience_s):
+            return
+        started = _seconds()
+        try:
+            for backend in self.backends:
+                if hasattr(backend.memory(), "_dump_snapshot"):
+                    self.dump_backend(backend, why if len(self.backends) == 1 else why + "_" + backend.kind.lower())
+        except Exception as error:
+            _say("no dump ({}): {}".format(why, _reason(error)))
+        finally:
+            self.seconds += _seconds() - started
+            self.leave()
+        self.note()
+
+    def dump_backend(self, backend, why):
+        path = self.files.claim(why)
+        part = path + ".part"
+        try:
+            backend.memory()._dump_snapshot(part)
+            self.dumped_nbytes += os.path.getsize(part)
+            os.replace(part, path)
+        finally:
+            _remove(part)
+        self.n_dumps += 1
+        self.files.add(path)
+
+    # -- the end --
+
+    @_guarded("no dump at the end")
+    def end(self):
+        if self.ended or self.pid != os.getpid():
+            return
+        self.ended = True
+        if self.why_not is None:
+            self.dump("exit", _EXIT_PATIENCE_S)
+
+    # -- what `strata run` is told --
+
+    @_guarded("strata run is not told")
+    def note(self):
+        """A small file for the summary: what this process did, and what it cost."""
+        if self.status is None or not self.backends:
+            return
+        import json
+
+        torch = sys.modules.get("torch")
+        said = {"pid": self.pid, "rank": _rank(), "torch": str(getattr(torch, "__version__", "")),
+                "device": ", ".join(backend.kind for backend in self.backends), "why_not": self.why_not,
+                "dumps": self.n_dumps, "dumped_bytes": self.dumped_nbytes, "steps": self.most_steps,
+                "microseconds": int(self.seconds * 1e6)}
+        _note_write(self.status, said)
+
+
+def _note_write(folder, said):
+    import json
+
+    path = os.path.join(folder, "process-{}-{}.json".format(os.uname()[1], os.getpid()))
+    with open(path + ".part", "w") as out:
+        json.dump(said, out)
+    os.replace(path + ".part", path)
+
+
+def _is_recording(backend, recorder):
+    """Whether a history is on that is not ours to begin: the program's own, or that of `strata run`."""
+    enabled = backend.binding("isHistoryEnabled")
+    if enabled is not None and enabled():
+        return True
+    run = getattr(sys.modules.get(_NAME), "_running", None)
+    return run is not None and run is not recorder and any(backend.name == other.name for other in run.started)
+
+
+def _seconds():
+    import time
+
+    return time.monotonic()
+
+
+# ---- hooks of the interpreter, one of each per process ----
+
+
+class _SignalPipe(object):
+    """SIGUSR2 writes into a pipe, in C, whatever the main thread is doing: faulthandler's handler does that. It is installed
+    when torch is imported, so that a handler of the program comes later and wins."""
+
+    def __init__(self):
+        self.ends, self.pid = None, None
+
+    def install(self):
+        import faulthandler
+        import signal
+
+        if self.pid == os.getpid() or not hasattr(faulthandler, "register"):
+            return
+        if self.ends is None and signal.getsignal(signal.SIGUSR2) != signal.SIG_DFL:
+            return  # the program, or whoever started it, has a use of its own for it
+        self.ends = os.pipe()
+        os.set_blocking(self.ends[1], False)
+        faulthandler.register(signal.SIGUSR2, file=self.ends[1], all_threads=False, chain=False)
+        self.pid = os.getpid()
+
+    def drain(self):
+        """The rest of what one signal wrote: a traceback, which nobody reads."""
+        import select
+
+        while select.select(self.ends[:1], [], [], 0)[0]:
+            os.read(self.ends[0], 1 << 16)
+
+    def open_for(self, pid):
+        """False: SIGUSR2 is the program's."""
+        if self.ends is not None and self.pid != pid:
+            self.install()  # a forked child needs a pipe of its own
+        return self.ends is not None
+
+
+_signal_pipe = _SignalPipe()
+
+
+def _exit_hook(recorder):
+    """os._exit ends without atexit's functions: processes of multiprocessing do so."""
+    original = os._exit
+
+    def _exit(status):
+        recorder.end()
+        original(status)
+
+    os._exit = _exit
+
+
+def _forget_after_fork(recorder):
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_guarded("not recorded in a forked process")(recorder.forget))
+
+
+class _Watcher(object):
+    """A finder of modules that finds none: it asks the others, and has our function called behind the module's own code."""
+
+    def __init__(self, then):
+        self.then = then  # name of a module: what to call with it
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in self.then:
+            return None
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if find is not None and finder is not self else None
+            if spec is not None:
+                self.follow(spec)
+                return spec
+        return None
+
+    def follow(self, spec):
+        loader, then = spec.loader, self.then[spec.name]
+        execute = getattr(loader, "exec_module", None)
+        if execute is None:
+            return
+
+        def exec_module(module):
+            loader.__dict__.pop("exec_module", None)
+            execute(module)
+            then(module)
+
+        try:
+            loader.exec_module = exec_module
+        except AttributeError:
+            _say("the import of {} cannot be followed; not recorded".format(spec.name))
+
+    def install(self):
+        sys.meta_path.insert(0, self)
+
+
+def _watch(recorder):
+    @_guarded("not recorded")
+    def imported(backend):
+        if recorder.to_the_end:
+            _signal_pipe.install()
+        recorder.meet(backend)
+
+    @_guarded("not recorded")
+    def torch_imported(torch):
+        if (0, 0) < _version(torch) < (2, 0):
+            recorder.refuse("torch {} has no memory history (2.0 and later have); not recorded".format(torch.__version__))
+            if recorder.status is not None:
+                _note_write(recorder.status, {"pid": os.getpid(), "rank": _rank(), "why_not": recorder.why_not,
+                                              "torch": str(torch.__version__)})
+
+    then = {"torch": torch_imported}
+    for backend in _BACKENDS:
+        then[backend.name] = lambda _module, backend=backend: imported(backend)
+    _Watcher(then).install()
+
+
+# ---- as functions ----
+
+_functions = None  # the recorder of record() and on_oom()
+
+
+def _functions_recorder():
+    """The one of this process. Beside that of `strata run`, which goes on by itself."""
+    global _functions
+    if _functions is None:
+        _functions = _Recorder(None)
+        _forget_after_fork(_functions)
+        _watch(_functions)
+    return _functions
+
+
+class record(object):
+    """Records what happens inside of a `with` block, and dumps when memory runs out in it, else at its end.
+
+        with torch_strata.record("step.pickle") as recording:
+            train_step(batch)
+        recording.path      # where the dump is; None: there is none, and a line on stderr has said why
+
+    "{rank}" in the path becomes the rank, "{why}" the reason ("oom" or "exit"). Recording begins with the block, or with the
+    first use of a device in it, and stops behind it, unless it was on before. Nothing of it raises.
+    """
+
+    def __init__(self, path="strata-rank{rank}.pickle", max_entries=1000000, stacks="all"):
+        self.files, self.max_entries, self.stacks = _OneFile(path), max_entries, stacks
+        self.path = self.recorder = None
+
+    @_guarded("not recorded")
+    def begin(self):
+        recorder = _functions_recorder()
+        self.before = recorder.files, recorder.max_entries, recorder.stacks
+        self.started = list(recorder.started)
+        recorder.files, recorder.max_entries, recorder.stacks = self.files, self.max_entries, self.stacks
+        self.recorder = recorder
+        recorder.arm()
+
+    @_guarded("no dump")
+    def finish(self):
+        recorder = self.recorder
+        if recorder is None:
+            return
+        if not recorder.backends:
+            _say("no device was used: nothing was recorded")
+        elif not self.files.written and recorder.why_not is None:
+            recorder.dump("exit")
+        self.path = self.files.written[-1] if self.files.written else None
+        recorder.files, recorder.max_entries, recorder.stacks = self.before
+        for backend in list(recorder.started):
+            if backend not in self.started:
+                recorder.stop(backend)
+
+    def __enter__(self):
+        self.begin()
+        return self
+
+    def __exit__(self, *_):
+        self.finish()
+        return False
+
+
+@_guarded("not recorded")
+def on_oom(path="oom-rank{rank}.pickle", max_entries=1000000, stacks="all"):
+    """Records from now on, and dumps to `path` whenever memory runs out, the later over the earlier; "{rank}" becomes the rank."""
+    recorder = _functions_recorder()
+    recorder.files, recorder.max_entries, recorder.stacks = _OneFile(path), max_entries, stacks
+    recorder.arm()
+
+
+# ---- under `strata run` ----
+
+
+def _number(name, default):
+    value = os.environ.get(name, "")
+    return int(value) if value.isdigit() else default
+
+
+@_guarded("not recorded")
+def _start():
+    global _running
+    folder = os.environ.get("STRATA_RUN_DIR")
+    if not folder or sys.version_info < (3, 8):
+        return
+    recorder = _running = _Recorder(_Files(folder, _number("STRATA_RUN_KEEP", 8)),
+                                    _number("STRATA_RUN_MAX_ENTRIES", 1000000), os.environ.get("STRATA_RUN_STACKS", "all"))
+    recorder.to_the_end = True
+    recorder.status = os.path.join(folder, ".run")
+    recorder.n_steps = _number("STRATA_RUN_STEPS", 5)
+    recorder.stops = os.environ.get("STRATA_RUN_STOP") == "1"
+    _forget_after_fork(recorder)
+    _watch(recorder)
+
+
+def _hidden_call(folder):
+    """Runs the sitecustomize that this one hides, if there is one, as if this one were not there."""
+    others = [path for path in sys.path if os.path.realpath(path or ".") != folder]
+    if sys.version_info < (3,):
+        import imp
+
+        try:
+            found = imp.find_module("sitecustomize", others)
+        except ImportError:
+            return
+        imp.load_module("sitecustomize", *found)
+        return
+    import importlib.machinery
+    import importlib.util
+
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
+    if spec is None or spec.loader is None:
+        return
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["sitecustomize"] = module
+    spec.loader.exec_module(module)
+
+
+if __name__ == "sitecustomize":
+    _folder = os.path.dirname(os.path.realpath(__file__))
+    if _NAME not in sys.modules:  # else one `strata run` is inside of another, and the inner one records
+        sys.modules[_NAME] = sys.modules["sitecustomize"]
+        _start()
+    sys.path[:] = [path for path in sys.path if os.path.realpath(path or ".") != _folder]
+    _hidden_call(_folder)

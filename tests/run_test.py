@@ -1,0 +1,254 @@
+"""`strata run`: what it records, passes on and explains, with a torch of our own (stand_in_torch/)."""
+
+import glob
+import json
+import os
+import pathlib
+import pickle
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from cli_case import MIB, ROOT, STRATA, Case
+
+STAND_IN = ROOT / "tests" / "stand_in_torch"
+TRAIN = """
+import os, sys, torch
+from torch import _C
+class SGD(torch.optim.Optimizer): pass
+optimizer = SGD()
+def train(steps):
+    weights = [_C.allocate(10 << 20) for _ in range(4)]
+    for step in range(steps):
+        for address in [_C.allocate(20 << 20) for _ in range(5)]: _C.free(address)
+        optimizer.step()
+def run_out():
+    try: _C.allocate(2 << 30)
+    except torch.OutOfMemoryError: print("caught")
+"""
+
+
+def pythons():
+    """Every Python from 3.8 on that is at hand."""
+    found = {sys.executable}
+    found.update(glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python")))
+    found.update(filter(None, (shutil.which(f"python3.{minor}") for minor in range(8, 20))))
+    ask = "import sys; print('%d.%d' % sys.version_info[:2], sys.version_info >= (3, 8))"
+    versions = {}
+    for path in sorted(found):
+        answer = subprocess.run([path, "-c", ask], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+        words = answer.stdout.decode().split()
+        if len(words) == 2 and words[1] == "True":
+            versions.setdefault(words[0], path)
+    return versions
+
+
+class RunCase(Case):
+    def environment(self, **more):
+        kept = {name: value for name, value in os.environ.items()
+                if not re.match("RANK$|SLURM_|OMPI_|PMI_|STRATA_|STAND_IN", name)}
+        return {**kept, "PYTHONPATH": str(STAND_IN), **more}
+
+    def record(self, code, program, *options, python=sys.executable, **more):
+        self.write("train.py", (TRAIN + program).encode())
+        return self.expect(code, "run", "--out", "d", *options, "--", python, "train.py", env=self.environment(**more))
+
+    def dumps(self, folder="d"):
+        return sorted(path.name for path in (self.path / folder).glob("rank*") if path.suffix in (".pickle", ".part"))
+
+    def load(self, name):
+        return pickle.loads((self.path / "d" / name).read_bytes())
+
+
+class Recorder(RunCase):
+    def test_steps_and_end_under_every_python(self):
+        for version, python in pythons().items():
+            with self.subTest(version):
+                shutil.rmtree(self.path / "d", ignore_errors=True)
+                result = self.record(0, "train(8); print('out')", "--no-report", python=python, RANK="3")
+                self.assertEqual(result.stdout, b"out\n")
+                self.assertEqual(self.dumps(), ["rank3_exit.pickle", "rank3_steps.pickle"])
+                # 4 weights, then 5 steps of 5 allocations and 10 events of their frees
+                self.assertEqual(len(self.load("rank3_steps.pickle")["device_traces"][0]), 4 + 5 * 15)
+                self.assertEqual(len(self.load("rank3_exit.pickle")["device_traces"][0]), 4 + 8 * 15)
+
+    def test_out_of_memory_twice(self):
+        self.record(0, "_C._cuda_attach_out_of_memory_observer(lambda *_: print('theirs'))\ntrain(1); run_out(); run_out()",
+                    RANK="0")
+        self.assertEqual(self.dumps(), ["rank0_exit.pickle", "rank0_oom-2.pickle", "rank0_oom.pickle"])
+        self.assertEqual([event["action"] for event in self.load("rank0_oom-2.pickle")["device_traces"][0]].count("oom"), 2)
+        self.assertTrue((self.path / "d" / "index.html").exists())
+
+    def test_keep_and_steps_and_entries(self):
+        self.record(0, "train(9); [run_out() for _ in range(4)]", "--keep", "2", "--steps", "2", "--max-entries", "7",
+                    "--no-report", RANK="0")
+        self.assertEqual(self.dumps(), ["rank0_exit.pickle", "rank0_oom-4.pickle"])
+        self.assertEqual(len(self.load("rank0_exit.pickle")["device_traces"][0]), 7)
+
+    def test_arguments_by_version(self):
+        wanted = {"2.0.1": {"legacy": True, "cpp": True}, "2.1.0": {"stacks": "all", "annotations": True},
+                  "2.14.0a0+git": {"stacks": "all", "annotations": True, "pinned": True}}
+        for version, how in wanted.items():
+            with self.subTest(version):
+                shutil.rmtree(self.path / "d", ignore_errors=True)
+                self.record(0, "train(1)", "--no-report", RANK="0", STAND_IN_VERSION=version)
+                self.assertEqual(self.load("rank0_exit.pickle")["stand_in"], [how])
+
+    def test_too_old(self):
+        result = self.record(0, "train(1); print('out')", "--no-report", STAND_IN_VERSION="1.13.1")
+        self.assertEqual(result.stdout, b"out\n")
+        self.assertEqual(self.dumps(), [])
+        said = [line for line in result.stderr.decode().splitlines() if line.startswith("strata run: rank")]
+        self.assertEqual(len(said), 1, said)
+        self.assertIn("torch 1.13.1 has no memory history", said[0])
+
+    def test_nothing_of_it_breaks_the_program(self):
+        for name in ("history", "attach", "hooks", "snapshot"):
+            with self.subTest(name):
+                shutil.rmtree(self.path / "d", ignore_errors=True)
+                result = self.record(3, "train(8); run_out(); print('out'); sys.exit(3)", "--no-report",
+                                     STAND_IN_BROKEN=name)
+                self.assertEqual(result.stdout, b"caught\nout\n")
+                self.assertIn(name + " is broken", result.stderr.decode())
+                self.assertNotIn("Traceback", result.stderr.decode())
+                self.assertFalse([dump for dump in self.dumps() if dump.endswith(".part")])
+
+    def test_hidden_sitecustomize(self):
+        folder = self.path / "site"
+        folder.mkdir()
+        (folder / "sitecustomize.py").write_text("import sys; sys.hidden = __file__\n")
+        result = self.record(0, "import sitecustomize; print(sys.hidden == sitecustomize.__file__); train(1)", "--no-report",
+                             PYTHONPATH=f"{folder}:{STAND_IN}", RANK="0")
+        self.assertEqual(result.stdout, b"True\n")
+        self.assertEqual(self.dumps(), ["rank0_exit.pickle"])
+
+    def test_forked_and_spawned(self):
+        for method in ("fork", "spawn"):
+            with self.subTest(method):
+                shutil.rmtree(self.path / "d", ignore_errors=True)
+                self.record(0, "import multiprocessing\ndef work(rank):\n    os.environ['RANK'] = str(rank); train(6)\n"
+                            f"if __name__ == '__main__':\n    context = multiprocessing.get_context('{method}')\n"
+                            "    all = [context.Process(target=work, args=(rank,)) for rank in range(3)]\n"
+                            "    [one.start() for one in all]; [one.join() for one in all]\n", "--no-report")
+                self.assertEqual(self.dumps(), [f"rank{rank}_{why}.pickle" for rank in range(3) for why in ("exit", "steps")])
+
+    def test_a_fork_of_what_records_dumps_nothing(self):
+        self.record(0, "train(1)\nif os.fork() == 0: os._exit(0)\nos.wait(); os._exit(0)", "--no-report", RANK="0")
+        self.assertEqual(self.dumps(), ["rank0_exit.pickle"])
+
+    def test_ranks_of_launchers(self):
+        for name in ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"):
+            self.record(0, "train(1)", "--no-report", "--keep", "1", **{name: "7"})
+        self.assertEqual(self.dumps(), ["rank7_exit-2.pickle", "rank7_exit-3.pickle", "rank7_exit-4.pickle",
+                                        "rank7_exit.pickle"])
+
+    def test_sixteen_ranks_share_a_folder(self):
+        self.write("train.py", (TRAIN + "train(6)").encode())
+        ranks = [self.start("run", "--out", "d", "--", sys.executable, "train.py", env=self.environment(RANK=str(rank)))
+                 for rank in range(16)]
+        for rank in ranks:
+            rank.communicate(timeout=120)
+            self.assertEqual(rank.returncode, 0)
+        self.assertEqual(len(self.dumps()), 32)
+        summary = json.loads((self.path / "d" / "summary.json").read_text())
+        self.assertEqual({row["rank"] for row in summary["rows"] if row["rank"] is not None}, set(range(16)))
+
+    def test_signal(self):
+        self.write("train.py", (TRAIN + "train(1); print('ready', flush=True); sys.stdin.read()").encode())
+        process = self.start("run", "--out", "d", "--no-report", "--", sys.executable, "train.py", stdin=subprocess.PIPE,
+                             env=self.environment(RANK="0"))
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        process.send_signal(signal.SIGUSR2)
+        while "rank0_signal.pickle" not in self.dumps():
+            time.sleep(0.01)
+        process.communicate(b"", timeout=60)
+        self.assertEqual(process.returncode, 0)
+
+    def test_functions(self):
+        self.write("train.py", ("import sys; sys.path.insert(0, %r)\nimport recorder\n" % str(
+            ROOT / "python" / "torch_strata") + TRAIN + "recorder.on_oom('oom.pickle')\n"
+            "with recorder.record('block{rank}.pickle') as it: train(2)\nprint(it.path); run_out()").encode())
+        result = subprocess.run([sys.executable, "train.py"], cwd=self.path, env=self.environment(RANK="5"),
+                                stdout=subprocess.PIPE, check=True)
+        self.assertEqual(result.stdout, b"block5.pickle\ncaught\n")
+        self.assertLessEqual({"block5.pickle", "oom.pickle"}, set(self.files()))
+
+
+class Watcher(RunCase):
+    def run_shell(self, code, script, *options, says=None, **more):
+        return self.expect(code, "run", "--every", "0.02", *options, "--", "sh", "-c", script, says=says,
+                           env=self.environment(**more))
+
+    def group(self, **values):
+        """A control group made of files."""
+        folder = self.path / "group"
+        folder.mkdir()
+        for name, text in {"current": "1000000", "peak": str(7 * MIB), "max": str(8 * MIB),
+                           "events": "oom 0\noom_kill 0"}.items():
+            (folder / f"memory.{name}").write_text(values.get(name, text) + "\n")
+        return str(folder)
+
+    def test_exit_codes_and_output(self):
+        for code in (0, 1, 42):
+            self.assertEqual(self.run_shell(code, f"echo out; exit {code}", "--no-report").stdout, b"out\n")
+        self.run_shell(143, "kill -TERM $$", "--no-report", says="signal 15")
+        self.expect(127, "run", "--", "no-such-command", says="cannot run")
+        self.expect(2, "run", says="no command")
+        self.expect(2, "run", "--steps", "x", "--", "true")
+
+    def test_folders(self):
+        for _ in range(2):
+            self.run_shell(0, "true", "--no-report")
+        self.assertEqual(self.files(), ["strata-run", "strata-run-2"])
+        log = (self.path / "strata-run" / "host.log").read_text()
+        self.assertRegex(log, r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} strata-host resident=\d+ processes=\d+")
+
+    def test_host_log_is_read_as_levels(self):
+        lines = [f"2026-11-23 10:00:0{i}.000 strata-host resident={i * MIB} processes=2 cgroup=5 cgroup_peak=9 "
+                 f"cgroup_limit={8 * MIB} oom_kill=0" for i in range(1, 5)]
+        report = self.report(self.write("host.log", "\n".join(lines).encode()))
+        self.assertEqual(report["kind"], "log")
+        self.assertEqual(report["devices"][0]["levels"]["host"]["peak_bytes"], 4 * MIB)
+
+    def test_killed_by_the_limit_of_the_group(self):
+        group = self.group()
+        self.run_shell(137, f"sleep 0.2; printf 'oom 1\\noom_kill 1\\n' > {group}/memory.events; kill -KILL $$", "--no-report",
+                       says=r"limit of the cgroup: 7 MiB of 8 MiB[^$]*Killed +sh \(process \d+\)", STRATA_CGROUP=group)
+
+    def test_killed_by_the_kernel(self):
+        group = self.group()
+        self.run_shell(137, f"sleep 0.2; printf 'oom 0\\noom_kill 1\\n' > {group}/memory.events; kill -KILL $$", "--no-report",
+                       says="the kernel killed for memory", STRATA_CGROUP=group)
+
+    def test_killed_by_nobody_that_is_known(self):
+        self.run_shell(137, "kill -KILL $$", "--no-report", says="from outside", STRATA_CGROUP=self.group())
+
+    def test_time_limit(self):
+        self.run_shell(137, "kill -KILL $$", "--no-report", says="Time limit +Slurm", STRATA_CGROUP=self.group(),
+                       SLURM_JOB_END_TIME=str(int(time.time())))
+
+    def test_signals_are_passed_on(self):
+        for number, code in ((signal.SIGTERM, 5), (signal.SIGINT, 6)):
+            process = self.start("run", "--no-report", "--", "sh", "-c",
+                                 "trap 'exit 5' TERM; trap 'exit 6' INT; echo ready; while :; do sleep 0.05; done")
+            self.assertEqual(process.stdout.readline(), b"ready\n")
+            process.send_signal(number)
+            self.assertEqual(process.wait(60), code)
+
+    def test_a_second_interrupt_ends_it(self):
+        process = self.start("run", "--no-report", "--", sys.executable, "-c",
+                             "import signal, time\nsignal.signal(2, lambda *_: print('heard', flush=True))\n"
+                             "print('ready', flush=True)\nwhile True: time.sleep(1)")
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.stdout.readline(), b"heard\n")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(60), 137)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,39 @@
+import os
+import threading
+
+import torch
+
+_initialized = False
+_initialization_lock = threading.Lock()
+_in_bad_fork = False
+
+
+def _after_fork():
+    global _in_bad_fork
+    _in_bad_fork = _initialized
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def is_initialized():
+    return _initialized and not _in_bad_fork
+
+
+def _lazy_init():
+    global _initialized
+    if is_initialized():
+        return
+    with _initialization_lock:
+        if is_initialized():
+            return
+        if _in_bad_fork:
+            raise RuntimeError("Cannot re-initialize CUDA in forked subprocess")
+        _initialized = True
+
+
+def init():
+    _lazy_init()
+
+
+from . import memory  # noqa: E402, F401
