@@ -259,6 +259,13 @@ class LogTest(unittest.TestCase):
             details = self.report("\n".join(lines) + "\n")["devices"][0]["oom_details"]
             self.assertEqual([oom["site"] for oom in details], sites)
 
+    def test_tables_of_an_error_are_no_levels(self):
+        text = ("RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 17.31G of 15.48G hbm. Exceeded hbm capacity by 1.83G.\n\n"
+                "Total hbm usage >= 17.83G:\n    reserved        530.00M\n    program          17.31G\n")
+        device = self.report(text)["devices"][0]
+        self.assertEqual([oom["cause"] for oom in device["oom_details"]], ["too_large"])
+        self.assertIsNone(device["levels"]["reserved"])
+
     def test_the_same_error_told_again_at_the_end_of_a_chain(self):
         error = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n"
         self.assertEqual(len(self.report(error + "During handling of the above exception, another exception occurred:\n" + error)["devices"][0]["oom"]), 1)
@@ -287,6 +294,7 @@ class LogTest(unittest.TestCase):
         level("GPU[0]\t\t: VRAM Total Memory (B): 17163091968\nGPU[0]\t\t: VRAM Total Used Memory (B): 123456789\n", 0, "device", 123456789)
         level("| GPU Memory Used (MiB)        | 1234                 |\n", 0, "device", 1234 << 20)
         level("Iter 10: Train loss 2.103, Learning Rate 1.000e-05, It/sec 0.5, Peak mem 12.345 GB\n", 0, "allocated", 12345000000)
+        level("{'memory_allocated (GB)': 34.53, 'max_memory_allocated (GB)': 78.8, 'total_memory_available (GB)': 94.46}\n", 0, "allocated", nbytes("78.8", "GB"))
         level("\tMaximum resident set size (kbytes): 123456\n", -1, "host", 123456 << 10)
         level("child_RSS_high:     10752 KiB\n", -1, "host", 10752 << 10)
         level("Peak memory: 123.50 MB\n", 0, "allocated", nbytes("123.50", "MB"))
@@ -315,6 +323,8 @@ class LogTest(unittest.TestCase):
             self.assertEqual(set(found), set(wanted))
             for key, figure in wanted.items():
                 self.assertLessEqual(abs(found[key] - nbytes(figure, "GiB")), 1, key)
+        ranks = self.report("".join(f"[2025-11-10 19:59:09 TP{i}] Capture cuda graph end. mem usage={i + 1}.00 GB. avail mem=9 GB.\n" for i in (1, 0)))
+        self.assertEqual([(d["device"], d["budget"][0]["bytes"]) for d in ranks["devices"]], [(0, 1 << 30), (1, 2 << 30)])
         self.assertIsNone(self.report("Peak memory: 1 GB\n")["devices"][0]["budget"])
         for rule, code in (("budget.kv_cache > 1GiB", 0), ("budget.kv_cache > 40GiB", 3), ("budget.available > 1GiB", 3), ("budget.cache > 1GiB", 2)):
             self.assertEqual(self.run_strata("check", SAMPLES / "log_server_vllm.log", "--rule", rule, check=False).returncode, code, rule)

@@ -76,8 +76,9 @@ enum log_seen log_inferred_line(struct log_state *state, struct text line, struc
     bool about = false, asked = false;
     uint32_t from = 0, next;
     uint64_t nbytes;
-    if (log_has(line, "CPU Virtual Memory:"))
-        return LOG_NOTHING; /* see_memory_usage, which is looked at by itself */
+    /* see_memory_usage, which is looked at by itself; the tables of an error, which are no levels. */
+    if (log_has(line, "CPU Virtual Memory:") || state->stream->oom.lines_left != 0)
+        return LOG_NOTHING;
     for (uint32_t at = 0; at < line.nbytes; at = next) {
         struct label label;
         if ((next = figure_at(line, at, &nbytes)) == LOG_NONE) {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static uint32_t cell_skip(struct text line, uint32_t at) {
-    while (at < line.nbytes && strchr(" \t|:=", line.at[at]) != NULL)
+    while (at < line.nbytes && strchr(" \t|:='\"", line.at[at]) != NULL)
         at++;
     return at;
 }

@@ -65,6 +65,14 @@ static const struct log_form forms[] = {
     /* mlx-lm's tuner and generate: powers of ten */
     {{"Peak mem ", " GB"}, {{"Peak mem", DECIMAL, 0, NOTE_MAX_ALLOCATED}, END}, false},
     {{"Peak memory: ", "Generation"}, {{"Peak memory:", DECIMAL, 0, NOTE_MAX_ALLOCATED}, END}, false},
+    /* Habana: optimum-habana's metrics, printed as a dict and as a table */
+    {{"memory_allocated (GB)", ""},
+     {{"max_memory_allocated (GB)", CELL, GIB, NOTE_MAX_ALLOCATED},
+      {" memory_allocated (GB)", CELL, GIB, NOTE_ALLOCATED},
+      {"'memory_allocated (GB)", CELL, GIB, NOTE_ALLOCATED},
+      {"total_memory_available (GB)", CELL, GIB, NOTE_DEVICE_TOTAL},
+      END},
+     false},
     /* torchtitan: metrics.py */
     {{"memory allocation retries", ""},
      {{" memory allocation retries", COUNT_BEFORE, 0, NOTE_RETRIES}, END},

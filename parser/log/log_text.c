@@ -218,6 +218,20 @@ static uint32_t rank_of_label(struct text text) {
     return label ? (uint32_t)rank : LOG_NONE;
 }
 
+/* "[2025-11-10 19:59:09 TP1]" of SGLang, "(Worker_TP0 pid=9)" of vLLM; not where other kinds of ranks stand beside it. */
+static uint32_t rank_of_server(struct text text) {
+    struct text head = {text.at, text.nbytes < 64 ? text.nbytes : 64};
+    uint64_t rank;
+    uint32_t at = log_find(head, 0, "TP");
+    if (at == LOG_NONE || at == 0 || (text.at[at - 1] != ' ' && text.at[at - 1] != '_') ||
+        log_find(head, 0, "DP") != LOG_NONE || log_find(head, 0, "PP") != LOG_NONE)
+        return LOG_NONE;
+    uint32_t next = log_count(head, at + 2, &rank);
+    bool ends = next != LOG_NONE && next < head.nbytes &&
+                (head.at[next] == ']' || head.at[next] == ' ' || head.at[next] == '_');
+    return ends && rank < RANK_MAX ? (uint32_t)rank : LOG_NONE;
+}
+
 uint32_t log_rank(struct text text) {
     for (uint32_t at = 0; at < text.nbytes && at < PREFIX_NBYTES; at++) {
         if (at > 0 && is_in_word(text.at[at - 1]))
@@ -228,7 +242,8 @@ uint32_t log_rank(struct text text) {
         if (rank != LOG_NONE)
             return rank;
     }
-    return rank_of_label(text);
+    uint32_t server = rank_of_server(text);
+    return server != LOG_NONE ? server : rank_of_label(text);
 }
 
 /* ---- messages ---- */
