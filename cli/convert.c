@@ -80,3 +80,8 @@ int convert_words(const struct settings *settings, const char *ending, convert_t
                                      settings->force, false};
     return convert_open(settings, &request, &(struct conversion){.write = words_write, .tell = tell});
 }
+
+int convert_file(const struct settings *settings, const char *ending, bool binary, convert_tell *tell) {
+    struct output_request request = {settings->output, ending, settings->force, binary};
+    return convert_open(settings, &request, &(struct conversion){.write = words_write, .tell = tell});
+}

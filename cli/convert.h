@@ -23,4 +23,7 @@ typedef int convert_tell(struct buffer *out, const struct recording *recording,
  * is a directory. Returns an enum exit_code. */
 int convert_words(const struct settings *settings, const char *ending, convert_tell *tell);
 
+/* The same into a file beside the input where no output is named; `binary`: not for a terminal. */
+int convert_file(const struct settings *settings, const char *ending, bool binary, convert_tell *tell);
+
 #endif

@@ -131,7 +131,7 @@ static enum options_result parse_operand(struct parse *parse, const char *word) 
         parse->at = parse->n_words;
         return OPTIONS_RUN;
     }
-    if ((parse->verb->bit & (VERB_MANY | VERB_PICTURE | VERB_REPORT)) != 0) {
+    if ((parse->verb->bit & (VERB_MANY | VERB_PICTURE | VERB_REPORT | VERB_EXPORT)) != 0) {
         /* The words before this one have been read, so their places are free. */
         settings->inputs = parse->words;
         settings->inputs[settings->n_inputs++] = parse->words[parse->at - 1];
@@ -170,6 +170,7 @@ enum options_result options_parse(const struct verb *verb, int n_words, char **w
                                   .width = 1600,
                                   .height = 900,
                                   .scale = 1,
+                                  .export_kind = EXPORT_KINDS,
                                   .top = 20,
                                   .n_steps = 5,
                                   .max_entries = 1000000,
@@ -182,7 +183,8 @@ enum options_result options_parse(const struct verb *verb, int n_words, char **w
             return result;
     }
     options_note_owners(settings);
-    settings->series = (verb->bit & (VERB_PICTURE | VERB_REPORT)) != 0 && settings->n_inputs > 1;
+    settings->series =
+        (verb->bit & (VERB_PICTURE | VERB_REPORT | VERB_EXPORT)) != 0 && settings->n_inputs > 1;
     if (settings->series && settings->output == NULL) {
         terminal_error(NULL, "%s: several dumps are one series; -o says where to write it", verb->name);
         return wrong(verb);

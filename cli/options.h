@@ -9,6 +9,7 @@
 #include "cli/units.h"
 #include "cli/view.h"
 #include "layout/scene.h"
+#include "render/export/export.h"
 #include "render/raster/raster.h"
 #include "render/report/report.h"
 
@@ -22,6 +23,7 @@
     X(DIFF, diff)       \
     X(WHATIF, whatif)   \
     X(CHECK, check)     \
+    X(EXPORT, export)   \
     X(RUN, run)
 
 enum verb_number {
@@ -81,6 +83,9 @@ struct settings {
     uint32_t top; /* 20 at first; 0: all */
 
     enum align align; /* diff */
+
+    enum export_kind export_kind; /* export; EXPORT_KINDS: the output's ending says it */
+    bool allocated;               /* export: sums of what was allocated, not of what is live */
 
     const char *set[SETS_CAPACITY]; /* whatif: of the allocator, "key=value" or "key:value" */
     uint32_t n_set;

@@ -244,6 +244,31 @@ static bool apply_export(struct settings *settings, const char *value) {
     return format < REPORT_FORMATS && apply_format(settings, (enum report_format)format);
 }
 
+#define EXPORT_KIND_WORD(NUMBER, name, ending, other, text) "|" #name
+static const char export_kind_words[] = STRATA_EXPORT_KINDS(EXPORT_KIND_WORD);
+#undef EXPORT_KIND_WORD
+
+/* --to names the kind; beside it, --to ends a window as in every verb. No position is the name of a kind. */
+static bool apply_export_to(struct settings *settings, const char *value) {
+    enum export_kind kind = export_kind_by_name(value);
+    if (kind == EXPORT_KINDS && position_parse(value, &settings->to))
+        return true;
+    if (kind != EXPORT_KINDS && (settings->export_kind == EXPORT_KINDS || settings->export_kind == kind)) {
+        settings->export_kind = kind;
+        return true;
+    }
+    snprintf(settings->wrong, sizeof settings->wrong,
+             kind == EXPORT_KINDS ? "\"%.60s\" is neither a kind (%s) nor a position"
+                                  : "\"%.60s\" is a second kind; one at a time of %s",
+             value, export_kind_words + 1);
+    return false;
+}
+
+static bool apply_allocated(struct settings *settings, const char *value) {
+    (void)value;
+    return settings->allocated = true;
+}
+
 static bool apply_top(struct settings *settings, const char *value) {
     return apply_number(&settings->top, value, 0, UINT32_MAX);
 }
@@ -425,6 +450,17 @@ static const struct option options[] = {
      "it)"},
     {'o', VERB_REPORT, "output", "PATH", apply_output,
      "a file, a directory, or - for standard output\n(default: standard output)"},
+    {'o', VERB_EXPORT, "output", "PATH", apply_output,
+     "a file, whose ending may say the kind, a directory, or -\nfor standard output (default: beside the "
+     "input)"},
+    {0, VERB_EXPORT, "to", "KIND|POSITION", apply_export_to,
+     "csv, sqlite, pprof, folded, speedscope or perfetto; given\nonce more: where the window ends"},
+    {0, VERB_EXPORT | SHAPES, "from", "POSITION", apply_from,
+     "where the window begins: an event's index, 12.5s, peak,\npeak-500, oom (default: all is exported)"},
+    {0, VERB_EXPORT | SHAPES, "at", "POSITION", apply_at,
+     "folded, pprof, speedscope: what is live then: peak\n(default), oom or an event"},
+    {0, VERB_EXPORT, "allocated", NULL, apply_allocated,
+     "the same: all that was allocated in the window instead"},
     {'o', VERB_BATCH, "output", "DIR", apply_output, "directory for the results; created if it is missing"},
     {'o', VERB_RUN, "out", "DIR", apply_output,
      "folder for dumps, host.log and pages; one that exists is\nused as it is, so that several runs share "
@@ -483,7 +519,7 @@ static const struct option options[] = {
      "ordinal of the device (default: one that ran out of\nmemory, else the one with most events)"},
     {'d', VERB_BATCH | SHAPES, "device", "N", apply_device,
      "ordinal of the device to show (default: as strata html)"},
-    {'d', VERB_REPORT | VERB_WHATIF | SHAPES, "device", "N", apply_device,
+    {'d', VERB_REPORT | VERB_WHATIF | VERB_EXPORT | SHAPES, "device", "N", apply_device,
      "ordinal of the device (default: all)"},
     {0, VERB_REPORT | VERB_WHATIF, "json", NULL, apply_json, "for programs: JSON, \"schema\": 1"},
     {0, VERB_REPORT | VERB_WHATIF, "markdown", NULL, apply_markdown, "to paste into an issue"},

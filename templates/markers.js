@@ -11,9 +11,7 @@ import { askedText, formatBytes, formatExactBytes, make } from "./text.js";
 /** @param {number} i @param {View} [shown] */
 export function oomMarker(i, shown = view) {
     const { event, size, device_free } = shown.c.oom(i);
-    const title =
-        `Out of memory: ${askedText(size, device_free)}; ` +
-        `${momentText(event, shown)}`;
+    const title = `Out of memory: ${askedText(size, device_free)}; ` + `${momentText(event, shown)}`;
     return { event, kind: "oom", text: "Out of memory", title };
 }
 

@@ -144,9 +144,7 @@ export function oomParts(index, capacity) {
     const known = found.reserved_known !== 0 && oom.size >= 0 && oom.device_free >= 0;
     return {
         when: momentText(oom.event),
-        title: known
-            ? lackText(oom, found)
-            : askedText(oom.size, oom.device_free),
+        title: known ? lackText(oom, found) : askedText(oom.size, oom.device_free),
         body: [
             by,
             ...(known ? [...deviceBar(found, oom.device_free, capacity), lackTable(oom, found)] : []),

@@ -15,6 +15,17 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = ["CMakeLists.txt", "analysis", "base", "cli", "layout", "parser", "render", "scripts", "templates", "trace"]
 
 FILES = {
+    "render/export/export_toy.c": """#include "render/export/export_parts.h"
+
+static bool toy_write(void *context, struct export_device *device) {
+    buffer_printf(context, "%u toys\\n", (unsigned)device->device->allocations.count);
+    return true;
+}
+
+bool export_toy(struct export_work *work) {
+    return export_each_device(work, toy_write, work->out);
+}
+""",
     "parser/toy.h": """#ifndef STRATA_PARSER_TOY_H
 #define STRATA_PARSER_TOY_H
 #include "parser/cursor.h"
@@ -84,6 +95,7 @@ EDITS = [
     ("cli/options.h", "    X(HTML, html) ", "    X(TOY, toy) \\\n    X(HTML, html) "),
     ("render/report/report.h", "    X(MARKDOWN, markdown, ", '    X(TOY, toy, ".toy.txt", toy) \\\n    X(MARKDOWN, markdown, '),
     ("templates/side.js", "/**\n * @typedef", 'import { createToy } from "./toy_view.js";\n/**\n * @typedef'),
+    ("render/export/export.h", "    X(PERFETTO, ", '    X(TOY, toy, ".toys", "", true) \\\n    X(PERFETTO, '),
     ("templates/side.js", 'const REGISTRY = [\n', 'const REGISTRY = [\n    ["toy", createToy],\n'),
     ("templates/page.html", '<div id="panel-why"', '<button id="tab-toy"></button><div id="panel-toy"></div><div id="panel-why"'),
     ("render/raster/colorings.h", '    COLORING(EACH, ', '    COLORING(TOY, "toy", "toy and toy", "by toy") \\\n    COLORING(EACH, '),
@@ -154,6 +166,9 @@ class Extending(unittest.TestCase):
     def test_an_export(self):
         self.assertEqual(run(self.strata, "report", "--format", "toy", self.toy), "toy of x.toy: 1 device\n")
         self.assertIn("text|json|toy|markdown", run(self.strata, "report", "--help"))
+
+    def test_a_kind_of_export(self):
+        self.assertEqual(run(self.strata, "export", "--to", "toy", self.toy, "-o", "-"), "2 toys\n")
 
     def test_a_colouring(self):
         """Two allocations, one on the other: alike by stream, two colours by what was added. And the page's menu has it."""

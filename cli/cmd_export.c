@@ -1,0 +1,196 @@
+#include "cli/convert.h"
+#include "cli/exit_code.h"
+#include "cli/filter.h"
+#include "cli/terminal.h"
+#include "cli/verbs.h"
+#include "cli/window.h"
+#include "render/export/export.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- the range of a device ---- */
+
+struct ranging {
+    const struct recording *recording;
+    const struct settings *settings;
+    bool any_oom; /* of the devices that are exported */
+};
+
+static bool range_refuse(const struct ranging *ranging, const char *option, const char *reason) {
+    terminal_error(ranging->recording->input.shown, "%s%s", option, reason);
+    return false;
+}
+
+/* A device without such an event is left out where another has one. */
+static bool names_oom(const struct settings *settings) {
+    return settings->at.base == POSITION_OOM || settings->from.base == POSITION_OOM ||
+           settings->to.base == POSITION_OOM;
+}
+
+static bool range_find(void *context, const struct timeline *timeline, struct export_range *range) {
+    const struct ranging *ranging = context;
+    const struct settings *settings = ranging->settings;
+    struct view view = {.axis = AXIS_EVENTS, .width = 1, .height = 1};
+    const char *reason = NULL;
+    range->none = names_oom(settings) && ranging->any_oom && timeline->device->n_ooms == 0;
+    if (range->none)
+        return true;
+    if (!window_resolve(&view, timeline, settings->from, settings->to, &reason))
+        return range_refuse(ranging, "", reason);
+    range->whole = settings->from.base == POSITION_NONE && settings->to.base == POSITION_NONE;
+    if (!range->whole) {
+        int64_t from = view.from_q16 / 65536, to = view.to_q16 / 65536, last = timeline->n_moments - 1;
+        range->from = (uint32_t)(from < 0 ? 0 : from);
+        range->until = (uint32_t)(to < last ? to : last) + 1;
+        range->at = timeline_peak_in(timeline, range->from, range->until);
+    }
+    return settings->at.base == POSITION_NONE || window_moment(timeline, settings->at, &range->at, &reason) ||
+           range_refuse(ranging, "--at: ", reason);
+}
+
+/* ---- the device, where a file has one ---- */
+
+/* Ordinal of the device with the highest peak, the first of equal ones. False: no memory, printed. */
+static bool device_highest(const struct recording *recording, int32_t *ordinal) {
+    const struct trace *trace = &recording->trace;
+    uint64_t highest = 0;
+    for (uint32_t i = 0; i < trace->n_devices; i++) {
+        struct arena scratch;
+        struct timeline timeline;
+        recording_scratch(recording, &scratch);
+        bool done = timeline_init(&timeline, trace, i, &scratch);
+        if (!done)
+            recording_print_no_memory(recording, scratch.limit_hit);
+        else if (i == 0 || timeline.peak_bytes > highest) {
+            highest = timeline.peak_bytes;
+            *ordinal = trace->devices[i].ordinal;
+        }
+        arena_release(&scratch);
+        if (!done)
+            return false;
+    }
+    if (trace->n_devices > 1)
+        terminal_note(recording->input.shown,
+                      "device %d has the highest peak and is exported; -d names another", *ordinal);
+    return true;
+}
+
+static bool device_choose(const struct recording *recording, const struct settings *settings,
+                          int32_t *ordinal) {
+    *ordinal = settings->has_device ? settings->device : EXPORT_ALL_DEVICES;
+    return settings->has_device || !export_kind_of_one_device(settings->export_kind) ||
+           device_highest(recording, ordinal);
+}
+
+static bool any_oom(const struct trace *trace, int32_t device) {
+    for (uint32_t i = 0; i < trace->n_devices; i++)
+        if (trace->devices[i].n_ooms != 0 &&
+            (device == EXPORT_ALL_DEVICES || device == trace->devices[i].ordinal))
+            return true;
+    return false;
+}
+
+/* ---- the export ---- */
+
+/* The folder that the output will be in, from malloc; NULL: standard output, or no memory. */
+static char *output_folder(const struct settings *settings) {
+    const char *path = settings->output != NULL ? settings->output : settings->input;
+    struct stat status;
+    if (strcmp(path, "-") == 0)
+        return NULL;
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+        return strdup(path);
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
+        return NULL; /* a pipe or a device: its folder need not be one to write in */
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? strdup(".") : strndup(path, (size_t)(slash - path) + 1);
+}
+
+static int export_end(const struct recording *recording, enum export_result result, const char *reason,
+                      const struct arena *scratch, bool refused) {
+    switch (result) {
+    case EXPORT_DONE: return EXIT_CODE_DONE;
+    case EXPORT_NO_RANGE: return EXIT_CODE_USAGE;
+    case EXPORT_FAILED: terminal_error(recording->input.shown, "%s", reason); break;
+    case EXPORT_NO_MEMORY:
+        if (!refused)
+            recording_print_no_memory(recording, scratch->limit_hit);
+        break;
+    }
+    return EXIT_CODE_FAILED;
+}
+
+static int export_tell(struct buffer *out, const struct recording *recording, const struct settings *settings,
+                       struct arena *scratch) {
+    struct filter_set filter;
+    struct ranging ranging = {.recording = recording, .settings = settings};
+    char reason[EXPORT_REASON_NBYTES] = "";
+    int32_t device;
+    if (!filter_set_make(&filter, recording, settings, scratch) ||
+        !device_choose(recording, settings, &device))
+        return EXIT_CODE_FAILED;
+    ranging.any_oom = any_oom(&recording->trace, device);
+    if (recording->trace.kind == TRACE_LOG)
+        terminal_note(recording->input.shown, "a log prints levels: each row is one, not an allocation");
+    char *folder = output_folder(settings);
+    struct export_options options = {
+        .kind = settings->export_kind,
+        .file = recording->input.name,
+        .fingerprint = recording->fingerprint,
+        .source = recording_kind(recording),
+        .version = STRATA_VERSION,
+        .filter = filter.query,
+        .device = device,
+        .allocated = settings->allocated,
+        .range = range_find,
+        .context = &ranging,
+        .directory = folder,
+    };
+    enum export_result result = export_render(out, &recording->trace, &options, scratch, reason);
+    free(folder);
+    return export_end(recording, result, reason, scratch, out->refused);
+}
+
+/* What --to and the output's ending say together. */
+static bool kind_choose(struct settings *settings) {
+    enum export_kind by_path =
+        settings->output != NULL ? export_kind_of_path(settings->output) : EXPORT_KINDS;
+    if (settings->export_kind == EXPORT_KINDS)
+        settings->export_kind = by_path;
+    if (settings->export_kind == EXPORT_KINDS)
+        terminal_error(NULL,
+                       "export: to what? --to csv, sqlite, pprof, folded, speedscope or perfetto says it, "
+                       "or the output's ending");
+    else if (by_path != EXPORT_KINDS && by_path != settings->export_kind)
+        terminal_error(settings->output, "the ending says %s, and --to %s", export_kind_name(by_path),
+                       export_kind_name(settings->export_kind));
+    else
+        return true;
+    return false;
+}
+
+static int export_run(const struct settings *given) {
+    struct settings settings = *given;
+    if (!kind_choose(&settings))
+        return EXIT_CODE_USAGE;
+    return convert_file(&settings, export_kind_ending(settings.export_kind),
+                        !export_kind_is_text(settings.export_kind), export_tell);
+}
+
+const struct verb verb_export = {
+    .name = "export",
+    .bit = VERB_EXPORT,
+    .summary = "the same figures for SQL, spreadsheets, flame graphs, pprof and Perfetto",
+    .operands = "SNAPSHOT... (several are one series, and need -o)",
+    .about = "Writes every allocation as a row, or what is live at a moment by stack, or the curves over\n"
+             "time, in the format of another tool. docs/export.md has the tables, and queries.\n",
+    .examples = "  strata export snapshot.pickle -o snapshot.csv\n"
+                "  strata export --to sqlite snapshot.pickle      writes snapshot.sqlite\n"
+                "  strata export --to folded --at oom oom.pickle -o - | flamegraph.pl > oom.svg\n"
+                "  strata export --to pprof snapshot.pickle && go tool pprof -http : snapshot.pb.gz\n"
+                "  strata export --to perfetto --from peak-500 --to peak+500 snapshot.pickle\n",
+    .run = export_run,
+};

@@ -1,0 +1,125 @@
+#include "render/export/export_parts.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the table ---- */
+
+static const struct {
+    const char *name, *ending, *other;
+    bool is_text;
+    bool (*write)(struct export_work *work);
+} kinds[EXPORT_KINDS] = {
+#define EXPORT_ROW(NUMBER, name, ending, other, text) {#name, ending, other, text, export_##name},
+    STRATA_EXPORT_KINDS(EXPORT_ROW)
+#undef EXPORT_ROW
+};
+
+const char *export_kind_name(enum export_kind kind) {
+    return kinds[kind].name;
+}
+
+const char *export_kind_ending(enum export_kind kind) {
+    return kinds[kind].ending;
+}
+
+bool export_kind_is_text(enum export_kind kind) {
+    return kinds[kind].is_text;
+}
+
+bool export_kind_of_one_device(enum export_kind kind) {
+    return kind == EXPORT_FOLDED; /* its lines cannot say whose they are */
+}
+
+enum export_kind export_kind_by_name(const char *name) {
+    uint32_t kind = 0;
+    while (kind < EXPORT_KINDS && strcmp(kinds[kind].name, name) != 0)
+        kind++;
+    return (enum export_kind)kind;
+}
+
+static bool path_ends(const char *path, const char *ending) {
+    size_t n_path = strlen(path), n_ending = strlen(ending);
+    return n_ending != 0 && n_path > n_ending && strcmp(path + n_path - n_ending, ending) == 0;
+}
+
+enum export_kind export_kind_of_path(const char *path) {
+    uint32_t kind = 0;
+    while (kind < EXPORT_KINDS && !path_ends(path, kinds[kind].ending) && !path_ends(path, kinds[kind].other))
+        kind++;
+    return (enum export_kind)kind;
+}
+
+/* ---- devices ---- */
+
+bool export_fail(struct export_work *work, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(work->reason, EXPORT_REASON_NBYTES, format, arguments);
+    va_end(arguments);
+    work->result = EXPORT_FAILED;
+    return false;
+}
+
+static bool device_range(struct export_device *device) {
+    const struct export_options *options = device->work->options;
+    const struct timeline *timeline = &device->timeline;
+    device->range = (struct export_range){
+        .from = 0, .until = timeline->n_moments, .at = timeline->peak_moment, .whole = true};
+    if (options->range == NULL || options->range(options->context, timeline, &device->range))
+        return true;
+    device->work->result = EXPORT_NO_RANGE;
+    return false;
+}
+
+static bool device_make(struct export_device *device, uint32_t index) {
+    const struct export_options *options = device->work->options;
+    return timeline_init(&device->timeline, device->trace, index, device->arena) && device_range(device) &&
+           (device->range.none ||
+            (verdicts_init(&device->verdicts, &device->timeline, device->arena) &&
+             (options->filter == NULL ||
+              selection_make_judged(&device->selection, &device->timeline, options->filter, &device->verdicts,
+                                    device->arena))));
+}
+
+/* A timeline takes several times the memory of its columns, so no two of them are kept at once. */
+static bool device_export(struct export_work *work, uint32_t index, uint32_t first_id,
+                          export_device_writer *write, void *context) {
+    struct arena arena;
+    struct export_device device = {.work = work,
+                                   .trace = work->trace,
+                                   .device = &work->trace->devices[index],
+                                   .first_id = first_id,
+                                   .arena = &arena};
+    arena_init(&arena, arena_share(work->scratch), SIZE_MAX);
+    bool done = device_make(&device, index) && (device.range.none || write(context, &device));
+    arena_release(&arena);
+    return done && !work->out->failed;
+}
+
+bool export_each_device(struct export_work *work, export_device_writer *write, void *context) {
+    const struct trace *trace = work->trace;
+    uint32_t first_id = 0;
+    for (uint32_t i = 0; i < trace->n_devices; i++) {
+        const struct device_trace *device = &trace->devices[i];
+        if (work->options->device != EXPORT_ALL_DEVICES && work->options->device != device->ordinal)
+            continue;
+        if (!device_export(work, i, first_id, write, context))
+            return false;
+        first_id += device->allocations.count;
+    }
+    return true;
+}
+
+enum export_result export_render(struct buffer *out, const struct trace *trace,
+                                 const struct export_options *options, struct arena *scratch,
+                                 char reason[EXPORT_REASON_NBYTES]) {
+    struct export_work work = {.out = out,
+                               .trace = trace,
+                               .options = options,
+                               .scratch = scratch,
+                               .result = EXPORT_NO_MEMORY,
+                               .reason = reason};
+    return kinds[options->kind].write(&work) && !out->failed ? EXPORT_DONE : work.result;
+}

@@ -1,0 +1,86 @@
+/*
+ * The recording's figures as files of other tools: rows for spreadsheets and SQL, stacks for flame graphs and pprof,
+ * counters for Perfetto. docs/export.md explains each of them to people.
+ */
+#ifndef STRATA_RENDER_EXPORT_EXPORT_H
+#define STRATA_RENDER_EXPORT_EXPORT_H
+
+#include "analysis/findings/selection.h"
+#include "base/buffer.h"
+
+/*
+ * Every kind, X(NUMBER, name, ending of a file, other ending or "", is it text): strata export --to takes the name, -o takes
+ * the endings, and export_NAME of export_NAME.c writes it. A new kind is its file and its line here.
+ */
+#define STRATA_EXPORT_KINDS(X)                              \
+    X(CSV, csv, ".csv", "", true)                           \
+    X(SQLITE, sqlite, ".sqlite", ".db", false)              \
+    X(PPROF, pprof, ".pb.gz", "", false)                    \
+    X(FOLDED, folded, ".folded", "", true)                  \
+    X(SPEEDSCOPE, speedscope, ".speedscope.json", "", true) \
+    X(PERFETTO, perfetto, ".pftrace", "", false)
+
+enum export_kind {
+#define STRATA_EXPORT_KIND_NUMBER(NUMBER, name, ending, other, text) EXPORT_##NUMBER,
+    STRATA_EXPORT_KINDS(STRATA_EXPORT_KIND_NUMBER)
+#undef STRATA_EXPORT_KIND_NUMBER
+        EXPORT_KINDS
+};
+
+/* "csv"; its ending of files, ".csv"; may it be printed on a terminal? */
+const char *export_kind_name(enum export_kind kind);
+const char *export_kind_ending(enum export_kind kind);
+bool export_kind_is_text(enum export_kind kind);
+
+/* The kind with this name, or with an ending of this path. EXPORT_KINDS: there is none. */
+enum export_kind export_kind_by_name(const char *name);
+enum export_kind export_kind_of_path(const char *path);
+
+/* Is there one device per file, unless one is named? Then the caller chooses it. */
+bool export_kind_of_one_device(enum export_kind kind);
+
+enum { EXPORT_ALL_DEVICES = ORDINAL_NONE };
+
+/* What of a device is exported: the moments [from, until), from < until, and the one that flame graphs show. */
+struct export_range {
+    uint32_t from, until;
+    uint32_t at;
+    bool whole; /* nobody asked for a part of it */
+    bool none;  /* the device has no such moment, and is left out */
+};
+
+struct export_options {
+    enum export_kind kind;
+    const char *file;                  /* name of the input as the reader knows it */
+    const char *fingerprint;           /* of the input, "xxh128:" and 32 hex digits */
+    const char *source;                /* "snapshot", "kineto", ... */
+    const char *version;               /* of the program */
+    const struct filter_query *filter; /* only what it leaves is exported; NULL: everything */
+    int32_t device;                    /* ordinal, or EXPORT_ALL_DEVICES */
+    bool allocated; /* flame graphs sum what was allocated in the range, not what is live */
+    /* The range of a device. False: there is no such range, and the caller knows why. NULL: the whole recording. */
+    bool (*range)(void *context, const struct timeline *timeline, struct export_range *range);
+    void *context;
+    const char
+        *directory; /* where a temporary file may be as large as the result; NULL: the system's place */
+};
+
+enum export_result {
+    EXPORT_DONE,
+    EXPORT_NO_MEMORY, /* or the sink took no more: out->refused */
+    EXPORT_NO_RANGE,  /* options.range said so */
+    EXPORT_FAILED     /* `reason` says why */
+};
+
+enum { EXPORT_REASON_NBYTES = 256 };
+
+/*
+ * Writes the export into `out`, which should hand on what it gets: rows are written as they are made, and one device after
+ * the other is computed in `scratch`. `reason` gets a phrase where the result is EXPORT_FAILED. O(allocations * length of a
+ * row). What is in `out` after a failure is a part of the export.
+ */
+enum export_result export_render(struct buffer *out, const struct trace *trace,
+                                 const struct export_options *options, struct arena *scratch,
+                                 char reason[EXPORT_REASON_NBYTES]);
+
+#endif

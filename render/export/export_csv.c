@@ -1,0 +1,161 @@
+/*
+ * Rows as RFC 4180 has them: CRLF, and quotes around what holds a comma, a quote or a line's end. A text that a spreadsheet
+ * would run as a formula gets an apostrophe before it, which spreadsheets take for "this is text".
+ */
+#include "render/export/export_parts.h"
+
+#include <string.h>
+
+/* The cells of site and stack are the same in every row of a stack, and most of a row's bytes: they are made once, as far as
+ * their texts find room here. */
+enum { KEPT_NBYTES_MOST = 32 << 20 };
+
+struct csv {
+    struct buffer *out;
+    struct buffer cell; /* a text before it is quoted, behind an apostrophe */
+    struct buffer text; /* cells that are kept */
+    struct export_frames frames;
+    struct csv_kept {
+        uint32_t from, nbytes; /* of `text`; nbytes 0: not kept */
+    } * kept;                  /* [stacks] */
+};
+
+static const char header[] = "id,device,alloc_event,free_event,alloc_us,free_us,bytes,address,stream,pool,"
+                             "category,phase,step,site,stack,older\r\n";
+
+/* ---- cells ---- */
+
+static void cell_begin(struct csv *csv) {
+    csv->cell.nbytes = 0;
+    buffer_add(&csv->cell, "'", 1);
+}
+
+static bool is_formula(const uint8_t *bytes, size_t nbytes) {
+    return nbytes != 0 && memchr("=+-@\t\r", bytes[0], 6) != NULL;
+}
+
+static void quoted_add(struct buffer *out, const uint8_t *bytes, size_t nbytes) {
+    buffer_add(out, "\"", 1);
+    for (size_t at = 0; at < nbytes;) {
+        const uint8_t *quote = memchr(bytes + at, '"', nbytes - at);
+        size_t plain = quote != NULL ? (size_t)(quote - bytes) + 1 - at : nbytes - at;
+        buffer_add(out, bytes + at, plain);
+        buffer_add(out, "\"", quote != NULL);
+        at += plain;
+    }
+    buffer_add(out, "\"", 1);
+}
+
+/* Ends the text in `cell` as a cell of `out`, and the comma behind it. */
+static void cell_end(struct csv *csv, struct buffer *out) {
+    out->failed |= csv->cell.failed;
+    if (out->failed)
+        return;
+    bool formula = is_formula(csv->cell.bytes + 1, csv->cell.nbytes - 1);
+    const uint8_t *bytes = csv->cell.bytes + !formula;
+    size_t nbytes = csv->cell.nbytes - !formula;
+    if (memchr(bytes, ',', nbytes) != NULL || memchr(bytes, '"', nbytes) != NULL)
+        quoted_add(out, bytes, nbytes);
+    else
+        buffer_add(out, bytes, nbytes);
+    buffer_add(out, ",", 1);
+}
+
+/* A short text of ours, and the comma. */
+static void word_add(struct buffer *out, const char *word) {
+    bool quoted = strchr(word, ',') != NULL;
+    buffer_add(out, "\"", quoted);
+    buffer_add_text(out, word);
+    buffer_add(out, quoted ? "\"," : ",", quoted ? 2 : 1);
+}
+
+static void number_add(struct buffer *out, int64_t number, bool known) {
+    char digits[22];
+    uint32_t n = known ? export_signed_digits(number, digits) : 0;
+    digits[n++] = ',';
+    buffer_add(out, digits, n);
+}
+
+/* ---- site and stack ---- */
+
+static bool stack_add(struct csv *csv, const struct export_device *device, const struct export_row *row,
+                      struct buffer *out) {
+    if (!export_frames_find(&csv->frames, device->trace, row->stack, device->work->scratch))
+        return false;
+    cell_begin(csv);
+    export_site_add(&csv->cell, device->trace, row->site);
+    cell_end(csv, out);
+    cell_begin(csv);
+    if (csv->frames.cut)
+        buffer_add_text(&csv->cell, EXPORT_MORE_FRAMES ";");
+    for (uint32_t i = 0; i < csv->frames.count; i++) {
+        buffer_add(&csv->cell, ";", i != 0);
+        export_frame_add(&csv->cell, device->trace, csv->frames.frame[i], ';', ',');
+    }
+    cell_end(csv, out);
+    return true;
+}
+
+static bool stack_cells(struct csv *csv, const struct export_device *device, const struct export_row *row) {
+    struct csv_kept *kept = &csv->kept[row->stack];
+    if (kept->nbytes == 0 && csv->text.nbytes > KEPT_NBYTES_MOST)
+        return stack_add(csv, device, row, csv->out);
+    if (kept->nbytes == 0) {
+        kept->from = (uint32_t)csv->text.nbytes;
+        if (!stack_add(csv, device, row, &csv->text) || csv->text.failed)
+            return false;
+        kept->nbytes = (uint32_t)(csv->text.nbytes - kept->from);
+    }
+    buffer_add(csv->out, csv->text.bytes + kept->from, kept->nbytes);
+    return true;
+}
+
+/* ---- rows ---- */
+
+static bool row_add(struct csv *csv, const struct export_device *device, const struct export_row *row) {
+    struct buffer *out = csv->out;
+    bool begins = row->alloc_event != EXPORT_NO_EVENT, ends = row->free_event != EXPORT_NO_EVENT;
+    number_add(out, row->id, true);
+    number_add(out, device->device->ordinal, true);
+    number_add(out, row->alloc_event, begins);
+    number_add(out, row->free_event, ends);
+    number_add(out, row->alloc_us, begins && row->timed);
+    number_add(out, row->free_us, ends && row->timed);
+    number_add(out, (int64_t)row->bytes, true);
+    word_add(out, row->address_text);
+    number_add(out, row->stream, true);
+    word_add(out, row->pool);
+    word_add(out, row->category);
+    word_add(out, row->phase != NULL ? row->phase : "");
+    number_add(out, row->step, row->step != EXPORT_NO_STEP);
+    if (!stack_cells(csv, device, row))
+        return false;
+    buffer_add(out, row->older ? "1\r\n" : "0\r\n", 3);
+    return !out->failed;
+}
+
+static bool csv_write(void *context, struct export_device *device) {
+    struct csv *csv = context;
+    struct export_rows rows = {.device = device};
+    struct export_row row;
+    while (export_rows_next(&rows, &row))
+        if (!row_add(csv, device, &row))
+            return false;
+    return true;
+}
+
+bool export_csv(struct export_work *work) {
+    struct arena_host host = arena_share(work->scratch);
+    uint32_t n_stacks = work->trace->stacks.count;
+    struct csv csv = {.out = work->out, .cell = {.host = host}, .text = {.host = host}};
+    csv.kept = arena_column(work->scratch, n_stacks, sizeof *csv.kept);
+    bool done = csv.kept != NULL;
+    if (done) {
+        memset(csv.kept, 0, (size_t)n_stacks * sizeof *csv.kept);
+        buffer_add_text(work->out, header);
+        done = export_each_device(work, csv_write, &csv);
+    }
+    buffer_release(&csv.cell);
+    buffer_release(&csv.text);
+    return done;
+}

@@ -1,0 +1,169 @@
+/* What the kinds of export share. Private to render/export/. */
+#ifndef STRATA_RENDER_EXPORT_EXPORT_PARTS_H
+#define STRATA_RENDER_EXPORT_EXPORT_PARTS_H
+
+#include "analysis/findings/verdicts.h"
+#include "render/export/export.h"
+
+/* An export under way. */
+struct export_work {
+    struct buffer *out;
+    const struct trace *trace;
+    const struct export_options *options;
+    struct arena *scratch; /* lives as long as the export; a device has an arena of its own */
+    enum export_result result;
+    char *reason; /* [EXPORT_REASON_NBYTES] */
+};
+
+/* One device, computed; all of it is released after the device has been written. */
+struct export_device {
+    struct export_work *work;
+    const struct trace *trace;
+    const struct device_trace *device;
+    struct timeline timeline;   /* of the whole device */
+    struct selection selection; /* what the filter leaves, where the options have one */
+    struct verdicts verdicts;
+    struct export_range range;
+    uint32_t first_id; /* of its allocations, which are numbered through all devices */
+    struct arena *arena;
+};
+
+/* Writes one device. False: work->result says why, or no memory. */
+typedef bool export_device_writer(void *context, struct export_device *device);
+
+/* Computes and writes each device that is asked for. False: work->result says why. */
+bool export_each_device(struct export_work *work, export_device_writer *write, void *context);
+
+/* Ends the export: EXPORT_FAILED with this phrase. Always false. */
+bool export_fail(struct export_work *work, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The timeline of what is exported: the recording's, or what the filter leaves of it. */
+static inline const struct timeline *export_shown(const struct export_device *device) {
+    return device->work->options->filter != NULL ? &device->selection.timeline : &device->timeline;
+}
+
+/* Does the filter leave it, and is it alive in the range? */
+static inline bool export_keeps(const struct export_device *device, uint32_t allocation) {
+    const struct allocations *allocations = &device->device->allocations;
+    return allocations->birth[allocation] < device->range.until &&
+           allocations->death[allocation] > device->range.from &&
+           filter_keeps(device->selection.keep, allocation);
+}
+
+/* An event as files count them: -1 is the state before the first. */
+static inline int64_t export_event(uint32_t moment) {
+    return (int64_t)moment - 1;
+}
+
+/* ---- one allocation as a row (export_row.c) ---- */
+
+enum { EXPORT_NO_EVENT = -2 };
+enum { EXPORT_NO_STEP = -1 };
+
+struct export_row {
+    uint32_t id;
+    int64_t alloc_event, free_event; /* EXPORT_NO_EVENT: older than the recording, never freed in it */
+    int64_t alloc_us, free_us; /* microseconds since the epoch, where the events are known and `timed` */
+    bool timed, older;
+    uint64_t bytes, address; /* address 0: not known */
+    uint32_t stream;
+    char pool[44];         /* "default", "0,1"; "": not known */
+    char address_text[20]; /* "0x7f2a10000200"; "": not known */
+    const char *category;
+    const char *phase; /* NULL: in none */
+    int64_t step;      /* its number; EXPORT_NO_STEP: in none */
+    uint32_t site, stack;
+};
+
+/* Walks over the rows of a device in the order of their births. */
+struct export_rows {
+    const struct export_device *device;
+    uint32_t next;        /* allocation */
+    uint32_t step, phase; /* the first span that begins after the last row */
+};
+
+/* False: there are no more. O(1) amortised. */
+bool export_rows_next(struct export_rows *rows, struct export_row *row);
+
+/* ---- text (export_text.c) ---- */
+
+/* Digits of a number, not terminated; returns how many. */
+uint32_t export_digits(uint64_t number, char digits[20]);
+uint32_t export_signed_digits(int64_t number, char digits[21]);
+
+/* Appends text of a recording as UTF-8 that steers no reader: wrong bytes become U+FFFD and controls blanks; `instead`
+ * stands for every `forbidden` character (ASCII; 0: none). */
+void export_text_add(struct buffer *out, struct text text, char forbidden, char instead);
+
+/* "file.py:41 function", the file's whole path. */
+void export_frame_add(struct buffer *out, const struct trace *trace, uint32_t frame, char forbidden,
+                      char instead);
+
+/* "train.py:41 forward": a call site as every output names it. */
+void export_site_add(struct buffer *out, const struct trace *trace, uint32_t site);
+
+/* A frame's place: what stands before and after the blank of the above. */
+struct export_place {
+    struct text file, name;
+    uint32_t line;
+};
+struct export_place export_place_of(const struct trace *trace, uint32_t frame);
+
+/*
+ * The frames of a stack, outermost first: `frame[count]`, into a column of `arena` that grows. Of a stack that is deeper
+ * than EXPORT_FRAMES_MOST, and of all stacks once 2^28 frames were asked for and those are deeper than 64, only the innermost
+ * ones: a hostile recording of a megabyte would otherwise fill any disk. `cut` tells.
+ */
+enum { EXPORT_FRAMES_MOST = 16384, EXPORT_FRAMES_LEAST = 64, EXPORT_FRAMES_FREE = 1 << 28 };
+struct export_frames {
+    uint32_t *frame;
+    uint32_t count, capacity;
+    uint64_t asked; /* frames so far */
+    bool cut;
+};
+bool export_frames_find(struct export_frames *frames, const struct trace *trace, uint32_t stack,
+                        struct arena *arena);
+
+/* What stands for the frames that were cut. */
+#define EXPORT_MORE_FRAMES "(more frames, too many to be shown)"
+
+/* ---- sums by stack (export_sums.c) ---- */
+
+/* Allocations of one stack, category and origin: live at the range's moment, and allocated in the range. */
+struct export_sum {
+    uint64_t live_bytes, live_count, allocated_bytes, allocated_count;
+    uint32_t stack, next; /* next: of the same stack, plus 1 */
+    uint8_t category;
+    bool of_free; /* the stack is the one of its free: where it was allocated is not known */
+};
+
+struct export_sums {
+    struct export_sum *sum;
+    uint32_t count, capacity;
+    uint64_t live_bytes, allocated_bytes;
+};
+
+/* In the order of the allocations. False: no memory. O(allocations + stacks). */
+bool export_sums_find(struct export_sums *sums, const struct export_device *device);
+
+/* The frame that stands above a stack of which only the free is known, and that of an empty stack. */
+#define EXPORT_OF_FREE  "(older than the recording; freed here)"
+#define EXPORT_NO_STACK "(no stack recorded)"
+
+/* ---- the curve (export_curve.c) ---- */
+
+enum { EXPORT_CURVE_MOST = 4096 };
+
+/* Moments of the range that show its curves in EXPORT_CURVE_MOST points at most, rising: its ends, peaks, out-of-memory
+ * events, and the highest and lowest of each slice. `*moments` is a column of the arena. False: no memory. */
+bool export_curve_find(const struct export_device *device, uint32_t **moments, uint32_t *count);
+
+/* ---- the writers behind export_render ---- */
+
+/* True: done. False: work->result, or no memory. */
+#define STRATA_EXPORT_KIND_WRITER(NUMBER, name, ending, other, text) \
+    bool export_##name(struct export_work *work);
+STRATA_EXPORT_KINDS(STRATA_EXPORT_KIND_WRITER)
+#undef STRATA_EXPORT_KIND_WRITER
+
+#endif

@@ -1,0 +1,104 @@
+/* Text of a recording for files that others read: valid UTF-8, on one line, and cut where a stack has no end. */
+#include "base/utf8.h"
+#include "layout/place.h"
+#include "layout/site.h"
+#include "render/export/export_parts.h"
+
+#include <string.h>
+
+uint32_t export_digits(uint64_t number, char digits[20]) {
+    char reversed[20];
+    uint32_t n = 0;
+    do
+        reversed[n++] = (char)('0' + number % 10);
+    while ((number /= 10) != 0);
+    for (uint32_t i = 0; i < n; i++)
+        digits[i] = reversed[n - 1 - i];
+    return n;
+}
+
+uint32_t export_signed_digits(int64_t number, char digits[21]) {
+    digits[0] = '-';
+    return number < 0 ? 1 + export_digits(-(uint64_t)number, digits + 1)
+                      : export_digits((uint64_t)number, digits);
+}
+
+static bool is_plain(uint8_t byte, char forbidden) {
+    return byte >= 0x20 && byte < 0x7f && byte != (uint8_t)forbidden;
+}
+
+/* What is written of a character. */
+static uint32_t character_shown(uint32_t code, char forbidden, char instead) {
+    if (code == (uint8_t)forbidden && forbidden != 0)
+        return (uint8_t)instead;
+    return code < 0x80 ? ' ' : utf8_steers(code) ? UTF8_REPLACEMENT : code;
+}
+
+void export_text_add(struct buffer *out, struct text text, char forbidden, char instead) {
+    for (size_t at = 0; at < text.nbytes;) {
+        size_t plain = at;
+        while (plain < text.nbytes && is_plain(text.at[plain], forbidden))
+            plain++;
+        buffer_add(out, text.at + at, plain - at);
+        at = plain;
+        if (at == text.nbytes)
+            return;
+        char bytes[4];
+        uint32_t code = utf8_next((const char *)text.at, text.nbytes, &at);
+        buffer_add(out, bytes, utf8_put(character_shown(code, forbidden, instead), bytes));
+    }
+}
+
+struct export_place export_place_of(const struct trace *trace, uint32_t frame) {
+    struct place place;
+    place_of_frame(trace, frame, &place);
+    return (struct export_place){place.file, place.name, place.line};
+}
+
+void export_frame_add(struct buffer *out, const struct trace *trace, uint32_t frame, char forbidden,
+                      char instead) {
+    struct export_place place = export_place_of(trace, frame);
+    if (place.file.nbytes != 0 || place.line != 0) {
+        char line[22] = ":";
+        uint32_t n = 1 + export_digits(place.line, line + 1);
+        line[n++] = ' ';
+        export_text_add(out, place.file, forbidden, instead);
+        buffer_add(out, line, n);
+    }
+    export_text_add(out, place.name, forbidden, instead);
+}
+
+/* Names of call sites are short; of a hostile one so much is told. */
+enum { SITE_NBYTES = 4096 };
+
+void export_site_add(struct buffer *out, const struct trace *trace, uint32_t site) {
+    char text[SITE_NBYTES];
+    uint32_t length = site_text(trace, site, text, sizeof text);
+    export_text_add(
+        out, (struct text){(const uint8_t *)text, length < SITE_NBYTES ? length : SITE_NBYTES - 1}, 0, 0);
+}
+
+/* How many frames of a stack are taken. */
+static uint32_t frames_most(const struct export_frames *frames) {
+    return frames->asked > EXPORT_FRAMES_FREE ? EXPORT_FRAMES_LEAST : EXPORT_FRAMES_MOST;
+}
+
+bool export_frames_find(struct export_frames *frames, const struct trace *trace, uint32_t stack,
+                        struct arena *arena) {
+    const struct stack_table *stacks = &trace->stacks;
+    uint32_t most = frames_most(frames);
+    frames->count = 0;
+    for (; stack != 0 && frames->count < most; stack = stack_parent(stacks, stack)) {
+        if (!ARENA_GROW(arena, frames->frame, frames->capacity, (uint64_t)frames->count + 1))
+            return false;
+        frames->frame[frames->count++] = stacks->frame[stack];
+    }
+    frames->cut = stack != 0;
+    frames->asked += frames->count;
+    for (uint32_t i = 0; i < frames->count / 2; i++) {
+        uint32_t frame = frames->frame[i];
+        frames->frame[i] = frames->frame[frames->count - 1 - i];
+        frames->frame[frames->count - 1 - i] = frame;
+    }
+    return true;
+}

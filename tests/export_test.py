@@ -1,0 +1,387 @@
+#!/usr/bin/env python3
+"""strata export, opened by readers that others made: Python's csv and sqlite3, DuckDB, google/pprof, speedscope's schema,
+Perfetto's protobuf. Their sums are those of report --json, over the samples and the corpus (STRATA_CORPUS).
+
+    STRATA=path/to/strata export_test.py [corpus files]
+"""
+
+import csv
+import gzip
+import io
+import json
+import os
+import pathlib
+import pickle
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+STRATA = pathlib.Path(os.environ.get("STRATA", ROOT / "build" / "release" / "strata")).resolve()
+SAMPLES = ROOT / "samples"
+KINDS = {"csv": ".csv", "sqlite": ".sqlite", "pprof": ".pb.gz", "folded": ".folded", "speedscope": ".speedscope.json",
+         "perfetto": ".pftrace"}
+COLUMNS = ("id,device,alloc_event,free_event,alloc_us,free_us,bytes,address,stream,pool,category,phase,step,site,stack,"
+           "older").split(",")
+READERS = STRATA.parent / "readers"  # a virtual environment, and Go programs
+PPROF = "github.com/google/pprof@v0.0.0-20250403155104-27863c87afa6"
+csv.field_size_limit(1 << 30)
+
+
+def run(*words, **options):
+    return subprocess.run([str(STRATA), *map(str, words)], capture_output=True, timeout=300, **options)
+
+
+def export(kind, path, *words):
+    done = run("export", "--to", kind, path, "-q", "-o", "-", *words)
+    if done.returncode != 0:
+        raise AssertionError(f"{kind} of {path} exits {done.returncode}: {done.stderr.decode(errors='replace')[-400:]}")
+    return done.stdout
+
+
+def report(path, *words):
+    done = run("report", "--json", "--top", "0", path, *words)
+    return json.loads(done.stdout) if done.returncode == 0 else None
+
+
+def rows_of(data):
+    return list(csv.DictReader(io.StringIO(data.decode("utf-8"), newline="")))
+
+
+def live(rows, device, event):
+    return [row for row in rows if int(row["device"]) == device
+            and (row["alloc_event"] == "" or int(row["alloc_event"]) <= event)
+            and (row["free_event"] == "" or int(row["free_event"]) > event)]
+
+
+def bytes_of(rows):
+    return sum(int(row["bytes"]) for row in rows)
+
+
+def database(data):
+    path = pathlib.Path(tempfile.mkdtemp()) / "x.sqlite"
+    path.write_bytes(data)
+    return sqlite3.connect(path)
+
+
+def quietly(*command, seconds=240, **options):
+    """Does the command succeed?"""
+    try:
+        return subprocess.run(command, capture_output=True, timeout=seconds, **options).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+def package(name):
+    """Python of an environment that has the package; None, and skipped, where it cannot be had."""
+    python = READERS / "bin" / "python"
+    if not python.exists() and not quietly(sys.executable, "-m", "venv", READERS):
+        shutil.rmtree(READERS, ignore_errors=True)
+        return None
+    if quietly(python, "-c", f"import {name}") or quietly(python, "-m", "pip", "install", "-q", name):
+        return python
+    return None
+
+
+def pprof_program():
+    path = READERS / "go" / "pprof"
+    if not path.exists():
+        quietly("go", "install", PPROF, env={**os.environ, "GOBIN": str(path.parent)})
+    return path if path.exists() else None
+
+
+def samples():
+    return sorted(path for path in SAMPLES.iterdir() if path.suffix in (".pickle", ".gz", ".log"))
+
+
+def corpus():
+    folder = os.environ.get("STRATA_CORPUS")
+    if not folder:
+        print("skipped: the corpus (STRATA_CORPUS is not set)")
+        return []
+    files = sorted(path for path in pathlib.Path(folder).rglob("*") if path.is_file() and path.name != "MANIFEST.json")
+    return [path for path in files if path.stat().st_size < 4 << 20]
+
+
+class Export(unittest.TestCase):
+    def check_rows(self, path):
+        said = report(path)
+        if said is None or any(device["peak_bytes"] is None for device in said["devices"]):
+            return
+        rows = rows_of(export("csv", path))
+        db = database(export("sqlite", path))
+        self.assertEqual(db.execute("PRAGMA integrity_check").fetchone(), ("ok",))
+        known = {site: text for site, text in db.execute("SELECT id, name FROM site")}
+        for device in said["devices"]:
+            number = device["device"]
+            alive = live(rows, number, device["peak_event"])
+            self.assertEqual(bytes_of(alive), device["peak_bytes"], path)
+            if said["kind"] == "log":
+                continue
+            self.assertEqual(sum(row["device"] == str(number) for row in rows), device["allocations"], path)
+            ((total,),) = db.execute("SELECT coalesce(sum(bytes), 0) FROM live_at_peak WHERE device = ?", (number,))
+            self.assertEqual(total, device["peak_bytes"], path)
+            for category in device["categories_at_peak"]:
+                self.assertEqual(bytes_of(row for row in alive if row["category"] == category["category"]),
+                                 category["bytes"], path)
+            if device["oom_details"]:
+                oom = device["oom_details"][0]
+                ((total,),) = db.execute("SELECT sum(bytes) FROM live_at_oom WHERE device = ?", (number,))
+                self.assertEqual(total, oom["live_bytes"], path)
+                self.assertEqual(bytes_of(live(rows, number, oom["event"])), oom["live_bytes"], path)
+            curve = db.execute("SELECT max(live_bytes), max(reserved_bytes), count(*) FROM curve WHERE device = ?",
+                               (number,)).fetchone()
+            self.assertEqual(curve[0], device["peak_bytes"], path)
+            self.assertEqual(curve[1], device["reserved_peak_bytes"], path)
+            self.assertLessEqual(curve[2], 4096)
+        shown = [tuple(None if row[name] == "" else row[name] for name in COLUMNS[:13]) for row in rows]
+        told = [tuple(None if value is None else str(value) for value in row)
+                for row in db.execute(f"SELECT {', '.join(COLUMNS[:13])} FROM allocation ORDER BY id")]
+        self.assertEqual(shown, told, path)
+        named = [known[site].lstrip() for (site,) in db.execute("SELECT site_id FROM allocation ORDER BY id")]
+        self.assertEqual([row["site"].lstrip("' ") for row in rows], [name.lstrip("'") for name in named], path)
+
+    def check_sums(self, path):
+        said = report(path)
+        if said is None or said["kind"] == "log" or not said["devices"]:
+            return
+        highest = max(device["peak_bytes"] for device in said["devices"])
+        total = 0
+        for line in export("folded", path).decode("utf-8").splitlines():
+            stack, number = line.rsplit(" ", 1)
+            self.assertTrue(stack)
+            total += int(number)
+        self.assertEqual(total, highest, path)
+        shown = json.loads(export("speedscope", path))
+        self.assertEqual([profile["endValue"] for profile in shown["profiles"]],
+                         [device["peak_bytes"] for device in said["devices"]], path)
+        for profile in shown["profiles"]:
+            self.assertEqual(sum(profile["weights"]), profile["endValue"])
+            self.assertEqual(len(profile["weights"]), len(profile["samples"]))
+            for sample in profile["samples"]:
+                self.assertLess(max(sample), len(shown["shared"]["frames"]))
+
+    def test_samples(self):
+        for path in samples():
+            with self.subTest(path=path.name):
+                self.check_rows(path)
+                self.check_sums(path)
+
+    def test_corpus(self):
+        for path in corpus():
+            with self.subTest(path=path.name):
+                self.check_rows(path)
+
+    def test_rows_are_the_events(self):
+        """The control is CPython's pickle: every alloc event is a row, and what ends it is free_completed."""
+        for name in ("train", "streams", "two_devices", "oom"):
+            path = SAMPLES / f"{name}.pickle"
+            with open(path, "rb") as file:
+                traces = pickle.load(file)["device_traces"]
+            rows = rows_of(export("csv", path))
+            for device, trace in enumerate(traces):
+                made = [(i, event["size"], event["addr"], event.get("time_us")) for i, event in enumerate(trace)
+                        if event["action"] == "alloc"]
+                told = [(int(row["alloc_event"]), int(row["bytes"]), int(row["address"], 16), int(row["alloc_us"]))
+                        for row in rows if row["device"] == str(device) and row["older"] == "0"]
+                self.assertEqual(made, told)
+                for row in rows:
+                    if row["device"] == str(device) and row["free_event"] != "":
+                        event = trace[int(row["free_event"])]
+                        self.assertIn(event["action"], ("free_completed", "free_requested"))
+                        self.assertEqual(event["addr"], int(row["address"], 16))
+                        self.assertEqual(event["time_us"], int(row["free_us"]))
+
+    def test_stacks(self):
+        path = SAMPLES / "train.pickle"
+        with open(path, "rb") as file:
+            trace = pickle.load(file)["device_traces"][0]
+        rows = {row["alloc_event"]: row for row in rows_of(export("csv", path))}
+        db = database(export("sqlite", path))
+        for i, event in enumerate(trace[:400]):
+            if event["action"] != "alloc":
+                continue
+            frames = [f"{frame['filename']}:{frame['line']} {frame['name']}".removeprefix(":0 ").replace(";", ",")
+                      for frame in reversed(event["frames"])]
+            self.assertEqual(rows[str(i)]["stack"], ";".join(frames))
+            told = db.execute("SELECT iif(file = '' AND line = 0, '', file || ':' || line || ' ') || function FROM stack_frame s JOIN frame f ON f.id = "
+                              "s.frame_id WHERE stack_id = (SELECT stack_id FROM allocation WHERE alloc_event = ?) ORDER BY "
+                              "depth", (i,)).fetchall()
+            self.assertEqual([text.replace(";", ",") for (text,) in told], frames)
+
+    def test_formulas_and_quotes(self):
+        data = export("csv", SAMPLES / "hostile_names.pickle")
+        self.assertEqual(data.count(b"\r\n"), data.count(b"\n"))
+        for row in rows_of(data):
+            self.assertIsNone(row.get(None))
+            for name in ("site", "stack", "category", "phase", "pool"):
+                self.assertNotIn(row[name][:1], ("=", "+", "-", "@", "\t", "\r"))
+
+    def test_windows_filters_and_moments(self):
+        path = SAMPLES / "train.pickle"
+        everything = rows_of(export("csv", path))
+        some = rows_of(export("csv", path, "--from", "500", "--to", "900"))
+        def reaches(row):
+            return ((row["alloc_event"] == "" or int(row["alloc_event"]) < 900)
+                    and (row["free_event"] == "" or int(row["free_event"]) >= 500))
+        self.assertEqual(some, [row for row in everything if reaches(row)])
+        made = sum(int(row["bytes"]) for row in everything if row["alloc_event"] and 500 <= int(row["alloc_event"]) < 900)
+        lines = export("folded", path, "--allocated", "--from", "500", "--to", "900").decode().splitlines()
+        self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in lines), made)
+        lines = export("folded", path, "--at", "700").decode().splitlines()
+        self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in lines), bytes_of(live(everything, 0, 700)))
+        large = rows_of(export("csv", path, "--filter", "size:>10MiB"))
+        self.assertEqual(large, [row for row in everything if int(row["bytes"]) > 10 << 20])
+        self.assertEqual({row["device"] for row in rows_of(export("csv", SAMPLES / "two_devices.pickle", "-d", "1"))}, {"1"})
+        oom = report(SAMPLES / "oom.pickle")["devices"][0]["oom_details"][0]
+        lines = export("folded", SAMPLES / "oom.pickle", "--at", "oom").decode().splitlines()
+        self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in lines), oom["live_bytes"])
+
+    def test_kinds_and_endings(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for kind, ending in KINDS.items():
+                path = pathlib.Path(folder) / f"x{ending}"
+                self.assertEqual(run("export", SAMPLES / "oom.pickle", "-o", path).returncode, 0)
+                self.assertEqual(path.read_bytes(), export(kind, SAMPLES / "oom.pickle"))
+            self.assertEqual(sorted(os.listdir(folder)), sorted(f"x{ending}" for ending in KINDS.values()))
+            for words in (("-o", "-"), ("-o", f"{folder}/x.txt"), ("--to", "csv", "-o", f"{folder}/y.sqlite"),
+                          ("--to", "csv", "--to", "folded"), ("--to", "parquet"), ("--to", "folded", "--at", "nowhere")):
+                self.assertEqual(run("export", SAMPLES / "oom.pickle", *words).returncode, 2, words)
+            self.assertEqual(run("export", SAMPLES / "train.pickle", "--to", "folded", "--at", "oom", "-o", "-").returncode, 2)
+
+    def test_redacted(self):
+        secrets = (b"/home/user", b"/venv/")
+        for kind in KINDS:
+            data = export(kind, SAMPLES / "train.pickle", "--redact")
+            data = gzip.decompress(data) if kind == "pprof" else data
+            for secret in secrets:
+                self.assertFalse(secret in data, kind)
+            self.assertTrue((b"main.py" if kind != "perfetto" else b"live") in data, kind)
+
+    def test_duckdb(self):
+        python = package("duckdb")
+        if python is None:
+            print("skipped: DuckDB reads the CSV (pip cannot install it)")
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "x.csv"
+            path.write_bytes(export("csv", SAMPLES / "two_devices.pickle"))
+            query = f"SELECT device, sum(bytes), count(*) FROM read_csv('{path}') GROUP BY device ORDER BY device"
+            code = f"import duckdb; print(duckdb.sql({query!r}).fetchall())"
+            told = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True, timeout=120).stdout
+        rows = rows_of(path.read_bytes() if path.exists() else export("csv", SAMPLES / "two_devices.pickle"))
+        control = [(device, bytes_of(own), len(own)) for device in (0, 1)
+                   for own in ([row for row in rows if row["device"] == str(device)],)]
+        self.assertEqual(told.strip(), str(control))
+
+    def test_pprof(self):
+        program = pprof_program()
+        if program is None:
+            print("skipped: google/pprof reads the profile (it cannot be installed)")
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            said = report(SAMPLES / "train.pickle")["devices"][0]
+            one, two = f"{folder}/a.pb.gz", f"{folder}/b.pb.gz"
+            pathlib.Path(one).write_bytes(export("pprof", SAMPLES / "train.pickle"))
+            pathlib.Path(two).write_bytes(export("pprof", SAMPLES / "oom.pickle"))
+            def ask(*words):
+                return subprocess.run([program, *words], capture_output=True, text=True, check=True, timeout=120,
+                                      env={**os.environ, "HOME": folder}).stdout
+            raw = ask("-raw", one).split("Locations")[0].split("Samples:")[1].splitlines()
+            self.assertEqual(raw[1].split(), ["inuse_space/bytes[dflt]", "inuse_objects/count", "alloc_space/bytes",
+                                              "alloc_objects/count"])
+            values = [line.split(":")[0].split() for line in raw[2:] if ":" in line and line.split(":")[0].split()[0].isdigit()]
+            self.assertEqual(sum(int(value[0]) for value in values), said["peak_bytes"])
+            self.assertEqual(sum(int(value[1]) for value in values), said["live_at_peak"])
+            self.assertIn("category:[parameter]", "\n".join(raw))
+            self.assertIn("main.py", ask("-raw", one))
+            self.assertIn("flat%", ask("-top", one))
+            self.assertIn("flat%", ask("-top", "-diff_base", one, two))
+
+    def test_perfetto(self):
+        python = package("perfetto")
+        if python is None:
+            print("skipped: Perfetto's protobuf reads the trace (pip cannot install it)")
+            return
+        code = """
+import collections, json, sys
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
+trace = pb.Trace()
+trace.ParseFromString(open(sys.argv[1], "rb").read())
+names, parents, values, open_slices, slices = {}, {}, collections.defaultdict(list), collections.Counter(), collections.Counter()
+for packet in trace.packet:
+    if packet.HasField("track_descriptor"):
+        track = packet.track_descriptor
+        names[track.uuid] = track.name or track.process.process_name
+        parents[track.uuid] = track.parent_uuid
+        if track.HasField("counter"):
+            assert track.counter.unit == 3 and not track.counter.is_incremental and not track.counter.HasField("unit_multiplier")
+    else:
+        event = packet.track_event
+        assert event.track_uuid in names, "descriptors come first"
+        if event.type == 4:
+            values[event.track_uuid].append((packet.timestamp, event.counter_value))
+        else:
+            open_slices[event.track_uuid] += {1: 1, 2: -1, 3: 0}[event.type]
+            slices[names[event.track_uuid]] += event.type == 1
+assert not any(open_slices.values())
+answer = {}
+for uuid, pairs in values.items():
+    answer.setdefault(names[parents[uuid]], {})[names[uuid]] = [max(v for _, v in pairs), pairs[-1][1], pairs[1][0]]
+print(json.dumps([answer, slices]))
+"""
+        for name in ("train", "oom", "two_devices", "expandable"):
+            path = SAMPLES / f"{name}.pickle"
+            with tempfile.NamedTemporaryFile() as file:
+                file.write(export("perfetto", path))
+                file.flush()
+                done = subprocess.run([python, "-c", code, file.name], capture_output=True, text=True, timeout=120)
+            self.assertEqual(done.returncode, 0, done.stderr[-600:])
+            counters, slices = json.loads(done.stdout)
+            for device in report(path)["devices"]:
+                told = counters[f"GPU {device['device']} memory"]
+                self.assertEqual(told["live"][:2], [device["peak_bytes"], device["end_bytes"]])
+                self.assertEqual(told["reserved"][:2], [device["reserved_peak_bytes"], device["reserved_end_bytes"]])
+                self.assertEqual(sum(told.get(category["category"], [0, 0])[1] for category in device["categories_at_peak"]
+                                     ) <= device["end_bytes"], True)
+            self.assertEqual(slices.get("steps", 0), sum(len(device["steps"]) for device in report(path)["devices"]))
+
+    def test_documented_queries(self):
+        """Every query of docs/export.md has an answer."""
+        program = shutil.which("sqlite3")
+        commands = [line.strip() for line in (ROOT / "docs" / "export.md").read_text().splitlines()
+                    if line.startswith("    sqlite3 ")]
+        self.assertGreater(len(commands), 5)
+        if program is None:
+            print("skipped: the queries of docs/export.md (sqlite3 is missing)")
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            for name, sample in (("snapshot", "train"), ("other", "oom")):
+                (pathlib.Path(folder) / f"{name}.sqlite").write_bytes(export("sqlite", SAMPLES / f"{sample}.pickle"))
+            for command in commands:
+                done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, timeout=60)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), command)
+                self.assertTrue(done.stdout.strip(), command)
+
+    def test_speedscope_schema(self):
+        try:
+            import jsonschema
+        except ImportError:
+            print("skipped: speedscope's schema (python3-jsonschema is missing)")
+            return
+        found = list((ROOT / "tests" / "node_modules" / "speedscope").rglob("file-format-schema.json"))
+        if not found:
+            print("skipped: speedscope's schema (its npm package is missing)")
+            return
+        schema = json.loads(found[0].read_text())
+        for name in ("train", "two_devices", "hostile_names"):
+            jsonschema.validate(json.loads(export("speedscope", SAMPLES / f"{name}.pickle")), schema)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
