@@ -189,7 +189,7 @@ const struct verb verb_batch = {
     .name = "batch",
     .bit = VERB_BATCH,
     .operands = "PATH... -o DIR",
-    .summary = "many snapshots: a page for each rank, and an index that compares them",
+    .summary = "many snapshots: a page for each, and an index that compares them",
     .about = "Finds the snapshots among PATHs, converts them side by side and writes into DIR, for each, a\n"
              "page, a sidecar NAME.strata.json (and with --png a picture), and index.html and summary.json,\n"
              "which say which rank is different and why. Ranks and steps are read from the files' names.\n"

@@ -1,5 +1,6 @@
 #include "base/format.h"
 #include "cli/convert.h"
+#include "cli/ending.h"
 #include "cli/exit_code.h"
 #include "cli/render.h"
 #include "cli/terminal.h"
@@ -155,13 +156,15 @@ static int html_render_page(struct buffer *out, struct recording *recording, con
 }
 
 static int html_run(const struct settings *settings) {
+    if (!ending_agrees("html", settings->output, ENDING_PAGE))
+        return EXIT_CODE_USAGE;
     return convert_run(settings, ".html", html_render_page);
 }
 
 const struct verb verb_html = {
     .name = "html",
     .bit = VERB_HTML,
-    .summary = "an interactive page in one file that opens anywhere (the default verb)",
+    .summary = "an interactive page in one file (the default verb)",
     .operands = "SNAPSHOT... (several are one series, and need -o)",
     .about = "Writes one self-contained page: every allocation over the run, coloured by call site,\n"
              "with stacks, search and zoom. It needs no network and no other file.\n",

@@ -1,6 +1,7 @@
 #include "base/format.h"
 #include "cli/beside.h"
 #include "cli/convert.h"
+#include "cli/ending.h"
 #include "cli/exit_code.h"
 #include "cli/filter.h"
 #include "cli/picture_rows.h"
@@ -266,8 +267,11 @@ static int png_render_picture(struct buffer *out, struct recording *recording,
     return picture_render(out, recording, settings, device);
 }
 
+/* Both pictures of a recording can lie beside it. */
 static int png_run(const struct settings *settings) {
-    return convert_run(settings, ".png", png_render_picture);
+    if (!ending_agrees("png", settings->output, ENDING_PICTURE))
+        return EXIT_CODE_USAGE;
+    return convert_run(settings, settings->map ? ".map.png" : ".png", png_render_picture);
 }
 
 const struct verb verb_png = {

@@ -1,5 +1,6 @@
 #include "cli/beside.h"
 #include "cli/convert.h"
+#include "cli/ending.h"
 #include "cli/exit_code.h"
 #include "cli/filter.h"
 #include "cli/render.h"
@@ -50,12 +51,17 @@ static int report_tell(struct buffer *out, const struct recording *recording, co
     return report_build(out, recording, settings, NULL, true, scratch) ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
 }
 
-static int report_run(const struct settings *settings) {
-    if (!settings->two_formats)
-        return convert_words(settings, report_format_ending(settings->format), report_tell);
-    terminal_error(
-        NULL, "report: --json and --markdown are two formats, as each --format is; ask for one at a time");
-    return EXIT_CODE_USAGE;
+static int report_run(const struct settings *given) {
+    struct settings settings = *given;
+    if (settings.two_formats) {
+        terminal_error(
+            NULL,
+            "report: --json and --markdown are two formats, as each --format is; ask for one at a time");
+        return EXIT_CODE_USAGE;
+    }
+    if (!ending_agrees("report", settings.output, ENDING_WORDS) || !ending_choose_format(&settings))
+        return EXIT_CODE_USAGE;
+    return convert_words(&settings, report_format_ending(settings.format), report_tell);
 }
 
 const struct verb verb_report = {

@@ -5,18 +5,58 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* Longer endings first: the first that a name ends with is its own. */
+static const struct ending {
+    const char *text;
+    enum ending_kind kind;
+    enum report_format format; /* of ENDING_WORDS; REPORT_FORMATS: a file of strata export */
+    const char *verb, *what;
+} endings[] = {
+    {".speedscope.json", ENDING_WORDS, REPORT_FORMATS, "export", "a speedscope profile"},
+    {".pb.gz", ENDING_WORDS, REPORT_FORMATS, "export", "a pprof profile"},
+    {".pftrace", ENDING_WORDS, REPORT_FORMATS, "export", "a Perfetto trace"},
+    {".folded", ENDING_WORDS, REPORT_FORMATS, "export", "folded stacks"},
+    {".sqlite", ENDING_WORDS, REPORT_FORMATS, "export", "an SQLite database"},
+    {".db", ENDING_WORDS, REPORT_FORMATS, "export", "an SQLite database"},
+    {".csv", ENDING_WORDS, REPORT_FORMATS, "export", "a table"},
+    {".html", ENDING_PAGE, REPORT_TEXT, "html", "a page"},
+    {".png", ENDING_PICTURE, REPORT_TEXT, "png", "a picture"},
+    {".json", ENDING_WORDS, REPORT_JSON, "report", "JSON"},
+    {".md", ENDING_WORDS, REPORT_MARKDOWN, "report", "Markdown"},
+    {".txt", ENDING_WORDS, REPORT_TEXT, "report", "text"},
+};
+
+static const char *name_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* NULL: none that is known; a name that is nothing but an ending has none. */
+static const struct ending *ending_find(const char *path) {
+    const char *name = path != NULL ? name_of(path) : "";
+    size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t n = strlen(endings[i].text);
+        if (length > n && strcmp(name + length - n, endings[i].text) == 0)
+            return &endings[i];
+    }
+    return NULL;
+}
+
 /* From the last dot of the name on, a leading one aside; "": none. */
-static const char *ending_of(const char *path) {
-    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
-    const char *dot = strrchr(name, '.');
+static const char *ending_text(const char *path) {
+    const char *name = name_of(path), *dot = strrchr(name, '.');
     return dot != NULL && dot != name ? dot : "";
 }
 
 enum ending_kind ending_kind(const char *path) {
-    const char *ending = path != NULL ? ending_of(path) : "";
-    return strcmp(ending, ".png") == 0    ? ENDING_PICTURE
-           : strcmp(ending, ".html") == 0 ? ENDING_PAGE
-                                          : ENDING_WORDS;
+    const struct ending *ending = ending_find(path);
+    return ending != NULL ? ending->kind : ENDING_WORDS;
+}
+
+const char *ending_verb(const char *path) {
+    const struct ending *ending = ending_find(path);
+    return ending != NULL ? ending->verb : NULL;
 }
 
 static bool is_directory(const char *path) {
@@ -24,19 +64,44 @@ static bool is_directory(const char *path) {
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-static bool words_choose(const char *verb, struct settings *settings, const char *ending) {
-    if (strcmp(ending, ".json") == 0)
-        settings->format = REPORT_JSON;
-    else if (strcmp(ending, ".md") == 0)
-        settings->format = REPORT_MARKDOWN;
-    else if (strcmp(ending, ".txt") != 0 && ending[0] != '\0' && !is_directory(settings->output)) {
-        terminal_error(
-            settings->output,
-            "%s: the ending \"%s\" does not say what to write; .txt, .md, .json, .png and .html do", verb,
-            ending);
-        return false;
-    }
+bool ending_agrees(const char *verb, const char *output, enum ending_kind kind) {
+    const struct ending *ending = ending_find(output);
+    bool is_export = ending != NULL && ending->format == REPORT_FORMATS;
+    if (ending == NULL || (ending->kind == kind && !is_export) || is_directory(output))
+        return true;
+    terminal_error(output, "is the name of %s, and strata %s does not write that; strata %s does",
+                   ending->what, verb, ending->verb);
+    return false;
+}
+
+/* What an option asks for and what the ending says are one. */
+static bool formats_agree(const struct settings *settings, const struct ending *ending) {
+    if (ending == NULL || ending->format == settings->format || is_directory(settings->output))
+        return true;
+    terminal_error(settings->output,
+                   "is the name of %s, and another format is asked for: leave one of them out", ending->what);
+    return false;
+}
+
+bool ending_choose_format(struct settings *settings) {
+    const struct ending *ending = ending_find(settings->output);
+    if (settings->has_format)
+        return formats_agree(settings, ending);
+    if (ending != NULL && ending->kind == ENDING_WORDS)
+        settings->format = ending->format;
     return true;
+}
+
+/* Words whose ending says something. */
+static bool words_choose(const char *verb, struct settings *settings) {
+    const char *text = ending_text(settings->output);
+    if (settings->has_format || ending_find(settings->output) != NULL || text[0] == '\0' ||
+        is_directory(settings->output))
+        return ending_choose_format(settings);
+    terminal_error(settings->output,
+                   "%s: the ending \"%s\" does not say what to write; .txt, .md, .json, .png and .html do",
+                   verb, text);
+    return false;
 }
 
 bool ending_choose(const char *verb, struct settings *settings) {
@@ -45,12 +110,12 @@ bool ending_choose(const char *verb, struct settings *settings) {
         terminal_error(NULL, "%s: --json and --markdown are two formats; ask for one at a time", verb);
         return false;
     }
-    if (settings->output == NULL || (kind == ENDING_WORDS && settings->format != REPORT_TEXT))
+    if (settings->output == NULL)
         return true;
     if (kind == ENDING_WORDS)
-        return words_choose(verb, settings, ending_of(settings->output));
-    if (settings->format != REPORT_TEXT)
+        return ending_agrees(verb, settings->output, kind) && words_choose(verb, settings);
+    if (settings->has_format)
         terminal_error(settings->output, "a %s is neither JSON nor Markdown",
                        kind == ENDING_PAGE ? "page" : "picture");
-    return settings->format == REPORT_TEXT;
+    return !settings->has_format;
 }

@@ -1,13 +1,23 @@
-/* What the ending of -o asks for, for verbs whose results are words, a picture or a page. */
+/* What the ending of -o asks for. Every verb looks at it: what the ending says and what the verb writes must agree. */
 #ifndef STRATA_CLI_ENDING_H
 #define STRATA_CLI_ENDING_H
 
 #include "cli/options.h"
 
-enum ending_kind { ENDING_WORDS, ENDING_PICTURE, ENDING_PAGE };
+enum ending_kind { ENDING_WORDS, ENDING_PICTURE, ENDING_PAGE }; /* words: what says nothing, too */
 
 /* Of a path, which may be NULL. */
 enum ending_kind ending_kind(const char *path);
+
+/* The name of the verb that makes a file of this name out of one recording. NULL: the ending does not say. */
+const char *ending_verb(const char *path);
+
+/* Does the ending of -o, where it has one that says something, name what `verb` writes? Directories and standard output
+ * take all. False: printed. */
+bool ending_agrees(const char *verb, const char *output, enum ending_kind kind);
+
+/* Sets settings->format by an ending that names one, where no option says it. False: printed; they contradict each other. */
+bool ending_choose_format(struct settings *settings);
 
 /*
  * Sets settings->format where no option says it: .md is Markdown, .json JSON, .txt, no ending, a directory and standard

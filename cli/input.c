@@ -2,6 +2,7 @@
 
 #include "cli/ahead.h"
 #include "cli/pipe.h"
+#include "cli/suggest.h"
 #include "cli/terminal.h"
 #include "parser/fingerprint.h"
 
@@ -94,15 +95,25 @@ static const char *path_base_name(const char *path) {
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
+static void open_error_print(const struct input *input, int error) {
+    char found[PATH_MAX];
+    if (error == ENOENT && suggestion_of_file(input->path, found))
+        terminal_error(input->shown, "cannot open: %s; did you mean \"%s\"?", strerror(error), found);
+    else
+        terminal_error(input->shown, "cannot open: %s", strerror(error));
+}
+
 /* Opens what `input` names and looks at it. Below 0: printed. */
 static int input_open_file(struct input *input) {
     bool standard = strcmp(input->path, "-") == 0;
     int fd =
         standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : pipe_open_to_read(input->path, input->shown);
     if (fd < 0 || fstat(fd, &input->status) != 0)
-        terminal_error(input->shown, "cannot open: %s", strerror(errno));
+        open_error_print(input, errno);
     else if (S_ISDIR(input->status.st_mode))
-        terminal_error(input->shown, "is a directory; name one snapshot file");
+        terminal_error(input->shown,
+                       "is a directory; name one snapshot file, or did you mean `strata batch %s -o DIR`?",
+                       input->shown);
     else if (isatty(fd))
         terminal_error(input->shown, "is a terminal; name a snapshot file or pipe one in");
     else

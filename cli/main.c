@@ -1,3 +1,4 @@
+#include "cli/ending.h"
 #include "cli/exit_code.h"
 #include "cli/memory.h"
 #include "cli/output.h"
@@ -8,9 +9,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define VERB_ENTRY(BIT, name) &verb_##name,
@@ -52,11 +55,15 @@ static int version_print(void) {
 }
 
 static int help_print(void) {
-    printf("Usage: strata [VERB] [OPTION]... SNAPSHOT\n\n"
-           "Turns a PyTorch memory snapshot (torch.cuda.memory._dump_snapshot) into a picture.\n"
-           "Nothing in the snapshot is executed, nothing is fetched from the network.\n\nVerbs:\n");
-    for (size_t i = 0; i < N_VERBS; i++)
-        printf("  %-12s%s\n", verbs[i]->name, verbs[i]->summary);
+    printf("Usage: strata [VERB] [OPTION]... SNAPSHOT\n\n");
+    help_words_print("Turns a PyTorch memory snapshot (torch.cuda.memory._dump_snapshot) into a picture. "
+                     "Nothing in the snapshot is executed, nothing is fetched from the network.",
+                     0, 0);
+    printf("\nVerbs:\n");
+    for (size_t i = 0; i < N_VERBS; i++) {
+        printf("  %-12s", verbs[i]->name);
+        help_words_print(verbs[i]->summary, 14, 14);
+    }
     printf("  %-12s%s\n", verb_html_too, "the same as html");
     printf("\nstrata VERB -h lists the options of a verb; -V prints the version.\n"
            "SNAPSHOT is a file, or - for standard input.\n\nExamples:\n"
@@ -66,6 +73,16 @@ static int help_print(void) {
            "  strata batch dumps/ -o report/              one page per rank, and an index\n"
            "  strata diff before.pickle after.pickle      what changed, cause first\n");
     return printed();
+}
+
+/* Without a verb a directory, or several files, are more than one page. True: printed. */
+static bool means_batch(const struct settings *settings) {
+    struct stat info;
+    if (settings->input == NULL || stat(settings->input, &info) != 0 || !S_ISDIR(info.st_mode))
+        return false;
+    terminal_error(settings->input, "is a directory; did you mean `strata batch %s -o DIR`?",
+                   settings->input);
+    return true;
 }
 
 static int verb_run_settings(const struct verb *verb, enum options_result result,
@@ -81,12 +98,22 @@ static int verb_run_settings(const struct verb *verb, enum options_result result
     return verb->run(settings);
 }
 
-static int verb_start(const struct verb *verb, int n_words, char **words) {
+/* `given`: the command line names the verb. */
+static int verb_start(const struct verb *verb, bool given, int n_words, char **words) {
     struct settings settings;
     enum options_result result = options_parse(verb, n_words, words, &settings);
-    int code = verb_run_settings(verb, result, &settings);
+    int code = !given && result == OPTIONS_RUN && means_batch(&settings)
+                   ? EXIT_CODE_USAGE
+                   : verb_run_settings(verb, result, &settings);
     options_release(&settings);
     return code;
+}
+
+/* Without a verb the output's ending chooses it: -o peak.png is a picture. */
+static const struct verb *verb_by_output(int n_words, char **words) {
+    const char *name = ending_verb(options_output(n_words, words));
+    const struct verb *verb = name != NULL ? verb_find(name) : NULL;
+    return verb != NULL ? verb : &verb_html;
 }
 
 static int help_run(const char *name) {
@@ -97,8 +124,36 @@ static int help_run(const char *name) {
     return printed();
 }
 
+/* The other commands of _memory_viz.py, and what does the same here. */
+static const struct {
+    const char *word, *verb, *why;
+} words_known[] = {
+    {"segments", "png --map", "draws segments and blocks"},
+    {"segment_plot", "png --map", "draws segments and blocks; the page has them too, below the timeline"},
+    {"memory", "report --group stack", "lists the memory by stack"},
+    {"stats", "report", "prints the figures"},
+    {"compare", "diff", "says what changed"},
+    {"trace", "html", "shows every event, in one page"},
+};
+
+/* A word that people know from _memory_viz.py. True: printed, with its operands behind the verb that does it. */
+static bool word_of_memory_viz(int argc, char **argv) {
+    for (size_t i = 0; i < sizeof words_known / sizeof *words_known; i++) {
+        if (strcmp(argv[1], words_known[i].word) != 0)
+            continue;
+        bool two = strcmp(words_known[i].verb, "diff") == 0 && argc > 3;
+        bool named = argc > 2 && argv[2][0] != '-';
+        terminal_error(NULL, "\"%s\" is a command of _memory_viz.py; here `strata %s %s%s%s` %s", argv[1],
+                       words_known[i].verb, named ? argv[2] : "SNAPSHOT", two ? " " : "", two ? argv[3] : "",
+                       words_known[i].why);
+        return true;
+    }
+    return false;
+}
+
 /* A first word that looks like a mistyped verb and names no file. True: printed. */
 static bool mistyped_verb(const char *word) {
+    char found[PATH_MAX];
     if (strpbrk(word, "./") != NULL || access(word, F_OK) == 0)
         return false;
     struct suggestion suggestion = suggestion_start(word);
@@ -107,8 +162,34 @@ static bool mistyped_verb(const char *word) {
     if (suggestion.closest != NULL)
         terminal_error(NULL, "\"%s\" is neither a verb nor a file; did you mean \"%s\"?", word,
                        suggestion.closest);
+    else if (suggestion_of_file(word, found))
+        terminal_error(NULL, "\"%s\" is neither a verb nor a file; did you mean \"%s\"?", word, found);
     else
         terminal_error(NULL, "\"%s\" is neither a verb nor a file; strata -h lists the verbs", word);
+    return true;
+}
+
+/* Nothing was asked for: what there is to ask for, and that something is missing. */
+static int verbs_list(void) {
+    if (help_print() != EXIT_CODE_DONE)
+        return EXIT_CODE_FAILED;
+    terminal_error(NULL, "no snapshot was given; strata -h explains");
+    return EXIT_CODE_USAGE;
+}
+
+/* The first word is no verb, and no file of this name is there. True: it was answered, with this exit code. */
+static bool word_answer(int argc, char **argv, int *code) {
+    const char *word = argv[1];
+    if (word[0] == '-' || access(word, F_OK) == 0)
+        return false;
+    if (strcmp(word, "help") == 0)
+        *code = help_run(argc > 2 ? argv[2] : NULL);
+    else if (strcmp(word, "version") == 0)
+        *code = version_print();
+    else if (word_of_memory_viz(argc, argv) || mistyped_verb(word))
+        *code = EXIT_CODE_USAGE;
+    else
+        return false;
     return true;
 }
 
@@ -117,19 +198,16 @@ int main(int argc, char **argv) {
     memory_begin();
     output_catch_signals();
     terminal_init(false);
-    const char *word = argc > 1 ? argv[1] : NULL;
-    if (word == NULL) {
-        terminal_error(NULL, "no snapshot was given; strata -h explains");
-        return EXIT_CODE_USAGE;
-    }
+    if (argc < 2)
+        return verbs_list();
+    const char *word = argv[1];
+    const struct verb *verb = verb_find(word);
+    int code;
     if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0)
         return help_print();
-    if (strcmp(word, "help") == 0 && access(word, F_OK) != 0)
-        return help_run(argc > 2 ? argv[2] : NULL);
-    const struct verb *verb = verb_find(word);
     if (verb != NULL)
-        return verb_start(verb, argc - 2, argv + 2);
-    if (word[0] != '-' && mistyped_verb(word))
-        return EXIT_CODE_USAGE;
-    return verb_start(&verb_html, argc - 1, argv + 1);
+        return verb_start(verb, true, argc - 2, argv + 2);
+    if (word_answer(argc, argv, &code))
+        return code;
+    return verb_start(verb_by_output(argc - 1, argv + 1), false, argc - 1, argv + 1);
 }

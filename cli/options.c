@@ -186,7 +186,11 @@ enum options_result options_parse(const struct verb *verb, int n_words, char **w
     settings->series =
         (verb->bit & (VERB_PICTURE | VERB_REPORT | VERB_EXPORT)) != 0 && settings->n_inputs > 1;
     if (settings->series && settings->output == NULL) {
-        terminal_error(NULL, "%s: several dumps are one series; -o says where to write it", verb->name);
+        terminal_error(
+            NULL,
+            "%s: several dumps are one series; -o says where to write it; for a page of each: did you mean "
+            "`strata batch %s %s%s -o DIR`?",
+            verb->name, settings->inputs[0], settings->inputs[1], settings->n_inputs > 2 ? " ..." : "");
         return wrong(verb);
     }
     if (verb->bit != VERB_RUN && n_standard_inputs(settings) > 1) {
@@ -203,6 +207,40 @@ enum options_result options_parse(const struct verb *verb, int n_words, char **w
                    verb->bit == VERB_BATCH ? "directory or snapshot" : "snapshot",
                    verb->bit == VERB_BATCH ? "" : " (- is standard input)");
     return wrong(verb);
+}
+
+/* The value of a cluster's last letter, which may be the next word; `*output` is that of -o. */
+static int cluster_skip(int at, int n_words, char **words, const char **output) {
+    for (const char *letters = words[at] + 1; *letters != '\0'; letters++) {
+        const struct option *option = option_by_letter(VERB_ANY, *letters);
+        if (option == NULL || option->value == NULL)
+            continue;
+        const char *value = letters[1] != '\0' ? letters + 1 : at + 1 < n_words ? words[++at] : NULL;
+        *output = *letters == 'o' ? value : *output;
+        break;
+    }
+    return at;
+}
+
+static int long_skip(int at, int n_words, char **words, const char **output) {
+    const char *name = words[at] + 2, *value = strchr(name, '=');
+    size_t length = strcspn(name, "=");
+    const struct option *option = option_by_name(VERB_ANY, name, length);
+    if (option == NULL || option->value == NULL || option->value[0] == '[')
+        return at;
+    value = value != NULL ? value + 1 : at + 1 < n_words ? words[++at] : NULL;
+    *output = option->letter == 'o' ? value : *output;
+    return at;
+}
+
+const char *options_output(int n_words, char **words) {
+    const char *output = NULL;
+    for (int at = 0; at < n_words && strcmp(words[at], "--") != 0; at++)
+        if (words[at][0] == '-' && words[at][1] == '-')
+            at = long_skip(at, n_words, words, &output);
+        else if (words[at][0] == '-' && words[at][1] != '\0')
+            at = cluster_skip(at, n_words, words, &output);
+    return output;
 }
 
 void options_release(struct settings *settings) {

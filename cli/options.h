@@ -68,6 +68,7 @@ struct settings {
     enum axis axis;
     enum color_by color_by;
     bool has_color_by, redact, redact_all, map, no_names;
+    bool has_format;  /* an option says it */
     bool two_formats; /* of a report, which can be in one; `format` is the last one */
     struct position from, to, at;
     struct picture_view view;     /* png */
@@ -143,13 +144,20 @@ enum options_result {
 enum options_result options_parse(const struct verb *verb, int n_words, char **words,
                                   struct settings *settings);
 
+/* The value of -o among the words of a command line without a verb. NULL: it has none. */
+const char *options_output(int n_words, char **words);
+
 /* Frees what reading took; for every result of it. */
 void options_release(struct settings *settings);
 
 /* A colouring as --color-by names it. */
 const char *options_color_name(enum color_by color_by);
 
-/* Prints a verb's help to standard output. */
+/* Prints words in lines of at most 80 characters to standard output, from column `at` on; the second and further lines begin
+ * at `indent`. Ends the last one. Ends of lines in `text` are blanks. */
+void help_words_print(const char *text, size_t at, size_t indent);
+
+/* Prints a verb's help to standard output, in such lines. */
 void options_print_help(const struct verb *verb);
 
 #endif

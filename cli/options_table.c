@@ -67,8 +67,17 @@ static bool apply_theme(struct settings *settings, const char *value) {
     return choice_of(value, themes, 3) >= 0;
 }
 
+/* Memory of a device: whoever leaves the unit away means GiB. */
+static bool apply_large_size(struct settings *settings, const char *value, uint64_t *bytes) {
+    if (!size_parse(value, bytes) || *bytes == 0)
+        return false;
+    if (size_lacks_unit(value, *bytes))
+        snprintf(settings->wrong, sizeof settings->wrong, "%s bytes? write %sGiB", value, value);
+    return settings->wrong[0] == '\0';
+}
+
 static bool apply_capacity(struct settings *settings, const char *value) {
-    return size_parse(value, &settings->capacity_bytes) && settings->capacity_bytes != 0;
+    return apply_large_size(settings, value, &settings->capacity_bytes);
 }
 
 static bool apply_max_html_size(struct settings *settings, const char *value) {
@@ -220,7 +229,7 @@ static bool apply_view(struct settings *settings, const char *text) {
 static bool apply_format(struct settings *settings, enum report_format format) {
     settings->two_formats |= settings->format != REPORT_TEXT && settings->format != format;
     settings->format = format;
-    return true;
+    return settings->has_format = true;
 }
 
 static bool apply_json(struct settings *settings, const char *value) {
@@ -304,7 +313,7 @@ static bool apply_set(struct settings *settings, const char *value) {
 }
 
 static bool apply_gpu(struct settings *settings, const char *value) {
-    return size_parse(value, &settings->gpu_bytes) && settings->gpu_bytes != 0;
+    return apply_large_size(settings, value, &settings->gpu_bytes);
 }
 
 static bool apply_extrapolate(struct settings *settings, const char *value) {

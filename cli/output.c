@@ -80,7 +80,7 @@ void output_hold_signals(sigset_t *before) {
 
 /* Endings that the output's one replaces, outermost first: "x.pickle.gz" becomes "x.html". */
 static size_t stem_length(const char *name) {
-    static const char *const endings[] = {".gz", ".pickle", ".pkl", ".json", ".html"};
+    static const char *const endings[] = {".gz", ".zst", ".xz", ".pickle", ".pkl", ".json", ".html"};
     size_t length = strlen(name);
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
         size_t n = strlen(endings[i]);

@@ -37,7 +37,10 @@ static void print_read_error(const struct recording *recording, const struct rea
     else if (error->code == READ_EMPTY)
         terminal_error(recording->input.shown, "%s", error->message);
     else
-        terminal_error(recording->input.shown, "%s (offset %" PRIu64 ")", error->message, error->offset);
+        terminal_error(
+            recording->input.shown, "%s%s (offset %" PRIu64 ")",
+            error->code == READ_TRUNCATED && strstr(error->message, "cut off") == NULL ? "is cut off: " : "",
+            error->message, error->offset);
 }
 
 /* The reader counts decompressed bytes; what is left is known only of the bytes of the file. */
@@ -72,6 +75,40 @@ static void note_details(const struct recording *recording) {
         uint32_t nbytes;
         const uint8_t *message = trace_string(trace, trace->diagnostics[i].message, &nbytes);
         terminal_note(path, "%.*s", (int)nbytes, (const char *)message);
+    }
+}
+
+static bool diagnostic_is(const struct trace *trace, const struct diagnostic *diagnostic, const char *code) {
+    uint32_t nbytes;
+    const uint8_t *text = trace_string(trace, diagnostic->code, &nbytes);
+    return nbytes == strlen(code) && memcmp(text, code, nbytes) == 0;
+}
+
+/* The first diagnostic with this code. NULL: there is none. */
+static const struct diagnostic *diagnostic_find(const struct trace *trace, const char *code) {
+    for (uint32_t i = 0; i < trace->n_diagnostics; i++)
+        if (diagnostic_is(trace, &trace->diagnostics[i], code))
+            return &trace->diagnostics[i];
+    return NULL;
+}
+
+/* Nobody should have to ask whether all of the recording is there: one line says what is not. */
+static void note_cut(const struct recording *recording) {
+    static const struct {
+        const char *code, *lead;
+    } cuts[] = {{"truncated", "is cut off: "},
+                {"damaged", "is cut off: "},
+                {"overflow", "its beginning is cut off: "}};
+    const struct trace *trace = &recording->trace;
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        const struct diagnostic *found = diagnostic_find(trace, cuts[i].code);
+        uint32_t nbytes;
+        if (found == NULL)
+            continue;
+        const char *text = (const char *)trace_string(trace, found->message, &nbytes);
+        bool said = memmem(text, nbytes, "cut off", 7) != NULL;
+        terminal_note(recording->input.shown, "%s%.*s", said ? "" : cuts[i].lead, (int)nbytes, text);
+        return;
     }
 }
 
@@ -131,6 +168,8 @@ bool recording_read(struct recording *recording, const struct settings *settings
         recording_print_no_memory(recording, recording->trace.arena.limit_hit);
         return false;
     }
+    if (done)
+        note_cut(recording);
     if (done && settings->verbose)
         note_details(recording);
     return done && recording_prepare(recording, settings);

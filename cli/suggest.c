@@ -1,9 +1,10 @@
 #include "cli/suggest.h"
 
-#include <stdbool.h>
+#include <dirent.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { WORD_MAX = 32 };
+enum { WORD_MAX = 96, MISTAKES_MAX = 4 };
 
 static unsigned least(unsigned a, unsigned b, unsigned c) {
     unsigned ab = a < b ? a : b;
@@ -40,8 +41,40 @@ void suggestion_offer(struct suggestion *suggestion, const char *word) {
     if (n >= 3 && n < m && strncmp(suggestion->typed, word, n) == 0)
         distance = 1; /* the beginning of a word is close, however long the rest */
     /* One mistake in three letters is a typing error; more is another word. */
-    if (distance > (n + 2) / 3 || (suggestion->closest != NULL && distance >= suggestion->distance))
+    if (distance > (n + 2) / 3 || distance > MISTAKES_MAX ||
+        (suggestion->closest != NULL && distance >= suggestion->distance))
         return;
     suggestion->closest = word;
     suggestion->distance = distance;
+}
+
+/* Takes the name where it is closer than `best`, or as close and before it. */
+static void name_offer(struct suggestion *suggestion, const char *name, char best[NAME_MAX + 1]) {
+    struct suggestion one = suggestion_start(suggestion->typed);
+    suggestion_offer(&one, name);
+    if (one.closest == NULL || name[0] == '.')
+        return;
+    if (suggestion->closest != NULL && (one.distance > suggestion->distance ||
+                                        (one.distance == suggestion->distance && strcmp(name, best) >= 0)))
+        return;
+    snprintf(best, NAME_MAX + 1, "%s", name);
+    suggestion->closest = best;
+    suggestion->distance = one.distance;
+}
+
+bool suggestion_of_file(const char *path, char found[PATH_MAX]) {
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    char folder[PATH_MAX], best[NAME_MAX + 1];
+    int length = (int)(name - path);
+    struct suggestion suggestion = suggestion_start(name);
+    if ((size_t)length + 2 > sizeof folder || strlen(name) > NAME_MAX)
+        return false;
+    snprintf(folder, sizeof folder, "%.*s", length > 0 ? length : 1, length > 0 ? path : ".");
+    DIR *directory = opendir(folder);
+    if (directory == NULL)
+        return false;
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
+        name_offer(&suggestion, entry->d_name, best);
+    closedir(directory);
+    return suggestion.closest != NULL && snprintf(found, PATH_MAX, "%.*s%s", length, path, best) < PATH_MAX;
 }

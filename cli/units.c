@@ -16,6 +16,10 @@ bool size_parse(const char *text, uint64_t *bytes) {
     return text_nbytes(text, &nbytes) && units_size(text, nbytes, bytes);
 }
 
+bool size_lacks_unit(const char *text, uint64_t bytes) {
+    return bytes < UINT64_C(1) << 20 && text[strspn(text, "0123456789")] == '\0';
+}
+
 bool number_parse(const char *text, uint64_t low, uint64_t high, uint64_t *number) {
     uint32_t nbytes;
     uint64_t count;

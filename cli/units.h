@@ -12,6 +12,9 @@
  */
 bool size_parse(const char *text, uint64_t *bytes);
 
+/* Is this size a bare number of less than 1 MiB, as who means GiB may write it? `bytes` is what it was read as. */
+bool size_lacks_unit(const char *text, uint64_t bytes);
+
 /* A decimal number of [low, high], digits only. False: anything else; `*number` is unchanged. */
 bool number_parse(const char *text, uint64_t low, uint64_t high, uint64_t *number);
 

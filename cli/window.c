@@ -1,5 +1,10 @@
 #include "cli/window.h"
 
+#include "base/format.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
 static int64_t clamp(int64_t value, int64_t low, int64_t high) {
     return value < low ? low : value > high ? high : value;
 }
@@ -52,6 +57,37 @@ static bool position_is_inclusive(struct position position) {
     return position.base == POSITION_PEAK || position.base == POSITION_OOM;
 }
 
+/* The sentence of a refusal, until the next one. */
+static char refusal[160];
+
+/* An index of an event, or behind the last one where a window ends. */
+static bool event_is_there(const struct timeline *timeline, int64_t event, bool is_end, const char **reason) {
+    int64_t n_events = (int64_t)timeline->n_moments - 1;
+    if (event < n_events + is_end)
+        return true;
+    if (n_events == 0)
+        snprintf(refusal, sizeof refusal, "event %" PRId64 " is beyond the recording, which has no events",
+                 event);
+    else
+        snprintf(refusal, sizeof refusal, "event %s is beyond the recording, whose events are 0 to %s",
+                 format_count((uint64_t)event).text, format_count((uint64_t)n_events - 1).text);
+    *reason = refusal;
+    return false;
+}
+
+static bool time_is_there(const struct timeline *timeline, int64_t us, const char **reason) {
+    if (!timeline_timed(timeline))
+        *reason = "the recording has no times; give the window in events";
+    else if (us <= timeline->end_us)
+        return true;
+    else {
+        snprintf(refusal, sizeof refusal, "%s is beyond the recording, whose times are 0 to %s",
+                 format_duration(us).text, format_duration(timeline->end_us).text);
+        *reason = refusal;
+    }
+    return false;
+}
+
 /* `is_end`: of a window. */
 static bool position_resolve(const struct view *view, const struct timeline *timeline,
                              struct position position, bool is_end, int64_t *axis_q16, const char **reason) {
@@ -59,12 +95,13 @@ static bool position_resolve(const struct view *view, const struct timeline *tim
     if (position.base == POSITION_NONE)
         return true;
     if (position.base == POSITION_TIME) {
-        if (!timeline_timed(timeline))
-            *reason = "the recording has no times; give the window in events";
-        else
-            *axis_q16 = axis_of_time(view, timeline, position.offset);
-        return timeline_timed(timeline);
+        if (!time_is_there(timeline, position.offset, reason))
+            return false;
+        *axis_q16 = axis_of_time(view, timeline, position.offset);
+        return true;
     }
+    if (position.base == POSITION_EVENT && !event_is_there(timeline, position.offset, is_end, reason))
+        return false;
     if (!base_event(timeline, position, &event, reason))
         return false;
     event += position.offset;

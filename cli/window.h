@@ -8,8 +8,9 @@
 /*
  * Translates positions to the axis of `view` and sets from_q16 and to_q16; a position that is not given
  * leaves that end of the whole run. `to` is exclusive, but with peak and oom the window ends just after the
- * event. What lies a little outside (peak-500 of a peak at event 100) is moved to the end of the run. False:
- * `*reason` is a sentence without its point that says why there is no such window.
+ * event. What lies outside only by its offset (peak-500 of a peak at event 100) is moved to the end of the run; an event
+ * or a time that the recording does not have is refused. False: `*reason` is a sentence without its point that says why
+ * there is no such window, until the next call.
  */
 bool window_resolve(struct view *view, const struct timeline *timeline, struct position from,
                     struct position to, const char **reason);

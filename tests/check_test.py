@@ -481,7 +481,7 @@ class Formats(unittest.TestCase):
             with tempfile.TemporaryDirectory() as folder:
                 path = pathlib.Path(folder, "a%b,c:d\n::error title=x::<&\"'`|.pickle")
                 path.write_bytes(HOSTILE.read_bytes())
-                done = run("--format", form, *rules("peak < 1"), path)
+                done = run("--format", form, *rules("peak < 1B"), path)
                 self.assertEqual(3, done.returncode)
                 if form == "junit":
                     xml.etree.ElementTree.fromstring(done.stdout)

@@ -26,7 +26,7 @@ class Inputs(Case):
         (self.path / "folder").mkdir()
         self.write("empty.pickle", b"")
         self.expect(1, "missing.pickle", says=r'^strata: "missing\.pickle": cannot open: No such file')
-        self.expect(1, "./folder", says=r'^strata: "\./folder": is a directory')
+        self.expect(2, "./folder", says=r'^strata: "\./folder": is a directory')
         self.expect(1, "empty.pickle", says=r'^strata: "empty\.pickle": the file is empty')
         self.assertEqual(self.files(), ["empty.pickle", "folder"])
 

@@ -50,9 +50,11 @@ class Help(Case):
                 self.assertIn(b"Examples:\n  strata ", result.stdout)
 
     def test_help_fits_a_terminal(self):
-        for verb in ("html", "png", "report"):
-            for line in self.expect(0, verb, "-h").stdout.decode().splitlines():
-                self.assertLessEqual(len(line), 100, line)
+        verbs = re.findall(r"(?m)^  ([a-z]+) {2}", self.expect(0, "-h").stdout.decode())
+        self.assertIn("check", verbs)
+        for words in ([], *([verb] for verb in verbs)):
+            for line in self.expect(0, *words, "-h").stdout.decode().splitlines():
+                self.assertLessEqual(len(line), 80, line)
 
     def test_version(self):
         for words in (["-V"], ["--version"], ["png", "-V"]):
@@ -65,9 +67,44 @@ class Help(Case):
 
 class Usage(Case):
     def test_nothing_named(self):
-        self.expect(2, says=r"^strata: no snapshot")
+        listed = self.expect(2, says=r"^strata: no snapshot").stdout
+        self.assertRegex(listed, b"(?m)^  html .*\n  png .*\n  report ")
         for verb in ("html", "png", "report"):
             self.expect(2, verb, says=r"no snapshot was given")
+
+    def test_habits(self):
+        self.write("s.pickle", snapshot(events_of([1024] * 20)))
+        for ending, begin in ((".png", b"\x89PNG"), (".html", b"<!doctype html>"), (".md", b"#"), (".json", b"{"), (".txt", b"M")):
+            for words in (("-o", "x" + ending), ("-fqox" + ending,), ("-f", "--output=x" + ending)):
+                self.expect(0, "s.pickle", *words)
+                self.assertTrue((self.path / ("x" + ending)).read_bytes().lower().startswith(begin.lower()), ending)
+        for words in (("html", "-o", "y.png"), ("png", "-o", "y.html"), ("report", "-o", "y.png"), ("report", "-o", "y.csv"),
+                      ("report", "--json", "-o", "y.md"), ("report", "--markdown", "-o", "y.txt"),
+                      ("whatif", "--json", "-o", "y.md")):
+            self.expect(2, *words, "s.pickle", says=r'"y\.[a-z]+": is the name of ')
+        for words, answer in ((("segments",), "png --map"), (("segment_plot", "s.pickle"), "png --map s.pickle"),
+                              (("memory",), "report"), (("stats",), "report"), (("trace",), "html"),
+                              (("compare", "a", "b"), "diff a b")):
+            self.expect(2, *words, says=f"`strata {answer}")
+        self.assertRegex(self.expect(0, "version").stdout, rb"^strata \d+\.")
+        self.expect(1, "t.pickle", says=r'No such file or directory; did you mean "s\.pickle"\?')
+        self.expect(2, ".", says=r"did you mean `strata batch \. -o DIR`\?")
+        self.expect(2, "s.pickle", "s.pickle", says=r"did you mean `strata batch s\.pickle s\.pickle -o DIR`\?")
+        self.expect(2, "whatif", "--gpu=80", "s.pickle", says=r"--gpu: 80 bytes\? write 80GiB")
+        self.expect(2, "html", "--capacity", "500", "s.pickle", says=r"--capacity: 500 bytes\? write 500GiB")
+        self.expect(2, "check", "--rule", "peak < 75", "s.pickle", says=r"75 bytes\? write 75GiB")
+        for option in ("--at=60", "--from=1000", "--to=61", "--at=9s", "--to=9s"):
+            for verb in ("html", "png"):
+                self.expect(2, verb, "-o-", option, "s.pickle", says="is beyond the recording, whose (events|times) are 0 to")
+        self.expect(0, "png", "-q", "s.pickle")
+        self.expect(0, "png", "-q", "--map", "s.pickle")
+        self.assertIn("s.map.png", self.files())
+        data = (self.path / "s.pickle").read_bytes()
+        for nbytes in (len(data) // 2, 20):
+            self.write("cut.pickle", data[:nbytes])
+            lines = self.run_strata("report", "cut.pickle").stderr.decode().splitlines()
+            self.assertEqual(len(lines), 1, lines)
+            self.assertIn("cut off", lines[0])
 
     def test_mistyped_verb(self):
         (self.path / "known.pickle").write_bytes((SAMPLES / "one_event.pickle").read_bytes())
@@ -383,7 +420,7 @@ class Window(Case):
 
     def test_impossible_windows(self):
         for words, why in ((("--from=20", "--to=20"), "no events between"), (("--from=30", "--to=10"), "no events between"),
-                           (("--from=oom-20",), "no out-of-memory event"), (("--from=100",), "no events between")):
+                           (("--from=oom-20",), "no out-of-memory event"), (("--from=100",), "event 100 is beyond the recording, whose events are 0 to 59")):
             self.expect(2, "png", "s.pickle", *words, says=why)
         trace = events_of([1024])
         for event in trace:

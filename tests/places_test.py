@@ -72,7 +72,7 @@ READS = {
 OTHERWISE = {
     **{(f"rules of {verb}", at): 0 for verb in ("html", "png", "report", "diff", "check", "batch") for at in ("empty", "/dev/null")},
     ("rules of batch", "/dev/null"): 1,  # which is read again for every file
-    **{("no verb", at): 2 for at in ("nowhere", "loop", "missing", "x" * 300, "x" * 5000)},
+    **{("no verb", at): 2 for at in ("nowhere", "loop", "missing", "x" * 300, "x" * 5000, "directory")},
     ("batch of two", "directory"): 0,
     ("batch", "empty"): 4,
     ("batch", "closed"): 4,

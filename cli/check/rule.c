@@ -211,6 +211,11 @@ static bool baseline_read(struct rule_words *words, struct rule *rule) {
     return true;
 }
 
+/* A run's most: a limit below 1 MiB makes no sense. */
+static bool is_most(enum metric metric) {
+    return metric == METRIC_PEAK || metric == METRIC_RESERVED;
+}
+
 static bool value_read(struct rule_words *words, struct rule *rule) {
     static const struct {
         const char *word;
@@ -229,6 +234,13 @@ static bool value_read(struct rule_words *words, struct rule *rule) {
         if (!units_size(words->at, nbytes, &rule->number))
             return wrong(words, "has no value that can be read after its sign (such as 75GiB, 10%, 0, none, "
                                 "complete, baseline + 2%)");
+    }
+    bool digits = strspn(words->at, "0123456789") >= nbytes;
+    if (rule->value == VALUE_NUMBER && digits && rule->number != 0 && rule->number < UINT64_C(1) << 20 &&
+        is_most(rule->metric)) {
+        snprintf(words->wrong, words->capacity, "is in bytes: %.*s bytes? write %.*sGiB", (int)nbytes,
+                 words->at, (int)nbytes, words->at);
+        return false;
     }
     words->at += nbytes;
     return true;
