@@ -25,9 +25,9 @@ const struct verb verb_run = {
     .operands = "-- COMMAND ARG...",
     .summary = "run a training, record it without a change, explain how it ended",
     .about = "Runs COMMAND and records the device memory of every Python process below it that\n"
-             "uses torch (2.0 and later, Python 3.8 and later): dumps go to DIR when memory runs\n"
-             "out, after some optimizer steps, on SIGUSR2 and at the end. Meanwhile it watches\n"
-             "the host's memory (DIR/host.log). At the end it says who ran out, or who killed\n"
+             "uses torch (2.0 and later, Python 3.8 and later): dumps go to DIR when memory\n"
+             "runs out, after some optimizer steps, on SIGUSR2 and at the end. Meanwhile it\n"
+             "watches the host's memory (DIR/host.log). At the end it says who ran out, or who killed\n"
              "COMMAND, and writes pages and an index. COMMAND's output and exit code stay what\n"
              "they are; 126 and 127: it cannot be run, or is not there. docs/run.md says more.\n",
     .examples = "  strata run -- python train.py\n"

@@ -472,16 +472,15 @@ static const struct option options[] = {
      "the same: all that was allocated in the window instead"},
     {'o', VERB_BATCH, "output", "DIR", apply_output, "directory for the results; created if it is missing"},
     {'o', VERB_RUN, "out", "DIR", apply_output,
-     "folder for dumps, host.log and pages; one that exists is\nused as it is, so that several runs share "
+     "folder for all of it; one that exists is\nused as it is, so that several runs share "
      "it\n"
      "(default: strata-run, strata-run-2, ...)"},
     {0, VERB_RUN, "steps", "N", apply_steps, "dump after N optimizer steps (default: 5; 0: do not)"},
     {0, VERB_RUN, "max-entries", "N", apply_max_entries,
      "events that each process keeps; the oldest go first\n(default: 1000000)"},
-    {0, VERB_RUN, "stacks", "all|python", apply_stacks,
-     "python leaves out C++ frames: dumps are written faster"},
-    {0, VERB_RUN, "keep", "N", apply_keep, "dumps that each process keeps; the oldest go (default: 8)"},
-    {0, VERB_RUN, "every", "SECONDS", apply_every, "between two looks at the host, from 0.01 (default: 1)"},
+    {0, VERB_RUN, "stacks", "all|python", apply_stacks, "python: without C++ frames, dumps are faster"},
+    {0, VERB_RUN, "keep", "N", apply_keep, "dumps that each process keeps (default: 8)"},
+    {0, VERB_RUN, "every", "SECONDS", apply_every, "between two looks at the host (default: 1)"},
     {0, VERB_RUN, "no-report", NULL, apply_no_report, "write no pages at the end"},
     {'j', VERB_BATCH, "jobs", "N", apply_jobs,
      "files at once (default: as many as there are cores and\nas --max-memory has room for)"},

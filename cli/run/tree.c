@@ -34,10 +34,23 @@ static bool file_read(const char *path, char *text, size_t capacity) {
     return n > 0;
 }
 
+/* Which words behind the name are meant, from 1. */
+enum { FIELD_PARENT = 2, FIELD_ADDRESS = 21, FIELD_PAGES = 22 };
+
+/* The number that is the word `field`; 0: there is none. */
+static uint64_t field_read(const char *text, unsigned field) {
+    for (; field > 0 && *text != '\0'; field--) {
+        text += strspn(text, " ");
+        if (field == 1)
+            return strtoull(text, NULL, 10);
+        text += strcspn(text, " ");
+    }
+    return 0;
+}
+
 /* "PID (NAME) STATE PPID ...": a name may hold blanks and parentheses. */
 static bool stat_read(struct process *process) {
     char path[40], text[STAT_NBYTES];
-    uint64_t address = 0, pages = 0;
     snprintf(path, sizeof path, "/proc/%" PRId32 "/stat", process->pid);
     if (!file_read(path, text, sizeof text))
         return false;
@@ -45,25 +58,20 @@ static bool stat_read(struct process *process) {
     if (name == NULL || end == NULL || end < name)
         return false;
     snprintf(process->name, sizeof process->name, "%.*s", (int)(end - name - 1), name + 1);
-    char state = 0;
-    int n = sscanf(end + 1,
-                   " %c %" SCNd32
-                   " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64
-                   " %" SCNu64,
-                   &state, &process->parent, &address, &pages);
-    process->resident_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
-    process->address_bytes = address;
-    return n == 4 && state != 'Z';
+    char state = end[1] != '\0' ? end[2] : 'Z';
+    process->parent = (int32_t)field_read(end + 1, FIELD_PARENT);
+    process->address_bytes = field_read(end + 1, FIELD_ADDRESS);
+    process->resident_bytes = field_read(end + 1, FIELD_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    return state != 'Z';
 }
 
 static void share_read(struct process *process) {
     char path[48], text[STAT_NBYTES];
-    uint64_t kib;
     snprintf(path, sizeof path, "/proc/%" PRId32 "/smaps_rollup", process->pid);
     const char *line = file_read(path, text, sizeof text) ? strstr(text, "\nPss:") : NULL;
-    if (line == NULL || sscanf(line, "\nPss: %" SCNu64, &kib) != 1)
+    if (line == NULL)
         return;
-    process->share_bytes = kib << 10;
+    process->share_bytes = strtoull(line + strlen("\nPss:"), NULL, 10) << 10;
     process->share_resident = process->resident_bytes;
 }
 
