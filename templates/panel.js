@@ -412,7 +412,13 @@ function makeContent(moment) {
     const groups = listGroups({ at });
     const live = view.c.live_at(at);
     const oom = range ? -1 : oomOfEvent(at);
-    const asked = oom < 0 ? "" : ` \u00b7 ${askedText(view.c.oom(oom).size, view.c.oom(oom).device_free)}`;
+    const asked =
+        oom < 0
+            ? ""
+            : view.c.oom(oom).device_free < 0
+              ? ` \u00b7 ${askedText(view.c.oom(oom).size, -1)}`
+              : ` \u00b7 asked for ${formatBytes(view.c.oom(oom).size)} with ` +
+                `${formatBytes(view.c.oom(oom).device_free)} free on the device`;
     const place = view.facts.events === 0 ? "" : ` \u00b7 ${momentText(at)}${asked}`;
     const part = groups.bytes === live ? formatBytes(live) : `${formatBytes(groups.bytes)} of ${formatBytes(live)}`;
     const title = range ? "In the selection" : listTitle(moment);

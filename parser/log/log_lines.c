@@ -13,7 +13,7 @@ enum { SUMMARY_LINES = 24 };
 /* "WORD 12.5 GB": the figure after a word, blanks, colons and equals signs between them. */
 static bool size_behind(struct text line, const char *words, uint64_t unit, struct log_row *row,
                         enum note_what what) {
-    const struct log_figure list[] = {{words, BEHIND, unit, what}, {NULL, BEHIND, 0, what}};
+    const struct log_figure list[] = {{words, BEHIND, what, unit}, {NULL, BEHIND, what, 0}};
     return log_figures_read(line, list, row) != 0;
 }
 
@@ -221,9 +221,9 @@ static enum log_seen summary_line(struct log_state *state, struct text line, str
 }
 
 static bool summary_read(struct text line, struct log_row *row) {
-    static const struct log_figure counts[] = {{"CUDA OOMs", COUNTED, 0, NOTE_OOM_COUNT},
-                                               {"cudaMalloc retries", COUNTED, 0, NOTE_RETRIES},
-                                               {NULL, BEHIND, 0, NOTE_LINE}};
+    static const struct log_figure counts[] = {{"CUDA OOMs", COUNTED, NOTE_OOM_COUNT, 0},
+                                               {"cudaMalloc retries", COUNTED, NOTE_RETRIES, 0},
+                                               {NULL, BEHIND, NOTE_LINE, 0}};
     (void)log_figures_read(line, counts, row);
     (void)summary_cells(line, "| Allocated memory", row, NOTE_ALLOCATED, NOTE_MAX_ALLOCATED);
     return summary_cells(line, "| GPU reserved memory", row, NOTE_RESERVED, NOTE_MAX_RESERVED);

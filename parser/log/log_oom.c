@@ -9,57 +9,57 @@ enum { OOM_LINES = 12, TABLE_LINES = 400, HINT_LINES = 2 };
 
 /* Sizes of what was asked for, by the words in front of them. */
 static const struct log_figure asked[] = {
-    {"Tried to allocate", BEHIND, 0, NOTE_ASKED},        /* PyTorch, every backend */
-    {"while trying to allocate", BEHIND, 0, NOTE_ASKED}, /* XLA */
-    {"Out of memory allocating", BEHIND, 0, NOTE_ASKED}, /* XLA, before 2022; CuPy */
-    {"ran out of memory trying to allocate", BEHIND, 0,
-     NOTE_ASKED},                                               /* TensorFlow's and XLA's BFC allocator */
-    {"Attempting to allocate", BEHIND, 0, NOTE_ASKED},          /* XLA on TPU; MLX */
-    {"in memory space hbm. Used", BEHIND, 0, NOTE_ASKED},       /* XLA on TPU, when it compiles */
-    {"Allocation failed for size::", BEHIND, 1, NOTE_ASKED},    /* Habana */
-    {"you tried to allocate", BEHIND, 0, NOTE_ASKED},           /* PyTorch on the CPU */
-    {"Unable to allocate", BEHIND, 0, NOTE_ASKED},              /* NumPy */
-    {"memory on GPU", BEFORE, 0, NOTE_ASKED},                   /* Paddle */
-    {" on device 0: cudaMalloc failed", BEFORE, 0, NOTE_ASKED}, /* llama.cpp */
-    {NULL, BEHIND, 0, NOTE_ASKED}};
+    {"Tried to allocate", BEHIND, NOTE_ASKED, 0},        /* PyTorch, every backend */
+    {"while trying to allocate", BEHIND, NOTE_ASKED, 0}, /* XLA */
+    {"Out of memory allocating", BEHIND, NOTE_ASKED, 0}, /* XLA, before 2022; CuPy */
+    {"ran out of memory trying to allocate", BEHIND, NOTE_ASKED,
+     0},                                                        /* TensorFlow's and XLA's BFC allocator */
+    {"Attempting to allocate", BEHIND, NOTE_ASKED, 0},          /* XLA on TPU; MLX */
+    {"in memory space hbm. Used", BEHIND, NOTE_ASKED, 0},       /* XLA on TPU, when it compiles */
+    {"Allocation failed for size::", BEHIND, NOTE_ASKED, 1},    /* Habana */
+    {"you tried to allocate", BEHIND, NOTE_ASKED, 0},           /* PyTorch on the CPU */
+    {"Unable to allocate", BEHIND, NOTE_ASKED, 0},              /* NumPy */
+    {"memory on GPU", BEFORE, NOTE_ASKED, 0},                   /* Paddle */
+    {" on device 0: cudaMalloc failed", BEFORE, NOTE_ASKED, 0}, /* llama.cpp */
+    {NULL, BEHIND, NOTE_ASKED, 0}};
 
 /* What stands in the message besides, in whichever of its lines. */
 static const struct log_figure told[] = {
     /* PyTorch since 2.1; 2.1 wrote "capacty" */
-    {"has a total capacity of", BEHIND, 0, NOTE_DEVICE_TOTAL},
-    {"has a total capacty of", BEHIND, 0, NOTE_DEVICE_TOTAL},
-    {"of which", BEHIND, 0, NOTE_DEVICE_FREE},
-    {"this process has", BEHIND, 0, NOTE_PROCESS_USED},
-    {" allowed;", BEFORE, 0, NOTE_ALLOWED},
-    {" is allocated by PyTorch", BEFORE, 0, NOTE_ALLOCATED},
-    {" is reserved by PyTorch but unallocated", BEFORE, 0, NOTE_UNALLOCATED},
+    {"has a total capacity of", BEHIND, NOTE_DEVICE_TOTAL, 0},
+    {"has a total capacty of", BEHIND, NOTE_DEVICE_TOTAL, 0},
+    {"of which", BEHIND, NOTE_DEVICE_FREE, 0},
+    {"this process has", BEHIND, NOTE_PROCESS_USED, 0},
+    {" allowed;", BEFORE, NOTE_ALLOWED, 0},
+    {" is allocated by PyTorch", BEFORE, NOTE_ALLOCATED, 0},
+    {" is reserved by PyTorch but unallocated", BEFORE, NOTE_UNALLOCATED, 0},
     /* PyTorch to 2.0, and the backends that kept its words */
-    {" total capacity", BEFORE, 0, NOTE_DEVICE_TOTAL},
-    {" already allocated", BEFORE, 0, NOTE_ALLOCATED},
-    {" free;", BEFORE, 0, NOTE_DEVICE_FREE},
-    {" reserved in total by PyTorch", BEFORE, 0, NOTE_RESERVED},
-    {" cached)", BEFORE, 0, NOTE_UNALLOCATED}, /* before 1.4: what was not allocated of it */
-    {" cached;", BEFORE, 0, NOTE_UNALLOCATED},
+    {" total capacity", BEFORE, NOTE_DEVICE_TOTAL, 0},
+    {" already allocated", BEFORE, NOTE_ALLOCATED, 0},
+    {" free;", BEFORE, NOTE_DEVICE_FREE, 0},
+    {" reserved in total by PyTorch", BEFORE, NOTE_RESERVED, 0},
+    {" cached)", BEFORE, NOTE_UNALLOCATED, 0}, /* before 1.4: what was not allocated of it */
+    {" cached;", BEFORE, NOTE_UNALLOCATED, 0},
     /* MPS */
-    {"MPS allocated", BEHIND, 0, NOTE_ALLOCATED},
-    {"other allocations", BEHIND, 0, NOTE_OTHER_USED},
-    {"max allowed", BEHIND, 0, NOTE_ALLOWED},
+    {"MPS allocated", BEHIND, NOTE_ALLOCATED, 0},
+    {"other allocations", BEHIND, NOTE_OTHER_USED, 0},
+    {"max allowed", BEHIND, NOTE_ALLOWED, 0},
     /* cudaMallocAsync */
-    {"Currently allocated     ", BEHIND, 0, NOTE_ALLOCATED},
-    {"Requested               ", BEHIND, 0, NOTE_ASKED},
-    {"Device limit            ", BEHIND, 0, NOTE_DEVICE_TOTAL},
-    {"Free (according to CUDA)", BEHIND, 0, NOTE_DEVICE_FREE},
+    {"Currently allocated     ", BEHIND, NOTE_ALLOCATED, 0},
+    {"Requested               ", BEHIND, NOTE_ASKED, 0},
+    {"Device limit            ", BEHIND, NOTE_DEVICE_TOTAL, 0},
+    {"Free (according to CUDA)", BEHIND, NOTE_DEVICE_FREE, 0},
     /* XLA */
-    {"parameter allocation:", BEHIND, 0, NOTE_XLA_PARAMETERS},
-    {"constant allocation:", BEHIND, 0, NOTE_XLA_CONSTANTS},
-    {"maybe_live_out allocation:", BEHIND, 0, NOTE_XLA_OUTPUTS},
-    {"preallocated temp allocation:", BEHIND, 0, NOTE_XLA_TEMPORARIES},
-    {" total allocation:", BEHIND, 0, NOTE_XLA_TOTAL},
-    {"That was not possible. There are", BEHIND, 0, NOTE_DEVICE_FREE},
+    {"parameter allocation:", BEHIND, NOTE_XLA_PARAMETERS, 0},
+    {"constant allocation:", BEHIND, NOTE_XLA_CONSTANTS, 0},
+    {"maybe_live_out allocation:", BEHIND, NOTE_XLA_OUTPUTS, 0},
+    {"preallocated temp allocation:", BEHIND, NOTE_XLA_TEMPORARIES, 0},
+    {" total allocation:", BEHIND, NOTE_XLA_TOTAL, 0},
+    {"That was not possible. There are", BEHIND, NOTE_DEVICE_FREE, 0},
     /* MLX; Paddle */
-    {"maximum allowed buffer size of", BEHIND, 0, NOTE_ALLOWED},
-    {"available memory is only", BEHIND, 0, NOTE_DEVICE_FREE},
-    {NULL, BEHIND, 0, NOTE_ASKED}};
+    {"maximum allowed buffer size of", BEHIND, NOTE_ALLOWED, 0},
+    {"available memory is only", BEHIND, NOTE_DEVICE_FREE, 0},
+    {NULL, BEHIND, NOTE_ASKED, 0}};
 
 /* Lines that tell of nothing but the error itself. */
 static const char *const bare[] = {"CUDA error: out of memory",
@@ -187,12 +187,12 @@ static void setting_complete(struct log_row *row, bool since_2_1) {
 
 /* "Limit: 7809138688" of BFC's statistics and the line before them. */
 static void bfc_read(struct text line, struct log_row *row) {
-    static const struct log_figure figures[] = {{"Limit:", BEHIND, 1, NOTE_ALLOWED},
-                                                {"InUse:", BEHIND, 1, NOTE_ALLOCATED},
-                                                {"MaxInUse:", BEHIND, 1, NOTE_MAX_ALLOCATED},
-                                                {"memory_limit_:", BEHIND, 1, NOTE_ALLOWED},
-                                                {"total_region_allocated_bytes_:", BEHIND, 1, NOTE_RESERVED},
-                                                {NULL, BEHIND, 0, NOTE_ASKED}};
+    static const struct log_figure figures[] = {{"Limit:", BEHIND, NOTE_ALLOWED, 1},
+                                                {"InUse:", BEHIND, NOTE_ALLOCATED, 1},
+                                                {"MaxInUse:", BEHIND, NOTE_MAX_ALLOCATED, 1},
+                                                {"memory_limit_:", BEHIND, NOTE_ALLOWED, 1},
+                                                {"total_region_allocated_bytes_:", BEHIND, NOTE_RESERVED, 1},
+                                                {NULL, BEHIND, NOTE_ASKED, 0}};
     struct log_row copy = *row;
     log_forget(&copy, NOTE_ALLOCATED);
     bool most = log_has(line, "MaxInUse");

@@ -19,8 +19,8 @@ enum log_place {
 struct log_figure {
     const char *words; /* NULL ends a list */
     enum log_place place;
-    uint64_t unit; /* what a bare number counts in; 0: then it is not a size */
     enum note_what what;
+    uint64_t unit; /* what a bare number counts in; 0: then it is not a size */
 };
 
 /* Reads the figure at the first place of its words that has one. False: there is none. O(line). */

@@ -16,73 +16,73 @@ struct log_form {
 static const struct log_form forms[] = {
     /* vLLM: worker.py, gpu_worker.py, gpu_model_runner.py, of 0.4 to 0.11 */
     {{"the current vLLM instance can use total_gpu_memory", ""},
-     {{"total_gpu_memory (", BEHIND, 0, NOTE_BUDGET_TOTAL}, {") = ", BEHIND, 0, NOTE_BUDGET_USABLE}, END},
+     {{"total_gpu_memory (", BEHIND, NOTE_BUDGET_TOTAL, 0}, {") = ", BEHIND, NOTE_BUDGET_USABLE, 0}, END},
      false},
     {{"the current vLLM instance can use", ""},
-     {{"instance can use", BEHIND, 0, NOTE_BUDGET_USABLE}, END},
+     {{"instance can use", BEHIND, NOTE_BUDGET_USABLE, 0}, END},
      false},
     {{"model weights take", ""},
-     {{"model weights take", BEHIND, 0, NOTE_BUDGET_WEIGHTS},
-      {"non_torch_memory takes", BEHIND, 0, NOTE_BUDGET_NON_TORCH},
-      {"PyTorch activation peak memory takes", BEHIND, 0, NOTE_BUDGET_ACTIVATIONS},
-      {"reserved for KV Cache is", BEHIND, 0, NOTE_BUDGET_KV_CACHE},
+     {{"model weights take", BEHIND, NOTE_BUDGET_WEIGHTS, 0},
+      {"non_torch_memory takes", BEHIND, NOTE_BUDGET_NON_TORCH, 0},
+      {"PyTorch activation peak memory takes", BEHIND, NOTE_BUDGET_ACTIVATIONS, 0},
+      {"reserved for KV Cache is", BEHIND, NOTE_BUDGET_KV_CACHE, 0},
       END},
      false},
-    {{"total_gpu_memory", ""}, {{"total_gpu_memory", BEHIND, 0, NOTE_BUDGET_TOTAL}, END}, false},
-    {{"non_torch_memory", ""}, {{"non_torch_memory", BEHIND, 0, NOTE_BUDGET_NON_TORCH}, END}, false},
+    {{"total_gpu_memory", ""}, {{"total_gpu_memory", BEHIND, NOTE_BUDGET_TOTAL, 0}, END}, false},
+    {{"non_torch_memory", ""}, {{"non_torch_memory", BEHIND, NOTE_BUDGET_NON_TORCH, 0}, END}, false},
     {{"PyTorch activation peak memory", ""},
-     {{"activation peak memory", BEHIND, 0, NOTE_BUDGET_ACTIVATIONS}, END},
+     {{"activation peak memory", BEHIND, NOTE_BUDGET_ACTIVATIONS, 0}, END},
      false},
     {{"available_kv_cache_memory", ""},
-     {{"available_kv_cache_memory", BEHIND, 0, NOTE_BUDGET_KV_CACHE}, END},
+     {{"available_kv_cache_memory", BEHIND, NOTE_BUDGET_KV_CACHE, 0}, END},
      false},
     {{"Available KV cache memory", ""},
-     {{"Available KV cache memory", BEHIND, 0, NOTE_BUDGET_KV_CACHE}, END},
+     {{"Available KV cache memory", BEHIND, NOTE_BUDGET_KV_CACHE, 0}, END},
      false},
     {{"Loading model weights took", ""},
-     {{"Loading model weights took", BEHIND, 0, NOTE_BUDGET_WEIGHTS}, END},
+     {{"Loading model weights took", BEHIND, NOTE_BUDGET_WEIGHTS, 0}, END},
      false},
-    {{"Model loading took", ""}, {{"Model loading took", BEHIND, 0, NOTE_BUDGET_WEIGHTS}, END}, false},
-    {{"Graph capturing finished", ""}, {{"took", BEHIND, 0, NOTE_BUDGET_GRAPHS}, END}, false},
+    {{"Model loading took", ""}, {{"Model loading took", BEHIND, NOTE_BUDGET_WEIGHTS, 0}, END}, false},
+    {{"Graph capturing finished", ""}, {{"took", BEHIND, NOTE_BUDGET_GRAPHS, 0}, END}, false},
     /* SGLang: model_runner.py */
     {{"Load weight end", "mem usage="},
-     {{"mem usage", BEHIND, 0, NOTE_BUDGET_WEIGHTS}, {"avail mem", BEHIND, 0, NOTE_BUDGET_AVAILABLE}, END},
+     {{"mem usage", BEHIND, NOTE_BUDGET_WEIGHTS, 0}, {"avail mem", BEHIND, NOTE_BUDGET_AVAILABLE, 0}, END},
      false},
     {{"Capture cuda graph end", "mem usage="},
-     {{"mem usage", BEHIND, 0, NOTE_BUDGET_GRAPHS}, {"avail mem", BEHIND, 0, NOTE_BUDGET_AVAILABLE}, END},
+     {{"mem usage", BEHIND, NOTE_BUDGET_GRAPHS, 0}, {"avail mem", BEHIND, NOTE_BUDGET_AVAILABLE, 0}, END},
      false},
-    {{"Memory pool end", ""}, {{"avail mem", BEHIND, 0, NOTE_BUDGET_AVAILABLE}, END}, false},
-    {{"Init torch distributed ends", ""}, {{"mem usage", BEHIND, 0, NOTE_BUDGET_NON_TORCH}, END}, false},
+    {{"Memory pool end", ""}, {{"avail mem", BEHIND, NOTE_BUDGET_AVAILABLE, 0}, END}, false},
+    {{"Init torch distributed ends", ""}, {{"mem usage", BEHIND, NOTE_BUDGET_NON_TORCH, 0}, END}, false},
     /* TensorRT-LLM: kvCacheManager.cpp */
-    {{"for k/v cache", ""}, {{" for k/v cache", BEFORE, 0, NOTE_BUDGET_KV_CACHE}, END}, false},
+    {{"for k/v cache", ""}, {{" for k/v cache", BEFORE, NOTE_BUDGET_KV_CACHE, 0}, END}, false},
     {{"for max tokens in paged KV cache", ""},
-     {{" for max tokens in paged KV cache", BEFORE, 0, NOTE_BUDGET_KV_CACHE}, END},
+     {{" for max tokens in paged KV cache", BEFORE, NOTE_BUDGET_KV_CACHE, 0}, END},
      false},
     /* rocm-smi --showmeminfo vram; xpu-smi stats */
-    {{"VRAM Total Used Memory (B)", ""}, {{"Used Memory (B)", BEHIND, 1, NOTE_DEVICE_USED}, END}, false},
-    {{"VRAM Total Memory (B)", ""}, {{"Total Memory (B)", BEHIND, 1, NOTE_DEVICE_TOTAL}, END}, false},
-    {{"GPU Memory Used (MiB)", ""}, {{"GPU Memory Used (MiB)", CELL, MIB, NOTE_DEVICE_USED}, END}, false},
+    {{"VRAM Total Used Memory (B)", ""}, {{"Used Memory (B)", BEHIND, NOTE_DEVICE_USED, 1}, END}, false},
+    {{"VRAM Total Memory (B)", ""}, {{"Total Memory (B)", BEHIND, NOTE_DEVICE_TOTAL, 1}, END}, false},
+    {{"GPU Memory Used (MiB)", ""}, {{"GPU Memory Used (MiB)", CELL, NOTE_DEVICE_USED, MIB}, END}, false},
     /* mlx-lm's tuner and generate: powers of ten */
-    {{"Peak mem ", " GB"}, {{"Peak mem", DECIMAL, 0, NOTE_MAX_ALLOCATED}, END}, false},
-    {{"Peak memory: ", "Generation"}, {{"Peak memory:", DECIMAL, 0, NOTE_MAX_ALLOCATED}, END}, false},
+    {{"Peak mem ", " GB"}, {{"Peak mem", DECIMAL, NOTE_MAX_ALLOCATED, 0}, END}, false},
+    {{"Peak memory: ", "Generation"}, {{"Peak memory:", DECIMAL, NOTE_MAX_ALLOCATED, 0}, END}, false},
     /* Habana: optimum-habana's metrics, printed as a dict and as a table */
     {{"memory_allocated (GB)", ""},
-     {{"max_memory_allocated (GB)", CELL, GIB, NOTE_MAX_ALLOCATED},
-      {" memory_allocated (GB)", CELL, GIB, NOTE_ALLOCATED},
-      {"'memory_allocated (GB)", CELL, GIB, NOTE_ALLOCATED},
-      {"total_memory_available (GB)", CELL, GIB, NOTE_DEVICE_TOTAL},
+     {{"max_memory_allocated (GB)", CELL, NOTE_MAX_ALLOCATED, GIB},
+      {" memory_allocated (GB)", CELL, NOTE_ALLOCATED, GIB},
+      {"'memory_allocated (GB)", CELL, NOTE_ALLOCATED, GIB},
+      {"total_memory_available (GB)", CELL, NOTE_DEVICE_TOTAL, GIB},
       END},
      false},
     /* torchtitan: metrics.py */
     {{"memory allocation retries", ""},
-     {{" memory allocation retries", COUNT_BEFORE, 0, NOTE_RETRIES}, END},
+     {{" memory allocation retries", COUNT_BEFORE, NOTE_RETRIES, 0}, END},
      false},
     /* /usr/bin/time -v; cgmemtime */
-    {{"Maximum resident set size (kbytes)", ""}, {{"(kbytes):", BEHIND, 1024, NOTE_MAX_HOST}, END}, true},
-    {{"child_RSS_high", ""}, {{"child_RSS_high", BEHIND, 0, NOTE_MAX_HOST}, END}, true},
+    {{"Maximum resident set size (kbytes)", ""}, {{"(kbytes):", BEHIND, NOTE_MAX_HOST, 1024}, END}, true},
+    {{"child_RSS_high", ""}, {{"child_RSS_high", BEHIND, NOTE_MAX_HOST, 0}, END}, true},
     /* The kernel's report on a control group, before it kills */
     {{"memory: usage ", ", limit "},
-     {{"memory: usage", BEHIND, 0, NOTE_HOST_USED}, {", limit", BEHIND, 0, NOTE_HOST_LIMIT}, END},
+     {{"memory: usage", BEHIND, NOTE_HOST_USED, 0}, {", limit", BEHIND, NOTE_HOST_LIMIT, 0}, END},
      true},
 };
 
@@ -90,8 +90,8 @@ static const struct log_form forms[] = {
 
 /* "KV Cache is allocated. #tokens: 367404, K size: 8.23 GB, V size: 8.23 GB" */
 static bool sglang_cache(struct text line, struct log_row *row) {
-    static const struct log_figure k = {"K size", BEHIND, 0, NOTE_BUDGET_KV_CACHE},
-                                   v = {"V size", BEHIND, 0, NOTE_BUDGET_KV_CACHE};
+    static const struct log_figure k = {"K size", BEHIND, NOTE_BUDGET_KV_CACHE, 0},
+                                   v = {"V size", BEHIND, NOTE_BUDGET_KV_CACHE, 0};
     uint64_t keys, values;
     if (!log_has(line, "KV Cache is allocated") || !log_figure_find(line, &k, &keys) ||
         !log_figure_find(line, &v, &values))
@@ -111,7 +111,7 @@ static void name_of_killed(struct text line, struct log_row *row) {
 
 /* "Memory cgroup out of memory: Killed process 1234 (python) total-vm:9kB, anon-rss:8kB, ..." and the kernel's own. */
 static bool kill_line(struct text line, struct log_row *row) {
-    static const struct log_figure rss = {"anon-rss", BEHIND, 0, NOTE_HOST_USED};
+    static const struct log_figure rss = {"anon-rss", BEHIND, NOTE_HOST_USED, 0};
     uint64_t nbytes;
     bool kernel = log_has(line, "ut of memory: Kill") || log_has(line, "Killed process ");
     if (!kernel || !log_figure_find(line, &rss, &nbytes))
