@@ -106,7 +106,7 @@ static void track_add(struct perfetto *to, uint32_t track, const char *name, boo
 static void process_add(struct perfetto *to) {
     char name[64];
     snprintf(name, sizeof name, "GPU %" PRId32 " memory", to->device->device->ordinal);
-    protobuf_u64(&to->part, 1, (uint64_t)(to->device->device->ordinal + 1000000000));
+    protobuf_u64(&to->part, 1, (uint64_t)((int64_t)to->device->device->ordinal + 1000000000));
     protobuf_bytes(&to->part, 6, name, strlen(name));
     protobuf_u64(&to->event, 1, uuid_of(to, TRACK_PROCESS));
     protobuf_part(&to->event, 3, &to->part);
