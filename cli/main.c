@@ -1,5 +1,6 @@
 #include "cli/ending.h"
 #include "cli/exit_code.h"
+#include "cli/manual.h"
 #include "cli/memory.h"
 #include "cli/output.h"
 #include "cli/suggest.h"
@@ -124,6 +125,11 @@ static int help_run(const char *name) {
     return printed();
 }
 
+/* For those who build and install the program (scripts/manual.cmake). */
+static int manual_run(const char *what) {
+    return manual_print(what, verbs, N_VERBS, STRATA_VERSION) ? printed() : EXIT_CODE_USAGE;
+}
+
 /* The other commands of _memory_viz.py, and what does the same here. */
 static const struct {
     const char *word, *verb, *why;
@@ -183,7 +189,8 @@ static bool word_answer(int argc, char **argv, int *code) {
     if (word[0] == '-' || access(word, F_OK) == 0)
         return false;
     if (strcmp(word, "help") == 0)
-        *code = help_run(argc > 2 ? argv[2] : NULL);
+        *code = argc > 3 && strcmp(argv[2], "--manual") == 0 ? manual_run(argv[3])
+                                                             : help_run(argc > 2 ? argv[2] : NULL);
     else if (strcmp(word, "version") == 0)
         *code = version_print();
     else if (word_of_memory_viz(argc, argv) || mistyped_verb(word))

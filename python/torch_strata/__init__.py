@@ -1,0 +1,124 @@
+"""Strata from Python: PyTorch memory snapshots as one page, a picture or a report.
+
+Each function is one call of the program that lies in the environment's bin/. Options of the command line are keywords:
+``html("s.pickle", capacity="80GiB", hide_internal=True)`` is ``strata html --capacity 80GiB --hide-internal s.pickle``.
+"""
+
+import html as _html
+import json as _json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from typing import Any, List, Optional, Union
+
+from .recorder import on_oom, record
+
+__all__ = ["Page", "StrataError", "diff", "export", "html", "on_oom", "plan", "png", "program", "record", "report", "show"]
+
+Path = Union[str, "os.PathLike[str]"]
+
+_INLINE_NBYTES = 20_000_000
+
+
+class StrataError(Exception):
+    """The program said no: its sentence, and its exit code as ``code``."""
+
+    def __init__(self, sentence: str, code: int) -> None:
+        super().__init__(sentence)
+        self.code = code
+
+
+def program() -> str:
+    """The path of the program: ``$STRATA``, that of this environment, or the one on ``PATH``."""
+    own = os.path.join(sysconfig.get_path("scripts"), "strata")
+    found = os.environ.get("STRATA") or (own if os.path.exists(own) else shutil.which("strata"))
+    if not found:
+        raise FileNotFoundError("the program strata is not installed")
+    return found
+
+
+def _words(options: "dict[str, Any]") -> List[str]:
+    words = []
+    for name, value in options.items():
+        option = "--" + name.rstrip("_").replace("_", "-")
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            if one is True:
+                words.append(option)
+            elif one is not None and one is not False:
+                words += [f"{option}={one}"]
+    return words
+
+
+def _run(verb: str, inputs: List[Path], options: "dict[str, Any]") -> bytes:
+    words = [program(), verb, *_words(options), "--", *map(os.fspath, inputs)]
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False)
+    talk = done.stderr.decode("utf-8", "replace").strip()
+    if done.returncode != 0:
+        raise StrataError(talk or f"strata {verb} ended with {done.returncode}", done.returncode)
+    if talk:
+        print(talk, file=sys.stderr)
+    return done.stdout
+
+
+def _file(verb: str, input: Path, output: Optional[Path], ending: str, options: "dict[str, Any]") -> pathlib.Path:
+    path = pathlib.Path(output) if output is not None else pathlib.Path(input).with_suffix(ending)
+    _run(verb, [input], {"quiet": True, "output": os.fspath(path), **options})
+    return path / (pathlib.Path(input).stem + ending) if path.is_dir() else path
+
+
+def html(input: Path, output: Optional[Path] = None, **options: Any) -> pathlib.Path:
+    """Writes the page of a snapshot, beside it where no output is named, and returns its path."""
+    return _file("html", input, output, ".html", options)
+
+
+def png(input: Path, output: Optional[Path] = None, **options: Any) -> pathlib.Path:
+    """Writes the picture of a snapshot and returns its path."""
+    return _file("png", input, output, ".map.png" if options.get("map") else ".png", options)
+
+
+def report(input: Path, **options: Any) -> Any:
+    """The report as ``strata report --json`` writes it."""
+    return _json.loads(_run("report", [input], {"quiet": True, "json": True, **options}))
+
+
+def diff(a: Path, b: Path, **options: Any) -> Any:
+    """What changed from one snapshot to another, as ``strata diff --json`` writes it."""
+    return _json.loads(_run("diff", [a, b], {"quiet": True, "json": True, **options}))
+
+
+def plan(input: Path, **options: Any) -> Any:
+    """The least change that makes it fit, as ``strata plan --json`` writes it."""
+    return _json.loads(_run("plan", [input], {"quiet": True, "json": True, **options}))
+
+
+def export(input: Path, output: Path, **options: Any) -> pathlib.Path:
+    """Writes the recording for another tool; the ending of ``output``, or ``to``, says which. Returns its path."""
+    _run("export", [input], {"quiet": True, "output": os.fspath(output), **options})
+    return pathlib.Path(output)
+
+
+class Page:
+    """A page that a notebook shows."""
+
+    def __init__(self, path: pathlib.Path, text: Optional[str], height: int) -> None:
+        self.path, self._text, self._height = path, text, height
+
+    def _repr_html_(self) -> str:
+        source = f'srcdoc="{_html.escape(self._text)}"' if self._text is not None else f'src="{_html.escape(str(self.path))}"'
+        return (f'<iframe {source} sandbox="allow-scripts allow-downloads" width="100%" height="{self._height}" '
+                'style="border:0"></iframe>')
+
+
+def show(input: Path, height: int = 720, **options: Any) -> Page:
+    """The page for a notebook: inside of it up to 20 MB, else framed from a file in the working directory."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = html(input, os.path.join(folder, "page.html"), **options)
+        if path.stat().st_size <= _INLINE_NBYTES:
+            return Page(path, path.read_text(encoding="utf-8"), height)
+        beside = pathlib.Path(pathlib.Path(input).stem + ".strata.html")
+        shutil.copyfile(path, beside)
+        return Page(beside, None, height)
