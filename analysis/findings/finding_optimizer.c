@@ -56,8 +56,8 @@ void finding_optimizer_temporaries_find(struct finder *finder) {
         return;
     temporaries_remove(finder, &finding, of_way);
     finder_saves(finder, &finding);
-    for (uint8_t way = 1; way < WAYS; way++)
-        finding.variant = of_way[way] > of_way[finding.variant] ? way : finding.variant;
+    for (uint32_t way = 1; way < WAYS; way++)
+        finding.variant = of_way[way] > of_way[finding.variant] ? (uint8_t)way : finding.variant;
     if (is_percent(finding.saves, peak, 3)) /* PyTorch's default: never high */
         finder_add(finder, &finding);
 }

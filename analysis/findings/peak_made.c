@@ -46,7 +46,7 @@ static void parts_sum(struct peak_made *made, const struct verdicts *verdicts) {
     for (uint32_t i = 0; i < allocations->count; i++)
         if (allocations->birth[i] <= timeline->peak_moment && allocations->death[i] > timeline->peak_moment)
             bytes[verdicts->category[i]] += allocations->size[i];
-    for (uint8_t category = 0; category < CATEGORY_COUNT; category++) {
+    for (uint32_t category = 0; category < CATEGORY_COUNT; category++) {
         uint32_t at = made->n_parts;
         if (bytes[category] == 0)
             continue;
@@ -56,7 +56,7 @@ static void parts_sum(struct peak_made *made, const struct verdicts *verdicts) {
                                         category_name((enum category)made->part[at - 1].category))));
              at--)
             made->part[at] = made->part[at - 1];
-        made->part[at].category = category;
+        made->part[at].category = (uint8_t)category;
         made->part[at].bytes = bytes[category];
         made->n_parts++;
     }
