@@ -25,7 +25,23 @@ struct program {
     uint32_t n_ops;
     uint64_t n_allocations;
     struct releases releases;
+    /* Of a program that was changed (analysis/plan/changed.h); all NULL and 0 of a recorded one. */
+    const uint64_t *size;    /* [allocations.count] instead of the recorded sizes */
+    const uint32_t *copy_of; /* [n_copies] allocations that rows from allocations.count on are like */
+    uint32_t n_copies;
+    const uint64_t *absent; /* bits of allocations older than the recording that are not there at its begin */
 };
+
+/* The allocation whose pool and stream a row has. */
+static inline uint32_t program_source(const struct program *program, uint32_t row) {
+    uint32_t count = program->device->allocations.count;
+    return row < count ? row : program->copy_of[row - count];
+}
+
+static inline uint64_t program_size(const struct program *program, uint32_t row) {
+    uint32_t source = program_source(program, row);
+    return program->size != NULL ? program->size[source] : program->device->allocations.size[source];
+}
 
 static inline enum program_kind program_kind(uint32_t op) {
     return (enum program_kind)(op & ((1u << PROGRAM_KIND_BITS) - 1));

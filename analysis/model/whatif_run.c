@@ -5,13 +5,15 @@
 #include "base/numbers.h"
 #include "base/sort.h"
 
+static const uint32_t WAITS = UINT32_C(1) << 31;
+
 struct runner {
     const struct program *program;
     const struct whatif_case *what;
     struct whatif_result *result;
     struct allocator allocator;
     struct arena *arena;
-    uint32_t *block_of; /* per allocation; 0: none */
+    uint32_t *block_of; /* per row of the program; 0: none; WAITS: its free was asked for */
     uint64_t next_low, next_high, most_steps;
     int64_t request;
     uint32_t at; /* column of the curve */
@@ -40,27 +42,30 @@ static void out_of_memory(struct runner *runner, uint64_t requested) {
                                               .active_bytes = allocator->active_bytes};
 }
 
-static void run_allocate(struct runner *runner, uint32_t allocation) {
+static void run_allocate(struct runner *runner, uint32_t row) {
     const struct allocations *allocations = &runner->program->device->allocations;
-    uint32_t block = allocator_allocate(&runner->allocator, allocations->size[allocation],
-                                        allocations->pool[allocation], allocations->stream[allocation]);
-    runner->block_of[allocation] = block;
+    uint32_t source = program_source(runner->program, row);
+    uint64_t nbytes = program_size(runner->program, row);
+    uint32_t block = allocator_allocate(&runner->allocator, nbytes, allocations->pool[source],
+                                        allocations->stream[source]);
+    runner->block_of[row] = block;
     if (block == 0)
-        out_of_memory(runner, allocations->size[allocation]);
+        out_of_memory(runner, nbytes);
 }
 
-static void run_free(struct runner *runner, uint32_t allocation, bool completed) {
-    const struct allocations *allocations = &runner->program->device->allocations;
-    uint32_t block = runner->block_of[allocation];
-    bool waits = allocations->request[allocation] < allocations->death[allocation];
+static void run_free(struct runner *runner, uint32_t row, bool completed) {
+    uint32_t block = runner->block_of[row] & ~WAITS;
+    bool waits = (runner->block_of[row] & WAITS) != 0;
     if (block == 0)
         return; /* a page that says an allocation ends before it begins */
     if (!completed) {
         allocator_wait(&runner->allocator, block);
-        runner->allocator.block[block].owner = allocation;
+        runner->allocator.block[block].owner = row;
+        runner->block_of[row] |= WAITS;
         return;
     }
-    if (waits && !allocator_waits(&runner->allocator, block, allocation))
+    runner->block_of[row] = 0;
+    if (waits && !allocator_waits(&runner->allocator, block, row))
         return; /* a retry has completed it, and it may serve another already */
     allocator_free(&runner->allocator, block);
 }
@@ -79,6 +84,10 @@ static bool is_older_wait(const struct allocations *allocations, uint32_t alloca
     return allocations->request[allocation] == 0 && allocations->death[allocation] != 0;
 }
 
+static bool is_absent(const struct program *program, uint32_t allocation) {
+    return program->absent != NULL && (program->absent[allocation / 64] >> allocation % 64 & 1) != 0;
+}
+
 static bool run_start(struct runner *runner) {
     const struct allocations *allocations = &runner->program->device->allocations;
     uint32_t count = allocations->preexisting;
@@ -91,6 +100,8 @@ static bool run_start(struct runner *runner) {
     runner->request = -1;
     for (uint32_t i = 0; i < count && !runner->stopped; i++) {
         uint32_t allocation = rows[i].value;
+        if (is_absent(runner->program, allocation))
+            continue;
         run_allocate(runner, allocation);
         if (!runner->stopped && is_older_wait(allocations, allocation))
             run_free(runner, allocation, false);
@@ -123,7 +134,7 @@ static void run_steps(struct runner *runner) {
         switch (program_kind(program->op[i])) {
         case PROGRAM_ALLOCATE:
             runner->request++;
-            stream = program->device->allocations.stream[index];
+            stream = program->device->allocations.stream[program_source(program, index)];
             run_allocate(runner, index);
             break;
         case PROGRAM_FREE: run_free(runner, index, true); break;
@@ -151,12 +162,13 @@ static bool runner_run(struct runner *runner) {
     struct allocator_driver driver = {invented_place, runner};
     runner->next_low = UINT64_C(1) << 45;
     runner->next_high = UINT64_C(1) << 62;
-    runner->most_steps = ((uint64_t)device->allocations.count + device->n_segment_events) * 256 + 10000000;
-    runner->block_of = arena_column(runner->arena, device->allocations.count, sizeof *runner->block_of);
+    uint64_t n_rows = (uint64_t)device->allocations.count + runner->program->n_copies;
+    runner->block_of = arena_column(runner->arena, n_rows, sizeof *runner->block_of);
+    runner->most_steps = (n_rows + device->n_segment_events) * 256 + 10000000;
     if (runner->block_of == NULL ||
         !allocator_init(&runner->allocator, &runner->what->settings, driver, runner->arena))
         return false;
-    bytes_zero(runner->block_of, device->allocations.count * sizeof *runner->block_of);
+    bytes_zero(runner->block_of, (size_t)n_rows * sizeof *runner->block_of);
     runner->allocator.budget_bytes = runner->what->budget_bytes;
     runner->allocator.device_bytes = runner->what->device_bytes;
     if (!run_start(runner))
