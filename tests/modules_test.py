@@ -16,7 +16,7 @@ STRATA = pathlib.Path(os.environ.get("STRATA", ROOT / "build" / "release" / "str
 BELOW = {"base": (), "trace": ("base",), "parser": ("base", "trace"), "layout": ("base", "trace")}
 BELOW["analysis"] = (*BELOW["layout"], "layout")
 # Within analysis/, from left to right.
-PARTS = ("model", "loop", "findings", "compare")
+PARTS = ("model", "loop", "findings", "plan", "compare")
 BELOW["render"] = (*BELOW["analysis"], "analysis")
 BELOW["cli"] = (*BELOW["render"], "render", "parser")
 

@@ -1,0 +1,39 @@
+/*
+ * What repeats inside of a forward: the blocks that people call layers, found by the stacks of its allocations.
+ *
+ *     forward   emb | a b c d | a b c d | a b c d | norm head
+ *     blocks        |----0----|----1----|----2----|
+ *
+ * Freestanding. Allocations are numbered as the device has them.
+ */
+#ifndef STRATA_ANALYSIS_PLAN_BLOCKS_H
+#define STRATA_ANALYSIS_PLAN_BLOCKS_H
+
+#include "analysis/findings/verdicts.h"
+
+struct block_span {
+    uint32_t first, end; /* allocations [first, end) */
+};
+
+/* A run of the forward side with a forward in it. */
+struct forward {
+    uint32_t first, end;  /* allocations, from its first one of forward() on */
+    uint32_t run;         /* of the phase runs */
+    bool has_backward;    /* the next run is one of backward */
+    uint32_t n_blocks;    /* 0: none were found, else 2 and more */
+    uint32_t first_block; /* into `span` */
+    uint32_t period;      /* allocations of a block */
+    uint32_t site;        /* frame that all of the first block share; 0: none */
+    uint64_t bytes, bytes_in_blocks; /* of its activations */
+};
+
+struct blocks {
+    uint32_t n_forwards, n_spans, forward_capacity, span_capacity;
+    struct forward *forward;
+    struct block_span *span;
+};
+
+/* Forwards and their blocks; memory from `arena`. O(allocations) for each of twelve periods. False: no memory. */
+bool blocks_find(struct blocks *blocks, const struct verdicts *verdicts, struct arena *arena);
+
+#endif

@@ -1,0 +1,206 @@
+/* Checkpointing of the first K blocks of every forward: what goes, and when it is made again. */
+#include "analysis/plan/plan_internal.h"
+
+#include "base/bytes.h"
+#include "base/text.h"
+
+enum event_kind { EVENT_FREE, EVENT_ALLOCATES, EVENT_OTHER };
+
+/* What no row tells of is a request to free right before its completion. */
+static bool events_fill(struct planner *planner) {
+    const struct device_trace *device = planner->plan->program->device;
+    const struct allocations *allocations = &device->allocations;
+    planner->event = arena_column(planner->arena, (uint64_t)device->n_events + 1, 1);
+    if (planner->event == NULL)
+        return false;
+    bytes_fill(planner->event, EVENT_FREE, device->n_events);
+    for (uint32_t i = allocations->preexisting; i < allocations->count; i++)
+        planner->event[allocations->birth[i] - 1] = EVENT_ALLOCATES;
+    for (uint32_t i = 0; i < device->n_segment_events; i++)
+        planner->event[device->segment_events[i].event] = EVENT_ALLOCATES;
+    for (uint32_t i = 0; i < device->n_ooms; i++)
+        planner->event[device->ooms[i].event] = EVENT_OTHER;
+    for (uint32_t i = 0; i < device->n_snapshots; i++)
+        planner->event[device->snapshots[i].event] = EVENT_OTHER;
+    return true;
+}
+
+struct layer {
+    struct planner *planner;
+    const struct forward *forward;
+    uint32_t first, end;          /* allocations */
+    uint32_t backward, over;      /* moments of what follows the forward, and the backward; UINT32_MAX: none */
+    uint32_t first_death, death;  /* of what goes */
+    uint32_t output, last_needed; /* allocations; UINT32_MAX: none */
+    struct arena *arena;
+};
+
+static uint32_t death_moment(const struct layer *block, uint32_t allocation) {
+    uint32_t death = block->planner->allocations->death[allocation];
+    return death <= block->planner->plan->program->device->n_events ? death : UINT32_MAX;
+}
+
+/* A cast of autocast is held by its cache. */
+static bool is_cast(const struct planner *planner, uint32_t allocation) {
+    const struct trace *trace = planner->plan->program->trace;
+    for (uint32_t i = planner->allocations->stack[allocation]; i != 0; i = stack_parent(&trace->stacks, i))
+        if (text_contains(trace_text(trace, trace->frames.frame[trace->stacks.frame[i]].name), "cached_cast"))
+            return true;
+    return false;
+}
+
+static bool goes(const struct layer *block, uint32_t allocation) {
+    const struct planner *planner = block->planner;
+    uint32_t death = death_moment(block, allocation);
+    if (planner->plan->verdicts->category[allocation] != CATEGORY_ACTIVATION || allocation == block->output)
+        return false;
+    if (block->end >= planner->allocations->count || death <= planner->allocations->birth[block->end])
+        return false;
+    if (block->over != UINT32_MAX && death > block->over)
+        return false;
+    return !is_cast(planner, allocation);
+}
+
+static bool block_measure(struct layer *block) {
+    const uint8_t *category = block->planner->plan->verdicts->category;
+    block->output = block->last_needed = UINT32_MAX;
+    for (uint32_t i = block->first; i < block->end; i++)
+        block->output = category[i] == CATEGORY_ACTIVATION ? i : block->output;
+    block->first_death = UINT32_MAX;
+    block->death = 0;
+    for (uint32_t i = block->first; i < block->end; i++) {
+        if (!goes(block, i))
+            continue;
+        uint32_t death = death_moment(block, i);
+        block->last_needed = i;
+        block->first_death = death < block->first_death ? death : block->first_death;
+        block->death = death > block->death ? death : block->death;
+    }
+    return block->last_needed != UINT32_MAX;
+}
+
+/* Moment behind whose event the block is made again, whole. */
+static uint32_t moment_of_most(const struct layer *block) {
+    const uint8_t *category = block->planner->plan->verdicts->category;
+    uint32_t moment = block->backward - 1;
+    for (uint32_t i = block->end; i < block->forward->end; i++) {
+        uint32_t death = death_moment(block, i);
+        if (category[i] == CATEGORY_ACTIVATION && death < block->first_death && death > moment)
+            moment = death;
+    }
+    return moment;
+}
+
+/* The same where the operator begins that lets go of the first that backward needs. */
+static uint32_t moment_of_least(const struct layer *block, uint32_t most) {
+    const uint8_t *event = block->planner->event;
+    uint32_t moment = block->first_death - 1;
+    while (moment > most && event[moment - 1] == EVENT_FREE)
+        moment--;
+    while (moment > most && event[moment - 1] == EVENT_ALLOCATES)
+        moment--;
+    return moment > most ? moment : most;
+}
+
+/* Without what a forward does not make. */
+static bool is_made_again(const struct layer *block, uint32_t allocation) {
+    uint8_t category = block->planner->plan->verdicts->category[allocation];
+    return category != CATEGORY_PARAMETER && category != CATEGORY_WORKSPACE &&
+           category != CATEGORY_GRADIENT && category != CATEGORY_OPTIMIZER_STATE;
+}
+
+/* Numbers behind an event go by blocks: each has room for twice its allocations, and the order of their recorded events. */
+struct again {
+    uint32_t moment, end; /* allocations before `end` are made */
+    bool whole;
+    uint32_t number; /* of the sequence's begin */
+};
+
+static uint64_t again_position(const struct layer *block, const struct again *again, uint32_t moment) {
+    uint32_t begin = block->planner->allocations->birth[block->first];
+    return position_behind(again->moment, again->number + (moment - begin));
+}
+
+static uint64_t death_again(const struct layer *block, const struct again *again, uint32_t allocation) {
+    uint32_t death = death_moment(block, allocation);
+    const uint32_t *birth = block->planner->allocations->birth;
+    uint32_t last = birth[again->end - 1];
+    if (again->whole && allocation == block->output)
+        return block->death == UINT32_MAX ? POSITION_NEVER : position_at(block->death);
+    return again_position(block, again, death <= last ? death : last + 1);
+}
+
+static bool block_again(struct layer *block, struct edit *edit, const struct again *again) {
+    const uint32_t *birth = block->planner->allocations->birth;
+    for (uint32_t i = block->first; i < again->end; i++) {
+        uint64_t at = again_position(block, again, birth[i]);
+        if (goes(block, i)) {
+            if (!edit_cut(edit, i, position_at(birth[block->end]), at, block->arena))
+                return false;
+        } else if (is_made_again(block, i) && !edit_life(edit, i, at, death_again(block, again, i), block->arena))
+            return false;
+    }
+    return true;
+}
+
+static bool block_gone(struct layer *block, struct edit *edit) {
+    for (uint32_t i = block->first; i < block->end; i++)
+        if (goes(block, i) && !edit_cut(edit, i, position_at(block->planner->allocations->birth[block->end]),
+                                        POSITION_NEVER, block->arena))
+            return false;
+    return true;
+}
+
+static bool block_edit(struct layer *block, struct edit form[2], uint32_t *number) {
+    if (!block_measure(block))
+        return true;
+    if (block->backward == UINT32_MAX || block->first_death < block->backward ||
+        block->first_death == UINT32_MAX)
+        return block_gone(block, &form[0]) && block_gone(block, &form[1]);
+    struct again most = {moment_of_most(block), block->end, true, *number};
+    struct again least = {moment_of_least(block, most.moment), block->last_needed + 1, false, *number};
+    const uint32_t *birth = block->planner->allocations->birth;
+    *number += birth[block->end - 1] - birth[block->first] + 2;
+    return block_again(block, &form[0], &least) && block_again(block, &form[1], &most);
+}
+
+/* Moment of the first allocation of a run; UINT32_MAX: there is none. */
+static uint32_t run_moment(const struct planner *planner, uint32_t run) {
+    const struct phase_runs *runs = &planner->plan->verdicts->runs;
+    return run < runs->count ? planner->allocations->birth[runs->first_allocation + runs->run[run].first]
+                             : UINT32_MAX;
+}
+
+static bool forward_edit(struct planner *planner, const struct forward *forward, uint32_t n_blocks,
+                         struct edit form[2]) {
+    uint32_t n = forward->n_blocks < n_blocks ? forward->n_blocks : n_blocks, number = 0;
+    struct layer block = {.planner = planner,
+                          .forward = forward,
+                          .backward = forward->has_backward ? run_moment(planner, forward->run + 1) : UINT32_MAX,
+                          .over = forward->has_backward ? run_moment(planner, forward->run + 2) : UINT32_MAX,
+                          .arena = &planner->checkpoint_arena};
+    for (uint32_t i = n; i-- > 0;) {
+        const struct block_span *span = &planner->plan->blocks.span[forward->first_block + i];
+        block.first = span->first;
+        block.end = span->end;
+        if (!block_edit(&block, form, &number))
+            return false;
+    }
+    return true;
+}
+
+bool checkpoint_make(struct planner *planner, uint32_t n_blocks) {
+    const struct blocks *blocks = &planner->plan->blocks;
+    if (planner->checkpoint_blocks == n_blocks)
+        return true;
+    if (planner->event == NULL && !events_fill(planner))
+        return false;
+    arena_release(&planner->checkpoint_arena);
+    planner->checkpoint_blocks = 0;
+    planner->checkpoint[0] = planner->checkpoint[1] = (struct edit){0};
+    for (uint32_t i = 0; i < blocks->n_forwards; i++)
+        if (!forward_edit(planner, &blocks->forward[i], n_blocks, planner->checkpoint))
+            return false;
+    planner->checkpoint_blocks = n_blocks;
+    return true;
+}

@@ -1,0 +1,79 @@
+/*
+ * The recorded program, changed: lives are cut, made again, made anew or resized. What that leaves in use is added up from
+ * the differences alone; for a replay the changed program is merged from two sorted lists.
+ *
+ *     recorded   a.. b.. c..     .c  .b  .a         positions (event, 0, 0)
+ *     inserted        .b      b..                   (event, 1, number): behind an event
+ *
+ * Freestanding. What is made belongs to the arena that is given.
+ */
+#ifndef STRATA_ANALYSIS_PLAN_EDIT_H
+#define STRATA_ANALYSIS_PLAN_EDIT_H
+
+#include "analysis/model/program.h"
+#include "base/sort.h"
+
+/* A position: moment, behind the moment's event or not, number. Two bits below it order deaths before births. */
+enum { POSITION_ORDER_BITS = 2, POSITION_NUMBER_BITS = 29 };
+#define POSITION_NEVER UINT64_MAX
+
+/* Of what is recorded at a moment. */
+static inline uint64_t position_at(uint32_t moment) {
+    return (uint64_t)moment << 32;
+}
+
+/* Of what is inserted behind the event of a moment. */
+static inline uint64_t position_behind(uint32_t moment, uint32_t number) {
+    return (uint64_t)moment << 32 | UINT64_C(1) << 31 | (uint64_t)number << POSITION_ORDER_BITS;
+}
+
+/* The life of an allocation is dead from `from` on and made again at `to`. */
+struct plan_cut {
+    uint32_t allocation;
+    uint64_t from, to;
+};
+
+/* A new life, like an allocation. */
+struct plan_life {
+    uint32_t like;
+    uint64_t birth, death;
+};
+
+/* One form of a change. */
+struct edit {
+    struct plan_cut *cut;
+    struct plan_life *life;
+    uint32_t n_cuts, cut_capacity, n_lives, life_capacity;
+    const uint64_t *size; /* [allocations.count] what sizes become; NULL: they stay */
+};
+
+/* Add to an edit. False: no memory. Nothing is added where `from` is not before `to`. */
+bool edit_cut(struct edit *edit, uint32_t allocation, uint64_t from, uint64_t to, struct arena *arena);
+bool edit_life(struct edit *edit, uint32_t like, uint64_t birth, uint64_t death, struct arena *arena);
+
+/* In use: as requested, and rounded up to 512 bytes each. */
+struct in_use {
+    uint64_t requested, rounded;
+};
+
+/* The recorded program up to and with the first request that failed, and its curve in use. */
+struct lives {
+    const struct program *program;
+    uint32_t n;            /* states: 0 is the begin, then one behind each operation */
+    uint64_t *position;    /* [n] with its order bits */
+    struct in_use *curve;  /* [n] */
+    struct in_use *highest; /* of each 64 states */
+};
+
+/* O(operations). False: no memory. */
+bool lives_init(struct lives *lives, const struct program *program, struct arena *arena);
+
+/* Peaks of a program with edits, which are applied together; cuts of one life are united. O(edits log edits + states / 64 at worst for each). False: no memory. */
+bool changed_curve(struct in_use *peak, const struct lives *lives, const struct edit *const *edits,
+                   uint32_t n_edits, struct arena *arena);
+
+/* The program itself, for whatif_run; it belongs to `arena`. O(operations + edits log edits). False: no memory. */
+bool changed_program(struct program *program, const struct lives *lives, const struct edit *const *edits,
+                     uint32_t n_edits, struct arena *arena);
+
+#endif

@@ -1,0 +1,118 @@
+/*
+ * The least change with which the recorded program would be served: changes that can be shown from the recording, what each
+ * would give, and the smallest set of them that is served in what the process may have. docs/plan.md says how to read it.
+ *
+ *     recorded program --edits--> changed program --curve in use--> too much, or --replays--> served or not
+ *
+ * Freestanding. Everything belongs to the arena and lives as long as it; program, replay and verdicts must outlive it.
+ */
+#ifndef STRATA_ANALYSIS_PLAN_H
+#define STRATA_ANALYSIS_PLAN_H
+
+#include "analysis/model/whatif.h"
+#include "analysis/plan/blocks.h"
+#include "analysis/plan/edit.h"
+#include "base/beside.h"
+
+enum plan_fits { PLAN_UNKNOWN, PLAN_YES, PLAN_WITH_RETRIES, PLAN_UNSURE, PLAN_NO };
+enum plan_cost { COST_NONE, COST_TIME, COST_PRECISION, COST_ELSEWHERE };
+enum plan_certainty { CERTAINTY_EXACT, CERTAINTY_MODEL, CERTAINTY_ESTIMATE, CERTAINTY_BOUND };
+
+enum plan_kind {
+    PLAN_SETTINGS,
+    PLAN_FINDING,
+    PLAN_FUSED,
+    PLAN_CHECKPOINT,
+    PLAN_EIGHT_BIT,
+    PLAN_SHARD_STATE,
+    PLAN_SHARD_GRADIENTS,
+    PLAN_OFFLOAD,
+    PLAN_MICRO_BATCH,
+    PLAN_NO_GRAD
+};
+
+/* What a program would need; `reserved_known` is false of a bound, which has live_min alone. */
+struct plan_figures {
+    uint64_t live_min, live_max, reserved_min, reserved_max;
+    uint64_t rounded_min, rounded_max; /* in use, each rounded up to 512 bytes */
+    uint64_t n_retries;                /* the most of its runs within the budget */
+    bool reserved_known;
+    uint8_t fits; /* enum plan_fits */
+};
+
+enum { PLAN_CHANGES_MAX = 20, PLAN_PLANS_MAX = 4, PLAN_FINDINGS_MAX = 6, PLAN_ID = 704 };
+
+struct plan_change {
+    uint8_t kind, cost, certainty; /* of the enums above */
+    char id[PLAN_ID];
+    struct allocator_settings settings; /* of PLAN_SETTINGS */
+    const struct finding *finding;      /* of PLAN_FINDING */
+    uint32_t frame;                     /* its call site; 0: none */
+    uint32_t n_blocks;                  /* of PLAN_CHECKPOINT: all of them */
+    struct plan_figures figures;
+    struct edit form[2]; /* least and most; the second is empty where `forms` is 1 */
+    uint32_t forms;
+};
+
+struct plan_set {
+    uint32_t change[PLAN_CHANGES_MAX], n_changes; /* indices, rising */
+    uint32_t n_blocks;                            /* the K of checkpointing; 0: not in it */
+    uint8_t cost, certainty;
+    bool alone; /* each of its changes is served by itself; of sets of two and more */
+    struct plan_figures figures;
+};
+
+struct plan_request {
+    uint64_t gpu_bytes;       /* 0: not said */
+    uint64_t keep_bytes;      /* of it, for others */
+    uint32_t n_ranks;         /* 0: not said */
+    const char *const *without; /* words */
+    uint32_t n_without;
+    const struct beside_hooks *beside; /* NULL: one thread */
+    void (*progress)(void *context);   /* NULL: none; called now and then */
+    void *context;
+};
+
+struct plan {
+    const struct program *program;
+    const struct verdicts *verdicts;
+    const struct replay *replay;
+    struct whatif_budget seen; /* what the process had */
+    uint64_t budget_bytes;     /* B; 0: not known */
+    uint64_t asked_bytes, keep_bytes;
+    bool short_search, ended_by_oom;
+    uint64_t recorded_peak_bytes; /* of the reserved curve */
+    struct plan_figures as_recorded;
+    struct blocks blocks;
+    struct plan_change *change; /* [n_changes] */
+    uint32_t n_changes;
+    struct plan_set plans[PLAN_PLANS_MAX];
+    uint32_t n_plans;
+    bool has_nearest;
+    struct plan_set nearest;
+    uint64_t lacking_bytes;
+    bool no_checkpoint, state_unknown; /* not planned: docs/plan.md */
+    bool timed;
+    int64_t span_us;  /* from the first forward with blocks to the last event */
+    int64_t *block_us; /* [blocks.n_forwards] median time of a block; 0: not known */
+};
+
+/* The words of --without; NULL: behind the last. */
+const char *plan_word(uint32_t index);
+
+/* Where `replay` is refused all is empty. The verdicts have cuts. False: no memory. */
+bool plan_find(struct plan *plan, const struct program *program, const struct replay *replay,
+               const struct verdicts *verdicts, const struct plan_request *request, struct arena *arena);
+
+/* Share of the recorded time that checkpointing `n_blocks` takes, in millionths; UINT32_MAX: not known. */
+uint32_t plan_share(const struct plan *plan, uint32_t n_blocks);
+
+/* "yes", "with_retries"; NULL: not known. "none", "exact": as JSON has them. */
+const char *plan_fits_name(enum plan_fits fits);
+const char *plan_cost_name(enum plan_cost cost);
+const char *plan_certainty_name(enum plan_certainty certainty);
+
+/* The id of a change in a set, or with UINT32_MAX blocks as it is listed, into `text` (PLAN_ID bytes). */
+void plan_change_id(const struct plan_change *change, uint32_t n_blocks, char text[PLAN_ID]);
+
+#endif

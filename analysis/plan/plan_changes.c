@@ -1,0 +1,288 @@
+/* The changes that can be shown of a recording, each with its edit and its two forms. */
+#include "analysis/plan/plan_internal.h"
+
+#include "base/bytes.h"
+#include "base/words.h"
+#include "layout/site.h"
+
+enum { VALUES_LEAST = 4096, SHARDED_LEAST = 4096 };
+
+struct plan_change *plan_change_add(struct planner *planner, enum plan_kind kind, enum plan_cost cost,
+                                    enum plan_certainty certainty, const char *id) {
+    struct plan *plan = planner->plan;
+    if (plan->n_changes == PLAN_CHANGES_MAX)
+        return NULL;
+    struct plan_change *change = &plan->change[plan->n_changes++];
+    struct words words = {change->id, PLAN_ID, 0};
+    *change = (struct plan_change){.kind = (uint8_t)kind, .cost = (uint8_t)cost, .forms = 1};
+    change->certainty = (uint8_t)(plan->replay->grade == REPLAY_NEAR && certainty < CERTAINTY_ESTIMATE
+                                      ? CERTAINTY_ESTIMATE
+                                      : certainty);
+    words_say(&words, id);
+    (void)words_end(&words);
+    return change;
+}
+
+static uint64_t birth_of(const struct planner *planner, uint32_t allocation) {
+    return position_at(planner->allocations->birth[allocation]);
+}
+
+/* ---- findings ---- */
+
+static bool finding_counts(const struct finding *finding) {
+    static const uint8_t kinds[] = {FINDING_LEAK, FINDING_GRADIENTS_KEPT, FINDING_HELD_OVER,
+                                    FINDING_KEPT_PER_LAYER};
+    for (uint32_t i = 0; i < sizeof kinds; i++)
+        if (finding->kind == kinds[i])
+            return finding->saves_known && finding->saves > 0 && finding->n_cuts != 0;
+    return false;
+}
+
+static bool finding_edit(struct planner *planner, const struct finding *finding, struct edit *edit) {
+    const struct findings *findings = &planner->plan->verdicts->findings;
+    uint32_t n_events = planner->plan->program->device->n_events;
+    for (uint32_t i = finding->first_cut; i < finding->first_cut + finding->n_cuts; i++) {
+        const struct finding_cut *cut = &findings->cut[i];
+        uint64_t to = cut->to <= n_events ? position_at(cut->to) : POSITION_NEVER;
+        if (!edit_cut(edit, cut->allocation, position_at(cut->from), to, planner->arena))
+            return false;
+    }
+    return true;
+}
+
+static bool finding_add(struct planner *planner, const struct finding *finding) {
+    struct plan_change *change =
+        plan_change_add(planner, PLAN_FINDING, COST_NONE, CERTAINTY_EXACT, "finding:");
+    if (change == NULL)
+        return true;
+    struct words words = {change->id, PLAN_ID, 8};
+    words_say(&words, finding_kind_name((enum finding_kind)finding->kind));
+    words_say(&words, ":");
+    change->finding = finding;
+    change->frame = finding->site;
+    if (finding->site != 0) {
+        char site[512];
+        (void)site_text(planner->plan->program->trace, finding->site, site, sizeof site);
+        words_say(&words, site);
+    }
+    (void)words_end(&words);
+    return finding_edit(planner, finding, &change->form[0]);
+}
+
+/* The six that save most. */
+static bool findings_add(struct planner *planner) {
+    const struct findings *findings = &planner->plan->verdicts->findings;
+    const struct finding *last = NULL;
+    for (uint32_t n = 0; n < PLAN_FINDINGS_MAX; n++) {
+        const struct finding *next = NULL;
+        for (uint32_t i = 0; i < findings->count; i++) {
+            const struct finding *one = &findings->finding[i];
+            bool behind = last == NULL || one->saves < last->saves || (one->saves == last->saves && one > last);
+            if (finding_counts(one) && behind && (next == NULL || one->saves > next->saves))
+                next = one;
+        }
+        if (next == NULL)
+            return true;
+        if (!finding_add(planner, next))
+            return false;
+        last = next;
+    }
+    return true;
+}
+
+/* ---- the optimizer ---- */
+
+static bool is_foreach(const struct planner *planner, uint32_t allocation) {
+    const struct trace *trace = planner->plan->program->trace;
+    for (uint32_t i = planner->allocations->stack[allocation]; i != 0; i = stack_parent(&trace->stacks, i))
+        if (text_begins(trace_text(trace, trace->frames.frame[trace->stacks.frame[i]].name), "_multi_tensor_"))
+            return true;
+    return false;
+}
+
+/* fused=True does not make them; with foreach=False each goes when the second one behind it is made. */
+static bool fused_add(struct planner *planner) {
+    const struct allocations *allocations = planner->allocations;
+    const struct verdicts *verdicts = planner->plan->verdicts;
+    struct edit form[2] = {{0}, {0}};
+    uint32_t n_events = planner->plan->program->device->n_events, frame = 0;
+    for (uint32_t i = allocations->preexisting; i < allocations->count; i++) {
+        if (verdicts->runs.letter[i] != PHASE_OPTIMIZER || verdicts->category[i] != CATEGORY_TEMPORARY ||
+            !is_foreach(planner, i))
+            continue;
+        uint64_t death = allocations->death[i] <= n_events ? position_at(allocations->death[i]) : POSITION_NEVER;
+        uint64_t second = i + 2 < allocations->count ? birth_of(planner, i + 2) : POSITION_NEVER;
+        frame = frame == 0 ? verdicts->timeline->site[allocations->stack[i]] : frame;
+        if (!edit_cut(&form[0], i, birth_of(planner, i), POSITION_NEVER, planner->arena) ||
+            !edit_cut(&form[1], i, second < death ? second : death, death, planner->arena))
+            return false;
+    }
+    if (form[0].n_cuts == 0)
+        return true;
+    struct plan_change *change =
+        plan_change_add(planner, PLAN_FUSED, COST_NONE, CERTAINTY_MODEL, "optimizer:fused");
+    if (change != NULL) {
+        change->form[0] = form[0];
+        change->form[1] = form[1];
+        change->forms = 2;
+        change->frame = frame;
+    }
+    return true;
+}
+
+static uint64_t parts_of(uint64_t bytes, uint64_t by) {
+    return bytes / by + (bytes % by != 0);
+}
+
+/* Values of 4 or 2 bytes become 1, and 4 more for each 256. */
+static uint64_t in_eight_bits(uint64_t bytes, uint64_t width) {
+    return bytes / width < VALUES_LEAST ? bytes : parts_of(bytes, width) + 4 * parts_of(bytes, 256 * width);
+}
+
+static bool is_resized(const struct planner *planner, uint32_t allocation, enum plan_kind kind) {
+    uint8_t category = planner->plan->verdicts->category[allocation];
+    return category == CATEGORY_OPTIMIZER_STATE ||
+           (kind == PLAN_SHARD_GRADIENTS && category == CATEGORY_GRADIENT);
+}
+
+static const uint64_t *sizes_of(struct planner *planner, enum plan_kind kind, uint64_t by) {
+    const struct allocations *allocations = planner->allocations;
+    uint64_t *size = arena_column(planner->arena, allocations->count, sizeof *size);
+    for (uint32_t i = 0; size != NULL && i < allocations->count; i++) {
+        size[i] = allocations->size[i];
+        if (!is_resized(planner, i, kind))
+            continue;
+        if (kind == PLAN_EIGHT_BIT)
+            size[i] = in_eight_bits(size[i], by);
+        else if (size[i] >= SHARDED_LEAST)
+            size[i] = parts_of(size[i], by);
+    }
+    return size;
+}
+
+static bool resize_add(struct planner *planner, enum plan_kind kind, enum plan_cost cost, const char *id,
+                       uint64_t least, uint64_t most) {
+    struct plan_change *change = plan_change_add(planner, kind, cost, CERTAINTY_ESTIMATE, id);
+    if (change == NULL)
+        return true;
+    change->forms = most != 0 ? 2 : 1;
+    change->form[0].size = sizes_of(planner, kind, least);
+    change->form[1].size = most != 0 ? sizes_of(planner, kind, most) : NULL;
+    return change->form[0].size != NULL && (most == 0 || change->form[1].size != NULL);
+}
+
+static bool offload_add(struct planner *planner) {
+    struct plan_change *change =
+        plan_change_add(planner, PLAN_OFFLOAD, COST_ELSEWHERE, CERTAINTY_ESTIMATE, "offload:state");
+    for (uint32_t i = 0; change != NULL && i < planner->allocations->count; i++)
+        if (is_resized(planner, i, PLAN_OFFLOAD) &&
+            !edit_cut(&change->form[0], i, birth_of(planner, i), POSITION_NEVER, planner->arena))
+            return false;
+    return true;
+}
+
+static bool shards_add(struct planner *planner) {
+    char id[64];
+    for (int gradients = 0; gradients < 2; gradients++) {
+        struct words words = {id, sizeof id, 0};
+        words_say(&words, gradients ? "shard:state+gradient:" : "shard:state:");
+        words_number(&words, planner->request->n_ranks);
+        (void)words_end(&words);
+        if (!resize_add(planner, gradients ? PLAN_SHARD_GRADIENTS : PLAN_SHARD_STATE, COST_ELSEWHERE, id,
+                        planner->request->n_ranks, 0))
+            return false;
+    }
+    return true;
+}
+
+static bool states_add(struct planner *planner) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < planner->allocations->count; i++)
+        bytes += is_resized(planner, i, PLAN_OFFLOAD) ? planner->allocations->size[i] : 0;
+    if (bytes == 0 || bytes < planner->plan->as_recorded.live_max / 100)
+        return true;
+    if (!plan_leaves_out(planner, "eight_bit") &&
+        !resize_add(planner, PLAN_EIGHT_BIT, COST_PRECISION, "state:8bit", 4, 2))
+        return false;
+    if (planner->request->n_ranks != 0 && !shards_add(planner))
+        return false;
+    return plan_leaves_out(planner, "offload") || offload_add(planner);
+}
+
+/* ---- blocks, and bounds ---- */
+
+static bool checkpoint_add(struct planner *planner) {
+    const struct blocks *blocks = &planner->plan->blocks;
+    uint32_t most = 0;
+    bool backward = false;
+    for (uint32_t i = 0; i < blocks->n_forwards; i++) {
+        most = blocks->forward[i].n_blocks > most ? blocks->forward[i].n_blocks : most;
+        backward |= blocks->forward[i].n_blocks != 0 && blocks->forward[i].has_backward;
+    }
+    planner->plan->no_checkpoint = !backward;
+    if (!backward || plan_leaves_out(planner, "checkpoint"))
+        return true;
+    struct plan_change *change =
+        plan_change_add(planner, PLAN_CHECKPOINT, COST_TIME, CERTAINTY_MODEL, "checkpoint");
+    if (change != NULL) {
+        change->n_blocks = most;
+        change->forms = 2;
+    }
+    return true;
+}
+
+/* Half of the batch, twice: what is made in forward and backward is half, and gradients are there from the forward on. */
+static bool micro_batch_edit(struct planner *planner, struct edit *edit) {
+    const struct allocations *allocations = planner->allocations;
+    const struct verdicts *verdicts = planner->plan->verdicts;
+    const struct blocks *blocks = &planner->plan->blocks;
+    uint64_t *size = arena_column(planner->arena, allocations->count, sizeof *size);
+    uint32_t number = 0;
+    if (size == NULL)
+        return false;
+    bytes_copy(size, allocations->size, allocations->count * sizeof *size);
+    for (uint32_t i = allocations->preexisting; i < allocations->count; i++) {
+        uint8_t category = verdicts->category[i];
+        if (side_of_letter(verdicts->runs.letter[i]) != SIDE_OPTIMIZER &&
+            (category == CATEGORY_ACTIVATION || category == CATEGORY_TEMPORARY || category == CATEGORY_INPUT))
+            size[i] = parts_of(size[i], 2);
+    }
+    edit->size = size;
+    for (uint32_t f = 0; f < blocks->n_forwards; f++) {
+        const struct forward *forward = &blocks->forward[f];
+        if (!forward->has_backward)
+            continue;
+        const struct phase_run *run = &verdicts->runs.run[forward->run + 1];
+        for (uint32_t k = run->first; k <= run->last; k++) {
+            uint32_t row = allocations->preexisting + k;
+            if (verdicts->category[row] == CATEGORY_GRADIENT &&
+                !edit_life(edit, row, position_behind(allocations->birth[forward->first] - 1, number++),
+                           position_behind(allocations->birth[row], 0), planner->arena))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool micro_batch_add(struct planner *planner) {
+    struct edit edit = {0};
+    struct plan_figures figures;
+    struct plan_case what = {.edit = {{&edit}}, .n_edits = 1, .forms = 1};
+    if (planner->plan->no_checkpoint)
+        return true;
+    if (!micro_batch_edit(planner, &edit) || !plan_in_use(planner, &what, &figures))
+        return false;
+    if (figures.live_min >= planner->plan->as_recorded.live_max)
+        return true;
+    struct plan_change *change =
+        plan_change_add(planner, PLAN_MICRO_BATCH, COST_TIME, CERTAINTY_BOUND, "micro_batch:2");
+    if (change != NULL)
+        change->figures.live_min = figures.live_min - figures.live_min / 100;
+    return true;
+}
+
+bool plan_edits_find(struct planner *planner) {
+    return (plan_leaves_out(planner, "findings") || findings_add(planner)) &&
+           (plan_leaves_out(planner, "fused") || fused_add(planner)) && checkpoint_add(planner) &&
+           states_add(planner) && micro_batch_add(planner);
+}
