@@ -22,6 +22,7 @@
     X(BATCH, batch)     \
     X(DIFF, diff)       \
     X(WHATIF, whatif)   \
+    X(PLAN, plan)       \
     X(CHECK, check)     \
     X(EXPORT, export)   \
     X(RUN, run)
@@ -91,7 +92,8 @@ struct settings {
     const char *set[SETS_CAPACITY]; /* whatif: of the allocator, "key=value" or "key:value" */
     uint32_t n_set;
     bool find_budget;   /* whatif: the smallest that does */
-    uint64_t gpu_bytes; /* whatif: 0: what the recording shows */
+    uint64_t gpu_bytes; /* whatif, plan: 0: what the recording shows */
+    uint64_t n_ranks;   /* plan: 0: not said */
     const char
         *extrapolate; /* whatif: "PATH=SIZE" of the smaller recording, `input` of the larger; NULL: not */
     uint64_t to_size; /* whatif: the size that is asked for; 0: none */

@@ -316,6 +316,10 @@ static bool apply_gpu(struct settings *settings, const char *value) {
     return apply_large_size(settings, value, &settings->gpu_bytes);
 }
 
+static bool apply_ranks(struct settings *settings, const char *value) {
+    return number_parse(value, 2, 1000000, &settings->n_ranks);
+}
+
 static bool apply_extrapolate(struct settings *settings, const char *value) {
     settings->extrapolate = value;
     return strrchr(value, '=') != NULL;
@@ -502,7 +506,7 @@ static const struct option options[] = {
     {0, VERB_BATCH, "shard", "I/N|auto", apply_shard,
      "do part I of N (from 1), or the part that the scheduler's\nenvironment tells; writes no index"},
     {0, VERB_BATCH, "index", "DIR", apply_index, "convert nothing: join what the shards wrote into DIR"},
-    {'o', VERB_DIFF | VERB_WHATIF, "output", "PATH", apply_output,
+    {'o', VERB_DIFF | VERB_WHATIF | VERB_PLAN, "output", "PATH", apply_output,
      "a file, whose ending says what it is: .txt, .md, .json,\n.png or .html; - for standard output "
      "(default: "
      "text, there)"},
@@ -527,13 +531,14 @@ static const struct option options[] = {
      "ordinal of the device (default: one that ran out of\nmemory, else the one with most events)"},
     {'d', VERB_BATCH | SHAPES, "device", "N", apply_device,
      "ordinal of the device to show (default: as strata html)"},
-    {'d', VERB_REPORT | VERB_WHATIF | VERB_EXPORT | SHAPES, "device", "N", apply_device,
+    {'d', VERB_REPORT | VERB_WHATIF | VERB_PLAN | VERB_EXPORT | SHAPES, "device", "N", apply_device,
      "ordinal of the device (default: all)"},
-    {0, VERB_REPORT | VERB_WHATIF, "json", NULL, apply_json, "for programs: JSON, \"schema\": 1"},
-    {0, VERB_REPORT | VERB_WHATIF, "markdown", NULL, apply_markdown, "to paste into an issue"},
+    {0, VERB_REPORT | VERB_WHATIF | VERB_PLAN, "json", NULL, apply_json, "for programs: JSON, \"schema\": 1"},
+    {0, VERB_REPORT | VERB_WHATIF | VERB_PLAN, "markdown", NULL, apply_markdown, "to paste into an issue"},
     {0, VERB_WHATIF, "set", "KEY=VALUE", apply_set,
      "a setting as PYTORCH_ALLOC_CONF spells it; all of them\nare one more scenario"},
-    {0, VERB_WHATIF, "gpu", "SIZE", apply_gpu,
+    {0, VERB_PLAN, "ranks", "N", apply_ranks, "plan optimizer state over so many ranks, 2 and more"},
+    {0, VERB_WHATIF | VERB_PLAN, "gpu", "SIZE", apply_gpu,
      "what the process may have of the device, such as 80GiB\n(default: what the recording shows)"},
     {0, VERB_WHATIF, "extrapolate", "PATH=SIZE", apply_extrapolate,
      "the same program recorded at a smaller size (batch, length\nof a sequence, number of layers); SNAPSHOT "

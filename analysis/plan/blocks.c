@@ -238,8 +238,8 @@ static uint32_t rotation_find(const struct searching *searching, const struct fo
 static void span_add(struct searching *searching, struct forward *forward, uint32_t from, uint32_t end,
                      bool *failed) {
     struct blocks *blocks = searching->blocks;
-    if (*failed || !ARENA_GROW(searching->arena, blocks->span, blocks->span_capacity,
-                               (uint64_t)blocks->n_spans + 1)) {
+    if (*failed ||
+        !ARENA_GROW(searching->arena, blocks->span, blocks->span_capacity, (uint64_t)blocks->n_spans + 1)) {
         *failed = true;
         return;
     }

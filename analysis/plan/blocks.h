@@ -17,13 +17,13 @@ struct block_span {
 
 /* A run of the forward side with a forward in it. */
 struct forward {
-    uint32_t first, end;  /* allocations, from its first one of forward() on */
-    uint32_t run;         /* of the phase runs */
-    bool has_backward;    /* the next run is one of backward */
-    uint32_t n_blocks;    /* 0: none were found, else 2 and more */
-    uint32_t first_block; /* into `span` */
-    uint32_t period;      /* allocations of a block */
-    uint32_t site;        /* frame that all of the first block share; 0: none */
+    uint32_t first, end;             /* allocations, from its first one of forward() on */
+    uint32_t run;                    /* of the phase runs */
+    bool has_backward;               /* the next run is one of backward */
+    uint32_t n_blocks;               /* 0: none were found, else 2 and more */
+    uint32_t first_block;            /* into `span` */
+    uint32_t period;                 /* allocations of a block */
+    uint32_t site;                   /* frame that all of the first block share; 0: none */
     uint64_t bytes, bytes_in_blocks; /* of its activations */
 };
 

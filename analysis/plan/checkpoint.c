@@ -28,9 +28,9 @@ static bool events_fill(struct planner *planner) {
 struct layer {
     struct planner *planner;
     const struct forward *forward;
-    uint32_t first, end;          /* allocations */
-    uint32_t backward, over;      /* moments of what follows the forward, and the backward; UINT32_MAX: none */
-    uint32_t first_death, death;  /* of what goes */
+    uint32_t first, end;         /* allocations */
+    uint32_t backward, over;     /* moments of what follows the forward, and the backward; UINT32_MAX: none */
+    uint32_t first_death, death; /* of what goes */
     uint32_t output, last_needed; /* allocations; UINT32_MAX: none */
     struct arena *arena;
 };
@@ -137,7 +137,8 @@ static bool block_again(struct layer *block, struct edit *edit, const struct aga
         if (goes(block, i)) {
             if (!edit_cut(edit, i, position_at(birth[block->end]), at, block->arena))
                 return false;
-        } else if (is_made_again(block, i) && !edit_life(edit, i, at, death_again(block, again, i), block->arena))
+        } else if (is_made_again(block, i) &&
+                   !edit_life(edit, i, at, death_again(block, again, i), block->arena))
             return false;
     }
     return true;
@@ -176,7 +177,8 @@ static bool forward_edit(struct planner *planner, const struct forward *forward,
     uint32_t n = forward->n_blocks < n_blocks ? forward->n_blocks : n_blocks, number = 0;
     struct layer block = {.planner = planner,
                           .forward = forward,
-                          .backward = forward->has_backward ? run_moment(planner, forward->run + 1) : UINT32_MAX,
+                          .backward =
+                              forward->has_backward ? run_moment(planner, forward->run + 1) : UINT32_MAX,
                           .over = forward->has_backward ? run_moment(planner, forward->run + 2) : UINT32_MAX,
                           .arena = &planner->checkpoint_arena};
     for (uint32_t i = n; i-- > 0;) {

@@ -167,7 +167,8 @@ static void recorded_take_back(struct stepping *stepping, uint32_t allocation) {
 
 /* One allocation with its cuts [first, end), which are united. */
 static void life_steps(struct stepping *stepping, uint32_t allocation, uint32_t first, uint32_t end) {
-    uint64_t from = position_at(stepping->allocations->birth[allocation]), death = death_of(stepping, allocation);
+    uint64_t from = position_at(stepping->allocations->birth[allocation]),
+             death = death_of(stepping, allocation);
     stepping->changed[allocation / 64] |= UINT64_C(1) << allocation % 64;
     if (allocation < stepping->allocations->preexisting)
         stepping->absent[allocation / 64] |= UINT64_C(1) << allocation % 64;
@@ -330,7 +331,8 @@ bool changed_curve(struct in_use *peak, const struct lives *lives, const struct 
 static bool is_replaced(const struct stepping *stepping, uint32_t op) {
     enum program_kind kind = program_kind(op);
     uint32_t index = program_index(op);
-    return kind != PROGRAM_SEGMENT && kind != PROGRAM_OOM && (stepping->changed[index / 64] >> index % 64 & 1);
+    return kind != PROGRAM_SEGMENT && kind != PROGRAM_OOM &&
+           (stepping->changed[index / 64] >> index % 64 & 1);
 }
 
 /* Steps of what is changed; resized lives keep the recorded operations. */

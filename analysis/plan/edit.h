@@ -59,9 +59,9 @@ struct in_use {
 /* The recorded program up to and with the first request that failed, and its curve in use. */
 struct lives {
     const struct program *program;
-    uint32_t n;            /* states: 0 is the begin, then one behind each operation */
-    uint64_t *position;    /* [n] with its order bits */
-    struct in_use *curve;  /* [n] */
+    uint32_t n;             /* states: 0 is the begin, then one behind each operation */
+    uint64_t *position;     /* [n] with its order bits */
+    struct in_use *curve;   /* [n] */
     struct in_use *highest; /* of each 64 states */
 };
 

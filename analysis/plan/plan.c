@@ -7,8 +7,14 @@
 __extension__ typedef unsigned __int128 wide;
 
 const char *plan_word(uint32_t index) {
-    static const char *const words[] = {"expandable_segments", "max_split_size_mb", "roundup_power2_divisions",
-                                        "large_segment_size_mb", "findings", "fused", "checkpoint", "eight_bit",
+    static const char *const words[] = {"expandable_segments",
+                                        "max_split_size_mb",
+                                        "roundup_power2_divisions",
+                                        "large_segment_size_mb",
+                                        "findings",
+                                        "fused",
+                                        "checkpoint",
+                                        "eight_bit",
                                         "offload"};
     return index < sizeof words / sizeof *words ? words[index] : NULL;
 }
@@ -50,7 +56,8 @@ bool plan_leaves_out(const struct planner *planner, const char *word) {
 /* ---- time ---- */
 
 /* Median host time from a block's begin to the next one's; -1: there is none. */
-static int64_t block_time(const struct planner *planner, const struct forward *forward, struct sort_row *rows) {
+static int64_t block_time(const struct planner *planner, const struct forward *forward,
+                          struct sort_row *rows) {
     const int64_t *time = planner->plan->program->device->time_us;
     const struct block_span *span = &planner->plan->blocks.span[forward->first_block];
     uint32_t n = forward->n_blocks - 1;
@@ -90,7 +97,8 @@ uint32_t plan_share(const struct plan *plan, uint32_t n_blocks) {
     if (!plan->timed)
         return UINT32_MAX;
     for (uint32_t i = 0; i < plan->blocks.n_forwards; i++) {
-        uint32_t n = plan->blocks.forward[i].n_blocks < n_blocks ? plan->blocks.forward[i].n_blocks : n_blocks;
+        uint32_t n =
+            plan->blocks.forward[i].n_blocks < n_blocks ? plan->blocks.forward[i].n_blocks : n_blocks;
         us += (uint64_t)plan->block_us[i] * n;
     }
     return (uint32_t)(us < UINT64_MAX / 2000000 ? us * 1000000 / (uint64_t)plan->span_us : UINT32_MAX - 1);
@@ -98,7 +106,8 @@ uint32_t plan_share(const struct plan *plan, uint32_t n_blocks) {
 
 /* ---- settings ---- */
 
-static bool settings_of(const struct planner *planner, const char *text, struct allocator_settings *settings) {
+static bool settings_of(const struct planner *planner, const char *text,
+                        struct allocator_settings *settings) {
     size_t bad_at;
     *settings = planner->plan->replay->settings;
     (void)allocator_settings_add(settings, text, word_length(text), &bad_at);
@@ -135,8 +144,9 @@ static bool rising_peak(struct planner *planner, const struct allocator_settings
     struct plan_run run = {.program = plan->program,
                            .what = {.settings = *settings,
                                     .budget_bytes = ALLOCATOR_UNLIMITED,
-                                    .device_bytes = plan->asked_bytes != 0 ? plan->asked_bytes
-                                                                           : plan->program->device->capacity_bytes}};
+                                    .device_bytes = plan->asked_bytes != 0
+                                                        ? plan->asked_bytes
+                                                        : plan->program->device->capacity_bytes}};
     if (!plan_runs(planner, &run, 1))
         return false;
     *peak = run.result.peak_reserved_bytes;
@@ -144,10 +154,10 @@ static bool rising_peak(struct planner *planner, const struct allocator_settings
 }
 
 bool plan_settings_find(struct planner *planner) {
-    static const char *const usual[] = {"max_split_size_mb:128",      "max_split_size_mb:512",
-                                        "roundup_power2_divisions:4", "roundup_power2_divisions:8",
-                                        "large_segment_size_mb:64",
-                                        "expandable_segments:True,roundup_power2_divisions:8"};
+    static const char *const usual[] = {
+        "max_split_size_mb:128",      "max_split_size_mb:512",
+        "roundup_power2_divisions:4", "roundup_power2_divisions:8",
+        "large_segment_size_mb:64",   "expandable_segments:True,roundup_power2_divisions:8"};
     const struct allocator_settings *recorded = &planner->plan->replay->settings;
     const char *other = recorded->expandable ? "expandable_segments:False" : "expandable_segments:True",
                *best = NULL;
@@ -160,7 +170,8 @@ bool plan_settings_find(struct planner *planner) {
     if (!text_leaves_out(planner, other))
         setting_add(planner, other);
     for (uint32_t i = 0; i < sizeof usual / sizeof *usual; i++) {
-        if ((i < 2 && recorded->expandable) || text_leaves_out(planner, usual[i]) || planner->plan->short_search)
+        if ((i < 2 && recorded->expandable) || text_leaves_out(planner, usual[i]) ||
+            planner->plan->short_search)
             continue;
         (void)settings_of(planner, usual[i], &settings);
         if (!rising_peak(planner, &settings, &own))
@@ -237,8 +248,7 @@ static uint64_t set_share(const struct plan *plan, const struct plan_set *set) {
 
 static bool set_is_better(const struct plan *plan, const struct plan_set *set, const struct plan_set *best) {
     uint64_t own = set_share(plan, set), other = set_share(plan, best);
-    return own < other ||
-           (own == other && set->figures.reserved_max < best->figures.reserved_max);
+    return own < other || (own == other && set->figures.reserved_max < best->figures.reserved_max);
 }
 
 /* All sets of one size. */
@@ -418,10 +428,8 @@ static bool recorded_solve(struct planner *planner) {
 
 bool plan_find(struct plan *plan, const struct program *program, const struct replay *replay,
                const struct verdicts *verdicts, const struct plan_request *request, struct arena *arena) {
-    struct planner planner = {.plan = plan,
-                              .request = request,
-                              .allocations = &program->device->allocations,
-                              .arena = arena};
+    struct planner planner = {
+        .plan = plan, .request = request, .allocations = &program->device->allocations, .arena = arena};
     *plan = (struct plan){.program = program,
                           .replay = replay,
                           .verdicts = verdicts,
@@ -434,9 +442,9 @@ bool plan_find(struct plan *plan, const struct program *program, const struct re
     plan->state_unknown = state_is_unknown(plan);
     plan->change = arena_column(arena, PLAN_CHANGES_MAX, sizeof *plan->change);
     bool done = plan->change != NULL && lives_init(&planner.lives, program, arena) &&
-                blocks_find(&plan->blocks, verdicts, arena) && times_find(&planner) && recorded_solve(&planner) &&
-                plan_settings_find(&planner) && plan_edits_find(&planner) && figures_find(&planner) &&
-                plan_search(&planner);
+                blocks_find(&plan->blocks, verdicts, arena) && times_find(&planner) &&
+                recorded_solve(&planner) && plan_settings_find(&planner) && plan_edits_find(&planner) &&
+                figures_find(&planner) && plan_search(&planner);
     arena_release(&planner.checkpoint_arena);
     return done;
 }

@@ -63,9 +63,9 @@ struct plan_set {
 };
 
 struct plan_request {
-    uint64_t gpu_bytes;       /* 0: not said */
-    uint64_t keep_bytes;      /* of it, for others */
-    uint32_t n_ranks;         /* 0: not said */
+    uint64_t gpu_bytes;         /* 0: not said */
+    uint64_t keep_bytes;        /* of it, for others */
+    uint32_t n_ranks;           /* 0: not said */
     const char *const *without; /* words */
     uint32_t n_without;
     const struct beside_hooks *beside; /* NULL: one thread */
@@ -93,7 +93,7 @@ struct plan {
     uint64_t lacking_bytes;
     bool no_checkpoint, state_unknown; /* not planned: docs/plan.md */
     bool timed;
-    int64_t span_us;  /* from the first forward with blocks to the last event */
+    int64_t span_us;   /* from the first forward with blocks to the last event */
     int64_t *block_us; /* [blocks.n_forwards] median time of a block; 0: not known */
 };
 

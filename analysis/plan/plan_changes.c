@@ -15,9 +15,9 @@ struct plan_change *plan_change_add(struct planner *planner, enum plan_kind kind
     struct plan_change *change = &plan->change[plan->n_changes++];
     struct words words = {change->id, PLAN_ID, 0};
     *change = (struct plan_change){.kind = (uint8_t)kind, .cost = (uint8_t)cost, .forms = 1};
-    change->certainty = (uint8_t)(plan->replay->grade == REPLAY_NEAR && certainty < CERTAINTY_ESTIMATE
-                                      ? CERTAINTY_ESTIMATE
-                                      : certainty);
+    change->certainty =
+        (uint8_t)(plan->replay->grade == REPLAY_NEAR && certainty < CERTAINTY_ESTIMATE ? CERTAINTY_ESTIMATE
+                                                                                       : certainty);
     words_say(&words, id);
     (void)words_end(&words);
     return change;
@@ -77,7 +77,8 @@ static bool findings_add(struct planner *planner) {
         const struct finding *next = NULL;
         for (uint32_t i = 0; i < findings->count; i++) {
             const struct finding *one = &findings->finding[i];
-            bool behind = last == NULL || one->saves < last->saves || (one->saves == last->saves && one > last);
+            bool behind =
+                last == NULL || one->saves < last->saves || (one->saves == last->saves && one > last);
             if (finding_counts(one) && behind && (next == NULL || one->saves > next->saves))
                 next = one;
         }
@@ -95,7 +96,8 @@ static bool findings_add(struct planner *planner) {
 static bool is_foreach(const struct planner *planner, uint32_t allocation) {
     const struct trace *trace = planner->plan->program->trace;
     for (uint32_t i = planner->allocations->stack[allocation]; i != 0; i = stack_parent(&trace->stacks, i))
-        if (text_begins(trace_text(trace, trace->frames.frame[trace->stacks.frame[i]].name), "_multi_tensor_"))
+        if (text_begins(trace_text(trace, trace->frames.frame[trace->stacks.frame[i]].name),
+                        "_multi_tensor_"))
             return true;
     return false;
 }
@@ -110,7 +112,8 @@ static bool fused_add(struct planner *planner) {
         if (verdicts->runs.letter[i] != PHASE_OPTIMIZER || verdicts->category[i] != CATEGORY_TEMPORARY ||
             !is_foreach(planner, i))
             continue;
-        uint64_t death = allocations->death[i] <= n_events ? position_at(allocations->death[i]) : POSITION_NEVER;
+        uint64_t death =
+            allocations->death[i] <= n_events ? position_at(allocations->death[i]) : POSITION_NEVER;
         uint64_t second = i + 2 < allocations->count ? birth_of(planner, i + 2) : POSITION_NEVER;
         frame = frame == 0 ? verdicts->timeline->site[allocations->stack[i]] : frame;
         if (!edit_cut(&form[0], i, birth_of(planner, i), POSITION_NEVER, planner->arena) ||

@@ -5,7 +5,9 @@
 #include "analysis/plan/plan.h"
 #include "base/numbers.h"
 
-enum { CHECKPOINT_SLACK_BYTES = 20 << 20 }; /* one granule: the order of what is made again may differ by so much */
+enum {
+    CHECKPOINT_SLACK_BYTES = 20 << 20
+}; /* one granule: the order of what is made again may differ by so much */
 
 struct planner {
     struct plan *plan;
@@ -13,7 +15,7 @@ struct planner {
     const struct allocations *allocations;
     struct lives lives;
     struct arena *arena;
-    uint8_t *event; /* [n_events] enum event_kind, for checkpointing */
+    uint8_t *event;            /* [n_events] enum event_kind, for checkpointing */
     struct edit checkpoint[2]; /* of the K that `checkpoint_blocks` says */
     uint32_t checkpoint_blocks;
     struct arena checkpoint_arena; /* of these */

@@ -13,7 +13,8 @@ struct running {
 static void runs_work(void *argument) {
     struct running *running = argument;
     for (uint32_t i = running->next; i < running->n_runs; i += 2)
-        if (!whatif_run(&running->run[i].result, running->run[i].program, &running->run[i].what, &running->arena))
+        if (!whatif_run(&running->run[i].result, running->run[i].program, &running->run[i].what,
+                        &running->arena))
             running->failed = true;
 }
 
@@ -59,8 +60,9 @@ static struct plan_run run_of(const struct planner *planner, const struct progra
     return (struct plan_run){.program = program,
                              .what = {.settings = what->settings,
                                       .budget_bytes = budget,
-                                      .device_bytes = plan->asked_bytes != 0 ? plan->asked_bytes
-                                                                             : plan->program->device->capacity_bytes,
+                                      .device_bytes = plan->asked_bytes != 0
+                                                          ? plan->asked_bytes
+                                                          : plan->program->device->capacity_bytes,
                                       .descending = descending}};
 }
 
@@ -72,14 +74,14 @@ static void fits_settle(struct plan_figures *figures, const struct plan_run *run
         figures->n_retries =
             run[i].result.n_retries > figures->n_retries ? run[i].result.n_retries : figures->n_retries;
     }
-    figures->fits = n_served == 0              ? PLAN_NO
-                    : n_served < n_runs        ? PLAN_UNSURE
+    figures->fits = n_served == 0             ? PLAN_NO
+                    : n_served < n_runs       ? PLAN_UNSURE
                     : figures->n_retries != 0 ? PLAN_WITH_RETRIES
-                                               : PLAN_YES;
+                                              : PLAN_YES;
 }
 
-static bool reserved_solve(struct planner *planner, const struct plan_case *what, const struct program program[2],
-                           struct plan_figures *figures) {
+static bool reserved_solve(struct planner *planner, const struct plan_case *what,
+                           const struct program program[2], struct plan_figures *figures) {
     struct plan_run run[RUNS_MAX];
     uint32_t n = 0;
     for (uint32_t form = 0; form < what->forms; form++)
@@ -115,7 +117,8 @@ static bool fits_solve(struct planner *planner, const struct plan_case *what, co
     return true;
 }
 
-bool plan_solve(struct planner *planner, const struct plan_case *what, struct plan_figures *figures, bool full) {
+bool plan_solve(struct planner *planner, const struct plan_case *what, struct plan_figures *figures,
+                bool full) {
     struct program program[2];
     struct arena own;
     if (!plan_in_use(planner, what, figures))
