@@ -176,7 +176,7 @@ struct frames {
 
 static void frames_read(struct frames *frames, const struct searching *searching, uint32_t stack) {
     const struct stack_table *stacks = &searching->trace->stacks;
-    const uint16_t *bits = searching->verdicts->runs.frame_bits;
+    const uint32_t *bits = searching->verdicts->runs.frame_bits;
     uint32_t n = 0;
     for (uint32_t i = stack; i != 0 && n < PYTHON_FRAMES_MOST; i = stack_parent(stacks, i))
         if (bits[stacks->frame[i]] & BIT_PYTHON)
