@@ -67,11 +67,9 @@ const struct verb verb_plan = {
     .name = "plan",
     .bit = VERB_PLAN,
     .summary = "the least change that makes it fit",
-    .about =
-        "Changes that can be shown from the recording (settings, findings, checkpointing of blocks, the "
-        "optimizer\n"
-        "and its state), what each would give, and the smallest set with which the recorded requests are\n"
-        "served. docs/plan.md explains the figures.\n",
+    .about = "Changes that can be shown from the recording (settings, findings, checkpointing\n"
+             "of blocks, the optimizer and its state), what each would give, and the smallest\n"
+             "set with which the recorded requests are served. docs/plan.md explains it.\n",
     .examples = "  strata plan oom.pickle\n"
                 "  strata plan --gpu 24GiB --json snapshot.pickle\n",
     .run = plan_main,

@@ -537,7 +537,7 @@ static const struct option options[] = {
     {0, VERB_REPORT | VERB_WHATIF | VERB_PLAN, "markdown", NULL, apply_markdown, "to paste into an issue"},
     {0, VERB_WHATIF, "set", "KEY=VALUE", apply_set,
      "a setting as PYTORCH_ALLOC_CONF spells it; all of them\nare one more scenario"},
-    {0, VERB_PLAN, "ranks", "N", apply_ranks, "plan optimizer state over so many ranks, 2 and more"},
+    {0, VERB_PLAN, "ranks", "N", apply_ranks, "plan optimizer state over so many ranks"},
     {0, VERB_WHATIF | VERB_PLAN, "gpu", "SIZE", apply_gpu,
      "what the process may have of the device, such as 80GiB\n(default: what the recording shows)"},
     {0, VERB_WHATIF, "extrapolate", "PATH=SIZE", apply_extrapolate,

@@ -30,8 +30,8 @@ static uint64_t birth_of(const struct planner *planner, uint32_t allocation) {
 /* ---- findings ---- */
 
 static bool finding_counts(const struct finding *finding) {
-    static const uint8_t kinds[] = {FINDING_LEAK, FINDING_GRADIENTS_KEPT, FINDING_HELD_OVER,
-                                    FINDING_KEPT_PER_LAYER};
+    static const uint8_t kinds[] = {FINDING_LEAK,           FINDING_GRADIENTS_KEPT, FINDING_HELD_OVER,
+                                    FINDING_KEPT_PER_LAYER, FINDING_UNUSED_GRAPH,   FINDING_AUTOCAST_COPIES};
     for (uint32_t i = 0; i < sizeof kinds; i++)
         if (finding->kind == kinds[i])
             return finding->saves_known && finding->saves > 0 && finding->n_cuts != 0;
@@ -51,8 +51,9 @@ static bool finding_edit(struct planner *planner, const struct finding *finding,
 }
 
 static bool finding_add(struct planner *planner, const struct finding *finding) {
-    struct plan_change *change =
-        plan_change_add(planner, PLAN_FINDING, COST_NONE, CERTAINTY_EXACT, "finding:");
+    struct plan_change *change = plan_change_add(
+        planner, PLAN_FINDING, COST_NONE,
+        finding->kind == FINDING_UNUSED_GRAPH ? CERTAINTY_ESTIMATE : CERTAINTY_EXACT, "finding:");
     if (change == NULL)
         return true;
     struct words words = {change->id, PLAN_ID, 8};
