@@ -11,7 +11,7 @@ enum {
     VERB_PICTURE = VERB_HTML | VERB_PNG,
     VERB_MANY = VERB_BATCH | VERB_DIFF | VERB_CHECK, /* take several operands */
     VERB_ALL = VERB_PICTURE | VERB_REPORT | VERB_MANY | VERB_EXPORT,
-    VERB_ANY = VERB_ALL | VERB_WHATIF
+    VERB_ANY = VERB_ALL | VERB_WHATIF | VERB_PLAN
 };
 
 /* Beside the verbs: the option belongs into settings->flags. */
