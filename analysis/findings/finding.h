@@ -55,17 +55,16 @@ struct finding {
     uint8_t variant;      /* of the kind: its file says which */
     bool saves_known;     /* `saves` is defined */
     uint32_t per_n;       /* so many units */
+    uint32_t set;         /* while findings are looked for: number of its set; 0: none */
     uint64_t per_bytes;   /* in each */
     uint32_t site, stack; /* frame id and stack of the largest site; 0: none */
     uint32_t n_sites;     /* how many sites it is about; 0 where sites do not matter */
     uint32_t count;       /* its allocations alive at `at_moment` */
     uint64_t bytes;       /* of these */
     uint64_t saves;       /* the peak less what it would be without them */
-    uint32_t from_moment, to_moment, at_moment;
+    uint32_t from_moment, to_moment, at_moment, n_ids;
     uint64_t figure[6];         /* what the kind's sentences need besides */
     uint32_t first_cut, n_cuts; /* of the findings' cuts: what `saves` is the saving of */
-    uint32_t set;               /* while findings are looked for: number of its set; 0: none */
-    uint32_t n_ids;
     const uint32_t
         *ids; /* [n_ids] rising: what it is about, alive at `at_moment`; NULL: it is about no set */
 };
