@@ -2,7 +2,7 @@
 import { aboutOfText } from "./ends.js";
 import { emptyFilter, filterOfText, filterWords, hasStreamAndPool, setFilter } from "./filter.js";
 import { writeAddress } from "./history.js";
-import { askFindings, GROUPINGS, LIST_GROUPINGS, ORDERS, QUESTIONS, TREES } from "./questions.js";
+import { askFindings, COMPARE_QUESTIONS, GROUPINGS, LIST_GROUPINGS, ORDERS, QUESTIONS, TREES } from "./questions.js";
 import {
     axisOfEvent,
     change,
@@ -40,6 +40,7 @@ export function setDevice(index) {
         device: index,
         selected: null,
         focus: null,
+        finding: null,
         moment: null,
         range,
         pointer: null,
@@ -153,7 +154,7 @@ function plainWords() {
         ["a", "compareA", endOf, ""],
         ["b", "compareB", endOf, ""],
         ["by", "compareBy", oneOf(GROUPINGS), "site"],
-        ["what", "compareWhat", questions, "peak"],
+        ["what", "compareWhat", oneOf(Object.keys(COMPARE_QUESTIONS)), "peak"],
         ["lane", "laneSize", number(20, 400), 0],
         ["internals", "internals", isOn, false],
         ["theme", "theme", oneOf(THEMES), meta.theme || "auto"],
@@ -172,6 +173,7 @@ export function hashOfState() {
     if (state.range) hash.set("range", `${state.range.from}_${state.range.to}`);
     if (state.moment !== null) hash.set("at", String(state.moment));
     else if (view.facts.ooms > 0) hash.set("at", "peak");
+    if (state.finding !== null) hash.set("finding", String(state.finding));
     if (state.focus) hash.set("focus", `${state.focus.by}_${state.focus.id}`);
     const filter = filterWords(state.filter);
     if (filter) hash.set("filter", filter);
@@ -305,13 +307,14 @@ export function readHash(text) {
     };
     readWindow(
         take,
-        ["window", "range", "selected", "focus", "at"].some((name) => hash.has(name)),
+        ["window", "range", "selected", "focus", "finding", "at"].some((name) => hash.has(name)),
     );
     change(
         Object.fromEntries(plainWords().map(([name, field, meaning, usual]) => [field, take(name, meaning) ?? usual])),
     );
     change({
         focus: take("focus", focusOfText),
+        finding: take("finding", number(0, askFindings(view).length - 1)),
         marks: take("marks", marksOfText) ?? marksOfEnds(),
         mapOpen: hash.has("map"),
         mapOrder: take("map", oneOf(MAP_ORDERS)) ?? "size",

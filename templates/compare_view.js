@@ -18,7 +18,7 @@ import { groupColor } from "./legend.js";
 import { VirtualList } from "./list.js";
 import { showOutline } from "./outline.js";
 import { curveShape } from "./paint.js";
-import { askDifferences, askSteps, askSums, GROUPINGS, listDifferences, QUESTIONS } from "./questions.js";
+import { askDifferences, askSteps, askSums, GROUPINGS, listDifferences, COMPARE_QUESTIONS } from "./questions.js";
 import { drawSpark } from "./sparks.js";
 import { change, goToEvent, invalidate, isDark, kept, LIST, rangeEvents, removeMark, state, view } from "./state.js";
 import { formatBytes, formatChange, formatCount, formatExactBytes, make, setText, tableFigures } from "./text.js";
@@ -104,7 +104,7 @@ export function createCompare(box) {
     const questions = make("div", "segmented questions");
     questions.setAttribute("role", "group");
     questions.setAttribute("aria-label", "Of a range");
-    const buttons = Object.entries(QUESTIONS).map(([what, text]) => {
+    const buttons = Object.entries(COMPARE_QUESTIONS).map(([what, text]) => {
         const button = make("button", "", text);
         button.type = "button";
         button.addEventListener("click", () => change({ compareWhat: what }));
@@ -444,7 +444,7 @@ export function createCompare(box) {
         );
         list.draw(rows?.length ?? content.count);
     };
-    const whats = Object.keys(QUESTIONS);
+    const whats = Object.keys(COMPARE_QUESTIONS);
     return {
         id: "compare",
         draw,

@@ -7,6 +7,7 @@ import { ui } from "./header.js";
 import { viewBack } from "./history.js";
 import { toggleMap } from "./map_view.js";
 import { openPalette } from "./palette.js";
+import { endProof } from "./proof.js";
 import { askFindings } from "./questions.js";
 import { setSearch } from "./search.js";
 import { openTab, sideKey } from "./side.js";
@@ -39,6 +40,7 @@ export function goToOom() {
 
 /** Undoes one thing at a time, the most recent kind first. */
 function undoOne() {
+    if (endProof()) return;
     if (state.range) change({ range: null });
     else if (state.selected !== null || state.focus) select(null);
     else if (state.moment !== null) change({ moment: null });

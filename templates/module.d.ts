@@ -51,6 +51,7 @@ interface record_parsed { words: number; regexes: number; wrong: number; from: n
 interface record_regex { text: number; nbytes: number; sensitive: number; frames: number; strings: number;
 }
 interface record_found { allocations: number; bytes: number; before: number; }
+interface record_lit { place: number; ids: number; allocations: number; bytes: number; }
 interface record_sums { groups: number; bytes: number; count: number; event: number; }
 interface record_sums_row { bytes: number; count: number; key: number; stack: number; }
 interface record_siblings { nth: number; count: number; previous: number; next: number; }
@@ -96,6 +97,7 @@ interface record_part { from: number; to: number; kind: number; step: number;
 }
 interface record_finding { site: number; stack: number; per_bytes: number; per_n: number; bytes: number; count: number; saves_peak_bytes: number;
 from_event: number; to_event: number; at_event: number; own: number; }
+interface record_ids { place: number; count: number; }
 interface ModuleCalls {
 session_new(): number;
 view_new(session: number, device: number): number;
@@ -187,7 +189,9 @@ match_count(): number;
 match_row(index: number): number;
 largest_match(): number;
 light(by: number, key: number): number;
+light_finding(index: number): number;
 light_off(): number;
+lit(event: number, found: number): record_lit;
 sums(slot: number, what: number, from: number, to: number, by: number): record_sums;
 sums_within(by: number, key: number): number;
 sums_row(slot: number, index: number): record_sums_row;
@@ -237,5 +241,6 @@ judged_text(): record_text;
 check(index: number): number;
 check_text(index: number): record_text;
 finding(index: number): record_finding;
+finding_ids(index: number): record_ids;
 finding_text(index: number, which: number): record_text;
 }

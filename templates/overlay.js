@@ -223,10 +223,12 @@ function haloText(context, text, x, y) {
  */
 function drawCarried(context, pane) {
     const { view } = pane;
-    if (state.focus?.by !== "site" || kept.active) return;
-    const site = state.focus.id;
+    if (kept.active || (state.finding === null && state.focus?.by !== "site")) return;
     const index = askFindings(view).findIndex(
-        ({ kind, per }, i) => kind === "leak" && per?.unit === "step" && view.c.finding(i).site === site,
+        ({ kind, per }, i) =>
+            kind === "leak" &&
+            per?.unit === "step" &&
+            (state.finding === null ? view.c.finding(i).site === state.focus?.id : i === state.finding),
     );
     if (index < 0) return;
     const dots = askSteps(view)

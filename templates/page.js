@@ -16,8 +16,9 @@ import { drawOverlay } from "./overlay.js";
 import { panel, startPanel } from "./panel.js";
 import { startPalette } from "./palette.js";
 import { startPicture } from "./picture.js";
-import { drawTimelineAxes, drawTimelineStack, layoutPlot } from "./plot.js";
+import { drawTimelineAxes, drawTimelineStack, layoutPlot, lightFocus } from "./plot.js";
 import { startPlot } from "./pointer.js";
+import { drawProof, startProof } from "./proof.js";
 import { makeApi } from "./scripts.js";
 import { goToMatch, setOnly, setSearch } from "./search.js";
 import { View } from "./session.js";
@@ -65,6 +66,8 @@ function draw(parts) {
     if (parts & LIST && laneHeight() !== lane.height) parts |= TIMELINE;
     // What can change the room that is left for the timeline comes before it.
     if (parts & HEADER) drawHeader();
+    if (parts & (HEADER | DETAIL | OVERLAY)) lightFocus();
+    if (parts & (HEADER | OVERLAY)) drawProof();
     if (parts & LEGEND) drawLegend();
     else if (parts & LIST) drawLegendFigures();
     map.box.hidden = map.split.hidden = !state.mapOpen;
@@ -257,6 +260,7 @@ async function start() {
     startLaneSplitter();
     startFilter();
     startPicture();
+    startProof();
     startToolbar();
     startTools();
     startSearch();

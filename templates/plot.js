@@ -68,11 +68,12 @@ export function layoutPlot() {
 const lit = { asked: "" };
 
 /** Brings the view's highlight up to the state. */
-function lightFocus() {
-    const asked = JSON.stringify([state.device, state.focus]);
+export function lightFocus() {
+    const asked = JSON.stringify([state.device, state.focus, state.finding]);
     if (lit.asked === asked) return;
     lit.asked = asked;
-    if (state.focus) view.c.light(FOCUS_KINDS.indexOf(state.focus.by), state.focus.id);
+    if (state.finding !== null) view.c.light_finding(state.finding);
+    else if (state.focus) view.c.light(FOCUS_KINDS.indexOf(state.focus.by), state.focus.id);
     else view.c.light_off();
 }
 
@@ -89,7 +90,7 @@ function lightFocus() {
  */
 export function drawStack(canvas, shown, from, to, bottom, top, found, laid) {
     const { width, height } = canvas;
-    const fading = !state.focus && found ? DRAW_FOUND : 0;
+    const fading = !state.focus && state.finding === null && found ? DRAW_FOUND : 0;
     const { image, drawn, merged, between } = shown.draw({
         axis: axisNumber(),
         from,

@@ -42,6 +42,9 @@ export const QUESTIONS = {
     peak: "At its highest",
 };
 
+/** The same of a comparison's ends, and what their last event leaves. @type {Record<string, string>} */
+export const COMPARE_QUESTIONS = { ...QUESTIONS, end: "Alive at the end" };
+
 /** What a row is called whose bytes are all given back after the range. */
 export const FREED_LATER = "freed later";
 
@@ -53,6 +56,7 @@ export function extentOf(view, about) {
         if (!Number.isInteger(at)) throw new RangeError(`There is no event ${about.at}.`);
         return { what: 0, from: at, to: at + 1 };
     }
+    if (about.what === "end" && about.from < about.to) return { what: 0, from: about.to - 1, to: about.to };
     const what = WHATS.indexOf(about.what ?? "peak");
     if (what < 1) throw new RangeError(`"${about.what}" is not one of ${WHATS.slice(1).join(", ")}.`);
     if (!(about.from < about.to)) throw new RangeError("A range goes from an event to a later one.");
@@ -323,3 +327,9 @@ export const askFindings = once((view) =>
         };
     }),
 );
+
+/** What a finding is about, of what is alive at its event; null: no set. @param {View} view @param {number} i */
+export function findingIds(view, i) {
+    const { place, count } = view.c.finding_ids(i);
+    return count < 0 ? null : Array.from(new Uint32Array(view.module.memory.buffer, place, count));
+}

@@ -10,6 +10,7 @@ import { map } from "./map_view.js";
 import { laneFigures } from "./memory_lane.js";
 import { pickAt } from "./overlay.js";
 import { makePicture } from "./picture.js";
+import { litNow } from "./proof.js";
 import { insidePlot } from "./pointer.js";
 import {
     askBlocks,
@@ -17,6 +18,7 @@ import {
     askSums,
     askTree,
     extentOf,
+    findingIds,
     listDifferences,
     listSums,
     treeObject,
@@ -257,7 +259,11 @@ export function makeApi(ready) {
                 await search.done;
                 return { ...search.result };
             },
-            findings: () => askFindings(view),
+            findings: () => askFindings(view).map((finding, i) => ({ ...finding, ids: findingIds(view, i) })),
+            lit: () => {
+                flush();
+                return litNow();
+            },
             groups: (question = {}) => listSums(askSums(view, 3, aboutOf(question), question.by ?? "site")),
             tree: (question = {}) => {
                 const direction = question.direction ?? "callees";

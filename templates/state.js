@@ -80,6 +80,8 @@ export const state = {
     selected: null,
     /** @type {Focus | null} */
     focus: null,
+    /** Finding whose set is highlighted, by its number. @type {number | null} */
+    finding: null,
     /** Event that the list is held at; null: the peak. @type {number | null} */
     moment: null,
     /** What the list says about the selected range, a key of questions.js' QUESTIONS. */
@@ -156,6 +158,7 @@ const SHOWN_BY = {
     order: LIST,
     selected: TIMELINE | OVERLAY | LIST | DETAIL | HEADER | MAP,
     focus: TIMELINE | OVERLAY | LIST | DETAIL | MAP,
+    finding: TIMELINE | OVERLAY | MAP | HEADER,
     moment: OVERLAY | LIST | DETAIL | MAP,
     rangeOf: LIST,
     filter: HEADER,
@@ -241,6 +244,9 @@ export function invalidate(parts) {
  * @param {Partial<typeof state>} fields
  */
 export function change(fields) {
+    // One highlight at a time: another one takes the place of a finding's set.
+    if (state.finding !== null && (fields.focus || fields.search || typeof fields.selected === "number"))
+        fields = { finding: null, ...fields };
     let parts = 0;
     for (const [name, value] of /** @type {[keyof typeof state, unknown][]} */ (Object.entries(fields))) {
         if (state[name] === value) continue;

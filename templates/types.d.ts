@@ -144,7 +144,8 @@ interface PageApi {
     rows(): PageRow[];
     phases(): PagePhase[];
     search(text: string): Promise<SearchResult>;
-    findings(): PageFinding[];
+    findings(): (PageFinding & { ids: number[] | null })[];
+    lit(): { ids: number[]; count: number; bytes: number; event: number } | null;
     groups(question?: { at?: number | "peak"; from?: number; to?: number; what?: string; by?: string }): PageGroup[];
     tree(question?: { at?: number | "peak"; from?: number; to?: number; what?: string; direction?: "callees" | "callers" | "places"; through?: string }): PageTree;
     compare(question: { a: PageAbout; b: PageAbout; by?: string }): { a_bytes: number; b_bytes: number; rows: { name: string; a_bytes: number; b_bytes: number; delta_bytes: number }[] };

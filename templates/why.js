@@ -1,15 +1,16 @@
 // Why: what Strata concludes, as cards with their figures and buttons that show what they speak of.
-import { goToView } from "./address.js";
 import { CHECK_CLEAR, CHECK_FOUND, CHECK_NOT_JUDGED } from "./api.js";
 import { findingFigure, KIND_TITLES } from "./finding_words.js";
 import { REPLAYED_AT_ONCE, replayOnce } from "./map_view.js";
 import { oomParts, shareBar } from "./oom_card.js";
 import { curveShape } from "./paint.js";
+import { endName } from "./ends.js";
+import { prove, showFinding } from "./proof.js";
 import { askFindings, askSteps } from "./questions.js";
 import { floats } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
-import { askAll, capacityBytes, change, goToEvent, momentText, session, view } from "./state.js";
-import { copyText, formatCount, make, tableFigures } from "./text.js";
+import { askAll, capacityBytes, change, momentText, session, view } from "./state.js";
+import { copyText, formatBytes, formatCount, make, tableFigures } from "./text.js";
 
 /** @typedef {import("./session.js").View} View */
 
@@ -22,6 +23,12 @@ function actionButton(text, act, first) {
     const button = make("button", first ? "quiet first-action" : "quiet", text);
     button.type = "button";
     button.addEventListener("click", act);
+    return button;
+}
+
+/** The same with what it does, as scripts know it. @param {string} action @param {HTMLButtonElement} button */
+function named(action, button) {
+    button.dataset.action = action;
     return button;
 }
 
@@ -123,44 +130,82 @@ function findingBody(finding, record) {
 function stackButton(row, stack) {
     /** @type {HTMLElement | null} */
     let shown = null;
-    const button = actionButton("Stack", () => {
-        if (shown) shown.remove();
-        else row.after((shown = makeStack(stack)));
-        if (!shown?.isConnected) shown = null;
-        button.setAttribute("aria-expanded", String(shown !== null));
-    });
+    const button = named(
+        "stack",
+        actionButton("Stack", () => {
+            if (shown) shown.remove();
+            else row.after((shown = makeStack(stack)));
+            if (!shown?.isConnected) shown = null;
+            button.setAttribute("aria-expanded", String(shown !== null));
+        }),
+    );
     button.setAttribute("aria-expanded", "false");
     return button;
 }
 
-/** What to do about a finding. @param {PageFinding} finding @param {record_finding} record */
-function findingActions(finding, record) {
+/** Shows what the card's sentence is about. @param {PageFinding} finding @param {number} index */
+function showButton(finding, index) {
+    const has = view.c.finding_ids(index).count >= 0;
+    const things = finding.kind === "gradients_kept" ? " gradients" : "";
+    const event = finding.at_event < 0 ? "the recording" : `event ${formatCount(finding.at_event)}`;
+    const text = has ? `Show the ${formatCount(finding.count)}${things}` : `Show ${event}`;
+    const button = actionButton(text, () => showFinding(button, finding, index), true);
+    return named("show", button);
+}
+
+/**
+ * The ends of two whole steps, where what the card speaks of is more at the second.
+ * @param {PageFinding} finding
+ * @param {record_finding} record
+ */
+function compareButton(finding, record) {
+    const steps = askSteps(view);
+    // What is made once and for all comes with the first step, and the last one may be cut off.
+    const sizes = steps.map(({ from, to }) => to - from).sort((a, b) => a - b);
+    const isCut =
+        steps.length > 2 && steps[steps.length - 1].to - steps[steps.length - 1].from < 0.9 * sizes[sizes.length >> 1];
+    const [first, last] = [steps.length > 2 ? 1 : 0, steps.length - 1 - (isCut ? 1 : 0)];
+    if (finding.kind !== "leak" || !record.site || last <= first) return [];
+    const alive = (/** @type {number} */ nth) => view.c.site_sum(record.site, steps[nth].to - 1).bytes;
+    if (alive(last) <= alive(first)) return [];
+    const text = `Compare step ${steps[first].name.replace("#", "")} with step ${steps[last].name.replace("#", "")}`;
+    const fields = {
+        tab: "compare",
+        compareA: `s${first}`,
+        compareB: `s${last}`,
+        compareWhat: "end",
+        compareBy: "site",
+    };
+    const button = actionButton(text, () =>
+        prove(
+            button,
+            `Comparing what is alive at the end of ${endName(fields.compareA)} and of ${endName(fields.compareB)}`,
+            () => change(fields),
+        ),
+    );
+    return [named("compare", button)];
+}
+
+/** What to do about a finding. @param {PageFinding} finding @param {record_finding} record @param {number} index */
+function findingActions(finding, record, index) {
     const row = make("p", "card-actions");
-    const show = finding.count > 0 ? `Show the ${formatCount(finding.count)}` : "Show";
-    row.append(actionButton(show, () => goToView(finding.view), true));
-    if (finding.at_event >= 0) row.append(actionButton("Go", () => goToEvent(finding.at_event)));
+    row.append(showButton(finding, index));
     if (finding.kind === "fragmentation" && !view.sentence("map_refusal")) {
         const moment = finding.at_event;
         row.append(
             actionButton("Map", () => change({ mapOpen: true, moment })),
-            actionButton("What pins it", () => change({ tab: "allocator", moment })),
+            actionButton("Show what keeps it", () => change({ tab: "allocator", moment })),
         );
     }
-    const steps = finding.per && askSteps(view).length > 1;
-    if (steps)
-        row.append(
-            actionButton("Compare steps", () =>
-                change({
-                    tab: "compare",
-                    compareA: "s0",
-                    compareB: `s${askSteps(view).length - 1}`,
-                    compareWhat: "kept",
-                }),
-            ),
-        );
+    row.append(...compareButton(finding, record));
     if (record.stack) row.append(stackButton(row, record.stack));
     const stack = record.stack ? `\n${stackAsText(record.stack)}` : "";
-    row.append(actionButton("Copy", () => void copyText(`${finding.title}. ${finding.detail}${stack}\n`)));
+    row.append(
+        named(
+            "copy",
+            actionButton("Copy", () => void copyText(`${finding.title}. ${finding.detail}${stack}\n`)),
+        ),
+    );
     return row;
 }
 
@@ -197,18 +242,29 @@ function makeCard(kind, severity, confidence, figure, title, open) {
     return card;
 }
 
+/**
+ * The request that failed: nothing fades, since no set is spoken of.
+ * @param {PageFinding} finding
+ * @param {number} index
+ */
+function requestButton(finding, index) {
+    const button = actionButton("Show the request", () => showFinding(button, finding, index), true);
+    return named("show", button);
+}
+
 /** @param {PageFinding} finding @param {number} index @param {boolean} open */
 function oomCard(finding, index, open) {
     const last = oomParts(view.facts.ooms - 1, capacityBytes());
     const card = makeCard(finding.kind, "high", finding.confidence, last.when, last.title, open);
     const actions = make("p", "card-actions");
     actions.append(
-        actionButton("Show", () => goToView(finding.view), true),
-        actionButton("Who held it", () => change({ tab: "who", moment: last.event, range: null })),
+        requestButton(finding, index),
+        actionButton(`Who held ${formatBytes(view.c.live_at(last.event))}`, () =>
+            change({ tab: "who", moment: last.event, range: null }),
+        ),
     );
     if (last.stack) actions.append(stackButton(actions, last.stack));
     card.append(...last.body, last.follows ? "" : make("p", "card-advice", finding.detail), actions);
-    card.dataset.index = String(index);
     return card;
 }
 
@@ -224,9 +280,11 @@ function findingCard(finding, index, open) {
         finding.title,
         open,
     );
-    // What a card holds is made when it is first opened: bars of every step are not free.
+    const actions = findingActions(finding, record, index);
+    card.append(actions);
+    // The rest of what a card holds is made when it is first opened: bars of every step are not free.
     const fill = () => {
-        if (card.childElementCount === 1) card.append(...findingBody(finding, record), findingActions(finding, record));
+        if (actions.previousElementSibling?.tagName === "SUMMARY") actions.before(...findingBody(finding, record));
     };
     if (open) fill();
     card.addEventListener("toggle", fill);
@@ -261,7 +319,7 @@ function judgedFoot(count) {
     if (list.childElementCount === 0) return foot;
     const more = make("details", "");
     more.open = count === 0;
-    more.append(make("summary", "", "What else was looked for"), list);
+    more.append(make("summary", "", "What was checked"), list);
     foot.append(more);
     return foot;
 }
@@ -283,6 +341,7 @@ export function createWhy(box) {
         const cards = findings.map((finding, i) =>
             findingCard(finding, i, i < OPEN_MOST && (finding.severity === "high" || i === 0)),
         );
+        cards.forEach((card, i) => (card.dataset.finding = String(i)));
         box.replaceChildren(...peakMade(), ...cards, judgedFoot(findings.length));
     };
     const step = (/** @type {number} */ by) => {

@@ -168,20 +168,64 @@ static bool bits_of(struct page_view *view, struct highlight highlight, uint64_t
     return highlight_bits(view_timeline(view), highlight, category, bits, scratch);
 }
 
-i32 view_light(struct page_view *view, u32 by, u32 key) {
+/* Room for the bits of what is highlighted, none of them set. False: no memory. */
+static bool lit_clear(struct page_view *view) {
     uint32_t n_words = view_allocations(view)->count / 64 + 1;
+    if (!ARENA_GROW(&view->arena, view->lit, view->lit_capacity, n_words))
+        return false;
+    bytes_zero(view->lit, (size_t)n_words * sizeof *view->lit);
+    return true;
+}
+
+i32 view_light(struct page_view *view, u32 by, u32 key) {
     struct highlight highlight = {by, key};
     struct arena scratch;
     view->is_lit = false;
     if (!highlight_is_valid(&view->session->trace, highlight))
         return PAYLOAD_BAD_VALUE;
-    if (!ARENA_GROW(&view->arena, view->lit, view->lit_capacity, n_words))
+    if (!lit_clear(view))
         return PAYLOAD_NO_MEMORY;
-    bytes_zero(view->lit, (size_t)n_words * sizeof *view->lit);
     arena_init(&scratch, view->arena.host, SIZE_MAX);
     view->is_lit = bits_of(view, highlight, view->lit, &scratch);
     arena_release(&scratch);
     return view->is_lit ? PAYLOAD_OK : PAYLOAD_NO_MEMORY;
+}
+
+i32 view_light_finding(struct page_view *view, u32 index) {
+    const struct verdicts *verdicts = session_verdicts(view->session, view_now(view));
+    view->is_lit = false;
+    if (verdicts == NULL || !lit_clear(view))
+        return PAYLOAD_NO_MEMORY;
+    view->is_lit =
+        index < verdicts->findings.count && finding_set(&verdicts->findings.finding[index], view->lit);
+    return view->is_lit ? PAYLOAD_OK : PAYLOAD_BAD_VALUE;
+}
+
+/* Is the allocation one of those that are bright, and alive at a moment? */
+static bool is_bright(const struct page_view *view, const uint64_t *bright, uint32_t allocation,
+                      uint32_t moment) {
+    const struct allocations *allocations = view_allocations(view);
+    return filter_keeps(bright, allocation) && allocation_is_kept(view, allocation) &&
+           allocations->birth[allocation] <= moment && moment < allocations->death[allocation];
+}
+
+place view_lit(struct page_view *view, f64 event, u32 found) {
+    const struct allocations *allocations = view_allocations(view);
+    const uint64_t *bright = found != 0     ? view->queries[PAGE_SEARCH].selection.keep
+                             : view->is_lit ? view->lit
+                                            : NULL;
+    uint32_t moment = moment_of(view, event), n = 0;
+    uint64_t count = 0, bytes = 0;
+    for (uint32_t i = 0; bright != NULL && i < allocations->count; i++) {
+        if (!is_bright(view, bright, i, moment))
+            continue;
+        if (!ARENA_GROW(&view->arena, view->bright, view->bright_capacity, (uint64_t)n + 1))
+            return 0;
+        view->bright[n++] = i;
+        count += allocation_stands_for(allocations, i);
+        bytes += allocations->size[i];
+    }
+    return bright == NULL ? 0 : FILL(view, lit, (double)(place)view->bright, n, (double)count, (double)bytes);
 }
 
 void view_light_off(struct page_view *view) {

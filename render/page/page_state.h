@@ -114,6 +114,8 @@ union page_record { /* the last one that a call has filled */
     struct record_also also;
     struct record_sum sum;
     struct record_kept kept;
+    struct record_lit lit;
+    struct record_ids ids;
     struct record_parsed parsed;
     struct record_regex regex;
     struct record_found found;
@@ -238,8 +240,10 @@ struct page_view {
     uint32_t *matches, n_matches; /* ids, in the order that was asked for */
     struct matching matching;
     uint64_t largest_match; /* bytes */
+    uint32_t *bright;       /* ids, of what was lit when it was asked */
     uint32_t lit_capacity, only_capacity, area_bytes_capacity, lanes_capacity, marks_capacity, spans_capacity,
-        spans_of, rgba_capacity, curve_capacity, below_capacity, edges_capacity, spark_capacity;
+        spans_of, rgba_capacity, curve_capacity, below_capacity, edges_capacity, spark_capacity,
+        bright_capacity;
     union page_record record;
 };
 

@@ -120,6 +120,13 @@ place view_finding(struct page_view *view, u32 index) {
                     : -1.0);
 }
 
+place view_finding_ids(struct page_view *view, u32 index) {
+    const struct finding *finding = finding_at(verdicts_of(view), index);
+    if (finding == NULL)
+        return 0;
+    return FILL(view, ids, (double)(place)finding->ids, finding->ids == NULL ? -1.0 : (double)finding->n_ids);
+}
+
 /* Words of a finding, in the order of the list's comment. */
 place view_finding_text(struct page_view *view, u32 index, u32 which) {
     const struct verdicts *verdicts = verdicts_of(view);

@@ -35,8 +35,8 @@ describe("cards", { skip }, () => {
                 for (let i = 0; i < findings.length; i++) {
                     const card = cards.nth(i);
                     if ((await card.getAttribute("open")) === null) await card.locator("summary").click();
-                    await until(async () => (await card.locator(".card-actions").count()) === 1, "the card is filled");
                     const pictures = card.locator(".device-bar, .step-bars, .run-picture");
+                    await until(async () => (await pictures.count()) > 0, "the card is filled");
                     assert.equal(await pictures.count(), 1, findings[i].title);
                     const box = await pictures.boundingBox();
                     assert.ok(box && box.width > 200 && box.height >= 20, `${findings[i].title}: the picture can be seen`);
@@ -90,18 +90,64 @@ describe("cards", { skip }, () => {
         });
     });
 
-    test("go, show and stack lead where they say", async () => {
-        const [{ findings: [finding] }] = report(sample("leak_zero_grad")).devices;
-        await withPage(writePage(sample("leak_zero_grad")), async (page) => {
+    for (const name of ["oom", "leak_two_per_layer", "leak_zero_grad", "held_over", "kept_per_layer", "private_pools"])
+        test(`each button of ${name} shows what its card says, and Escape goes back`, async () => {
+            await withPage(writePage(sample(name)), async (page) => {
+                await page.locator("#tab-why").click();
+                const findings = await ask(page, "strata.findings()");
+                const sizes = await ask(page, "strata.groups({ at: 'peak' })");
+                assert.ok(sizes.length > 0);
+                for (let i = 0; i < findings.length; i++) {
+                    const { ids, bytes, count, at_event: event, title } = findings[i];
+                    const card = page.locator(`[data-finding="${i}"]`);
+                    assert.equal(await card.count(), 1);
+                    if ((await card.getAttribute("open")) === null) await card.locator("summary").click();
+                    const before = await ask(page, "strata.view()");
+                    const show = card.locator('[data-action="show"]');
+                    await show.click();
+                    const lit = await ask(page, "strata.lit()");
+                    const strip = page.locator("#proof");
+                    await strip.waitFor();
+                    if (ids === null) assert.equal(lit, null, title);
+                    else {
+                        assert.deepEqual(lit, { ids, count, bytes, event }, title);
+                        // The sizes are asked for one by one: what is lit adds up to what is said.
+                        const each = /** @type {any[]} */ (await ask(page, `[${ids}].map((id) => strata.allocation(id))`));
+                        assert.equal(each.reduce((sum, one) => sum + one.bytes, 0), bytes);
+                        assert.ok(each.every(({ birth, death }) => birth <= event && death > event));
+                        assert.match(await strip.innerText(), new RegExp(`the ${count} `));
+                    }
+                    await page.keyboard.press("Escape");
+                    await settle(page);
+                    assert.deepEqual(await ask(page, "strata.view()"), before);
+                    assert.equal(await ask(page, "strata.lit()"), null);
+                    assert.ok(await strip.isHidden());
+                    assert.ok(await show.evaluate((button) => button === document.activeElement), "the focus is back");
+                }
+            });
+        });
+
+    test("a leak's comparison asks what is alive at the ends of two steps", async () => {
+        await withPage(writePage(sample("leak_two_per_layer")), async (page) => {
             await page.locator("#tab-why").click();
-            const card = page.locator(".card").first();
-            await card.getByRole("button", { name: "Go", exact: true }).click();
+            const [leak] = await ask(page, "strata.findings()");
+            const before = await ask(page, "strata.view()");
+            await page.locator('[data-finding="0"] [data-action="compare"]').click();
+            await until(async () => (await hashOf(page)).includes("what=end"), "the comparison's address");
+            const [, first, last] = (await hashOf(page)).match(/a=s(\d+)&b=s(\d+)/) ?? [];
+            const [{ steps }] = report(sample("leak_two_per_layer")).devices;
+            const at = (/** @type {string} */ nth) => steps[Number(nth)].to_event;
+            const { live } = replay("--curves", sample("leak_two_per_layer"), 0);
+            const asked = await ask(page, `strata.compare({ a: { at: ${at(first)} }, b: { at: ${at(last)} } })`);
+            assert.equal(asked.rows[0].name, leak.site);
+            assert.ok(asked.rows[0].delta_bytes >= 0.9 * (Number(last) - Number(first)) * leak.per.bytes);
+            assert.equal(asked.b_bytes - asked.a_bytes, live[at(last) + 1] - live[at(first) + 1]);
+            const row = page.locator("#panel-compare .list-rows .row").first();
+            assert.match(await row.innerText(), new RegExp(leak.site.split(" ")[0].replace(".", "\\.")));
+            await page.keyboard.press("Escape");
             await settle(page);
-            const peak = (await ask(page, "strata.summary()")).peak_event;
-            if (finding.at_event !== peak) await until(async () => (await hashOf(page)).includes(`at=${finding.at_event}`), "the moment in the address");
-            await card.getByRole("button", { name: /^Show/ }).click();
-            await settle(page);
-            assert.match(await hashOf(page), /focus|window|device/);
+            assert.deepEqual(await ask(page, "strata.view()"), before);
+            assert.ok(await page.locator("#panel-why").isVisible());
         });
     });
 
@@ -119,7 +165,7 @@ describe("cards", { skip }, () => {
             await card.getByRole("button", { name: "Map" }).click();
             await settle(page);
             assert.ok(await page.locator("#map").isVisible());
-            await card.getByRole("button", { name: "What pins it" }).click();
+            await card.getByRole("button", { name: "Show what keeps it" }).click();
             await until(async () => (await page.locator("#tab-allocator").getAttribute("aria-selected")) === "true", "the allocator's tab");
         });
     });
