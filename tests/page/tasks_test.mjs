@@ -86,7 +86,7 @@ describe("tasks of daily work", { skip }, () => {
         const said = run(strata, "report", sample("oom")).toString().replace(/\s+/g, " ");
         const lacking = /([\d.]+ [KMG]iB) were lacking/.exec(said)?.[1];
         assert.match(await textOf(page, "#panel-why .card >> nth=0"), new RegExp(`${lacking} short of the 1\\.5 GiB[^]*loss\\.py:19`));
-        await hands.click(page.getByRole("button", { name: "Who held it" }));
+        await hands.click(page.getByRole("button", { name: /^Who held/ }));
         const [{ top_at_peak: top }] = report(sample("oom")).devices;
         assert.ok((await textOf(page, "#list .row >> nth=0")).startsWith(top[0].site), await textOf(page, "#list .row >> nth=0"));
         hands.atMost(1);
