@@ -12,7 +12,8 @@ enum { MAX_DEPTH = 32, MAX_ITEMS = 1000, MAX_TEXT_NBYTES = 1 << 20 };
 
 struct spent {
     uint32_t n_items;
-    size_t nbytes; /* of strings */
+    size_t nbytes;       /* of strings */
+    uint64_t n_compared; /* keys, with those that came before them in their dict */
 };
 
 /* NULL: no memory. */
@@ -68,10 +69,11 @@ static bool item_add(struct snapshot *snapshot, cJSON *parent, const struct node
 static cJSON *json_of_node(struct snapshot *snapshot, const struct value *value, int depth,
                            struct spent *spent) {
     cJSON *json = value->tag == VALUE_DICT ? cJSON_CreateObject() : cJSON_CreateArray();
-    uint32_t at = json != NULL ? snapshot->nodes.row[value->bits].first : 0;
+    uint32_t at = json != NULL ? snapshot->nodes.row[value->bits].first : 0, n = 0;
     for (; at != 0 && ++spent->n_items <= MAX_ITEMS; at = snapshot->items.row[at - 1].next) {
         const struct node_item *item = &snapshot->items.row[at - 1];
         cJSON *child = json_of(snapshot, &item->value, depth + 1, spent);
+        spent->n_compared += n++;
         if (!item_add(snapshot, json, item, child, spent)) {
             cJSON_Delete(json);
             return NULL;
@@ -106,6 +108,7 @@ bool settings_text(struct snapshot *snapshot, const struct value *value, uint32_
     char *text = json == NULL ? NULL : cJSON_PrintUnformatted(json);
     cJSON_Delete(json);
     bool done = text != NULL && intern_string(&snapshot->interner, text, strlen(text), string);
+    snapshot->made.spent_nbytes += (text != NULL ? strlen(text) : 0) + spent.n_compared;
     cJSON_free(text);
     if (!done && snapshot->error->code == READ_OK) {
         snapshot->error->code = READ_NO_MEMORY;

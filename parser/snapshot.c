@@ -1,6 +1,5 @@
 #include "parser/snapshot_internal.h"
 
-#include "base/bytes.h"
 #include "parser/settings.h"
 
 #include <stdio.h>
@@ -25,11 +24,12 @@ bool snapshot_fail_memory(struct snapshot *snapshot) {
                                                           : "not enough memory");
 }
 
-bool snapshot_init(struct snapshot *snapshot, struct trace *trace, struct read_error *error) {
+bool snapshot_init(struct snapshot *snapshot, struct trace *trace, const struct cursor *cursor) {
 #define STRATA_KEY_TEXT(name, text) text,
     static const char *const texts[] = {STRATA_KEYS(STRATA_KEY_TEXT)};
 #undef STRATA_KEY_TEXT
-    *snapshot = (struct snapshot){.trace = trace, .error = error, .first_cut_device = INT32_MAX};
+    *snapshot = (struct snapshot){
+        .trace = trace, .error = cursor->error, .cursor = cursor, .first_cut_device = INT32_MAX};
     interner_init(&snapshot->interner, trace);
     for (unsigned i = 0; i < KEY_COUNT; i++) {
         uint32_t id;
@@ -42,6 +42,7 @@ bool snapshot_init(struct snapshot *snapshot, struct trace *trace, struct read_e
 void snapshot_release(struct snapshot *snapshot) {
     struct arena *arena = &snapshot->trace->arena;
     interner_release(&snapshot->interner);
+    made_texts_release(&snapshot->made, arena);
     ARENA_DROP(arena, snapshot->recorders.row);
     ARENA_DROP(arena, snapshot->events.row);
     ARENA_DROP(arena, snapshot->pairs.row);
@@ -120,6 +121,13 @@ struct pool_id key_pool(const struct snapshot *snapshot, enum key key, bool *has
                             value_uint(&snapshot->items.row[node->last - 1].value)};
 }
 
+static bool scratch_add(struct snapshot *snapshot, uint32_t id) {
+    if (!rows_reserve(snapshot, &snapshot->frames))
+        return false;
+    snapshot->frames.row[snapshot->frames.count++] = id;
+    return true;
+}
+
 /* ---- frames ---- */
 
 static bool shape_frame(struct snapshot *snapshot, struct value *result) {
@@ -160,33 +168,54 @@ static enum action action_of(uint32_t word) {
 }
 
 /* Texts come in lists of chunks (each may hold line ends); they are one text. */
-static bool chunks_join(struct snapshot *snapshot, const struct value *value, uint32_t *string) {
-    *string = 0;
-    if (value->tag == VALUE_STRING) {
-        *string = (uint32_t)value->bits;
-        return true;
-    }
-    if (value->tag != VALUE_LIST)
-        return true;
-    struct arena *arena = &snapshot->trace->arena;
-    uint8_t *text = NULL;
-    uint32_t capacity = 0, nbytes = 0;
-    for (uint32_t at = snapshot->nodes.row[value->bits].first; at != 0;
-         at = snapshot->items.row[at - 1].next) {
+static bool chunks_join(struct snapshot *snapshot, const struct node *list, uint32_t *string) {
+    snapshot->frames.count = 0;
+    for (uint32_t at = list->first; at != 0; at = snapshot->items.row[at - 1].next) {
         const struct value *item = &snapshot->items.row[at - 1].value;
-        if (item->tag != VALUE_STRING)
-            continue;
-        uint32_t chunk_nbytes;
-        const uint8_t *chunk = trace_string(snapshot->trace, (uint32_t)item->bits, &chunk_nbytes);
-        if (!ARENA_GROW(arena, text, capacity, (uint64_t)nbytes + chunk_nbytes)) {
-            ARENA_DROP(arena, text);
-            return snapshot_fail_memory(snapshot);
-        }
-        bytes_copy(text + nbytes, chunk, chunk_nbytes);
-        nbytes += chunk_nbytes;
+        if (item->tag == VALUE_STRING && !scratch_add(snapshot, (uint32_t)item->bits))
+            return false;
     }
-    bool done = intern_string(&snapshot->interner, text, nbytes, string) || snapshot_fail_memory(snapshot);
-    ARENA_DROP(arena, text);
+    return made_texts_join(&snapshot->made, &snapshot->interner, cursor_offset(snapshot->cursor),
+                           snapshot->frames.row, snapshot->frames.count, string) ||
+           snapshot_fail_memory(snapshot);
+}
+
+/* How long the text becomes shows when it is there: at most 6 MiB are made too many. */
+static bool metadata_text(struct snapshot *snapshot, const struct value *dict, uint32_t *string) {
+    *string = 0;
+    return !made_texts_spend(&snapshot->made, cursor_offset(snapshot->cursor), 0) ||
+           settings_text(snapshot, dict, string);
+}
+
+/* What a node was made into, for whoever refers to it next. */
+static void node_keep(struct node *node, const struct value *made) {
+    node->made_count = node->count;
+    node->made_tag = made->tag;
+    node->made = made->bits;
+}
+
+/* Gives `value` what its node was made into, if that is still so. */
+static bool node_recall(const struct node *node, struct value *value) {
+    bool known = node->made_count == node->count && node->made_tag != VALUE_STRING;
+    if (known)
+        *value = (struct value){.tag = node->made_tag, .memo = value->memo, .bits = node->made};
+    return known;
+}
+
+/* A value as text: a string, a list of chunks, or a dict as JSON. What many events refer to is made once. */
+static bool key_text(struct snapshot *snapshot, enum key key, enum value_tag tag, uint32_t *string) {
+    const struct value *value = &snapshot->key_value[key];
+    *string = key_string(snapshot, key);
+    if (!key_has(snapshot, key) || value->tag != tag)
+        return true;
+    struct node *node = &snapshot->nodes.row[value->bits];
+    if (node->made_count == node->count && node->made_tag == VALUE_STRING) {
+        *string = (uint32_t)node->made;
+        return true;
+    }
+    bool done =
+        tag == VALUE_DICT ? metadata_text(snapshot, value, string) : chunks_join(snapshot, node, string);
+    node_keep(node, &(struct value){.tag = VALUE_STRING, .bits = *string});
     return done;
 }
 
@@ -197,17 +226,12 @@ static bool key_context(struct snapshot *snapshot, uint32_t *id) {
     if ((snapshot->key_mask & any) == 0)
         return true;
     struct context context = {.compile_context = key_string(snapshot, KEY_COMPILE_CONTEXT),
-                              .user_metadata = key_string(snapshot, KEY_USER_METADATA),
                               .category = key_string(snapshot, KEY_CATEGORY)};
     if (is_word(context.compile_context, KEY_NOT_AVAILABLE))
         context.compile_context = 0;
-    if (key_has(snapshot, KEY_USER_METADATA) && snapshot->key_value[KEY_USER_METADATA].tag == VALUE_DICT &&
-        !settings_text(snapshot, &snapshot->key_value[KEY_USER_METADATA], &context.user_metadata))
-        return false;
-    if (key_has(snapshot, KEY_FORWARD_FRAMES) &&
-        !chunks_join(snapshot, &snapshot->key_value[KEY_FORWARD_FRAMES], &context.forward_frames))
-        return false;
-    return intern_context(&snapshot->interner, context, id) || snapshot_fail_memory(snapshot);
+    return key_text(snapshot, KEY_USER_METADATA, VALUE_DICT, &context.user_metadata) &&
+           key_text(snapshot, KEY_FORWARD_FRAMES, VALUE_LIST, &context.forward_frames) &&
+           (intern_context(&snapshot->interner, context, id) || snapshot_fail_memory(snapshot));
 }
 
 static bool event_row(struct snapshot *snapshot, uint32_t *index) {
@@ -372,13 +396,20 @@ static bool node_add(struct snapshot *snapshot, const struct value *node_value, 
     return true;
 }
 
+#define KEYS_OF_FRAME (UINT64_C(1) << KEY_FILENAME | UINT64_C(1) << KEY_NAME)
+
+static bool keys_have_shape(uint64_t keys) {
+    const uint64_t any = UINT64_C(1) << KEY_ACTION | UINT64_C(1) << KEY_STATE |
+                         UINT64_C(1) << KEY_TOTAL_SIZE | UINT64_C(1) << KEY_STAGE;
+    return (keys & any) != 0 || (keys & KEYS_OF_FRAME) == KEYS_OF_FRAME;
+}
+
 /* Leaves `result` alone where the keys in view have no known shape. */
 static bool shape_known(struct snapshot *snapshot, struct value *result) {
     const uint64_t mask = snapshot->key_mask;
-    const uint64_t frame = UINT64_C(1) << KEY_FILENAME | UINT64_C(1) << KEY_NAME;
     if (mask >> KEY_ACTION & 1)
         return shape_event(snapshot, result);
-    if ((mask & frame) == frame)
+    if ((mask & KEYS_OF_FRAME) == KEYS_OF_FRAME)
         return shape_frame(snapshot, result);
     if (mask >> KEY_STATE & 1)
         return shape_block(snapshot, result);
@@ -416,57 +447,106 @@ bool snapshot_dict_add(struct snapshot *snapshot, struct value *dict, const stru
     for (uint32_t i = 0; i < n_pairs; i++)
         if (!node_add(snapshot, dict, pairs[2 * i], pairs[2 * i + 1]))
             return false;
-    snapshot->nodes.row[dict->bits].settled = false;
     return true;
 }
 
-bool snapshot_settle(struct snapshot *snapshot, struct value *value) {
-    if (value->tag != VALUE_DICT || snapshot->nodes.row[value->bits].settled)
-        return true;
-    snapshot->nodes.row[value->bits].settled = true;
-    snapshot->key_mask = 0;
-    for (uint32_t at = snapshot->nodes.row[value->bits].first; at != 0;
-         at = snapshot->items.row[at - 1].next) {
-        const struct node_item *item = &snapshot->items.row[at - 1];
-        if (item->key.tag != VALUE_STRING || item->key.bits > KEY_LAST_KEY + 1 || item->key.bits == 0)
-            continue;
-        snapshot->key_value[item->key.bits - 1] = item->value;
-        snapshot->key_mask |= UINT64_C(1) << (item->key.bits - 1);
+/* The items of a dict that came since it was looked at last. Such a dict may be looked at after each of them, so only where its
+ * keys have a shape are all of its items gone through. */
+static void keys_follow(struct snapshot *snapshot, struct node *node) {
+    uint32_t at = node->settled == 0 ? node->first : snapshot->items.row[node->settled - 1].next;
+    for (; at != 0; at = snapshot->items.row[at - 1].next) {
+        const struct value *key = &snapshot->items.row[at - 1].key;
+        if (key->tag == VALUE_STRING && key->bits <= KEY_LAST_KEY + 1 && key->bits != 0)
+            node->keys |= UINT64_C(1) << (key->bits - 1);
     }
-    return snapshot_shape(snapshot, value);
+    node->settled = node->last;
+}
+
+static bool dict_settle(struct snapshot *snapshot, struct value *value) {
+    struct node *node = &snapshot->nodes.row[value->bits];
+    keys_follow(snapshot, node);
+    if (!keys_have_shape(node->keys) || node_recall(node, value))
+        return true;
+    snapshot->key_mask = node->keys;
+    for (uint32_t at = node->first; at != 0; at = snapshot->items.row[at - 1].next) {
+        const struct node_item *item = &snapshot->items.row[at - 1];
+        if (item->key.tag == VALUE_STRING && item->key.bits <= KEY_LAST_KEY + 1 && item->key.bits != 0)
+            snapshot->key_value[item->key.bits - 1] = item->value;
+    }
+    if (!snapshot_shape(snapshot, value))
+        return false;
+    node_keep(node, value);
+    return true;
 }
 
 /* ---- lists ---- */
 
-static bool frames_add(struct snapshot *snapshot, uint32_t frame) {
-    if (!rows_reserve(snapshot, &snapshot->frames))
-        return false;
-    snapshot->frames.row[snapshot->frames.count++] = frame;
-    return true;
-}
-
-/* Frames follow the ones that the list has (further out in the stack): the stack is built anew. */
-static bool append_frames(struct snapshot *snapshot, struct value *list, const struct value *items,
-                          uint32_t n_items) {
-    snapshot->frames.count = 0;
-    if (list->tag == VALUE_STACK) {
-        const struct stack_table *stacks = &snapshot->interner.stacks.table;
-        for (uint32_t at = (uint32_t)list->bits; at != 0; at = stack_parent(stacks, at))
-            if (!frames_add(snapshot, stacks->frame[at]))
-                return false;
-    }
-    for (uint32_t i = 0; i < n_items; i++) {
-        if (items[i].tag != VALUE_FRAME)
-            snapshot->n_misplaced++;
-        else if (!frames_add(snapshot, (uint32_t)items[i].bits))
-            return false;
-    }
+static bool stack_end(struct snapshot *snapshot, struct value *list) {
     uint32_t stack;
     if (!intern_stack(&snapshot->interner, snapshot->frames.row, snapshot->frames.count, &stack))
         return snapshot_fail_memory(snapshot);
     list->tag = VALUE_STACK;
     list->bits = stack;
     return true;
+}
+
+static bool list_is_open_stack(const struct snapshot *snapshot, const struct value *list) {
+    return list->tag == VALUE_LIST && snapshot->nodes.row[list->bits].is_open_stack;
+}
+
+static bool stack_settle(struct snapshot *snapshot, struct value *list) {
+    struct node *node = &snapshot->nodes.row[list->bits];
+    if (node_recall(node, list))
+        return true;
+    snapshot->frames.count = 0;
+    for (uint32_t at = node->first; at != 0; at = snapshot->items.row[at - 1].next)
+        if (!scratch_add(snapshot, (uint32_t)snapshot->items.row[at - 1].value.bits))
+            return false;
+    if (!stack_end(snapshot, list))
+        return false;
+    node_keep(node, list);
+    return true;
+}
+
+bool snapshot_settle(struct snapshot *snapshot, struct value *value) {
+    if (value->tag == VALUE_DICT)
+        return dict_settle(snapshot, value);
+    return !list_is_open_stack(snapshot, value) || stack_settle(snapshot, value);
+}
+
+/* A stack to which more frames come (further out) is taken apart again: from then on it is a list until it is used. One
+ * that is used after each frame counts as text that is made; beyond that limit it stays as it is. */
+static bool stack_reopen(struct snapshot *snapshot, struct value *list) {
+    const struct stack_table *stacks = &snapshot->interner.stacks.table;
+    for (uint32_t at = (uint32_t)list->bits; at != 0; at = stack_parent(stacks, at))
+        if (!made_texts_spend(&snapshot->made, cursor_offset(snapshot->cursor), sizeof at))
+            return true;
+    uint32_t at = (uint32_t)list->bits;
+    if (!node_new(snapshot, VALUE_LIST, list))
+        return false;
+    snapshot->nodes.row[list->bits].is_open_stack = true;
+    for (; at != 0; at = stack_parent(stacks, at))
+        if (!node_add(snapshot, list, (struct value){.tag = VALUE_NONE},
+                      (struct value){.tag = VALUE_FRAME, .bits = stacks->frame[at]}))
+            return false;
+    return true;
+}
+
+/* The first frames of a list are a stack at once: nearly all of them come in one piece. */
+static bool append_frames(struct snapshot *snapshot, struct value *list, const struct value *items,
+                          uint32_t n_items) {
+    bool piecemeal = list->tag != VALUE_NEW_LIST;
+    if (list->tag == VALUE_STACK && !stack_reopen(snapshot, list))
+        return false;
+    snapshot->frames.count = 0;
+    for (uint32_t i = 0; i < n_items; i++) {
+        if (items[i].tag != VALUE_FRAME || list->tag == VALUE_STACK)
+            snapshot->n_misplaced++;
+        else if (!(piecemeal ? node_add(snapshot, list, (struct value){.tag = VALUE_NONE}, items[i])
+                             : scratch_add(snapshot, (uint32_t)items[i].bits)))
+            return false;
+    }
+    return piecemeal || stack_end(snapshot, list);
 }
 
 static bool append_one(struct snapshot *snapshot, struct value *list, const struct value *item) {
@@ -491,7 +571,8 @@ bool snapshot_append(struct snapshot *snapshot, struct value *list, const struct
                      uint32_t n_items) {
     if (n_items == 0)
         return true;
-    if (list->tag == VALUE_STACK || (list->tag == VALUE_NEW_LIST && items[0].tag == VALUE_FRAME))
+    if (list->tag == VALUE_STACK || (list->tag == VALUE_NEW_LIST && items[0].tag == VALUE_FRAME) ||
+        list_is_open_stack(snapshot, list))
         return append_frames(snapshot, list, items, n_items);
     for (uint32_t i = 0; i < n_items; i++)
         if (!append_one(snapshot, list, &items[i]))

@@ -14,7 +14,8 @@
 #ifndef STRATA_PARSER_SNAPSHOT_H
 #define STRATA_PARSER_SNAPSHOT_H
 
-#include "parser/read.h"
+#include "parser/cursor.h"
+#include "parser/made_text.h"
 #include "parser/recorder.h"
 
 enum value_tag {
@@ -52,7 +53,12 @@ struct value {
 struct node {
     uint32_t first, last; /* items + 1; 0: none */
     uint32_t count;
-    bool settled; /* its shape was looked at when it was complete */
+    uint32_t settled;    /* of a dict: its items up to this one (+ 1) are in `keys` */
+    uint32_t made_count; /* items that it had when `made` was made of it; 0: nothing was */
+    uint64_t keys;       /* of a dict: bits of its known keys */
+    uint64_t made;       /* as the bits of a value: its text, its stack, its fact */
+    uint8_t made_tag;    /* VALUE_STRING where it is text */
+    bool is_open_stack;  /* a list of frames alone, which came piecemeal */
 };
 
 struct node_item {
@@ -101,7 +107,9 @@ enum { MAX_KEYS = 64 };
 struct snapshot {
     struct trace *trace;
     struct interner interner;
-    struct read_error *error; /* code and message are set here, the offset by the reader */
+    struct read_error *error;    /* code and message are set here, the offset by the reader */
+    const struct cursor *cursor; /* only asked how much was read */
+    struct made_texts made;
 
     ROWS(struct recorder) recorders;
     ROWS(struct waiting_event) events; /* waiting for their list */
@@ -112,7 +120,7 @@ struct snapshot {
     ROWS(struct chain) chains;
     ROWS(struct node) nodes;
     ROWS(struct node_item) items;
-    ROWS(uint32_t) frames; /* scratch */
+    ROWS(uint32_t) frames; /* scratch: frames of a stack, chunks of a text */
     uint32_t annotations_capacity;
     uint64_t n_events;
     int32_t
@@ -125,8 +133,8 @@ struct snapshot {
 };
 
 /* Prepares a trace that was just initialised (known key strings get the first ids). False: no memory, error
- * set. */
-bool snapshot_init(struct snapshot *snapshot, struct trace *trace, struct read_error *error);
+ * set. The cursor outlives the snapshot. */
+bool snapshot_init(struct snapshot *snapshot, struct trace *trace, const struct cursor *cursor);
 
 /* Frees what was only needed for reading. */
 void snapshot_release(struct snapshot *snapshot);
@@ -148,7 +156,7 @@ bool snapshot_append_dict(struct snapshot *snapshot, struct value *list);
 bool snapshot_dict_add(struct snapshot *snapshot, struct value *dict, const struct value *pairs,
                        uint32_t n_pairs);
 
-/* A dict that was filled piecemeal is complete: gives it its shape. Other values stay. */
+/* A dict, or a list of frames, that was filled piecemeal is complete: gives it its shape. Other values stay. */
 bool snapshot_settle(struct snapshot *snapshot, struct value *value);
 
 /* Adds `n_items` settled values to a list; its tag follows what it holds. */

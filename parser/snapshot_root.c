@@ -139,6 +139,13 @@ static bool misplaced_diagnose(struct snapshot *snapshot) {
            snapshot_fail_memory(snapshot);
 }
 
+static bool left_out_diagnose(struct snapshot *snapshot) {
+    const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {snapshot->made.n_left_out, MADE_TEXT_NBYTES,
+                                                  MADE_TEXT_SHARE};
+    return numbers[0] == 0 || trace_diagnose(snapshot->trace, "texts_left_out", ORDINAL_NONE, numbers) ||
+           snapshot_fail_memory(snapshot);
+}
+
 static bool nothing_diagnose(struct snapshot *snapshot) {
     return snapshot->trace->n_devices != 0 ||
            trace_diagnose(snapshot->trace, "empty_snapshot", ORDINAL_NONE, NULL) ||
@@ -185,5 +192,5 @@ bool snapshot_finish(struct snapshot *snapshot, struct value root) {
         return false;
     return segments_record(snapshot, segments) && devices_finish(snapshot) && stacks_finish(snapshot) &&
            overflow_diagnose(snapshot, &root, settings) && misplaced_diagnose(snapshot) &&
-           nothing_diagnose(snapshot);
+           left_out_diagnose(snapshot) && nothing_diagnose(snapshot);
 }

@@ -243,7 +243,7 @@ static bool walk(struct walker *walker, bool is_list) {
 
 bool json_snapshot_read(struct json_scan *scan, struct trace *trace, bool is_list) {
     struct walker walker = {.scan = scan, .arena = &trace->arena};
-    bool done = snapshot_init(&walker.snapshot, trace, scan->cursor->error) || snapshot_failed(&walker);
+    bool done = snapshot_init(&walker.snapshot, trace, scan->cursor) || snapshot_failed(&walker);
     done = done && walk(&walker, is_list);
     ARENA_DROP(walker.arena, walker.stack);
     snapshot_release(&walker.snapshot);

@@ -186,11 +186,12 @@ bool values_settle(struct machine *machine, uint32_t first, uint32_t count) {
     for (uint32_t i = first; i < first + count; i++) {
         struct value *value = &machine->stack[i];
         value_refresh(machine, value);
-        if (value->tag != VALUE_DICT)
+        if (value->tag != VALUE_DICT && value->tag != VALUE_LIST)
             continue;
+        uint8_t before = value->tag;
         if (!snapshot_settle(&machine->snapshot, value))
             return machine_fail_snapshot(machine);
-        if (value->tag != VALUE_DICT && !memo_update(machine, value))
+        if (value->tag != before && !memo_update(machine, value))
             return false;
     }
     return true;

@@ -80,7 +80,7 @@ static bool trailing_diagnose(struct cursor *cursor, struct trace *trace) {
 bool pickle_read(struct cursor *cursor, struct trace *trace) {
     struct machine machine = {.cursor = cursor, .arena = &trace->arena};
     struct value root;
-    bool done = snapshot_init(&machine.snapshot, trace, cursor->error) || machine_fail_snapshot(&machine);
+    bool done = snapshot_init(&machine.snapshot, trace, cursor) || machine_fail_snapshot(&machine);
     done = done && machine_begin(&machine) && machine_run(&machine) && root_take(&machine, &root);
     if (!done && cursor->error->code == READ_TRUNCATED) {
         done = cut_read(&machine);

@@ -115,6 +115,9 @@ static const struct sentence sentences[] = {
                     "side by side, and what has the same address and size in both is taken to have stayed."},
     {"series_joined",
      "%c0 dumps in a series: their events overlap or join, so that they are shown as one recording."},
+    {"texts_left_out",
+     "%c0 text%p0(|s) made of references (forward frames, metadata) left out: all of them together would be "
+     "longer than %b1 and %n2 times what was read."},
     {"trailing_bytes",
      "%p1(At least |)%b0 (%c0 byte%p0(|s)) follow the end of the recording and are ignored. Two "
      "processes may have written this "

@@ -1,0 +1,126 @@
+"""Small files that mean much: opcodes that refer to one text, list or frame again and again, and files with many of two things
+at once. All are made here; small_files_test.py says what each may cost."""
+
+import struct
+
+EMPTY_DICT, EMPTY_LIST, MARK, APPEND, APPENDS, SETITEM, SETITEMS, STOP = b"}", b"]", b"(", b"a", b"e", b"s", b"u", b"."
+
+
+class Pickle:
+    """Writes opcodes; what has a name is written once and referred to from then on."""
+
+    def __init__(self):
+        self.out, self.memo = bytearray(b"\x80\x04"), {}
+
+    def raw(self, *parts):
+        for part in parts:
+            self.out += part
+        return self
+
+    def refer(self, name):
+        index = self.memo[name]
+        return self.raw(b"h" + bytes([index]) if index < 256 else b"j" + struct.pack("<I", index))
+
+    def keep(self, name):
+        """The top of the stack is `name` from now on."""
+        self.memo[name] = len(self.memo)
+        index = self.memo[name]
+        return self.raw(b"q" + bytes([index]) if index < 256 else b"r" + struct.pack("<I", index))
+
+    def text(self, value):
+        if value in self.memo:
+            return self.refer(value)
+        data = value.encode()
+        return self.raw(b"X", struct.pack("<I", len(data)), data).keep(value)
+
+    def integer(self, value):
+        return self.raw(b"J", struct.pack("<i", value)) if value < 1 << 31 else self.raw(b"\x8a\x08", struct.pack("<q", value))
+
+    def list(self, count, item):
+        """A list of `count` that item(i) writes."""
+        self.raw(EMPTY_LIST, MARK)
+        for i in range(count):
+            item(i)
+        return self.raw(APPENDS)
+
+    def event(self, i, more=lambda: None):
+        """An allocation; more() writes further keys and values."""
+        self.raw(EMPTY_DICT, MARK).text("action").text("alloc").text("addr").integer(4096 * (i + 1)).text("size").integer(512)
+        self.text("stream").integer(0).text("time_us").integer(i)
+        more()
+        return self.raw(SETITEMS)
+
+    def snapshot(self, count, event):
+        self.raw(EMPTY_DICT, MARK).text("segments").raw(EMPTY_LIST).text("device_traces").raw(EMPTY_LIST)
+        self.list(count, event)
+        return bytes(self.raw(APPEND, SETITEMS, STOP).out)
+
+
+def forward_frames_again(n_events, n_chunks, chunk):
+    """Every event refers to one list of `n_chunks` references to one text."""
+    pickle = Pickle()
+
+    def value():
+        if "list" in pickle.memo:
+            pickle.refer("list")
+        else:
+            pickle.list(n_chunks, lambda _: pickle.text(chunk)).keep("list")
+    return pickle.snapshot(n_events, lambda i: pickle.event(i, lambda: (pickle.text("forward_frames"), value())))
+
+
+def forward_frames_anew(n_events, n_chunks, chunk):
+    """Every event has a list of its own, no two of which say the same."""
+    pickle = Pickle()
+
+    def item(i, at):
+        pickle.text(f"{i}" if at == 0 else chunk)
+    return pickle.snapshot(n_events, lambda i: pickle.event(i, lambda: (
+        pickle.text("forward_frames"), pickle.list(n_chunks, lambda at: item(i, at)))))
+
+
+def forward_frames_alike(n_events, n_chunks, chunk):
+    """Every event has a list of its own, and all of them say the same."""
+    pickle = Pickle()
+    return pickle.snapshot(n_events, lambda i: pickle.event(i, lambda: (
+        pickle.text("forward_frames"), pickle.list(n_chunks, lambda _: pickle.text(chunk)))))
+
+
+def metadata_anew(n_events, text):
+    """Every event has a dict of its own, which refers to one long text."""
+    pickle = Pickle()
+    return pickle.snapshot(n_events, lambda i: pickle.event(i, lambda: (
+        pickle.text("user_metadata").raw(EMPTY_DICT, MARK).text("a").integer(i).text("b").text(text).raw(SETITEMS))))
+
+
+def metadata_wide(n_events, n_keys):
+    """Every event has a dict of its own around one that has many keys."""
+    pickle = Pickle()
+
+    def inner():
+        if "wide" in pickle.memo:
+            return pickle.refer("wide")
+        pickle.raw(EMPTY_DICT, MARK)
+        for key in range(n_keys):
+            pickle.text(f"key {key}").integer(key)
+        return pickle.raw(SETITEMS).keep("wide")
+    return pickle.snapshot(n_events, lambda i: pickle.event(i, lambda: (
+        pickle.text("user_metadata").raw(EMPTY_DICT, MARK).text("a").integer(i).text("b"), inner(), pickle.raw(SETITEMS))))
+
+
+def frames_one_by_one(n_frames):
+    """A stack to which one frame after the other is appended."""
+    pickle = Pickle()
+
+    def frame(name):
+        pickle.raw(EMPTY_DICT, MARK).text("filename").text("a.py").text("line").integer(1).text("name").text(name)
+        pickle.raw(SETITEMS).keep("frame " + name)
+
+    def stack():
+        pickle.raw(EMPTY_LIST)
+        for at in range(n_frames):
+            if at < 2:
+                frame("fg"[at])
+            else:
+                pickle.refer("frame " + "fg"[at % 2])
+            pickle.raw(APPEND)
+    return pickle.snapshot(1, lambda i: pickle.event(i, lambda: (pickle.text("frames"), stack())))

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Small files that mean much (small_files.py): each is read in memory and work that grow with the file, and what is left out is
+said. The timeout is there for a program whose work grows with the square; a sound one needs a hundredth of it.
+
+Environment: STRATA, path of the program (default: build/release/strata).
+"""
+
+import json
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+import small_files  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
+HANG_S = 120
+MIB = 1 << 20
+MADE_NBYTES = 64 * MIB  # of all texts that are made of references, and ten times the file
+
+
+class SmallFilesTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def report(self, content, most_nbytes):
+        """The report of a file, with so much memory of the recording."""
+        path = self.folder / "input"
+        path.write_bytes(content)
+        done = subprocess.run([STRATA, "report", "--json", "--top", "0", f"--max-memory={most_nbytes}", str(path)],
+                              capture_output=True, timeout=HANG_S)
+        self.assertEqual(0, done.returncode, done.stderr.decode(errors="replace"))
+        return json.loads(done.stdout)
+
+    def left_out(self, report):
+        return [row["code"] for row in report["diagnostics"]].count("texts_left_out")
+
+    def test_one_list_for_every_event_is_joined_once(self):
+        content = small_files.forward_frames_again(20_000, 200_000, "x" * 1000)  # 200 MB of text: left out
+        pickle.loads(content)
+        report = self.report(content, 256 * MIB)
+        self.assertEqual(1, self.left_out(report))
+
+    def test_lists_of_equal_chunks_are_joined_once(self):
+        """5,000 lists, each of its own, of 40 references to 10 KB: joined for each they would be 2 GB."""
+        content = small_files.forward_frames_alike(5000, 40, "x" * 10_000)
+        pickle.loads(content)
+        self.assertEqual(0, self.left_out(self.report(content, 64 * MIB)))
+
+    def test_lists_of_other_chunks_stay_below_the_limit(self):
+        content = small_files.forward_frames_anew(3000, 20, "x" * 100_000)  # 6 GB
+        self.assertEqual(1, self.left_out(self.report(content, 2 * (MADE_NBYTES + 10 * len(content)) + 32 * MIB)))
+
+    def test_metadata_stays_below_the_limit(self):
+        content = small_files.metadata_anew(20_000, "x" * 500_000)  # 10 GB
+        self.assertEqual(1, self.left_out(self.report(content, 2 * (MADE_NBYTES + 10 * len(content)) + 32 * MIB)))
+
+    def test_metadata_that_repeats_a_wide_dict(self):
+        content = small_files.metadata_wide(20_000, 999)
+        self.assertEqual(1, self.left_out(self.report(content, 256 * MIB)))
+
+    def test_metadata_of_honest_files_is_all_there(self):
+        """What people note is as long as what the file holds of it."""
+        content = small_files.metadata_anew(20_000, "epoch")
+        self.assertEqual(0, self.left_out(self.report(content, 256 * MIB)))
+
+    def test_frames_that_come_one_by_one(self):
+        """Protocol 0 appends each frame by itself, and pickles of other protocols a thousand at a time."""
+        n_frames = 200_000
+        content = small_files.frames_one_by_one(n_frames)
+        report = self.report(content, 256 * MIB)
+        self.assertEqual([], [row for row in report["diagnostics"] if row["code"] in ("misplaced", "texts_left_out")])
+
+    def test_a_stack_in_pieces_is_the_stack(self):
+        frames = [{"filename": f"/home/me/f{i}.py", "name": f"f{i}", "line": i + 1} for i in range(2500)]
+        whole = {"segments": [], "device_traces": [[{"action": "alloc", "addr": 4096, "size": 512, "stream": 0, "time_us": 1,
+                                                     "frames": frames}]]}
+        shown = {json.dumps(self.report(pickle.dumps(whole, protocol), 256 * MIB)["devices"]) for protocol in range(6)}
+        self.assertEqual(1, len(shown))
+
+
+if __name__ == "__main__":
+    unittest.main()
