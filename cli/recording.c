@@ -1,5 +1,6 @@
 #include "cli/recording.h"
 
+#include "analysis/loop/frame_bits.h"
 #include "base/format.h"
 #include "cli/exit_code.h"
 #include "cli/memory.h"
@@ -129,7 +130,7 @@ static bool owners_apply(struct recording *recording, const struct settings *set
 }
 
 /* Rules and patterns look at paths, so they come before these are redacted; before all, the recording is what was
- * decoded. */
+ * decoded. What the frames' texts mean is found last, once for all devices. */
 static bool recording_prepare(struct recording *recording, const struct settings *settings) {
     if (settings->format == REPORT_JSON && !recording_id(&recording->trace, recording->id)) {
         recording_print_no_memory(recording, recording->trace.arena.limit_hit);
@@ -139,7 +140,8 @@ static bool recording_prepare(struct recording *recording, const struct settings
         return false;
     if (!owners_apply(recording, settings))
         return false;
-    if (!settings->redact || trace_redact(&recording->trace, settings->redact_all))
+    if ((!settings->redact || trace_redact(&recording->trace, settings->redact_all)) &&
+        frames_keep(&recording->trace))
         return true;
     recording_print_no_memory(recording, recording->trace.arena.limit_hit);
     return false;

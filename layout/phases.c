@@ -113,13 +113,17 @@ bool phases_find(const struct timeline *timeline, struct arena *arena, struct ph
     *phases = (struct phases){0};
     if (!timeline_timed(timeline) || trace->n_annotations == 0 || timeline->device->n_events == 0)
         return true;
-    phases->phase = arena_alloc(arena, (size_t)trace->n_annotations * sizeof *phases->phase);
+    uint32_t n_begun = 0;
+    for (uint32_t i = 0; i < trace->n_annotations; i++)
+        n_begun += trace->annotations[i].stage == ANNOTATION_START &&
+                   annotation_concerns(&trace->annotations[i], timeline->device->ordinal);
+    phases->phase = arena_alloc(arena, ((size_t)n_begun + 1) * sizeof *phases->phase);
     if (phases->phase == NULL)
         return false;
     struct phase_stack stack = {.depth = 0};
     for (uint32_t i = 0; i < trace->n_annotations; i++) {
         const struct annotation *annotation = &trace->annotations[i];
-        if (annotation->device != timeline->device->ordinal)
+        if (!annotation_concerns(annotation, timeline->device->ordinal))
             continue;
         if (annotation->stage == ANNOTATION_START)
             phase_start(phases, &stack, timeline, annotation);

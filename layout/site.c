@@ -274,6 +274,10 @@ static unsigned string_marks(const struct trace *trace, uint16_t *marks, uint32_
 }
 
 bool frames_rank(const struct trace *trace, uint8_t *rank, struct arena *arena) {
+    if (trace->frames.rank != NULL) {
+        bytes_copy(rank, trace->frames.rank, trace->frames.count);
+        return true;
+    }
     uint16_t *marks = arena_column(arena, trace->strings.count, sizeof *marks);
     if (marks == NULL)
         return false;

@@ -18,7 +18,7 @@ enum frame_kind {
 };
 
 /* How telling each frame is as a call site, more is better: `rank[frames.count]`. Each text is looked at once, however
- * many frames have it. O(frames + length of all texts). False: no memory. */
+ * many frames have it. O(frames + length of all texts); O(frames) where the trace keeps it. False: no memory. */
 bool frames_rank(const struct trace *trace, uint8_t *rank, struct arena *arena);
 
 enum frame_kind frame_kind_of_rank(uint8_t rank);

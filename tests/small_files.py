@@ -1,6 +1,7 @@
 """Small files that mean much: opcodes that refer to one text, list or frame again and again, and files with many of two things
 at once. All are made here; small_files_test.py says what each may cost."""
 
+import json
 import struct
 
 EMPTY_DICT, EMPTY_LIST, MARK, APPEND, APPENDS, SETITEM, SETITEMS, STOP = b"}", b"]", b"(", b"a", b"e", b"s", b"u", b"."
@@ -124,3 +125,25 @@ def frames_one_by_one(n_frames):
                 pickle.refer("frame " + "fg"[at % 2])
             pickle.raw(APPEND)
     return pickle.snapshot(1, lambda i: pickle.event(i, lambda: (pickle.text("frames"), stack())))
+
+
+def devices_and_sites(n_devices, n_sites):
+    """Every device has an event at each of so many call sites of its own."""
+    pickle = Pickle()
+
+    def site(name):
+        pickle.text("frames").raw(EMPTY_LIST, EMPTY_DICT, MARK).text("filename").text(f"/home/me/{name}.py").text("line").integer(1)
+        pickle.text("name").text(name).raw(SETITEMS, APPEND)
+    pickle.raw(EMPTY_DICT, MARK).text("segments").raw(EMPTY_LIST).text("device_traces")
+    pickle.list(n_devices, lambda d: pickle.list(n_sites, lambda i: pickle.event(i, lambda: site(f"f{d}_{i}"))))
+    return bytes(pickle.raw(SETITEMS, STOP).out)
+
+
+def devices_and_annotations(n_devices, n_annotations):
+    """A profiler's trace: annotations of the process, and one memory event of each device."""
+    rows = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{i}", "pid": 1, "tid": 1, "ts": i * 10, "dur": 9}
+            for i in range(n_annotations)]
+    rows += [{"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": 5, "s": "t",
+              "args": {"Device Type": 1, "Device Id": device, "Addr": 4096, "Bytes": 512, "Total Allocated": 512, "Total Reserved": 1 << 20}}
+             for device in range(n_devices)]
+    return json.dumps({"traceEvents": rows}).encode()

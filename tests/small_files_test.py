@@ -78,6 +78,15 @@ class SmallFilesTest(unittest.TestCase):
         report = self.report(content, 256 * MIB)
         self.assertEqual([], [row for row in report["diagnostics"] if row["code"] in ("misplaced", "texts_left_out")])
 
+    def test_annotations_of_all_devices_stand_once(self):
+        """A copy for each device would be 640 MB."""
+        content = small_files.devices_and_annotations(500, 20_000)
+        self.assertEqual(500, len(self.report(content, 128 * MIB)["devices"]))
+
+    def test_frames_are_judged_once_for_all_devices(self):
+        content = small_files.devices_and_sites(1024, 40)
+        self.assertEqual(1024, len(self.report(content, 256 * MIB)["devices"]))
+
     def test_a_stack_in_pieces_is_the_stack(self):
         frames = [{"filename": f"/home/me/f{i}.py", "name": f"f{i}", "line": i + 1} for i in range(2500)]
         whole = {"segments": [], "device_traces": [[{"action": "alloc", "addr": 4096, "size": 512, "stream": 0, "time_us": 1,

@@ -50,6 +50,8 @@ struct frame_table {
         uint32_t fx;   /* of `fx` below; 0: none */
     } * frame;
     uint8_t *owner; /* [count] enum frame_owner; NULL: nobody told of any */
+    uint8_t *rank;  /* [count] what frames_rank says, and */
+    uint32_t *bits; /* [count] frames_bits, kept for all devices (frames_keep); NULL: not kept */
 };
 
 /* What torch.fx adds to frames of generated code; id 0 is "none". String ids. */
@@ -272,8 +274,8 @@ enum annotation_stage { ANNOTATION_START, ANNOTATION_END };
 struct annotation {
     int64_t time_us;
     uint32_t name;
-    int32_t device;
-    uint8_t stage; /* enum annotation_stage */
+    int32_t device; /* ordinal; ORDINAL_NONE: the process' own, of every device but the CPU */
+    uint8_t stage;  /* enum annotation_stage */
 };
 
 enum { DIAGNOSTIC_NUMBERS = 3 };
@@ -372,6 +374,11 @@ static inline const struct device_trace *trace_device(const struct trace *trace,
         if (trace->devices[i].ordinal == ordinal)
             return &trace->devices[i];
     return NULL;
+}
+
+/* True if an annotation is shown with the device with this ordinal. */
+static inline bool annotation_concerns(const struct annotation *annotation, int32_t ordinal) {
+    return annotation->device == ORDINAL_NONE ? ordinal != ORDINAL_CPU : annotation->device == ordinal;
 }
 
 /* True if a diagnostic is about the device with this ordinal, or about the whole file. */

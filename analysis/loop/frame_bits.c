@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "layout/place.h"
+#include "layout/site.h"
 
 /* ---- what a text says as a file ---- */
 
@@ -285,6 +286,10 @@ static uint32_t frame_bits(struct known *known, const struct trace *trace, uint3
 }
 
 bool frames_bits(const struct trace *trace, uint32_t *bits, struct arena *arena) {
+    if (trace->frames.bits != NULL) {
+        bytes_copy(bits, trace->frames.bits, trace->frames.count * sizeof *bits);
+        return true;
+    }
     size_t n = trace->strings.count;
     struct known known = {.file = arena_column(arena, n, sizeof(uint32_t)),
                           .name = arena_column(arena, n, sizeof(uint32_t)),
@@ -301,6 +306,19 @@ bool frames_bits(const struct trace *trace, uint32_t *bits, struct arena *arena)
     ARENA_DROP(arena, known.file);
     ARENA_DROP(arena, known.name);
     ARENA_DROP(arena, known.place);
+    return true;
+}
+
+bool frames_keep(struct trace *trace) {
+    if (trace->n_devices < 2 || trace->frames.bits != NULL)
+        return true;
+    uint8_t *rank = arena_column(&trace->arena, trace->frames.count, sizeof *rank);
+    uint32_t *bits = arena_column(&trace->arena, trace->frames.count, sizeof *bits);
+    if (rank == NULL || bits == NULL || !frames_rank(trace, rank, &trace->arena) ||
+        !frames_bits(trace, bits, &trace->arena))
+        return false;
+    trace->frames.rank = rank;
+    trace->frames.bits = bits;
     return true;
 }
 

@@ -35,6 +35,11 @@ enum frame_bit {
  * O(frames + length of all texts). False: no memory. */
 bool frames_bits(const struct trace *trace, uint32_t *bits, struct arena *arena);
 
+/* Keeps bits and ranks (layout/site.h) of all frames with a trace of several devices, so that each of them finds them there. To
+ * be called when neither texts nor owners of frames change any more. Memory of the trace, until it is released. False: no
+ * memory; nothing is kept. */
+bool frames_keep(struct trace *trace);
+
 /* Bits of every stack, which are those of its frames: `bits[stacks.count]`. O(stacks). */
 void stacks_bits(const struct trace *trace, const uint32_t *frame_bits, uint32_t *bits);
 

@@ -307,25 +307,21 @@ static bool annotations_list(struct kineto *kineto, const struct order *spans) {
     return true;
 }
 
-/* The profiler's annotations belong to the process: every device but the CPU shows them. */
-static bool annotations_copy(struct kineto *kineto, const struct order *order) {
+/* The profiler's annotations belong to the process: every device but the CPU shows them, and they stand once for all. */
+static bool annotations_take(struct kineto *kineto, const struct order *order) {
     struct trace *trace = kineto->trace;
-    uint32_t n_shown = 0;
-    for (uint32_t d = 0; d < trace->n_devices; d++)
-        n_shown += trace->n_devices == 1 || trace->devices[d].ordinal != ORDINAL_CPU;
-    trace->annotations =
-        arena_alloc(&trace->arena, ((size_t)n_shown * order->count + 1) * sizeof *trace->annotations);
+    trace->annotations = arena_alloc(&trace->arena, ((size_t)order->count + 1) * sizeof *trace->annotations);
     if (trace->annotations == NULL)
         return kineto_fail_memory(kineto);
-    for (uint32_t d = 0; d < trace->n_devices; d++) {
-        if (trace->n_devices > 1 && trace->devices[d].ordinal == ORDINAL_CPU)
-            continue;
-        for (uint32_t i = 0; i < order->count; i++) {
-            struct annotation *annotation = &trace->annotations[trace->n_annotations++];
-            *annotation = kineto->annotations.row[order->row[i].value];
-            annotation->device = trace->devices[d].ordinal;
-        }
+    bool has_cpu = trace->n_devices != 0 && trace->devices[0].ordinal == ORDINAL_CPU;
+    int32_t device = trace->n_devices == 1              ? trace->devices[0].ordinal
+                     : trace->n_devices == 2 && has_cpu ? trace->devices[1].ordinal
+                                                        : ORDINAL_NONE;
+    for (uint32_t i = 0; i < order->count; i++) {
+        trace->annotations[i] = kineto->annotations.row[order->row[i].value];
+        trace->annotations[i].device = device;
     }
+    trace->n_annotations = order->count;
     return true;
 }
 
@@ -338,7 +334,7 @@ static bool annotations_build(struct kineto *kineto) {
         order.row[i].key = rising(annotation->time_us) << 1 | (annotation->stage == ANNOTATION_START);
     }
     order_sort(&order);
-    bool done = annotations_copy(kineto, &order);
+    bool done = annotations_take(kineto, &order);
     order_release(kineto, &order);
     return done;
 }

@@ -1,5 +1,6 @@
 /* Recordings: how one gets into the module, and its texts. */
 #include "analysis/loop/category.h"
+#include "analysis/loop/frame_bits.h"
 #include "base/bytes.h"
 #include "layout/site.h"
 #include "render/page/page_heap.h"
@@ -203,7 +204,8 @@ static bool device_step(struct page_session *session, struct page_device *device
     uint32_t index = (uint32_t)(device - session->devices), step = device->step;
     if (step < TIMELINE_STEPS) {
         device->step = 0;
-        if (!timeline_init_step(&device->timeline, &session->trace, index, step, &session->arena))
+        if (!frames_keep(&session->trace) ||
+            !timeline_init_step(&device->timeline, &session->trace, index, step, &session->arena))
             return false;
     } else if (step < DEVICE_BUILT) {
         if (!phases_find(&device->timeline, &session->arena, &device->phases))
