@@ -79,9 +79,9 @@ static bool baseline_replace(const struct check_plan *plan, const struct check_f
         done = output_file_end(&file, true);
     }
     for (uint32_t i = 0; done && i < n_files; i++)
-        if (files[i].status != CHECK_UNREADABLE && !files[i].trusted)
+        if (files[i].status != CHECK_UNREADABLE && files[i].figures.doubt != NULL)
             terminal_note(files[i].path, "is in the baseline although it is not complete (%s)",
-                          files[i].doubt);
+                          files[i].figures.doubt);
     return done;
 }
 

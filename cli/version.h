@@ -3,7 +3,7 @@
 #define STRATA_CLI_VERSION_H
 
 #ifndef STRATA_VERSION
-#define STRATA_VERSION "0.2.0"
+#define STRATA_VERSION "0.3.0"
 #endif
 
 #endif

@@ -47,7 +47,9 @@ TRUTH = {
     # Adam's exp_avg and exp_avg_sq are made once and never freed; the recording ends right after optimizer.step().
     "adam_state_recording_ends_after_step.pickle": {0: Truth(
         steps=(0, 1), growth="too_short", at_peak={"optimizer_state": (3228, 3229), "gradient": (1614, 1615)},
-        born={("_init_group", "optimizer_state"): (438, 438)})},
+        born={("_init_group", "optimizer_state"): (438, 438)},
+        # torch.optim.AdamW by foreach: _multi_tensor_adamw makes temporaries for all parameters at once
+        loud={"optimizer_temporaries": ("benchmark.py:34 profile_memory", facts(saves=(1550 * MIB, 1700 * MIB)))})},
     # 100 forward and backward passes of one attention layer
     "attention_100_steps.pickle": {0: Truth(steps=(100,), growth="judged")},
     "attention_forward_only.pickle": {0: Truth(steps=(100,), growth="judged", may=("held_over",))},
@@ -56,12 +58,16 @@ TRUTH = {
     "flush_before_request.pickle": {0: Truth(loud={"retry_flush": (None, {})}, may=("held_over", "fragmentation"))},
     # the graph of the pass before is held while the next one is built
     "forward_10_times_12_layers.pickle": {0: Truth(
-        steps=(10,), loud={"held_over": (None, facts(saves=(620 * MIB, 640 * MIB)))})},
+        steps=(10,), loud={"held_over": (None, facts(saves=(620 * MIB, 640 * MIB))),
+                           # the script has no no_grad: each forward keeps a graph that no backward uses
+                           "unused_graph": (None, {})})},
     # the previous output lies in the peak, but dropping it saves only 11 MiB
     "forward_20_times_output_held.pickle": {0: Truth(
         steps=(25,), said={"held_over": ("toy_model.py:77 forward", facts(saves=(0, 12 * MIB)))})},
     # one step; its gradients stand in the picture but not at the peak
     "gradients_not_at_the_peak.pickle": {0: Truth(steps=(0, 1), growth="too_short",
+                                                  # zero_grad is called behind the forward
+                                                  loud={"gradients_kept": (None, facts(saves=(3500 * MIB, 3700 * MIB)))},
                                                   # 327, and the loss's, which waits for them
                                                   born={("", "gradient"): (327, 329)})},
     # one forward pass of 24 layers

@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SOURCES = ["CMakeLists.txt", "analysis", "base", "cli", "layout", "parser", "render", "scripts", "templates", "trace"]
+SOURCES = ["CMakeLists.txt", "LICENSE", "README.md", "docs", "python", "analysis", "base", "cli", "layout", "parser", "render", "scripts", "templates", "trace"]
 
 FILES = {
     "render/export/export_toy.c": """#include "render/export/export_parts.h"

@@ -292,7 +292,7 @@ class DeepStacks(Case):
         self.write(page, "deep.html")
         for words, output in ((["report"], "a.txt"), (["report", "--json", "--top=0"], "a.json"), (["png"], "a.png"),
                               (["html"], "a.html"), (["whatif"], "a.txt"), (["diff", "deep.html"], "a.txt"),
-                              (["report", "deep.html"], "a.html")):
+                              (["report", "deep.html"], "a.txt")):
             done = self.strata(*words, "deep.html", "-q", "-f", "-o", output)
             self.assertEqual(done.returncode, 0, (words, done.stderr))
             # A line for each stack, and of each stack what one reads; not the square of them.
@@ -470,7 +470,7 @@ class Words(Case):
             path = self.write(value, f"{name}.pickle")
             for words in (["report"], ["report", "--markdown"], ["report", "--json"], ["whatif"], ["whatif", "--markdown"],
                           ["html", "-o", "-"], ["diff", path], ["diff", "--markdown", path], ["check", "--rule", "peak < 1GiB"],
-                          ["check", "--format=junit", "--rule", "peak < 1"], ["check", "--format=github", "--rule", "site:* < 1"]):
+                          ["check", "--format=junit", "--rule", "peak < 1MiB"], ["check", "--format=github", "--rule", "site:* < 1"]):
                 with self.subTest(name=ascii(name), words=words[:2]):
                     done = self.strata(*words, path)
                     self.assertIn(done.returncode, (0, 3), done.stderr)

@@ -175,14 +175,14 @@ class Sections(unittest.TestCase):
             self.check_ooms(device, got)
             self.check_free_blocks(device, got)
             self.assertEqual(got["peak_bytes"], sum(each["bytes"] for each in got["categories_at_peak"]))
-            self.check_steps(device, got["growth"])
+            self.check_steps(device, got["steps"])
 
-    def check_steps(self, device, growth):
-        """Peaks and carried bytes are values of the curve, the peaks at the events that are named."""
-        for step in growth["steps"]:
+    def check_steps(self, device, steps):
+        """Peaks and what is carried are values of the curve, the peaks at the events that are named."""
+        for step in steps:
             self.assertEqual(device.curve[step["peak_event"] + 1], step["peak_bytes"])
-            self.assertIn(step["carried_bytes"], device.curve)
-            self.assertLessEqual(step["carried_bytes"], max(device.curve))
+            self.assertEqual(device.curve[step["from_event"]], step["begin_bytes"])
+            self.assertEqual(device.curve[step["to_event"] + 1], step["end_bytes"])
 
     def test_samples(self):
         for path in samples():
@@ -235,19 +235,19 @@ class Sections(unittest.TestCase):
         self.assertIn(b"device 1 is shown, which ran out of memory", done.stderr)
 
     def test_leaks_of_the_samples(self):
-        leaks = {"leak_graph": "attention.py", "leak_two_per_layer": "probe.py"}
+        leaks = {"leak_graph": "attention.py", "leak_two_per_layer": "probe.py", "leak_forward_only": "history.py"}
         for path in samples():
             for device in report(path)["devices"]:
-                growth = device["growth"]
-                rising = [site for site in growth["sites"] if site["kind"] == "rises"] if growth["judged"] else []
-                files = {site["site"].split(":")[0] for site in rising}
+                rising = [one for one in device["findings"] if one["kind"] in ("leak", "growing_buffer")]
+                files = {one["site"].split(":")[0] for one in rising if one["confidence"] != "possible"}
                 if path.stem in leaks:
                     self.assertIn(leaks[path.stem], files)
                 else:
                     self.assertEqual(set(), files, path.name)
-        sites = {s["site"]: s for s in report(SAMPLES / "leak_two_per_layer.pickle")["devices"][0]["growth"]["sites"]}
+        findings = report(SAMPLES / "leak_two_per_layer.pickle")["devices"][0]["findings"]
+        leak = next(one for one in findings if one["site"] == "probe.py:27 keep_hidden")
         # Three layers keep a tensor of 4 * 1024 rows and 1024 halves in every step.
-        self.assertEqual(3 * 4 * 1024 * 1024 * 2, sites["probe.py:27 keep_hidden"]["slope_bytes"])
+        self.assertEqual(3 * 4 * 1024 * 1024 * 2, leak["per"]["bytes"])
 
 
 # ---- options ----

@@ -162,6 +162,36 @@ static bool chain_grows(const struct finder *finder, const struct link *links, u
     return end / 3 >= size[links[at].allocation] / 2 && (even || links[last].length > LINKS_EVEN);
 }
 
+/* Bytes that the next link is larger by, in the mean of the chain that ends with `last`. */
+static uint64_t chain_slope(const struct link *links, uint32_t last, const uint64_t *size) {
+    uint32_t first = last;
+    while (links[first].before != UINT32_MAX)
+        first = links[first].before;
+    uint32_t n = links[last].length - 1;
+    return n == 0 ? 0 : (size[links[last].allocation] - size[links[first].allocation]) / n;
+}
+
+/* Did a larger allocation of the stack make room for the last chain's first link? A cache that each prompt builds anew grows
+ * within the prompt and not from step to step. The old one may go just after the new one has come, long before the second
+ * link. */
+static bool chain_restarts(const struct finder *finder, const struct link *links, uint32_t last,
+                           uint32_t key) {
+    const struct allocations *allocations = finder->allocations;
+    uint32_t first = last, second = last;
+    for (; links[first].before != UINT32_MAX; first = links[first].before)
+        second = first;
+    uint32_t begin = allocations->birth[links[first].allocation];
+    uint32_t by = begin + (allocations->birth[links[second].allocation] - begin) / 2;
+    for (uint32_t at = finder->start[key]; at < finder->start[key + 1]; at++) {
+        uint32_t i = finder->order[at];
+        if (allocations->stack[i] == allocations->stack[links[first].allocation] &&
+            allocations->birth[i] < begin && allocations->death[i] <= by &&
+            allocations->size[i] > allocations->size[links[first].allocation])
+            return true;
+    }
+    return false;
+}
+
 /* The chains of one stack: rows [from, to) are their last links. */
 static void stack_judge(struct finder *finder, const struct link *links, const struct sort_row *rows,
                         uint32_t from, uint32_t to) {
@@ -192,7 +222,8 @@ static void stack_judge(struct finder *finder, const struct link *links, const s
     bool large = last_bytes >= (1u << 20) || is_percent(last_bytes, peak, 5); /* also in a small run */
     if ((!ends_last && (uint64_t)n_links * 2 < n_of_stack) || !large || last_bytes < peak / 1000)
         return;
-    for (uint32_t i = from; i < to; i++)
+    for (uint32_t i = from; i < to; i++) {
+        finding.per_bytes += chain_slope(links, rows[i].value, allocations->size);
         for (uint32_t at = rows[i].value; at != UINT32_MAX; at = links[at].before) {
             uint32_t allocation = links[at].allocation;
             finder_count(finder, &finding, allocation);
@@ -205,9 +236,12 @@ static void stack_judge(struct finder *finder, const struct link *links, const s
                                     : finding.to_moment;
             finding.figure[1] = i == longest ? allocations->size[allocation] : finding.figure[1];
         }
+    }
     finding.figure[0] = links[rows[longest].value].length;
     finding.figure[2] = allocations->size[links[rows[longest].value].allocation];
     finder_saves(finder, &finding);
+    if (!ends_last || chain_restarts(finder, links, rows[to - 1].value, key))
+        finding.per_bytes = 0;
     bool few = finding.figure[0] <= LINKS_LEAST;
     finding.severity = is_percent(last_bytes, peak, 10)  ? (few ? SEVERITY_MEDIUM : SEVERITY_HIGH)
                        : is_percent(last_bytes, peak, 3) ? SEVERITY_MEDIUM

@@ -332,11 +332,11 @@ static bool read_device(struct index_row *row, const cJSON *figures, const cJSON
     row->capacity_bytes = number_of(extra, "capacity_bytes");
     read_figures(row, figures);
     const cJSON *made = cJSON_GetObjectItemCaseSensitive(figures, "peak_made_of");
-    row->made_of =
-        made == NULL || row->is_log ? NULL : json_file_keep(arena, json_file_text(made, "text", NULL));
+    bool is_told = made != NULL && !row->is_log;
+    row->made_of = is_told ? json_file_keep(arena, json_file_text(made, "text", NULL)) : NULL;
     if (row->is_log)
         read_levels(row, figures);
-    return profile_read(row, extra, arena) &&
+    return (row->made_of != NULL || !is_told) && profile_read(row, extra, arena) &&
            read_notes(&row->notes, &row->n_notes, cJSON_GetObjectItemCaseSensitive(figures, "findings"),
                       arena) &&
            read_curve(row, cJSON_GetObjectItemCaseSensitive(extra, "curve"), arena) &&
@@ -434,8 +434,8 @@ static enum sidecar_result read_document(struct sidecar *sidecar, const cJSON *d
                *mtime = json_file_text(batch, "mtime_ns", NULL);
     int64_t ordinal = json_file_number(batch, "device", INT64_MIN);
     const cJSON *figures = device_of(document, ordinal), *extra = device_of(batch, ordinal);
-    if (number_of(document, "schema") != 1 || input == NULL || mtime == NULL ||
-        !device_is_fine(figures, extra))
+    uint64_t schema = number_of(document, "schema"); /* 1 had figures besides that nothing here reads */
+    if (schema < 1 || schema > 2 || input == NULL || mtime == NULL || !device_is_fine(figures, extra))
         return SIDECAR_NONE;
     struct index_row *row = &sidecar->row;
     row->input = json_file_keep(arena, input);

@@ -130,20 +130,20 @@ static void sites_write(struct json_writer *json, const struct check_file *file)
 
 static void file_write(struct json_writer *json, const struct check_file *file) {
     named_object(json, file->name);
-    json_u64(json, "peak", file->peak);
-    if (file->has_reserved) {
-        json_u64(json, "reserved", file->reserved);
-        json_u64(json, "gap", file->gap);
+    json_u64(json, "peak", file->figures.peak);
+    if (file->figures.has_reserved) {
+        json_u64(json, "reserved", file->figures.reserved);
+        json_u64(json, "gap", file->figures.gap);
     }
-    json_u64(json, "end", file->end);
-    if (file->has_growth)
-        json_u64(json, "growth", file->growth);
-    json_u64(json, "oom", file->ooms);
-    json_u64(json, "steps", file->steps);
+    json_u64(json, "end", file->figures.end);
+    if (file->figures.has_growth)
+        json_u64(json, "growth", file->figures.growth);
+    json_u64(json, "oom", file->figures.ooms);
+    json_u64(json, "steps", file->figures.steps);
     json_object(json, "categories", JSON_LINES);
     for (uint32_t i = 0; i < CATEGORY_COUNT; i++)
-        if (file->category[i] != 0)
-            json_u64(json, category_name((enum category)i), file->category[i]);
+        if (file->figures.category[i] != 0)
+            json_u64(json, category_name((enum category)i), file->figures.category[i]);
     json_end(json);
     sites_write(json, file);
     json_end(json);

@@ -3,6 +3,7 @@
 #ifndef STRATA_CLI_CHECK_CHECK_H
 #define STRATA_CLI_CHECK_CHECK_H
 
+#include "analysis/findings/figures.h"
 #include "base/buffer.h"
 #include "cli/check/rule.h"
 #include "cli/recording.h"
@@ -55,11 +56,7 @@ struct check_file {
     struct check_verdict *verdicts;
     uint32_t n_verdicts;
 
-    bool trusted;    /* nothing is missing from the recording */
-    char doubt[120]; /* what is: "overflow" */
-    uint64_t peak, reserved, end, gap, growth, ooms, steps;
-    bool has_reserved, has_growth, has_start; /* has_start: enough steps to leave some out */
-    uint64_t category[16];
+    struct figures figures;
     struct check_site *sites; /* by falling bytes */
     uint32_t n_sites;
     bool sites_cut;

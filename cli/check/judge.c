@@ -1,8 +1,6 @@
 /* Figures of one recording, and what the rules say of them. */
 #include "analysis/findings/budget.h"
 #include "analysis/findings/levels.h"
-#include "analysis/findings/verdicts.h"
-#include "analysis/loop/growth.h"
 #include "base/format.h"
 #include "base/search.h"
 #include "cli/check/check.h"
@@ -43,102 +41,11 @@ struct subject {
     const struct timeline *shown; /* what the filter leaves; without one `timeline` */
     const uint64_t *keep;
     struct verdicts verdicts;
-    struct growth growth;
-    uint32_t first;       /* moment from which on peaks count: the skipped steps end there */
-    uint32_t peak_moment; /* from there on */
-    struct group *groups; /* by site at that moment */
+    const struct figures *figures; /* of the file */
+    struct group *groups;          /* by site at that moment */
     uint32_t n_groups;
     struct moment_sites at_peak, at_other; /* the last other moment that was asked for */
 };
-
-static bool code_is(const struct trace *trace, const struct diagnostic *diagnostic, const char *code) {
-    uint32_t nbytes;
-    const uint8_t *bytes = trace_string(trace, diagnostic->code, &nbytes);
-    return strlen(code) == nbytes && memcmp(bytes, code, nbytes) == 0;
-}
-
-/* What says that a part of the run is missing. */
-static void doubt_find(struct check_file *file, const struct subject *subject) {
-    static const char *const codes[] = {"truncated",    "damaged",     "overflow",
-                                        "history_full", "lost_events", "merged"};
-    const struct trace *trace = &subject->recording->trace;
-    file->trusted = true;
-    for (uint32_t i = 0; i < trace->n_diagnostics; i++)
-        for (size_t k = 0; k < sizeof codes / sizeof *codes; k++)
-            if (code_is(trace, &trace->diagnostics[i], codes[k]) &&
-                diagnostic_concerns(&trace->diagnostics[i], subject->timeline.device->ordinal) &&
-                file->trusted) {
-                file->trusted = false;
-                snprintf(file->doubt, sizeof file->doubt, "%s", codes[k]);
-            }
-}
-
-static uint64_t growth_per_step(const struct growth *growth) {
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < growth->n_sites; i++)
-        bytes += growth->sites[i].kind == GROWTH_RISES ? growth->sites[i].slope_bytes : 0;
-    return bytes;
-}
-
-/* The same by the leaks that were found. Two steps are no proof: `*possible`, there is one of these. */
-static uint64_t leaks_per_step(const struct findings *findings, bool *possible) {
-    uint64_t bytes = 0;
-    *possible = false;
-    for (uint32_t i = 0; i < findings->count; i++) {
-        const struct finding *finding = &findings->finding[i];
-        if (finding->kind != FINDING_LEAK || finding->severity == SEVERITY_INFO)
-            continue;
-        *possible |= finding->confidence == CONFIDENCE_POSSIBLE;
-        bytes += finding->confidence == CONFIDENCE_POSSIBLE ? 0 : finding->per_bytes;
-    }
-    return bytes;
-}
-
-/* Two analyses look for it, and what one of them sees is there. */
-static void growth_measure(struct check_file *file, const struct subject *subject) {
-    bool possible;
-    uint64_t leaks = leaks_per_step(&subject->verdicts.findings, &possible),
-             rises = growth_per_step(&subject->growth);
-    file->growth = leaks > rises ? leaks : rises;
-    file->has_growth = leaks != 0 || (subject->growth.judged && (rises != 0 || !possible));
-}
-
-static uint64_t reserved_peak_from(const struct timeline *timeline, uint32_t first, uint32_t *moment) {
-    uint64_t most = timeline_reserved_at(timeline, first);
-    *moment = first;
-    for (uint32_t i = 0; i < timeline->n_reserved; i++)
-        if (timeline->reserved_moment[i] >= first && timeline->reserved_bytes[i] > most) {
-            most = timeline->reserved_bytes[i];
-            *moment = timeline->reserved_moment[i];
-        }
-    return most;
-}
-
-static void figures_find(struct check_file *file, struct subject *subject, uint64_t skip_steps) {
-    const struct timeline *timeline = &subject->timeline;
-    const struct spans *steps = &subject->verdicts.steps;
-    uint32_t reserved_moment;
-    file->steps = steps->count;
-    file->has_start = skip_steps == 0 || skip_steps < steps->count;
-    subject->first = file->has_start && skip_steps != 0 ? steps->span[skip_steps].from_moment : 0;
-    subject->peak_moment = timeline_peak_in(subject->shown, subject->first, timeline->n_moments);
-    file->peak = subject->shown->live[subject->peak_moment];
-    file->end = subject->shown->end_bytes;
-    file->reserved = reserved_peak_from(timeline, subject->first, &reserved_moment);
-    file->has_reserved = timeline->device->n_segments != 0 || timeline->device->n_segment_events != 0;
-    uint64_t live = timeline->live[timeline_reserved_settled(timeline, reserved_moment)];
-    file->gap = file->reserved > live ? file->reserved - live : 0;
-    file->ooms = timeline->device->n_ooms;
-    growth_measure(file, subject);
-    doubt_find(file, subject);
-}
-
-static void categories_sum(const struct subject *subject, uint32_t moment, uint64_t sums[CATEGORY_COUNT]) {
-    const struct allocations *allocations = &subject->timeline.device->allocations;
-    for (uint32_t i = 0; i < allocations->count && allocations->birth[i] <= moment; i++)
-        if (moment < allocations->death[i] && filter_keeps(subject->keep, i))
-            sums[subject->verdicts.category[i]] += allocations->size[i];
-}
 
 /* "attention.py:88": what a rule's pattern and a baseline name a site by. */
 static void site_name(const struct trace *trace, uint32_t frame, char *name, size_t capacity) {
@@ -236,7 +143,8 @@ static uint64_t unnamed_sum(const struct moment_sites *sites, const struct trace
 
 /* NULL: no memory. */
 static struct moment_sites *sites_at(struct subject *subject, uint32_t moment) {
-    struct moment_sites *sites = moment == subject->peak_moment ? &subject->at_peak : &subject->at_other;
+    struct moment_sites *sites =
+        moment == subject->figures->peak_moment ? &subject->at_peak : &subject->at_other;
     if (sites->n_asked != 0 && sites->moment == moment)
         return sites;
     arena_release(&sites->arena);
@@ -244,7 +152,7 @@ static struct moment_sites *sites_at(struct subject *subject, uint32_t moment) {
     sites->moment = moment;
     sites->groups = subject->groups;
     sites->n_groups = subject->n_groups;
-    if (moment != subject->peak_moment &&
+    if (moment != subject->figures->peak_moment &&
         !groups_at(subject->shown, moment, GROUP_BY_SITE, &sites->arena, &sites->groups, &sites->n_groups))
         return NULL;
     return sites;
@@ -269,10 +177,10 @@ static void doubt(struct check_verdict *verdict, const char *reason) {
 }
 
 static bool bytes_at(struct subject *subject, const struct rule *rule, uint32_t moment, uint64_t *bytes) {
-    uint64_t sums[CATEGORY_COUNT] = {0};
+    uint64_t sums[CATEGORY_COUNT];
     if (rule->metric == METRIC_SITE)
         return sites_sum(subject, moment, rule->name, bytes);
-    categories_sum(subject, moment, sums);
+    figures_categories_at(&subject->verdicts, moment, subject->keep, sums);
     *bytes = sums[category_by_name((const uint8_t *)rule->name, (uint32_t)strlen(rule->name))];
     return true;
 }
@@ -285,7 +193,7 @@ static bool bytes_at_phases(struct subject *subject, struct check_verdict *verdi
     for (uint32_t i = 0; i < phases->count; i++) {
         uint64_t bytes;
         uint32_t from = phases->span[i].from_moment;
-        if (phases->span[i].kind != kind || from < subject->first)
+        if (phases->span[i].kind != kind || from < subject->figures->first)
             continue;
         if (!bytes_at(subject, verdict->rule, from == 0 ? 0 : from - 1, &bytes))
             return false;
@@ -304,7 +212,7 @@ static bool bytes_at_phases(struct subject *subject, struct check_verdict *verdi
 static bool moment_find(const struct subject *subject, struct check_verdict *verdict, uint32_t *moment) {
     const struct timeline *timeline = &subject->timeline;
     const struct rule *rule = verdict->rule;
-    *moment = subject->peak_moment;
+    *moment = subject->figures->peak_moment;
     if (rule->moment == RULE_AT_END)
         *moment = timeline->n_moments - 1;
     if (rule->moment == RULE_AT_EVENT && rule->event < timeline->device->n_events)
@@ -391,15 +299,16 @@ static bool measure(struct subject *subject, const struct check_file *file, stru
     const struct rule *rule = verdict->rule;
     verdict->has_actual = true;
     switch (rule->metric) {
-    case METRIC_PEAK: verdict->actual = file->peak; break;
-    case METRIC_RESERVED: verdict->actual = file->reserved; break;
-    case METRIC_END: verdict->actual = file->end; break;
-    case METRIC_GROWTH: verdict->actual = file->growth; break;
+    case METRIC_PEAK: verdict->actual = file->figures.peak; break;
+    case METRIC_RESERVED: verdict->actual = file->figures.reserved; break;
+    case METRIC_END: verdict->actual = file->figures.end; break;
+    case METRIC_GROWTH: verdict->actual = file->figures.growth; break;
     case METRIC_GAP:
-        verdict->actual = rule_is_share(rule) ? share_of(file->gap, file->reserved) : file->gap;
+        verdict->actual =
+            rule_is_share(rule) ? share_of(file->figures.gap, file->figures.reserved) : file->figures.gap;
         break;
-    case METRIC_OOM: verdict->actual = file->ooms; break;
-    case METRIC_TRUST: verdict->actual = file->trusted; break;
+    case METRIC_OOM: verdict->actual = file->figures.ooms; break;
+    case METRIC_TRUST: verdict->actual = file->figures.doubt == NULL; break;
     case METRIC_CATEGORY:
     case METRIC_SITE: verdict->has_actual = false; return part_measure(subject, verdict);
     case METRIC_FINDING:
@@ -418,18 +327,18 @@ static void basis_check(const struct check_file *file, struct check_verdict *ver
     enum metric metric = verdict->rule->metric;
     if (verdict->status != CHECK_HELD)
         return;
-    if ((metric == METRIC_RESERVED || metric == METRIC_GAP) && !file->has_reserved) {
+    if ((metric == METRIC_RESERVED || metric == METRIC_GAP) && !file->figures.has_reserved) {
         verdict->has_actual = false;
         doubt(verdict, "the file holds no segments, so what was reserved is not known");
     }
-    if (metric == METRIC_GROWTH && !file->has_growth) {
+    if (metric == METRIC_GROWTH && !file->figures.has_growth) {
         verdict->has_actual = false;
         doubt(verdict, "growth cannot be judged: too few steps were recorded, or none were found");
     }
-    if (!file->has_start && metric != METRIC_TRUST && metric != METRIC_OOM && metric != METRIC_END) {
+    if (!file->figures.has_start && metric != METRIC_TRUST && metric != METRIC_OOM && metric != METRIC_END) {
         char reason[120];
         snprintf(reason, sizeof reason, "no step is left after the ones to skip; %s were found",
-                 format_count(file->steps).text);
+                 format_count(file->figures.steps).text);
         doubt(verdict, reason);
     }
 }
@@ -438,9 +347,10 @@ static void basis_check(const struct check_file *file, struct check_verdict *ver
  * nothing else is. What is there at the end is known from the final blocks, however much was lost before. */
 static void trust_check(const struct check_file *file, struct check_verdict *verdict) {
     const struct rule *rule = verdict->rule;
-    bool end = rule->metric == METRIC_END &&
-               (strcmp(file->doubt, "overflow") == 0 || strcmp(file->doubt, "history_full") == 0);
-    if (file->trusted || rule->metric == METRIC_TRUST || end || verdict->status == CHECK_UNTRUSTED)
+    const char *lost = file->figures.doubt;
+    bool end = rule->metric == METRIC_END && lost != NULL &&
+               (strcmp(lost, "overflow") == 0 || strcmp(lost, "history_full") == 0);
+    if (lost == NULL || rule->metric == METRIC_TRUST || end || verdict->status == CHECK_UNTRUSTED)
         return;
     bool grows = rule->op == LESS || rule->op == LESS_OR_EQUAL || rule->value == VALUE_NONE ||
                  (rule->op == EQUAL && verdict->actual > verdict->limit);
@@ -448,7 +358,7 @@ static void trust_check(const struct check_file *file, struct check_verdict *ver
         return;
     char reason[200];
     snprintf(reason, sizeof reason, "the recording is not complete (%.80s), so the figure may be wrong",
-             file->doubt);
+             file->figures.doubt);
     doubt(verdict, reason);
 }
 
@@ -477,7 +387,7 @@ static void broken_say(const struct check_file *file, struct check_verdict *verd
     verdict->status = CHECK_BROKEN;
     if (rule->metric == METRIC_TRUST)
         snprintf(verdict->reason, sizeof verdict->reason, "the recording is not complete: %.100s",
-                 file->doubt);
+                 file->figures.doubt);
     else if (rule_is_share(rule))
         snprintf(verdict->reason, sizeof verdict->reason, "%u.%02u %% is not %s %u.%02u %%",
                  (unsigned)(verdict->actual / 10000), (unsigned)(verdict->actual / 100 % 100),
@@ -565,14 +475,13 @@ static bool subject_choose(struct subject *subject) {
 static bool subject_judge(struct check_file *file, struct subject *subject, const struct check_plan *plan,
                           uint32_t device) {
     if (!timeline_init(&subject->timeline, &subject->recording->trace, device, &subject->arena) ||
-        !subject_choose(subject) || !growth_find(&subject->growth, &subject->timeline, &subject->arena) ||
-        !verdicts_init(&subject->verdicts, &subject->timeline, &subject->arena))
+        !subject_choose(subject) || !verdicts_init(&subject->verdicts, &subject->timeline, &subject->arena))
         return false;
-    figures_find(file, subject, plan->skip_steps);
-    if (!groups_at(subject->shown, subject->peak_moment, GROUP_BY_SITE, &subject->arena, &subject->groups,
-                   &subject->n_groups))
+    figures_find(&file->figures, &subject->verdicts, subject->shown, subject->keep, plan->skip_steps);
+    subject->figures = &file->figures;
+    if (!groups_at(subject->shown, subject->figures->peak_moment, GROUP_BY_SITE, &subject->arena,
+                   &subject->groups, &subject->n_groups))
         return false;
-    categories_sum(subject, subject->peak_moment, file->category);
     return sites_keep(file, subject) && rules_judge(file, subject, plan);
 }
 
@@ -653,9 +562,9 @@ void check_spread_judge(struct check_file *files, uint32_t n_files) {
     for (uint32_t i = 0; i < n_files; i++) {
         if (files[i].status == CHECK_UNREADABLE)
             continue;
-        least = files[i].peak < least ? files[i].peak : least;
-        most = files[i].peak > most ? files[i].peak : most;
-        doubtful += !files[i].trusted;
+        least = files[i].figures.peak < least ? files[i].figures.peak : least;
+        most = files[i].figures.peak > most ? files[i].figures.peak : most;
+        doubtful += files[i].figures.doubt != NULL;
         n++;
     }
     for (uint32_t i = 0; i < n_files; i++)

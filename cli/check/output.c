@@ -107,9 +107,9 @@ static void file_text(struct buffer *out, const struct check_file *file, const s
         plain_add(out, site->name);
         buffer_printf(out, ", %s\n", format_bytes(site->bytes).text);
     }
-    drift_add(out, plan, file, "peak", METRIC_PEAK, file->peak);
-    drift_add(out, plan, file, "reserved", METRIC_RESERVED, file->reserved);
-    drift_add(out, plan, file, "end", METRIC_END, file->end);
+    drift_add(out, plan, file, "peak", METRIC_PEAK, file->figures.peak);
+    drift_add(out, plan, file, "reserved", METRIC_RESERVED, file->figures.reserved);
+    drift_add(out, plan, file, "end", METRIC_END, file->figures.end);
 }
 
 /* ---- GitHub's workflow commands ---- */

@@ -84,8 +84,7 @@ static bool report_device_find(struct report_device *report, uint32_t index, str
     return report_groups_at(report, report->timeline.peak_moment, options->group, &report->groups,
                             &report->n_groups) &&
            verdicts_init(&report->verdicts, &report->timeline, arena) &&
-           free_blocks_find(&report->free_blocks, report->device, arena) &&
-           growth_find(&report->growth, &report->timeline, arena) && report_ooms_prepare(report);
+           free_blocks_find(&report->free_blocks, report->device, arena) && report_ooms_prepare(report);
 }
 
 static bool report_device_init(struct report_device *report, uint32_t index, struct arena *arena) {

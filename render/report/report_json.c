@@ -359,56 +359,6 @@ static void add_fragmentation(struct json_writer *json, const struct report_devi
     json_end(json);
 }
 
-static void add_step(struct json_writer *json, const struct growth_step *step, int64_t number) {
-    json_object(json, NULL, JSON_COMPACT);
-    json_u64(json, "peak_bytes", step->peak_bytes);
-    json_u64(json, "carried_bytes", step->carried_bytes);
-    json_i64(json, "peak_event", report_event(step->peak_moment));
-    json_i64(json, "number", number);
-    json_bool(json, "warm_up", step->warm_up);
-    json_end(json);
-}
-
-static void add_growth_site(struct json_writer *json, const struct report_device *report,
-                            const struct growth_site *site) {
-    static const char *const kinds[] = {
-        [GROWTH_RISES] = "rises", [GROWTH_ROSE] = "rose", [GROWTH_KEPT] = "kept"};
-    json_object(json, NULL, JSON_COMPACT);
-    json_u64(json, "slope_bytes", site->slope_bytes);
-    json_u64(json, "bytes", site->risen_bytes);
-    json_u64(json, "count", site->count);
-    json_u64(json, "first_step", site->first_step);
-    json_u64(json, "steps", site->n_steps);
-    json_text(json, "kind", kinds[site->kind]);
-    json_bool(json, "optimizer", site->optimizer);
-    json_bool(json, "replaced", site->replaced);
-    report_site_json(json, report->trace, site->site);
-    add_stack(json, report->trace, site->stack, MAX_STACK_TEXT_NBYTES);
-    json_end(json);
-}
-
-static void add_growth(struct json_writer *json, const struct report_device *report) {
-    static const char *const sources[] = {[STEPS_NONE] = "none",
-                                          [STEPS_PROFILER_STEP] = "profiler_step",
-                                          [STEPS_OPTIMIZER] = "optimizer_step",
-                                          [STEPS_PERIOD] = "period"};
-    const struct growth *growth = &report->growth;
-    json_object(json, "growth", JSON_LINES);
-    json_text(json, "steps_from", sources[growth->steps.source]);
-    json_share(json, "similar", growth->steps.similar_permil, 1000);
-    json_bool(json, "judged", growth->judged);
-    json_u64(json, "carried_in_bytes", growth->carried_in);
-    json_array(json, "steps", JSON_LINES);
-    for (uint32_t i = 0; i < growth->steps.count; i++)
-        add_step(json, &growth->step[i], growth->steps.first_number + i);
-    json_end(json);
-    json_array(json, "sites", JSON_LINES);
-    for (uint32_t i = 0; i < growth->n_sites; i++)
-        add_growth_site(json, report, &growth->sites[i]);
-    json_end(json);
-    json_end(json);
-}
-
 static bool add_device(void *context, const struct report_device *report) {
     struct json_writer *json = context;
     if (report->trace->kind == TRACE_LOG) {
@@ -425,7 +375,6 @@ static bool add_device(void *context, const struct report_device *report) {
     report_json_categories(json, report);
     add_fragmentation(json, report);
     report_gap_json(json, report);
-    add_growth(json, report);
     if (report->replayed)
         report_replay_json(json, &report->replay);
     else
@@ -454,7 +403,7 @@ bool report_json(struct buffer *out, const struct trace *trace, const struct rep
                  struct arena *scratch) {
     struct json_writer json = json_writer_of(out);
     json_object(&json, NULL, JSON_LINES);
-    json_u64(&json, "schema", 1);
+    json_u64(&json, "schema", 2);
     json_text(&json, "file", options->file);
     json_text(&json, "fingerprint", options->fingerprint);
     json_text(&json, "recording_id", options->recording_id);

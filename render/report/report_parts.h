@@ -4,7 +4,6 @@
 
 #include "analysis/findings/oom.h"
 #include "analysis/findings/verdicts.h"
-#include "analysis/loop/growth.h"
 #include "analysis/model/fragmentation.h"
 #include "analysis/model/free_blocks.h"
 #include "analysis/model/replay.h"
@@ -42,7 +41,6 @@ struct report_device {
     uint64_t reason_at_peak[REASON_COUNT]; /* bytes of CATEGORY_OTHER */
     bool categories_inferred;              /* of at least one allocation no event says it */
     struct free_blocks_summary free_blocks;
-    struct growth growth;
     bool replayed; /* false: a recording so large is replayed on demand only */
     struct replay replay;
     /* Of `replay`, or of half of the timeline: of what another thread is at work on; released with `arena`. */
