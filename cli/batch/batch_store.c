@@ -32,6 +32,7 @@ static const struct {
     {".html", "content=\"Strata\""},
     {".png", "Strata"},
     {".json", "\"schema\": 1"},
+    {".json", "\"schema\": 2"},
 };
 
 static bool has_ending(const char *path, const char *ending) {

@@ -89,7 +89,7 @@ describe("hostile names", { skip }, () => {
 
     test("a focus on what is not there is none", async () => {
         await withPage(writePage(hostile), async (page) => {
-            for (const focus of ["category_65535", "category_11", "stream_65535", "pool_65535", "stack_99999999", "frame_99999999", "site_99999999", "pool_-1", "stream_nan", "line_nobody.py"]) {
+            for (const focus of ["category_65535", "category_12", "stream_65535", "pool_65535", "stack_99999999", "frame_99999999", "site_99999999", "pool_-1", "stream_nan", "line_nobody.py"]) {
                 await page.evaluate((text) => void (location.hash = `#tab=who&focus=${text}`), focus);
                 await until(async () => !/focus=/.test(await hashOf(page)), `no ${focus} in the address`);
             }
