@@ -18,6 +18,13 @@ export const KIND_TITLES = {
     rank_odd: "Differs",
     rank_only_line: "Only there",
     levels_rise: "Levels rise",
+    optimizer_temporaries: "Optimizer's temporaries",
+    unused_graph: "Unused graph",
+    autocast_copies: "Autocast's copies",
+    next_step_peak: "Next step's peak",
+    history_full: "Recording was full",
+    no_history: "No events recorded",
+    cached_free: "Cached, not in use",
 };
 
 /** What a finding is about, in a figure: "24 MiB a step", "1.5 GiB", "". @param {PageFinding} finding */

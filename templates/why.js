@@ -114,9 +114,14 @@ function gapPicture({ at_event: at }) {
     ]);
 }
 
+/** Is it about what is reserved and not in use? @param {PageFinding} finding */
+function isOfGap({ kind }) {
+    return kind === "fragmentation" || kind === "cached_free";
+}
+
 /** What shows a finding at a glance. @param {PageFinding} finding @param {record_finding} record */
 function findingPicture(finding, record) {
-    if (finding.kind === "fragmentation") return gapPicture(finding);
+    if (isOfGap(finding)) return gapPicture(finding);
     const bars = finding.per?.unit === "step" ? stepBars(record.site) : [];
     return bars.length ? bars : runPicture(finding, record);
 }
@@ -190,7 +195,7 @@ function compareButton(finding, record) {
 function findingActions(finding, record, index) {
     const row = make("p", "card-actions");
     row.append(showButton(finding, index));
-    if (finding.kind === "fragmentation" && !view.sentence("map_refusal")) {
+    if (isOfGap(finding) && !view.sentence("map_refusal")) {
         const moment = finding.at_event;
         row.append(
             actionButton("Map", () => change({ mapOpen: true, moment })),

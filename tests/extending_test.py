@@ -91,6 +91,7 @@ EDITS = [
     ("parser/formats.c", '#include "parser/sniff.h"\n', '#include "parser/sniff.h"\n#include "parser/toy.h"\n'),
     ("parser/formats.c", "const struct format formats[] = {\n",
      'const struct format formats[] = {\n    {"toy", toy_recognises, toy_read, false},\n'),
+    ("templates/finding_words.js", '    leak: "Leak",\n', '    leak: "Leak",\n    toy: "Toy",\n'),
     ("analysis/findings/finding.h", "    X(OUT_OF_MEMORY, out_of_memory) ", "    X(TOY, toy) \\\n    X(OUT_OF_MEMORY, out_of_memory) "),
     ("cli/options.h", "    X(HTML, html) ", "    X(TOY, toy) \\\n    X(HTML, html) "),
     ("render/report/report.h", "    X(MARKDOWN, markdown, ", '    X(TOY, toy, ".toy.txt", toy) \\\n    X(MARKDOWN, markdown, '),

@@ -78,6 +78,13 @@ class Modules(unittest.TestCase):
                 outputs.setdefault(str(pathlib.Path(path).parent), set()).update(parts)
         self.assertIsNone(cycle({folder: sorted(parts - {folder}) for folder, parts in outputs.items()}))
 
+    def test_every_finding_has_a_title_in_the_page(self):
+        """Without one, the page's commands once said "undefined"."""
+        kinds = re.findall(r"X\([A-Z_]+, ([a-z_]+)\)", (ROOT / "analysis/findings/finding.h").read_text())
+        titles = re.findall(r"^    ([a-z_]+): ", (ROOT / "templates/finding_words.js").read_text(), re.M)
+        self.assertGreater(len(kinds), 15)
+        self.assertEqual(set(kinds) - set(titles), set())
+
     def test_generated_files(self):
         subprocess.run([ROOT / "scripts" / "page-api", "--check"], check=True)
 

@@ -151,13 +151,13 @@ describe("cards", { skip }, () => {
         });
     });
 
-    test("fragmentation as one bar, with the map of its moment", async (t) => {
+    test("what is reserved and not in use as one bar, with the map of its moment", async (t) => {
         const file = corpus("octree_unet.pickle");
         if (!file) return t.skip("STRATA_CORPUS is not set");
-        const finding = report(file).devices[0].findings.find((/** @type {any} */ { kind }) => kind === "fragmentation");
+        const finding = report(file).devices[0].findings.find((/** @type {any} */ { kind }) => kind === "cached_free");
         await withPage(writePage(file), async (page) => {
             await page.locator("#tab-why").click();
-            const card = page.locator(".card", { hasText: "Fragmentation" });
+            const card = page.locator(".card", { hasText: "Cached, not in use" });
             await card.waitFor();
             const parts = await card.locator(".device-bar").evaluate((bar) => Array.from(bar.querySelectorAll(".part"), (part) => part.getBoundingClientRect().width));
             const gap = await ask(page, `strata.gap({ at: ${finding.at_event} })`);
