@@ -24,6 +24,25 @@ struct redaction {
 
 /* ---- paths ---- */
 
+static bool is_hex(uint8_t c, const char *pair) {
+    return c == (uint8_t)pair[0] || c == (uint8_t)pair[1];
+}
+
+/* Bytes of a slash of either kind: one, or more where it is percent-encoded ("%2F", "%252f"). 0: none stands there. */
+static uint32_t slash_nbytes(const uint8_t *text, uint32_t nbytes, uint32_t at) {
+    if (text[at] == '/' || text[at] == '\\')
+        return 1;
+    uint32_t from = at++;
+    if (text[from] != '%')
+        return 0;
+    while (at + 1 < nbytes && text[at] == '2' && text[at + 1] == '5')
+        at += 2;
+    if (at + 1 < nbytes &&
+        ((text[at] == '2' && is_hex(text[at + 1], "Ff")) || (text[at] == '5' && is_hex(text[at + 1], "Cc"))))
+        return at + 2 - from;
+    return 0;
+}
+
 /* Whether `word` stands at `at`; a slash in it also stands for a backslash. */
 static bool word_at(const uint8_t *text, uint32_t nbytes, uint32_t at, const char *word) {
     uint32_t i = 0;
@@ -42,8 +61,23 @@ static const uint8_t *last_match(const uint8_t *text, uint32_t nbytes, const cha
 }
 
 static const uint8_t *base_name(const uint8_t *path, uint32_t nbytes) {
-    const uint8_t *slash = last_match(path, nbytes, "/");
-    return slash != NULL ? slash + 1 : path;
+    for (uint32_t at = nbytes; at-- > 0;) {
+        uint32_t n = slash_nbytes(path, nbytes, at);
+        if (n != 0)
+            return path + at + n;
+    }
+    return path;
+}
+
+/* Whether the directories of a path are named like those of packages: what else is there might be another path. */
+static bool directories_are_plain(const uint8_t *path, uint32_t nbytes) {
+    uint32_t n = (uint32_t)(base_name(path, nbytes) - path);
+    for (uint32_t i = 0; i < n; i++) {
+        uint8_t c = path[i], low = c | 0x20;
+        if ((low < 'a' || low > 'z') && (c < '-' || c > '9') && c != '_' && c != '\\')
+            return false;
+    }
+    return true;
 }
 
 /* Where the directory of a known package begins, which is the same on every machine. NULL: nowhere. */
@@ -53,7 +87,8 @@ static const uint8_t *package_of(const uint8_t *path, uint32_t nbytes) {
         "-packages/triton/",    "-packages/torch_npu/", "/pytorch/torch/"};
     for (size_t i = 0; i < sizeof packages / sizeof *packages; i++) {
         const uint8_t *found = last_match(path, nbytes, packages[i]);
-        if (found != NULL && last_match(found, nbytes - (uint32_t)(found - path), "/../") == NULL)
+        uint32_t left = found != NULL ? nbytes - (uint32_t)(found - path) : 0;
+        if (found != NULL && last_match(found, left, "/../") == NULL && directories_are_plain(found, left))
             return found;
     }
     return NULL;
@@ -93,51 +128,72 @@ static void path_add(struct buffer *out, const uint8_t *path, uint32_t nbytes) {
 
 /* ---- paths inside of text ---- */
 
-static bool is_slash(uint8_t c) {
-    return c == '/' || c == '\\';
-}
-
-/* What a path in a name ends before, and begins after: brackets and quotes, as in "{lambda at /home/u/k.cu:12}". */
-static bool is_edge(uint8_t c) {
-    return c < ' ' || (c != 0 && strchr("<>()[]{}\"'`,;|=", c) != NULL);
-}
-
-/* Where the path begins whose first slash is at `slash`; not before `from`. */
-static uint32_t path_begin(const uint8_t *text, uint32_t from, uint32_t slash) {
-    uint32_t begin = slash;
-    while (begin > from && !is_edge(text[begin - 1]) && text[begin - 1] != ' ' && text[begin - 1] != ':')
-        begin--;
-    for (uint32_t at = begin; at > from && !is_edge(text[at - 1]); at--)
-        if (word_at(text, begin, at - 1, " at "))
-            return at + 3; /* a directory may have blanks in its name */
-    return begin;
-}
-
 /* The operator of division is not a path. */
 static bool is_division(const uint8_t *text, uint32_t slash) {
     static const char word[] = "operator";
     const uint32_t n = sizeof word - 1;
-    return slash >= n && memcmp(text + slash - n, word, n) == 0;
+    return text[slash] == '/' && slash >= n && memcmp(text + slash - n, word, n) == 0;
+}
+
+static bool is_opening(uint8_t c) {
+    return c == ' ' || c == '(' || c == '[' || c == '{' || c == '<';
+}
+
+/* Whether a quote at `at` can begin something: nothing, a blank or a bracket stands before it. */
+static bool quote_opens(const uint8_t *text, uint32_t at) {
+    bool quote = text[at] == '"' || text[at] == '\'' || text[at] == '`';
+    return quote && (at == 0 || is_opening(text[at - 1]));
+}
+
+/* What a name of a directory ends in and no word before a path: "Project (old)", "a,". */
+static bool is_closing(uint8_t c) {
+    return c < ' ' || (c != 0 && strchr(")]}>\"'`,;|=", c) != NULL);
+}
+
+/*
+ * Where the path begins whose first slash is at `slash`. A path that begins with a slash does so after a blank, a bracket or
+ * a quote; else a directory, a host or a drive stands before it, back to the next such sign. A directory that ends in a sign
+ * itself may have any others in it, so then all that stands before it is taken for the path's.
+ */
+static uint32_t path_begin(const uint8_t *text, uint32_t slash) {
+    if (slash == 0 || is_opening(text[slash - 1]) || quote_opens(text, slash - 1))
+        return slash;
+    if (is_closing(text[slash - 1]))
+        return 0;
+    uint32_t begin = slash;
+    while (begin > 0 && !is_opening(text[begin - 1]) && !quote_opens(text, begin - 1))
+        begin--;
+    return begin;
+}
+
+/* A stretch of text without the directories in it. What lies between two slashes may always be one, whatever signs are in it:
+ * only what follows the last slash stays. */
+static void path_strip(struct buffer *out, const uint8_t *text, uint32_t nbytes) {
+    uint32_t slash = 0;
+    while (slash < nbytes && (slash_nbytes(text, nbytes, slash) == 0 || is_division(text, slash)))
+        slash++;
+    uint32_t begin = slash == nbytes ? nbytes : path_begin(text, slash);
+    buffer_add(out, text, begin);
+    if (begin < nbytes)
+        path_add(out, text + begin, nbytes - begin);
+}
+
+/* "{lambda at /home/u/k.cu:12}": what follows " at " and begins like a path is one of its own. Returns where it begins, or the
+ * end. */
+static uint32_t at_next(const uint8_t *text, uint32_t from, uint32_t nbytes) {
+    for (uint32_t at = from; at + 4 < nbytes; at++)
+        if (memcmp(text + at, " at ", 4) == 0 && strchr("/\\~.", text[at + 4]) != NULL &&
+            text[at + 4] != '\0')
+            return at + 4;
+    return nbytes;
 }
 
 /* A text without the directories of the paths in it. */
 static void paths_strip(struct buffer *out, const uint8_t *text, uint32_t nbytes) {
-    uint32_t from = 0;
-    for (uint32_t at = 0; at < nbytes; at++) {
-        if (!is_slash(text[at]) || is_division(text, at))
-            continue;
-        uint32_t begin = path_begin(text, from, at), end = at, last = at;
-        for (; end < nbytes && !is_edge(text[end]); end++)
-            last = is_slash(text[end]) ? end : last;
-        /* After the last slash a blank ends the path, so that words after it are looked at by themselves. */
-        for (end = last + 1; end < nbytes && !is_edge(text[end]) && text[end] != ' ';)
-            end++;
-        buffer_add(out, text + from, begin - from);
-        path_add(out, text + begin, end - begin);
-        from = end;
-        at = end - 1;
+    for (uint32_t from = 0, end; from < nbytes; from = end) {
+        end = at_next(text, from, nbytes);
+        path_strip(out, text + from, end - from);
     }
-    buffer_add(out, text + from, nbytes - from);
 }
 
 /* ---- strings ---- */

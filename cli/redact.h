@@ -7,7 +7,8 @@
 /*
  * Reduces paths of files to base names, but for what torch and Python themselves are, which keep the path inside of
  * their package ("site-packages/torch/nn/modules/linear.py"), so that library frames are still told from the user's.
- * Names of functions, annotations and devices stay, but for the directories of paths inside of them; so do the allocator
+ * Names of functions, annotations and devices stay, but for the directories of paths inside of them: in a text nothing stays
+ * between the first slash and the last, whatever signs are there, but for " at ", after which a path begins anew; so do the allocator
  * settings that PyTorch has. User metadata and texts that hold source lines (forward stacks, torch.fx's original traces)
  * become none. With `all`, annotations have numbers for names, except those that only say what part of a step it is.
  * Nothing of what is dropped is left in the trace's strings. False: no memory. O(text of all strings).

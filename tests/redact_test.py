@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import pickle
+import random
 import re
 import shutil
 import struct
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import urllib.parse
 import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -104,7 +106,7 @@ def readable(name, content):
     return picture_text(content) if name.endswith(".png") else content
 
 
-class Redacted(unittest.TestCase):
+class Outputs(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="strata-redact-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
@@ -137,6 +139,8 @@ class Redacted(unittest.TestCase):
         self.assertGreaterEqual(len(found), 12)
         return found
 
+
+class Redacted(Outputs):
     def leaves(self, found, allowed, where):
         self.assertEqual([each for each in found if not each.startswith(allowed)], [], where)
 
@@ -170,6 +174,79 @@ class Redacted(unittest.TestCase):
         self.run_strata("html", "in/rank0.pickle", "-o", "plain.html")
         again = readable("x.html", self.run_strata("html", "plain.html", "--redact=all", "-o", "-"))
         self.leaves(set(SECRET.findall(again)), (FUNCTION,), "page of a page")
+
+
+SIGNS = ["(x)", "[1]", "{a}", "<b>", '"q"', "'q'", "a,", "a;", "a=", "a|", "`b`", "a\0", "a\x01", "a\n", "a:", "50%", "~", "a b", "\u00e9"]
+TEXTS = ["{path}", "{{lambda(int)#1}} at {path}:12:3", "void f<{{lambda at {path}:12:3}}>()", "h['{path}'+0x12]", 'open "{path}"', "load {path} now",
+         "{path}(12): forward", "(anonymous class at {path}:3)"]
+
+
+def planted_path(dice):
+    """A path in whose directories anything may stand, and which all say SECRET."""
+    folders = []
+    for _ in range(dice.randint(1, 4)):
+        sign = dice.choice(SIGNS)
+        folders.append(dice.choice(["SECRETdir", "SECRETa b", "a SECRETb"]) + dice.choice(["", " ", ""]) + sign)
+    base = dice.choice(["k.cu", "x.py", "z.so"])
+    shape = dice.randrange(8)
+    if shape == 0:
+        return "C:\\" + "\\".join([*folders, base])
+    if shape == 1:
+        return "SECRETuser@SECREThost:/" + "/".join([*folders, base])
+    if shape == 2:
+        return urllib.parse.quote("/" + "/".join([*folders, base]), safe="")
+    if shape == 3:
+        return urllib.parse.quote(urllib.parse.quote("/" + "/".join([*folders, base]), safe=""), safe="")
+    if shape == 4:
+        return "file:///" + "/".join([*folders, base])
+    if shape == 5:
+        return "\\\\SECRETserver\\" + "\\".join([*folders, base])
+    if shape == 6:
+        return "/opt/site-packages/torch/" + "/".join([*folders, base])
+    return "/" + "/".join([*folders, base])
+
+
+def planted_snapshot(dice):
+    def text():
+        return dice.choice(TEXTS).format(path=planted_path(dice))
+
+    trace, notes = [], []
+    for i in range(40):
+        each = frame(text(), planted_path(dice), fx_node_op=text(), fx_node_name=text(), fx_node_target=text(), fx_original_trace=text())
+        trace.append({"action": "alloc", "addr": (i + 1) << 21, "size": 1 << 20, "stream": 0, "time_us": i, "frames": [each],
+                      "user_metadata": text(), "compile_context": text(), "category": text(), "forward_frames": [text(), text()]})
+        name = text()
+        notes += [{"name": name, "stage": stage, "time_us": i, "device": 0} for stage in ("START", "END")]
+    return {"segments": [], "device_traces": [trace], "allocator_settings": {text(): text(), "PYTORCH_CUDA_ALLOC_CONF": text()},
+            "external_annotations": notes}
+
+
+class Planted(Outputs):
+    """Paths of any shape in every text of a recording, in both modes and in every output."""
+
+    def test_nothing_of_a_path_but_its_base_name(self):
+        for seed in range(6):
+            dice = random.Random(seed)
+            (self.folder / "in" / "rank0.pickle").write_bytes(pickle.dumps(planted_snapshot(dice), protocol=4))
+            (self.folder / "in" / "rank1.pickle").write_bytes(pickle.dumps(planted_snapshot(dice), protocol=4))
+            for option in ("--redact", "--redact=all"):
+                outputs = self.outputs(option)
+                outputs["diff.json"] = self.run_strata("diff", "--json", "in/rank0.pickle", "in/rank1.pickle", option)
+                for name, content in outputs.items():
+                    found = {each for each in SECRET.findall(content) if each != b"SECRETrules"}
+                    self.assertEqual(set(), found, (seed, option, name))
+
+    def test_words_around_a_path_stay(self):
+        kept = {"void f<{lambda at /home/me/k.cu:12:3}, {lambda at /home/you/z.cu:9}>": b"void f<{lambda at k.cu:12:3}, {lambda at z.cu:9}>",
+                "load /home/me/d.py": b"load d.py", "operator/(int, a/b.h)": b"operator/(int, b.h)",
+                "{lambda at /home/jane/Project (SECRET)/k.cu:12:3}": b"{lambda at k.cu:12:3}"}
+        frames = [frame(name, f"/a/{i}.cpp") for i, name in enumerate(kept)]
+        trace = [{"action": "alloc", "addr": (i + 1) << 21, "size": 1 << 20, "stream": 0, "time_us": i, "frames": [each]}
+                 for i, each in enumerate(frames)]
+        (self.folder / "in" / "rank0.pickle").write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}, protocol=4))
+        page = self.outputs("--redact")["page.html"]
+        for each in kept.values():
+            self.assertIn(each, page)
 
 
 if __name__ == "__main__":
