@@ -72,10 +72,9 @@ struct index_row {
     uint32_t n_ooms;
     uint64_t oom_requested_bytes, oom_free_bytes; /* of the first; OOM_UNKNOWN */
     const char *truncation; /* the reader's sentence where the file is cut short; NULL: it is whole */
-    uint32_t n_samples;
-    uint64_t *samples;   /* live bytes: highest of each of n_samples equal parts of the run */
-    uint64_t *sample_us; /* when each part begins, since the Unix epoch; NULL: the file has no times */
-    uint32_t n_sites;
+    uint32_t n_samples, n_sites;
+    uint64_t *samples;        /* live bytes: highest of each of n_samples equal parts of the run */
+    uint64_t *sample_us;      /* when each part begins, since the Unix epoch; NULL: the file has no times */
     struct index_site *sites; /* at the peak, by falling bytes */
     struct rank_profile profile;
     const char **call_names;     /* [profile.n_calls] */
@@ -100,12 +99,11 @@ struct index_row {
         *diff; /* page of the difference from the median of its cohort, beside the index; NULL: not made */
     const char *copy_of; /* input of another row with the same recording; NULL: it counts */
     uint32_t cohort, cohort_size;
-    int64_t at_step; /* compared at this step's end; INDEX_UNKNOWN: over the whole recordings */
-    uint32_t n_steps;
+    int64_t at_step;          /* compared at this step's end; INDEX_UNKNOWN: over the whole recordings */
     int64_t growth_bytes;     /* per step */
     const char *growth_site;  /* NULL: none */
     int64_t difference_bytes; /* of the figure that the finding speaks of first */
-    uint32_t n_differences;
+    uint32_t n_steps, n_differences;
     struct index_difference *differences; /* what is more first, by falling size; then what is less */
 };
 

@@ -200,18 +200,16 @@ struct matching {
 struct page_view {
     struct page_session *session;
     uint32_t index; /* of its device */
+    uint32_t n_also;
     struct arena arena, grouping;
     struct arena planting, pairing, holding, listing; /* of the tree, the pairs, the blocks, the matches */
     struct scene scene;
     struct scene banded; /* of segments, where `by_segments`: it is shown instead */
-    bool by_segments;
     struct raster raster;
     struct band_names names; /* of the last search */
     struct also_shown also[ALSO_SHOWN_MAX];
-    uint32_t n_also;
     struct page_sums sums[PAGE_SLOTS];
-    bool is_within; /* sums are of one group only: `within_key` of `within_by` */
-    enum compare_by within_by;
+    enum compare_by within_by; /* where `is_within`, sums are of one group only: `within_key` of this */
     uint32_t within_key;
     struct compare_pair *pairs;
     uint32_t n_pairs;
@@ -230,7 +228,7 @@ struct page_view {
     const uint64_t *keep; /* bitmap of the allocations that the filter leaves */
     uint64_t *lit;        /* bitmap of those that are highlighted, where is_lit */
     uint64_t *only;       /* bitmap of what the search finds of `keep`, where is_narrow */
-    bool filtered, is_lit, is_narrow;
+    bool filtered, is_lit, is_narrow, by_segments, is_within;
     struct record_phase_mark *marks;
     struct phase_span *spans; /* of the phases of device `spans_of` / 2 - 1, along axis `spans_of` % 2 */
     struct areas areas;
