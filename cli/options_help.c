@@ -44,9 +44,11 @@ static void option_print(const struct option *option) {
 /* Where a line that is too long may go on after a backslash: the last blank that leaves room for it. */
 static size_t example_break(const char *line, size_t length) {
     size_t at = LINE - 2;
+    if (length <= LINE)
+        return length;
     while (at > 4 && line[at] != ' ')
         at--;
-    return length <= LINE || at <= 4 ? length : at;
+    return at <= 4 ? length : at;
 }
 
 /* A command; what is said of it after several blanks comes below it where it does not fit beside it. */
