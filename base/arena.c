@@ -139,10 +139,15 @@ bool arena_grow(struct arena *arena, void *column, uint32_t *capacity, uint64_t 
     if (wanted > SIZE_MAX / 2 / item_nbytes)
         return false;
     if (!column_resize(arena, column, (size_t)wanted * item_nbytes)) {
-        /* Half of what the limit leaves, so that the last steps before it stay few. */
+        /* Half of what the limit leaves, so that the last steps before it stay few; where the limit is a parent's, a
+         * thirty-second of what is there. */
         uint64_t less = *capacity + (arena->limit_nbytes - arena->used_nbytes) / item_nbytes / 2;
+        if (less < count || less >= wanted)
+            less = *capacity + *capacity / 32;
         less = less < count || less >= wanted ? count : less;
-        if (wanted == count || !column_resize(arena, column, (size_t)less * item_nbytes))
+        if (wanted == count ||
+            (!column_resize(arena, column, (size_t)less * item_nbytes) &&
+             (less == count || !column_resize(arena, column, (size_t)(less = count) * item_nbytes))))
             return false;
         wanted = less;
     }
