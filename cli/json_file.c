@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -32,14 +33,106 @@ static void tree_free(void *block) {
     free(block);
 }
 
+static void fault_note(struct json_fault *fault, const char *what, const char *key, size_t offset) {
+    if (fault != NULL)
+        snprintf(fault->text, sizeof fault->text, ": %s%.60s%s (offset %zu)", what, key != NULL ? key : "",
+                 key != NULL ? "\" is there twice" : "", offset);
+}
+
+/* ---- what cJSON lets pass: a key that is there twice, and anything after the end ---- */
+
+static int names_compare(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* A name that two members of the object have; "": none, NULL: no memory. */
+static const char *name_twice(const cJSON *object) {
+    const cJSON *item;
+    size_t n = 0;
+    cJSON_ArrayForEach(item, object) n++;
+    const char **names = malloc((n + 1) * sizeof *names), *found = names != NULL ? "" : NULL;
+    if (names == NULL)
+        return NULL;
+    n = 0;
+    cJSON_ArrayForEach(item, object) names[n++] = item->string;
+    qsort(names, n, sizeof *names, names_compare);
+    for (size_t i = 1; i < n && *found == '\0'; i++)
+        if (strcmp(names[i - 1], names[i]) == 0)
+            found = names[i];
+    free(names);
+    return found;
+}
+
+/* The first key that is there twice, in the order of the text, as the number of its second place; `n_keys` counts keys before. */
+static const char *key_twice(const cJSON *value, size_t *n_keys) {
+    const char *name = cJSON_IsObject(value) ? name_twice(value) : "";
+    const cJSON *item;
+    bool met = false;
+    if (name == NULL)
+        return NULL;
+    cJSON_ArrayForEach(item, value) {
+        if (*name != '\0' && strcmp(item->string, name) == 0) {
+            if (met)
+                return name;
+            met = true;
+        }
+        *n_keys += cJSON_IsObject(value) ? 1 : 0;
+        const char *inside = key_twice(item, n_keys);
+        if (inside == NULL || *inside != '\0')
+            return inside;
+    }
+    return "";
+}
+
+/* Where key number `index` begins in JSON that is sound. */
+static size_t key_offset(const char *text, size_t nbytes, size_t index) {
+    for (size_t at = 0; at < nbytes; at++) {
+        size_t begin = at;
+        if (text[at] != '"')
+            continue;
+        for (at++; at < nbytes && text[at] != '"'; at++)
+            at += text[at] == '\\';
+        size_t after = at + 1;
+        while (after < nbytes && text[after] > 0 && text[after] <= ' ')
+            after++;
+        if (after < nbytes && text[after] == ':' && index-- == 0)
+            return begin;
+    }
+    return nbytes;
+}
+
+/* Takes the document over; NULL: it is not sound, or there is no memory to see it. */
+static cJSON *document_check(cJSON *document, const char *text, size_t nbytes, const char *end,
+                             struct json_fault *fault) {
+    size_t n_keys = 0;
+    while (end < text + nbytes && strchr(" \t\r\n", *end) != NULL && *end != '\0')
+        end++;
+    const char *twice = end == text + nbytes ? key_twice(document, &n_keys) : "";
+    if (twice == NULL)
+        errno = ENOMEM;
+    else if (end != text + nbytes)
+        fault_note(fault, "something follows the JSON", NULL, (size_t)(end - text));
+    else if (*twice != '\0')
+        fault_note(fault, "the key \"", twice, key_offset(text, nbytes, n_keys));
+    else
+        return document;
+    cJSON_Delete(document);
+    return NULL;
+}
+
 /* Others use cJSON too: the limit holds while this parses, and what it made is plain memory. */
-static cJSON *parse_within(const char *text, size_t nbytes, size_t memory_nbytes) {
+static cJSON *parse_within(const char *text, size_t nbytes, size_t memory_nbytes, struct json_fault *fault) {
+    const char *end = text;
     memory_left = memory_nbytes;
     cJSON_InitHooks(&(cJSON_Hooks){tree_alloc, tree_free});
     errno = 0;
-    cJSON *document = cJSON_ParseWithLength(text, nbytes);
+    cJSON *document = cJSON_ParseWithLengthOpts(text, nbytes, &end, 0);
     cJSON_InitHooks(NULL);
-    return document;
+    if (document != NULL)
+        return document_check(document, text, nbytes, end, fault);
+    if (errno == 0)
+        fault_note(fault, "it is not JSON", NULL, end != NULL ? (size_t)(end - text) : 0);
+    return NULL;
 }
 
 /* ---- reading ---- */
@@ -52,7 +145,9 @@ static bool read_all(int fd, char *text, size_t nbytes) {
 }
 
 /* Whoever wrote into the directory may have put a pipe or a device there: opening must not wait. */
-cJSON *json_file_read(const char *path, size_t memory_nbytes) {
+cJSON *json_file_read(const char *path, size_t memory_nbytes, struct json_fault *fault) {
+    if (fault != NULL)
+        fault->text[0] = '\0';
     struct stat status;
     cJSON *document = NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -63,7 +158,7 @@ cJSON *json_file_read(const char *path, size_t memory_nbytes) {
     char *text = plain ? malloc(nbytes + 1) : NULL;
     errno = plain && text == NULL ? ENOMEM : 0;
     if (text != NULL && read_all(fd, text, nbytes))
-        document = parse_within(text, nbytes, memory_nbytes);
+        document = parse_within(text, nbytes, memory_nbytes, fault);
     int error = errno;
     free(text);
     close(fd);

@@ -8,10 +8,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* NULL: not there, not a plain file (a pipe is not waited for), larger than 64 MiB, not JSON, or a tree that takes more than
- * `memory_nbytes`; nothing is printed; errno is then ENOMEM where there was no memory,
- * another error where the file could not be opened or read, E2BIG for the limit, and 0 for what is not JSON. Delete it with cJSON_Delete. Not thread safe. */
-cJSON *json_file_read(const char *path, size_t memory_nbytes);
+/* Why a file is not taken, where it is what it says that is wrong: " (offset 12)", after what is wrong there. */
+struct json_fault {
+    char text[160]; /* ": the key \"files\" is there twice (offset 12)"; "": it is not that */
+};
+
+/* NULL: not there, not a plain file (a pipe is not waited for), larger than 64 MiB, not JSON, JSON with anything after it or
+ * with a key twice in one object, or a tree that takes more than `memory_nbytes`; nothing is printed; errno is then ENOMEM
+ * where there was no memory, another error where the file could not be opened or read, E2BIG for the limit, and 0 for what the
+ * file says, which `fault` (NULL: not asked) names. Delete it with cJSON_Delete. Not thread safe. O(n log n). */
+cJSON *json_file_read(const char *path, size_t memory_nbytes, struct json_fault *fault);
 
 /* Members of an object; `missing` where there is none of the name and kind, and for numbers beyond 2^62. */
 int64_t json_file_number(const cJSON *object, const char *name, int64_t missing);

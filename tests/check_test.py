@@ -265,6 +265,50 @@ class Codes(unittest.TestCase):
             self.assertIn(run(*rules(f"site:{pattern} < 1"), HOSTILE).returncode, (0, 2, 3), pattern)
 
 
+def twice(text):
+    """Where the first key stands again that its object has already; None: nowhere. CPython's own reader says what is a key."""
+    seen = []
+    json.loads(text, object_pairs_hook=lambda pairs: seen.append([key for key, _ in pairs]))
+    return any(len(set(keys)) != len(keys) for keys in seen)
+
+
+class Strict(unittest.TestCase):
+    """What others' readers let pass: anything after the end, and a key that is there twice. The place is said."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.at = pathlib.Path(folder.name, "file.json")
+
+    def refused(self, words, code, text, offset):
+        self.at.write_text(text)
+        done = run(*words, self.at, *(rules("peak <= baseline") if code == 1 else ()), TRAIN)
+        self.assertEqual(code, done.returncode, text[-60:])
+        self.assertIn(f"(offset {offset})".encode(), done.stderr)
+
+    def test_baselines(self):
+        self.assertEqual(0, run("--baseline", self.at, "--update-baseline", TRAIN).returncode)
+        text = self.at.read_text()
+        self.assertEqual(0, run("--baseline", self.at, *rules("peak <= baseline"), TRAIN).returncode)
+        self.at.write_text(text + " \n\t\r")
+        self.assertEqual(0, run("--baseline", self.at, *rules("peak <= baseline"), TRAIN).returncode)
+        for rubbish in ("x", "{}", "\0", text):
+            self.refused(["--baseline"], 1, text + rubbish, len(text.rstrip()) if rubbish[0] in "\0" and not text.endswith("\n") else len(text))
+        for key in ('"peak"', '"files"', '"train.pickle"', '"sites"', '"schema"'):
+            at = text.index(key)
+            again = text[:at] + f"{key}: 1, " + text[at:]
+            self.assertTrue(twice(again))
+            self.refused(["--baseline"], 1, again, at + len(f"{key}: 1, "))
+
+    def test_configs(self):
+        text = '{"rules": ["peak < 1TiB"], "files": {"\\"a": ["peak < 1TiB"], "b": []}}'
+        for again, key in ((text[:-1] + ', "rules": []}', '"rules"'), (text.replace('"b"', '"\\"a"'), '"\\"a"'),
+                           (text.replace('"b"', '"\\u0022a"'), '"\\u0022a"')):
+            self.assertTrue(twice(again))
+            self.refused(["--config"], 2, again, again.rindex(key))
+        self.refused(["--config"], 2, text + "]", len(text))
+
+
 class Baselines(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

@@ -298,7 +298,8 @@ static bool join_record_document(struct join *join, const cJSON *document) {
 static bool join_record(struct join *join, const char *name) {
     const struct arena *arena = &join->batch->arena;
     char *path = batch_text(join->batch, "%s/shards/%s.json", join->batch->directory, name);
-    cJSON *document = path != NULL ? json_file_read(path, arena->limit_nbytes - arena->used_nbytes) : NULL;
+    cJSON *document =
+        path != NULL ? json_file_read(path, arena->limit_nbytes - arena->used_nbytes, NULL) : NULL;
     bool done = path != NULL && (document != NULL ? join_record_document(join, document) : errno != ENOMEM);
     if (document == NULL && done && errno != 0 && errno != ENOENT && errno != ENXIO && errno != E2BIG)
         join->lacks_sidecars = true;

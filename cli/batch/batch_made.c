@@ -94,7 +94,7 @@ bool made_update(const struct index *index, struct batch *batch) {
         terminal_error(NULL, "no memory for the index");
         return false;
     }
-    cJSON *list = json_file_read(path, batch->arena.limit_nbytes - batch->arena.used_nbytes);
+    cJSON *list = json_file_read(path, batch->arena.limit_nbytes - batch->arena.used_nbytes, NULL);
     if (list != NULL)
         remove_unused(list, &names, batch);
     bool done = (list == NULL && names.count == 0) || list_write(&names, batch);

@@ -482,7 +482,7 @@ static cJSON *document_read(const char *directory, const char *name, const struc
     *result = SIDECAR_NO_MEMORY;
     if (asprintf(&path, "%s/%s.strata.json", directory, name) < 0)
         return NULL;
-    cJSON *document = json_file_read(path, arena->limit_nbytes - arena->used_nbytes);
+    cJSON *document = json_file_read(path, arena->limit_nbytes - arena->used_nbytes, NULL);
     if (document == NULL)
         *result = result_of_errno(errno);
     free(path);

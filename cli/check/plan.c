@@ -95,9 +95,12 @@ static bool config_member(struct check_plan *plan, const cJSON *item, const char
 
 static bool config_read(struct check_plan *plan, const char *path) {
     const cJSON *item;
-    plan->config = json_file_read(path, CONFIG_MEMORY_NBYTES);
-    if (!cJSON_IsObject(plan->config))
-        return config_wrong(path, "is not a file with a JSON object of rules");
+    struct json_fault fault;
+    plan->config = json_file_read(path, CONFIG_MEMORY_NBYTES, &fault);
+    if (!cJSON_IsObject(plan->config)) {
+        terminal_error(path, "is not a file with a JSON object of rules%s", fault.text);
+        return false;
+    }
     cJSON_ArrayForEach(item, plan->config) if (!config_member(plan, item, path)) return false;
     return true;
 }
@@ -137,7 +140,8 @@ static bool plan_is_sound(const struct check_plan *plan) {
 static int baseline_read(struct check_plan *plan) {
     if (plan->baseline == NULL)
         return EXIT_CODE_DONE;
-    plan->known = json_file_read(plan->baseline, CONFIG_MEMORY_NBYTES);
+    struct json_fault fault;
+    plan->known = json_file_read(plan->baseline, CONFIG_MEMORY_NBYTES, &fault);
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(plan->known, "schema");
     if (cJSON_IsObject(plan->known) && cJSON_IsNumber(schema) && schema->valuedouble == 1 &&
         cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(plan->known, "files"))) {
@@ -150,7 +154,7 @@ static int baseline_read(struct check_plan *plan) {
     struct stat status;
     if (plan->update && plan->known == NULL && lstat(plan->baseline, &status) != 0 && errno == ENOENT)
         return EXIT_CODE_DONE; /* the first one */
-    terminal_error(plan->baseline, "cannot be read as a baseline (schema 1)");
+    terminal_error(plan->baseline, "cannot be read as a baseline (schema 1)%s", fault.text);
     return EXIT_CODE_FAILED;
 }
 

@@ -239,7 +239,7 @@ static void findings_say(const cJSON *findings) {
 static void summary_say(const struct folder *folder) {
     char path[FOLDER_PATH + 32];
     snprintf(path, sizeof path, "%s/summary.json", folder->path);
-    cJSON *summary = json_file_read(path, (size_t)256 << 20);
+    cJSON *summary = json_file_read(path, (size_t)256 << 20, NULL);
     if (summary == NULL)
         return;
     device_say(cJSON_GetObjectItemCaseSensitive(summary, "rows"));
@@ -265,7 +265,7 @@ struct recorded {
 };
 
 static void recorded_add(struct recorded *recorded, const char *path) {
-    cJSON *said = json_file_read(path, 1 << 20);
+    cJSON *said = json_file_read(path, 1 << 20, NULL);
     if (said == NULL)
         return;
     const char *why_not = json_file_text(said, "why_not", "");
