@@ -182,6 +182,27 @@ class Shards(Folder):
         self.assertEqual(batch("--index", self.folder / "out").returncode, 4)
         self.assertIn("did not see the same files", summary(self.folder / "out")["notes"][0])
 
+    def test_damaged_records_are_told_with_their_place(self):
+        """JSON with anything after it, or with a key twice, is not taken: an index without a rank is not whole."""
+        for rank in range(3):
+            self.put(f"rank{rank}.pickle")
+        self.run_batch("--shard", "1/2")
+        self.run_batch("--shard", "2/2")
+        out = self.folder / "out"
+        records = sorted((out / "shards").glob("*of*.json"))
+        for path, text, offset in (
+                (out / "rank1.strata.json", lambda text: text + "{}", len),
+                (out / "rank1.strata.json", lambda text: text.replace("{", '{"batch": 2,', 1), lambda text: text.rindex('"batch"')),
+                (records[0], lambda text: text + "x", len)):
+            sound = path.read_text()
+            path.write_text(text(sound))
+            done = batch("--index", out)
+            self.assertEqual(4, done.returncode, done.stderr)
+            place = offset(sound if text(sound).startswith(sound) else text(sound))
+            self.assertIn(f"(offset {place}); passed over", done.stderr)
+            path.write_text(sound)
+            self.assertEqual(0, batch("--index", out).returncode)
+
     def test_two_at_the_same_part(self):
         first, worker = self.start_and_stop("rank0.pickle")
         self.assertIn("another strata batch", self.run_batch(code=1).stderr)

@@ -239,7 +239,8 @@ static bool join_sidecar(struct join *join, const char *name) {
         return true;
     }
     if (result == SIDECAR_NONE) {
-        terminal_error(name, "is not a sidecar of this version of Strata; passed over");
+        terminal_error(name, "is not a sidecar of this version of Strata%s; passed over", sidecar.fault.text);
+        join->lacks_sidecars |= sidecar.fault.text[0] != '\0';
         return true;
     }
     if (!ARENA_GROW(&join->batch->arena, join->rows, join->rows_capacity, (uint64_t)join->n_rows + 1))
@@ -298,11 +299,16 @@ static bool join_record_document(struct join *join, const cJSON *document) {
 static bool join_record(struct join *join, const char *name) {
     const struct arena *arena = &join->batch->arena;
     char *path = batch_text(join->batch, "%s/shards/%s.json", join->batch->directory, name);
+    struct json_fault fault = {0};
     cJSON *document =
-        path != NULL ? json_file_read(path, arena->limit_nbytes - arena->used_nbytes, NULL) : NULL;
+        path != NULL ? json_file_read(path, arena->limit_nbytes - arena->used_nbytes, &fault) : NULL;
     bool done = path != NULL && (document != NULL ? join_record_document(join, document) : errno != ENOMEM);
     if (document == NULL && done && errno != 0 && errno != ENOENT && errno != ENXIO && errno != E2BIG)
         join->lacks_sidecars = true;
+    if (fault.text[0] != '\0') {
+        terminal_error(path, "is not the record of a shard%s; passed over", fault.text);
+        join->lacks_sidecars = true;
+    }
     cJSON_Delete(document);
     return done;
 }

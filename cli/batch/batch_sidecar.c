@@ -474,7 +474,7 @@ static enum sidecar_result result_of_errno(int error) {
 
 /* The document DIRECTORY/NAME.strata.json; NULL: `*result` says why. */
 static cJSON *document_read(const char *directory, const char *name, const struct arena *arena,
-                            enum sidecar_result *result) {
+                            enum sidecar_result *result, struct json_fault *fault) {
     char *path;
     *result = SIDECAR_NONE;
     if (!names_is_plain(name))
@@ -482,7 +482,7 @@ static cJSON *document_read(const char *directory, const char *name, const struc
     *result = SIDECAR_NO_MEMORY;
     if (asprintf(&path, "%s/%s.strata.json", directory, name) < 0)
         return NULL;
-    cJSON *document = json_file_read(path, arena->limit_nbytes - arena->used_nbytes, NULL);
+    cJSON *document = json_file_read(path, arena->limit_nbytes - arena->used_nbytes, fault);
     if (document == NULL)
         *result = result_of_errno(errno);
     free(path);
@@ -493,7 +493,7 @@ enum sidecar_result sidecar_read(struct sidecar *sidecar, const char *directory,
                                  struct arena *arena) {
     enum sidecar_result result;
     *sidecar = (struct sidecar){0};
-    cJSON *document = document_read(directory, name, arena, &result);
+    cJSON *document = document_read(directory, name, arena, &result, &sidecar->fault);
     if (document != NULL)
         result = read_document(sidecar, document, name, arena);
     cJSON_Delete(document);
@@ -540,7 +540,7 @@ enum sidecar_result sidecar_read_series(struct index_series *series, const struc
     enum sidecar_result result;
     char made_of[24];
     snprintf(made_of, sizeof made_of, "%016" PRIx64, file->series->made_of);
-    cJSON *document = document_read(batch->directory, file->name, arena, &result);
+    cJSON *document = document_read(batch->directory, file->name, arena, &result, NULL);
     if (document != NULL)
         result = read_series(series, document, made_of, batch->settings->flags, arena);
     cJSON_Delete(document);

@@ -8,6 +8,7 @@
 
 #include "base/buffer.h"
 #include "cli/batch/batch.h"
+#include "cli/json_file.h"
 #include "cli/recording.h"
 #include "render/index/index.h"
 
@@ -21,6 +22,7 @@ struct sidecar {
     int64_t rank; /* by the path; the row's may be that of a log's lines */
     int64_t mtime_ns;
     const char *flags, *rules_fingerprint, *version; /* "": none */
+    struct json_fault fault; /* why what is there is no JSON; also after SIDECAR_NONE */
 };
 
 enum sidecar_result {
