@@ -8,8 +8,7 @@
  *
  * Freestanding: the host (a C library, or the page's linear memory) brings the memory. Not thread safe.
  */
-#ifndef STRATA_BASE_ARENA_H
-#define STRATA_BASE_ARENA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,5 +74,3 @@ void *arena_column(struct arena *arena, uint64_t count, size_t item_nbytes);
 
 /* A column of zeroed bits, [count / 64 + 1]: of `count` things, each has one. NULL: no memory. */
 uint64_t *arena_bits(struct arena *arena, uint32_t count);
-
-#endif

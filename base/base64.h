@@ -1,6 +1,5 @@
 /* Bytes as base64 (RFC 4648, with padding). Reading it is parser/container/base64.h's. */
-#ifndef STRATA_BASE_BASE64_H
-#define STRATA_BASE_BASE64_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -12,5 +11,3 @@ static inline size_t base64_nbytes(size_t nbytes) {
 
 /* Writes base64_nbytes(nbytes) characters, without a terminator. O(nbytes). */
 void base64_encode(uint8_t *to, const uint8_t *bytes, size_t nbytes);
-
-#endif

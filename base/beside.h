@@ -2,8 +2,7 @@
  * How a host does one piece of work beside the rest, for code that has no threads of its own; it is free to do none. What is
  * computed is the same either way. Freestanding.
  */
-#ifndef STRATA_BASE_BESIDE_H
-#define STRATA_BASE_BESIDE_H
+#pragma once
 
 #include "base/arena.h"
 
@@ -24,5 +23,3 @@ static inline uint64_t beside_ample_nbytes(uint32_t n_events, uint32_t n_allocat
 
 /* What has fewer events is done in the time that a thread takes to start. */
 enum { BESIDE_EVENTS_LEAST = 2000 };
-
-#endif

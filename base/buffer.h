@@ -1,6 +1,5 @@
 /* Bytes that a renderer writes; the caller decides where they go: kept in memory, or handed on to a sink as they come. */
-#ifndef STRATA_BASE_BUFFER_H
-#define STRATA_BASE_BUFFER_H
+#pragma once
 
 #include "base/arena.h"
 
@@ -43,5 +42,3 @@ void buffer_printf(struct buffer *buffer, const char *format, ...) __attribute__
 
 /* Room for `nbytes` more; what is returned is at the end and counted as used. NULL: no memory. */
 uint8_t *buffer_extend(struct buffer *buffer, size_t nbytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* Byte copying for code that is compiled without a C library (see docs/architecture.md). */
-#ifndef STRATA_BASE_BYTES_H
-#define STRATA_BASE_BYTES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ static inline void bytes_fill(void *to, uint8_t byte, size_t nbytes) {
     if (nbytes != 0)
         __builtin_memset(to, byte, nbytes);
 }
-
-#endif

@@ -5,8 +5,7 @@
  *     printf("peak %s", format_bytes(peak).text);
  * UTF-8; only format_duration uses a byte outside of ASCII (the micro sign).
  */
-#ifndef STRATA_BASE_FORMAT_H
-#define STRATA_BASE_FORMAT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -43,5 +42,3 @@ struct figure format_duration(int64_t us);
 /* "31 %". What is not nothing is at least "<1 %", and what is not all is at most ">99 %". `whole` 0: "0 %".
  */
 struct figure format_share(uint64_t part, uint64_t whole);
-
-#endif

@@ -13,8 +13,7 @@
  * The buffer keeps a failure (no memory); only the end needs a check. Calls that do not nest are a fault of the caller
  * and trap.
  */
-#ifndef STRATA_BASE_JSON_WRITER_H
-#define STRATA_BASE_JSON_WRITER_H
+#pragma once
 
 #include "base/buffer.h"
 
@@ -66,5 +65,3 @@ void json_text(struct json_writer *json, const char *name, const char *text);
 void json_string_begin(struct json_writer *json, const char *name);
 void json_string_add(struct json_writer *json, const void *bytes, size_t nbytes);
 void json_string_end(struct json_writer *json);
-
-#endif

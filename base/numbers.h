@@ -1,6 +1,5 @@
 /* Numbers that more than one folder needs. Freestanding. */
-#ifndef STRATA_BASE_NUMBERS_H
-#define STRATA_BASE_NUMBERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ static inline uint64_t common_divisor(uint64_t a, uint64_t b) {
 static inline bool is_percent(uint64_t part, uint64_t whole, uint32_t percent) {
     return part != 0 && part >= whole / 100 * percent + whole % 100 * percent / 100 && whole != 0;
 }
-
-#endif

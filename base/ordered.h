@@ -7,8 +7,7 @@
  * A tree of nodes waits for memory at every level; here a search touches two runs of it, and what changes is moved in
  * one go. Sets that belong together share one store of leaves. Freestanding. Not thread safe.
  */
-#ifndef STRATA_BASE_ORDERED_H
-#define STRATA_BASE_ORDERED_H
+#pragma once
 
 #include "base/arena.h"
 
@@ -69,5 +68,3 @@ struct ordered_place ordered_before(const struct ordered *set, const struct orde
 
 /* Gives the leaves back to the store, and the set's own arrays to the arena. The set is empty afterwards. */
 void ordered_release(struct ordered *set, struct ordered_store *store);
-
-#endif

@@ -1,6 +1,5 @@
 /* Binary search, whatever is searched and by whatever rule. Freestanding. */
-#ifndef STRATA_BASE_SEARCH_H
-#define STRATA_BASE_SEARCH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@
                 (high) = (at);                                \
         }                                                     \
     } while (0)
-
-#endif

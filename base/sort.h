@@ -1,6 +1,5 @@
 /* Sorting rows by a 64-bit key. Freestanding. */
-#ifndef STRATA_BASE_SORT_H
-#define STRATA_BASE_SORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ bool sorting_step(struct sorting *sorting);
 
 /* The last of rows, sorted by key, whose key is `key` or less; UINT32_MAX: there is none. O(log count). */
 uint32_t sort_rows_seek(const struct sort_row *rows, uint32_t count, uint64_t key);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * In every comparison a slash in `word` also stands for the backslash of Windows' paths.
  */
-#ifndef STRATA_BASE_TEXT_H
-#define STRATA_BASE_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -92,5 +91,3 @@ void text_words_init(struct text_words *table, const struct text_word *words, ui
 
 /* All marks of the words that the text has. O(length * words that begin alike). */
 uint32_t text_marks(const struct text_words *table, struct text text);
-
-#endif

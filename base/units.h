@@ -2,8 +2,7 @@
  * Figures as people type them: sizes, durations and counts, read by one rule on the command line, in filters and in the
  * page. Integer arithmetic, no C library. Texts are bytes with a length; blanks around them are the caller's.
  */
-#ifndef STRATA_BASE_UNITS_H
-#define STRATA_BASE_UNITS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ bool units_duration(const char *text, uint32_t nbytes, uint64_t *us);
 
 /* A whole number, digits only. False: anything else, or above 2^64 - 1; `*count` is unchanged. */
 bool units_count(const char *text, uint32_t nbytes, uint64_t *count);
-
-#endif

@@ -1,6 +1,5 @@
 /* UTF-8 that never fails: bytes that do not keep to it are read as U+FFFD, one for each. */
-#ifndef STRATA_BASE_UTF8_H
-#define STRATA_BASE_UTF8_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,5 +63,3 @@ static inline size_t utf8_put(uint32_t code, char bytes[4]) {
     bytes[0] = (char)(mark[length] | code);
     return length;
 }
-
-#endif

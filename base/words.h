@@ -2,8 +2,7 @@
  * Text that is put together piece by piece into room that the caller has: sentences, names of places. No C library. What
  * does not fit is counted and left out, so that a caller can ask for the length first.
  */
-#ifndef STRATA_BASE_WORDS_H
-#define STRATA_BASE_WORDS_H
+#pragma once
 
 #include "base/format.h"
 #include "base/text.h"
@@ -42,5 +41,3 @@ static inline void words_add_things(struct words *words, uint64_t count, const c
     words_say(words, thing);
     words_say(words, count == 1 ? "" : "s");
 }
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Memory: the ring, whatever comes. One thread uses it at a time.
  */
-#ifndef STRATA_CLI_AHEAD_H
-#define STRATA_CLI_AHEAD_H
+#pragma once
 
 #include "parser/read.h"
 
@@ -34,5 +33,3 @@ int ahead_stop(struct ahead *ahead, bool draining);
 
 /* Ends the thread if it still runs. NULL is fine. */
 void ahead_free(struct ahead *ahead);
-
-#endif

@@ -2,8 +2,7 @@
  * One piece of work in a thread beside the one that asks for it, and memory that both may take at once: base/beside.h on
  * threads.
  */
-#ifndef STRATA_CLI_BESIDE_H
-#define STRATA_CLI_BESIDE_H
+#pragma once
 
 #include "base/beside.h"
 
@@ -24,5 +23,3 @@ void beside_init(struct beside *beside, struct arena *memory);
 
 /* No work may be under way. */
 void beside_release(struct beside *beside);
-
-#endif

@@ -1,6 +1,5 @@
 /* A clock for progress and estimates; results never depend on it. */
-#ifndef STRATA_CLI_CLOCK_H
-#define STRATA_CLI_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -11,5 +10,3 @@ static inline int64_t clock_us(void) {
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What verbs of one recording have in common: html and png make a file of a device, report and whatif tell of all of it. */
-#ifndef STRATA_CLI_CONVERT_H
-#define STRATA_CLI_CONVERT_H
+#pragma once
 
 #include "base/buffer.h"
 #include "cli/recording.h"
@@ -25,5 +24,3 @@ int convert_words(const struct settings *settings, const char *ending, convert_t
 
 /* The same into a file beside the input where no output is named; `binary`: not for a terminal. */
 int convert_file(const struct settings *settings, const char *ending, bool binary, convert_tell *tell);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the ending of -o asks for. Every verb looks at it: what the ending says and what the verb writes must agree. */
-#ifndef STRATA_CLI_ENDING_H
-#define STRATA_CLI_ENDING_H
+#pragma once
 
 #include "cli/options.h"
 
@@ -24,5 +23,3 @@ bool ending_choose_format(struct settings *settings);
  * output are text. False: printed; two formats, another ending, or a format with a picture or page.
  */
 bool ending_choose(const char *verb, struct settings *settings);
-
-#endif

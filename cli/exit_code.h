@@ -1,6 +1,5 @@
 /* What the process answers. docs/report.md and the help name the same numbers. */
-#ifndef STRATA_CLI_EXIT_CODE_H
-#define STRATA_CLI_EXIT_CODE_H
+#pragma once
 
 enum exit_code {
     EXIT_CODE_DONE = 0,
@@ -9,5 +8,3 @@ enum exit_code {
     EXIT_CODE_BROKEN = 3, /* a rule of a check is broken, or cannot be trusted */
     EXIT_CODE_PARTLY = 4, /* a batch is done, but for some of its files or of what its index links to */
 };
-
-#endif

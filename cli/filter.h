@@ -1,7 +1,6 @@
 /* --filter: its words are checked as soon as they are read, and its regular expressions are run over a recording's
  * texts, which layout/filter.h leaves to its caller. */
-#ifndef STRATA_CLI_FILTER_H
-#define STRATA_CLI_FILTER_H
+#pragma once
 
 #include "analysis/findings/selection.h"
 
@@ -28,5 +27,3 @@ bool filter_set_make(struct filter_set *set, const struct recording *recording,
 /* The same for other words, which must have been checked and must outlive the set. */
 bool filter_set_of(struct filter_set *set, const struct recording *recording, const char *words,
                    struct arena *arena);
-
-#endif

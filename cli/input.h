@@ -8,8 +8,7 @@
  *
  * Memory: the rings, whatever the size of the file. Errors are printed here.
  */
-#ifndef STRATA_CLI_INPUT_H
-#define STRATA_CLI_INPUT_H
+#pragma once
 
 #include "parser/fingerprint.h"
 #include "parser/read.h"
@@ -40,5 +39,3 @@ bool input_finish(struct input *input, char fingerprint[FINGERPRINT_CHARACTERS +
 
 /* Stops reading, closes and frees. Also after input_finish. */
 void input_close(struct input *input);
-
-#endif

@@ -1,6 +1,5 @@
 /* A small JSON file as a tree of cJSON. */
-#ifndef STRATA_CLI_JSON_FILE_H
-#define STRATA_CLI_JSON_FILE_H
+#pragma once
 
 #include "base/arena.h"
 
@@ -25,5 +24,3 @@ const char *json_file_text(const cJSON *object, const char *name, const char *mi
 
 /* A copy of a text that outlives the tree; "" of NULL. NULL: no memory. */
 const char *json_file_keep(struct arena *arena, const char *text);
-
-#endif

@@ -1,6 +1,5 @@
 /* Memory for arenas, and how much of it is there. */
-#ifndef STRATA_CLI_MEMORY_H
-#define STRATA_CLI_MEMORY_H
+#pragma once
 
 #include "base/arena.h"
 
@@ -16,5 +15,3 @@ void memory_begin(void);
  * of the control group's limit (version 2 or 1) where that is lower. SIZE_MAX: unknown.
  */
 size_t memory_default_limit(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* A recording and a moment in it, as strata diff takes them: "run.pickle#device=1#step=3", "run.pickle#at=peak-500". */
-#ifndef STRATA_CLI_OPERAND_H
-#define STRATA_CLI_OPERAND_H
+#pragma once
 
 #include "cli/filter.h"
 #include "cli/recording.h"
@@ -18,5 +17,3 @@ struct operand {
  * memory if no_memory is set. */
 bool operand_parse(struct operand *operand, const char *word);
 void operand_release(struct operand *operand);
-
-#endif

@@ -3,8 +3,7 @@
  * --name=VALUE, letters alone or in clusters (-fq), -- ends the options, a single - is the standard input or
  * output.
  */
-#ifndef STRATA_CLI_OPTIONS_H
-#define STRATA_CLI_OPTIONS_H
+#pragma once
 
 #include "cli/units.h"
 #include "cli/view.h"
@@ -161,5 +160,3 @@ void help_words_print(const char *text, size_t at, size_t indent);
 
 /* Prints a verb's help to standard output, in such lines. */
 void options_print_help(const struct verb *verb);
-
-#endif

@@ -2,8 +2,7 @@
  * The table of options for those that read it: options_table.c (what there is), options.c (the command line),
  * options_flags.c (what results tell of it) and options_help.c. Private to them.
  */
-#ifndef STRATA_CLI_OPTIONS_INTERNAL_H
-#define STRATA_CLI_OPTIONS_INTERNAL_H
+#pragma once
 
 #include "cli/options.h"
 
@@ -47,5 +46,3 @@ void options_note(struct settings *settings, const struct option *option, const 
 
 /* Notes --own and --library, once all options are known: of a result without paths, what they hash to. */
 void options_note_owners(struct settings *settings);
-
-#endif

@@ -3,8 +3,7 @@
  * target's directory and renamed. Existing files are kept unless forced, also when they appear while we work.
  * Signals remove the temporary file. Errors are printed here.
  */
-#ifndef STRATA_CLI_OUTPUT_H
-#define STRATA_CLI_OUTPUT_H
+#pragma once
 
 #include "base/buffer.h"
 #include "cli/input.h"
@@ -105,5 +104,3 @@ void output_sweep(int directory, const char *name);
 bool output_keep_names(const char *path);
 
 void output_release(struct output *output);
-
-#endif

@@ -1,6 +1,5 @@
 /* The devices that an address with "all=1" shows below the one in hand. */
-#ifndef STRATA_CLI_PICTURE_ROWS_H
-#define STRATA_CLI_PICTURE_ROWS_H
+#pragma once
 
 #include "cli/recording.h"
 #include "render/png/chart.h"
@@ -21,5 +20,3 @@ bool picture_rows_find(struct picture_rows *rows, const struct recording *record
  * live as long as the row. */
 void picture_row_fill(struct picture_rows *rows, uint32_t nth, const struct chart_options *options,
                       const struct timeline *timeline, struct chart_address *address);
-
-#endif

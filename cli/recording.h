@@ -1,6 +1,5 @@
 /* From the named file to a trace, and which of its devices to show. Errors and notes are printed here. */
-#ifndef STRATA_CLI_RECORDING_H
-#define STRATA_CLI_RECORDING_H
+#pragma once
 
 #include "cli/input.h"
 #include "cli/options.h"
@@ -51,5 +50,3 @@ void recording_scratch(const struct recording *recording, struct arena *scratch)
 
 /* "no memory", with what to do about it. */
 void recording_print_no_memory(const struct recording *recording, bool limit_hit);
-
-#endif

@@ -1,6 +1,5 @@
 /* What --redact does: a recording that can be shown to others. */
-#ifndef STRATA_CLI_REDACT_H
-#define STRATA_CLI_REDACT_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -14,5 +13,3 @@
  * Nothing of what is dropped is left in the trace's strings. False: no memory. O(text of all strings).
  */
 bool trace_redact(struct trace *trace, bool all);
-
-#endif

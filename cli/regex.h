@@ -2,8 +2,7 @@
  * Regular expressions of POSIX, as the C library has them, without what makes it run for ever, lose an answer or fall over:
  * repetitions within repetitions without end, back-references, and memory that ends on the way.
  */
-#ifndef STRATA_CLI_REGEX_H
-#define STRATA_CLI_REGEX_H
+#pragma once
 
 #include <regex.h>
 #include <stdbool.h>
@@ -22,5 +21,3 @@ bool regex_compile(regex_t *regex, const char *expression, int flags, struct reg
 /* Does the expression meet the text? `matches` as for regexec. A "no" that is for want of memory sets `*failed`, which
  * otherwise stays as it is. */
 bool regex_meets(const regex_t *regex, const char *text, size_t n_matches, regmatch_t *matches, bool *failed);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the verbs make of a recording; a batch makes all of it at once. Errors are printed. */
-#ifndef STRATA_CLI_RENDER_H
-#define STRATA_CLI_RENDER_H
+#pragma once
 
 #include "base/buffer.h"
 #include "cli/recording.h"
@@ -36,5 +35,3 @@ bool report_build(struct buffer *report, const struct recording *recording, cons
 /* Appends the page of the difference of two operands (cli/operand.h); format and device are not the settings'. False:
  * printed. In cmd_diff.c. */
 bool difference_render(struct buffer *out, const char *a, const char *b, const struct settings *settings);
-
-#endif

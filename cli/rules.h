@@ -8,8 +8,7 @@
  *
  * file and function are met where any frame of the stack matches, metadata where the allocation's user metadata does.
  */
-#ifndef STRATA_CLI_RULES_H
-#define STRATA_CLI_RULES_H
+#pragma once
 
 #include "parser/fingerprint.h"
 #include "trace/trace.h"
@@ -21,5 +20,3 @@ bool rules_apply(const char *path, struct trace *trace);
 
 /* The fingerprint of a file of rules; "" for the path NULL. False: printed. */
 bool rules_fingerprint(const char *path, char text[FINGERPRINT_CHARACTERS + 1]);
-
-#endif

@@ -1,11 +1,8 @@
 /* Several dumps, read one after the other and joined to one recording (parser/series/series.h). */
-#ifndef STRATA_CLI_SERIES_H
-#define STRATA_CLI_SERIES_H
+#pragma once
 
 #include "cli/recording.h"
 
 /* Fills the recording's trace, which is empty and initialised, from all inputs of the settings, and its fingerprint from
  * theirs. All parts are in memory at once, within the limit. False: printed. */
 bool series_read(struct recording *recording, const struct settings *settings);
-
-#endif

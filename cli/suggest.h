@@ -1,6 +1,5 @@
 /* "Did you mean": which known word, or which file, a mistyped one is closest to. */
-#ifndef STRATA_CLI_SUGGEST_H
-#define STRATA_CLI_SUGGEST_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -21,5 +20,3 @@ void suggestion_offer(struct suggestion *suggestion, const char *word);
 /* The path of the file beside `path`, which is not there, whose name is closest to its own; the first in the order of the
  * alphabet of equally close ones. False: there is none, or its path is too long. O(files of the directory). */
 bool suggestion_of_file(const char *path, char found[PATH_MAX]);
-
-#endif

@@ -4,8 +4,7 @@
  * Every line has the form `strata: "file": what went wrong`. Names and texts may come from hostile files:
  * bytes that would steer a terminal are written as \xNN. One thread only.
  */
-#ifndef STRATA_CLI_TERMINAL_H
-#define STRATA_CLI_TERMINAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ bool progress_show(const char *line);
 /* What a signal handler must write to leave the terminal's line clean; NULL: nothing. Safe in a signal
  * handler. */
 const char *progress_wipe(void);
-
-#endif

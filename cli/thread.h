@@ -1,6 +1,5 @@
 /* Threads of the command line. */
-#ifndef STRATA_CLI_THREAD_H
-#define STRATA_CLI_THREAD_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -8,5 +7,3 @@
 /* Starts a thread with every signal blocked: signals belong to the main thread, which owns the output. False: there is
  * none. */
 bool thread_begin(pthread_t *thread, void *(*run)(void *context), void *context);
-
-#endif

@@ -1,6 +1,5 @@
 /* Sizes, numbers and positions as they are written on a command line. Nothing here prints. */
-#ifndef STRATA_CLI_UNITS_H
-#define STRATA_CLI_UNITS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ struct position {
 
 /* "500", "12.5s", "250ms", "peak", "peak-500", "oom+20". False: none of these; `*position` is unchanged. */
 bool position_parse(const char *text, struct position *position);
-
-#endif

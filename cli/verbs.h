@@ -1,11 +1,8 @@
 /* The verbs of STRATA_VERBS (cli/options.h), one file each: cmd_NAME.c. */
-#ifndef STRATA_CLI_VERBS_H
-#define STRATA_CLI_VERBS_H
+#pragma once
 
 #include "cli/options.h"
 
 #define STRATA_VERB_DECLARE(BIT, name) extern const struct verb verb_##name;
 STRATA_VERBS(STRATA_VERB_DECLARE)
 #undef STRATA_VERB_DECLARE
-
-#endif

@@ -1,6 +1,5 @@
 /* --view: an address of the page, "#device=0&window=200_500&search=conv", as far as a picture shows what it says. */
-#ifndef STRATA_CLI_VIEW_H
-#define STRATA_CLI_VIEW_H
+#pragma once
 
 #include "layout/filter.h"
 #include "layout/memory_map.h"
@@ -71,5 +70,3 @@ int64_t view_q16(double position);
 struct highlight;
 bool view_highlight(const struct picture_view *view, const struct timeline *timeline,
                     struct highlight *highlight);
-
-#endif

@@ -1,6 +1,5 @@
 /* Inside of `strata whatif`: what a recording and a program at another size (cli/extrapolation.c) share. */
-#ifndef STRATA_CLI_WHATIF_H
-#define STRATA_CLI_WHATIF_H
+#pragma once
 
 #include "cli/recording.h"
 #include "render/page/whatif_page.h"
@@ -34,5 +33,3 @@ void drawings_release(struct whatif_picture *picture, uint32_t n_drawn);
 
 /* strata whatif --extrapolate. An enum exit_code. */
 int extrapolation_main(const struct settings *settings);
-
-#endif

@@ -1,6 +1,5 @@
 /* The part of a timeline that --from and --to ask for. */
-#ifndef STRATA_CLI_WINDOW_H
-#define STRATA_CLI_WINDOW_H
+#pragma once
 
 #include "cli/units.h"
 #include "layout/scene.h"
@@ -18,5 +17,3 @@ bool window_resolve(struct view *view, const struct timeline *timeline, struct p
 /* The moment that a position speaks of: the state after that event. False: `*reason` as above. */
 bool window_moment(const struct timeline *timeline, struct position position, uint32_t *moment,
                    const char **reason);
-
-#endif

@@ -2,8 +2,7 @@
  * Call sites whose colour fills a good part of a picture and that a list of what is alive at one moment lacks, because
  * nothing or next to nothing of them is alive then: the gradients of a picture whose peak lies in forward. Freestanding.
  */
-#ifndef STRATA_LAYOUT_ALSO_SHOWN_H
-#define STRATA_LAYOUT_ALSO_SHOWN_H
+#pragma once
 
 #include "layout/timeline.h"
 
@@ -23,5 +22,3 @@ struct also_shown {
 bool also_shown_find(const struct timeline *timeline, const uint64_t *keep, uint32_t first, uint32_t end,
                      uint32_t moment, struct arena *arena, struct also_shown also[ALSO_SHOWN_MAX],
                      uint32_t *count);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * Freestanding.
  */
-#ifndef STRATA_LAYOUT_EXTENT_H
-#define STRATA_LAYOUT_EXTENT_H
+#pragma once
 
 #include "layout/timeline.h"
 
@@ -38,5 +37,3 @@ uint32_t extent_moment(const struct timeline *timeline, struct extent extent);
  * O(allocations that are born in the range, or before its end), of a moment O(alive). False: no memory. */
 bool extent_allocations(const struct timeline *timeline, struct extent extent, const uint64_t *keep,
                         struct arena *arena, uint32_t **allocations, uint32_t *n_allocations);
-
-#endif

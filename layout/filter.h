@@ -22,8 +22,7 @@
  *
  * Freestanding. No engine for regular expressions is needed here: the caller brings a table of which texts match.
  */
-#ifndef STRATA_LAYOUT_FILTER_H
-#define STRATA_LAYOUT_FILTER_H
+#pragma once
 
 #include "layout/timeline.h"
 
@@ -129,5 +128,3 @@ bool filter_keep_step(const struct filter *filter, const struct timeline *timeli
 
 /* How many allocations are marked. */
 uint64_t filter_count(const struct timeline *timeline, const uint64_t *keep);
-
-#endif

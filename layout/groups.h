@@ -1,6 +1,5 @@
 /* Allocations alive at a moment, summed by call site or by identical stack. Freestanding. */
-#ifndef STRATA_LAYOUT_GROUPS_H
-#define STRATA_LAYOUT_GROUPS_H
+#pragma once
 
 #include "layout/timeline.h"
 
@@ -28,5 +27,3 @@ bool groups_at(const struct timeline *timeline, uint32_t moment, enum group_by b
 /* The same of any allocations: `allocations[n_allocations]` are ids, each once. */
 bool groups_of(const struct timeline *timeline, const uint32_t *allocations, uint32_t n_allocations,
                enum group_by by, struct arena *arena, struct group **groups, uint32_t *n_groups);
-
-#endif

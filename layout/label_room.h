@@ -8,8 +8,7 @@
  *        ##################|
  *        +-----------------+
  */
-#ifndef STRATA_LAYOUT_LABEL_ROOM_H
-#define STRATA_LAYOUT_LABEL_ROOM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ struct label_room {
  */
 bool label_room_find(const uint32_t *low, const uint32_t *high, uint32_t width, uint32_t rows,
                      uint32_t *scratch, struct label_room *room);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Where a few expandable segments are all there is, they go on in the next row. Freestanding, integer arithmetic only.
  */
-#ifndef STRATA_LAYOUT_MEMORY_MAP_H
-#define STRATA_LAYOUT_MEMORY_MAP_H
+#pragma once
 
 #include "layout/segments.h"
 
@@ -80,5 +79,3 @@ uint32_t held_block_from(const struct held *held, const struct held_segment *seg
 
 /* The segment that an address lies in, ALLOCATION_NONE: in none. O(log segments). */
 uint32_t held_segment_at(const struct held *held, uint64_t address);
-
-#endif

@@ -14,8 +14,7 @@
  * enough. "Large" is bytes times lifetime, the area in the picture: the smallest and shortest-lived are merged first.
  * Freely chosen is where "large" begins, and when that is not enough, how many slices there are: the `level`.
  */
-#ifndef STRATA_LAYOUT_MERGE_H
-#define STRATA_LAYOUT_MERGE_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -38,5 +37,3 @@ struct merge {
  */
 bool merge_init(struct merge *merge, struct trace *trace, unsigned level);
 void merge_release(struct merge *merge);
-
-#endif

@@ -1,10 +1,7 @@
 /* The order in the stack of what is older than the recording. Part of timeline_init; freestanding. */
-#ifndef STRATA_LAYOUT_OLDEST_H
-#define STRATA_LAYOUT_OLDEST_H
+#pragma once
 
 #include "layout/timeline.h"
 
 /* Fills `oldest` and `oldest_place` of a timeline whose call sites are known. O(older allocations + frames). False: no memory. */
 bool oldest_order(struct timeline *timeline, struct arena *arena);
-
-#endif

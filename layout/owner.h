@@ -6,8 +6,7 @@
  * byte; where it does not begin with a slash it may begin after any folder, and where it ends with one it means
  * all that is below. A backslash in a path counts as a slash.
  */
-#ifndef STRATA_LAYOUT_OWNER_H
-#define STRATA_LAYOUT_OWNER_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -19,5 +18,3 @@ bool owner_pattern_meets(const char *pattern, struct text file);
 /* Notes `owner` with every frame whose file meets the pattern, over what was noted before, and says how many there are.
  * Nothing is taken where there is none. Each text is looked at once. False: no memory; nothing is noted then. */
 bool frames_tell_owner(struct trace *trace, const char *pattern, enum frame_owner owner, uint32_t *n_frames);
-
-#endif

@@ -8,8 +8,7 @@
  * An end without a start is left out, because the ring buffer has lost when it began; a start without an end
  * goes on until what encloses it ends, else to the end of the recording. Freestanding.
  */
-#ifndef STRATA_LAYOUT_PHASES_H
-#define STRATA_LAYOUT_PHASES_H
+#pragma once
 
 #include "layout/scene.h"
 
@@ -42,5 +41,3 @@ struct text phase_name(struct text name, uint32_t nth);
 /* Where a time lies along an axis, in 1/65536 as in struct view. On the axis of events: the beginning of the last
  * event at or before it. O(log n). */
 int64_t phase_q16(const struct timeline *timeline, enum axis axis, int64_t us);
-
-#endif

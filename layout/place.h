@@ -1,6 +1,5 @@
 /* Where a frame is, as a person calls it, whoever wrote the recording. */
-#ifndef STRATA_LAYOUT_PLACE_H
-#define STRATA_LAYOUT_PLACE_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -25,5 +24,3 @@ bool file_is_none(struct text file);
 
 /* Compilers of code at run time name their files like "<string>" or "<eval_with_key>.12". */
 bool file_is_python(struct text file);
-
-#endif

@@ -14,8 +14,7 @@
  *
  * Integer arithmetic only: two compilers agree to the last bit. Freestanding.
  */
-#ifndef STRATA_LAYOUT_SCENE_H
-#define STRATA_LAYOUT_SCENE_H
+#pragma once
 
 #include "layout/timeline.h"
 
@@ -140,5 +139,3 @@ static inline uint32_t y_scale_q8(const struct y_scale *scale, uint64_t bytes) {
         return scale->limit_q8;
     return (uint32_t)((units << scale->widen) * scale->factor >> 32);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * The allocator's segments over the whole run: how many there are at each moment, and each of them as a band from the event
  * that asked for it to the one that gave it back. Freestanding.
  */
-#ifndef STRATA_LAYOUT_SEGMENT_CURVE_H
-#define STRATA_LAYOUT_SEGMENT_CURVE_H
+#pragma once
 
 #include "layout/segments.h"
 
@@ -26,5 +25,3 @@ uint32_t segment_counts_at(const struct segment_counts *counts, uint32_t moment)
  */
 bool segments_as_allocations(struct device_trace *device, uint32_t **piece, const struct segments *segments,
                              struct arena *arena);
-
-#endif

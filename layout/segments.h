@@ -12,8 +12,7 @@
  *
  * Pages of expandable segments that touch are one segment at each moment. Freestanding.
  */
-#ifndef STRATA_LAYOUT_SEGMENTS_H
-#define STRATA_LAYOUT_SEGMENTS_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -87,5 +86,3 @@ bool segments_at(struct held *held, const struct segments *segments, uint32_t mo
 static inline uint64_t segments_round(uint64_t nbytes) {
     return nbytes < 512 ? 512 : nbytes > UINT64_MAX - 511 ? nbytes : (nbytes + 511) / 512 * 512;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * autograd's graph ("backward of MulBackward0"); where there is none, the innermost frame of C++ that is neither noise nor on every allocation's way through the
  * allocator ("at::native::mm_cuda", not "c10::cuda::CUDACachingAllocator::malloc"); and so on down.
  */
-#ifndef STRATA_LAYOUT_SITE_H
-#define STRATA_LAYOUT_SITE_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -58,5 +57,3 @@ static inline bool frames_same(const struct trace *trace, uint32_t *same, struct
  * terminated, a NUL as U+FFFD; returns the full length. Frame 0 is
  * "(no stack recorded)". */
 uint32_t site_text(const struct trace *trace, uint32_t frame, char *text, uint32_t capacity);
-
-#endif

@@ -1,6 +1,5 @@
 /* Call sites that share a colour, told apart. Part of timeline_init; freestanding. */
-#ifndef STRATA_LAYOUT_SITE_TWINS_H
-#define STRATA_LAYOUT_SITE_TWINS_H
+#pragma once
 
 #include "layout/timeline.h"
 
@@ -10,5 +9,3 @@
  * names). False: no memory.
  */
 bool site_twins_find(struct timeline *timeline, struct arena *arena);
-
-#endif

@@ -2,8 +2,7 @@
  * The stacks that allocations have, numbered without gaps in their order. A recording may have thirty stacks that others
  * begin with for each of these, so what is found out for each stack of an allocation is kept by its slot. Freestanding.
  */
-#ifndef STRATA_LAYOUT_STACK_SLOTS_H
-#define STRATA_LAYOUT_STACK_SLOTS_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -28,5 +27,3 @@ static inline uint32_t stack_slot(const struct stack_slots *slots, uint32_t stac
     uint64_t below = slots->bits[stack / 64] & ((UINT64_C(1) << stack % 64) - 1);
     return slots->before[stack / 64] + (uint32_t)__builtin_popcountll(below);
 }
-
-#endif

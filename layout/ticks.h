@@ -1,6 +1,5 @@
 /* Round values for axes, one rule for the PNG and the page. Freestanding. */
-#ifndef STRATA_LAYOUT_TICKS_H
-#define STRATA_LAYOUT_TICKS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@ struct ticks ticks_decimal(int64_t low, int64_t high, uint32_t most);
 /* The same for bytes: steps of a power of two times 1, 2 or 5 ... of KiB, MiB or GiB, so that labels are
  * short. */
 struct ticks ticks_bytes(uint64_t low, uint64_t high, uint32_t most);
-
-#endif

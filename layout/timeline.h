@@ -4,8 +4,7 @@
  *
  * Freestanding. Memory comes from the arena given to timeline_init and lives as long as that.
  */
-#ifndef STRATA_LAYOUT_TIMELINE_H
-#define STRATA_LAYOUT_TIMELINE_H
+#pragma once
 
 #include "base/beside.h"
 #include "trace/trace.h"
@@ -146,5 +145,3 @@ uint32_t timeline_alive_at(const struct timeline *timeline, uint32_t moment, uin
 /* The same as a column of `arena`. NULL: no memory, and *n_alive is 0. */
 uint32_t *timeline_alive(const struct timeline *timeline, uint32_t moment, struct arena *arena,
                          uint32_t *n_alive);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * What the children of a node do not hold is its own (`self_bytes`): the path ends there. Freestanding.
  */
-#ifndef STRATA_LAYOUT_TREE_H
-#define STRATA_LAYOUT_TREE_H
+#pragma once
 
 #include "layout/timeline.h"
 
@@ -57,5 +56,3 @@ static inline bool tree_make(struct tree *tree, const struct timeline *timeline,
     return tree_against(tree, timeline, allocations, n_allocations, NULL, 0, (struct tree_way){direction, 0},
                         arena);
 }
-
-#endif

@@ -9,8 +9,7 @@
  * the source lends them; what is left of one is copied in front of the next. What is longer than that has room for is
  * gathered in the cursor's own buffer, as is what a source only reads.
  */
-#ifndef STRATA_PARSER_CURSOR_H
-#define STRATA_PARSER_CURSOR_H
+#pragma once
 
 #include "parser/read.h"
 
@@ -82,5 +81,3 @@ static inline uint64_t cursor_uint(struct cursor *cursor, unsigned nbytes) {
 /* A line up to '\n' (not included), at most `limit` bytes: beginning and length; the cursor is after the '\n'.
  * False: error noted. */
 bool cursor_line(struct cursor *cursor, size_t limit, const uint8_t **line, size_t *nbytes);
-
-#endif

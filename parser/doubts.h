@@ -1,6 +1,5 @@
 /* What a finished device of a snapshot cannot be, if its file tells the truth: noted in the trace's diagnostics. */
-#ifndef STRATA_PARSER_DOUBTS_H
-#define STRATA_PARSER_DOUBTS_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -15,5 +14,3 @@ struct event_sums {
 /* Adds the diagnostics of `device`, whose allocations are joined. O(n log n) in allocations and segments, O(events). False: no
  * memory. */
 bool doubts_diagnose(struct trace *trace, const struct device_trace *device, const struct event_sums *sums);
-
-#endif

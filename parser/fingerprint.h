@@ -3,8 +3,7 @@
  * the same digits as `xxhsum -H2` prints. It recognises a file; it does not prove that nobody made another one with the
  * same fingerprint.
  */
-#ifndef STRATA_PARSER_FINGERPRINT_H
-#define STRATA_PARSER_FINGERPRINT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -23,5 +22,3 @@ void fingerprint_text(const struct fingerprint *fingerprint, char text[FINGERPRI
 
 /* `fingerprint` may be NULL. */
 void fingerprint_free(struct fingerprint *fingerprint);
-
-#endif

@@ -1,7 +1,6 @@
 /* The kinds of input, each with its test and its reader, in the order in which they are tried. A new kind is a line in
  * this table. */
-#ifndef STRATA_PARSER_FORMATS_H
-#define STRATA_PARSER_FORMATS_H
+#pragma once
 
 #include "parser/cursor.h"
 
@@ -24,5 +23,3 @@ extern const struct format formats[]; /* ends with a NULL name */
 
 /* The format of an input that begins with these bytes; NULL: none. Of more than FORMAT_NBYTES bytes the first count. */
 const struct format *format_of(const uint8_t *p, size_t nbytes);
-
-#endif

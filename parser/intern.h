@@ -1,6 +1,5 @@
 /* Gives equal things one id while a trace is being filled: strings, frames, stacks, contexts. */
-#ifndef STRATA_PARSER_INTERN_H
-#define STRATA_PARSER_INTERN_H
+#pragma once
 
 #include "parser/stack_tree.h"
 
@@ -38,5 +37,3 @@ bool intern_stack(struct interner *interner, const uint32_t *frames, uint32_t n_
 
 /* The stack that begins with `parent`, an id from here or 0, and ends with `frame`. O(1) on average. */
 bool intern_stack_below(struct interner *interner, uint32_t parent, uint32_t frame, uint32_t *id);
-
-#endif

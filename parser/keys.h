@@ -1,7 +1,6 @@
 /* Strings that mean something in a snapshot. They are interned first, so that their string ids are these
  * numbers + 1 and recognising one costs an integer compare. */
-#ifndef STRATA_PARSER_KEYS_H
-#define STRATA_PARSER_KEYS_H
+#pragma once
 
 /* X(name, text): keys of dicts first (at most MAX_KEYS of them), then words that stand as values. */
 #define STRATA_KEYS(X)                                  \
@@ -69,5 +68,3 @@
 #define STRATA_KEY_ENUM(name, text) KEY_##name,
 enum key { STRATA_KEYS(STRATA_KEY_ENUM) KEY_COUNT };
 #undef STRATA_KEY_ENUM
-
-#endif

@@ -1,6 +1,5 @@
 /* Inputs inside of inputs: gzip, zip, and pages. Readers of the table in formats.h. */
-#ifndef STRATA_PARSER_LAYERS_H
-#define STRATA_PARSER_LAYERS_H
+#pragma once
 
 #include "parser/cursor.h"
 
@@ -10,5 +9,3 @@ bool html_layer_read(struct cursor *cursor, struct trace *trace, unsigned depth)
 
 /* Reads an input of any format at the cursor, packed `depth` times. False: the cursor's error is set. */
 bool input_read(struct cursor *cursor, struct trace *trace, unsigned depth);
-
-#endif

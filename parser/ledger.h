@@ -3,8 +3,7 @@
  * recent one has it, else the latest ones, the last of them in part. So the allocations of a ledger sum up to its total at
  * every moment, whatever the changes were.
  */
-#ifndef STRATA_PARSER_LEDGER_H
-#define STRATA_PARSER_LEDGER_H
+#pragma once
 
 #include "parser/recorder.h"
 
@@ -27,5 +26,3 @@ bool ledger_grow(struct ledger *ledger, uint64_t nbytes);
 
 /* At most `total` bytes go. O(pieces closed). */
 bool ledger_shrink(struct ledger *ledger, uint64_t nbytes);
-
-#endif

@@ -3,8 +3,7 @@
  * JSON. Few bytes of a file can mean many bytes of text so, and mean them again for every event. Equal lists are joined once,
  * and all that is made stays below MADE_TEXT_NBYTES and ten times what was read.
  */
-#ifndef STRATA_PARSER_MADE_TEXT_H
-#define STRATA_PARSER_MADE_TEXT_H
+#pragma once
 
 #include "parser/intern.h"
 
@@ -27,5 +26,3 @@ bool made_texts_join(struct made_texts *made, struct interner *interner, uint64_
                      const uint32_t *chunk, uint32_t n_chunks, uint32_t *string);
 
 void made_texts_release(struct made_texts *made, struct arena *arena);
-
-#endif

@@ -1,7 +1,6 @@
 /* Reads a recording of any supported kind into a trace. docs/inputs.md says what is read and what is refused.
  */
-#ifndef STRATA_PARSER_READ_H
-#define STRATA_PARSER_READ_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -75,5 +74,3 @@ bool trace_read(struct trace *trace, const struct read_source *source, const str
 
 /* Stable name of a code, such as "truncated". */
 const char *read_code_name(enum read_code code);
-
-#endif

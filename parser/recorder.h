@@ -5,8 +5,7 @@
  * Which free ends an allocation, what an orphan free means and how final blocks complete the picture follows
  * PyTorch's allocator; docs/architecture.md, "From events to allocations", states the rules.
  */
-#ifndef STRATA_PARSER_RECORDER_H
-#define STRATA_PARSER_RECORDER_H
+#pragma once
 
 #include "parser/intern.h"
 
@@ -95,5 +94,3 @@ bool recorder_block(struct recorder *recorder, const struct block *block);
 /* All is said: completes the allocations, adds the diagnostics to the trace, and hands the device over. The
  * recorder is empty afterwards. */
 bool recorder_finish(struct recorder *recorder, struct device_trace *device);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files of the recorder share: its allocations while they are made. */
-#ifndef STRATA_PARSER_RECORDER_INTERNAL_H
-#define STRATA_PARSER_RECORDER_INTERNAL_H
+#pragma once
 
 #include "parser/recorder.h"
 
@@ -38,5 +37,3 @@ struct allocations *allocations_of(struct recorder *recorder, uint32_t reference
 struct arena *recorder_arena(struct recorder *recorder);
 
 void recorder_map_remove(struct address_map *map, uint32_t hole);
-
-#endif

@@ -7,8 +7,7 @@
  * stacks and their text as decoded. Numbers are taken as 64 bits, lowest byte first. Not part of it: user metadata,
  * annotations, settings, and how rows and strings are numbered.
  */
-#ifndef STRATA_PARSER_RECORDING_ID_H
-#define STRATA_PARSER_RECORDING_ID_H
+#pragma once
 
 #include "parser/fingerprint.h"
 #include "trace/trace.h"
@@ -16,5 +15,3 @@
 /* Works in memory that counts as the trace's, 8 bytes per string, frame and stack, and gives it back. False: no memory.
  * O(bytes of text + rows). */
 bool recording_id(struct trace *trace, char text[FINGERPRINT_CHARACTERS + 1]);
-
-#endif

@@ -11,8 +11,7 @@
  *     dict with "stage"               -> VALUE_SPENT, an annotation, stored at once
  *     any other dict                  -> VALUE_DICT        any other list   -> VALUE_LIST
  */
-#ifndef STRATA_PARSER_SNAPSHOT_H
-#define STRATA_PARSER_SNAPSHOT_H
+#pragma once
 
 #include "parser/cursor.h"
 #include "parser/made_text.h"
@@ -176,5 +175,3 @@ bool snapshot_diagnose_cut(struct snapshot *snapshot, uint64_t offset);
 
 /* The root is known: fills devices, settings and diagnostics of the trace. */
 bool snapshot_finish(struct snapshot *snapshot, struct value root);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files that give a snapshot its shape share: the dict that is being looked at, and errors. */
-#ifndef STRATA_PARSER_SNAPSHOT_INTERNAL_H
-#define STRATA_PARSER_SNAPSHOT_INTERNAL_H
+#pragma once
 
 #include "parser/keys.h"
 #include "parser/snapshot.h"
@@ -39,5 +38,3 @@ bool snapshot_recorder_add(struct snapshot *snapshot, int32_t ordinal);
 bool shape_block(struct snapshot *snapshot, struct value *result);
 
 bool shape_segment(struct snapshot *snapshot, struct value *result);
-
-#endif

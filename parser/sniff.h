@@ -1,6 +1,5 @@
 /* What the first bytes of an input say about its kind. */
-#ifndef STRATA_PARSER_SNIFF_H
-#define STRATA_PARSER_SNIFF_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -12,5 +11,3 @@ static inline size_t sniff_blank(const uint8_t *p, size_t nbytes) {
         at++;
     return at;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * no use of it. Such a file has nearly as many stacks as frames, and most are of frees, which nothing asks for when the
  * allocations are known: stack_tree_finish leaves these out.
  */
-#ifndef STRATA_PARSER_STACK_TREE_H
-#define STRATA_PARSER_STACK_TREE_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -32,5 +31,3 @@ bool stack_tree_extend(struct stack_tree *tree, struct arena *arena, uint32_t pa
 bool stack_tree_finish(struct stack_tree *tree, struct trace *trace);
 
 void stack_tree_release(struct stack_tree *tree, struct arena *arena);
-
-#endif

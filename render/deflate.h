@@ -1,6 +1,5 @@
 /* Deflates the pieces of a payload in threads. */
-#ifndef STRATA_RENDER_DEFLATE_H
-#define STRATA_RENDER_DEFLATE_H
+#pragma once
 
 #include "trace/payload.h"
 
@@ -15,5 +14,3 @@ bool deflate_pieces(struct payload_piece *pieces, uint32_t n_pieces, unsigned th
 
 /* Frees what deflate_pieces took of the same host; `packed` of every piece becomes NULL. */
 void deflate_release(struct payload_piece *pieces, uint32_t n_pieces, struct arena_host host);
-
-#endif

@@ -179,8 +179,7 @@ def table(name, colors):
 
 
 def main():
-    print("/* Written by scripts/palette.py, which also says why; do not edit. */\n#ifndef STRATA_RENDER_PALETTE_H\n"
-          "#define STRATA_RENDER_PALETTE_H\n\n#include <stdint.h>\n")
+    print("/* Written by scripts/palette.py, which also says why; do not edit. */\n#pragma once\n\n#include <stdint.h>\n")
     print(f"enum {{ PALETTE_SITES = {COUNT} }};\n")
     pairs = spread(matched(found("light"), found("dark")))
     table("palette_sites_light", [hex_of(light.rgb) for light, _ in pairs])
@@ -188,7 +187,6 @@ def main():
     # Scales go from light to strong on light ground and from dim to bright on dark ground, at 3:1 to it, in the paler shade too.
     table("palette_scale_light", [scale_color(0.62 - 0.022 * i, 0.05 + 0.006 * i, 230 - 12 * i) for i in range(16)])
     table("palette_scale_dark", [scale_color(0.535 + 0.0234 * i, 0.06 + 0.005 * i, 270 - 12 * i) for i in range(16)])
-    print("#endif")
 
 
 main()

@@ -26,12 +26,10 @@ bool export_toy(struct export_work *work) {
     return export_each_device(work, toy_write, work->out);
 }
 """,
-    "parser/toy.h": """#ifndef STRATA_PARSER_TOY_H
-#define STRATA_PARSER_TOY_H
+    "parser/toy.h": """#pragma once
 #include "parser/cursor.h"
 bool toy_recognises(const uint8_t *p, size_t nbytes);
 bool toy_read(struct cursor *cursor, struct trace *trace, unsigned depth);
-#endif
 """,
     "parser/toy.c": """#include "parser/toy.h"
 #include "parser/json/json.h"

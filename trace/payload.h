@@ -9,8 +9,7 @@
  * input: every count, id and offset is checked, and a trace that was read without error satisfies all
  * invariants of trace/trace.h.
  */
-#ifndef STRATA_TRACE_PAYLOAD_H
-#define STRATA_TRACE_PAYLOAD_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -68,5 +67,3 @@ int32_t payload_unpack_some(struct reader *reader);
 /* After the host has inflated every piece into its target: decodes the columns into an empty, initialised
  * trace. */
 enum payload_error payload_unpack(const struct payload *payload, struct trace *trace);
-
-#endif

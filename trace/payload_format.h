@@ -2,8 +2,7 @@
  * How a payload is built, as docs/payload.md says it: shared by the two files that write and read one, and by nobody
  * else. Freestanding.
  */
-#ifndef STRATA_TRACE_PAYLOAD_FORMAT_H
-#define STRATA_TRACE_PAYLOAD_FORMAT_H
+#pragma once
 
 #include "base/bytes.h"
 #include "trace/payload.h"
@@ -225,5 +224,3 @@ enum event_class {
 void payload_classify_completions(const struct device_trace *device, uint8_t *class, uint32_t from,
                                   uint32_t to);
 void payload_classify_births(const struct device_trace *device, uint8_t *class, uint32_t from, uint32_t to);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files that pack a payload share: ids without gaps, and the section that is being made. */
-#ifndef STRATA_TRACE_PAYLOAD_PACKER_H
-#define STRATA_TRACE_PAYLOAD_PACKER_H
+#pragma once
 
 #include "trace/payload_format.h"
 
@@ -59,5 +58,3 @@ void allocations_pack(struct packer *packer, const struct device_trace *device, 
 void addresses_pack(struct packer *packer, const struct allocations *allocations, uint32_t number);
 
 void merged_pack(struct packer *packer, const struct allocations *allocations, uint32_t number);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files that read a payload share: columns, read value by value, and the first error. */
-#ifndef STRATA_TRACE_PAYLOAD_READER_H
-#define STRATA_TRACE_PAYLOAD_READER_H
+#pragma once
 
 #include "trace/payload_format.h"
 
@@ -84,5 +83,3 @@ void addresses_count(struct reader *reader);
 void addresses_read(struct reader *reader);
 void merged_open(struct reader *reader);
 void merged_read(struct reader *reader);
-
-#endif

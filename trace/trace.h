@@ -15,8 +15,7 @@
  * Freestanding. All memory belongs to the trace's arena. Nothing here is thread safe; a filled trace may be
  * read from several threads. Source of the semantics: PyTorch's allocator, as docs/architecture.md quotes it.
  */
-#ifndef STRATA_TRACE_TRACE_H
-#define STRATA_TRACE_TRACE_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/text.h"
@@ -393,5 +392,3 @@ bool trace_diagnose(struct trace *trace, const char *key, int32_t device, const 
 /* How many events its buffer had room for, where it was full: a round number of events, of which the first ones were lost, since
  * something that is freed was never made. 0: it was not, as far as can be told. O(allocations). */
 uint64_t device_history_full(const struct device_trace *device);
-
-#endif

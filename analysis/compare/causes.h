@@ -2,8 +2,7 @@
  * Why two recordings differ: one cause for each call site that behaves in another way (or for many that do so in the same
  * way), largest difference first; what only follows from looking at other moments comes after these. Freestanding.
  */
-#ifndef STRATA_ANALYSIS_CAUSES_H
-#define STRATA_ANALYSIS_CAUSES_H
+#pragma once
 
 #include "analysis/compare/compare.h"
 #include "analysis/loop/spans.h"
@@ -62,5 +61,3 @@ bool causes_find(struct causes *causes, const struct comparison *comparison, str
 bool causes_find_deaths(struct causes *causes, const struct comparison *comparison,
                         const struct compare_side *a, const struct spans *phases_a,
                         const struct compare_side *b, const struct spans *phases_b, struct arena *arena);
-
-#endif

@@ -3,8 +3,7 @@
  * else with the same program, which is how often each call site allocates in forward, backward and optimizer. One more line
  * does not make another program, nor do fewer gradients. Freestanding.
  */
-#ifndef STRATA_ANALYSIS_COHORTS_H
-#define STRATA_ANALYSIS_COHORTS_H
+#pragma once
 
 #include "analysis/compare/ranks.h"
 
@@ -19,5 +18,3 @@ struct cohort_row {
  * memory. */
 bool cohorts_find(const struct cohort_row *rows, uint32_t n_rows, struct arena *arena, uint32_t *cohort,
                   uint32_t *n_cohorts);
-
-#endif

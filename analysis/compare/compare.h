@@ -7,8 +7,7 @@
  * Every allocation is in exactly one row, so the rows' differences sum up to the difference of the totals to the byte,
  * however well or badly sites were found again. Freestanding.
  */
-#ifndef STRATA_ANALYSIS_COMPARE_H
-#define STRATA_ANALYSIS_COMPARE_H
+#pragma once
 
 #include "layout/extent.h"
 #include "layout/filter.h"
@@ -113,5 +112,3 @@ static inline bool profile_exists(const struct site_profile *profile) {
  * frames) log). False: no memory. */
 bool compare_sites(struct comparison *comparison, const struct compare_side *a, const struct compare_side *b,
                    struct arena *arena);
-
-#endif

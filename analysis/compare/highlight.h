@@ -2,8 +2,7 @@
  * What is highlighted: everything that a call site, a stack, a file, a category, a stream, a pool or a frame stands for.
  * One answer for the page and for pictures of its addresses. Freestanding.
  */
-#ifndef STRATA_ANALYSIS_HIGHLIGHT_H
-#define STRATA_ANALYSIS_HIGHLIGHT_H
+#pragma once
 
 #include "analysis/compare/compare.h"
 
@@ -21,5 +20,3 @@ bool highlight_is_valid(const struct trace *trace, struct highlight highlight);
  * [allocations.count], read for COMPARE_BY_CATEGORY only. O(allocations + frames + stacks). False: no memory in `scratch`. */
 bool highlight_bits(const struct timeline *timeline, struct highlight highlight, const uint8_t *category,
                     uint64_t *bits, struct arena *scratch);
-
-#endif

@@ -3,8 +3,7 @@
  * at the same moment: each at the end of its last complete step, with the others at the end of the same step; at the highest
  * moment of the same steps; where one ran out of memory, with the others' same step and phase. Freestanding.
  */
-#ifndef STRATA_ANALYSIS_OUTLIERS_H
-#define STRATA_ANALYSIS_OUTLIERS_H
+#pragma once
 
 #include "analysis/compare/cohorts.h"
 
@@ -53,5 +52,3 @@ struct outlier_row {
 
 /* Fills the out part of all rows. `n_cohorts` is answered. O(n log n * steps + entries log entries). False: no memory. */
 bool outliers_find(struct outlier_row *rows, uint32_t n_rows, struct arena *arena, uint32_t *n_cohorts);
-
-#endif

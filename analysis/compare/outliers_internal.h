@@ -2,8 +2,7 @@
  * A cohort while it is judged, shared by outliers.c (which ranks are odd) and outlier_differences.c (which call sites make
  * the difference). Private to them.
  */
-#ifndef STRATA_ANALYSIS_OUTLIERS_INTERNAL_H
-#define STRATA_ANALYSIS_OUTLIERS_INTERNAL_H
+#pragma once
 
 #include "analysis/compare/outliers.h"
 
@@ -54,5 +53,3 @@ bool outliers_compare(struct cohort *cohort, uint32_t index);
 
 /* Gives a tally's columns back; an empty one has none. */
 void outliers_tally_drop(struct cohort *cohort, struct tally *tally);
-
-#endif

@@ -3,8 +3,7 @@
  * recording, carried by the sidecars of a batch, read by cohorts.h and outliers.h. Call sites are known by a hash of
  * their text, so that ranks of different machines can be compared. Freestanding.
  */
-#ifndef STRATA_ANALYSIS_RANKS_H
-#define STRATA_ANALYSIS_RANKS_H
+#pragma once
 
 #include "analysis/findings/verdicts.h"
 
@@ -88,5 +87,3 @@ int64_t rank_last_step(const struct rank_profile *profile);
 /* Whether tables are kept of the step with this index: all of the first eight, then two for each doubling. The same rule
  * for every rank, so that ranks have tables of the same steps. */
 bool rank_step_is_kept(uint32_t index);
-
-#endif

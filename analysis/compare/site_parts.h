@@ -2,8 +2,7 @@
  * Call sites at a moment, with what must not be summed up in one row apart: what an optimizer keeps from what it needs for
  * a moment, though one line of the user's calls for both, and what is only known by where it was freed. Freestanding.
  */
-#ifndef STRATA_ANALYSIS_SITE_PARTS_H
-#define STRATA_ANALYSIS_SITE_PARTS_H
+#pragma once
 
 #include "analysis/findings/verdicts.h"
 #include "layout/groups.h"
@@ -33,5 +32,3 @@ const char *group_part_suffix(const struct group *group);
 
 /* The same where there is little room: "", " (state)", " (freed here)". */
 const char *group_part_mark(const struct group *group);
-
-#endif

@@ -2,8 +2,7 @@
  * Pipeline stages: ranks in their order are cut where the sizes of the gradients, and so the model, change. They are stages where
  * all come in blocks of one size, and one model in one part only; one rank that is odd is none. Freestanding.
  */
-#ifndef STRATA_ANALYSIS_STAGES_H
-#define STRATA_ANALYSIS_STAGES_H
+#pragma once
 
 #include "base/arena.h"
 
@@ -15,5 +14,3 @@ struct stage_row {
 
 /* Fills stage[n_rows] with numbers from 0 within each step; 0 where there are no stages. O(n log n). False: no memory. */
 bool stages_find(const struct stage_row *rows, uint32_t n_rows, struct arena *arena, uint32_t *stage);
-
-#endif

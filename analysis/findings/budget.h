@@ -1,6 +1,5 @@
 /* What a server plans to use the device's memory for, by the lines of its start. They lie in a log's notes. Freestanding. */
-#ifndef STRATA_ANALYSIS_BUDGET_H
-#define STRATA_ANALYSIS_BUDGET_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -27,5 +26,3 @@ void budget_of(struct budget *budget, const struct device_trace *device);
 /* "kv_cache": for JSON and rules. "KV cache": for people. */
 const char *budget_part_name(enum budget_part part);
 const char *budget_part_title(enum budget_part part);
-
-#endif

@@ -2,8 +2,7 @@
  * The figures of one device that limits are set on (`strata check`): what the run needed, whether it grows, and whether the
  * recording is complete enough to tell. Freestanding.
  */
-#ifndef STRATA_ANALYSIS_FINDINGS_FIGURES_H
-#define STRATA_ANALYSIS_FINDINGS_FIGURES_H
+#pragma once
 
 #include "analysis/findings/verdicts.h"
 
@@ -28,5 +27,3 @@ void figures_find(struct figures *figures, const struct verdicts *verdicts, cons
 /* Bytes alive at a moment by category. O(allocations). */
 void figures_categories_at(const struct verdicts *verdicts, uint32_t moment, const uint64_t *keep,
                            uint64_t sums[CATEGORY_COUNT]);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the files of findings share: finding_*.c each find one kind and say its sentences, findings.c has them in one
  * table. Private to these. */
-#ifndef STRATA_ANALYSIS_FINDER_H
-#define STRATA_ANALYSIS_FINDER_H
+#pragma once
 
 #include "analysis/findings/verdicts.h"
 #include "base/numbers.h"
@@ -158,5 +157,3 @@ void tell_moment(struct telling *telling, uint32_t moment);
 STRATA_FINDINGS(FINDING_FILE)
 
 #undef FINDING_FILE
-
-#endif

@@ -2,8 +2,7 @@
  * Findings: what Strata concludes from a recording, each a sentence with the figures that justify it. The sentences are
  * made here, from the figures, so that every output says the same. Freestanding.
  */
-#ifndef STRATA_ANALYSIS_FINDING_H
-#define STRATA_ANALYSIS_FINDING_H
+#pragma once
 
 #include "base/words.h"
 #include "layout/timeline.h"
@@ -118,5 +117,3 @@ bool finding_has_bytes(const struct finding *finding);
 /* The hash of the page that shows it: "#device=0&at=573&focus=line_train.py:41%20step". The same about the capacity and the result. */
 uint32_t finding_view(const struct verdicts *verdicts, const struct finding *finding, char *text,
                       uint32_t capacity);
-
-#endif

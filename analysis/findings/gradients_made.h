@@ -1,6 +1,5 @@
 /* What shows that a backward makes gradients anew, rather than adds to those that are there. Private to the findings. */
-#ifndef STRATA_ANALYSIS_GRADIENTS_MADE_H
-#define STRATA_ANALYSIS_GRADIENTS_MADE_H
+#pragma once
 
 #include "analysis/findings/finder.h"
 
@@ -17,5 +16,3 @@ static inline bool is_gradient(const struct finder *finder, uint32_t allocation)
  * recording, which sets finder->gradients_unsure. O(allocations log parameters). False: no memory.
  */
 bool gradients_made(struct finder *finder, const uint32_t *forward_moment, uint64_t *made);
-
-#endif

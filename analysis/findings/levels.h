@@ -2,8 +2,7 @@
  * What a log says about a device: levels at lines, not allocations (parser/log/log.h). They lie in the device's notes.
  * Freestanding.
  */
-#ifndef STRATA_ANALYSIS_LEVELS_H
-#define STRATA_ANALYSIS_LEVELS_H
+#pragma once
 
 #include "analysis/loop/spans.h"
 
@@ -54,5 +53,3 @@ void levels_begins(struct spans *spans, const struct device_trace *device);
  * of the step that it stands in. O(notes). False: no memory.
  */
 bool levels_turns(struct turns *turns, const struct device_trace *device, struct arena *arena);
-
-#endif

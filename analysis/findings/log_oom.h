@@ -2,8 +2,7 @@
  * Why memory ran out, by what the message in a log says: what was asked for against what was free first. A figure that is
  * not printed is not known, and nothing is concluded from it. Freestanding.
  */
-#ifndef STRATA_ANALYSIS_LOG_OOM_H
-#define STRATA_ANALYSIS_LOG_OOM_H
+#pragma once
 
 #include "base/words.h"
 #include "trace/trace.h"
@@ -38,5 +37,3 @@ const char *log_oom_cause_name(enum log_oom_cause cause);
 /* The error in sentences; `site` is the line of code that asked, empty where no traceback names it. */
 void log_oom_tell(struct words *words, const struct trace *trace, const struct log_oom_facts *facts,
                   struct text site);
-
-#endif

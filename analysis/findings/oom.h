@@ -3,8 +3,7 @@
  * all of that and all that the device had free could have served. Every output takes these figures from here.
  * Freestanding.
  */
-#ifndef STRATA_ANALYSIS_OOM_H
-#define STRATA_ANALYSIS_OOM_H
+#pragma once
 
 #include "analysis/model/free_blocks.h"
 #include "layout/timeline.h"
@@ -26,5 +25,3 @@ void oom_state_of(struct oom_state *state, const struct timeline *timeline, cons
 
 /* Its free blocks, in the arena: O(allocations log allocations + blocks). False: no memory, and they are not known. */
 bool oom_free_blocks_of(struct oom_state *state, const struct device_trace *device, struct arena *arena);
-
-#endif

@@ -2,8 +2,7 @@
  * What a device's peak is made of, as one sentence and its figures: the phase that it lies in, every category of what is alive, and
  * the most that one finding says can be avoided. Freestanding.
  */
-#ifndef STRATA_ANALYSIS_PEAK_MADE_H
-#define STRATA_ANALYSIS_PEAK_MADE_H
+#pragma once
 
 #include "analysis/findings/verdicts.h"
 
@@ -29,5 +28,3 @@ void peak_made_of(struct peak_made *made, const struct verdicts *verdicts);
 /* The sentences, into `text`, cut at capacity - 1 bytes and always terminated. Returns the full length. */
 uint32_t peak_made_text(const struct peak_made *made, const struct verdicts *verdicts, char *text,
                         uint32_t capacity);
-
-#endif

@@ -2,8 +2,7 @@
  * What a filter leaves of a device: the bitmap, and the same device as if only these allocations had been recorded. The
  * words' facts (categories, phases, steps) are found here, so that every output means the same by a filter. Freestanding.
  */
-#ifndef STRATA_ANALYSIS_SELECTION_H
-#define STRATA_ANALYSIS_SELECTION_H
+#pragma once
 
 #include "layout/filter.h"
 
@@ -55,5 +54,3 @@ enum selecting_progress selecting_go_on(struct selecting *selecting);
  * own, else that. */
 uint64_t selection_headroom(const struct selection *selection, uint64_t top_bytes, uint32_t first,
                             uint32_t end);
-
-#endif

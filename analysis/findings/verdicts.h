@@ -8,8 +8,7 @@
  * Freestanding. Everything belongs to the arena and lives as long as it; `timeline` must outlive it too. Integer
  * arithmetic; the same recording gives the same answers on every host.
  */
-#ifndef STRATA_ANALYSIS_VERDICTS_H
-#define STRATA_ANALYSIS_VERDICTS_H
+#pragma once
 
 #include "analysis/findings/finding.h"
 #include "analysis/loop/category.h"
@@ -84,5 +83,3 @@ const char *check_state_name(enum check_state state);
 
 /* "too_short": as JSON has it. */
 const char *growth_judged_name(enum growth_judged growth);
-
-#endif

@@ -3,8 +3,7 @@
  * otherwise it is inferred from where it was born and what it outlived. docs/report.md, "Categories", states the rules
  * for people. Freestanding.
  */
-#ifndef STRATA_ANALYSIS_CATEGORY_H
-#define STRATA_ANALYSIS_CATEGORY_H
+#pragma once
 
 #include "analysis/loop/turns.h"
 
@@ -64,5 +63,3 @@ bool categories_end(struct judge *judge, struct arena *arena);
 
 /* The same with phases and turns of its own. False: no memory. */
 bool categories_find(const struct timeline *timeline, uint8_t *category, struct arena *arena);
-
-#endif

@@ -2,8 +2,7 @@
  * The 16-bit copies of weights that autocast makes: half as large as a weight (or a quarter), made inside of a forward, and
  * alive until it ends. Freestanding.
  */
-#ifndef STRATA_ANALYSIS_COPIES_H
-#define STRATA_ANALYSIS_COPIES_H
+#pragma once
 
 #include "analysis/loop/turns.h"
 
@@ -15,5 +14,3 @@ bool weight_copies_find(const struct timeline *timeline, const struct phase_runs
 /* Gives them their category. The same. */
 bool weight_copies_name(const struct timeline *timeline, const struct phase_runs *runs,
                         const struct turns *turns, uint8_t *category, struct arena *arena);
-
-#endif

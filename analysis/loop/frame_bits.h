@@ -2,8 +2,7 @@
  * What a frame says of the code that it is in, as bits: the vocabulary that phases and categories are read from. Both
  * kinds of path separator are one; a profiler's "file.py(12): name" is split first. Freestanding.
  */
-#ifndef STRATA_ANALYSIS_FRAME_BITS_H
-#define STRATA_ANALYSIS_FRAME_BITS_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -42,5 +41,3 @@ bool frames_keep(struct trace *trace);
 
 /* Bits of every stack, which are those of its frames: `bits[stacks.count]`. O(stacks). */
 void stacks_bits(const struct trace *trace, const uint32_t *frame_bits, uint32_t *bits);
-
-#endif

@@ -2,8 +2,7 @@
  * What lies inside of a stack's outermost forward frame, as an id: two loops that call the same model from two lines
  * have the same inner keys. A stack without forward is its own key. Freestanding.
  */
-#ifndef STRATA_ANALYSIS_INNER_KEYS_H
-#define STRATA_ANALYSIS_INNER_KEYS_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -17,5 +16,3 @@ bool inner_keys_find(const struct trace *trace, const uint32_t *frame_bits, uint
  * key 0. Both bits as of frame_bits.h. */
 bool python_keys_find(const struct trace *trace, const uint32_t *frame_bits, const uint32_t *stack_bits,
                       uint32_t *key, struct arena *arena);
-
-#endif

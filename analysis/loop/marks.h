@@ -2,8 +2,7 @@
  * Annotations by name, one after the other, as moments of a device: ProfilerStep#3, Optimizer.step#AdamW.step.
  * Freestanding.
  */
-#ifndef STRATA_ANALYSIS_MARKS_H
-#define STRATA_ANALYSIS_MARKS_H
+#pragma once
 
 #include "layout/timeline.h"
 
@@ -30,5 +29,3 @@ int64_t mark_digits(const uint8_t *text, uint32_t nbytes);
 
 /* The number after the word, at most 15 digits; 0: none. */
 int64_t mark_number(const struct mark_walk *walk, const struct trace *trace);
-
-#endif

@@ -3,8 +3,7 @@
  * them as there are copies of that multiset are parameters, optimizer state and gradients. docs/report.md, "Categories",
  * states the rules for people. Freestanding.
  */
-#ifndef STRATA_ANALYSIS_OLDER_H
-#define STRATA_ANALYSIS_OLDER_H
+#pragma once
 
 #include "analysis/loop/category.h"
 
@@ -27,5 +26,3 @@ const char *older_source_name(enum older_source source);
  * what is older, O(n log sizes) in the rest. False: no memory. */
 bool older_name(struct older *older, const struct timeline *timeline, const struct phase_runs *runs,
                 const struct turns *turns, uint8_t *category, uint8_t *reason, struct arena *arena);
-
-#endif

@@ -1,6 +1,5 @@
 /* What older.c, older_freed.c and older_held.c share. */
-#ifndef STRATA_ANALYSIS_OLDER_INTERNAL_H
-#define STRATA_ANALYSIS_OLDER_INTERNAL_H
+#pragma once
 
 #include "analysis/loop/older.h"
 #include "analysis/loop/size_set.h"
@@ -45,5 +44,3 @@ bool freed_name(struct naming *naming, const struct sort_row *rows, uint32_t cou
 /* What is still there at the end: `rows` by size and address. */
 bool held_name(struct naming *naming, const struct sort_row *rows, uint32_t count, uint32_t *copies,
                struct arena *arena);
-
-#endif

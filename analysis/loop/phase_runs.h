@@ -8,8 +8,7 @@
  * Freestanding. What was allocated while it was recorded is counted apart, in order of birth: `recorded` k is row
  * `preexisting + k` of the device's.
  */
-#ifndef STRATA_ANALYSIS_PHASE_RUNS_H
-#define STRATA_ANALYSIS_PHASE_RUNS_H
+#pragma once
 
 #include "layout/stack_slots.h"
 #include "layout/timeline.h"
@@ -69,5 +68,3 @@ static inline enum run_side side_of_letter(uint8_t letter) {
 
 /* Index of the run of an allocation. O(log runs). */
 uint32_t phase_runs_at(const struct phase_runs *runs, uint32_t recorded);
-
-#endif

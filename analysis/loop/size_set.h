@@ -2,8 +2,7 @@
  * The different sizes of some allocations, numbered by rising size, so that multisets of them are arrays of counts.
  * Freestanding.
  */
-#ifndef STRATA_ANALYSIS_SIZE_SET_H
-#define STRATA_ANALYSIS_SIZE_SET_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/sort.h"
@@ -30,5 +29,3 @@ bool size_set_covers(const struct size_set *set, const uint32_t *all, const uint
 
 /* Bytes of a multiset. */
 uint64_t size_set_bytes(const struct size_set *set, const uint32_t *counts);
-
-#endif

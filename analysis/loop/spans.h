@@ -2,8 +2,7 @@
  * Steps and phases as stretches of a recording, with what people print before and after them: what was there at the
  * begin, at the highest moment and at the end. Freestanding.
  */
-#ifndef STRATA_ANALYSIS_SPANS_H
-#define STRATA_ANALYSIS_SPANS_H
+#pragma once
 
 #include "analysis/loop/turns.h"
 
@@ -46,5 +45,3 @@ bool spans_of_turns(struct spans *spans, const struct turns *turns, const struct
  * no memory. */
 bool spans_of_phases(struct spans *spans, const struct phase_runs *runs, const struct turns *turns,
                      const struct timeline *timeline, struct arena *arena);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Freestanding. Allocations are numbered as in phase_runs.h.
  */
-#ifndef STRATA_ANALYSIS_TURNS_H
-#define STRATA_ANALYSIS_TURNS_H
+#pragma once
 
 #include "analysis/loop/phase_runs.h"
 
@@ -57,5 +56,3 @@ static inline int64_t turns_number(const struct turns *turns, uint32_t turn) {
 static inline const char *turns_unit(const struct turns *turns) {
     return turns->source >= TURNS_BACKWARD ? "turn" : "step";
 }
-
-#endif

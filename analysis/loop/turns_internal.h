@@ -1,6 +1,5 @@
 /* What turns.c and turns_repeat.c share. */
-#ifndef STRATA_ANALYSIS_TURNS_INTERNAL_H
-#define STRATA_ANALYSIS_TURNS_INTERNAL_H
+#pragma once
 
 #include "analysis/loop/inner_keys.h"
 #include "analysis/loop/turns.h"
@@ -21,5 +20,3 @@ bool has_forward_from(const struct phase_runs *runs, uint32_t from);
  * memory. */
 bool begins_move(const struct phase_runs *runs, const struct timeline *timeline, uint32_t *begin,
                  uint32_t count, uint32_t last, struct arena *arena);
-
-#endif

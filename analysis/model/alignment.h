@@ -8,8 +8,7 @@
  * Requests are equal where they come from the same stack, for the same size, pool and stream; frees, where what they free
  * was requested so. Which one of these is freed, a request does not say: no layer has a name. Freestanding.
  */
-#ifndef STRATA_ANALYSIS_ALIGNMENT_H
-#define STRATA_ANALYSIS_ALIGNMENT_H
+#pragma once
 
 #include "analysis/model/program.h"
 
@@ -57,5 +56,3 @@ bool alignment_init(struct alignment *alignment, const struct program *small, co
  * Work is bounded. False: no memory.
  */
 bool alignment_find(struct alignment *alignment, uint32_t repeats, bool *found, struct arena *arena);
-
-#endif

@@ -12,8 +12,7 @@
  * Freestanding, and without floating point: an average age is compared by its products. Memory from the caller's arena;
  * all of it is released with that. Not thread safe; models of different arenas may run at once.
  */
-#ifndef STRATA_ANALYSIS_ALLOCATOR_H
-#define STRATA_ANALYSIS_ALLOCATOR_H
+#pragma once
 
 #include "analysis/model/allocator_settings.h"
 #include "base/ordered.h"
@@ -150,5 +149,3 @@ uint64_t allocator_largest_free_block(const struct allocator *allocator);
 
 /* Do the blocks tile their segments, no free neighbours, sums as they should be? For tests. O(blocks). */
 bool allocator_is_sound(const struct allocator *allocator);
-
-#endif

@@ -5,8 +5,7 @@
  * A block is in exactly one list while it is free, and in none while it is in use or being worked on. What fails for want
  * of memory sets `no_memory` and answers 0.
  */
-#ifndef STRATA_ANALYSIS_ALLOCATOR_INTERNAL_H
-#define STRATA_ANALYSIS_ALLOCATOR_INTERNAL_H
+#pragma once
 
 #include "analysis/model/allocator.h"
 
@@ -90,5 +89,3 @@ bool allocator_release_oversize(struct allocator *a, uint32_t list, uint64_t rou
 
 /* garbage_collection_threshold: the oldest free segments, where more is reserved than that allows. */
 void allocator_collect(struct allocator *a);
-
-#endif

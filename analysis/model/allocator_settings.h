@@ -2,8 +2,7 @@
  * The settings of PyTorch's caching allocator that decide where an allocation goes, read from what a snapshot says
  * (allocator_settings) or as people write them (PYTORCH_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF). Freestanding.
  */
-#ifndef STRATA_ANALYSIS_ALLOCATOR_SETTINGS_H
-#define STRATA_ANALYSIS_ALLOCATOR_SETTINGS_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -48,5 +47,3 @@ bool allocator_settings_equal(const struct allocator_settings *a, const struct a
  * `text` has room for ALLOCATOR_SETTINGS_TEXT bytes and is terminated. */
 enum { ALLOCATOR_SETTINGS_TEXT = 640 };
 void allocator_settings_print(const struct allocator_settings *settings, char text[ALLOCATOR_SETTINGS_TEXT]);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Uses 128-bit products, so it is not compiled for the page.
  */
-#ifndef STRATA_ANALYSIS_EXTRAPOLATE_H
-#define STRATA_ANALYSIS_EXTRAPOLATE_H
+#pragma once
 
 #include "analysis/model/whatif.h"
 
@@ -40,5 +39,3 @@ bool extrapolate(struct extrapolation *extrapolation, const struct program *a, u
  * filled in, and live as long as the extrapolation; `trace` is not to be released. */
 void extrapolation_trace(struct trace *trace, struct device_trace *device,
                          const struct extrapolation *extrapolation);
-
-#endif

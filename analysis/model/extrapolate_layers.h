@@ -1,6 +1,5 @@
 /* Inside of analysis/model/extrapolate.h: a program with more layers than were recorded. */
-#ifndef STRATA_ANALYSIS_EXTRAPOLATE_LAYERS_H
-#define STRATA_ANALYSIS_EXTRAPOLATE_LAYERS_H
+#pragma once
 
 #include "analysis/model/extrapolate.h"
 
@@ -10,5 +9,3 @@ uint64_t extrapolate_linear(uint64_t s0, uint64_t s1, uint64_t x0, uint64_t x1, 
 /* As extrapolate(), of programs with x0 and x1 layers. */
 bool extrapolate_layers(struct extrapolation *extrapolation, const struct program *a, uint64_t x0,
                         const struct program *b, uint64_t x1, uint64_t x, struct arena *arena);
-
-#endif

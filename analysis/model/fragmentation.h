@@ -5,8 +5,7 @@
  *     blocks     [ request |round|  tail  ][ free ][ request |round]
  *                                  unsplit   free
  */
-#ifndef STRATA_ANALYSIS_FRAGMENTATION_H
-#define STRATA_ANALYSIS_FRAGMENTATION_H
+#pragma once
 
 #include "analysis/model/replay.h"
 #include "layout/timeline.h"
@@ -64,5 +63,3 @@ void fragmentation_of(struct fragmentation *found, const struct timeline *timeli
 /* The segments and blocks at a moment, with sizes as the replay tells them, where it does. False: no memory. */
 bool fragmentation_state(struct held *held, const struct timeline *timeline, const struct segments *segments,
                          const struct replay *replay, uint32_t moment, struct arena *arena);
-
-#endif

@@ -4,8 +4,7 @@
  * them. A free block serves only requests of its own memory pool, stream and size class (small: up to 1 MiB), so they
  * are summed by those. Freestanding.
  */
-#ifndef STRATA_ANALYSIS_FREE_BLOCKS_H
-#define STRATA_ANALYSIS_FREE_BLOCKS_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -62,5 +61,3 @@ bool free_blocks_find(struct free_blocks_summary *summary, const struct device_t
  */
 bool free_blocks_at(struct free_blocks_summary *summary, bool *exact, const struct device_trace *device,
                     uint32_t moment, struct arena *arena);
-
-#endif

@@ -2,8 +2,7 @@
  * Who may use which memory: what each pool of the allocator holds at a moment. CUDA graphs and MemPools have private pools; what
  * is free in one of them serves nothing else. Freestanding.
  */
-#ifndef STRATA_ANALYSIS_POOL_USE_H
-#define STRATA_ANALYSIS_POOL_USE_H
+#pragma once
 
 #include "layout/segments.h"
 
@@ -27,5 +26,3 @@ bool pool_uses_find(struct pool_uses *uses, const struct device_trace *device, c
 
 /* Is it neither the default pool nor unknown? */
 bool pool_is_private(const struct device_trace *device, uint16_t pool);
-
-#endif

@@ -3,8 +3,7 @@
  * allocator's own doings. A replay and every what-if walk the same list. Freestanding; read-only once it is made, so
  * that several threads can.
  */
-#ifndef STRATA_ANALYSIS_PROGRAM_H
-#define STRATA_ANALYSIS_PROGRAM_H
+#pragma once
 
 #include "analysis/model/releases.h"
 
@@ -67,5 +66,3 @@ static inline uint32_t program_moment(const struct program *program, uint32_t op
 /* O(events + allocations). False: no memory, or more than 2^29 allocations. */
 bool program_init(struct program *program, const struct trace *trace, const struct device_trace *device,
                   struct arena *arena);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Freestanding.
  */
-#ifndef STRATA_ANALYSIS_RELEASES_H
-#define STRATA_ANALYSIS_RELEASES_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -39,5 +38,3 @@ struct releases {
 /* O(segment events + frames + stacks). False: no memory. */
 bool releases_find(struct releases *releases, const struct trace *trace, const struct device_trace *device,
                    struct arena *arena);
-
-#endif

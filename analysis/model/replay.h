@@ -3,8 +3,7 @@
  * corrected, and is compared with what was recorded at every step. Where it agrees everywhere, what it says under other
  * settings (analysis/model/whatif.h) can be believed; where it does not, nothing is said. Freestanding.
  */
-#ifndef STRATA_ANALYSIS_REPLAY_H
-#define STRATA_ANALYSIS_REPLAY_H
+#pragma once
 
 #include "analysis/model/allocator.h"
 #include "analysis/model/program.h"
@@ -80,5 +79,3 @@ bool device_is_expandable(const struct device_trace *device);
 /* Settings of a recording: what it says, and what its segments and blocks show of the rest. */
 struct allocator_settings replay_settings(const struct trace *trace, const struct device_trace *device,
                                           bool *known);
-
-#endif

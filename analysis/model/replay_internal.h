@@ -2,8 +2,7 @@
  * The state of a replay, shared by the files that make one: replay_start.c (what was there before the first event),
  * replay.c (event by event) and replay_grade.c (how well it went). Private to them.
  */
-#ifndef STRATA_ANALYSIS_REPLAY_INTERNAL_H
-#define STRATA_ANALYSIS_REPLAY_INTERNAL_H
+#pragma once
 
 #include "analysis/model/replay.h"
 
@@ -38,5 +37,3 @@ bool replayer_compare_end(struct replayer *replayer);
 
 /* Grade and reason, from all that was counted. */
 void replayer_grade(struct replayer *replayer);
-
-#endif

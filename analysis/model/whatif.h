@@ -3,8 +3,7 @@
  * into a budget, and what nothing can go below. Only to be believed where the replay is exact (analysis/model/replay.h), and
  * only of this sequence of requests: what the program would have asked for instead is not recorded. Freestanding.
  */
-#ifndef STRATA_ANALYSIS_WHATIF_H
-#define STRATA_ANALYSIS_WHATIF_H
+#pragma once
 
 #include "analysis/model/replay.h"
 
@@ -155,5 +154,3 @@ uint64_t whatif_budget_bytes(const struct whatif *whatif);
 /* After whatif_finish: fills in whatif->lack. Where smallest budgets were not asked for, some eighty runs of each scenario
  * whose budget is below all before it, and one of each other. Without a failed request nothing is run. False: no memory. */
 bool whatif_lack_find(struct whatif *whatif, struct arena *arena);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Freestanding. Allocations are numbered as the device has them.
  */
-#ifndef STRATA_ANALYSIS_PLAN_BLOCKS_H
-#define STRATA_ANALYSIS_PLAN_BLOCKS_H
+#pragma once
 
 #include "analysis/findings/verdicts.h"
 
@@ -35,5 +34,3 @@ struct blocks {
 
 /* Forwards and their blocks; memory from `arena`. O(allocations) for each of twelve periods. False: no memory. */
 bool blocks_find(struct blocks *blocks, const struct verdicts *verdicts, struct arena *arena);
-
-#endif

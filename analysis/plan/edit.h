@@ -7,8 +7,7 @@
  *
  * Freestanding. What is made belongs to the arena that is given.
  */
-#ifndef STRATA_ANALYSIS_PLAN_EDIT_H
-#define STRATA_ANALYSIS_PLAN_EDIT_H
+#pragma once
 
 #include "analysis/model/program.h"
 #include "base/sort.h"
@@ -75,5 +74,3 @@ bool changed_curve(struct in_use *peak, const struct lives *lives, const struct 
 /* The program itself, for whatif_run; it belongs to `arena`. O(operations + edits log edits). False: no memory. */
 bool changed_program(struct program *program, const struct lives *lives, const struct edit *const *edits,
                      uint32_t n_edits, struct arena *arena);
-
-#endif

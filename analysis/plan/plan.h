@@ -6,8 +6,7 @@
  *
  * Freestanding. Everything belongs to the arena and lives as long as it; program, replay and verdicts must outlive it.
  */
-#ifndef STRATA_ANALYSIS_PLAN_H
-#define STRATA_ANALYSIS_PLAN_H
+#pragma once
 
 #include "analysis/model/whatif.h"
 #include "analysis/plan/blocks.h"
@@ -114,5 +113,3 @@ const char *plan_certainty_name(enum plan_certainty certainty);
 
 /* The id of a change in a set, or with UINT32_MAX blocks as it is listed, into `text` (PLAN_ID bytes). */
 void plan_change_id(const struct plan_change *change, uint32_t n_blocks, char text[PLAN_ID]);
-
-#endif

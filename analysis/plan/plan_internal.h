@@ -1,6 +1,5 @@
 /* What the files of a plan share. Private to them. */
-#ifndef STRATA_ANALYSIS_PLAN_INTERNAL_H
-#define STRATA_ANALYSIS_PLAN_INTERNAL_H
+#pragma once
 
 #include "analysis/plan/plan.h"
 #include "base/numbers.h"
@@ -66,5 +65,3 @@ bool plan_edits_find(struct planner *planner);
 bool plan_search(struct planner *planner);
 struct plan_change *plan_change_add(struct planner *planner, enum plan_kind kind, enum plan_cost cost,
                                     enum plan_certainty certainty, const char *id);
-
-#endif

@@ -6,8 +6,7 @@
  *                                                                        |
  *                                                                      batch_series: dumps of one rank as one recording
  */
-#ifndef STRATA_CLI_BATCH_BATCH_H
-#define STRATA_CLI_BATCH_BATCH_H
+#pragma once
 
 #include "base/arena.h"
 #include "cli/options.h"
@@ -81,5 +80,3 @@ const char *batch_base_name(const struct batch_file *file);
 
 /* A number that depends on the text only (64-bit FNV-1a): the same on every machine. */
 uint64_t batch_hash(const char *text);
-
-#endif

@@ -1,6 +1,5 @@
 /* One file of a batch: from the snapshot to its page, picture and sidecar. Runs in a process of its own. */
-#ifndef STRATA_CLI_BATCH_BATCH_CONVERT_H
-#define STRATA_CLI_BATCH_BATCH_CONVERT_H
+#pragma once
 
 #include "cli/batch/batch.h"
 
@@ -17,5 +16,3 @@ enum convert_code {
  * `memory_nbytes` of memory for the recording. */
 enum convert_code batch_convert(const struct batch *batch, const struct batch_file *file, const char *staging,
                                 size_t memory_nbytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* Pages that show how an odd rank differs from the median of its cohort. */
-#ifndef STRATA_CLI_BATCH_BATCH_DIFFS_H
-#define STRATA_CLI_BATCH_BATCH_DIFFS_H
+#pragma once
 
 #include "cli/batch/batch.h"
 #include "render/index/index.h"
@@ -15,5 +14,3 @@ enum {
  * noted in batch->incomplete, and its finding has none. After index_choose_medians.
  */
 void diffs_write(struct index *index, struct batch *batch);
-
-#endif

@@ -1,6 +1,5 @@
 /* Which files of a batch are dumps of one rank at several moments, as far as their paths tell. */
-#ifndef STRATA_CLI_BATCH_BATCH_FAMILY_H
-#define STRATA_CLI_BATCH_BATCH_FAMILY_H
+#pragma once
 
 #include "cli/batch/batch.h"
 
@@ -10,5 +9,3 @@
  * that run3/ and run4/ stay two. `*stamped`: there is a time. NULL: no memory.
  */
 char *family_text(struct batch *batch, const char *input, int64_t rank, int64_t step, bool *stamped);
-
-#endif

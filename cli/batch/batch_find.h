@@ -1,6 +1,5 @@
 /* The snapshots among files and directories, recognised by their first bytes. */
-#ifndef STRATA_CLI_BATCH_BATCH_FIND_H
-#define STRATA_CLI_BATCH_BATCH_FIND_H
+#pragma once
 
 #include "cli/batch/batch.h"
 #include "cli/batch/batch_names.h"
@@ -12,5 +11,3 @@
  * followed, those to directories are not. False: printed (a path that is not there, no memory).
  */
 bool batch_find(struct batch *batch, const struct rank_pattern *pattern);
-
-#endif

@@ -1,6 +1,5 @@
 /* From sidecars and the shards' records to index.html and summary.json. */
-#ifndef STRATA_CLI_BATCH_BATCH_JOIN_H
-#define STRATA_CLI_BATCH_BATCH_JOIN_H
+#pragma once
 
 #include "cli/batch/batch.h"
 #include "render/index/index.h"
@@ -26,5 +25,3 @@ bool join_directory(struct index *index, struct batch *batch, bool *complete);
  * batch->directory, without what could not be made (batch->incomplete). False: printed; `*number` is that of the signal
  * that ended it, or 0. */
 bool join_write(struct index *index, struct batch *batch, int *number);
-
-#endif

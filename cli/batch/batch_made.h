@@ -1,6 +1,5 @@
 /* What an index had made beside the pages of its recordings, so that the next one removes what it has no more use for. */
-#ifndef STRATA_CLI_BATCH_BATCH_MADE_H
-#define STRATA_CLI_BATCH_BATCH_MADE_H
+#pragma once
 
 #include "cli/batch/batch.h"
 #include "render/index/index.h"
@@ -11,5 +10,3 @@
  * False: printed.
  */
 bool made_update(const struct index *index, struct batch *batch);
-
-#endif

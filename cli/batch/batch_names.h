@@ -1,6 +1,5 @@
 /* Rank and step from a file's path, and names for its outputs. */
-#ifndef STRATA_CLI_BATCH_BATCH_NAMES_H
-#define STRATA_CLI_BATCH_BATCH_NAMES_H
+#pragma once
 
 #include "cli/batch/batch.h"
 
@@ -70,5 +69,3 @@ bool names_is_plain(const char *name);
  * on what is in them, so that all shards agree. False: no memory.
  */
 bool names_assign(struct batch *batch);
-
-#endif

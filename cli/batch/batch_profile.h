@@ -1,6 +1,5 @@
 /* What a sidecar says of a device beyond the report: the profile by which ranks are compared. docs/cluster.md has its form. */
-#ifndef STRATA_CLI_BATCH_BATCH_PROFILE_H
-#define STRATA_CLI_BATCH_BATCH_PROFILE_H
+#pragma once
 
 #include "base/json_writer.h"
 #include "render/index/index.h"
@@ -12,5 +11,3 @@ bool profile_add(struct json_writer *json, const struct timeline *timeline, stru
 
 /* Reads it back; what is not there or not well formed is left out, and counts are bounded. False: no memory. */
 bool profile_read(struct index_row *row, const cJSON *device, struct arena *arena);
-
-#endif

@@ -1,6 +1,5 @@
 /* How far a batch is: a line that is rewritten on a terminal, else a note every ten seconds. */
-#ifndef STRATA_CLI_BATCH_BATCH_PROGRESS_H
-#define STRATA_CLI_BATCH_BATCH_PROGRESS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ void batch_progress_expect(struct batch_progress *progress, uint64_t nbytes); /*
 void batch_progress_add(struct batch_progress *progress, uint64_t nbytes);    /* one file is done */
 void batch_progress_show(struct batch_progress *progress);                    /* call it now and then */
 void batch_progress_end(struct batch_progress *progress);
-
-#endif

@@ -1,6 +1,5 @@
 /* Dumps of one rank at several steps or times, as one recording beside those of the dumps. */
-#ifndef STRATA_CLI_BATCH_BATCH_SERIES_H
-#define STRATA_CLI_BATCH_BATCH_SERIES_H
+#pragma once
 
 #include "cli/batch/batch.h"
 #include "render/index/index.h"
@@ -14,5 +13,3 @@
  * printed. `*number`: of the signal, else 0.
  */
 bool series_write(struct index *index, struct batch *batch, int *number);
-
-#endif

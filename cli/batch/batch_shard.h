@@ -1,6 +1,5 @@
 /* One worker's part of a batch that a scheduler spreads over machines. */
-#ifndef STRATA_CLI_BATCH_BATCH_SHARD_H
-#define STRATA_CLI_BATCH_BATCH_SHARD_H
+#pragma once
 
 #include "cli/batch/batch.h"
 
@@ -17,5 +16,3 @@ bool shard_has(const struct batch *batch, const char *input);
 
 /* A number that is the same for workers that see the same paths. */
 uint64_t shard_fingerprint(const struct batch *batch);
-
-#endif

@@ -3,8 +3,7 @@
  * compares. It is put in place after the file's other outputs, so where it is, they are complete. docs/cluster.md
  * describes it.
  */
-#ifndef STRATA_CLI_BATCH_BATCH_SIDECAR_H
-#define STRATA_CLI_BATCH_BATCH_SIDECAR_H
+#pragma once
 
 #include "base/buffer.h"
 #include "cli/batch/batch.h"
@@ -46,5 +45,3 @@ bool sidecar_has_outputs(const struct batch *batch, const struct batch_file *fil
 
 /* Sets file->row where the answer is yes. Whether the file's outputs are there and were made of it, as it is now, with these options. */
 bool sidecar_is_current(struct batch *batch, struct batch_file *file);
-
-#endif

@@ -3,8 +3,7 @@
  * DIR/.strata-I-of-N.tmp, and are renamed when they are complete, so that whatever is killed, no half of a file is seen
  * under its own name. The staging directory is locked: two batches cannot do the same part at once.
  */
-#ifndef STRATA_CLI_BATCH_BATCH_STORE_H
-#define STRATA_CLI_BATCH_BATCH_STORE_H
+#pragma once
 
 #include "cli/batch/batch.h"
 #include "cli/output.h"
@@ -49,5 +48,3 @@ void store_remove(struct batch *batch, const char *name);
  * written (or anything with `force`). False: printed, nothing to end. */
 bool store_begin(struct output_file *file, const char *directory, const char *name, bool force,
                  struct arena_host host);
-
-#endif

@@ -1,6 +1,5 @@
 /* Processes that convert the files of a batch; one that fails or is killed costs its file only. */
-#ifndef STRATA_CLI_BATCH_BATCH_WORKERS_H
-#define STRATA_CLI_BATCH_BATCH_WORKERS_H
+#pragma once
 
 #include "cli/batch/batch_store.h"
 
@@ -12,5 +11,3 @@
  * BATCH_WAITING. -1: no memory, printed.
  */
 int workers_run(struct batch *batch, const struct store *store);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the parts of strata check share: files, what each rule says of them, baselines and outputs. Private to cli/check/
  * and cli/cmd_check.c. */
-#ifndef STRATA_CLI_CHECK_CHECK_H
-#define STRATA_CLI_CHECK_CHECK_H
+#pragma once
 
 #include "analysis/findings/figures.h"
 #include "base/buffer.h"
@@ -113,5 +112,3 @@ void check_write_summary(struct buffer *out, const struct check_file *files, uin
 
 /* The site that has grown most since the baseline, without one the largest; NULL: there is none. */
 const struct check_site *check_grown_site(const struct check_file *file, const struct check_plan *plan);
-
-#endif

@@ -5,8 +5,7 @@
  *     category.activation < 30GiB        site:attention.py* at end < 4GiB       gap < 10%
  *     oom = none    trust = complete     finding.leak = none                    ranks.spread < 5%
  */
-#ifndef STRATA_CLI_CHECK_RULE_H
-#define STRATA_CLI_CHECK_RULE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,5 +69,3 @@ bool rule_holds(enum comparing op, uint64_t actual, uint64_t limit);
 
 /* base + parts + number, which does not pass 2^64. */
 uint64_t rule_baseline_limit(const struct rule *rule, uint64_t base);
-
-#endif

@@ -1,6 +1,5 @@
 /* The control group (version 2) that we run in: what its memory is, may be, and whom it has killed. */
-#ifndef STRATA_CLI_RUN_CGROUP_H
-#define STRATA_CLI_RUN_CGROUP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ void cgroup_init(struct cgroup *cgroup);
 
 /* Reads the figures again; one that cannot be read stays what it was. */
 void cgroup_read(struct cgroup *cgroup);
-
-#endif

@@ -1,6 +1,5 @@
 /* How a run ended, in words on standard error: one screen. */
-#ifndef STRATA_CLI_RUN_ENDING_H
-#define STRATA_CLI_RUN_ENDING_H
+#pragma once
 
 #include "cli/run/watch.h"
 
@@ -10,5 +9,3 @@ bool ending_pages(const struct folder *folder);
 
 /* Why it ended, host and device peaks, what to know first, where the pages are. `has_pages`: they were just made. */
 void ending_print(const struct watch *watch, bool has_pages, bool others_go_on);
-
-#endif

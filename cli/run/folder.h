@@ -8,8 +8,7 @@
  *     DIR/.run/process-...json  what the recorder of a process did and cost
  *     DIR/.run/run-HOST-PID     a `strata run` that goes on; the last one to end writes the pages
  */
-#ifndef STRATA_CLI_RUN_FOLDER_H
-#define STRATA_CLI_RUN_FOLDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ void folder_touch(const struct folder *folder);
 
 /* Our mark goes. True: no other run goes on in this folder. */
 bool folder_end(struct folder *folder);
-
-#endif

@@ -1,6 +1,5 @@
 /* The processes below us, as /proc shows them: their memory, and what became of those that are gone. */
-#ifndef STRATA_CLI_RUN_TREE_H
-#define STRATA_CLI_RUN_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ const struct process *tree_gone_largest(const struct tree *tree, int64_t since_u
 bool process_rise(const struct process *process, int64_t *since_us, uint64_t *from_bytes);
 
 void tree_release(struct tree *tree);
-
-#endif

@@ -1,6 +1,5 @@
 /* A command that runs: started, watched, passed signals on, and what is known of how it ended. */
-#ifndef STRATA_CLI_RUN_WATCH_H
-#define STRATA_CLI_RUN_WATCH_H
+#pragma once
 
 #include "cli/options.h"
 #include "cli/run/cgroup.h"
@@ -35,5 +34,3 @@ int watch_run(struct watch *watch);
 int watch_exit_code(const struct watch *watch);
 
 void watch_release(struct watch *watch);
-
-#endif

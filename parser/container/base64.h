@@ -1,6 +1,5 @@
 /* A read_source that decodes base64 text standing in another input, up to the character that ends it. */
-#ifndef STRATA_PARSER_BASE64_H
-#define STRATA_PARSER_BASE64_H
+#pragma once
 
 #include "parser/container/inflate.h"
 
@@ -20,5 +19,3 @@ void base64_open(struct base64 *base64, struct cursor *cursor, char terminator);
 /* The decoded bytes. A truncated input just ends; base64.end tells. What is not base64 sets the cursor's
  * error. White space and backslashes (JSON may write a slash with one) are skipped. */
 struct read_source base64_source(struct base64 *base64);
-
-#endif

@@ -2,8 +2,7 @@
  * A read_source that inflates another input: any number of members, one after the other. As gzip(1) does, it
  * ignores what follows the last member.
  */
-#ifndef STRATA_PARSER_GZIP_H
-#define STRATA_PARSER_GZIP_H
+#pragma once
 
 #include "parser/container/inflate_fast.h"
 
@@ -36,5 +35,3 @@ bool gzip_finish(struct gzip *gzip);
 void gzip_explain(struct gzip *gzip);
 
 void gzip_release(struct gzip *gzip);
-
-#endif

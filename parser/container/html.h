@@ -1,6 +1,5 @@
 /* Pages that carry a recording: which kind of page it is, and where the recording begins in it. */
-#ifndef STRATA_PARSER_HTML_H
-#define STRATA_PARSER_HTML_H
+#pragma once
 
 #include "parser/cursor.h"
 
@@ -15,5 +14,3 @@ bool html_recognises(const uint8_t *p, size_t nbytes);
 /* Moves the cursor to the first base64 character. False: the cursor's error says what the page is instead.
  * O(bytes). */
 bool html_seek(struct cursor *cursor, enum html_kind *kind);
-
-#endif

@@ -1,6 +1,5 @@
 /* zlib's inflate with the trace's memory, so that the memory limit holds for it too. */
-#ifndef STRATA_PARSER_INFLATE_H
-#define STRATA_PARSER_INFLATE_H
+#pragma once
 
 #include "parser/cursor.h"
 
@@ -39,5 +38,3 @@ enum inflate_result {
 /* Exactly `nbytes` from a zlib stream at hand. */
 enum inflate_result inflate_whole(struct arena *arena, const void *from, uint32_t from_nbytes, void *to,
                                   uint32_t nbytes);
-
-#endif

@@ -4,8 +4,7 @@
  * parser/container/gzip.h then asks. (A stream whose code tables RFC 1951 does not allow, and which makes sense or is cut off all
  * the same, may be taken here and be refused by zlib. No compressor writes one.)
  */
-#ifndef STRATA_PARSER_INFLATE_FAST_H
-#define STRATA_PARSER_INFLATE_FAST_H
+#pragma once
 
 #include "parser/container/inflate.h"
 
@@ -21,5 +20,3 @@ void inflate_fast_reset(struct inflate_fast *fast);
  * damaged. */
 size_t inflate_fast_some(struct inflate_fast *fast, struct cursor *cursor, void *to, size_t nbytes,
                          enum source_end *end);
-
-#endif

@@ -3,8 +3,7 @@
  * stored or deflated. The zip is read from its beginning, as a stream, so it may come from a pipe; its central
  * directory is not looked at.
  */
-#ifndef STRATA_PARSER_ZIP_H
-#define STRATA_PARSER_ZIP_H
+#pragma once
 
 #include "parser/container/inflate.h"
 
@@ -34,5 +33,3 @@ struct read_source zip_source(struct zip *zip);
 bool zip_finish(struct zip *zip);
 
 void zip_release(struct zip *zip);
-
-#endif

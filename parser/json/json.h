@@ -1,6 +1,5 @@
 /* Recordings in JSON: memory snapshots, Chrome traces of the profiler, memory timelines. */
-#ifndef STRATA_PARSER_JSON_H
-#define STRATA_PARSER_JSON_H
+#pragma once
 
 #include "parser/json/json_scan.h"
 
@@ -12,5 +11,3 @@ bool json_read(struct cursor *cursor, struct trace *trace);
  * of the first item of a list of segments. Whether a key belongs to a snapshot's root. */
 bool json_snapshot_read(struct json_scan *scan, struct trace *trace, bool is_list);
 bool json_snapshot_knows(const char *key);
-
-#endif

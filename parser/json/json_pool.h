@@ -5,8 +5,7 @@
  * cJSON asks two functions of the whole process for memory and tells them nothing of whom it is for. They are set here,
  * and do what malloc and free do except while json_pool_parse runs, in its thread.
  */
-#ifndef STRATA_PARSER_JSON_POOL_H
-#define STRATA_PARSER_JSON_POOL_H
+#pragma once
 
 #include "base/arena.h"
 
@@ -29,5 +28,3 @@ void json_pool_release(struct json_pool *pool);
  */
 bool json_pool_parse(struct json_pool *pool, const char *text, size_t nbytes, uint32_t n_values,
                      const cJSON **tree);
-
-#endif

@@ -10,8 +10,7 @@
  *   - numbers become strings of JSON_NUMBER and their own text: cJSON keeps doubles, which cannot hold addresses.
  * A value that is not JSON even so is counted and left out.
  */
-#ifndef STRATA_PARSER_JSON_SCAN_H
-#define STRATA_PARSER_JSON_SCAN_H
+#pragma once
 
 #include "parser/cursor.h"
 #include "parser/json/json_pool.h"
@@ -95,5 +94,3 @@ bool json_text_is_integer(const char *text);
 
 /* Member of an object, NULL: none, or `object` is NULL or no object. */
 const cJSON *json_member(const cJSON *object, const char *key);
-
-#endif

@@ -2,8 +2,7 @@
  * Chrome traces of torch.profiler (Kineto) that hold [memory] events. Each says what the allocator's total was after
  * it, so the curve is exact even where events are missing; stacks are rebuilt from the events that enclose it in time.
  */
-#ifndef STRATA_PARSER_KINETO_H
-#define STRATA_PARSER_KINETO_H
+#pragma once
 
 #include "parser/json/json_scan.h"
 
@@ -15,5 +14,3 @@ bool kineto_read(struct json_scan *scan, struct trace *trace, bool is_list);
 /* Whether a key belongs to the root of such a trace, or to one of its events. */
 bool kineto_knows(const char *key);
 bool kineto_knows_event(const char *key);
-
-#endif

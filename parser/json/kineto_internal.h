@@ -1,6 +1,5 @@
 /* What the files of the reader of profiler traces share: spans and samples as they were read, before they are a trace. */
-#ifndef STRATA_PARSER_KINETO_INTERNAL_H
-#define STRATA_PARSER_KINETO_INTERNAL_H
+#pragma once
 
 #include "base/sort.h"
 #include "parser/json/kineto.h"
@@ -102,5 +101,3 @@ bool kineto_stacks_build(struct kineto *kineto, struct order *spans, struct orde
 
 /* The devices of the trace, from their samples in the order of time. */
 bool kineto_devices_read(struct kineto *kineto, const struct order *by_time);
-
-#endif

@@ -5,12 +5,9 @@
  *     raw        [[time in ns or -1, action, change in bytes, category], ...]
  *     coalesced  [[time in us, ...], [[0, bytes of category 0, ... 7], ...]]
  */
-#ifndef STRATA_PARSER_MEMORY_TIMELINE_H
-#define STRATA_PARSER_MEMORY_TIMELINE_H
+#pragma once
 
 #include "parser/json/json_scan.h"
 
 /* The scan is in front of the first item of the root, a list. False: the cursor's error is set. */
 bool memory_timeline_read(struct json_scan *scan, struct trace *trace);
-
-#endif

@@ -1,6 +1,5 @@
 /* Logs: what a run printed about its memory, line by line. docs/inputs.md lists the forms that are understood. */
-#ifndef STRATA_PARSER_LOG_H
-#define STRATA_PARSER_LOG_H
+#pragma once
 
 #include "parser/cursor.h"
 
@@ -13,5 +12,3 @@ bool log_recognises(const uint8_t *p, size_t nbytes);
 bool log_read(struct cursor *cursor, struct trace *trace, unsigned depth);
 
 enum { LOG_LINE_NBYTES = 16 << 10, LOG_DEVICES_MOST = 4096 };
-
-#endif

@@ -1,6 +1,5 @@
 /* From the rows of a log to devices. Private to parser/log*.c. */
-#ifndef STRATA_PARSER_LOG_BUILD_H
-#define STRATA_PARSER_LOG_BUILD_H
+#pragma once
 
 #include "parser/intern.h"
 #include "parser/log/log_rows.h"
@@ -10,5 +9,3 @@ enum log_built { LOG_BUILT, LOG_NO_MEMORY, LOG_TOO_MANY };
 /* Fills the trace's devices, one per rank (where none is named: per GPU), and the host's memory as the CPU.
  * O(rows log rows). */
 enum log_built log_build(struct interner *interner, const struct log_rows *rows);
-
-#endif

@@ -1,11 +1,8 @@
 /* Lines of no known form that name memory by its words: "Peak memory: 12.3 GB". Private to parser/log/. */
-#ifndef STRATA_PARSER_LOG_INFERRED_H
-#define STRATA_PARSER_LOG_INFERRED_H
+#pragma once
 
 #include "parser/log/log_lines.h"
 
 /* Looks at "LABEL: NUMBER UNIT", several a line, of which the label names allocated, reserved, cached, used, free or peak
  * memory. Marks the row as inferred. O(line). */
 enum log_seen log_inferred_line(struct log_state *state, struct text line, struct log_row *row);
-
-#endif

@@ -3,8 +3,7 @@
  * looked at alone, but for messages that go over several: a table of memory_summary(), the text of an out-of-memory
  * error that somebody wrapped, and the rows of a CSV, which its header explains. Private to parser/log*.c.
  */
-#ifndef STRATA_PARSER_LOG_LINES_H
-#define STRATA_PARSER_LOG_LINES_H
+#pragma once
 
 #include "parser/log/log_oom.h"
 #include "parser/log/log_rows.h"
@@ -57,5 +56,3 @@ bool log_line_end(struct log_stream *stream, struct log_row *row);
 
 /* The host's memory in a line of see_memory_usage, which may say both. False: it says nothing of it. */
 bool log_line_host(struct text line, struct log_row *row);
-
-#endif

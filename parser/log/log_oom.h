@@ -2,8 +2,7 @@
  * Out-of-memory errors as their messages tell them: PyTorch's allocators for CUDA, HIP, XPU, MPS, NPU, MLU and others in all
  * their versions, XLA's, TensorFlow's and the host's. docs/inputs.md lists the forms with their sources. Private to parser/log/.
  */
-#ifndef STRATA_PARSER_LOG_OOM_H
-#define STRATA_PARSER_LOG_OOM_H
+#pragma once
 
 #include "base/text.h"
 #include "parser/log/log_rows.h"
@@ -31,5 +30,3 @@ enum log_oom_seen log_oom_line(struct log_oom *oom, struct text line, const stru
 
 /* Does the row tell the same as the error before it: each figure, device and all? */
 bool log_oom_same(const struct log_row *a, const struct log_row *b);
-
-#endif

@@ -1,6 +1,5 @@
 /* Pieces that the forms of a log's lines are made of. Private to parser/log/. */
-#ifndef STRATA_PARSER_LOG_PIECES_H
-#define STRATA_PARSER_LOG_PIECES_H
+#pragma once
 
 #include "parser/log/log_rows.h"
 #include "parser/log/log_text.h"
@@ -55,5 +54,3 @@ void log_maxima_show(struct log_row *row);
 
 /* Copies text into a name of the row, cut to its room. */
 void log_name_set(char name[LOG_NAME_NBYTES], struct text text);
-
-#endif

@@ -2,8 +2,7 @@
  * What the lines of a log say: one row a line, kept in little room, since a log may have millions of them. A row is filled
  * wide (struct log_row) and kept narrow: its flags, and the figures that it has. Private to parser/log/.
  */
-#ifndef STRATA_PARSER_LOG_ROWS_H
-#define STRATA_PARSER_LOG_ROWS_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -94,5 +93,3 @@ bool log_rows_add(struct log_rows *rows, struct interner *interner, const struct
 /* Writes row `index` anew: its figures are appended once more. False: no memory. */
 bool log_rows_put(struct log_rows *rows, struct interner *interner, uint32_t index,
                   const struct log_row *row);
-
-#endif

@@ -1,6 +1,5 @@
 /* Forms of one line that are told by their words: one row of a table each. Private to parser/log/. */
-#ifndef STRATA_PARSER_LOG_TABLE_H
-#define STRATA_PARSER_LOG_TABLE_H
+#pragma once
 
 #include "parser/log/log_lines.h"
 
@@ -9,5 +8,3 @@ enum log_seen log_table_line(struct log_state *state, struct text line, struct l
 
 /* The memory column of nvidia-smi's and npu-smi's table. O(line). */
 enum log_seen log_smi_line(struct log_state *state, struct text line, struct log_row *row);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the forms of a log's lines are found with. Private to parser/log*.c. */
-#ifndef STRATA_PARSER_LOG_TEXT_H
-#define STRATA_PARSER_LOG_TEXT_H
+#pragma once
 
 #include "base/text.h"
 
@@ -35,5 +34,3 @@ uint32_t log_rank(struct text text);
 
 /* The text without what loggers put in front: groups in brackets, times, levels. */
 struct text log_message(struct text text);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * Private to parser/log/.
  */
-#ifndef STRATA_PARSER_LOG_TRACEBACK_H
-#define STRATA_PARSER_LOG_TRACEBACK_H
+#pragma once
 
 #include "parser/intern.h"
 #include "parser/log/log_text.h"
@@ -42,5 +41,3 @@ bool log_traceback_line(struct log_traceback *traceback, struct interner *intern
  * no memory.
  */
 bool log_traceback_end(struct log_traceback *traceback, struct interner *interner, uint32_t *stack);
-
-#endif

@@ -1,6 +1,5 @@
 /* The pickle machine: protocols 0 to 5, data only. Opcodes that call code are refused by name and offset. */
-#ifndef STRATA_PARSER_PICKLE_H
-#define STRATA_PARSER_PICKLE_H
+#pragma once
 
 #include "parser/cursor.h"
 
@@ -9,5 +8,3 @@
  * columns is eight bytes per memo entry. False: the cursor's error is set. O(bytes).
  */
 bool pickle_read(struct cursor *cursor, struct trace *trace);
-
-#endif

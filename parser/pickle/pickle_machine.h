@@ -4,8 +4,7 @@
  * references), pickle_cut.c (what a truncated pickle leaves) and pickle_file.c (from the first opcode to what follows
  * the last). Private to them.
  */
-#ifndef STRATA_PARSER_PICKLE_MACHINE_H
-#define STRATA_PARSER_PICKLE_MACHINE_H
+#pragma once
 
 #include "parser/cursor.h"
 #include "parser/snapshot.h"
@@ -272,5 +271,3 @@ bool op_other(struct machine *machine, uint8_t opcode);
 
 /* The root of what a truncated pickle holds, for snapshot_finish. False: there is none, or an error. */
 bool cut_root(struct machine *machine, struct value *root);
-
-#endif

@@ -3,8 +3,7 @@
  * events, by time, address and size), both are one run; where events between them are missing, what stayed, what came and
  * what went is known from the two states alone.
  */
-#ifndef STRATA_PARSER_SERIES_H
-#define STRATA_PARSER_SERIES_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -28,5 +27,3 @@ struct series_part {
  * are those of the last one, with what is missing between them. O(n log n) for n events, allocations and stacks. */
 enum series_result series_make(struct trace *to, const struct series_part *parts, uint32_t n_parts,
                                uint32_t *wrong);
-
-#endif

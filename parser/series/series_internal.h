@@ -2,8 +2,7 @@
  * Several dumps while they become one recording, shared by series.c (which windows join), series_ids.c (ids and events that
  * are the same), series_feed.c (events again) and series_gap.c (what lies between). Private to them.
  */
-#ifndef STRATA_PARSER_SERIES_INTERNAL_H
-#define STRATA_PARSER_SERIES_INTERNAL_H
+#pragma once
 
 #include "parser/series/series.h"
 
@@ -72,5 +71,3 @@ bool series_feed_finals(struct recorder *recorder, const struct device_trace *de
 
 /* The events that must lie between the end of `a` and the beginning of `b`. False: no memory. */
 bool series_gap_feed(struct chain *chain, const struct device_trace *a, const struct device_trace *b);
-
-#endif

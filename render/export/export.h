@@ -2,8 +2,7 @@
  * The recording's figures as files of other tools: rows for spreadsheets and SQL, stacks for flame graphs and pprof,
  * counters for Perfetto. docs/export.md explains each of them to people.
  */
-#ifndef STRATA_RENDER_EXPORT_EXPORT_H
-#define STRATA_RENDER_EXPORT_EXPORT_H
+#pragma once
 
 #include "analysis/findings/selection.h"
 #include "base/buffer.h"
@@ -82,5 +81,3 @@ enum { EXPORT_REASON_NBYTES = 256 };
 enum export_result export_render(struct buffer *out, const struct trace *trace,
                                  const struct export_options *options, struct arena *scratch,
                                  char reason[EXPORT_REASON_NBYTES]);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the kinds of export share. Private to render/export/. */
-#ifndef STRATA_RENDER_EXPORT_EXPORT_PARTS_H
-#define STRATA_RENDER_EXPORT_EXPORT_PARTS_H
+#pragma once
 
 #include "analysis/findings/verdicts.h"
 #include "render/export/export.h"
@@ -165,5 +164,3 @@ bool export_curve_find(const struct export_device *device, uint32_t **moments, u
     bool export_##name(struct export_work *work);
 STRATA_EXPORT_KINDS(STRATA_EXPORT_KIND_WRITER)
 #undef STRATA_EXPORT_KIND_WRITER
-
-#endif

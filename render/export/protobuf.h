@@ -3,8 +3,7 @@
  * any order. docs/export.md lists the fields that are used. Messages inside of messages are made in a buffer of their own
  * first, since their length stands before them.
  */
-#ifndef STRATA_RENDER_EXPORT_PROTOBUF_H
-#define STRATA_RENDER_EXPORT_PROTOBUF_H
+#pragma once
 
 #include "base/buffer.h"
 
@@ -37,5 +36,3 @@ static inline void protobuf_part(struct buffer *out, uint32_t field, struct buff
     out->failed |= part->failed;
     part->nbytes = 0;
 }
-
-#endif

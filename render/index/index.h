@@ -2,8 +2,7 @@
  * Many recordings side by side: which rank is different, and why. The figures come from the sidecars that strata
  * batch writes beside each page; index.html and summary.json are made of the same struct, so they cannot disagree.
  */
-#ifndef STRATA_RENDER_INDEX_INDEX_H
-#define STRATA_RENDER_INDEX_INDEX_H
+#pragma once
 
 #include "analysis/compare/outliers.h"
 #include "base/arena.h"
@@ -193,5 +192,3 @@ bool index_json(struct buffer *out, const struct index *index);
 
 /* index.html, self-contained. False: no memory. */
 bool index_html(struct buffer *out, const struct index *index);
-
-#endif

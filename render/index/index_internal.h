@@ -2,8 +2,7 @@
  * Findings of the index, shared by index_findings.c (which rows are one finding), index_rows.c (what is said of a row) and
  * index_titles.c (what is said of several); and its JSON, by index_json.c. Private to them.
  */
-#ifndef STRATA_RENDER_INDEX_INDEX_INTERNAL_H
-#define STRATA_RENDER_INDEX_INDEX_INTERNAL_H
+#pragma once
 
 #include "base/json_writer.h"
 #include "render/index/index.h"
@@ -38,5 +37,3 @@ void index_title_of_notes(const struct index *index, const struct index_finding 
 
 /* The document, with curves, steps and notes of the rows where the writer is for the page. False: no memory. */
 bool index_write(struct json_writer *json, const struct index *index);
-
-#endif

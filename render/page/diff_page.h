@@ -1,6 +1,5 @@
 /* The page of a difference: two recordings, what the verb found about them, and the program that shows both. */
-#ifndef STRATA_RENDER_PAGE_DIFF_PAGE_H
-#define STRATA_RENDER_PAGE_DIFF_PAGE_H
+#pragma once
 
 #include "render/page/html.h"
 
@@ -19,5 +18,3 @@ struct diff_page {
  */
 enum html_result diff_page_render(struct buffer *out, const struct diff_page *page,
                                   struct html_outcome *outcome_a, struct html_outcome *outcome_b);
-
-#endif

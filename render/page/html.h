@@ -1,6 +1,5 @@
 /* The self-contained page: template, WebAssembly and payload in one file that fetches nothing. */
-#ifndef STRATA_RENDER_PAGE_HTML_H
-#define STRATA_RENDER_PAGE_HTML_H
+#pragma once
 
 #include "base/buffer.h"
 #include "trace/trace.h"
@@ -35,5 +34,3 @@ struct html_outcome {
  * times that. */
 enum html_result html_render(struct buffer *out, const struct trace *trace, struct arena_host host,
                              const struct html_options *options, struct html_outcome *outcome);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the page's JavaScript calls, made of the list in page_api.def. Only what is exported stands here; the names under
  * which JavaScript finds it are those of the functions. Freestanding. */
-#ifndef STRATA_RENDER_PAGE_PAGE_API_H
-#define STRATA_RENDER_PAGE_PAGE_API_H
+#pragma once
 
 #include <stdint.h>
 
@@ -54,5 +53,3 @@ struct page_view;
 #undef RECORD
 #undef FIELD
 #undef RECORD_END
-
-#endif

@@ -1,9 +1,6 @@
 /* The memory of the page's module: one heap in its linear memory. Only in the WebAssembly. */
-#ifndef STRATA_RENDER_PAGE_PAGE_HEAP_H
-#define STRATA_RENDER_PAGE_PAGE_HEAP_H
+#pragma once
 
 #include "base/arena.h"
 
 struct arena_host page_heap(void);
-
-#endif

@@ -3,8 +3,7 @@
  * picture. page_session.c reads recordings and answers for their texts, page_view.c for a device's figures, page_draw.c
  * draws and picks, page_sets.c answers for sets of allocations. Private to them; page_api.def is what JavaScript sees.
  */
-#ifndef STRATA_RENDER_PAGE_PAGE_STATE_H
-#define STRATA_RENDER_PAGE_PAGE_STATE_H
+#pragma once
 
 #include "analysis/compare/compare.h"
 #include "analysis/findings/selection.h"
@@ -328,5 +327,3 @@ static inline const uint64_t *view_counted(const struct page_view *view) {
 /* Fills the handle's record `kind` and returns its place. */
 #define FILL(handle, kind, ...) \
     ((handle)->record.kind = (struct record_##kind){__VA_ARGS__}, (place) & (handle)->record)
-
-#endif

@@ -1,6 +1,5 @@
 /* A recording as a page carries it, made smaller where the page would be too large. */
-#ifndef STRATA_RENDER_PAGE_PAYLOAD_FIT_H
-#define STRATA_RENDER_PAGE_PAYLOAD_FIT_H
+#pragma once
 
 #include "render/page/html.h"
 
@@ -18,5 +17,3 @@ uint64_t payload_text_nbytes(const struct buffer *payload);
 enum html_result payload_fit(struct buffer *payload, const struct trace *trace,
                              const struct html_options *options, uint64_t frame_nbytes,
                              struct html_outcome *outcome);
-
-#endif

@@ -1,7 +1,6 @@
 /* What every page with recordings in it carries besides them: how it is opened, its elements, styles, program, and the
  * WebAssembly module (templates/shell.html). */
-#ifndef STRATA_RENDER_PAGE_SHELL_H
-#define STRATA_RENDER_PAGE_SHELL_H
+#pragma once
 
 #include "render/page/template.h"
 
@@ -15,5 +14,3 @@ void shell_fill(struct buffer *out, const struct shell_assets *assets, const str
 
 /* Size of the same; 0: no memory. */
 uint64_t shell_measure(const struct shell_assets *assets, const struct template_holes *own);
-
-#endif

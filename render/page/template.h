@@ -1,7 +1,6 @@
 /* Fills the files of templates/ into one page that fetches nothing: what the page of a recording and the index of a
  * batch share. */
-#ifndef STRATA_RENDER_PAGE_TEMPLATE_H
-#define STRATA_RENDER_PAGE_TEMPLATE_H
+#pragma once
 
 #include "base/buffer.h"
 
@@ -55,5 +54,3 @@ void template_add_packed(struct buffer *out, const char *id, const struct templa
 
 /* An element with bytes in base64, which has no '<', so nothing in it can end the element. */
 void template_add_inert(struct buffer *out, const char *id, const uint8_t *bytes, size_t nbytes);
-
-#endif

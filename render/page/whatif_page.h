@@ -1,6 +1,5 @@
 /* The page of strata whatif: the words of render/report/report_whatif.h and a picture of each device, without a script. */
-#ifndef STRATA_RENDER_PAGE_WHATIF_PAGE_H
-#define STRATA_RENDER_PAGE_WHATIF_PAGE_H
+#pragma once
 
 #include "render/report/report_whatif.h"
 
@@ -21,5 +20,3 @@ struct whatif_page {
 
 /* Appends the page to `out`. The same input gives the same bytes. False: no memory. */
 bool whatif_page_render(struct buffer *out, const struct whatif_page *page);
-
-#endif

@@ -3,8 +3,7 @@
  * left corner. Colours are 0xRRGGBB, `alpha` is 0 (nothing) .. 255 (all of it). Integer arithmetic only,
  * apart from FreeType's.
  */
-#ifndef STRATA_RENDER_PNG_CANVAS_H
-#define STRATA_RENDER_PNG_CANVAS_H
+#pragma once
 
 #include "render/png/font.h"
 
@@ -53,5 +52,3 @@ int32_t canvas_line(struct canvas *canvas, struct font *font, struct font_style 
 
 /* Height of such a line. */
 int32_t canvas_line_height(struct font_style style);
-
-#endif

@@ -1,6 +1,5 @@
 /* The annotated picture: timeline, axes, markers and legend as a PNG. */
-#ifndef STRATA_RENDER_PNG_CHART_H
-#define STRATA_RENDER_PNG_CHART_H
+#pragma once
 
 #include "analysis/compare/highlight.h"
 #include "analysis/findings/selection.h"
@@ -80,5 +79,3 @@ enum chart_error {
  * needs counts as the memory of `memory`; the pixels do not, their number is the options'. */
 enum chart_error chart_png(struct buffer *out, const struct timeline *timeline,
                            const struct chart_options *options, struct arena *memory);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the legend of a picture lists: call sites, or what shares a colour. Private to render/chart_*.c. */
-#ifndef STRATA_RENDER_PNG_CHART_GROUPS_H
-#define STRATA_RENDER_PNG_CHART_GROUPS_H
+#pragma once
 
 #include "layout/groups.h"
 #include "render/png/chart_layout.h"
@@ -27,5 +26,3 @@ uint32_t chart_site_color(const struct chart_maker *maker, uint32_t site);
 
 /* Where "file.py:168 function" ends its place: after the line's number; 0: there is none. */
 size_t chart_site_place_nbytes(const char *site);
-
-#endif

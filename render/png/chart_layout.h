@@ -19,8 +19,7 @@
  * Narrow pictures have the legend below the axis, very small ones have none. Pixels are final ones, scale
  * included.
  */
-#ifndef STRATA_RENDER_PNG_CHART_LAYOUT_H
-#define STRATA_RENDER_PNG_CHART_LAYOUT_H
+#pragma once
 
 #include "analysis/findings/verdicts.h"
 #include "layout/groups.h"
@@ -138,5 +137,3 @@ struct chart_layout {
 enum chart_error chart_layout_make(struct chart_layout *layout, const struct chart_input *input,
                                    struct font *font);
 void chart_layout_release(struct chart_layout *layout);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the parts of the picture's layout share: sizes, and adding boxes. Private to render/chart_*.c. */
-#ifndef STRATA_RENDER_PNG_CHART_MAKER_H
-#define STRATA_RENDER_PNG_CHART_MAKER_H
+#pragma once
 
 #include "analysis/loop/category.h"
 #include "analysis/model/releases.h"
@@ -162,5 +161,3 @@ void chart_side_put(struct chart_maker *maker, struct rect area);
 int32_t chart_legend_width(struct chart_maker *maker, int32_t least, int32_t most);
 int32_t chart_legend_height(struct chart_maker *maker);
 void chart_legend_put(struct chart_maker *maker, struct rect area);
-
-#endif

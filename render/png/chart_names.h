@@ -1,6 +1,5 @@
 /* The names of call sites on the bands that have room for them. Private to render/png/. */
-#ifndef STRATA_RENDER_PNG_CHART_NAMES_H
-#define STRATA_RENDER_PNG_CHART_NAMES_H
+#pragma once
 
 #include "layout/scene.h"
 #include "render/png/chart_layout.h"
@@ -8,5 +7,3 @@
 /* Writes them over the plot, which is drawn from `scene`. False: no memory. */
 bool chart_names_draw(struct canvas *canvas, struct font *font, const struct chart_layout *layout,
                       const struct chart_input *input, const struct scene *scene);
-
-#endif

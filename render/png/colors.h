@@ -1,6 +1,5 @@
 /* A picture in at most 256 colours, for one that would be too large otherwise. */
-#ifndef STRATA_RENDER_PNG_COLORS_H
-#define STRATA_RENDER_PNG_COLORS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ struct colors {
  * (1.2 MB). O(n_pixels + 256 * 32768).
  */
 bool colors_reduce(struct colors *colors, const uint8_t *rgba, size_t n_pixels, uint8_t *index);
-
-#endif

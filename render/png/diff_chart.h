@@ -14,8 +14,7 @@
  *     |    +--------------------------------------------+  |                     |
  *     +--------------------------------------------------------------------------+
  */
-#ifndef STRATA_RENDER_PNG_DIFF_CHART_H
-#define STRATA_RENDER_PNG_DIFF_CHART_H
+#pragma once
 
 #include "render/png/chart.h"
 #include "render/report/diff.h"
@@ -32,5 +31,3 @@ struct diff_chart_options {
 enum chart_error diff_chart_png(struct buffer *out, const struct diff *diff, const struct timeline *shown_a,
                                 const struct timeline *shown_b, const struct diff_chart_options *options,
                                 struct arena *memory);
-
-#endif

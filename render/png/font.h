@@ -7,8 +7,7 @@
  * right, at most FONT_TEXT_CODES characters; longer text loses its middle. Not thread safe (one struct font
  * per thread).
  */
-#ifndef STRATA_RENDER_PNG_FONT_H
-#define STRATA_RENDER_PNG_FONT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,5 +63,3 @@ typedef void font_glyph_sink(void *context, const struct font_glyph *glyph);
  * drawn in part. */
 bool font_draw(struct font *font, struct font_style style, const char *text, font_glyph_sink *sink,
                void *context);
-
-#endif

@@ -1,6 +1,5 @@
 /* Pixels as a PNG file, written as it comes. */
-#ifndef STRATA_RENDER_PNG_PNG_WRITE_H
-#define STRATA_RENDER_PNG_PNG_WRITE_H
+#pragma once
 
 #include "base/buffer.h"
 #include "render/png/colors.h"
@@ -27,5 +26,3 @@ struct png_picture {
  */
 bool png_write(struct buffer *out, const struct png_picture *picture, const struct png_text *texts,
                uint32_t n_texts);
-
-#endif

@@ -13,8 +13,7 @@
  *     | +-------------------------------------+                           |
  *     +------------------------------------------------------------------+
  */
-#ifndef STRATA_RENDER_PNG_WHATIF_CHART_H
-#define STRATA_RENDER_PNG_WHATIF_CHART_H
+#pragma once
 
 #include "analysis/model/whatif.h"
 #include "render/png/chart.h"
@@ -34,5 +33,3 @@ struct whatif_chart_options {
 enum chart_error whatif_chart_png(struct buffer *out, const struct whatif *whatif,
                                   const struct timeline *timeline, const struct whatif_chart_options *options,
                                   struct arena *memory);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Freestanding, integer arithmetic only: page and PNG come out equal to the last bit.
  */
-#ifndef STRATA_RENDER_RASTER_AREAS_H
-#define STRATA_RENDER_RASTER_AREAS_H
+#pragma once
 
 #include "render/raster/raster.h"
 
@@ -33,5 +32,3 @@ uint32_t areas_category(uint32_t nth);
 
 /* The key whose area is the nth one from below. */
 uint32_t areas_key(const struct areas *areas, uint32_t nth);
-
-#endif

@@ -5,8 +5,7 @@
  * Neighbours in the stack that share call site and colour are one band here, as they look like one: the parameters of a
  * model have one name, not fifty. No room touches another one, since bands do not.
  */
-#ifndef STRATA_RENDER_RASTER_BAND_NAMES_H
-#define STRATA_RENDER_RASTER_BAND_NAMES_H
+#pragma once
 
 #include "layout/label_room.h"
 #include "layout/scene.h"
@@ -38,5 +37,3 @@ bool band_names_find(struct band_names *names, const struct scene *scene, const 
 
 /* Black or white, whichever has more contrast to the colour: at least 4.5:1 to any. */
 uint32_t band_ink(uint32_t color);
-
-#endif

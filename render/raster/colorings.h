@@ -3,8 +3,7 @@
  * picture says of it (the default one needs no words). C and JavaScript read this list; what shares a colour, and which,
  * stands in raster.c.
  */
-#ifndef STRATA_RENDER_RASTER_COLORINGS_H
-#define STRATA_RENDER_RASTER_COLORINGS_H
+#pragma once
 
 #define STRATA_COLORINGS(COLORING)                            \
     COLORING(SITE, "site", "call site", "")                   \
@@ -14,5 +13,3 @@
     COLORING(POOL, "pool", "pool", "by pool")                 \
     COLORING(CATEGORY, "category", "category", "by category") \
     COLORING(EACH, "each", "each allocation", "each allocation its own")
-
-#endif

@@ -2,8 +2,7 @@
  * Four columns at once. Vectors of 128 bits are what x86-64, ARM64 and WebAssembly all have; the compilers' vector
  * extension names them without naming a machine. Every function works lane by lane, integers only.
  */
-#ifndef STRATA_RENDER_RASTER_LANES_H
-#define STRATA_RENDER_RASTER_LANES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -121,5 +120,3 @@ static inline u32x4 u32x4_high_product(u32x4 a, u32x4 b) {
     u64x2 high = u32x4_last_wide(a) * u32x4_last_wide(b);
     return u64x2_high_halves(low, high);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * A map of the allocator's memory (layout/memory_map.h) as pixels: blocks in the colours that the timeline has, free blocks
  * hatched. Blocks thinner than a pixel share it by their bytes. Freestanding, integer arithmetic only.
  */
-#ifndef STRATA_RENDER_RASTER_MAP_RASTER_H
-#define STRATA_RENDER_RASTER_MAP_RASTER_H
+#pragma once
 
 #include "layout/memory_map.h"
 #include "render/raster/raster.h"
@@ -19,5 +18,3 @@ struct map_picture {
 /* Draws into `rgba` (the map's width * height pixels, as raster_draw). O(pixels + blocks of the rows shown). False: no
  * memory. */
 bool map_raster_draw(struct raster *raster, const struct map_picture *picture, uint8_t *rgba);
-
-#endif

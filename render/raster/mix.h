@@ -1,6 +1,5 @@
 /* Colours between colours, 0xRRGGBB. Freestanding. */
-#ifndef STRATA_RENDER_RASTER_MIX_H
-#define STRATA_RENDER_RASTER_MIX_H
+#pragma once
 
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ static inline uint32_t color_light(uint32_t rgb) {
 static inline uint32_t color_pixel(uint32_t rgb) {
     return 0xFF000000u | (rgb & 255) << 16 | (rgb & 0xFF00u) | (rgb >> 16 & 255);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Written by scripts/palette.py, which also says why; do not edit. */
-#ifndef STRATA_RENDER_PALETTE_H
-#define STRATA_RENDER_PALETTE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -27,5 +26,3 @@ static const uint32_t palette_scale_dark[16] = {
     0x5F6C91, 0x5C759A, 0x577FA2, 0x5289A8, 0x4C94AB, 0x489EAC, 0x47A8AB, 0x4CB1A7,
     0x58BAA0, 0x6AC198, 0x7FC88E, 0x96CD84, 0xAFD179, 0xC9D370, 0xE3D569, 0xFCD568,
 };
-
-#endif

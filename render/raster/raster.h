@@ -3,8 +3,7 @@
  * first and drawn as one, colours weighted by their bytes, totals exact. Freestanding, integer arithmetic only: the
  * page and the PNG come out equal to the last bit.
  */
-#ifndef STRATA_RENDER_RASTER_RASTER_H
-#define STRATA_RENDER_RASTER_RASTER_H
+#pragma once
 
 #include "analysis/loop/category.h"
 #include "layout/scene.h"
@@ -108,5 +107,3 @@ void raster_key_range(const struct timeline *timeline, enum color_by by, uint32_
 
 /* Where the horizontal lines of the grid are, which are also the labels' places. */
 struct ticks raster_ticks(const struct view *view, uint32_t scale);
-
-#endif

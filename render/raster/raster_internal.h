@@ -6,8 +6,7 @@
  * covered in full goes to the picture. Colours are 0xRRGGBB; while a pixel is being filled they are "spread", one
  * 16-bit lane each, so that one multiplication by a coverage (0..256) does all of them:   | A | B | G | R |
  */
-#ifndef STRATA_RENDER_RASTER_RASTER_INTERNAL_H
-#define STRATA_RENDER_RASTER_RASTER_INTERNAL_H
+#pragma once
 
 #include "render/raster/lanes.h"
 #include "render/raster/raster.h"
@@ -92,5 +91,3 @@ void painter_reserved(struct painter *painter);
 
 /* A dashed line. */
 void painter_capacity(struct painter *painter);
-
-#endif

@@ -1,6 +1,5 @@
 /* What differs between two recordings, as text, Markdown or JSON. docs/diff.md explains each figure. */
-#ifndef STRATA_RENDER_REPORT_DIFF_H
-#define STRATA_RENDER_REPORT_DIFF_H
+#pragma once
 
 #include "analysis/compare/causes.h"
 #include "analysis/findings/verdicts.h"
@@ -71,5 +70,3 @@ void diff_site_text(const struct diff *diff, const struct compare_site *site, ch
 
 /* "grown" */
 const char *diff_change_name(enum site_change change);
-
-#endif

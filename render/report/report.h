@@ -1,6 +1,5 @@
 /* The figures as text: for programs (JSON, schema 1) and for people. docs/report.md explains each figure. */
-#ifndef STRATA_RENDER_REPORT_REPORT_H
-#define STRATA_RENDER_REPORT_REPORT_H
+#pragma once
 
 #include "analysis/findings/selection.h"
 #include "analysis/loop/category.h"
@@ -58,5 +57,3 @@ bool report_render(struct buffer *out, const struct trace *trace, const struct r
  * of arrays of sentences by the devices' ordinals. Works in `scratch`, which `out` should share. False: no memory. O(a
  * report of these devices). */
 bool report_follows(struct buffer *out, const struct trace *trace, struct arena *scratch);
-
-#endif

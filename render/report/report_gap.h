@@ -1,6 +1,5 @@
 /* What is reserved and not in use, by cause. Private to the report. */
-#ifndef STRATA_RENDER_REPORT_REPORT_GAP_H
-#define STRATA_RENDER_REPORT_REPORT_GAP_H
+#pragma once
 
 #include "base/json_writer.h"
 #include "render/report/report_parts.h"
@@ -21,5 +20,3 @@ void report_gap(struct sheet *sheet, const struct report_device *report);
 
 /* The member "site" of a frame. */
 void report_site_json(struct json_writer *json, const struct trace *trace, uint32_t site);
-
-#endif

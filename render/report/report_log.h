@@ -1,6 +1,5 @@
 /* The report of a log: levels at lines. What a log does not say is left out, in JSON it is null. Private to the report. */
-#ifndef STRATA_RENDER_REPORT_REPORT_LOG_H
-#define STRATA_RENDER_REPORT_REPORT_LOG_H
+#pragma once
 
 #include "base/json_writer.h"
 #include "render/report/report_words.h"
@@ -9,5 +8,3 @@ void report_log_text(struct sheet *sheet, const struct report_device *report);
 
 /* The members of a device's object, all that the contract names. */
 void report_log_json(struct json_writer *json, const struct report_device *report);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the allocator held when most was reserved, drawn in characters. Private to the report. */
-#ifndef STRATA_RENDER_REPORT_REPORT_MAP_H
-#define STRATA_RENDER_REPORT_REPORT_MAP_H
+#pragma once
 
 #include "render/report/report_parts.h"
 #include "render/report/report_sheet.h"
@@ -10,5 +9,3 @@ void report_map_make(struct report_map *map, const struct held *held);
 
 /* Nothing without rows. */
 void report_map_write(struct sheet *sheet, const struct report_map *map);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the kinds of report share. Private to report.c, report_json.c, report_text.c and report_sheet.c. */
-#ifndef STRATA_RENDER_REPORT_REPORT_PARTS_H
-#define STRATA_RENDER_REPORT_REPORT_PARTS_H
+#pragma once
 
 #include "analysis/findings/oom.h"
 #include "analysis/findings/verdicts.h"
@@ -112,5 +111,3 @@ uint32_t report_oom_advice(const struct report_device *report, const struct repo
                          const struct report_options *options, struct arena *scratch);
 STRATA_EXPORTS(STRATA_EXPORT_WRITER)
 #undef STRATA_EXPORT_WRITER
-
-#endif

@@ -1,6 +1,5 @@
 /* The answers of strata plan as text, Markdown and JSON. docs/plan.md explains each figure. */
-#ifndef STRATA_RENDER_REPORT_REPORT_PLAN_H
-#define STRATA_RENDER_REPORT_REPORT_PLAN_H
+#pragma once
 
 #include "analysis/plan/plan.h"
 #include "render/report/report.h"
@@ -14,5 +13,3 @@ struct plan_report {
 
 /* Appends all devices to `out`; texts are made in `scratch`. False: no memory. */
 bool plan_report_write(struct buffer *out, const struct plan_report *report, struct arena *scratch);
-
-#endif

@@ -1,6 +1,5 @@
 /* The replay's self-check as JSON and as a sentence, for the report and for strata whatif. */
-#ifndef STRATA_RENDER_REPORT_REPORT_REPLAY_H
-#define STRATA_RENDER_REPORT_REPORT_REPLAY_H
+#pragma once
 
 #include "analysis/model/replay.h"
 #include "base/json_writer.h"
@@ -11,5 +10,3 @@ void report_replay_json(struct json_writer *json, const struct replay *replay);
 
 /* "Replay check: 8,768 of 8,768 allocations, 678 of 678 driver allocations and the reserved curve reproduced exactly." */
 const char *report_replay_text(struct sheet *sheet, const struct replay *replay);
-
-#endif

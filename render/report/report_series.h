@@ -1,6 +1,5 @@
 /* What stayed, came and went between the dumps of a series. Private to the report. */
-#ifndef STRATA_RENDER_REPORT_REPORT_SERIES_H
-#define STRATA_RENDER_REPORT_REPORT_SERIES_H
+#pragma once
 
 #include "base/json_writer.h"
 #include "render/report/report_words.h"
@@ -14,5 +13,3 @@ void report_series_json(struct json_writer *json, const struct report_device *re
 /* "series" of the file: the devices' sums. False: no memory. */
 bool report_series_sums_json(struct json_writer *json, const struct trace *trace, int32_t device,
                              struct arena *arena);
-
-#endif

@@ -4,8 +4,7 @@
  * Every text that comes from a snapshot passes sheet_name or sheet_quote first: control characters become
  * U+FFFD, and in Markdown nothing of it is markup, a link or a mention. In a page no text at all is markup.
  */
-#ifndef STRATA_RENDER_REPORT_REPORT_SHEET_H
-#define STRATA_RENDER_REPORT_REPORT_SHEET_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/buffer.h"
@@ -51,5 +50,3 @@ const char *sheet_name(struct sheet *sheet, const void *bytes, size_t nbytes);
 
 /* A sentence from the trace, without markup. */
 const char *sheet_quote(struct sheet *sheet, const void *bytes, size_t nbytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* Call sites at a moment with who calls them, for people and for JSON. Private to the report. */
-#ifndef STRATA_RENDER_REPORT_REPORT_SITES_H
-#define STRATA_RENDER_REPORT_REPORT_SITES_H
+#pragma once
 
 #include "analysis/compare/site_parts.h"
 #include "base/json_writer.h"
@@ -34,5 +33,3 @@ void report_sites_table(struct sheet *sheet, const struct report_device *report,
 /* The same by stack, of groups that are known. */
 void report_stacks_table(struct sheet *sheet, const struct report_device *report, const struct group *groups,
                          uint32_t count, uint64_t whole);
-
-#endif

@@ -1,6 +1,5 @@
 /* The answers of strata whatif as text, Markdown and JSON. docs/whatif.md explains each figure. */
-#ifndef STRATA_RENDER_REPORT_REPORT_WHATIF_H
-#define STRATA_RENDER_REPORT_REPORT_WHATIF_H
+#pragma once
 
 #include "analysis/findings/verdicts.h"
 #include "analysis/model/extrapolate.h"
@@ -49,5 +48,3 @@ const char *extrapolation_title(struct sheet *sheet, const struct extrapolation_
 bool extrapolation_report_elements(struct buffer *out, const struct extrapolation_report *report,
                                    uint32_t nth, void (*picture)(struct buffer *out, const void *context),
                                    const void *context, struct arena *scratch);
-
-#endif

@@ -1,7 +1,6 @@
 /* Phrases and tables that several sections of the report use. Private to the report; texts live in the sheet's arena.
  */
-#ifndef STRATA_RENDER_REPORT_REPORT_WORDS_H
-#define STRATA_RENDER_REPORT_REPORT_WORDS_H
+#pragma once
 
 #include "render/report/report_parts.h"
 #include "render/report/report_sheet.h"
@@ -35,5 +34,3 @@ void report_findings(struct sheet *sheet, const struct report_device *report);
 void report_steps(struct sheet *sheet, const struct report_device *report);
 void report_categories(struct sheet *sheet, const struct report_device *report);
 void report_fragmentation(struct sheet *sheet, const struct report_device *report);
-
-#endif

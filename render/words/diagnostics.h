@@ -1,11 +1,8 @@
 /* The sentences of diagnostics: a reader notes a code and numbers, and here stands what is said of them. */
-#ifndef STRATA_RENDER_WORDS_DIAGNOSTICS_H
-#define STRATA_RENDER_WORDS_DIAGNOSTICS_H
+#pragma once
 
 #include "trace/trace.h"
 
 /* Gives every diagnostic its message (trace/trace.h), by its key and numbers. One whose key has no sentence keeps the message
  * that its page had, or says its code. O(what is said). False: no memory; some have their message then. */
 bool diagnostics_say(struct trace *trace);
-
-#endif

@@ -2,8 +2,7 @@
  * What every fuzz target does with its bytes. Each function returns only if everything that trace/trace.h, the layout
  * and the renderers promise holds for this input; otherwise it says what does not, and aborts.
  */
-#ifndef STRATA_TESTS_FUZZ_EXAMINE_H
-#define STRATA_TESTS_FUZZ_EXAMINE_H
+#pragma once
 
 #include "parser/read.h"
 
@@ -44,5 +43,3 @@ void examine_payload(const uint8_t *bytes, size_t nbytes);
 /* Looks at a trace in every way that the program and the page have: invariants, curves, windows, pixels, points,
  * groups, the report, and the payload there and back. */
 void examine_trace(const struct trace *trace);
-
-#endif

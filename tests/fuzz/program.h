@@ -1,6 +1,5 @@
 /* The whole program as a function, in a folder of its own that is emptied after it. */
-#ifndef STRATA_TESTS_FUZZ_PROGRAM_H
-#define STRATA_TESTS_FUZZ_PROGRAM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ void program_run_words(struct program_words *words);
 
 /* Removes everything in the folder. */
 void program_leave(void);
-
-#endif

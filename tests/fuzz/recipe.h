@@ -7,8 +7,7 @@
  *
  * Or one of the project's samples, with changes (tests/fuzz/recipe_sample.c).
  */
-#ifndef STRATA_TESTS_FUZZ_RECIPE_H
-#define STRATA_TESTS_FUZZ_RECIPE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ uint8_t *recipe_make_kineto(const uint8_t *bytes, size_t nbytes, size_t *made_nb
 
 /* The next number of an input, taken from its front; 0 at its end. */
 uint8_t recipe_u8(const uint8_t **bytes, size_t *nbytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* Numbers that look random and are the same in every run: a linear congruence of 64 bits, of which the upper ones are used. */
-#ifndef STRATA_TESTS_UNIT_DICE_H
-#define STRATA_TESTS_UNIT_DICE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ static inline uint64_t dice_roll_64(struct dice *dice) {
     uint64_t upper = dice_roll(dice);
     return upper << 32 | dice_roll(dice);
 }
-
-#endif

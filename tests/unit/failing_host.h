@@ -1,6 +1,5 @@
 /* Memory that is counted and fails on demand, for tests in which every allocation of a task fails in turn. After cmocka.h. */
-#ifndef STRATA_TESTS_UNIT_FAILING_HOST_H
-#define STRATA_TESTS_UNIT_FAILING_HOST_H
+#pragma once
 
 #include "base/arena.h"
 
@@ -64,5 +63,3 @@ static inline long fail_each(task *run, const void *input) {
     }
     return n_refused;
 }
-
-#endif

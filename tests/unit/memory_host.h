@@ -1,6 +1,5 @@
 /* Memory for arenas of tests: the C library's. */
-#ifndef STRATA_TESTS_UNIT_MEMORY_HOST_H
-#define STRATA_TESTS_UNIT_MEMORY_HOST_H
+#pragma once
 
 #include "base/arena.h"
 
@@ -16,5 +15,3 @@ static inline void *plain_resize(void *context, void *ptr, size_t old_nbytes, si
 }
 
 static const struct arena_host plain_host = {.resize = plain_resize};
-
-#endif

@@ -1,6 +1,5 @@
 /* For tests of the parser: inputs that are bytes in memory, and a writer of such bytes. */
-#ifndef STRATA_TESTS_MEMORY_INPUT_H
-#define STRATA_TESTS_MEMORY_INPUT_H
+#pragma once
 
 #include "memory_host.h"
 #include "parser/read.h"
@@ -75,5 +74,3 @@ static inline bool trace_has_diagnostic(const struct trace *trace, const char *c
     }
     return false;
 }
-
-#endif

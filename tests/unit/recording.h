@@ -11,8 +11,7 @@
  * A test that needs more rows defines RECORDING_ALLOCATIONS and its like before it includes this. Events are ten microseconds
  * apart, unless the test fills `time_us` and lets `device.time_us` point to it before recording_settle.
  */
-#ifndef STRATA_TESTS_UNIT_RECORDING_H
-#define STRATA_TESTS_UNIT_RECORDING_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -207,5 +206,3 @@ static inline struct timeline *recording_settle(struct recording *recording, uin
     assert_true(timeline_init(&recording->timeline, &recording->trace, 0, &recording->arena));
     return &recording->timeline;
 }
-
-#endif

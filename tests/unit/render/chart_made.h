@@ -2,8 +2,7 @@
  * A recording to draw, in which there is something of everything that a picture shows: hostile names, phases, annotations,
  * out of memory, notes that are too long. And what no layout may do. For the tests of the picture.
  */
-#ifndef STRATA_TESTS_UNIT_RENDER_CHART_MADE_H
-#define STRATA_TESTS_UNIT_RENDER_CHART_MADE_H
+#pragma once
 
 #include "recording.h"
 
@@ -142,5 +141,3 @@ static const uint32_t sizes[][3] = {{320, 240, 1},  {320, 240, 4},   {400, 900, 
                                     {1600, 900, 3}, {3840, 2160, 1}, {7680, 4320, 1}, {7680, 240, 1},
                                     {320, 4320, 1}, {3840, 2160, 4}};
 enum { SIZES = sizeof sizes / sizeof *sizes };
-
-#endif

@@ -1,6 +1,5 @@
 /* Contrast of two colours 0xRRGGBB, as WCAG defines it: the control of what the raster reckons in whole numbers. */
-#ifndef STRATA_TESTS_CONTRAST_H
-#define STRATA_TESTS_CONTRAST_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ static inline double contrast_of(uint32_t a, uint32_t b) {
     double x = light_of(a) + 0.05, y = light_of(b) + 0.05;
     return x > y ? x / y : y / x;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Traces in which every row of every table is referred to by something, made of a seed; packed, read again and compared;
  * and a host whose allocations fail on demand. For the tests of the payload.
  */
-#ifndef STRATA_TESTS_UNIT_TRACE_PAYLOAD_MADE_H
-#define STRATA_TESTS_UNIT_TRACE_PAYLOAD_MADE_H
+#pragma once
 
 #include "trace/payload.h"
 
@@ -457,5 +456,3 @@ static inline void put32(uint8_t *at, uint32_t value) {
     for (int i = 0; i < 4; i++)
         at[i] = (uint8_t)(value >> (8 * i));
 }
-
-#endif
