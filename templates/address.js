@@ -71,19 +71,15 @@ export function showAll(all) {
 /** Letters of a mark's note. */
 export const NOTE_MOST = 60;
 
-let hashTimer = 0;
-
-let hashWritten = "";
-
-/** When the address was written last. */
-let written = 0;
+/** The address as it was written last, and when. */
+const last = { timer: 0, hash: "", at: 0 };
 
 /** Changes nearer to each other than this are one step of the history. */
 const HISTORY_PAUSE_MS = 1000;
 
 /** Browsers limit how often an address may change, so it follows a moment later. */
 export function scheduleHash() {
-    if (hashTimer === 0) hashTimer = setTimeout(writeHash, 300);
+    if (last.timer === 0) last.timer = setTimeout(writeHash, 300);
 }
 
 /** "120~before the loss,900": the marks' events and notes. */
@@ -186,16 +182,16 @@ export function hashOfState() {
 }
 
 export function writeHash() {
-    hashTimer = 0;
+    last.timer = 0;
     const hash = hashOfState();
-    if (hash === hashWritten) return;
+    if (hash === last.hash) return;
     // What follows within a moment (a drag, a wheel that turns on) is one change; it can be undone as one.
     const now = performance.now();
-    const goesOn = hashWritten === "" || now - written < HISTORY_PAUSE_MS;
+    const goesOn = last.hash === "" || now - last.at < HISTORY_PAUSE_MS;
     // What is said of an address goes with it.
     if (!goesOn && state.misread.length) change({ misread: [] });
-    hashWritten = hash;
-    written = now;
+    last.hash = hash;
+    last.at = now;
     writeAddress(hash, goesOn);
 }
 
@@ -327,5 +323,5 @@ export function followAddress() {
     if (location.hash === hashOfState()) return;
     readHash(location.hash);
     // As the page writes it, it takes that one's place: as a view of its own it would be in the way of Back.
-    hashWritten = "";
+    last.hash = "";
 }

@@ -243,8 +243,8 @@ function createRow(device, shown) {
     };
 }
 
-/** The head of the timeline itself. @type {{device: number, head: HTMLElement, cursor: HTMLElement} | null} */
-let own = null;
+/** The head of the timeline itself. */
+const heads = { own: /** @type {{device: number, head: HTMLElement, cursor: HTMLElement} | null} */ (null) };
 
 /**
  * Puts the rows around the timeline, by device; takes them away where one device is shown. Before the timeline is
@@ -253,9 +253,9 @@ let own = null;
 export function placeRows() {
     element("main", HTMLElement).classList.toggle("rows", state.all);
     const asked = state.all ? state.device : -1;
-    if (asked === (own?.device ?? -1)) return;
-    own?.head.remove();
-    own = null;
+    if (asked === (heads.own?.device ?? -1)) return;
+    heads.own?.head.remove();
+    heads.own = null;
     for (const { head, box } of rows.values()) {
         head.remove();
         box.remove();
@@ -268,7 +268,7 @@ export function placeRows() {
     }
     const { head, button, facts, cursor } = makeHead(state.device);
     button.setAttribute("aria-pressed", "true");
-    own = { device: state.device, head, cursor };
+    heads.own = { device: state.device, head, cursor };
     setText(facts, headText(view, true));
     plot.box.before(head);
     for (const device of [...timedViews().keys()].reverse()) {
@@ -297,7 +297,7 @@ export function drawRows(pixels) {
     for (const [device, shown] of timedViews()) {
         const row = device === state.device ? null : rows.get(device);
         row?.draw(pixels);
-        const cursor = row ? row.cursor : own?.cursor;
+        const cursor = row ? row.cursor : heads.own?.cursor;
         if (cursor) setText(cursor, cursorText(device, shown));
     }
 }

@@ -1,5 +1,5 @@
 // Header and toolbar: the file, its figures, what to know before trusting them.
-import { COLORING_TITLES, KIND_LOG, WHOLE_FILE } from "./api.js";
+import { KIND_LOG, WHOLE_FILE } from "./api.js";
 import { plot } from "./canvas.js";
 import { findingFigure, KIND_TITLES } from "./finding_words.js";
 import { drawFilter } from "./filter_form.js";
@@ -57,8 +57,6 @@ export const ui = {
 export const ALL = "all";
 
 /* ---- header and toolbar ---- */
-
-ui.color.append(...COLORING_TITLES.map(([name, title]) => new Option(title, name)));
 
 /** @param {HTMLButtonElement} button @param {string} name @param {string} value @param {string} more */
 function fillFigure(button, name, value, more) {

@@ -59,15 +59,14 @@ export const map = {
     block: -1,
     /** Milliseconds of the last drawings. @type {number[]} */
     frameMs: [],
+    /** What was asked for last. */
+    asked: "",
+    /**
+     * The facts of the device that it was laid out for: other ones whenever a device is chosen, the same device too.
+     * @type {object | null}
+     */
+    laidFor: null,
 };
-
-let asked = "";
-
-/**
- * The facts of the device that it was laid out for: other ones whenever a device is chosen, the same device too.
- * @type {object | null}
- */
-let laidFor = null;
 
 /** Devices that were replayed. @type {Set<number>} */
 const replayed = new Set();
@@ -108,7 +107,7 @@ export function mapEvent() {
 
 /** The allocation under the pointer on the map; null: none. */
 export function mapAllocation() {
-    if (!state.mapOpen || map.block < 0 || !map.laid || laidFor !== view.facts) return null;
+    if (!state.mapOpen || map.block < 0 || !map.laid || map.laidFor !== view.facts) return null;
     const { allocation } = view.c.map_cell(map.block);
     return allocation < 0 ? null : allocation;
 }
@@ -119,9 +118,9 @@ function layOut() {
     const event = mapEvent();
     const room = map.scroll.clientHeight;
     const now = JSON.stringify([replays.over, state.device, event, state.mapOrder, plot.timeline.width, room, ratio]);
-    if (now === asked) return;
+    if (now === map.asked) return;
     const allocation = mapAllocation();
-    asked = now;
+    map.asked = now;
     map.event = event;
     map.laid = view.c.map(
         event,
@@ -360,7 +359,7 @@ function showTip() {
 /** Draws what is shown of the map; marks only: what follows the pointer. @param {boolean} [marksOnly] */
 export function drawMap(marksOnly) {
     const refusal = state.mapOpen ? view.sentence("map_refusal") : "";
-    if (laidFor !== view.facts) renewMap();
+    if (map.laidFor !== view.facts) renewMap();
     map.box.hidden = !state.mapOpen;
     press("map-open", state.mapOpen);
     if (!state.mapOpen) return;
@@ -368,7 +367,7 @@ export function drawMap(marksOnly) {
     map.scroll.hidden = refusal !== "";
     if (refusal) {
         map.laid = null;
-        asked = "";
+        map.asked = "";
         map.tip.hidden = true;
         map.note.hidden = false;
         setText(map.about, "");
@@ -376,10 +375,10 @@ export function drawMap(marksOnly) {
         return;
     }
     const begin = performance.now();
-    const before = asked;
+    const before = map.asked;
     replayOnce();
     layOut();
-    if (!marksOnly || before !== asked) drawPicture();
+    if (!marksOnly || before !== map.asked) drawPicture();
     drawMarks();
     showTip();
     map.frameMs.push(performance.now() - begin);
@@ -399,13 +398,13 @@ export function mapForPicture(scale) {
     fine.width = Math.round(plot.width * scale);
     Object.assign(plot, { ratio: scale, timeline: fine });
     Object.assign(map, made);
-    asked = "";
+    map.asked = "";
     layOut();
     drawPicture();
     drawMarks();
     Object.assign(plot, { timeline, ratio });
     Object.assign(map, { picture, marks });
-    asked = "";
+    map.asked = "";
     drawMap();
     return {
         ...made,
@@ -416,8 +415,8 @@ export function mapForPicture(scale) {
 
 /** The module has forgotten the map: another device was chosen. */
 function renewMap() {
-    laidFor = view.facts;
-    asked = "";
+    map.laidFor = view.facts;
+    map.asked = "";
     map.block = -1;
 }
 

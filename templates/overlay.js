@@ -361,7 +361,7 @@ export function drawOverlay() {
     tellList();
 }
 
-let listTimer = 0;
+const list = { timer: 0 };
 
 /**
  * The list follows what is under the pointer, also where the view moves below it; but its sums must not slow the
@@ -371,9 +371,9 @@ function tellList() {
     const event = plot.hover?.event ?? NaN;
     if (Object.is(event, plot.told)) return;
     plot.told = event;
-    if (listTimer === 0)
-        listTimer = setTimeout(() => {
-            listTimer = 0;
+    if (list.timer === 0)
+        list.timer = setTimeout(() => {
+            list.timer = 0;
             invalidate(LIST);
         }, 60);
 }

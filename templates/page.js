@@ -1,4 +1,5 @@
 // Starts the page and draws what is out of date.
+import { COLORING_TITLES } from "./api.js";
 import { followAddress, readHash, scheduleHash, setDevice, showAll } from "./address.js";
 import { plot } from "./canvas.js";
 import { drawDetail, startDetails } from "./details.js";
@@ -125,6 +126,7 @@ function setPrinting(begins) {
 /* ---- toolbar ---- */
 
 function startToolbar() {
+    ui.color.append(...COLORING_TITLES.map(([name, title]) => new Option(title, name)));
     ui.device.addEventListener("change", () => {
         showAll(ui.device.value === ALL);
         if (ui.device.value !== ALL) setDevice(Number(ui.device.value));

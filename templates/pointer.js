@@ -28,12 +28,30 @@ import {
 
 /* ---- mouse ---- */
 
-/**
- * What a drag on the timeline does.
- * @type {{x: number, y: number, from: number, to: number, bottom: number, top: number, range: boolean, moved: boolean}
- * | null}
- */
-let drag = null;
+const hands = {
+    /**
+     * What a drag on the timeline does.
+     * @type {{x: number, y: number, from: number, to: number, bottom: number, top: number, range: boolean,
+     * moved: boolean} | null}
+     */
+    drag: null,
+    /**
+     * What was pinned before each of the last two clicks: a double click, which is both, only fits.
+     * @type {Pick<typeof state, "moment" | "selected" | "focus">[]}
+     */
+    beforeClicks: [],
+    /** Where each finger (or the mouse) that is down lies. @type {Map<number, {x: number, y: number}>} */
+    fingers: new Map(),
+    /**
+     * What two fingers hold on to: the positions under them when the second came down.
+     * @type {{a: number, b: number} | null}
+     */
+    pinch: null,
+    /** What the list said stays for a while after the pointer has left. */
+    leaveTimer: 0,
+    /** What a pinch on a trackpad has come to so far. */
+    gestureScale: 1,
+};
 
 /** CSS pixel of the timeline. @param {MouseEvent} event */
 function plotPoint(event) {
@@ -46,54 +64,39 @@ export function insidePlot({ x, y }) {
     return x >= 0 && y >= 0 && x < plot.width && y < plot.height;
 }
 
-/**
- * What was pinned before each of the last two clicks: a double click, which is both, only fits.
- * @type {Pick<typeof state, "moment" | "selected" | "focus">[]}
- */
-let beforeClicks = [];
-
 function plotDoubleClick() {
-    if (beforeClicks.length > 0) change(beforeClicks[0]);
+    if (hands.beforeClicks.length > 0) change(hands.beforeClicks[0]);
     fitWindow();
 }
 
-/** Where each finger (or the mouse) that is down lies. @type {Map<number, {x: number, y: number}>} */
-const fingers = new Map();
-
-/**
- * What two fingers hold on to: the positions under them when the second came down.
- * @type {{a: number, b: number} | null}
- */
-let pinch = null;
-
 /** Two fingers no longer pan or pin. */
 function startPinch() {
-    drag = null;
+    hands.drag = null;
     state.pointer = null;
-    const [a, b] = [...fingers.values()].map(({ x }) => axisOfX(x));
-    pinch = Math.abs(a - b) > 0 ? { a, b } : null;
+    const [a, b] = [...hands.fingers.values()].map(({ x }) => axisOfX(x));
+    hands.pinch = Math.abs(a - b) > 0 ? { a, b } : null;
 }
 
 /** Keeps what was under each finger under it. */
 function movePinch() {
-    const [first, second] = [...fingers.values()];
-    if (!pinch || !second || Math.abs(first.x - second.x) < 8) return;
-    const scale = (pinch.b - pinch.a) / (second.x - first.x);
+    const [first, second] = [...hands.fingers.values()];
+    if (!hands.pinch || !second || Math.abs(first.x - second.x) < 8) return;
+    const scale = (hands.pinch.b - hands.pinch.a) / (second.x - first.x);
     if (scale <= 0) return;
-    const from = pinch.a - first.x * scale;
+    const from = hands.pinch.a - first.x * scale;
     setWindow(from, from + plot.width * scale);
 }
 
 /** @param {PointerEvent} event */
 function plotDown(event) {
     const point = plotPoint(event);
-    fingers.set(event.pointerId, point);
-    if (fingers.size === 2) startPinch();
-    if (fingers.size > 1) return;
+    hands.fingers.set(event.pointerId, point);
+    if (hands.fingers.size === 2) startPinch();
+    if (hands.fingers.size > 1) return;
     const mark = event.button === 0 ? phaseAt(point) : null;
     if (mark) selectPhase(mark);
     if (event.button !== 0 || !insidePlot(point)) return;
-    drag = {
+    hands.drag = {
         ...point,
         from: state.from,
         to: state.to,
@@ -107,44 +110,44 @@ function plotDown(event) {
 
 /** @param {{x: number, y: number}} point */
 function dragTo(point) {
-    if (!drag) return;
-    if (Math.hypot(point.x - drag.x, point.y - drag.y) > 3) drag.moved = true;
-    if (!drag.moved) return;
-    if (drag.range) {
-        const [a, b] = [drag.x, point.x].map((x) => axisOfX(Math.min(Math.max(x, 0), plot.width)));
+    if (!hands.drag) return;
+    if (Math.hypot(point.x - hands.drag.x, point.y - hands.drag.y) > 3) hands.drag.moved = true;
+    if (!hands.drag.moved) return;
+    if (hands.drag.range) {
+        const [a, b] = [hands.drag.x, point.x].map((x) => axisOfX(Math.min(Math.max(x, 0), plot.width)));
         change({ range: rangeInRun({ from: Math.min(a, b), to: Math.max(a, b) }) });
         return;
     }
-    const shift = ((drag.x - point.x) / plot.width) * (drag.to - drag.from);
-    setWindow(drag.from + shift, drag.to + shift);
+    const shift = ((hands.drag.x - point.x) / plot.width) * (hands.drag.to - hands.drag.from);
+    setWindow(hands.drag.from + shift, hands.drag.to + shift);
     if (state.top) {
-        const rise = ((point.y - drag.y) / plot.height) * (drag.top - drag.bottom);
-        setBytes(drag.bottom + rise, drag.top + rise);
+        const rise = ((point.y - hands.drag.y) / plot.height) * (hands.drag.top - hands.drag.bottom);
+        setBytes(hands.drag.bottom + rise, hands.drag.top + rise);
     }
 }
 
 /** @param {PointerEvent} event */
 function plotMove(event) {
     const point = plotPoint(event);
-    if (fingers.has(event.pointerId)) fingers.set(event.pointerId, point);
-    if (pinch) {
+    if (hands.fingers.has(event.pointerId)) hands.fingers.set(event.pointerId, point);
+    if (hands.pinch) {
         movePinch();
         return;
     }
     dragTo(point);
     endLeave(false);
-    state.pointer = insidePlot(point) && !drag?.moved ? point : null;
-    lane.hover = drag ? null : phaseAt(point);
-    state.lanePointer = lane.hover || (!drag && inMemoryLane(point)) ? point : null;
+    state.pointer = insidePlot(point) && !hands.drag?.moved ? point : null;
+    lane.hover = hands.drag ? null : phaseAt(point);
+    state.lanePointer = lane.hover || (!hands.drag && inMemoryLane(point)) ? point : null;
     invalidate(OVERLAY);
 }
 
 /** @param {PointerEvent} event */
 function plotUp(event) {
-    fingers.delete(event.pointerId);
-    if (fingers.size === 0) pinch = null;
-    const finished = drag;
-    drag = null;
+    hands.fingers.delete(event.pointerId);
+    if (hands.fingers.size === 0) hands.pinch = null;
+    const finished = hands.drag;
+    hands.drag = null;
     if (!finished) return;
     if (finished.moved) {
         return;
@@ -154,7 +157,7 @@ function plotUp(event) {
         markAt(moment);
         return;
     }
-    beforeClicks = [...beforeClicks.slice(-1), { moment: state.moment, selected: state.selected, focus: state.focus }];
+    hands.beforeClicks = [...hands.beforeClicks.slice(-1), { moment: state.moment, selected: state.selected, focus: state.focus }];
     change({ moment });
     const area = showsAreas() ? areaAt(moment, bytesOfY(plotPoint(event).y)) : -1;
     if (area < 0) select(allocation);
@@ -164,11 +167,9 @@ function plotUp(event) {
 /** What the list said stays for a while: it is where the pointer often goes next. */
 const LEAVE_MS = 2000;
 
-let leaveTimer = 0;
-
 /** The pointer is back, or its moment is over. @param {boolean} left */
 function endLeave(left) {
-    clearTimeout(leaveTimer);
+    clearTimeout(hands.leaveTimer);
     plot.left = false;
     if (!left) return;
     state.pointer = null;
@@ -176,10 +177,10 @@ function endLeave(left) {
 }
 
 function plotLeave() {
-    if (drag) return;
-    clearTimeout(leaveTimer);
+    if (hands.drag) return;
+    clearTimeout(hands.leaveTimer);
     plot.left = state.pointer !== null;
-    leaveTimer = setTimeout(() => endLeave(true), LEAVE_MS);
+    hands.leaveTimer = setTimeout(() => endLeave(true), LEAVE_MS);
     state.lanePointer = null;
     lane.hover = null;
     invalidate(OVERLAY);
@@ -201,9 +202,6 @@ function plotWheel(event) {
     else zoomWindow(Math.exp(-across * (event.ctrlKey ? 0.01 : 0.002)), at);
 }
 
-/** What a pinch on a trackpad has come to so far. */
-let gestureScale = 1;
-
 /**
  * Safari on a Mac sends these for a trackpad, where other browsers send a wheel with Ctrl; on a touchscreen it sends
  * them
@@ -213,9 +211,9 @@ let gestureScale = 1;
 function plotGesture(event) {
     const gesture = /** @type {MouseEvent & { scale: number }} */ (event);
     event.preventDefault();
-    if (event.type === "gesturechange" && fingers.size === 0)
-        zoomWindow(gesture.scale / gestureScale, Math.min(1, Math.max(0, plotPoint(gesture).x / plot.width)));
-    gestureScale = event.type === "gesturechange" ? gesture.scale : 1;
+    if (event.type === "gesturechange" && hands.fingers.size === 0)
+        zoomWindow(gesture.scale / hands.gestureScale, Math.min(1, Math.max(0, plotPoint(gesture).x / plot.width)));
+    hands.gestureScale = event.type === "gesturechange" ? gesture.scale : 1;
 }
 
 /** A canvas that changes its size is empty, so the new picture must come within the same frame. */
@@ -230,9 +228,9 @@ export function startPlot() {
     plot.box.addEventListener("pointermove", plotMove);
     plot.box.addEventListener("pointerup", plotUp);
     plot.box.addEventListener("pointercancel", (event) => {
-        fingers.delete(event.pointerId);
-        pinch = null;
-        drag = null;
+        hands.fingers.delete(event.pointerId);
+        hands.pinch = null;
+        hands.drag = null;
     });
     plot.box.addEventListener("pointerleave", plotLeave);
     plot.box.addEventListener("wheel", plotWheel, { passive: false });

@@ -6,11 +6,13 @@ import { search } from "./search.js";
 import { change, heldMoment, state, view } from "./state.js";
 import { element, formatBytes, formatCount, formatEvent, formatPlural, make } from "./text.js";
 
-/**
- * What is shown: the address to go back to, the button that was pressed, and the sentence where there is no set.
- * @type {{back: string, button: HTMLElement, text: string} | null}
- */
-let proof = null;
+const shown = {
+    /**
+     * The address to go back to, the button that was pressed, and the sentence where there is no set.
+     * @type {{back: string, button: HTMLElement, text: string} | null}
+     */
+    proof: null,
+};
 
 /** What is bright now, of what is alive at the moment; null: nothing is fainter than the rest. */
 export function litNow() {
@@ -33,7 +35,7 @@ export function litNow() {
  * @param {() => void} show
  */
 export function prove(button, text, show) {
-    proof = { back: proof?.back ?? hashOfState(), button, text };
+    shown.proof = { back: shown.proof?.back ?? hashOfState(), button, text };
     show();
 }
 
@@ -50,13 +52,13 @@ export function showFinding(button, finding, index) {
 
 /** Goes back to what was shown before; false: nothing is being proved. */
 export function endProof() {
-    if (!proof && state.finding === null) return false;
-    if (!proof) {
+    if (!shown.proof && state.finding === null) return false;
+    if (!shown.proof) {
         change({ finding: null });
         return true;
     }
-    const { back, button } = proof;
-    proof = null;
+    const { back, button } = shown.proof;
+    shown.proof = null;
     readHash(back);
     button.focus();
     drawProof();
@@ -84,9 +86,9 @@ export function drawProof() {
     const strip = element("proof", HTMLParagraphElement);
     // Another view has taken its place: there is nothing to go back from.
     const lit = state.finding !== null;
-    strip.hidden = !proof && !lit;
+    strip.hidden = !shown.proof && !lit;
     if (strip.hidden) return;
-    const [text, figures] = lit ? litText(/** @type {number} */ (state.finding)) : [proof?.text ?? "", ""];
+    const [text, figures] = lit ? litText(/** @type {number} */ (state.finding)) : [shown.proof?.text ?? "", ""];
     element("proof-text", HTMLSpanElement).replaceChildren(make("b", "", text), figures ? ` ${figures}` : "");
 }
 

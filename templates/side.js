@@ -21,14 +21,22 @@ import { createWhy } from "./why.js";
 const REGISTRY = [
     ["why", createWhy],
     ["who", () => ({ id: "who", draw: drawList, keys: LIST_KEYS })],
-    ["tree", () => createTree(treeBox)],
+    ["tree", () => createTree(side.tree)],
     ["compare", createCompare],
     ["allocator", createAllocator],
     ["each", createEach],
 ];
 
-/** @type {SideView[]} */
-const views = [];
+const side = {
+    /** @type {SideView[]} */
+    views: [],
+    /** The tree, which stands in its tab, or in the list's place where that is grouped as a tree. */
+    tree: make("div", "tree-box"),
+    /** The tab that is open, and whether it is a tree. */
+    placed: "",
+    /** Widths that somebody has chosen, by tab. @type {Map<string, number>} */
+    widths: new Map(),
+};
 
 const tabOf = (/** @type {string} */ id) => element(`tab-${id}`, HTMLButtonElement);
 
@@ -36,11 +44,8 @@ const panelOf = (/** @type {string} */ id) => element(`panel-${id}`, HTMLDivElem
 
 /** The view of the open tab. */
 function current() {
-    return views.find(({ id }) => id === state.tab) ?? views[1];
+    return side.views.find(({ id }) => id === state.tab) ?? side.views[1];
 }
-
-/** The tree, which stands in its tab, or in the list's place where that is grouped as a tree. */
-const treeBox = make("div", "tree-box");
 
 function groupsAsTree() {
     return current().id === "who" && state.groupBy === "tree";
@@ -49,7 +54,7 @@ function groupsAsTree() {
 function placeTree() {
     const asTree = groupsAsTree();
     const home = panelOf(asTree ? "who" : "tree");
-    if (treeBox.parentElement !== home) home.append(treeBox);
+    if (side.tree.parentElement !== home) home.append(side.tree);
     panelOf("who").classList.toggle("as-tree", asTree);
 }
 
@@ -58,15 +63,12 @@ function inHand() {
     return groupsAsTree() ? [treeView(), current()] : [current()];
 }
 
-const treeView = () => views[REGISTRY.findIndex(([id]) => id === "tree")];
-
-/** The tab that is open, and whether it is a tree. */
-let placed = "";
+const treeView = () => side.views[REGISTRY.findIndex(([id]) => id === "tree")];
 
 /** What stands beside the timeline, before either is drawn. True: it may be of another width. */
 export function placeSide() {
     const shown = current();
-    for (const { id, count, urgent } of views) {
+    for (const { id, count, urgent } of side.views) {
         const tab = tabOf(id);
         tab.setAttribute("aria-selected", String(id === shown.id));
         tab.tabIndex = id === shown.id ? 0 : -1;
@@ -81,8 +83,8 @@ export function placeSide() {
     applyWidth();
     placeTree();
     const now = `${shown.id} ${groupsAsTree()}`;
-    const moved = now !== placed;
-    placed = now;
+    const moved = now !== side.placed;
+    side.placed = now;
     return moved;
 }
 
@@ -98,28 +100,25 @@ export function sideKey(key) {
 
 /** `1` to `6`. @param {number} nth */
 export function openTab(nth) {
-    if (views[nth]) change({ tab: views[nth].id });
+    if (side.views[nth]) change({ tab: side.views[nth].id });
 }
-
-/** Widths that somebody has chosen, by tab. @type {Map<string, number>} */
-const widths = new Map();
 
 const SIDE_LEAST = 280;
 
 const STAGE_LEAST = 520;
 
 function applyWidth() {
-    const width = widths.get(current().id);
+    const width = side.widths.get(current().id);
     element("main", HTMLElement).style.setProperty("--side", width === undefined ? "" : `${width}px`);
 }
 
 function startWidth() {
-    const side = element("side", HTMLElement);
+    const box = element("side", HTMLElement);
     makeSplitter(element("split-side", HTMLDivElement), {
-        read: () => side.offsetWidth,
+        read: () => box.offsetWidth,
         write: (pixels) => {
-            if (pixels === null) widths.delete(current().id);
-            else widths.set(current().id, pixels);
+            if (pixels === null) side.widths.delete(current().id);
+            else side.widths.set(current().id, pixels);
             applyWidth();
         },
         least: SIDE_LEAST,
@@ -131,12 +130,12 @@ function startWidth() {
 export function startSide() {
     startWidth();
     for (const [id, create] of REGISTRY) {
-        views.push(create(panelOf(id)));
+        side.views.push(create(panelOf(id)));
         tabOf(id).addEventListener("click", () => change({ tab: id }));
         tabOf(id).addEventListener("keydown", (event) => {
             const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
             if (by === 0) return;
-            const next = views[(views.findIndex((view) => view.id === state.tab) + by + views.length) % views.length];
+            const next = side.views[(side.views.findIndex((view) => view.id === state.tab) + by + side.views.length) % side.views.length];
             change({ tab: next.id });
             tabOf(next.id).focus();
             event.preventDefault();
