@@ -13,30 +13,28 @@ import {
     invalidate,
     MAP_ORDERS,
     MARKS_MOST,
-    meta,
+    perPage,
     rangeInRun,
-    session,
     setAxis,
     setBytes,
     setWindow,
-    state,
     THEMES,
     timedViews,
-    view,
     VIEWINGS,
     wholeRange,
 } from "./state.js";
 import { boundedInteger, numberPair } from "./text.js";
 
-/** Another device. Beside the others, what is shown of time stays. @param {number} index */
-export function setDevice(index) {
+/** Another device. Beside the others, what is shown of time stays. @param {Page} page @param {number} index */
+export function setDevice(page, index) {
+    const { state, view } = page;
     const before = view.facts.first_us;
     view.setDevice(index);
     const shift = before - view.facts.first_us;
     const moved = (/** @type {{from: number, to: number}} */ { from, to }) => ({ from: from + shift, to: to + shift });
     const window = moved(state);
     const range = state.all && state.range ? moved(state.range) : null;
-    change({
+    change(page, {
         device: index,
         selected: null,
         focus: null,
@@ -50,41 +48,42 @@ export function setDevice(index) {
         bottom: 0,
         top: 0,
     });
-    if (!view.facts.has_time) change({ axis: "events", all: false });
-    invalidate(EVERYTHING);
-    setFilter({ stream: -1, pool: -1 });
-    if (state.all) setWindow(window.from, window.to);
-    else fitWindow();
+    if (!view.facts.has_time) change(page, { axis: "events", all: false });
+    invalidate(page, EVERYTHING);
+    setFilter(page, { stream: -1, pool: -1 });
+    if (state.all) setWindow(page, window.from, window.to);
+    else fitWindow(page);
 }
 
 /**
  * All devices that have times on one axis, one below the other, or the one that is in hand alone.
- * @param {boolean} all
+ * @param {Page} page @param {boolean} all
  */
-export function showAll(all) {
-    if (all === state.all || (all && !(view.facts.has_time && timedViews().size > 1))) return;
-    if (all) setAxis("time");
-    change({ all });
-    fitWindow();
+export function showAll(page, all) {
+    if (all === page.state.all || (all && !(page.view.facts.has_time && timedViews(page).size > 1))) return;
+    if (all) setAxis(page, "time");
+    change(page, { all });
+    fitWindow(page);
 }
 
 /** Letters of a mark's note. */
 export const NOTE_MOST = 60;
 
 /** The address as it was written last, and when. */
-const last = { timer: 0, hash: "", at: 0 };
+const lastOf = perPage(() => ({ timer: 0, hash: "", at: 0 }));
 
 /** Changes nearer to each other than this are one step of the history. */
 const HISTORY_PAUSE_MS = 1000;
 
-/** Browsers limit how often an address may change, so it follows a moment later. */
-export function scheduleHash() {
-    if (last.timer === 0) last.timer = setTimeout(writeHash, 300);
+/** Browsers limit how often an address may change, so it follows a moment later. @param {Page} page */
+export function scheduleHash(page) {
+    const last = lastOf(page);
+    if (last.timer === 0) last.timer = setTimeout(() => writeHash(page), 300);
 }
 
-/** "120~before the loss,900": the marks' events and notes. */
-function marksText() {
-    return state.marks.map(({ event, note }) => `${event}${note ? `~${note}` : ""}`).join(",");
+/** "120~before the loss,900": the marks' events and notes. @param {Page} page */
+function marksText(page) {
+    return page.state.marks.map(({ event, note }) => `${event}${note ? `~${note}` : ""}`).join(",");
 }
 
 /** A mark's note as the address can hold it. @param {string} text */
@@ -92,19 +91,19 @@ export function cleanNote(text) {
     return text.replace(/[,~]/g, " ").slice(0, NOTE_MOST).trim();
 }
 
-/** The marks of an address. @param {string} text */
-function marksOfText(text) {
+/** The marks of an address. @param {Page} page @param {string} text */
+function marksOfText(page, text) {
     const marks = text.split(",").map((one) => {
         const [event, note = ""] = one.split("~");
-        return { event: boundedInteger(event, -1, view.facts.events), note: cleanNote(note) };
+        return { event: boundedInteger(event, -1, page.view.facts.events), note: cleanNote(note) };
     });
-    const known = /** @type {typeof state.marks} */ (marks.filter(({ event }) => event !== null).slice(0, MARKS_MOST));
+    const known = /** @type {PageState["marks"]} */ (marks.filter(({ event }) => event !== null).slice(0, MARKS_MOST));
     return text !== "" && known.length === 0 ? null : known;
 }
 
-/** Older addresses have no marks but the moments that they compare. */
-function marksOfEnds() {
-    return [state.compareA, state.compareB]
+/** Older addresses have no marks but the moments that they compare. @param {Page} page */
+function marksOfEnds(page) {
+    return [page.state.compareA, page.state.compareB]
         .filter((end) => end.startsWith("e") && end !== "end")
         .map((end) => ({ event: Number(end.slice(1)), note: "" }));
 }
@@ -120,17 +119,18 @@ const number = (least, most) => (/** @type {string} */ text) => boundedInteger(t
 
 const isOn = (/** @type {string} */ text) => (text === "1" ? true : null);
 
-const endOf = (/** @type {string} */ text) => (aboutOfText(text) ? text : null);
+const endOf = (/** @type {Page} */ page, /** @type {string} */ text) => (aboutOfText(page, text) ? text : null);
 
 /**
- * @typedef {[name: string, field: keyof typeof state, meaning: (text: string) => unknown, usual: unknown]} PlainWord
+ * @typedef {[name: string, field: keyof PageState, meaning: (text: string) => unknown, usual: unknown]} PlainWord
  */
 
 /**
  * Words that are a field of the state as it stands: what it may be, and what it is where the word is missing.
- * @returns {PlainWord[]}
+ * @param {Page} page @returns {PlainWord[]}
  */
-function plainWords() {
+function plainWords(page) {
+    const { meta, session, view } = page;
     const questions = oneOf(Object.keys(QUESTIONS));
     return [
         ["selected", "selected", number(0, view.facts.allocations), null],
@@ -141,14 +141,14 @@ function plainWords() {
         ["view", "viewBy", oneOf(VIEWINGS), "age"],
         ["group", "groupBy", oneOf(LIST_GROUPINGS), "site"],
         ["of", "rangeOf", questions, "allocated"],
-        ["tab", "tab", oneOf(TABS), firstTab()],
+        ["tab", "tab", oneOf(TABS), firstTab(page)],
         ["tree", "treeDirection", oneOf(TREES), "callees"],
         ["from", "treeFrom", number(1, session.facts.frames), 0],
         ["depth", "treeDepth", number(1, 31), 9],
         ["change", "treeChange", isOn, false],
         ["sort", "sortBy", orderOf(["name", "bytes", "count"]), "bytes"],
-        ["a", "compareA", endOf, ""],
-        ["b", "compareB", endOf, ""],
+        ["a", "compareA", (text) => endOf(page, text), ""],
+        ["b", "compareB", (text) => endOf(page, text), ""],
         ["by", "compareBy", oneOf(GROUPINGS), "site"],
         ["what", "compareWhat", oneOf(Object.keys(COMPARE_QUESTIONS)), "peak"],
         ["lane", "laneSize", number(20, 400), 0],
@@ -157,10 +157,11 @@ function plainWords() {
     ];
 }
 
-/** What differs from a freshly opened page. */
-export function hashOfState() {
+/** What differs from a freshly opened page. @param {Page} page */
+export function hashOfState(page) {
+    const { session, state, view } = page;
     const hash = new URLSearchParams();
-    const whole = wholeRange();
+    const whole = wholeRange(page);
     hash.set("device", String(session.devices[state.device].ordinal));
     if (state.all) hash.set("all", "1");
     else if (state.axis !== "events") hash.set("axis", state.axis);
@@ -173,23 +174,24 @@ export function hashOfState() {
     if (state.focus) hash.set("focus", `${state.focus.by}_${state.focus.id}`);
     const filter = filterWords(state.filter);
     if (filter) hash.set("filter", filter);
-    for (const [name, field, , usual] of plainWords())
+    for (const [name, field, , usual] of plainWords(page))
         if (state[field] !== usual) hash.set(name, state[field] === true ? "1" : String(state[field]));
     // A moment that is compared without being a mark: without the word it would become one.
-    if (state.marks.length || marksOfEnds().length) hash.set("marks", marksText());
+    if (state.marks.length || marksOfEnds(page).length) hash.set("marks", marksText(page));
     if (state.mapOpen) hash.set("map", state.mapOrder);
     return `#${hash}`;
 }
 
-export function writeHash() {
+export function writeHash(/** @type {Page} */ page) {
+    const last = lastOf(page);
     last.timer = 0;
-    const hash = hashOfState();
+    const hash = hashOfState(page);
     if (hash === last.hash) return;
     // What follows within a moment (a drag, a wheel that turns on) is one change; it can be undone as one.
     const now = performance.now();
     const goesOn = last.hash === "" || now - last.at < HISTORY_PAUSE_MS;
     // What is said of an address goes with it.
-    if (!goesOn && state.misread.length) change({ misread: [] });
+    if (!goesOn && page.state.misread.length) change(page, { misread: [] });
     last.hash = hash;
     last.at = now;
     writeAddress(hash, goesOn);
@@ -197,8 +199,9 @@ export function writeHash() {
 
 /** @typedef {import("./state.js").Focus} Focus */
 
-/** @param {string | null} text @returns {Focus | null} */
-function focusOfText(text) {
+/** @param {Page} page @param {string | null} text @returns {Focus | null} */
+function focusOfText(page, text) {
+    const { session, view } = page;
     const line = /^line_(.+)/s.exec(text ?? "");
     if (line) {
         const site = view.siteOfText(line[1]);
@@ -220,67 +223,69 @@ function focusOfText(text) {
 
 const TABS = ["why", "who", "tree", "compare", "allocator", "each"];
 
-/** What the side shows of a file that is opened: why, where something urgent was found. */
-function firstTab() {
-    return askFindings(view).some(({ severity }) => severity === "high") ? "why" : "who";
+/** What the side shows of a file that is opened: why, where something urgent was found. @param {Page} page */
+function firstTab(page) {
+    return askFindings(page.view).some(({ severity }) => severity === "high") ? "why" : "who";
 }
 
 /** Shows what a part of an address speaks of (a finding's view), and leaves the rest as it is. @param {string} text */
-export function goToView(text) {
+export function goToView(/** @type {Page} */ page, text) {
+    const { state, view } = page;
     const hash = new URLSearchParams(text.replace(/^#/, ""));
-    const device = deviceOf(hash.get("device") ?? NaN);
-    if (device !== null && device !== state.device) setDevice(device);
+    const device = deviceOf(page, hash.get("device") ?? NaN);
+    if (device !== null && device !== state.device) setDevice(page, device);
     const range = numberPair(hash.get("range"));
     const at = boundedInteger(hash.get("at"), -1, view.facts.events);
-    change({
+    change(page, {
         selected: null,
-        focus: focusOfText(hash.get("focus")),
+        focus: focusOfText(page, hash.get("focus")),
         moment: at === view.facts.peak_event ? null : at,
         range: null,
     });
-    const whole = wholeRange();
+    const whole = wholeRange(page);
     if (range && (at === null || (at >= range.from && at <= range.to))) {
-        const [from, to] = [axisOfEvent(range.from), axisOfEvent(range.to)];
+        const [from, to] = [axisOfEvent(page, range.from), axisOfEvent(page, range.to)];
         const margin = (to - from) * 0.05;
-        setWindow(from - margin, to + margin);
-    } else if (at !== null && (axisOfEvent(at) < state.from || axisOfEvent(at) > state.to))
-        setWindow(whole.from, whole.to);
+        setWindow(page, from - margin, to + margin);
+    } else if (at !== null && (axisOfEvent(page, at) < state.from || axisOfEvent(page, at) > state.to))
+        setWindow(page, whole.from, whole.to);
 }
 
 /**
  * The window, and what lies on its axis.
- * @param {Take} take
+ * @param {Page} page @param {Take} take
  * @param {boolean} asked whether the address says where to look
  */
-function readWindow(take, asked) {
-    change({ all: false });
-    setDevice(take("device", deviceOf) ?? deviceOf(meta.device ?? 0) ?? 0);
-    change({
+function readWindow(page, take, asked) {
+    const { meta, view } = page;
+    change(page, { all: false });
+    setDevice(page, take("device", (ordinal) => deviceOf(page, ordinal)) ?? deviceOf(page, meta.device ?? 0) ?? 0);
+    change(page, {
         axis: take("axis", oneOf(view.facts.has_time ? ["events", "time"] : ["events"])) === "time" ? "time" : "events",
     });
-    showAll(take("all", isOn) === true);
-    fitWindow();
+    showAll(page, take("all", isOn) === true);
+    fitWindow(page);
     const window = take("window", numberPair);
-    if (window) setWindow(window.from, window.to);
+    if (window) setWindow(page, window.from, window.to);
     // First what is left, which has a scale of its own, then the bytes.
     let filter = emptyFilter();
     take("filter", (text) => {
         filter = filterOfText(text);
-        return hasStreamAndPool(filter) ? filter : null;
+        return hasStreamAndPool(page, filter) ? filter : null;
     });
-    setFilter(filter);
+    setFilter(page, filter);
     const bytes = take("bytes", numberPair);
-    if (bytes) setBytes(bytes.from, bytes.to);
-    const range = take("range", (text) => rangeInRun(numberPair(text)));
+    if (bytes) setBytes(page, bytes.from, bytes.to);
+    const range = take("range", (text) => rangeInRun(page, numberPair(text)));
     const moment = take("at", (text) => (text === "peak" ? text : boundedInteger(text, -1, view.facts.events)));
     // A file that ran out of memory opens at that moment, where nothing else is asked for.
     const first = asked || view.facts.ooms === 0 ? null : view.c.oom(view.facts.ooms - 1).event;
-    change({ range, moment: moment === "peak" ? null : (moment ?? first) });
+    change(page, { range, moment: moment === "peak" ? null : (moment ?? first) });
 }
 
-/** Index of a device. @param {unknown} ordinal */
-function deviceOf(ordinal) {
-    const index = session.deviceIndex(Number(ordinal));
+/** Index of a device. @param {Page} page @param {unknown} ordinal */
+function deviceOf(page, ordinal) {
+    const index = page.session.deviceIndex(Number(ordinal));
     return index < 0 ? null : index;
 }
 
@@ -289,8 +294,8 @@ function deviceOf(ordinal) {
  * there, or means nothing here
  */
 
-/** Takes over a hash; whatever it holds, the state stays valid. @param {string} text */
-export function readHash(text) {
+/** Takes over a hash; whatever it holds, the state stays valid. @param {Page} page @param {string} text */
+export function readHash(page, text) {
     const hash = new URLSearchParams(text.replace(/^#/, ""));
     const misread = new Set(hash.keys());
     /** @type {Take} */
@@ -302,26 +307,30 @@ export function readHash(text) {
         return found;
     };
     readWindow(
+        page,
         take,
         ["window", "range", "selected", "focus", "finding", "at"].some((name) => hash.has(name)),
     );
     change(
-        Object.fromEntries(plainWords().map(([name, field, meaning, usual]) => [field, take(name, meaning) ?? usual])),
+        page,
+        Object.fromEntries(
+            plainWords(page).map(([name, field, meaning, usual]) => [field, take(name, meaning) ?? usual]),
+        ),
     );
-    change({
-        focus: take("focus", focusOfText),
-        finding: take("finding", number(0, askFindings(view).length - 1)),
-        marks: take("marks", marksOfText) ?? marksOfEnds(),
+    change(page, {
+        focus: take("focus", (text) => focusOfText(page, text)),
+        finding: take("finding", number(0, askFindings(page.view).length - 1)),
+        marks: take("marks", (text) => marksOfText(page, text)) ?? marksOfEnds(page),
         mapOpen: hash.has("map"),
         mapOrder: take("map", oneOf(MAP_ORDERS)) ?? "size",
     });
-    change({ misread: [...misread] });
+    change(page, { misread: [...misread] });
 }
 
-/** Another address in the same page. */
-export function followAddress() {
-    if (location.hash === hashOfState()) return;
-    readHash(location.hash);
+/** Another address in the same page. @param {Page} page */
+export function followAddress(page) {
+    if (location.hash === hashOfState(page)) return;
+    readHash(page, location.hash);
     // As the page writes it, it takes that one's place: as a view of its own it would be in the way of Back.
-    last.hash = "";
+    lastOf(page).hash = "";
 }

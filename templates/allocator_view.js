@@ -1,9 +1,9 @@
 // Allocator: why more is reserved than in use at the marked moment, what keeps mostly empty segments, and what each
 // memory pool holds; the figures of the report, by the same code.
 import { poolName } from "./describe.js";
-import { replayOnce, replays } from "./map_view.js";
+import { replayOnce, replaysOf } from "./map_view.js";
 import { addressText } from "./questions.js";
-import { change, heldMoment, isDark, momentText, session, state, view } from "./state.js";
+import { change, heldMoment, isDark, momentText } from "./state.js";
 import { formatBytes, formatExactBytes, formatPlural, formatShare, make, tableFigures } from "./text.js";
 
 /** @type {[keyof record_gap, string, string][]} */
@@ -60,8 +60,9 @@ function causesTable(gap) {
     );
 }
 
-/** A mostly empty segment, and what keeps it. @param {number} index */
-function pinnedRow(index) {
+/** A mostly empty segment, and what keeps it. @param {Page} page @param {number} index */
+function pinnedRow(page, index) {
+    const { session, view } = page;
     const { bytes, free_bytes, blocks, allocation, ...address } = view.c.pinned(index);
     const { stack, bytes: held } = view.c.allocation(allocation);
     const site = view.c.stack_site(stack);
@@ -69,7 +70,7 @@ function pinnedRow(index) {
     button.type = "button";
     button.title = `${addressText(address)}: pins the allocation, with its stack`;
     const swatch = make("i", "swatch");
-    swatch.style.background = view.siteColor(site, isDark());
+    swatch.style.background = view.siteColor(site, isDark(page));
     const line = make("span", "tip-row");
     line.append(
         swatch,
@@ -81,8 +82,8 @@ function pinnedRow(index) {
         line,
     );
     button.addEventListener("click", () =>
-        change({
-            moment: heldMoment(),
+        change(page, {
+            moment: heldMoment(page),
             selected: allocation,
             focus: site ? { by: "site", id: site } : null,
             mapOpen: true,
@@ -91,12 +92,12 @@ function pinnedRow(index) {
     return button;
 }
 
-/** @param {number} count */
-function poolsTable(count) {
-    const uses = Array.from({ length: count }, (_, i) => view.c.pool_use(i));
+/** @param {Page} page @param {number} count */
+function poolsTable(page, count) {
+    const uses = Array.from({ length: count }, (_, i) => page.view.c.pool_use(i));
     const figure = tableFigures(Math.max(...uses.map((use) => use.reserved_bytes))).text;
     const rows = uses.map((use) => {
-        const name = make("span", "", poolName(use.pool));
+        const name = make("span", "", poolName(page, use.pool));
         name.title = use.is_private
             ? `${formatPlural(use.segments, "segment")}; what is free in it serves no other request`
             : formatPlural(use.segments, "segment");
@@ -111,8 +112,9 @@ function poolsTable(count) {
     return [make("h3", "", "Memory pools"), table("figures-table", ["Pool", "In use", "Free", "Reserved"], rows), note];
 }
 
-/** What the replay says of the model. */
-function replayText() {
+/** What the replay says of the model. @param {Page} page */
+function replayText(page) {
+    const { view } = page;
     const place = /** @type {(handle: number) => number} */ (view.module.view_replayed)(view.handle);
     if (place === 0) return "";
     const {
@@ -130,18 +132,19 @@ function replayText() {
     );
 }
 
-/** @param {HTMLElement} box */
-export function createAllocator(box) {
+/** @param {Page} page @param {HTMLElement} box */
+export function createAllocator(page, box) {
+    const { state, view } = page;
     let asked = "";
     const draw = () => {
-        const event = heldMoment();
-        const now = JSON.stringify([replays.over, state.device, event, isDark()]);
+        const event = heldMoment(page);
+        const now = JSON.stringify([replaysOf(page).over, state.device, event, isDark(page)]);
         if (now === asked) return;
         asked = now;
         const title = make(
             "h2",
             "",
-            `Unused ${event === view.facts.peak_event ? "at the peak" : `after ${momentText(event)}`}`,
+            `Unused ${event === view.facts.peak_event ? "at the peak" : `after ${momentText(page, event)}`}`,
         );
         const head = make("div", "panel-head");
         head.append(title);
@@ -150,7 +153,7 @@ export function createAllocator(box) {
             box.replaceChildren(head, make("p", "why-foot", `Nothing can be said about segments: ${refusal}.`));
             return;
         }
-        replayOnce();
+        replayOnce(page);
         const gap = view.c.gap(event);
         head.append(
             make(
@@ -182,10 +185,10 @@ export function createAllocator(box) {
                         `${formatBytes(gap.pinned_free_bytes)} free`,
                 ),
             );
-            for (let i = 0; i < Math.min(10, gap.pinned); i++) body.append(pinnedRow(i));
+            for (let i = 0; i < Math.min(10, gap.pinned); i++) body.append(pinnedRow(page, i));
         }
-        if (gap.pools > 1) body.append(...poolsTable(gap.pools));
-        const check = replayText();
+        if (gap.pools > 1) body.append(...poolsTable(page, gap.pools));
+        const check = replayText(page);
         if (check) body.append(make("p", "why-foot", check));
         box.replaceChildren(head, body);
     };

@@ -3,7 +3,7 @@
 import { themeColor, yOfBytes } from "./canvas.js";
 import { keyColor } from "./legend.js";
 import { askSums, GROUPINGS, groupName } from "./questions.js";
-import { COLORINGS, session, state, view } from "./state.js";
+import { COLORINGS } from "./state.js";
 
 /** How much the other areas fade while one is highlighted. */
 const VEIL = 0.72;
@@ -14,12 +14,13 @@ const AREAS_MOST = 64;
 /** Slot of the view that the totals under the cursor have for themselves. */
 const CURSOR_SLOT = 3;
 
-export function showsAreas() {
-    return state.viewBy !== "age" && state.viewBy !== "segments";
+export function showsAreas(/** @type {Page} */ page) {
+    return page.state.viewBy !== "age" && page.state.viewBy !== "segments";
 }
 
-/** Keys below `keys` in the order of the areas, from the bottom up. @param {number} keys */
-function orderOf(keys) {
+/** Keys below `keys` in the order of the areas, from the bottom up. @param {Page} page @param {number} keys */
+function orderOf(page, keys) {
+    const { session, state } = page;
     if (state.viewBy !== "category") return Array.from({ length: keys }, (_, key) => key);
     return session
         .categoryNames()
@@ -28,36 +29,37 @@ function orderOf(keys) {
 }
 
 /** The key of the area at a height after an event, -1: none. @param {number} event @param {number} bytes */
-export function areaAt(event, bytes) {
-    return bytes < 0 ? -1 : (areaEdges(event).find((edge) => edge.bytes > bytes)?.key ?? -1);
+export function areaAt(/** @type {Page} */ page, event, bytes) {
+    return bytes < 0 ? -1 : (areaEdges(page, event).find((edge) => edge.bytes > bytes)?.key ?? -1);
 }
 
-/** What a key is called. @param {number} key @param {import("./session.js").View} [shown] */
-function areaName(key, shown = view) {
-    return groupName(shown, GROUPINGS.indexOf(state.viewBy), key).replace(
+/** What a key is called. @param {Page} page @param {number} key @param {import("./session.js").View} [shown] */
+function areaName(page, key, shown = page.view) {
+    return groupName(shown, GROUPINGS.indexOf(page.state.viewBy), key).replace(
         /_/g,
-        state.viewBy === "category" ? " " : "_",
+        page.state.viewBy === "category" ? " " : "_",
     );
 }
 
 /**
  * Totals of the areas after an event, by falling bytes.
- * @param {number} event
+ * @param {Page} page @param {number} event
  * @returns {{key: number, name: string, bytes: number, color: string}[]}
  */
-export function areaTotals(event) {
+export function areaTotals(page, event) {
+    const { state, view } = page;
     const sums = askSums(view, CURSOR_SLOT, { at: event }, state.viewBy);
     const by = COLORINGS.indexOf(state.viewBy);
     return Array.from({ length: sums.groups }, (_, i) => {
         const { bytes, key } = sums.row(i);
-        return { key, name: areaName(key), bytes, color: keyColor(by, key) };
+        return { key, name: areaName(page, key), bytes, color: keyColor(page, by, key) };
     });
 }
 
-/** Upper edges of the areas after an event, from the bottom up. @param {number} event */
-export function areaEdges(event) {
-    const totals = areaTotals(event);
-    const order = orderOf(Math.max(0, ...totals.map(({ key }) => key + 1)));
+/** Upper edges of the areas after an event, from the bottom up. @param {Page} page @param {number} event */
+export function areaEdges(page, event) {
+    const totals = areaTotals(page, event);
+    const order = orderOf(page, Math.max(0, ...totals.map(({ key }) => key + 1)));
     let bytes = 0;
     return order
         .flatMap((key) => totals.filter((total) => total.key === key))
@@ -69,18 +71,19 @@ const NAME_STEP = 4;
 
 /**
  * Fades what lies above and below the highlighted area.
- * @param {CanvasRenderingContext2D} context
+ * @param {Page} page @param {CanvasRenderingContext2D} context
  * @param {import("./canvas.js").Pane} pane
  */
-export function veilAreas(context, pane) {
+export function veilAreas(page, context, pane) {
+    const { state, view } = page;
     const { focus, viewBy } = state;
-    if (!showsAreas() || focus?.by !== viewBy) return;
+    if (!showsAreas(page) || focus?.by !== viewBy) return;
     // Streams and pools are numbered by device.
     if (pane.view !== view && viewBy !== "category") return;
     const { place, keys, width } = pane.view.c.areas();
     const bytes = new Float64Array(view.module.memory.buffer, place, keys * width);
-    const below = orderOf(keys).slice(0, orderOf(keys).indexOf(focus.id));
-    const y = (/** @type {number} */ value) => Math.min(pane.height, Math.max(0, yOfBytes(value, pane)));
+    const below = orderOf(page, keys).slice(0, orderOf(page, keys).indexOf(focus.id));
+    const y = (/** @type {number} */ value) => Math.min(pane.height, Math.max(0, yOfBytes(page, value, pane)));
     context.save();
     context.globalAlpha = VEIL;
     context.fillStyle = themeColor("--surface");
@@ -100,19 +103,20 @@ export function veilAreas(context, pane) {
  * Where in each area of the last drawing a text of its name's width has most height, of `least` pixels or more, and
  * lies on
  * nothing that is taken; pixels are the screen's.
- * @param {import("./session.js").View} shown
+ * @param {Page} page @param {import("./session.js").View} shown
  * @param {(text: string) => number} widthOf
  * @param {number} least
  * @param {(bytes: number) => number} yOf
  * @param {(x: number, columns: number, middle: number) => boolean} isFree
  */
-export function areaRooms(shown, widthOf, least, yOf, isFree) {
+export function areaRooms(page, shown, widthOf, least, yOf, isFree) {
+    const { state, view } = page;
     const by = COLORINGS.indexOf(state.viewBy);
     const { place, keys, width } = shown.c.areas();
     const bytes = new Float64Array(view.module.memory.buffer, place, keys * width).slice();
     const below = new Float64Array(width);
     // Of more keys than there are areas, the last one has no name.
-    return orderOf(keys)
+    return orderOf(page, keys)
         .map((key) => {
             const [low, high] = [
                 below.map(yOf),
@@ -120,7 +124,9 @@ export function areaRooms(shown, widthOf, least, yOf, isFree) {
             ];
             const seen = shown !== view || state.focus?.by !== state.viewBy || state.focus.id === key;
             const name =
-                seen && key < AREAS_MOST - 1 && high.some((y, x) => low[x] - y >= least) ? areaName(key, shown) : "";
+                seen && key < AREAS_MOST - 1 && high.some((y, x) => low[x] - y >= least)
+                    ? areaName(page, key, shown)
+                    : "";
             const columns = name ? Math.ceil(widthOf(name)) : width + 1;
             let best = { x: 0, top: 0, bottom: least - 1 };
             for (let x = 0; x + columns <= width; x += NAME_STEP) {
@@ -131,7 +137,7 @@ export function areaRooms(shown, widthOf, least, yOf, isFree) {
                 if (bottom - top > best.bottom - best.top && isFree(x, columns, (top + bottom) / 2))
                     best = { x, top, bottom };
             }
-            return { ...best, name, color: keyColor(by, key) };
+            return { ...best, name, color: keyColor(page, by, key) };
         })
         .filter(({ top, bottom }) => bottom - top >= least);
 }

@@ -1,10 +1,10 @@
 // Names of call sites on the bands that have room for them, of areas in the areas: written when the view rests, since
 // nobody reads while dragging.
 import { areaRooms, showsAreas } from "./areas.js";
-import { context2d, plot, theme, xOfMoment, yOfBytes } from "./canvas.js";
+import { context2d, plotOf, theme, xOfMoment, yOfBytes } from "./canvas.js";
 import { drawAlsoShown } from "./legend.js";
 import { GHOST_WIDTH, visibleGhosts, visibleMarkers } from "./markers.js";
-import { AXES, isStale, session, state } from "./state.js";
+import { AXES, isStale } from "./state.js";
 import { cssColor } from "./text.js";
 
 const REST_MS = 120;
@@ -16,13 +16,13 @@ const PAD = 4;
 
 /**
  * What a name must not lie on: lines of the markers, ghosts of requests that failed, and the names of lines.
- * @param {Pane} pane
+ * @param {Page} page @param {Pane} pane
  */
-function obstacles(pane) {
+function obstacles(page, pane) {
     const standing = (/** @type {number} */ x) => ({ left: x - 2, right: x + 2, top: 0, bottom: pane.height });
-    const lines = visibleMarkers(pane).map(({ x }) => standing(x));
-    const marks = state.marks.map(({ event }) => standing(xOfMoment(event, pane)));
-    const ghosts = visibleGhosts(pane).map(({ left, top, bottom }) => ({
+    const lines = visibleMarkers(page, pane).map(({ x }) => standing(x));
+    const marks = page.state.marks.map(({ event }) => standing(xOfMoment(page, event, pane)));
+    const ghosts = visibleGhosts(page, pane).map(({ left, top, bottom }) => ({
         left: left - 2,
         right: left + GHOST_WIDTH + 2,
         top,
@@ -63,27 +63,31 @@ function inkOf(color) {
 }
 
 /** @param {CanvasRenderingContext2D} context @param {ReturnType<typeof obstacles>} taken @param {Pane} pane */
-function nameAreas(context, taken, pane) {
+function nameAreas(/** @type {Page} */ page, context, taken, pane) {
     const { ratio } = pane;
     const widthOf = (/** @type {string} */ text) => (context.measureText(text).width + 2 * PAD) * ratio;
-    const yOf = (/** @type {number} */ bytes) => Math.min(pane.height, Math.max(0, yOfBytes(bytes, pane))) * ratio;
+    const yOf = (/** @type {number} */ bytes) =>
+        Math.min(pane.height, Math.max(0, yOfBytes(page, bytes, pane))) * ratio;
     const isFree = (/** @type {number} */ x, /** @type {number} */ columns, /** @type {number} */ middle) =>
         placeIn({ from: x / ratio, to: (x + columns) / ratio }, columns / ratio, middle / ratio - ROWS / 2, taken) ===
         x / ratio;
-    for (const { name, color, x, top, bottom } of areaRooms(pane.view, widthOf, ROWS * ratio, yOf, isFree)) {
+    for (const { name, color, x, top, bottom } of areaRooms(page, pane.view, widthOf, ROWS * ratio, yOf, isFree)) {
         context.fillStyle = inkOf(color);
         context.fillText(name, x / ratio + PAD, (top + bottom) / 2 / ratio + 0.5);
     }
 }
 
-/** @param {CanvasRenderingContext2D} context @param {ReturnType<typeof obstacles>} taken @param {Pane} pane */
-function nameBands(context, taken, { view, ratio }) {
+/**
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {ReturnType<typeof obstacles>} taken
+ * @param {Pane} pane
+ */
+function nameBands(page, context, taken, { view, ratio }) {
     const names = view.c.band_names(Math.ceil(ROWS * ratio), Math.ceil(COLUMNS * ratio));
     for (let i = 0; i < names; i++) {
         const { site, color, ink, from, to, top, bottom } = view.c.band_name(i);
         const room = { from: from / ratio + PAD, to: to / ratio - PAD };
         const upper = (top + bottom) / 2 / ratio - ROWS / 2;
-        for (const text of wordings(session.siteText(site))) {
+        for (const text of wordings(page.session.siteText(site))) {
             const width = context.measureText(text).width + 2 * PAD;
             const x = placeIn(room, width, upper, taken);
             if (x === null) continue;
@@ -96,27 +100,27 @@ function nameBands(context, taken, { view, ratio }) {
     }
 }
 
-/** Writes them at once. @param {Pane} pane */
-export function writeNames(pane) {
+/** Writes them at once. @param {Page} page @param {Pane} pane */
+export function writeNames(page, pane) {
     const context = context2d(pane.axes);
     context.save();
-    context.font = `${showsAreas() ? "600 12px" : "11px"} ${theme.font}`;
+    context.font = `${showsAreas(page) ? "600 12px" : "11px"} ${theme.font}`;
     context.textAlign = "left";
     context.textBaseline = "middle";
-    (showsAreas() ? nameAreas : nameBands)(context, obstacles(pane), pane);
+    (showsAreas(page) ? nameAreas : nameBands)(page, context, obstacles(page, pane), pane);
     context.restore();
 }
 
 /**
  * After a drawing: the next one takes what was written away. What the legend adds is asked in a turn of its own.
- * @param {Pane} pane
+ * @param {Page} page @param {Pane} pane
  */
-export function nameBandsSoon(pane) {
+export function nameBandsSoon(page, pane) {
     clearTimeout(pane.resting);
     pane.resting = setTimeout(() => {
         // What has changed since is drawn first, and comes back here.
-        if (isStale(AXES)) return;
-        writeNames(pane);
-        if (pane === plot) pane.resting = setTimeout(() => void (isStale(AXES) || drawAlsoShown()));
+        if (isStale(page, AXES)) return;
+        writeNames(page, pane);
+        if (pane === plotOf(page)) pane.resting = setTimeout(() => void (isStale(page, AXES) || drawAlsoShown(page)));
     }, REST_MS);
 }

@@ -1,12 +1,11 @@
 // Where the timeline lies on the page and the canvases that it is made of: sizes, positions, colours, lines.
 import { clearCanvas } from "./paint.js";
-import { axisOfEvent, goToEvent, state, topBytes, usOfEvent, view } from "./state.js";
-import { element } from "./text.js";
+import { axisOfEvent, goToEvent, perPage, topBytes, usOfEvent } from "./state.js";
 
 export { context2d, cutText, lineScale, sizeCanvas, theme, themeColor } from "./paint.js";
 
 /** CSS pixels around the timeline, for labels. */
-export const GUTTER = { left: 66, top: 30, right: 16, bottom: 46 };
+export const gutterOf = perPage(() => ({ left: 66, top: 30, right: 16, bottom: 46 }));
 
 /** Of these, what the labels of the axis below the lane take. */
 export const AXIS_HEIGHT = 46;
@@ -35,31 +34,31 @@ export const AXIS_HEIGHT = 46;
 
 /** @typedef {{left: number, right: number, top: number, bottom: number}} Room CSS pixels of the timeline */
 
-export const plot = {
+export const plotOf = perPage((page) => ({
     get view() {
-        return view;
+        return page.view;
     },
     get from() {
-        return state.from;
+        return page.state.from;
     },
     get to() {
-        return state.to;
+        return page.state.to;
     },
     get bottom() {
-        return state.bottom;
+        return page.state.bottom;
     },
     get top() {
-        return topBytes();
+        return topBytes(page);
     },
-    axisOf: axisOfEvent,
-    go: goToEvent,
+    axisOf: (/** @type {number} */ event) => axisOfEvent(page, event),
+    go: (/** @type {number} */ event) => goToEvent(page, event),
     resting: 0,
-    box: element("plot", HTMLDivElement),
-    timeline: element("timeline", HTMLCanvasElement),
-    axes: element("axes", HTMLCanvasElement),
-    overlay: element("overlay", HTMLCanvasElement),
-    markers: element("markers", HTMLDivElement),
-    tip: element("tip", HTMLDivElement),
+    box: page.element("plot", HTMLDivElement),
+    timeline: page.element("timeline", HTMLCanvasElement),
+    axes: page.element("axes", HTMLCanvasElement),
+    overlay: page.element("overlay", HTMLCanvasElement),
+    markers: page.element("markers", HTMLDivElement),
+    tip: page.element("tip", HTMLDivElement),
     /** CSS pixels of the timeline. */
     width: 1,
     height: 1,
@@ -91,64 +90,66 @@ export const plot = {
     pointed: null,
     /** The event that the list was last told of. */
     told: NaN,
-};
+}));
 
 /* ---- positions in CSS pixels of the timeline ---- */
 
-/** @param {number} position along the axis @param {Pane} [pane] */
-export function xOfAxis(position, pane = plot) {
+/** @param {Page} page @param {number} position along the axis @param {Pane} [pane] */
+export function xOfAxis(page, position, pane = plotOf(page)) {
     return ((position - pane.from) / (pane.to - pane.from)) * pane.width;
 }
 
-/** @param {number} x */
-export function axisOfX(x) {
-    return state.from + (x / plot.width) * (state.to - state.from);
+/** @param {Page} page @param {number} x */
+export function axisOfX(page, x) {
+    const { state } = page;
+    return state.from + (x / plotOf(page).width) * (state.to - state.from);
 }
 
-/** @param {number} event @param {Pane} [pane] */
-export function xOfEvent(event, pane = plot) {
+/** @param {Page} page @param {number} event @param {Pane} [pane] */
+export function xOfEvent(page, event, pane = plotOf(page)) {
     return pane.view.c.x_of_event(event) / pane.ratio;
 }
 
 /** Middle of what an event has of the timeline: where its marks stand. @param {number} event @param {Pane} [pane] */
-export function middleOfEvent(event, pane = plot) {
-    const from = xOfEvent(event, pane);
-    return (from + Math.max(from, Math.min(xOfEvent(event + 1, pane), pane.width))) / 2;
+export function middleOfEvent(/** @type {Page} */ page, event, pane = plotOf(page)) {
+    const from = xOfEvent(page, event, pane);
+    return (from + Math.max(from, Math.min(xOfEvent(page, event + 1, pane), pane.width))) / 2;
 }
 
 /**
  * Where an event of the device in hand stands in a pane; in another device's by its time.
- * @param {number} event
+ * @param {Page} page @param {number} event
  * @param {Pane} pane
  */
-export function xOfMoment(event, pane) {
-    return pane === plot ? middleOfEvent(event) : xOfAxis(usOfEvent(event));
+export function xOfMoment(page, event, pane) {
+    return pane === plotOf(page) ? middleOfEvent(page, event) : xOfAxis(page, usOfEvent(page, event));
 }
 
-/** @param {number} bytes @param {Pane} [pane] */
-export function yOfBytes(bytes, pane = plot) {
+/** @param {Page} page @param {number} bytes @param {Pane} [pane] */
+export function yOfBytes(page, bytes, pane = plotOf(page)) {
     return pane.height * (1 - (bytes - pane.bottom) / (pane.top - pane.bottom));
 }
 
-/** @param {number} y */
-export function bytesOfY(y) {
-    return state.bottom + (1 - y / plot.height) * (topBytes() - state.bottom);
+/** @param {Page} page @param {number} y */
+export function bytesOfY(page, y) {
+    return page.state.bottom + (1 - y / plotOf(page).height) * (topBytes(page) - page.state.bottom);
 }
 
 /** A cleared canvas in which (0, 0) is the timeline's corner. @param {HTMLCanvasElement} canvas @param {Pane} [pane] */
-export function startCanvas(canvas, pane = plot) {
-    return clearCanvas(canvas, pane.ratio, GUTTER);
+export function startCanvas(/** @type {Page} */ page, canvas, pane = plotOf(page)) {
+    return clearCanvas(canvas, pane.ratio, gutterOf(page));
 }
 
 /**
  * Straight line on the pixel grid.
- * @param {CanvasRenderingContext2D} context
+ * @param {Page} page @param {CanvasRenderingContext2D} context
  * @param {number} x0
  * @param {number} y0
  * @param {number} x1
  * @param {number} y1
  */
-export function strokeLine(context, x0, y0, x1, y1) {
+export function strokeLine(page, context, x0, y0, x1, y1) {
+    const plot = plotOf(page);
     const snap = (/** @type {number} */ v) => (Math.round(v * plot.ratio) + 0.5) / plot.ratio;
     context.beginPath();
     context.moveTo(snap(x0), snap(y0));

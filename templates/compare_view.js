@@ -18,9 +18,9 @@ import { groupColor } from "./legend.js";
 import { VirtualList } from "./list.js";
 import { showOutline } from "./outline.js";
 import { curveShape } from "./paint.js";
-import { askDifferences, askSteps, askSums, GROUPINGS, listDifferences, COMPARE_QUESTIONS } from "./questions.js";
+import { askDifferences, askSteps, askSums, COMPARE_QUESTIONS, GROUPINGS, listDifferences } from "./questions.js";
 import { drawSpark } from "./sparks.js";
-import { change, goToEvent, invalidate, isDark, kept, LIST, rangeEvents, removeMark, state, view } from "./state.js";
+import { change, goToEvent, invalidate, isDark, LIST, rangeEvents, removeMark } from "./state.js";
 import { formatBytes, formatChange, formatCount, formatExactBytes, make, setText, tableFigures } from "./text.js";
 
 /** @type {Record<string, string>} */
@@ -73,17 +73,18 @@ function makeEnd(letter, choose) {
     return { field, select };
 }
 
-/** @param {HTMLElement} box */
-export function createCompare(box) {
-    const a = makeEnd("A", (value) => change({ compareA: value }));
-    const b = makeEnd("B", (value) => change({ compareB: value }));
+/** @param {Page} page @param {HTMLElement} box */
+export function createCompare(page, box) {
+    const { kept, state, view } = page;
+    const a = makeEnd("A", (value) => change(page, { compareA: value }));
+    const b = makeEnd("B", (value) => change(page, { compareB: value }));
     const swap = make("button", "quiet", "\u21c4");
     swap.type = "button";
     swap.title = "Swap A and B (x)";
     swap.setAttribute("aria-label", "Swap A and B");
     const swapEnds = () => {
-        const ends = comparedEnds();
-        change({ compareA: ends.b, compareB: ends.a });
+        const ends = comparedEnds(page);
+        change(page, { compareA: ends.b, compareB: ends.a });
     };
     swap.addEventListener("click", swapEnds);
     const by = make("select");
@@ -93,11 +94,11 @@ export function createCompare(box) {
         option.value = name;
         by.append(option);
     }
-    by.addEventListener("change", () => change({ compareBy: by.value }));
+    by.addEventListener("change", () => change(page, { compareBy: by.value }));
     const overlay = make("button", "quiet", "Overlay");
     overlay.type = "button";
     overlay.title = "Show A in the timeline, with B as an outline over it (l)";
-    overlay.addEventListener("click", showOutline);
+    overlay.addEventListener("click", () => showOutline(page));
     const head = make("div", "panel-head compare-head");
     head.append(a.field, b.field, swap, overlay, by);
     const marks = make("div", "marks");
@@ -107,7 +108,7 @@ export function createCompare(box) {
     const buttons = Object.entries(COMPARE_QUESTIONS).map(([what, text]) => {
         const button = make("button", "", text);
         button.type = "button";
-        button.addEventListener("click", () => change({ compareWhat: what }));
+        button.addEventListener("click", () => change(page, { compareWhat: what }));
         questions.append(button);
         return { what, button };
     });
@@ -168,14 +169,14 @@ export function createCompare(box) {
                 const go = make("button", `letter letter-${LETTERS[i].toLowerCase()}`, LETTERS[i]);
                 go.type = "button";
                 go.title = `Go to event ${formatCount(event)}`;
-                go.addEventListener("click", () => goToEvent(event));
+                go.addEventListener("click", () => goToEvent(page, event));
                 const words = make("input");
                 words.value = note;
                 words.maxLength = NOTE_MOST;
                 words.placeholder = `event ${formatCount(event)}`;
                 words.setAttribute("aria-label", `Note of mark ${LETTERS[i]}`);
                 words.addEventListener("change", () =>
-                    change({
+                    change(page, {
                         marks: state.marks.map((mark, nth) =>
                             nth === i ? { event, note: cleanNote(words.value) } : mark,
                         ),
@@ -186,7 +187,7 @@ export function createCompare(box) {
                 remove.setAttribute("aria-label", `Remove mark ${LETTERS[i]}`);
                 remove.addEventListener("click", () => {
                     remove.blur();
-                    removeMark(i);
+                    removeMark(page, i);
                 });
                 chip.append(go, words, remove);
                 return chip;
@@ -202,9 +203,9 @@ export function createCompare(box) {
             if (!row?.focus) return;
             // Chosen once more, a row folds.
             if (folds(row) && (isFocused(row) || !open.has(row.key))) turn(row);
-            change({ focus: row.focus, selected: null });
+            change(page, { focus: row.focus, selected: null });
         },
-        redraw: () => invalidate(LIST),
+        redraw: () => invalidate(page, LIST),
     });
 
     /**
@@ -240,7 +241,7 @@ export function createCompare(box) {
 
     /** Call sites of one group; those beyond the most are one row. @param {number} key @returns {CompareRow[]} */
     const sitesOf = (key) => {
-        const { aboutA, aboutB } = comparedEnds();
+        const { aboutA, aboutB } = comparedEnds(page);
         const within = { by: state.compareBy, key };
         const forGood = keptSums(aboutB, "site", within);
         const sites = listDifferences(view, withWhat(aboutA), withWhat(aboutB), "site", within).rows.map((row) =>
@@ -266,7 +267,7 @@ export function createCompare(box) {
         rows = open.size ? [] : null;
         for (let i = 0; rows && i < (content?.count ?? 0); i++)
             rows.push(i, ...(open.get(content?.row(i).key ?? -1) ?? []));
-        invalidate(LIST);
+        invalidate(page, LIST);
     };
     foldByArrows(scroll, () => {
         const row = rowAt(list.active);
@@ -276,10 +277,10 @@ export function createCompare(box) {
     /** @param {CompareRow} row */
     const swatchColor = ({ focus, nested }) => {
         if (!focus || (nested && focus.by !== "site")) return "";
-        if (focus.by === "site") return view.siteColor(focus.id, isDark());
+        if (focus.by === "site") return view.siteColor(focus.id, isDark(page));
         return focus.by === "stack"
-            ? view.siteColor(view.c.stack_site(focus.id), isDark())
-            : groupColor(focus.by, focus.id);
+            ? view.siteColor(view.c.stack_site(focus.id), isDark(page))
+            : groupColor(page, focus.by, focus.id);
     };
     /** @param {CompareLine} line @param {number} index */
     const fillLine = (line, index) => {
@@ -293,7 +294,7 @@ export function createCompare(box) {
         line.swatch.style.background = color;
         fillEnds(line, row, figures.number);
         line.spark.hidden = nested || !row.focus;
-        if (!nested && row.focus) drawSpark(line.spark, row.focus);
+        if (!nested && row.focus) drawSpark(page, line.spark, row.focus);
         line.element.classList.toggle("focused", isFocused(row));
         line.element.setAttribute("aria-selected", String(isFocused(row)));
     };
@@ -324,12 +325,12 @@ export function createCompare(box) {
         ];
         if (state.moment !== null && !values.includes(`e${state.moment}`)) values.push(`e${state.moment}`);
         if (state.range) {
-            const { first, end } = rangeEvents(state.range);
+            const { first, end } = rangeEvents(page, state.range);
             values.push(`r${Math.max(0, first)}_${end}`);
         }
         if (!values.includes(value)) values.push(value);
         const options = values.map((one) => {
-            const option = make("option", "", endName(one));
+            const option = make("option", "", endName(page, one));
             option.value = one;
             return option;
         });
@@ -385,7 +386,7 @@ export function createCompare(box) {
                 button.classList.toggle("strip-a", valueA === end);
                 button.classList.toggle("strip-b", valueB === end);
                 button.addEventListener("click", (event) =>
-                    change(event.shiftKey ? { compareA: end } : { compareB: end }),
+                    change(page, event.shiftKey ? { compareA: end } : { compareB: end }),
                 );
                 return button;
             }),
@@ -393,7 +394,7 @@ export function createCompare(box) {
     };
 
     const draw = () => {
-        const { a: valueA, b: valueB, aboutA: of_a, aboutB: of_b } = comparedEnds();
+        const { a: valueA, b: valueB, aboutA: of_a, aboutB: of_b } = comparedEnds(page);
         const ranges = [of_a, of_b].some((about) => "from" in about);
         const now = JSON.stringify([
             state.device,
@@ -439,7 +440,7 @@ export function createCompare(box) {
         const lastText = last ? " No event follows B: what it keeps may be freed later." : "";
         setText(
             foot,
-            `A is ${endName(valueA)}, B is ${endName(valueB)}. The differences add up to ` +
+            `A is ${endName(page, valueA)}, B is ${endName(page, valueB)}. The differences add up to ` +
                 `${formatExactBytes(delta)}.${lastText}`,
         );
         list.draw(rows?.length ?? content.count);
@@ -450,8 +451,8 @@ export function createCompare(box) {
         draw,
         keys: {
             x: swapEnds,
-            l: showOutline,
-            q: () => change({ compareWhat: whats[(whats.indexOf(state.compareWhat) + 1) % whats.length] }),
+            l: () => showOutline(page),
+            q: () => change(page, { compareWhat: whats[(whats.indexOf(state.compareWhat) + 1) % whats.length] }),
         },
     };
 }

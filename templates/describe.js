@@ -1,19 +1,19 @@
 // Streams, pools, phases and lifetimes in words.
-import { momentText, session, view } from "./state.js";
+import { momentText } from "./state.js";
 import { formatCount, formatDuration, formatPlural } from "./text.js";
 
 /** @typedef {import("./session.js").View} View */
 
-/** @param {number} stream index */
-export function streamText(stream) {
+/** @param {Page} page @param {number} stream index */
+export function streamText(page, stream) {
     if (stream === 0) return "0 (default)";
-    const { high, low } = view.c.stream(stream);
+    const { high, low } = page.view.c.stream(stream);
     const handle = high ? `${high.toString(16)}${low.toString(16).padStart(8, "0")}` : low.toString(16);
     return `${stream} (0x${handle})`;
 }
 
-/** @param {number} pool index @param {View} [shown] */
-export function poolName(pool, shown = view) {
+/** @param {Page} page @param {number} pool index @param {View} [shown] */
+export function poolName(page, pool, shown = page.view) {
     if (pool === 0) return "unknown";
     const { first, second } = shown.c.pool(pool);
     return first === 0 && second === 0 ? "default" : `(${first}, ${second})`;
@@ -30,11 +30,12 @@ export function phaseText(name) {
 /** Phases that are named of those around an event: the outermost ones, and the innermost one. */
 const PHASES_NAMED = 12;
 
-/** Names of the program's phases around an event, the outermost first. @param {number} event */
-export function phasesOfEvent(event) {
+/** Names of the program's phases around an event, the outermost first. @param {Page} page @param {number} event */
+export function phasesOfEvent(page, event) {
+    const { session, view } = page;
     if (event < 0 || !view.facts.has_time) return [];
     const us = view.c.event_us(event);
-    const names = phaseIds()
+    const names = phaseIds(page)
         .map((id) => view.c.phase(id))
         .filter((phase) => !phase.internal && phase.start_us <= us && (phase.end_us > us || phase.end_us < 0))
         .map((phase) => session.string(phase.name));
@@ -44,32 +45,32 @@ export function phasesOfEvent(event) {
         : [...names.slice(0, PHASES_NAMED - 1), `${formatCount(more)} more`, names[names.length - 1]];
 }
 
-function phaseIds() {
-    return Array.from({ length: view.facts.phases }, (_, phase) => phase);
+function phaseIds(/** @type {Page} */ page) {
+    return Array.from({ length: page.view.facts.phases }, (_, phase) => phase);
 }
 
 /* ---- one allocation in words ---- */
 
 /**
  * "1,234 events (12.3 ms)", with what is special about its ends.
- * @param {{birth: number, death: number}} allocation
+ * @param {Page} page @param {{birth: number, death: number}} allocation
  * @param {View} [shown]
  */
-export function lifetimeText({ birth, death }, shown = view) {
+export function lifetimeText(page, { birth, death }, shown = page.view) {
     const { events, has_time } = shown.facts;
     const time =
         has_time && birth >= 0 && death < events
             ? ` (${formatDuration(shown.c.event_us(death) - shown.c.event_us(birth))})`
             : "";
     if (birth < 0 && death >= events) return "alive in the whole recording";
-    if (birth < 0) return `older than the recording, freed at ${momentText(death, shown)}`;
-    if (death >= events) return `from ${momentText(birth, shown)} to the end`;
+    if (birth < 0) return `older than the recording, freed at ${momentText(page, death, shown)}`;
+    if (death >= events) return `from ${momentText(page, birth, shown)} to the end`;
     return `lived ${formatPlural(death - birth, "event")}${time}`;
 }
 
-/** @param {number} pool index @param {View} [shown] */
-export function poolText(pool, shown = view) {
+/** @param {Page} page @param {number} pool index @param {View} [shown] */
+export function poolText(page, pool, shown = page.view) {
     if (pool === 0) return "pool unknown";
-    const name = poolName(pool, shown);
+    const name = poolName(page, pool, shown);
     return name === "default" ? "default pool" : `pool ${name}`;
 }

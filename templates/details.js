@@ -11,50 +11,28 @@ import { momentWords, shownMoment } from "./moment.js";
 import { addressText, askSums, GROUP_HEADS, GROUPINGS, groupName } from "./questions.js";
 import { floats } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
-import {
-    change,
-    FOCUS_KINDS,
-    heldMoment,
-    isDark,
-    kept,
-    momentText,
-    rangeEvents,
-    select,
-    session,
-    state,
-    view,
-} from "./state.js";
-import {
-    addFact,
-    copyText,
-    element,
-    formatBytes,
-    formatCount,
-    formatExactBytes,
-    formatPlural,
-    make,
-    setText,
-} from "./text.js";
+import { change, FOCUS_KINDS, heldMoment, isDark, momentText, perPage, rangeEvents, select } from "./state.js";
+import { addFact, copyText, formatBytes, formatCount, formatExactBytes, formatPlural, make, setText } from "./text.js";
 
-const details = {
-    title: element("detail-title", HTMLHeadingElement),
-    body: element("detail", HTMLDivElement),
-    copy: element("detail-copy", HTMLButtonElement),
-    close: element("detail-close", HTMLButtonElement),
+const detailsOf = perPage((page) => ({
+    title: page.element("detail-title", HTMLHeadingElement),
+    body: page.element("detail", HTMLDivElement),
+    copy: page.element("detail-copy", HTMLButtonElement),
+    close: page.element("detail-close", HTMLButtonElement),
     /** Line that follows the moment. @type {HTMLElement | null} */
     siteLine: null,
-};
+}));
 
 /** @typedef {import("./state.js").Focus} Focus */
 
-/** @param {record_allocation} allocation @param {HTMLDListElement} facts */
-function addLifetime(allocation, facts) {
+/** @param {Page} page @param {record_allocation} allocation @param {HTMLDListElement} facts */
+function addLifetime(page, allocation, facts) {
     const { birth, death, request } = allocation;
-    addFact(facts, "Allocated", birth < 0 ? "before the recording began" : momentText(birth));
-    addFact(facts, "Freed", death >= view.facts.events ? "not in this recording" : momentText(death));
-    if (request < death) addFact(facts, "Waited", `for another stream from ${momentText(request)} on`);
-    if (birth >= 0 && death < view.facts.events)
-        addFact(facts, "Lifetime", lifetimeText(allocation).replace(/^lived /, ""));
+    addFact(facts, "Allocated", birth < 0 ? "before the recording began" : momentText(page, birth));
+    addFact(facts, "Freed", death >= page.view.facts.events ? "not in this recording" : momentText(page, death));
+    if (request < death) addFact(facts, "Waited", `for another stream from ${momentText(page, request)} on`);
+    if (birth >= 0 && death < page.view.facts.events)
+        addFact(facts, "Lifetime", lifetimeText(page, allocation).replace(/^lived /, ""));
 }
 
 /** What to know about where the record of this allocation comes from. @param {number} flags */
@@ -75,8 +53,9 @@ function flagNotes(flags) {
     ].filter(Boolean);
 }
 
-/** @param {record_allocation} allocation */
-function allocationFacts(allocation) {
+/** @param {Page} page @param {record_allocation} allocation */
+function allocationFacts(page, allocation) {
+    const { session } = page;
     const { bytes, count, birth, stream, pool } = allocation;
     const context = session.c.context(allocation.context);
     const category = session.string(context.category);
@@ -84,10 +63,10 @@ function allocationFacts(allocation) {
     addFact(facts, "Size", `${formatBytes(bytes)} (${formatExactBytes(bytes)})`);
     if (count > 1)
         addFact(facts, "Merged", `${formatPlural(count, "allocation")} of this stack and time, to keep the page small`);
-    addLifetime(allocation, facts);
+    addLifetime(page, allocation, facts);
     addFact(facts, "Stream", stream === 0 ? "0 (default)" : String(stream));
-    addFact(facts, "During", phasesOfEvent(birth).map(phaseText).join(" \u203a "));
-    if (pool !== 0) addFact(facts, "Pool", poolText(pool).replace(/^pool /, ""));
+    addFact(facts, "During", phasesOfEvent(page, birth).map(phaseText).join(" \u203a "));
+    if (pool !== 0) addFact(facts, "Pool", poolText(page, pool).replace(/^pool /, ""));
     if (count === 1) addFact(facts, "Address", addressText(allocation));
     addFact(facts, "Compiled in", session.string(context.compile));
     addFact(facts, "Metadata", session.string(context.metadata));
@@ -95,40 +74,41 @@ function allocationFacts(allocation) {
     return facts;
 }
 
-/** Text of the forward pass' stack, as it was recorded. @param {record_allocation} allocation */
-function forwardFrames(allocation) {
-    const text = session.string(session.c.context(allocation.context).forward);
+/** Text of the forward pass' stack, as it was recorded. @param {Page} page @param {record_allocation} allocation */
+function forwardFrames(page, allocation) {
+    const text = page.session.string(page.session.c.context(allocation.context).forward);
     if (!text) return [];
     const fold = make("details", "forward");
     fold.append(make("summary", "", "Stack of the forward pass"), make("pre", "", text));
     return [fold];
 }
 
-/** Swatch and text of a call site. @param {number} site */
-function siteHeading(site) {
+/** Swatch and text of a call site. @param {Page} page @param {number} site */
+function siteHeading(page, site) {
+    const { session, state, view } = page;
     const heading = make("p", "site-heading");
     const swatch = make("i", "swatch");
-    if (state.colorBy === "site") swatch.style.background = view.siteColor(site, isDark());
+    if (state.colorBy === "site") swatch.style.background = view.siteColor(site, isDark(page));
     heading.append(swatch, make("span", "", session.siteText(site)));
     return heading;
 }
 
-/** @param {Focus} focus */
-function groupHeading({ by, id }) {
-    if (by === "site" || by === "stack") return siteHeading(pinnedSite());
+/** @param {Page} page @param {Focus} focus */
+function groupHeading(page, { by, id }) {
+    if (by === "site" || by === "stack") return siteHeading(page, pinnedSite(page));
     const name =
         by === "frame"
-            ? session.siteText(id)
-            : groupName(view, GROUPINGS.indexOf(by), id).replace(/_/g, by === "category" ? " " : "_");
+            ? page.session.siteText(id)
+            : groupName(page.view, GROUPINGS.indexOf(by), id).replace(/_/g, by === "category" ? " " : "_");
     const heading = make("p", "site-heading");
     const swatch = make("i", "swatch");
-    swatch.style.background = groupColor(by, id);
+    swatch.style.background = groupColor(page, by, id);
     heading.append(swatch, make("span", "", name));
     return heading;
 }
 
-/** What of a group the selected range has; summing up is for once. @type {{asked: string, text: string}} */
-const groupRange = { asked: "", text: "" };
+/** What of a group the selected range has; summing up is for once. */
+const groupRangeOf = perPage(() => /** @type {{asked: string, text: string}} */ ({ asked: "", text: "" }));
 
 /** @type {Record<string, string>} */
 const GROUP_WORDS = {
@@ -139,28 +119,33 @@ const GROUP_WORDS = {
     peak: "alive at the selection\u2019s highest moment",
 };
 
-/** The row of one group among the sums. @param {Focus} group @param {import("./questions.js").About} about */
-function groupSum({ by, id }, about) {
-    const sums = askSums(view, 3, about, by);
+/**
+ * The row of one group among the sums.
+ * @param {Page} page @param {Focus} group @param {import("./questions.js").About} about
+ */
+function groupSum(page, { by, id }, about) {
+    const sums = askSums(page.view, 3, about, by);
     for (let i = 0; i < sums.groups; i++) if (sums.row(i).key === id) return sums.row(i);
     return { count: 0, bytes: 0, stack: 0 };
 }
 
 /** What is pinned or highlighted, as a group: of an allocation or a stack its call site. @returns {Focus} */
-function pinnedGroup() {
-    const focus = state.selected === null ? state.focus : null;
-    return focus && focus.by !== "stack" ? focus : { by: "site", id: pinnedSite() };
+function pinnedGroup(/** @type {Page} */ page) {
+    const focus = page.state.selected === null ? page.state.focus : null;
+    return focus && focus.by !== "stack" ? focus : { by: "site", id: pinnedSite(page) };
 }
 
 const groupWord = (/** @type {Focus} */ { by }) => (GROUP_HEADS[by] ?? by).toLowerCase();
 
-/** @param {Focus} group */
-function groupInRange(group) {
-    const { first, end } = rangeEvents(/** @type {{from: number, to: number}} */ (state.range));
+/** @param {Page} page @param {Focus} group */
+function groupInRange(page, group) {
+    const { kept, state } = page;
+    const groupRange = groupRangeOf(page);
+    const { first, end } = rangeEvents(page, /** @type {{from: number, to: number}} */ (state.range));
     const asked = JSON.stringify([state.device, kept.version, first, end, state.rangeOf, group]);
     if (groupRange.asked === asked) return groupRange.text;
     const what = state.rangeOf;
-    const { count, bytes } = groupSum(group, { from: first, to: end, what });
+    const { count, bytes } = groupSum(page, group, { from: first, to: end, what });
     const text =
         `${formatPlural(count, "allocation")} of this ${groupWord(group)}, ${formatBytes(bytes)}, ` +
         `${GROUP_WORDS[what]}`;
@@ -168,14 +153,15 @@ function groupInRange(group) {
     return text;
 }
 
-/** @param {Focus} group @param {number} at */
-function sumAt(group, at) {
-    const { count, bytes } = groupSum(group, { at });
+/** @param {Page} page @param {Focus} group @param {number} at */
+function sumAt(page, group, at) {
+    const { count, bytes } = groupSum(page, group, { at });
     return { allocations: count, bytes };
 }
 
-/** @param {Focus} group @param {number} moment */
-function groupText(group, moment) {
+/** @param {Page} page @param {Focus} group @param {number} moment */
+function groupText(page, group, moment) {
+    const { state, view } = page;
     // The most of what goes through a frame is known, and not how much that is at each moment.
     if (group.by === "frame")
         return (
@@ -183,46 +169,50 @@ function groupText(group, moment) {
             `${formatBytes(floats(view.module, view.c.spark(FOCUS_KINDS.indexOf("frame"), group.id, 1), 1)[0])}` +
             " at once."
         );
-    if (state.range) return groupInRange(group);
+    if (state.range) return groupInRange(page, group);
     const { allocations: count, bytes } =
-        group.by === "site" ? view.c.site_sum(group.id, moment) : sumAt(group, moment);
+        group.by === "site" ? view.c.site_sum(group.id, moment) : sumAt(page, group, moment);
     return (
         `${formatPlural(count, "allocation")} of this ${groupWord(group)}, ${formatBytes(bytes)} ` +
-        `${momentWords(moment)}`
+        `${momentWords(page, moment)}`
     );
 }
 
 /**
  * Fills the line about the whole group, which follows the pointer, or speaks of the selected range.
- * @param {number} moment
+ * @param {Page} page @param {number} moment
  */
-export function drawSiteLine(moment) {
-    if (details.siteLine) setText(details.siteLine, groupText(pinnedGroup(), moment));
+export function drawSiteLine(page, moment) {
+    const details = detailsOf(page);
+    if (details.siteLine) setText(details.siteLine, groupText(page, pinnedGroup(page), moment));
 }
 
-/** Stack that the details show; 0: none. */
-export function pinnedStack() {
+/** Stack that the details show; 0: none. @param {Page} page */
+export function pinnedStack(page) {
+    const { state, view } = page;
     if (state.selected !== null) return view.c.allocation(state.selected).stack;
     if (state.focus?.by === "stack") return state.focus.id;
-    if (state.focus?.by === "site") return stackOfSite(state.focus.id);
-    return state.focus && state.focus.by !== "frame" ? groupSum(state.focus, { at: heldMoment() }).stack : 0;
+    if (state.focus?.by === "site") return stackOfSite(page, state.focus.id);
+    return state.focus && state.focus.by !== "frame" ? groupSum(page, state.focus, { at: heldMoment(page) }).stack : 0;
 }
 
-function pinnedSite() {
+function pinnedSite(/** @type {Page} */ page) {
+    const { state, view } = page;
     if (state.selected === null && state.focus?.by === "site") return state.focus.id;
-    return view.c.stack_site(pinnedStack()) >>> 0;
+    return view.c.stack_site(pinnedStack(page)) >>> 0;
 }
 
 /** The stack with the most bytes among those of a call site, at the held moment; else any. @param {number} site */
-function stackOfSite(site) {
-    const { count } = view.groups(heldMoment(), "site");
+function stackOfSite(/** @type {Page} */ page, site) {
+    const { view } = page;
+    const { count } = view.groups(heldMoment(page), "site");
     for (let i = 0; i < count; i++) if (view.group(i).site === site) return view.group(i).stack;
     return Math.max(0, view.sitesOfStacks().indexOf(site));
 }
 
-/** "3 of 16", with the ones before and after it of the same call site. @param {number} allocation */
-function siblingsLine(allocation) {
-    const { nth, count, previous, next } = view.c.siblings(allocation);
+/** "3 of 16", with the ones before and after it of the same call site. @param {Page} page @param {number} allocation */
+function siblingsLine(page, allocation) {
+    const { nth, count, previous, next } = page.view.c.siblings(allocation);
     const line = make("p", "siblings");
     const step = (/** @type {string} */ sign, /** @type {string} */ name, /** @type {number} */ to) => {
         const button = make("button", "quiet", sign);
@@ -231,8 +221,8 @@ function siblingsLine(allocation) {
         button.title = name;
         button.setAttribute("aria-label", name);
         button.addEventListener("click", () => {
-            select(to);
-            change({ moment: Math.max(-1, view.c.allocation(to).birth) });
+            select(page, to);
+            change(page, { moment: Math.max(-1, page.view.c.allocation(to).birth) });
         });
         return button;
     };
@@ -244,66 +234,73 @@ function siblingsLine(allocation) {
     return line;
 }
 
-/** @param {number} id */
-function drawAllocation(id) {
-    const allocation = view.c.allocation(id);
+/** @param {Page} page @param {number} id */
+function drawAllocation(page, id) {
+    const details = detailsOf(page);
+    const allocation = page.view.c.allocation(id);
     setText(details.title, `Pinned ${formatBytes(allocation.bytes)}`);
     details.siteLine = make("p", "site-line");
-    const siblings = siblingsLine(id);
+    const siblings = siblingsLine(page, id);
     const notes = flagNotes(allocation.flags).map((text) => make("p", "flag-note", text));
     details.body.replaceChildren(
-        siteHeading(pinnedSite()),
+        siteHeading(page, pinnedSite(page)),
         details.siteLine,
         siblings,
-        allocationFacts(allocation),
+        allocationFacts(page, allocation),
         ...notes,
-        makeStack(allocation.stack),
-        ...forwardFrames(allocation),
+        makeStack(page, allocation.stack),
+        ...forwardFrames(page, allocation),
     );
 }
 
-/** @param {Focus} focus */
-function drawFocus(focus) {
-    const stack = pinnedStack();
+/** @param {Page} page @param {Focus} focus */
+function drawFocus(page, focus) {
+    const details = detailsOf(page);
+    const stack = pinnedStack(page);
     setText(details.title, focus.by === "frame" ? "Through this frame" : GROUP_HEADS[focus.by]);
     details.siteLine = make("p", "site-line");
     const which =
         focus.by === "stack" || !stack ? [] : [make("p", "site-line", "Its stack with the most bytes at that moment:")];
-    details.body.replaceChildren(groupHeading(focus), details.siteLine, ...which, makeStack(stack));
+    details.body.replaceChildren(groupHeading(page, focus), details.siteLine, ...which, makeStack(page, stack));
 }
 
-export function drawDetail() {
+export function drawDetail(/** @type {Page} */ page) {
+    const { state } = page;
+    const details = detailsOf(page);
     const pinned = state.selected !== null || state.focus !== null;
-    details.copy.hidden = !pinned || pinnedStack() === 0;
+    details.copy.hidden = !pinned || pinnedStack(page) === 0;
     details.close.hidden = !pinned;
     details.siteLine = null;
-    if (state.selected !== null) drawAllocation(state.selected);
-    else if (state.focus) drawFocus(state.focus);
+    if (state.selected !== null) drawAllocation(page, state.selected);
+    else if (state.focus) drawFocus(page, state.focus);
     else {
         setText(details.title, "Nothing pinned");
         details.body.replaceChildren(make("p", "hint", "click a band"));
     }
     details.body.scrollTop = 0;
-    drawSiteLine(shownMoment());
+    drawSiteLine(page, shownMoment(page));
 }
 
-/** What is pinned, in a line. */
-export function pinnedText() {
-    if (state.selected === null) return groupHeading(pinnedGroup()).textContent ?? "";
+/** What is pinned, in a line. @param {Page} page */
+export function pinnedText(page) {
+    const { state, view } = page;
+    if (state.selected === null) return groupHeading(page, pinnedGroup(page)).textContent ?? "";
     const allocation = view.c.allocation(state.selected);
     return (
         `${formatBytes(allocation.bytes)} (${formatExactBytes(allocation.bytes)}), ` +
-        `${lifetimeText(allocation)}, ${addressText(allocation)}`
+        `${lifetimeText(page, allocation)}, ${addressText(allocation)}`
     );
 }
 
-async function copyPinned() {
-    await copyText(`${pinnedText()}\n${stackAsText(pinnedStack())}\n`);
+async function copyPinned(/** @type {Page} */ page) {
+    const details = detailsOf(page);
+    await copyText(`${pinnedText(page)}\n${stackAsText(page, pinnedStack(page))}\n`);
     setText(details.copy, "Copied");
     setTimeout(() => setText(details.copy, "Copy"), 1500);
 }
 
-export function startDetails() {
-    details.copy.addEventListener("click", copyPinned);
-    details.close.addEventListener("click", () => select(null));
+export function startDetails(/** @type {Page} */ page) {
+    const details = detailsOf(page);
+    details.copy.addEventListener("click", () => copyPinned(page));
+    details.close.addEventListener("click", () => select(page, null));
 }

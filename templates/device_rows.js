@@ -2,33 +2,31 @@
 // bytes. Window, cursor, selected range, marked moment, search, filter and highlight are the same in all of them.
 import { setDevice } from "./address.js";
 import { nameBandsSoon } from "./band_names.js";
-import { GUTTER, plot, startCanvas, strokeLine, themeColor } from "./canvas.js";
+import { gutterOf, plotOf, startCanvas, strokeLine, themeColor } from "./canvas.js";
 import { filterWords } from "./filter.js";
-import { emptyLane, lane, phaseAt, phasesHeight, selectPhase } from "./lane.js";
+import { emptyLane, laneOf, phaseAt, phasesHeight, selectPhase } from "./lane.js";
 import { placeMarkers } from "./markers.js";
 import { allocationTip, drawHeld, outlineAllocation, phaseTip } from "./overlay.js";
 import { drawAround, drawForPicture, drawStack, drawTimelineAxes, drawTimelineStack } from "./plot.js";
-import { search } from "./search.js";
+import { searchOf } from "./search.js";
 import {
     capacityBytes,
     change,
     clockShift,
-    FOCUS_KINDS,
     fitWindow,
+    FOCUS_KINDS,
     goToEvent,
     invalidate,
     OVERLAY,
     panWindow,
+    perPage,
     rangeEvents,
     select,
-    session,
-    state,
-    TIMELINE,
     timedViews,
-    view,
+    TIMELINE,
     zoomWindow,
 } from "./state.js";
-import { deviceName, element, formatBytes, formatDuration, formatPlural, make, setText } from "./text.js";
+import { deviceName, formatBytes, formatDuration, formatPlural, make, setText } from "./text.js";
 import { listen, makeStage } from "./two_stage.js";
 import { Matcher, selectWords } from "./words.js";
 
@@ -36,28 +34,28 @@ import { Matcher, selectWords } from "./words.js";
 /** @typedef {import("./canvas.js").Pane} Pane */
 /** @typedef {ReturnType<typeof createRow>} Row */
 
-/** By the device's index. @type {Map<number, Row>} */
-const rows = new Map();
+/** By the device's index. */
+const rowsOf = perPage(() => /** @type {Map<number, Row>} */ (new Map()));
 
 /** Around a row's plot; what lies beside the timeline lies beside it, so that one moment has one x. */
-const ROUND = {
-    left: GUTTER.left,
-    top: GUTTER.top,
+const roundOf = perPage((page) => ({
+    left: gutterOf(page).left,
+    top: gutterOf(page).top,
     bottom: 5,
     get right() {
-        return GUTTER.right;
+        return gutterOf(page).right;
     },
-};
+}));
 
-/** Where the cursor is, for every row. */
-function cursorX() {
-    return state.pointer ? state.pointer.x : plot.pointed;
+/** Where the cursor is, for every row. @param {Page} page */
+function cursorX(page) {
+    return page.state.pointer ? page.state.pointer.x : plotOf(page).pointed;
 }
 
-/** @param {View} shown @param {boolean} inHand */
-function headText(shown, inHand) {
+/** @param {Page} page @param {View} shown @param {boolean} inHand */
+function headText(page, shown, inHand) {
     const { peak_bytes, peak_event, events } = shown.facts;
-    const at = formatDuration(shown.c.event_us(peak_event) - clockShift(shown));
+    const at = formatDuration(shown.c.event_us(peak_event) - clockShift(page, shown));
     return [
         `peak ${formatBytes(peak_bytes)} at ${at}`,
         inHand ? "list, tabs and header are of this device" : "",
@@ -68,12 +66,12 @@ function headText(shown, inHand) {
 }
 
 /** The line above a device's timeline; its button takes the device in hand. @param {number} device index */
-function makeHead(device) {
+function makeHead(/** @type {Page} */ page, device) {
     const head = make("p", "two-head");
-    const button = make("button", "quiet", `Device ${deviceName(session.devices[device].ordinal)}`);
+    const button = make("button", "quiet", `Device ${deviceName(page.session.devices[device].ordinal)}`);
     button.type = "button";
     button.title = "List, tabs and header are of this device (n: of the next one)";
-    button.addEventListener("click", () => setDevice(device));
+    button.addEventListener("click", () => setDevice(page, device));
     const facts = make("span", "two-dim");
     const cursor = make("b", "two-cursor");
     head.append(button, cursor, facts);
@@ -83,10 +81,13 @@ function makeHead(device) {
 /** CSS pixels of a row without its lane. */
 const ROW_LEAST = 130;
 
-/** @param {number} device index @param {View} shown */
-function createRow(device, shown) {
+/** @param {Page} page @param {number} device index @param {View} shown */
+function createRow(page, device, shown) {
+    const { session, state } = page;
+    const ROUND = roundOf(page);
+    const plot = plotOf(page);
     const box = make("section", "two-plot");
-    const { head, facts, cursor } = makeHead(device);
+    const { head, facts, cursor } = makeHead(page, device);
     const lane = emptyLane();
     const { stage, measure } = makeStage(`device-${device}`, box, ROUND, () => lane.height);
     const tip = make("div", "tip");
@@ -110,8 +111,8 @@ function createRow(device, shown) {
         flags: [],
         axisOf: (/** @type {number} */ event) => shown.c.event_us(event),
         go: (/** @type {number} */ event) => {
-            setDevice(device);
-            goToEvent(event);
+            setDevice(page, device);
+            goToEvent(page, event);
         },
     });
     /** What the view holds now of the state's highlight, filter and search. */
@@ -141,24 +142,24 @@ function createRow(device, shown) {
         if (filter) await find(0, filter, (error) => error && shown.c.filter_off());
         else shown.c.filter_off();
         if (has.search) await find(1, has.search, (error) => (has.found = error === ""));
-        invalidate(TIMELINE);
+        invalidate(page, TIMELINE);
     };
     const topBytes = () => {
         const { events } = shown.facts;
         const { highest } = has.filter ? shown.c.kept() : { highest: 0 };
         return highest > 0 && highest * 3 < shown.c.headroom(-1, events, 0)
             ? Math.ceil((highest * 17) / 16)
-            : shown.c.headroom(-1, events, capacityBytes(device));
+            : shown.c.headroom(-1, events, capacityBytes(page, device));
     };
     const drawOverlay = () => {
-        const context = startCanvas(stage.overlay, pane);
-        drawHeld(context, pane);
+        const context = startCanvas(page, stage.overlay, pane);
+        drawHeld(page, context, pane);
         if (hover !== null && hover.allocation !== null)
-            outlineAllocation(context, hover.allocation, themeColor("--text"), pane);
-        const x = cursorX();
+            outlineAllocation(page, context, hover.allocation, themeColor("--text"), pane);
+        const x = cursorX(page);
         context.lineWidth = 1 / pane.ratio;
         context.strokeStyle = themeColor("--cross");
-        if (x !== null) strokeLine(context, x, 0, x, stage.height);
+        if (x !== null) strokeLine(page, context, x, 0, x, stage.height);
     };
     const eventAt = (/** @type {number} */ x) => shown.c.event_of_x(x * stage.ratio);
     const at = (/** @type {number} */ x, /** @type {number} */ y) => {
@@ -168,12 +169,12 @@ function createRow(device, shown) {
     };
     /** @param {{x: number, y: number}} point */
     const showTip = ({ x, y }) => {
-        const mark = phaseAt({ x, y }, pane, lane);
+        const mark = phaseAt(page, { x, y }, pane, lane);
         tip.hidden = !mark && hover?.allocation == null;
-        if (mark) tip.replaceChildren(...phaseTip(mark, shown));
+        if (mark) tip.replaceChildren(...phaseTip(page, mark, shown));
         else if (hover?.allocation != null)
             tip.replaceChildren(
-                ...allocationTip(hover.allocation, hover.event, shown),
+                ...allocationTip(page, hover.allocation, hover.event, shown),
                 make("p", "tip-dim", "on this device; a click takes it in hand and pins this"),
             );
         else return;
@@ -183,26 +184,26 @@ function createRow(device, shown) {
             `${Math.round(Math.min(y, Math.max(0, stage.room.clientHeight - tip.offsetHeight)))}px)`;
     };
     listen(stage, at, {
-        zoom: zoomWindow,
-        pan: panWindow,
-        fit: fitWindow,
+        zoom: (factor, at) => zoomWindow(page, factor, at),
+        pan: (share) => panWindow(page, share),
+        fit: () => fitWindow(page),
         hover: (event, point) => {
             plot.pointed = event === null ? null : point.x;
             hover = at(point.x, point.y);
             showTip(point);
-            invalidate(OVERLAY);
+            invalidate(page, OVERLAY);
         },
         choose: (event, allocation) => {
             plot.pointed = null;
-            setDevice(device);
-            change({ moment: event });
-            select(allocation);
+            setDevice(page, device);
+            change(page, { moment: event });
+            select(page, allocation);
         },
     });
     stage.room.addEventListener("pointerdown", ({ button, clientX, clientY }) => {
         const { left, top: upper } = stage.pixels.getBoundingClientRect();
-        const mark = button === 0 ? phaseAt({ x: clientX - left, y: clientY - upper }, pane, lane) : null;
-        if (mark) selectPhase(mark, shown);
+        const mark = button === 0 ? phaseAt(page, { x: clientX - left, y: clientY - upper }, pane, lane) : null;
+        if (mark) selectPhase(page, mark, shown);
     });
     tip.hidden = true;
     return {
@@ -212,26 +213,26 @@ function createRow(device, shown) {
         cursor,
         pane,
         /** @param {number} scale @param {boolean} inside */
-        picture: (scale, inside) => drawForPicture(pane, lane, has.found, scale, inside),
+        picture: (scale, inside) => drawForPicture(page, pane, lane, has.found, scale, inside),
         /** The event that the row shows at the cursor; null: nobody points. */
         at: () => {
-            const x = cursorX();
+            const x = cursorX(page);
             return x === null ? null : eventAt(x);
         },
         /** @param {boolean} pixels whether more than the cursor is another */
         draw(pixels) {
             if (pixels) {
                 void follow();
-                lane.height = phasesHeight(shown, lane);
+                lane.height = phasesHeight(page, shown, lane);
                 box.style.flexBasis = `${ROW_LEAST + lane.height}px`;
                 measure();
-                const shift = clockShift(shown);
+                const shift = clockShift(page, shown);
                 Object.assign(pane, { from: state.from + shift, to: state.to + shift, top: topBytes() });
-                drawStack(stage.pixels, shown, pane.from, pane.to, 0, pane.top, has.found);
-                drawAround(pane, lane, has.found);
-                placeMarkers(pane);
-                nameBandsSoon(pane);
-                setText(facts, headText(shown, false));
+                drawStack(page, stage.pixels, shown, pane.from, pane.to, 0, pane.top, has.found);
+                drawAround(page, pane, lane, has.found);
+                placeMarkers(page, pane);
+                nameBandsSoon(page, pane);
+                setText(facts, headText(page, shown, false));
                 stage.pixels.setAttribute(
                     "aria-label",
                     `Allocations of device ${deviceName(session.devices[device].ordinal)}; highest ` +
@@ -244,14 +245,20 @@ function createRow(device, shown) {
 }
 
 /** The head of the timeline itself. */
-const heads = { own: /** @type {{device: number, head: HTMLElement, cursor: HTMLElement} | null} */ (null) };
+const headsOf = perPage(() => ({
+    own: /** @type {{device: number, head: HTMLElement, cursor: HTMLElement} | null} */ (null),
+}));
 
 /**
  * Puts the rows around the timeline, by device; takes them away where one device is shown. Before the timeline is
  * measured.
  */
-export function placeRows() {
-    element("main", HTMLElement).classList.toggle("rows", state.all);
+export function placeRows(/** @type {Page} */ page) {
+    const { state, view } = page;
+    const heads = headsOf(page);
+    const rows = rowsOf(page);
+    const plot = plotOf(page);
+    page.element("main", HTMLElement).classList.toggle("rows", state.all);
     const asked = state.all ? state.device : -1;
     if (asked === (heads.own?.device ?? -1)) return;
     heads.own?.head.remove();
@@ -261,44 +268,45 @@ export function placeRows() {
         box.remove();
     }
     if (!state.all) return;
-    for (const [device, shown] of timedViews()) {
-        if (device !== state.device && !rows.has(device)) rows.set(device, createRow(device, shown));
+    for (const [device, shown] of timedViews(page)) {
+        if (device !== state.device && !rows.has(device)) rows.set(device, createRow(page, device, shown));
         const row = rows.get(device);
         if (device < state.device && row) plot.box.before(row.head, row.box);
     }
-    const { head, button, facts, cursor } = makeHead(state.device);
+    const { head, button, facts, cursor } = makeHead(page, state.device);
     button.setAttribute("aria-pressed", "true");
     heads.own = { device: state.device, head, cursor };
-    setText(facts, headText(view, true));
+    setText(facts, headText(page, view, true));
     plot.box.before(head);
-    for (const device of [...timedViews().keys()].reverse()) {
+    for (const device of [...timedViews(page).keys()].reverse()) {
         const row = rows.get(device);
         if (device > state.device && row) plot.box.after(row.head, row.box);
     }
 }
 
-/** The event that a device is at where the cursor is; null: nobody points. @param {number} device */
-function cursorEvent(device) {
-    if (device !== state.device) return rows.get(device)?.at() ?? null;
-    return plot.hover?.event ?? (plot.pointed === null ? null : view.c.event_of_x(plot.pointed * plot.ratio));
+/** The event that a device is at where the cursor is; null: nobody points. @param {Page} page @param {number} device */
+function cursorEvent(page, device) {
+    const plot = plotOf(page);
+    if (device !== page.state.device) return rowsOf(page).get(device)?.at() ?? null;
+    return plot.hover?.event ?? (plot.pointed === null ? null : page.view.c.event_of_x(plot.pointed * plot.ratio));
 }
 
-/** What a device holds at the cursor. @param {number} device @param {View} shown */
-function cursorText(device, shown) {
-    const event = cursorEvent(device);
+/** What a device holds at the cursor. @param {Page} page @param {number} device @param {View} shown */
+function cursorText(page, device, shown) {
+    const event = cursorEvent(page, device);
     if (event === null) return "";
     const reserved = shown.facts.reserved_peak > 0 ? ` \u00b7 reserved ${formatBytes(shown.c.reserved_at(event))}` : "";
     return `live ${formatBytes(shown.c.live_at(event))}${reserved}`;
 }
 
-/** @param {boolean} pixels whether more than the cursor is another */
-export function drawRows(pixels) {
-    if (!state.all) return;
-    for (const [device, shown] of timedViews()) {
-        const row = device === state.device ? null : rows.get(device);
+/** @param {Page} page @param {boolean} pixels whether more than the cursor is another */
+export function drawRows(page, pixels) {
+    if (!page.state.all) return;
+    for (const [device, shown] of timedViews(page)) {
+        const row = device === page.state.device ? null : rowsOf(page).get(device);
         row?.draw(pixels);
-        const cursor = row ? row.cursor : heads.own?.cursor;
-        if (cursor) setText(cursor, cursorText(device, shown));
+        const cursor = row ? row.cursor : headsOf(page).own?.cursor;
+        if (cursor) setText(cursor, cursorText(page, device, shown));
     }
 }
 
@@ -306,38 +314,46 @@ export function drawRows(pixels) {
 
 /**
  * The timeline, and the rows of the other devices where they are shown, on canvases of their own, from the top.
- * @param {number} scale
+ * @param {Page} page @param {number} scale
  * @param {boolean} inside
  * @returns {Pictured[]}
  */
-export function picturedRows(scale, inside) {
-    const shown = state.all ? [...timedViews()] : [/** @type {[number, View]} */ ([state.device, view])];
+export function picturedRows(page, scale, inside) {
+    const { session, state, view } = page;
+    const plot = plotOf(page);
+    const shown = state.all ? [...timedViews(page)] : [/** @type {[number, View]} */ ([state.device, view])];
     const pictured = shown.flatMap(([device, one]) => {
         const inHand = device === state.device;
-        const row = rows.get(device);
-        const made = inHand ? drawForPicture(plot, lane, search.ready, scale, inside) : row?.picture(scale, inside);
-        const head = state.all ? `Device ${deviceName(session.devices[device].ordinal)}  ${headText(one, false)}` : "";
+        const row = rowsOf(page).get(device);
+        const made = inHand
+            ? drawForPicture(page, plot, laneOf(page), searchOf(page).ready, scale, inside)
+            : row?.picture(scale, inside);
+        const head = state.all
+            ? `Device ${deviceName(session.devices[device].ordinal)}  ${headText(page, one, false)}`
+            : "";
         return made ? [{ ...made, device, pane: inHand ? plot : /** @type {Row} */ (row).pane, head }] : [];
     });
-    drawTimelineStack();
-    drawTimelineAxes();
-    drawRows(true);
+    drawTimelineStack(page);
+    drawTimelineAxes(page);
+    drawRows(page, true);
     return pictured;
 }
 
-/** `n`: the next device. */
-export function nextDevice() {
-    const all = state.all ? [...timedViews().keys()] : session.devices.map((_, i) => i);
-    setDevice(all[(all.indexOf(state.device) + 1) % all.length]);
+/** `n`: the next device. @param {Page} page */
+export function nextDevice(page) {
+    const { session, state } = page;
+    const all = state.all ? [...timedViews(page).keys()] : session.devices.map((_, i) => i);
+    setDevice(page, all[(all.indexOf(state.device) + 1) % all.length]);
 }
 
-/** For scripts: each device's part of the window, and what it has at the cursor. */
-export function rowFigures() {
+/** For scripts: each device's part of the window, and what it has at the cursor. @param {Page} page */
+export function rowFigures(page) {
+    const { session, state, view } = page;
     if (!state.all) return [];
-    return [...timedViews()].map(([device, shown]) => {
+    return [...timedViews(page)].map(([device, shown]) => {
         const inHand = device === state.device;
-        const { first, end } = rangeEvents(state, inHand ? view : shown);
-        const event = cursorEvent(device);
+        const { first, end } = rangeEvents(page, state, inHand ? view : shown);
+        const event = cursorEvent(page, device);
         return {
             device: session.devices[device].ordinal,
             in_hand: inHand,

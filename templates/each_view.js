@@ -5,8 +5,8 @@ import { VirtualList } from "./list.js";
 import { nextTurn } from "./load.js";
 import { addressText, ORDERS } from "./questions.js";
 import { csvField, saveBlob } from "./save.js";
-import { search, showAllocation } from "./search.js";
-import { change, invalidate, kept, LIST, session, state, usOfEvent, view } from "./state.js";
+import { searchOf, showAllocation } from "./search.js";
+import { change, invalidate, LIST, perPage, usOfEvent } from "./state.js";
 import {
     formatBytes,
     formatCount,
@@ -21,32 +21,39 @@ import { AT_ONCE } from "./words.js";
 
 /** @typedef {{element: HTMLElement, cells: HTMLElement[]}} EachRow */
 
-/** @type {[order: string, head: string, text: (allocation: record_allocation) => string][]} */
-const COLUMNS = [
-    ["site", "Call site", ({ stack }) => session.siteText(view.c.stack_site(stack) >>> 0)],
-    ["category", "Category", ({ category }) => session.categoryNames()[category]],
-    ["birth", "Made at", ({ birth }) => (birth < 0 ? "before" : formatCount(birth))],
-    ["lifetime", "Lived", ({ birth, death }) => livedText(birth, death)],
-    ["bytes", "Size", ({ bytes }) => rows.figure(bytes)],
-];
+const columnsOf = perPage(
+    (page) =>
+        /** @type {[order: string, head: string, text: (allocation: record_allocation) => string][]} */ ([
+            ["site", "Call site", ({ stack }) => page.session.siteText(page.view.c.stack_site(stack) >>> 0)],
+            ["category", "Category", ({ category }) => page.session.categoryNames()[category]],
+            ["birth", "Made at", ({ birth }) => (birth < 0 ? "before" : formatCount(birth))],
+            ["lifetime", "Lived", ({ birth, death }) => livedText(page, birth, death)],
+            ["bytes", "Size", ({ bytes }) => rowsOf(page).figure(bytes)],
+        ]),
+);
 
 const NUMBERS = ["birth", "lifetime", "bytes"];
 
-/** @param {number} birth @param {number} death */
-function livedText(birth, death) {
+/** @param {Page} page @param {number} birth @param {number} death */
+function livedText(page, birth, death) {
+    const { view } = page;
     const events = formatCount(Math.min(death, view.facts.events) - birth);
     if (death >= view.facts.events) return "to the end";
-    return view.facts.has_time && birth >= 0 ? formatDuration(usOfEvent(death) - usOfEvent(birth)) : `${events} events`;
+    return view.facts.has_time && birth >= 0
+        ? formatDuration(usOfEvent(page, death) - usOfEvent(page, birth))
+        : `${events} events`;
 }
 
 /** How many rows there are, and whether they are being put in order. */
-const rows = { asked: "", count: 0, waiting: false, figure: formatBytes };
+const rowsOf = perPage(() => ({ asked: "", count: 0, waiting: false, figure: formatBytes }));
 
 /**
  * Lists the rows anew: `done` is called before this returns, or where allocations are many, after turns of the browser;
- * not at all, if others are asked for meanwhile. @param {string} asked @param {() => void} done
+ * not at all, if others are asked for meanwhile. @param {Page} page @param {string} asked @param {() => void} done
  */
-async function listRows(asked, done) {
+async function listRows(page, asked, done) {
+    const { state, view } = page;
+    const rows = rowsOf(page);
     const of = view;
     let code = of.c.match_rows(ORDERS.indexOf(state.order.replace("-", "")), state.order.startsWith("-") ? 1 : 0);
     while (code === 0 && of.c.match_step() === 1)
@@ -61,11 +68,13 @@ async function listRows(asked, done) {
 }
 
 /** Brings the rows up to the search, the filter and the order; `done`: see listRows. @param {() => void} done */
-function updateRows(done) {
-    const asked = JSON.stringify([state.device, search.version, kept.version, state.order]);
+function updateRows(/** @type {Page} */ page, done) {
+    const { kept, state } = page;
+    const rows = rowsOf(page);
+    const asked = JSON.stringify([state.device, searchOf(page).version, kept.version, state.order]);
     if (rows.asked === asked) return;
     Object.assign(rows, { asked, count: 0, waiting: true });
-    void listRows(asked, done);
+    void listRows(page, asked, done);
 }
 
 /* ---- CSV ---- */
@@ -88,8 +97,9 @@ const CSV_HEAD = [
 /** Rows between two turns of the browser: no task may be long. */
 const CSV_ROWS = 2000;
 
-/** @param {number} id @param {Map<number, string>} stacks what was written of each stack before */
-function csvRow(id, stacks) {
+/** @param {Page} page @param {number} id @param {Map<number, string>} stacks what was written of each stack before */
+function csvRow(page, id, stacks) {
+    const { session, view } = page;
     const allocation = view.c.allocation(id);
     const { bytes, birth, death, stream, pool, category, stack, count } = allocation;
     let text = stacks.get(stack);
@@ -101,7 +111,9 @@ function csvRow(id, stacks) {
         stacks.set(stack, text);
     }
     const ends = death < view.facts.events;
-    const times = view.facts.has_time ? [birth < 0 ? "" : usOfEvent(birth), ends ? usOfEvent(death) : ""] : ["", ""];
+    const times = view.facts.has_time
+        ? [birth < 0 ? "" : usOfEvent(page, birth), ends ? usOfEvent(page, death) : ""]
+        : ["", ""];
     const fields = [
         id,
         bytes,
@@ -109,7 +121,7 @@ function csvRow(id, stacks) {
         ends ? death : "",
         ...times,
         stream,
-        csvField(poolText(pool)),
+        csvField(poolText(page, pool)),
         csvField(session.categoryNames()[category]),
         count === 1 ? addressText(allocation) : "",
     ];
@@ -117,14 +129,14 @@ function csvRow(id, stacks) {
 }
 
 /** The table as it stands, piece by piece. @param {(part: number) => void} progress @returns {Promise<Blob>} */
-async function makeCsv(progress) {
-    const ids = Float64Array.from({ length: rows.count }, (_, i) => view.c.match_row(i));
+async function makeCsv(/** @type {Page} */ page, progress) {
+    const ids = Float64Array.from({ length: rowsOf(page).count }, (_, i) => page.view.c.match_row(i));
     const stacks = new Map();
     /** @type {Blob[]} */
     const parts = [new Blob([`\ufeff${CSV_HEAD.join(",")}\r\n`])];
     for (let at = 0; at < ids.length; at += CSV_ROWS) {
         let text = "";
-        for (const id of ids.subarray(at, at + CSV_ROWS)) text += csvRow(id, stacks);
+        for (const id of ids.subarray(at, at + CSV_ROWS)) text += csvRow(page, id, stacks);
         parts.push(new Blob([text]));
         progress(at / ids.length);
         await new Promise((resolve) => setTimeout(resolve));
@@ -132,12 +144,12 @@ async function makeCsv(progress) {
     return new Blob(parts, { type: "text/csv" });
 }
 
-/** @param {HTMLButtonElement} button */
-async function saveCsv(button) {
+/** @param {Page} page @param {HTMLButtonElement} button */
+async function saveCsv(page, button) {
     button.disabled = true;
-    while (rows.waiting) await nextTurn();
-    const blob = await makeCsv((part) => setText(button, `CSV ${Math.floor(part * 100)} %`));
-    saveBlob(blob, "csv");
+    while (rowsOf(page).waiting) await nextTurn();
+    const blob = await makeCsv(page, (part) => setText(button, `CSV ${Math.floor(part * 100)} %`));
+    saveBlob(page, blob, "csv");
     setText(button, "Save CSV");
     button.disabled = false;
 }
@@ -149,16 +161,18 @@ function makeColumnCell(role, order) {
     return makeCell(role, NUMBERS.includes(order) ? `each-${order} number` : `each-${order}`);
 }
 
-/** @returns {EachRow} */
-function makeRow() {
+/** @param {Page} page @returns {EachRow} */
+function makeRow(page) {
     const element = make("div", "each-row");
-    const cells = COLUMNS.map(([order]) => makeColumnCell("gridcell", order));
+    const cells = columnsOf(page).map(([order]) => makeColumnCell("gridcell", order));
     element.append(...cells);
     return { element, cells };
 }
 
-/** @param {EachRow} row @param {number} index */
-function fillRow({ element, cells }, index) {
+/** @param {Page} page @param {EachRow} row @param {number} index */
+function fillRow(page, { element, cells }, index) {
+    const { state, view } = page;
+    const COLUMNS = columnsOf(page);
     const id = view.c.match_row(index);
     if (id < 0) return;
     const allocation = view.c.allocation(id);
@@ -169,19 +183,23 @@ function fillRow({ element, cells }, index) {
     element.setAttribute("aria-selected", String(id === state.selected));
 }
 
-/** @param {string} order */
-function turnOrder(order) {
+/** @param {Page} page @param {string} order */
+function turnOrder(page, order) {
     const falling = NUMBERS.includes(order) && order !== "birth";
-    const now = state.order.replace("-", "") === order;
-    change({ order: now ? (state.order.startsWith("-") ? order : `-${order}`) : falling ? `-${order}` : order });
+    const now = page.state.order.replace("-", "") === order;
+    change(page, {
+        order: now ? (page.state.order.startsWith("-") ? order : `-${order}`) : falling ? `-${order}` : order,
+    });
 }
 
-/** What the table is of. */
-function headText() {
+/** What the table is of. @param {Page} page */
+function headText(page) {
+    const rows = rowsOf(page);
+    const search = searchOf(page);
     if (rows.waiting) return "putting them in order \u2026";
-    if (!state.search)
+    if (!page.state.search)
         return (
-            `${formatPlural(rows.count, "allocation")}${kept.active ? " that pass the filter" : ""}; a ` +
+            `${formatPlural(rows.count, "allocation")}${page.kept.active ? " that pass the filter" : ""}; a ` +
             "search narrows them"
         );
     if (search.running) return "searching \u2026";
@@ -192,21 +210,23 @@ function headText() {
     );
 }
 
-/** @param {HTMLElement} box */
-export function createEach(box) {
+/** @param {Page} page @param {HTMLElement} box */
+export function createEach(page, box) {
+    const { state, view } = page;
+    const COLUMNS = columnsOf(page);
     const top = make("div", "panel-head");
     const title = make("h2", "", "Each allocation");
     const total = make("p", "panel-total");
     const save = make("button", "quiet", "Save CSV");
     title.id = "each-title";
     save.type = "button";
-    save.addEventListener("click", () => void saveCsv(save));
+    save.addEventListener("click", () => void saveCsv(page, save));
     top.append(title, save, total);
     const heads = COLUMNS.map(([order, name]) => {
         const cell = makeColumnCell("columnheader", order);
         const button = make("button", "each-head", name);
         button.type = "button";
-        button.addEventListener("click", () => turnOrder(order));
+        button.addEventListener("click", () => turnOrder(page, order));
         cell.append(button);
         return cell;
     });
@@ -214,23 +234,23 @@ export function createEach(box) {
     scroll.setAttribute("aria-labelledby", title.id);
     box.append(top, scroll);
     const list = new VirtualList(scroll, body, {
-        make: makeRow,
-        fill: fillRow,
+        make: () => makeRow(page),
+        fill: (one, index) => fillRow(page, one, index),
         choose: (index) => {
             const allocation = view.c.match_row(index);
-            change({ selected: allocation, focus: null });
-            showAllocation(allocation);
+            change(page, { selected: allocation, focus: null });
+            showAllocation(page, allocation);
         },
-        redraw: () => invalidate(LIST),
+        redraw: () => invalidate(page, LIST),
     });
     const draw = () => {
         let drawing = true;
-        updateRows(() => {
+        updateRows(page, () => {
             list.restart();
-            if (!drawing) invalidate(LIST);
+            if (!drawing) invalidate(page, LIST);
         });
         drawing = false;
-        setText(total, headText());
+        setText(total, headText(page));
         COLUMNS.forEach(([order], i) => {
             const sorted = state.order.replace("-", "") === order;
             heads[i].setAttribute(
@@ -238,7 +258,7 @@ export function createEach(box) {
                 sorted ? (state.order.startsWith("-") ? "descending" : "ascending") : "none",
             );
         });
-        list.draw(rows.count);
+        list.draw(rowsOf(page).count);
     };
     return { id: "each", draw };
 }

@@ -1,6 +1,5 @@
 // What is compared: the two ends as the address spells them, and what they mean.
 import { askSteps } from "./questions.js";
-import { state, view } from "./state.js";
 import { boundedInteger, formatCount, numberPair } from "./text.js";
 
 /** @typedef {import("./questions.js").About} About */
@@ -11,11 +10,11 @@ export const LETTERS = ["A", "B", "C"];
 /**
  * An end of the comparison as the address has it: "peak", "end", "e123", "s3", "r10_90". Null: the recording has none
  * such.
- * @param {string} text
+ * @param {Page} page @param {string} text
  * @returns {About | null}
  */
-export function aboutOfText(text) {
-    const { events, peak_event } = view.facts;
+export function aboutOfText(page, text) {
+    const { events, peak_event } = page.view.facts;
     if (text === "peak") return { at: peak_event };
     if (text === "end") return { at: events - 1 };
     if (text === "start") return { at: -1 };
@@ -24,12 +23,13 @@ export function aboutOfText(text) {
     const range = numberPair(/^r(\d{1,10}_\d{1,10})$/.exec(text)?.[1] ?? null);
     if (range && range.from < events) return { from: range.from, to: Math.min(events, range.to) };
     const step = /^s(\d{1,6})$/.exec(text);
-    const found = step ? askSteps(view)[Number(step[1])] : undefined;
+    const found = step ? askSteps(page.view)[Number(step[1])] : undefined;
     return found && found.to > found.from ? { from: found.from, to: found.to } : null;
 }
 
-/** @param {string} text */
-export function endName(text) {
+/** @param {Page} page @param {string} text */
+export function endName(page, text) {
+    const { state, view } = page;
     if (text === "peak") return "the peak";
     if (text === "end") return "the end";
     if (text === "start") return "the start";
@@ -46,26 +46,27 @@ export function endName(text) {
 }
 
 /** What is compared as long as nobody chose: the last step with the one before, else the start with the peak. */
-function defaultEnds() {
-    const { length } = askSteps(view);
+function defaultEnds(/** @type {Page} */ page) {
+    const { length } = askSteps(page.view);
     return length > 1 ? { a: `s${length - 2}`, b: `s${length - 1}` } : { a: "start", b: "peak" };
 }
 
-/** Both ends, as text and as what they mean. */
-export function comparedEnds() {
-    const ends = defaultEnds();
+/** Both ends, as text and as what they mean. @param {Page} page */
+export function comparedEnds(page) {
+    const { state, view } = page;
+    const ends = defaultEnds(page);
     const [a, b] = [state.compareA || ends.a, state.compareB || ends.b];
     return {
         a,
         b,
-        aboutA: aboutOfText(a) ?? { at: -1 },
-        aboutB: aboutOfText(b) ?? { at: state.moment ?? view.facts.peak_event },
+        aboutA: aboutOfText(page, a) ?? { at: -1 },
+        aboutB: aboutOfText(page, b) ?? { at: state.moment ?? view.facts.peak_event },
     };
 }
 
-/** Both ranges while a comparison of two is open; null: there is none to show. */
-export function comparedRanges() {
-    if (state.tab !== "compare") return null;
-    const { aboutA: a, aboutB: b } = comparedEnds();
+/** Both ranges while a comparison of two is open; null: there is none to show. @param {Page} page */
+export function comparedRanges(page) {
+    if (page.state.tab !== "compare") return null;
+    const { aboutA: a, aboutB: b } = comparedEnds(page);
     return "from" in a && "from" in b ? { a, b } : null;
 }

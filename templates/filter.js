@@ -1,13 +1,13 @@
 // The filter: which allocations are stacked at all. Its fields become words of the one grammar (layout/filter.h), which
 // the module understands; the address and the command line have the same words.
-import { change, kept, session, state, view } from "./state.js";
+import { change, perPage } from "./state.js";
 import { formatBytes, formatCount, formatPlural } from "./text.js";
 import { Matcher, selectWords } from "./words.js";
 
 const FILTER_SLOT = 0;
 
-/** Runs of the filter so far, and what matches its expressions. @type {{count: number, matcher: Matcher | null}} */
-const runs = { count: 0, matcher: null };
+/** Runs of the filter so far, and what matches its expressions. */
+const runsOf = perPage(() => /** @type {{count: number, matcher: Matcher | null}} */ ({ count: 0, matcher: null }));
 
 /** @returns {PageFilter} */
 export function emptyFilter() {
@@ -81,8 +81,9 @@ export function filterOfText(text) {
     return { ...filter, words: others.join(" ") };
 }
 
-/** @param {string} error */
-function finishFilter(error) {
+/** @param {Page} page @param {string} error */
+function finishFilter(page, error) {
+    const { kept, view } = page;
     kept.error = error;
     kept.active = error === "";
     kept.top = 0;
@@ -93,50 +94,62 @@ function finishFilter(error) {
         if (highest > 0 && highest * 3 < view.c.headroom(-1, view.facts.events, 0))
             kept.top = Math.ceil((highest * 17) / 16);
     }
-    change({ filtered: kept.version });
+    change(page, { filtered: kept.version });
 }
 
-/** Brings the view's filter up to the state. */
-function applyFilter() {
+/** Brings the view's filter up to the state. @param {Page} page */
+function applyFilter(page) {
+    const { kept, session, state, view } = page;
+    const runs = runsOf(page);
     const words = filterWords(state.filter);
     const nth = ++runs.count;
     Object.assign(kept, { active: false, error: "", top: 0 });
     view.c.filter_off();
     if (words === "") {
         kept.version++;
-        change({ filtered: kept.version });
+        change(page, { filtered: kept.version });
         return;
     }
     runs.matcher ??= new Matcher(session);
-    kept.done = selectWords(view, runs.matcher, FILTER_SLOT, words, () => nth === runs.count, finishFilter);
+    kept.done = selectWords(
+        view,
+        runs.matcher,
+        FILTER_SLOT,
+        words,
+        () => nth === runs.count,
+        (error) => finishFilter(page, error),
+    );
 }
 
-/** Whether the device has what the filter names. @param {PageFilter} filter */
-export function hasStreamAndPool({ stream, pool }) {
-    return stream < view.facts.streams && pool < view.facts.pools;
+/** Whether the device has what the filter names. @param {Page} page @param {PageFilter} filter */
+export function hasStreamAndPool(page, { stream, pool }) {
+    return stream < page.view.facts.streams && pool < page.view.facts.pools;
 }
 
 /** Fields that are not named stay; emptyFilter() takes all of it away. @param {Partial<PageFilter>} fields */
-export function setFilter(fields) {
+export function setFilter(/** @type {Page} */ page, fields) {
+    const { state, view } = page;
     const filter = { ...state.filter, ...fields };
     if (filter.stream >= view.facts.streams) filter.stream = -1;
     if (filter.pool >= view.facts.pools) filter.pool = -1;
-    change({ filter });
-    applyFilter();
+    change(page, { filter });
+    applyFilter(page);
 }
 
-/** "12 of 1,014 allocations, 1.2 GiB of 7.3 GiB". */
-export function keptText() {
+/** "12 of 1,014 allocations, 1.2 GiB of 7.3 GiB". @param {Page} page */
+export function keptText(page) {
+    const { kept, view } = page;
     return (
         `${formatCount(kept.allocations)} of ${formatPlural(view.facts.allocations, "allocation")} \u00b7 ` +
         `${formatBytes(kept.bytesAtPeak)} of ${formatBytes(view.facts.peak_bytes)}`
     );
 }
 
-/** What the page shows of a filtered recording, and what it shows of all of it. */
-export function keptSentence() {
+/** What the page shows of a filtered recording, and what it shows of all of it. @param {Page} page */
+export function keptSentence(page) {
+    const { kept, view } = page;
     const line = view.facts.reserved_peak > 0 && !kept.top ? ", the reserved line" : "";
     const others = `The header's figures${line} and the marks are those of all.`;
     if (kept.allocations === 0) return `No allocation passes the filter. ${others}`;
-    return `Filtered: ${keptText()} at the peak${kept.top ? ", on a scale of their own" : ""}. ${others}`;
+    return `Filtered: ${keptText(page)} at the peak${kept.top ? ", on a scale of their own" : ""}. ${others}`;
 }

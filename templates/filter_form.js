@@ -1,27 +1,27 @@
 // The form of the filter, and the strip that says what it leaves.
 import { poolName, streamText } from "./describe.js";
 import { emptyFilter, filterIsEmpty, keptSentence, keptText, setFilter } from "./filter.js";
-import { kept, state, view } from "./state.js";
-import { element, formatCount, make, setText } from "./text.js";
+import { perPage } from "./state.js";
+import { formatCount, make, setText } from "./text.js";
 
-const filterUi = {
-    menu: element("filter", HTMLDetailsElement),
-    open: element("filter-open", HTMLElement),
-    leastBytes: element("filter-least-bytes", HTMLInputElement),
-    mostBytes: element("filter-most-bytes", HTMLInputElement),
-    leastAge: element("filter-least-age", HTMLInputElement),
-    mostAge: element("filter-most-age", HTMLInputElement),
-    stream: element("filter-stream", HTMLSelectElement),
-    pool: element("filter-pool", HTMLSelectElement),
-    atPeak: element("filter-at-peak", HTMLInputElement),
-    atEnd: element("filter-at-end", HTMLInputElement),
-    own: element("filter-own", HTMLInputElement),
-    count: element("filter-count", HTMLOutputElement),
-    strip: element("filtered", HTMLParagraphElement),
-    stripText: element("filtered-text", HTMLSpanElement),
+const filterUiOf = perPage((page) => ({
+    menu: page.element("filter", HTMLDetailsElement),
+    open: page.element("filter-open", HTMLElement),
+    leastBytes: page.element("filter-least-bytes", HTMLInputElement),
+    mostBytes: page.element("filter-most-bytes", HTMLInputElement),
+    leastAge: page.element("filter-least-age", HTMLInputElement),
+    mostAge: page.element("filter-most-age", HTMLInputElement),
+    stream: page.element("filter-stream", HTMLSelectElement),
+    pool: page.element("filter-pool", HTMLSelectElement),
+    atPeak: page.element("filter-at-peak", HTMLInputElement),
+    atEnd: page.element("filter-at-end", HTMLInputElement),
+    own: page.element("filter-own", HTMLInputElement),
+    count: page.element("filter-count", HTMLOutputElement),
+    strip: page.element("filtered", HTMLParagraphElement),
+    stripText: page.element("filtered-text", HTMLSpanElement),
     /** Device that the menus are of. */
     device: -1,
-};
+}));
 
 /** Nobody reads more of a menu, and each entry takes a page's time. */
 const OPTIONS_MOST = 500;
@@ -48,18 +48,22 @@ function fillOptions(select, word, count, name) {
     select.append(more);
 }
 
-/** Streams and pools belong to the device. */
-function fillFilterMenus() {
+/** Streams and pools belong to the device. @param {Page} page */
+function fillFilterMenus(page) {
+    const { state, view } = page;
+    const filterUi = filterUiOf(page);
     if (filterUi.device === state.device) return;
     filterUi.device = state.device;
-    fillOptions(filterUi.stream, "stream", view.facts.streams, streamText);
-    fillOptions(filterUi.pool, "pool", view.facts.pools, (pool) => poolName(pool));
-    element("filter-streams", HTMLFieldSetElement).hidden = view.facts.streams < 2;
-    element("filter-pools", HTMLFieldSetElement).hidden = view.facts.pools < 3;
+    fillOptions(filterUi.stream, "stream", view.facts.streams, (stream) => streamText(page, stream));
+    fillOptions(filterUi.pool, "pool", view.facts.pools, (pool) => poolName(page, pool));
+    page.element("filter-streams", HTMLFieldSetElement).hidden = view.facts.streams < 2;
+    page.element("filter-pools", HTMLFieldSetElement).hidden = view.facts.pools < 3;
 }
 
-export function drawFilter() {
-    fillFilterMenus();
+export function drawFilter(/** @type {Page} */ page) {
+    const { kept, state } = page;
+    const filterUi = filterUiOf(page);
+    fillFilterMenus(page);
     const { filter } = state;
     const active = !filterIsEmpty(filter);
     for (const name of /** @type {const} */ (["leastBytes", "mostBytes", "leastAge", "mostAge"])) {
@@ -81,20 +85,21 @@ export function drawFilter() {
             filterUi.count,
             kept.error ? `${kept.error}. Sizes are like 20 MiB, lifetimes like 500 (events) or 2 ms.` : "",
         );
-    else setText(filterUi.count, `${keptText()} at the peak`);
-    if (kept.active) setText(filterUi.stripText, keptSentence());
+    else setText(filterUi.count, `${keptText(page)} at the peak`);
+    if (kept.active) setText(filterUi.stripText, keptSentence(page));
 }
 
-export function startFilter() {
+export function startFilter(/** @type {Page} */ page) {
+    const filterUi = filterUiOf(page);
     for (const name of /** @type {const} */ (["leastBytes", "mostBytes", "leastAge", "mostAge"]))
-        filterUi[name].addEventListener("input", () => setFilter({ [name]: filterUi[name].value }));
+        filterUi[name].addEventListener("input", () => setFilter(page, { [name]: filterUi[name].value }));
     for (const name of /** @type {const} */ (["stream", "pool"]))
-        filterUi[name].addEventListener("change", () => setFilter({ [name]: Number(filterUi[name].value) }));
+        filterUi[name].addEventListener("change", () => setFilter(page, { [name]: Number(filterUi[name].value) }));
     for (const name of /** @type {const} */ (["atPeak", "atEnd", "own"]))
-        filterUi[name].addEventListener("change", () => setFilter({ [name]: filterUi[name].checked }));
+        filterUi[name].addEventListener("change", () => setFilter(page, { [name]: filterUi[name].checked }));
     for (const id of ["filter-reset", "filtered-reset"])
-        element(id, HTMLButtonElement).addEventListener("click", () => setFilter(emptyFilter()));
-    element("filter-form", HTMLFormElement).addEventListener("submit", (event) => {
+        page.element(id, HTMLButtonElement).addEventListener("click", () => setFilter(page, emptyFilter()));
+    page.element("filter-form", HTMLFormElement).addEventListener("submit", (event) => {
         event.preventDefault();
         filterUi.menu.open = false;
     });

@@ -1,57 +1,43 @@
 // Header and toolbar: the file, its figures, what to know before trusting them.
 import { KIND_LOG, WHOLE_FILE } from "./api.js";
-import { plot } from "./canvas.js";
+import { plotOf } from "./canvas.js";
 import { findingFigure, KIND_TITLES } from "./finding_words.js";
 import { drawFilter } from "./filter_form.js";
 import { misreadSentence } from "./history.js";
 import { oomMarker } from "./markers.js";
 import { listsCategories } from "./panel.js";
 import { askFindings, LIST_GROUPINGS } from "./questions.js";
-import { placeOfMatch, search, updateSearch } from "./search.js";
-import {
-    allocationWord,
-    capacityBytes,
-    isDark,
-    kept,
-    meta,
-    momentText,
-    session,
-    state,
-    view,
-    VIEWINGS,
-} from "./state.js";
+import { placeOfMatch, searchOf, updateSearch } from "./search.js";
+import { allocationWord, capacityBytes, isDark, momentText, perPage, VIEWINGS } from "./state.js";
 import {
     addFact,
     askedText,
     deviceName,
-    element,
     formatBytes,
     formatCount,
     formatExactBytes,
     formatPlural,
     make,
-    press,
     setText,
 } from "./text.js";
 
-export const ui = {
-    device: element("device", HTMLSelectElement),
-    peak: element("peak", HTMLButtonElement),
-    reserved: element("reserved", HTMLButtonElement),
-    oom: element("oom", HTMLButtonElement),
-    finding: element("finding", HTMLButtonElement),
-    trust: element("trust", HTMLButtonElement),
-    trustBody: element("trust-body", HTMLDivElement),
-    trustDialog: element("trust-dialog", HTMLDialogElement),
-    theme: element("theme", HTMLButtonElement),
-    keysDialog: element("keys-dialog", HTMLDialogElement),
-    color: element("color", HTMLSelectElement),
-    search: element("search", HTMLInputElement),
-    found: element("found", HTMLOutputElement),
-    drawn: element("drawn", HTMLParagraphElement),
-    note: element("note", HTMLParagraphElement),
-    failure: element("failure", HTMLDivElement),
-};
+export const uiOf = perPage((page) => ({
+    device: page.element("device", HTMLSelectElement),
+    peak: page.element("peak", HTMLButtonElement),
+    reserved: page.element("reserved", HTMLButtonElement),
+    oom: page.element("oom", HTMLButtonElement),
+    finding: page.element("finding", HTMLButtonElement),
+    trust: page.element("trust", HTMLButtonElement),
+    trustBody: page.element("trust-body", HTMLDivElement),
+    trustDialog: page.element("trust-dialog", HTMLDialogElement),
+    theme: page.element("theme", HTMLButtonElement),
+    keysDialog: page.element("keys-dialog", HTMLDialogElement),
+    color: page.element("color", HTMLSelectElement),
+    search: page.element("search", HTMLInputElement),
+    found: page.element("found", HTMLOutputElement),
+    drawn: page.element("drawn", HTMLParagraphElement),
+    note: page.element("note", HTMLParagraphElement),
+}));
 
 /** What the menu of devices calls all of them. */
 export const ALL = "all";
@@ -64,16 +50,18 @@ function fillFigure(button, name, value, more) {
     if (more) button.append(make("span", "figure-more", more));
 }
 
-function drawFigures() {
+function drawFigures(/** @type {Page} */ page) {
+    const { view } = page;
+    const ui = uiOf(page);
     fillFigure(
         ui.peak,
         "Peak",
         formatBytes(view.facts.peak_bytes),
-        view.facts.events ? momentText(view.facts.peak_event) : "",
+        view.facts.events ? momentText(page, view.facts.peak_event) : "",
     );
     ui.peak.title =
         `${formatExactBytes(view.facts.peak_bytes)} in ` +
-        `${formatPlural(view.facts.live_at_peak, allocationWord())}. Go to the peak (p)`;
+        `${formatPlural(view.facts.live_at_peak, allocationWord(page))}. Go to the peak (p)`;
     // A memory timeline knows nothing of what the allocator holds.
     ui.reserved.hidden = view.facts.reserved_peak === 0;
     fillFigure(ui.reserved, "Reserved", formatBytes(view.facts.reserved_peak), "");
@@ -82,7 +70,7 @@ function drawFigures() {
         "whole run";
     const ooms = view.facts.ooms;
     ui.oom.hidden = ooms === 0;
-    if (ooms) ui.oom.title = `${oomMarker(0).title}. Go there (o)`;
+    if (ooms) ui.oom.title = `${oomMarker(page, 0).title}. Go there (o)`;
     if (ooms)
         fillFigure(
             ui.oom,
@@ -94,10 +82,11 @@ function drawFigures() {
         );
 }
 
-/** The most urgent of what was found; an OOM has a figure of its own. */
-function drawFinding() {
-    const [first] = askFindings(view);
-    ui.finding.hidden = view.facts.ooms > 0 || !["high", "medium"].includes(first?.severity);
+/** The most urgent of what was found; an OOM has a figure of its own. @param {Page} page */
+function drawFinding(page) {
+    const ui = uiOf(page);
+    const [first] = askFindings(page.view);
+    ui.finding.hidden = page.view.facts.ooms > 0 || !["high", "medium"].includes(first?.severity);
     if (ui.finding.hidden) return;
     fillFigure(
         ui.finding,
@@ -108,14 +97,16 @@ function drawFinding() {
     ui.finding.title = `${first.title}. Show why (1)`;
 }
 
-/** Diagnostics of the current device and of the file. */
-function shownDiagnostics() {
+/** Diagnostics of the current device and of the file. @param {Page} page */
+function shownDiagnostics(page) {
+    const { session, state } = page;
     const ordinal = session.devices[state.device].ordinal;
     return session.diagnostics().filter(({ device }) => device === WHOLE_FILE || device === ordinal);
 }
 
-function drawTrust() {
-    const count = shownDiagnostics().length;
+function drawTrust(/** @type {Page} */ page) {
+    const ui = uiOf(page);
+    const count = shownDiagnostics(page).length;
     setText(ui.trust, count === 0 ? "\u2713 Complete" : `! ${formatPlural(count, "note")}`);
     ui.trust.classList.toggle("badge-noted", count > 0);
     ui.trust.title =
@@ -137,8 +128,10 @@ function settingsText(json) {
         .join("\n");
 }
 
-export function openTrust() {
-    const notes = shownDiagnostics();
+export function openTrust(/** @type {Page} */ page) {
+    const { meta, session } = page;
+    const ui = uiOf(page);
+    const notes = shownDiagnostics(page);
     const list = make("ul", "notes");
     for (const { code, message } of notes) {
         const item = make("li", "", message);
@@ -164,15 +157,17 @@ export function openTrust() {
     ui.trustDialog.showModal();
 }
 
-function drawSearch() {
+function drawSearch(/** @type {Page} */ page) {
+    const { state } = page;
+    const ui = uiOf(page);
     const searching = state.search !== "";
-    updateSearch();
-    const { result, error, running } = search;
+    updateSearch(page);
+    const { result, error, running } = searchOf(page);
     if (document.activeElement !== ui.search && ui.search.value !== state.search) ui.search.value = state.search;
     for (const id of ["search-next", "search-previous", "search-only"])
-        element(id, HTMLButtonElement).hidden = !searching || result.allocations === 0;
+        page.element(id, HTMLButtonElement).hidden = !searching || result.allocations === 0;
     ui.search.setAttribute("aria-invalid", String(error !== ""));
-    const place = placeOfMatch();
+    const place = placeOfMatch(page);
     const count = place
         ? `${formatCount(place)} of ${formatCount(result.allocations)}`
         : formatPlural(result.allocations, "allocation");
@@ -185,52 +180,58 @@ function drawSearch() {
     ui.found.classList.toggle("found-wrong", error !== "");
 }
 
-/** What the file says about where it comes from. */
-function drawOrigin() {
+/** What the file says about where it comes from. @param {Page} page */
+function drawOrigin(page) {
+    const { session, state } = page;
     const kinds = ["", "Kineto trace", "memory timeline", "log: levels, not allocations", "series"];
     const rank = session.facts.rank;
     const name = session.string(session.devices[state.device].name);
     const text = [rank >= 0 ? `rank ${rank}` : "", kinds[session.facts.kind] ?? "", name]
         .filter(Boolean)
         .join(" \u00b7 ");
-    const origin = element("origin", HTMLParagraphElement);
+    const origin = page.element("origin", HTMLParagraphElement);
     setText(origin, text);
-    origin.title = capacityBytes() ? `${text ? `${text} \u00b7 ` : ""}capacity ${formatBytes(capacityBytes())}` : text;
+    origin.title = capacityBytes(page)
+        ? `${text ? `${text} \u00b7 ` : ""}capacity ${formatBytes(capacityBytes(page))}`
+        : text;
     origin.hidden = text === "";
 }
 
-export function drawHeader() {
-    document.documentElement.dataset.theme = isDark() ? "dark" : "light";
-    drawOrigin();
-    drawFilter();
-    drawFigures();
-    drawFinding();
-    drawTrust();
-    drawSearch();
+export function drawHeader(/** @type {Page} */ page) {
+    const { state, view } = page;
+    const ui = uiOf(page);
+    document.documentElement.dataset.theme = isDark(page) ? "dark" : "light";
+    drawOrigin(page);
+    drawFilter(page);
+    drawFigures(page);
+    drawFinding(page);
+    drawTrust(page);
+    drawSearch(page);
     ui.device.value = state.all ? ALL : String(state.device);
     ui.color.value = state.colorBy;
     setText(ui.theme, `Theme: ${state.theme}`);
-    for (const viewing of VIEWINGS) press(`view-${viewing}`, state.viewBy === viewing);
-    press("axis-events", state.axis === "events");
-    press("axis-time", state.axis === "time");
-    for (const by of LIST_GROUPINGS) press(`group-${by}`, state.groupBy === by);
-    element("group-by", HTMLDivElement).hidden = listsCategories() && state.groupBy === "site";
-    press("search-only", state.only);
-    const time = element("axis-time", HTMLButtonElement);
+    for (const viewing of VIEWINGS) page.press(`view-${viewing}`, state.viewBy === viewing);
+    page.press("axis-events", state.axis === "events");
+    page.press("axis-time", state.axis === "time");
+    for (const by of LIST_GROUPINGS) page.press(`group-${by}`, state.groupBy === by);
+    page.element("group-by", HTMLDivElement).hidden = listsCategories(page) && state.groupBy === "site";
+    page.press("search-only", state.only);
+    const time = page.element("axis-time", HTMLButtonElement);
     time.disabled = !view.facts.has_time;
     time.title = time.disabled ? "This file has no times" : "";
     // Devices have nothing but time in common.
-    element("axis-events", HTMLButtonElement).disabled = state.all;
-    const pressed = element(`view-${state.viewBy}`, HTMLButtonElement).textContent;
+    page.element("axis-events", HTMLButtonElement).disabled = state.all;
+    const pressed = page.element(`view-${state.viewBy}`, HTMLButtonElement).textContent;
     setText(
-        element("tools-open", HTMLButtonElement),
+        page.element("tools-open", HTMLButtonElement),
         `${pressed} \u00b7 ${ui.color.selectedOptions[0]?.text} \u00b7 ${state.axis === "time" ? "seconds" : "events"}`,
     );
-    drawNote();
+    drawNote(page);
 }
 
-/** Says why there is little or nothing to see. */
-function emptyReason() {
+/** Says why there is little or nothing to see. @param {Page} page */
+function emptyReason(page) {
+    const { session, state, view } = page;
     const other = Array.from({ length: session.facts.devices }, (_, i) => i).find((i) => session.devices[i].events > 1);
     const elsewhere =
         other === undefined || other === state.device
@@ -252,16 +253,19 @@ function emptyReason() {
     return "";
 }
 
-function drawNote() {
-    const reason = [misreadSentence(state.misread), emptyReason()].filter(Boolean).join(" ");
+function drawNote(/** @type {Page} */ page) {
+    const ui = uiOf(page);
+    const reason = [misreadSentence(page.state.misread), emptyReason(page)].filter(Boolean).join(" ");
     setText(ui.note, reason);
     ui.note.hidden = reason === "";
 }
 
-export function drawDrawn() {
-    const { drawn, merged, between } = plot;
+export function drawDrawn(/** @type {Page} */ page) {
+    const { kept, meta, state, view } = page;
+    const ui = uiOf(page);
+    const { drawn, merged, between } = plotOf(page);
     const short = between ? `, ${formatCount(between)} shorter than a pixel column` : "";
-    press("fit-bytes", state.top !== 0);
+    page.press("fit-bytes", state.top !== 0);
     setText(ui.drawn, `${formatCount(drawn + merged)} visible at this zoom${short}`);
     const bands = view.facts.allocations;
     const all =

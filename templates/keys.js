@@ -1,9 +1,9 @@
 // What keys do.
 import { goToView, showAll } from "./address.js";
-import { plot } from "./canvas.js";
+import { plotOf } from "./canvas.js";
 import { nextDevice } from "./device_rows.js";
 import { KIND_TITLES } from "./finding_words.js";
-import { ui } from "./header.js";
+import { uiOf } from "./header.js";
 import { viewBack } from "./history.js";
 import { toggleMap } from "./map_view.js";
 import { openPalette } from "./palette.js";
@@ -22,116 +22,124 @@ import {
     heldMoment,
     markAt,
     panWindow,
+    perPage,
     select,
     setAxis,
-    state,
-    view,
     zoomWindow,
 } from "./state.js";
 
 /* ---- keys ---- */
 
-/** `o`: the first OOM, then the one after the marked moment. */
-export function goToOom() {
+/** `o`: the first OOM, then the one after the marked moment. @param {Page} page */
+export function goToOom(page) {
+    const { state, view } = page;
     const events = Array.from({ length: view.facts.ooms }, (_, i) => view.c.oom(i).event);
     const next = events.find((event) => event > (state.moment ?? -2)) ?? events[0];
-    if (next !== undefined) goToEvent(next);
+    if (next !== undefined) goToEvent(page, next);
 }
 
-/** Undoes one thing at a time, the most recent kind first. */
-function undoOne() {
-    if (endProof()) return;
-    if (state.range) change({ range: null });
-    else if (state.selected !== null || state.focus) select(null);
-    else if (state.moment !== null) change({ moment: null });
-    else if (state.search) searchFor("");
+/** Undoes one thing at a time, the most recent kind first. @param {Page} page */
+function undoOne(page) {
+    const { state } = page;
+    if (endProof(page)) return;
+    if (state.range) change(page, { range: null });
+    else if (state.selected !== null || state.focus) select(page, null);
+    else if (state.moment !== null) change(page, { moment: null });
+    else if (state.search) searchFor(page, "");
 }
 
-/** @param {string} words */
-function searchFor(words) {
-    ui.search.value = words;
-    setSearch(words);
+/** @param {Page} page @param {string} words */
+function searchFor(page, words) {
+    uiOf(page).search.value = words;
+    setSearch(page, words);
 }
 
-/** `m`: the moment under the pointer, else the held one, becomes A, then B, and then A again. */
-function markMoment() {
-    markAt(plot.hover ? plot.hover.event : heldMoment());
+/** `m`: the moment under the pointer, else the held one, becomes A, then B, and then A again. @param {Page} page */
+function markMoment(page) {
+    const plot = plotOf(page);
+    markAt(page, plot.hover ? plot.hover.event : heldMoment(page));
 }
 
-/** An event, `by` further on. @param {number} event @param {number} by */
-function neighbour(event, by) {
-    return Math.min(view.facts.events - 1, Math.max(-1, event + by));
+/** An event, `by` further on. @param {Page} page @param {number} event @param {number} by */
+function neighbour(page, event, by) {
+    return Math.min(page.view.facts.events - 1, Math.max(-1, event + by));
 }
 
-/** `,` and `.`: the held moment, by one event. @param {number} by */
-function stepMoment(by) {
-    state.pointer = null;
-    goToEvent(neighbour(heldMoment(), by));
+/** `,` and `.`: the held moment, by one event. @param {Page} page @param {number} by */
+function stepMoment(page, by) {
+    page.state.pointer = null;
+    goToEvent(page, neighbour(page, heldMoment(page), by));
 }
 
 /**
  * The range that Shift makes, from where it began to where it is.
- * @type {{anchor: number, at: number, range: typeof state.range}}
  */
-const stretch = { anchor: 0, at: 0, range: null };
+const stretchOf = perPage(
+    () => /** @type {{anchor: number, at: number, range: PageState["range"]}} */ ({ anchor: 0, at: 0, range: null }),
+);
 
-/** Shift with `,` and `.`: a range of events, one longer or shorter. @param {number} by */
-function stretchRange(by) {
-    if (!state.range || state.range !== stretch.range) stretch.anchor = stretch.at = heldMoment();
-    else stretch.at = neighbour(stretch.at, by);
+/** Shift with `,` and `.`: a range of events, one longer or shorter. @param {Page} page @param {number} by */
+function stretchRange(page, by) {
+    const { state } = page;
+    const stretch = stretchOf(page);
+    if (!state.range || state.range !== stretch.range) stretch.anchor = stretch.at = heldMoment(page);
+    else stretch.at = neighbour(page, stretch.at, by);
     const [first, last] = [stretch.anchor, stretch.at].sort((a, b) => a - b);
-    stretch.range = { from: axisOfEvent(first), to: axisOfEvent(last + 1) };
-    if (stretch.range.to > state.to || stretch.range.from < state.from) panWindow(by * 0.25);
-    change({ range: stretch.range });
+    stretch.range = { from: axisOfEvent(page, first), to: axisOfEvent(page, last + 1) };
+    if (stretch.range.to > state.to || stretch.range.from < state.from) panWindow(page, by * 0.25);
+    change(page, { range: stretch.range });
 }
 
-/** Enter: what is under the pointer, else what the held moment's event made or freed. */
-function pinMoment() {
-    const allocation = plot.hover ? plot.hover.allocation : view.c.allocation_at(heldMoment());
-    if (plot.hover) change({ moment: plot.hover.event });
-    select(allocation === null || allocation < 0 ? null : allocation);
+/** Enter: what is under the pointer, else what the held moment's event made or freed. @param {Page} page */
+function pinMoment(page) {
+    const plot = plotOf(page);
+    const allocation = plot.hover ? plot.hover.allocation : page.view.c.allocation_at(heldMoment(page));
+    if (plot.hover) change(page, { moment: plot.hover.event });
+    select(page, allocation === null || allocation < 0 ? null : allocation);
 }
 
-/** @type {Record<string, () => void>} */
-const keyActions = {
-    w: () => zoomWindow(1.5, keyMiddle()),
-    s: () => zoomWindow(1 / 1.5, keyMiddle()),
-    a: () => panWindow(-0.15),
-    d: () => panWindow(0.15),
-    "+": () => zoomWindow(1.5, keyMiddle()),
-    "-": () => zoomWindow(1 / 1.5, keyMiddle()),
-    0: fitWindow,
-    f: fitSelection,
-    v: () => fitBytes(plot.timeline.width),
-    p: () => goToEvent(view.facts.peak_event),
-    o: goToOom,
-    t: () => state.all || setAxis(state.axis === "events" ? "time" : "events"),
-    n: nextDevice,
-    r: () => showAll(!state.all),
-    "/": () => ui.search.focus(),
-    1: () => openTab(0),
-    2: () => openTab(1),
-    3: () => openTab(2),
-    4: () => openTab(3),
-    5: () => openTab(4),
-    6: () => openTab(5),
-    g: toggleMap,
-    m: markMoment,
-    "[": viewBack,
-    "]": () => history.forward(),
-    ",": () => stepMoment(-1),
-    ".": () => stepMoment(1),
-    Enter: pinMoment,
-    "?": () => ui.keysDialog.showModal(),
-    Escape: undoOne,
-};
+const keyActionsOf = perPage(
+    (page) =>
+        /** @type {Record<string, () => void>} */ ({
+            w: () => zoomWindow(page, 1.5, keyMiddle(page)),
+            s: () => zoomWindow(page, 1 / 1.5, keyMiddle(page)),
+            a: () => panWindow(page, -0.15),
+            d: () => panWindow(page, 0.15),
+            "+": () => zoomWindow(page, 1.5, keyMiddle(page)),
+            "-": () => zoomWindow(page, 1 / 1.5, keyMiddle(page)),
+            0: () => fitWindow(page),
+            f: () => fitSelection(page),
+            v: () => fitBytes(page, plotOf(page).timeline.width),
+            p: () => goToEvent(page, page.view.facts.peak_event),
+            o: () => goToOom(page),
+            t: () => page.state.all || setAxis(page, page.state.axis === "events" ? "time" : "events"),
+            n: () => nextDevice(page),
+            r: () => showAll(page, !page.state.all),
+            "/": () => uiOf(page).search.focus(),
+            1: () => openTab(page, 0),
+            2: () => openTab(page, 1),
+            3: () => openTab(page, 2),
+            4: () => openTab(page, 3),
+            5: () => openTab(page, 4),
+            6: () => openTab(page, 5),
+            g: () => toggleMap(page),
+            m: () => markMoment(page),
+            "[": viewBack,
+            "]": () => history.forward(),
+            ",": () => stepMoment(page, -1),
+            ".": () => stepMoment(page, 1),
+            Enter: () => pinMoment(page),
+            "?": () => uiOf(page).keysDialog.showModal(),
+            Escape: () => undoOne(page),
+        }),
+);
 
 /** @type {Record<string, string>} */
 const arrowKeys = { ArrowUp: "w", ArrowDown: "s", ArrowLeft: "a", ArrowRight: "d" };
 
-/** Where keys zoom: at the pointer, else in the middle. */
-function keyMiddle() {
-    return state.pointer ? state.pointer.x / plot.width : 0.5;
+/** Where keys zoom: at the pointer, else in the middle. @param {Page} page */
+function keyMiddle(page) {
+    return page.state.pointer ? page.state.pointer.x / plotOf(page).width : 0.5;
 }
 
 /** What the keys do, in words. @type {[name: string, key: string][]} */
@@ -165,7 +173,8 @@ const KEY_NAMES = [
 ];
 
 /** Every command: those with a key, and the page's buttons and choices. @returns {import("./palette.js").Command[]} */
-function commands() {
+function commands(/** @type {Page} */ page) {
+    const ui = uiOf(page);
     const buttons = [
         ...document.querySelectorAll(
             ".app button[id]:not([hidden], .tabs button, .figures button, .figure), #filter-open",
@@ -190,15 +199,21 @@ function commands() {
             },
         })),
     );
-    const found = askFindings(view).map((finding) => ({
+    const found = askFindings(page.view).map((finding) => ({
         name: `${KIND_TITLES[finding.kind]}: ${finding.title}`,
-        act: () => goToView(finding.view),
+        act: () => goToView(page, finding.view),
     }));
-    return [...KEY_NAMES.map(([name, key]) => ({ name, key, act: keyActions[key] })), ...named, ...chosen, ...found];
+    return [
+        ...KEY_NAMES.map(([name, key]) => ({ name, key, act: keyActionsOf(page)[key] })),
+        ...named,
+        ...chosen,
+        ...found,
+    ];
 }
 
-/** @param {KeyboardEvent} event */
-export function pressKey(event) {
+/** @param {Page} page @param {KeyboardEvent} event */
+export function pressKey(page, event) {
+    const keyActions = keyActionsOf(page);
     const target = event.target instanceof Element ? event.target : document.body;
     if (
         (event.ctrlKey || event.metaKey) &&
@@ -206,25 +221,29 @@ export function pressKey(event) {
         !document.querySelector("dialog[open]")
     ) {
         event.preventDefault();
-        openPalette(commands(), (words) => ({ name: `Search for “${words}”`, key: "/", act: () => searchFor(words) }));
+        openPalette(page, commands(page), (words) => ({
+            name: `Search for “${words}”`,
+            key: "/",
+            act: () => searchFor(page, words),
+        }));
         return;
     }
     if (event.ctrlKey || event.metaKey || event.altKey || target.closest("dialog, input, select, textarea")) return;
     // A button's Enter is the button's.
-    if (event.key === "Enter" && target !== plot.box && target !== document.body) return;
+    if (event.key === "Enter" && target !== plotOf(page).box && target !== document.body) return;
     const shifted = event.shiftKey ? { Comma: -1, Period: 1 }[event.code] : undefined;
     if (shifted) {
         event.preventDefault();
-        stretchRange(shifted);
+        stretchRange(page, shifted);
         return;
     }
     // Arrows scroll what can be scrolled.
     if (event.key in arrowKeys && target.closest(".scroll")) return;
     const key = arrowKeys[event.key] ?? (event.key.length === 1 ? event.key.toLowerCase() : event.key);
-    const action = sideKey(key) ?? (Object.hasOwn(keyActions, key) ? keyActions[key] : undefined);
+    const action = sideKey(page, key) ?? (Object.hasOwn(keyActions, key) ? keyActions[key] : undefined);
     if (!action) return;
     event.preventDefault();
     // What a key means can be what lies under the pointer now.
-    flush();
+    flush(page);
     action();
 }

@@ -1,12 +1,12 @@
 // The lane below the timeline: what the program said it was doing, as nested bands. The module finds the bands of the
 // window (at most a few per pixel); here they are drawn on the canvas of the axes.
-import { GUTTER, plot, themeColor, xOfAxis } from "./canvas.js";
+import { gutterOf, plotOf, themeColor, xOfAxis } from "./canvas.js";
 import { boxText, phaseColor } from "./paint.js";
 import { comparedRanges } from "./ends.js";
 import { drawMemoryLane, memoryLaneHeight } from "./memory_lane.js";
 import { askParts, once } from "./questions.js";
-import { axisOfEvent, change, clockShift, isDark, session, state, view, wholeRange } from "./state.js";
-import { element, formatBytes, formatCount, formatDuration, formatPlural, setText } from "./text.js";
+import { axisOfEvent, change, clockShift, isDark, perPage, wholeRange } from "./state.js";
+import { formatBytes, formatCount, formatDuration, formatPlural, setText } from "./text.js";
 
 const LANE_ROW = 18;
 
@@ -41,14 +41,14 @@ export const emptyLane = () => ({
 /** @typedef {ReturnType<typeof emptyLane>} Lane */
 
 /** That of the device in hand. */
-export const lane = emptyLane();
+export const laneOf = perPage(() => emptyLane());
 
-const fold = element("lane-fold", HTMLButtonElement);
+const foldOf = perPage((page) => page.element("lane-fold", HTMLButtonElement));
 
-/** Rows that the lane has room for. @param {View} shown */
-function laneRows({ facts }) {
-    const rows = state.internals ? facts.all_phase_rows : facts.phase_rows;
-    return Math.min(rows, state.internals ? LANE_ROWS_ALL : LANE_ROWS_PLAIN);
+/** Rows that the lane has room for. @param {Page} page @param {View} shown */
+function laneRows(page, { facts }) {
+    const rows = page.state.internals ? facts.all_phase_rows : facts.phase_rows;
+    return Math.min(rows, page.state.internals ? LANE_ROWS_ALL : LANE_ROWS_PLAIN);
 }
 
 /** Whether anything happened in the recorded time. */
@@ -61,18 +61,18 @@ const hasPhases = once(({ c, facts }) => {
 
 /**
  * Rows of parts below the program's own phases: each has its events and where it begins instead.
- * @param {View} shown
+ * @param {Page} page @param {View} shown
  * @returns {{from: number, to: number, shift: number, letter: string}[]}
  */
-function partRows(shown) {
+function partRows(page, shown) {
     // Where nothing but "other" was told, there is nothing to tell.
     if (shown.facts.events < 2 || askParts(shown).every(({ name }) => name === "other")) return [];
-    const ranges = shown === view ? comparedRanges() : null;
+    const ranges = shown === page.view ? comparedRanges(page) : null;
     if (ranges) {
         const { a, b } = ranges;
         return [
             { ...a, shift: 0, letter: "A" },
-            { ...b, shift: axisOfEvent(a.from) - axisOfEvent(b.from), letter: "B" },
+            { ...b, shift: axisOfEvent(page, a.from) - axisOfEvent(page, b.from), letter: "B" },
         ];
     }
     return hasPhases(shown) ? [] : [{ from: -1, to: shown.facts.events, shift: 0, letter: "" }];
@@ -82,40 +82,41 @@ function partRows(shown) {
  * Height in CSS pixels; none without a timeline; where there is nothing but what is folded away, one row for its
  * button.
  */
-export function laneHeight() {
-    lane.inset = memoryLaneHeight();
-    return lane.inset + phasesHeight(view, lane);
+export function laneHeight(/** @type {Page} */ page) {
+    const lane = laneOf(page);
+    lane.inset = memoryLaneHeight(page);
+    return lane.inset + phasesHeight(page, page.view, lane);
 }
 
-/** @param {View} shown @param {Lane} lane */
-export function phasesHeight(shown, lane) {
+/** @param {Page} page @param {View} shown @param {Lane} lane */
+export function phasesHeight(page, shown, lane) {
     const { events, internal_phases } = shown.facts;
-    const own = events < 2 || !hasPhases(shown) ? 0 : Math.max(laneRows(shown), internal_phases > 0 ? 1 : 0);
-    const rows = own + partRows(shown).length;
+    const own = events < 2 || !hasPhases(shown) ? 0 : Math.max(laneRows(page, shown), internal_phases > 0 ? 1 : 0);
+    const rows = own + partRows(page, shown).length;
     lane.ownRows = own;
     return rows === 0 ? 0 : rows * LANE_ROW + 4;
 }
 
-/** The bands of the window that was drawn last. @param {Pane} pane @returns {PhaseMark[]} */
-function findPhaseMarks({ view, ratio }) {
-    return view.phaseMarks(state.internals, laneRows(view)).map(({ phase, row, from, to }) => {
-        return { phase, row, from: from / ratio, to: to / ratio, name: session.string(view.c.phase(phase).name) };
+/** The bands of the window that was drawn last. @param {Page} page @param {Pane} pane @returns {PhaseMark[]} */
+function findPhaseMarks(page, { view, ratio }) {
+    return view.phaseMarks(page.state.internals, laneRows(page, view)).map(({ phase, row, from, to }) => {
+        return { phase, row, from: from / ratio, to: to / ratio, name: page.session.string(view.c.phase(phase).name) };
     });
 }
 
 /**
  * Parts of a row that are at least a pixel wide in the window.
- * @param {Pane} pane
+ * @param {Page} page @param {Pane} pane
  * @param {ReturnType<typeof partRows>[0]} range
  * @param {number} row
  * @returns {PhaseMark[]}
  */
-function partMarks(pane, { from, to, shift }, row) {
+function partMarks(page, pane, { from, to, shift }, row) {
     return askParts(pane.view)
         .filter((part) => part.to > from && part.from < to)
         .map((part) => {
             const [left, right] = [Math.max(part.from, from), Math.min(part.to, to)].map((event) =>
-                xOfAxis(pane.axisOf(event) + shift, pane),
+                xOfAxis(page, pane.axisOf(event) + shift, pane),
             );
             return {
                 phase: NO_PHASE,
@@ -129,16 +130,17 @@ function partMarks(pane, { from, to, shift }, row) {
         .filter((mark) => mark.to - mark.from >= 1);
 }
 
-/** @param {CanvasRenderingContext2D} context @param {Pane} pane @param {Lane} lane below it */
-export function drawLane(context, pane, lane) {
+/** @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane @param {Lane} lane below it */
+export function drawLane(page, context, pane, lane) {
+    const plot = plotOf(page);
     let top = pane.height;
-    if (pane === plot) drawMemoryLane(context, top);
+    if (pane === plot) drawMemoryLane(page, context, top);
     top += lane.inset;
-    lane.marks = lane.ownRows === 0 ? [] : findPhaseMarks(pane);
-    const rows = lane.height === lane.inset ? [] : partRows(pane.view);
+    lane.marks = lane.ownRows === 0 ? [] : findPhaseMarks(page, pane);
+    const rows = lane.height === lane.inset ? [] : partRows(page, pane.view);
     rows.forEach((row, i) => {
         const y = top + 3 + (lane.ownRows + i) * LANE_ROW;
-        lane.marks.push(...partMarks(pane, row, lane.ownRows + i));
+        lane.marks.push(...partMarks(page, pane, row, lane.ownRows + i));
         if (!row.letter) return;
         context.fillStyle = themeColor(`--mark-${row.letter.toLowerCase()}`);
         context.textAlign = "right";
@@ -152,7 +154,7 @@ export function drawLane(context, pane, lane) {
         mark.text = boxText(context, mark.part?.names ?? pane.view.phaseNames(mark.phase), mark.to - mark.from - 7);
         if (!mark.text) continue;
         const y = top + 3 + mark.row * LANE_ROW;
-        context.fillStyle = phaseColor(mark.name, isDark());
+        context.fillStyle = phaseColor(mark.name, isDark(page));
         context.fillRect(mark.from, y, mark.to - mark.from - 1, LANE_ROW - 2);
         context.fillStyle = text;
         context.fillText(mark.text, mark.from + 3, y + (LANE_ROW - 2) / 2 + 0.5);
@@ -161,11 +163,14 @@ export function drawLane(context, pane, lane) {
         context.fillStyle = themeColor("--dim");
         context.fillText("phases: zoom in to see them", 3, top + 3 + (LANE_ROW - 2) / 2 + 0.5);
     }
-    if (pane === plot) placeFold(top);
+    if (pane === plot) placeFold(page, top);
 }
 
-/** The button that shows and hides internal phases. @param {number} top */
-function placeFold(top) {
+/** The button that shows and hides internal phases. @param {Page} page @param {number} top */
+function placeFold(page, top) {
+    const { state, view } = page;
+    const fold = foldOf(page);
+    const lane = laneOf(page);
     const internals = view.facts.internal_phases;
     fold.hidden = internals === 0 || lane.height === lane.inset;
     if (fold.hidden) return;
@@ -175,17 +180,17 @@ function placeFold(top) {
         "compiler's timers";
     fold.setAttribute("aria-label", fold.title);
     fold.setAttribute("aria-pressed", String(state.internals));
-    fold.style.top = `${GUTTER.top + top + 3}px`;
+    fold.style.top = `${gutterOf(page).top + top + 3}px`;
 }
 
 /**
  * The band under a point, the last drawn of several.
- * @param {{x: number, y: number}} point
+ * @param {Page} page @param {{x: number, y: number}} point
  * @param {Pane} [pane]
  * @param {Lane} [ofPane]
  * @returns {PhaseMark | null}
  */
-export function phaseAt({ x, y }, pane = plot, ofPane = lane) {
+export function phaseAt(page, { x, y }, pane = plotOf(page), ofPane = laneOf(page)) {
     const { height, inset, marks } = ofPane;
     const row = Math.floor((y - pane.height - inset - 3) / LANE_ROW);
     if (height === inset || y < pane.height + inset || y >= pane.height + height || x < 0 || x > pane.width)
@@ -196,10 +201,11 @@ export function phaseAt({ x, y }, pane = plot, ofPane = lane) {
     return hit[hit.length - 1] ?? null;
 }
 
-/** Both ends of a phase along the axis. @param {number} phase @param {View} shown */
-function phaseRange(phase, shown) {
-    const whole = wholeRange();
-    const shift = clockShift(shown);
+/** Both ends of a phase along the axis. @param {Page} page @param {number} phase @param {View} shown */
+function phaseRange(page, phase, shown) {
+    const { state, view } = page;
+    const whole = wholeRange(page);
+    const shift = clockShift(page, shown);
     const start = shown.c.phase(phase).start_us - shift;
     const end = shown.c.phase(phase).end_us;
     if (state.axis === "time")
@@ -210,8 +216,8 @@ function phaseRange(phase, shown) {
     };
 }
 
-/** A phase in words. @param {PhaseMark} mark @param {View} [shown] */
-export function phaseLines({ phase, part }, shown = view) {
+/** A phase in words. @param {Page} page @param {PhaseMark} mark @param {View} [shown] */
+export function phaseLines(page, { phase, part }, shown = page.view) {
     const { c, facts } = shown;
     if (part) {
         const time = facts.has_time
@@ -225,7 +231,7 @@ export function phaseLines({ phase, part }, shown = view) {
         };
     }
     const { start_us: start, end_us: end } = c.phase(phase);
-    const shift = clockShift(shown);
+    const shift = clockShift(page, shown);
     const first = Math.max(0, c.event_at_us(start) + 1);
     const last = end < 0 ? facts.events : c.event_at_us(end) + 1;
     const peak = c.live_at(last > first ? c.peak_in(first, last) : first - 1);
@@ -239,16 +245,16 @@ export function phaseLines({ phase, part }, shown = view) {
     };
 }
 
-/** A click on a phase selects its range. @param {PhaseMark} mark @param {View} [shown] */
-export function selectPhase({ part, phase }, shown = view) {
-    const shift = clockShift(shown);
+/** A click on a phase selects its range. @param {Page} page @param {PhaseMark} mark @param {View} [shown] */
+export function selectPhase(page, { part, phase }, shown = page.view) {
+    const shift = clockShift(page, shown);
     const place = (/** @type {number} */ event) =>
-        shown === view ? axisOfEvent(event) : shown.c.event_us(event) - shift;
-    const range = part ? { from: place(part.from), to: place(part.to) } : phaseRange(phase, shown);
+        shown === page.view ? axisOfEvent(page, event) : shown.c.event_us(event) - shift;
+    const range = part ? { from: place(part.from), to: place(part.to) } : phaseRange(page, phase, shown);
     if (range.to <= range.from) return;
-    change({ range });
+    change(page, { range });
 }
 
-export function startLane() {
-    fold.addEventListener("click", () => change({ internals: !state.internals }));
+export function startLane(/** @type {Page} */ page) {
+    foldOf(page).addEventListener("click", () => change(page, { internals: !page.state.internals }));
 }

@@ -4,10 +4,9 @@ import { poolName, streamText } from "./describe.js";
 import { momentWords, shownMoment } from "./moment.js";
 import { askSums } from "./questions.js";
 import { PARTS } from "./session.js";
-import { capacityBytes, COLORINGS, heldMoment, isDark, session, state, view } from "./state.js";
+import { capacityBytes, COLORINGS, heldMoment, isDark, perPage } from "./state.js";
 import {
     cssColor,
-    element,
     formatBytes,
     formatCount,
     formatExactBytes,
@@ -21,7 +20,7 @@ const LEGEND_MOST = 14;
 
 const SCALE_STEPS = 16;
 
-export const legendUi = element("legend", HTMLUListElement);
+export const legendOf = perPage((page) => page.element("legend", HTMLUListElement));
 
 /** @param {string} text @param {string} color @param {string} [title] */
 function legendItem(text, color, title) {
@@ -33,35 +32,35 @@ function legendItem(text, color, title) {
     return item;
 }
 
-/** @param {number} by @param {number} key */
-export function keyColor(by, key) {
-    return cssColor(view.c.key_color(by, key, isDark() ? 1 : 0));
+/** @param {Page} page @param {number} by @param {number} key */
+export function keyColor(page, by, key) {
+    return cssColor(page.view.c.key_color(by, key, isDark(page) ? 1 : 0));
 }
 
-/** The colour of a group that the picture is coloured by. @param {string} by @param {number} key */
-export function groupColor(by, key) {
-    return by === state.colorBy ? keyColor(COLORINGS.indexOf(by), key) : "";
+/** The colour of a group that the picture is coloured by. @param {Page} page @param {string} by @param {number} key */
+export function groupColor(page, by, key) {
+    return by === page.state.colorBy ? keyColor(page, COLORINGS.indexOf(by), key) : "";
 }
 
 /**
  * A row of swatches, from small to large, with words at both ends and in between.
- * @param {number} by
+ * @param {Page} page @param {number} by
  * @param {(value: number) => string} format
  */
-function scaleItem(by, format) {
+function scaleItem(page, by, format) {
     const item = make("li", "legend-scale");
     const second =
-        Array.from({ length: SCALE_STEPS }, (_, key) => view.c.key_from(by, key)).find(
+        Array.from({ length: SCALE_STEPS }, (_, key) => page.view.c.key_from(by, key)).find(
             (value, key) => key > 0 && value > 0,
         ) ?? 0;
     const below = `below ${format(second)}`;
     for (let key = 0; key < SCALE_STEPS; key++) {
-        const from = view.c.key_from(by, key);
+        const from = page.view.c.key_from(by, key);
         // A short recording has no use for all of them.
         if (key > 0 && from === 0) continue;
         const step = make("span", "legend-step");
         const swatch = make("i");
-        swatch.style.background = keyColor(by, key);
+        swatch.style.background = keyColor(page, by, key);
         step.append(swatch);
         if (key % 5 === 0) step.append(make("b", "", key === 0 ? below : format(from)));
         step.title = key === 0 ? below : `from ${format(from)}`;
@@ -73,21 +72,28 @@ function scaleItem(by, format) {
 /** Slot of the view that the totals under the cursor have for themselves. */
 const CURSOR_SLOT = 3;
 
-/** Bytes of each colour after an event. @param {number} event @returns {Map<number, number>} */
-function bytesOfKeys(event) {
-    const sums = askSums(view, CURSOR_SLOT, { at: event }, state.colorBy);
+/** Bytes of each colour after an event. @param {Page} page @param {number} event @returns {Map<number, number>} */
+function bytesOfKeys(page, event) {
+    const sums = askSums(page.view, CURSOR_SLOT, { at: event }, page.state.colorBy);
     return new Map(Array.from({ length: sums.groups }, (_, i) => [sums.row(i).key, sums.row(i).bytes]));
 }
 
-/** What of the legend follows the moment. @type {{when: HTMLElement | null, figures: Map<number, HTMLElement>}} */
-const following = { when: null, figures: new Map() };
+/** What of the legend follows the moment. */
+const followingOf = perPage(
+    () =>
+        /** @type {{when: HTMLElement | null, figures: Map<number, HTMLElement>}} */ ({
+            when: null,
+            figures: new Map(),
+        }),
+);
 
-/** Bytes of the names at the shown moment; their order stays that of the peak. */
-export function drawLegendFigures() {
+/** Bytes of the names at the shown moment; their order stays that of the peak. @param {Page} page */
+export function drawLegendFigures(page) {
+    const following = followingOf(page);
     if (!following.when) return;
-    const moment = shownMoment();
-    const bytes = bytesOfKeys(moment);
-    const when = momentWords(moment);
+    const moment = shownMoment(page);
+    const bytes = bytesOfKeys(page, moment);
+    const when = momentWords(page, moment);
     setText(following.when, `${when.charAt(0).toUpperCase()}${when.slice(1)}:`);
     const { text } = tableFigures(Math.max(...bytes.values()));
     for (const [key, figure] of following.figures) {
@@ -97,19 +103,20 @@ export function drawLegendFigures() {
 }
 
 /** Colours that belong to names, the largest at the peak first. @param {number} by @param {string[]} names */
-function namedItems(by, names) {
-    const peak = bytesOfKeys(view.facts.peak_event);
+function namedItems(/** @type {Page} */ page, by, names) {
+    const following = followingOf(page);
+    const peak = bytesOfKeys(page, page.view.facts.peak_event);
     const known = names.map((name, key) => ({ name, key, bytes: peak.get(key) ?? 0 }));
     known.sort((a, b) => b.bytes - a.bytes || a.key - b.key);
     // What nobody has at the peak is named all the same, but for the pool that stands for "unknown" and categories that
     // never are.
-    const made = by === 5 ? view.c.categories_made() : 0;
+    const made = by === 5 ? page.view.c.categories_made() : 0;
     const shown = known
         .filter(({ bytes, key }) => bytes > 0 || by === 3 || (by === 4 && key > 0) || (made >> key) & 1)
         .slice(0, LEGEND_MOST);
     if (shown.length === 0) return [];
     const items = shown.map(({ name, key }) => {
-        const item = legendItem(name, keyColor(by, key));
+        const item = legendItem(name, keyColor(page, by, key));
         const figure = make("span", "legend-figure");
         following.figures.set(key, figure);
         item.append(" ", figure);
@@ -122,27 +129,30 @@ function namedItems(by, names) {
     return [following.when, ...items];
 }
 
-function colorItems() {
+function colorItems(/** @type {Page} */ page) {
+    const { session, state, view } = page;
     const numbers = (/** @type {number} */ length) => Array.from({ length }, (_, i) => i);
     switch (state.colorBy) {
         case "size":
-            return [scaleItem(1, formatBytes)];
+            return [scaleItem(page, 1, formatBytes)];
         case "age":
-            return [scaleItem(2, (events) => formatPlural(events, "event"))];
+            return [scaleItem(page, 2, (events) => formatPlural(events, "event"))];
         case "stream":
             return namedItems(
+                page,
                 3,
-                numbers(view.facts.streams).map((i) => `stream ${streamText(i)}`),
+                numbers(view.facts.streams).map((i) => `stream ${streamText(page, i)}`),
             );
         case "pool":
             return namedItems(
+                page,
                 4,
                 numbers(view.facts.pools).map((i) =>
-                    poolName(i).startsWith("(") ? `pool ${poolName(i)}` : `${poolName(i)} pool`,
+                    poolName(page, i).startsWith("(") ? `pool ${poolName(page, i)}` : `${poolName(page, i)} pool`,
                 ),
             );
         case "category":
-            return namedItems(5, session.categoryNames());
+            return namedItems(page, 5, session.categoryNames());
         default:
             return [];
     }
@@ -156,13 +166,14 @@ function patternItem(kind, text, title) {
     return item;
 }
 
-/** Lines and patterns that this recording can show. */
-function patternItems() {
+/** Lines and patterns that this recording can show. @param {Page} page */
+function patternItems(page) {
+    const { view } = page;
     const items = [];
     if (view.facts.reserved_peak > 0)
         items.push(patternItem("line", "reserved", "What the allocator holds of the device"));
-    if (capacityBytes() > 0)
-        items.push(patternItem("dash", `capacity ${formatBytes(capacityBytes())}`, "Memory of the device"));
+    if (capacityBytes(page) > 0)
+        items.push(patternItem("dash", `capacity ${formatBytes(capacityBytes(page))}`, "Memory of the device"));
     if (view.facts.preexisting > 0)
         items.push(
             patternItem("dots", "older than the recording", "Allocated before the recording began: paler, with dots"),
@@ -179,18 +190,20 @@ function patternItems() {
 }
 
 /** Call sites that the picture shows and the list lacks: nothing or next to nothing of them is alive at its moment. */
-const also = make("li", "legend-also");
+const alsoOf = perPage(() => make("li", "legend-also"));
 
-/** Asked for when the view rests; its line is there before, so that nothing moves. */
-export function drawAlsoShown() {
-    const shown = Array.from({ length: also.isConnected ? view.c.also_shown(heldMoment()) : 0 }, (_, i) =>
+/** Asked for when the view rests; its line is there before, so that nothing moves. @param {Page} page */
+export function drawAlsoShown(page) {
+    const { session, view } = page;
+    const also = alsoOf(page);
+    const shown = Array.from({ length: also.isConnected ? view.c.also_shown(heldMoment(page)) : 0 }, (_, i) =>
         view.c.also(i),
     );
     const { text } = tableFigures(Math.max(0, ...shown.map(({ bytes }) => bytes)));
     const items = shown.map(({ site, bytes, of_free }) => {
         const item = make("span");
         const swatch = make("i", "swatch");
-        swatch.style.background = view.siteColor(site, isDark());
+        swatch.style.background = view.siteColor(site, isDark(page));
         item.append(swatch, `${session.siteText(site)}${of_free ? PARTS[3] : ""} ${text(bytes)}`);
         return item;
     });
@@ -213,14 +226,16 @@ export function drawAlsoShown() {
     }
 }
 
-export function drawLegend() {
+export function drawLegend(/** @type {Page} */ page) {
+    const following = followingOf(page);
+    const legendUi = legendOf(page);
     following.when = null;
     following.figures.clear();
     legendUi.replaceChildren(
-        ...colorItems(),
-        ...patternItems(),
-        ...(state.colorBy === "site" && state.viewBy === "age" ? [also] : []),
+        ...colorItems(page),
+        ...patternItems(page),
+        ...(page.state.colorBy === "site" && page.state.viewBy === "age" ? [alsoOf(page)] : []),
     );
-    drawLegendFigures();
+    drawLegendFigures(page);
     legendUi.hidden = legendUi.childElementCount === 0;
 }

@@ -1,10 +1,10 @@
 // The map below the timeline: what the allocator holds after the event at the cursor, else at the marked one, else at
 // the peak: one row for each segment. The module lays it out and draws its pixels; labels and outlines lie above them.
 import { DRAW_DARK, DRAW_FOUND } from "./api.js";
-import { context2d, cutText, GUTTER, plot, sizeCanvas, theme, themeColor } from "./canvas.js";
+import { context2d, cutText, gutterOf, plotOf, sizeCanvas, theme, themeColor } from "./canvas.js";
 import { lifetimeText, poolName, streamText } from "./describe.js";
 import { addressText } from "./questions.js";
-import { search } from "./search.js";
+import { searchOf } from "./search.js";
 import { floats } from "./session.js";
 import { say } from "./spoken.js";
 import { makeSplitter } from "./splitter.js";
@@ -19,12 +19,10 @@ import {
     MAP_ORDERS,
     momentText,
     OVERLAY,
-    session,
-    state,
+    perPage,
     TIMELINE,
-    view,
 } from "./state.js";
-import { element, formatBytes, formatPlural, make, press, setText } from "./text.js";
+import { formatBytes, formatPlural, make, setText } from "./text.js";
 
 const LABEL_LEAST = 52;
 
@@ -39,16 +37,16 @@ export const REPLAYED_AT_ONCE = 500000;
 
 const FREE_WIDTH = 3;
 
-export const map = {
-    box: element("map", HTMLElement),
-    split: element("split-map", HTMLDivElement),
-    about: element("map-about", HTMLParagraphElement),
-    scroll: element("map-scroll", HTMLDivElement),
-    space: element("map-space", HTMLDivElement),
-    picture: element("map-picture", HTMLCanvasElement),
-    marks: element("map-marks", HTMLCanvasElement),
-    tip: element("map-tip", HTMLDivElement),
-    note: element("map-note", HTMLParagraphElement),
+export const mapOf = perPage((page) => ({
+    box: page.element("map", HTMLElement),
+    split: page.element("split-map", HTMLDivElement),
+    about: page.element("map-about", HTMLParagraphElement),
+    scroll: page.element("map-scroll", HTMLDivElement),
+    space: page.element("map-space", HTMLDivElement),
+    picture: page.element("map-picture", HTMLCanvasElement),
+    marks: page.element("map-marks", HTMLCanvasElement),
+    tip: page.element("map-tip", HTMLDivElement),
+    note: page.element("map-note", HTMLParagraphElement),
     /** Event that is shown. */
     event: -2,
     /** What was laid out. @type {record_map | null} */
@@ -66,60 +64,72 @@ export const map = {
      * @type {object | null}
      */
     laidFor: null,
-};
+}));
 
-/** Devices that were replayed. @type {Set<number>} */
-const replayed = new Set();
+/** Devices that were replayed. */
+const replayedOf = perPage(() => /** @type {Set<number>} */ (new Set()));
 
 /** How many replays are over: what they tell is drawn anew. Under way: of the device with that index; -1: none. */
-export const replays = { over: 0, under: -1 };
+export const replaysOf = perPage(() => ({ over: 0, under: -1 }));
 
-/** Goes on with the replay of a device, as long as it is shown. @param {number} device */
-function replaySome(device) {
+/** Goes on with the replay of a device, as long as it is shown. @param {Page} page @param {number} device */
+function replaySome(page, device) {
+    const replays = replaysOf(page);
     replays.under = device;
-    if (device !== state.device) replayed.delete(device);
-    else if (view.c.replay_some(REPLAYED_IN_ONE)) setTimeout(replaySome, 0, device);
+    if (device !== page.state.device) replayedOf(page).delete(device);
+    else if (page.view.c.replay_some(REPLAYED_IN_ONE)) setTimeout(() => replaySome(page, device));
     else {
         replays.under = -1;
         replays.over++;
-        invalidate(TIMELINE | MAP | LIST);
+        invalidate(page, TIMELINE | MAP | LIST);
     }
 }
 
 /**
  * Sizes of blocks and the largest free block as a replay tells them: once, where that is quick. What takes more than a
  * stretch begins when the frame is drawn.
- * @param {number} [most] events
+ * @param {Page} page @param {number} [most] events
  */
-export function replayOnce(most = REPLAYED_EVENTS) {
-    if (replayed.has(state.device) || view.facts.events > most) return;
-    replayed.add(state.device);
+export function replayOnce(page, most = REPLAYED_EVENTS) {
+    const { state, view } = page;
+    const replayed = replayedOf(page);
+    const { device } = state;
+    if (replayed.has(device) || view.facts.events > most) return;
+    replayed.add(device);
     // A free that is requested and completed is two events of one operation.
-    if (view.facts.events < 2 * REPLAYED_IN_ONE) return replaySome(state.device);
-    replays.under = state.device;
-    setTimeout(replaySome, 0, state.device);
+    if (view.facts.events < 2 * REPLAYED_IN_ONE) return replaySome(page, device);
+    replaysOf(page).under = device;
+    setTimeout(() => replaySome(page, device));
 }
 
-/** The event whose memory is shown. */
-export function mapEvent() {
-    return plot.hover && state.pointer ? plot.hover.event : heldMoment();
+/** The event whose memory is shown. @param {Page} page */
+export function mapEvent(page) {
+    const plot = plotOf(page);
+    return plot.hover && page.state.pointer ? plot.hover.event : heldMoment(page);
 }
 
-/** The allocation under the pointer on the map; null: none. */
-export function mapAllocation() {
+/** The allocation under the pointer on the map; null: none. @param {Page} page */
+export function mapAllocation(page) {
+    const { state, view } = page;
+    const map = mapOf(page);
     if (!state.mapOpen || map.block < 0 || !map.laid || map.laidFor !== view.facts) return null;
     const { allocation } = view.c.map_cell(map.block);
     return allocation < 0 ? null : allocation;
 }
 
-/** Lays the map out again unless nothing has changed. */
-function layOut() {
+/** Lays the map out again unless nothing has changed. @param {Page} page */
+function layOut(page) {
+    const { state, view } = page;
+    const plot = plotOf(page);
+    const map = mapOf(page);
+    const replays = replaysOf(page);
+    const GUTTER = gutterOf(page);
     const { ratio, width } = plot;
-    const event = mapEvent();
+    const event = mapEvent(page);
     const room = map.scroll.clientHeight;
     const now = JSON.stringify([replays.over, state.device, event, state.mapOrder, plot.timeline.width, room, ratio]);
     if (now === map.asked) return;
-    const allocation = mapAllocation();
+    const allocation = mapAllocation(page);
     map.asked = now;
     map.event = event;
     map.laid = view.c.map(
@@ -142,7 +152,7 @@ function layOut() {
     setText(
         map.about,
         [
-            momentText(event),
+            momentText(page, event),
             formatPlural(map.laid.segments, "segment"),
             `reserved ${formatBytes(gap.reserved_bytes)}`,
             `in use ${formatBytes(gap.live_bytes)}`,
@@ -165,18 +175,20 @@ function layOut() {
     map.note.hidden = map.note.textContent === "";
 }
 
-/** The y of the map's first row that is shown, in the screen's pixels. */
-const scrolled = () => Math.round(map.scroll.scrollTop * plot.ratio);
+/** The y of the map's first row that is shown, in the screen's pixels. @param {Page} page */
+const scrolled = (page) => Math.round(mapOf(page).scroll.scrollTop * plotOf(page).ratio);
 
-function drawPicture() {
+function drawPicture(/** @type {Page} */ page) {
+    const { state, view } = page;
+    const map = mapOf(page);
     const { width, height } = map.picture;
-    const found = !state.focus && search.ready ? DRAW_FOUND : 0;
+    const found = !state.focus && searchOf(page).ready ? DRAW_FOUND : 0;
     const laid = /** @type {record_map} */ (map.laid);
     const place =
         view.c.map_draw(
-            Math.min(scrolled(), laid.height),
+            Math.min(scrolled(page), laid.height),
             height,
-            (isDark() ? DRAW_DARK : 0) | found,
+            (isDark(page) ? DRAW_DARK : 0) | found,
             COLORINGS.indexOf(state.colorBy),
         ) >>> 0;
     if (place === 0) return;
@@ -187,13 +199,13 @@ function drawPicture() {
     );
 }
 
-/** "default pool, stream 7, up to 1 MiB" @param {record_map_group} group */
-function groupText(group) {
-    const name = poolName(group.pool);
+/** "default pool, stream 7, up to 1 MiB" @param {Page} page @param {record_map_group} group */
+function groupText(page, group) {
+    const name = poolName(page, group.pool);
     const pool = name === "default" || name === "unknown" ? "default pool" : `private pool ${name}`;
     return [
         pool,
-        view.facts.streams > 1 ? `stream ${streamText(group.stream)}` : "",
+        page.view.facts.streams > 1 ? `stream ${streamText(page, group.stream)}` : "",
         group.small ? "up to 1 MiB" : "above 1 MiB",
     ]
         .filter(Boolean)
@@ -202,12 +214,15 @@ function groupText(group) {
 
 /**
  * Headings of the groups and what each row is, in CSS pixels.
- * @param {CanvasRenderingContext2D} context
+ * @param {Page} page @param {CanvasRenderingContext2D} context
  * @param {number} top
  * @param {number} bottom
  */
-function drawNames(context, top, bottom) {
-    const laid = /** @type {record_map} */ (map.laid);
+function drawNames(page, context, top, bottom) {
+    const { view } = page;
+    const plot = plotOf(page);
+    const GUTTER = gutterOf(page);
+    const laid = /** @type {record_map} */ (mapOf(page).laid);
     const { ratio } = plot;
     context.textBaseline = "alphabetic";
     for (let i = 0; i < laid.groups; i++) {
@@ -218,7 +233,7 @@ function drawNames(context, top, bottom) {
         context.textAlign = "left";
         context.font = `600 12px ${theme.font}`;
         context.fillStyle = themeColor("--text");
-        const name = cutText(context, groupText(group), plot.width);
+        const name = cutText(context, groupText(page, group), plot.width);
         const after = context.measureText(name).width + 12;
         context.fillText(name, GUTTER.left, y + 16);
         context.font = `12px ${theme.font}`;
@@ -246,16 +261,17 @@ function drawNames(context, top, bottom) {
 }
 
 /** Sizes of the free blocks that have room for it. @param {CanvasRenderingContext2D} context @param {number} top */
-function drawFreeSizes(context, top) {
-    const { ratio } = plot;
-    const count = view.c.map_labels(scrolled(), map.picture.height, Math.round(LABEL_LEAST * ratio)) >>> 0;
+function drawFreeSizes(/** @type {Page} */ page, context, top) {
+    const { view } = page;
+    const { ratio } = plotOf(page);
+    const count = view.c.map_labels(scrolled(page), mapOf(page).picture.height, Math.round(LABEL_LEAST * ratio)) >>> 0;
     const rows = floats(view.module, view.c.map_label_rows(), count * 4).slice();
     context.font = `600 11px ${theme.font}`;
     context.textAlign = "center";
     context.lineJoin = "round";
     for (let i = 0; i < count; i++) {
         const [x, end, y, bytes] = rows.subarray(4 * i, 4 * i + 4);
-        const middle = GUTTER.left + (x + end) / 2 / ratio;
+        const middle = gutterOf(page).left + (x + end) / 2 / ratio;
         context.lineWidth = FREE_WIDTH;
         context.strokeStyle = themeColor("--unused-soft");
         context.strokeText(formatBytes(bytes), middle, y / ratio - top + 11);
@@ -265,12 +281,14 @@ function drawFreeSizes(context, top) {
 }
 
 /** @param {CanvasRenderingContext2D} context @param {number} block @param {string} color @param {number} top */
-function outlineBlock(context, block, color, top) {
+function outlineBlock(/** @type {Page} */ page, context, block, color, top) {
+    const { view } = page;
+    const plot = plotOf(page);
     for (let nth = 0; nth < 64; nth++) {
         if (/** @type {(...numbers: number[]) => number} */ (view.module.view_map_place)(view.handle, block, nth) === 0)
             return;
         const { x, end, y } = view.c.map_place(block, nth);
-        const [left, width] = [GUTTER.left + x / plot.ratio - 1, Math.max(3, (end - x) / plot.ratio + 2)];
+        const [left, width] = [gutterOf(page).left + x / plot.ratio - 1, Math.max(3, (end - x) / plot.ratio + 2)];
         context.lineWidth = 4;
         context.strokeStyle = themeColor("--surface");
         context.strokeRect(left, y / plot.ratio - top - 1, width, 16);
@@ -280,27 +298,31 @@ function outlineBlock(context, block, color, top) {
     }
 }
 
-/** What follows the pointer, here and on the timeline. */
-function drawMarks() {
+/** What follows the pointer, here and on the timeline. @param {Page} page */
+function drawMarks(page) {
+    const { state, view } = page;
+    const map = mapOf(page);
+    const plot = plotOf(page);
     const context = context2d(map.marks);
-    const top = scrolled() / plot.ratio;
+    const top = scrolled(page) / plot.ratio;
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, map.marks.width, map.marks.height);
     context.setTransform(plot.ratio, 0, 0, plot.ratio, 0, 0);
     themeColor("--text");
-    drawNames(context, top, top + map.scroll.clientHeight);
-    drawFreeSizes(context, top);
+    drawNames(page, context, top, top + map.scroll.clientHeight);
+    drawFreeSizes(page, context, top);
     const selected = state.selected === null ? -1 : view.c.map_block_of(state.selected);
     const hovered =
         plot.hover && state.pointer && plot.hover.allocation !== null
             ? view.c.map_block_of(plot.hover.allocation)
             : map.block;
-    if (selected >= 0) outlineBlock(context, selected, themeColor("--accent"), top);
-    if (hovered >= 0 && hovered !== selected) outlineBlock(context, hovered, themeColor("--text"), top);
+    if (selected >= 0) outlineBlock(page, context, selected, themeColor("--accent"), top);
+    if (hovered >= 0 && hovered !== selected) outlineBlock(page, context, hovered, themeColor("--text"), top);
 }
 
-/** @param {number} block */
-function tipRows(block) {
+/** @param {Page} page @param {number} block */
+function tipRows(page, block) {
+    const { session, view } = page;
     const cell = view.c.map_cell(block);
     const head = make("p", "tip-head", formatBytes(cell.bytes));
     head.append(
@@ -313,7 +335,7 @@ function tipRows(block) {
     const place = [
         addressText(cell),
         cell.expandable ? "expandable segment" : "",
-        cell.segment_birth < 0 ? "" : `segment since ${momentText(cell.segment_birth)}`,
+        cell.segment_birth < 0 ? "" : `segment since ${momentText(page, cell.segment_birth)}`,
     ]
         .filter(Boolean)
         .join(" \u00b7 ");
@@ -330,40 +352,48 @@ function tipRows(block) {
     const site = view.c.stack_site(allocation.stack);
     const line = make("p", "tip-row");
     const swatch = make("i", "swatch");
-    swatch.style.background = view.siteColor(site, isDark());
+    swatch.style.background = view.siteColor(site, isDark(page));
     line.append(swatch, make("span", "tip-site", session.siteText(site)));
     const requested = allocation.bytes === cell.bytes ? "" : `${formatBytes(allocation.bytes)} asked for \u00b7 `;
     return [
         head,
         line,
-        make("p", "", `${requested}${cell.state === 2 ? "freed, waits for another stream" : lifetimeText(allocation)}`),
+        make(
+            "p",
+            "",
+            `${requested}${cell.state === 2 ? "freed, waits for another stream" : lifetimeText(page, allocation)}`,
+        ),
         make("p", "tip-dim", place),
     ];
 }
 
-function showTip() {
+function showTip(/** @type {Page} */ page) {
+    const map = mapOf(page);
+    const plot = plotOf(page);
     map.tip.hidden = map.block < 0 || !map.laid;
     if (map.tip.hidden) return;
-    map.tip.replaceChildren(...tipRows(map.block));
-    const { x, end, y } = view.c.map_place(map.block, 0);
-    const at = map.pointer ?? { x: (x + end) / 2 / plot.ratio, y: y / plot.ratio - scrolled() / plot.ratio };
+    map.tip.replaceChildren(...tipRows(page, map.block));
+    const { x, end, y } = page.view.c.map_place(map.block, 0);
+    const at = map.pointer ?? { x: (x + end) / 2 / plot.ratio, y: y / plot.ratio - scrolled(page) / plot.ratio };
     const { offsetWidth, offsetHeight } = map.tip;
     const { clientWidth, clientHeight } = map.box;
     const head = map.scroll.offsetTop;
-    const left = Math.min(Math.max(8, at.x + GUTTER.left + 16), clientWidth - offsetWidth - 8);
+    const left = Math.min(Math.max(8, at.x + gutterOf(page).left + 16), clientWidth - offsetWidth - 8);
     const below = at.y + head + 24;
     const topmost = below + offsetHeight <= clientHeight ? below : at.y + head - offsetHeight - 12;
     map.tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(topmost)}px)`;
 }
 
 /** Draws what is shown of the map; marks only: what follows the pointer. @param {boolean} [marksOnly] */
-export function drawMap(marksOnly) {
+export function drawMap(/** @type {Page} */ page, marksOnly) {
+    const { state, view } = page;
+    const map = mapOf(page);
     const refusal = state.mapOpen ? view.sentence("map_refusal") : "";
-    if (map.laidFor !== view.facts) renewMap();
+    if (map.laidFor !== view.facts) renewMap(page);
     map.box.hidden = !state.mapOpen;
-    press("map-open", state.mapOpen);
+    page.press("map-open", state.mapOpen);
     if (!state.mapOpen) return;
-    for (const order of MAP_ORDERS) press(`map-${order}`, order === state.mapOrder);
+    for (const order of MAP_ORDERS) page.press(`map-${order}`, order === state.mapOrder);
     map.scroll.hidden = refusal !== "";
     if (refusal) {
         map.laid = null;
@@ -376,21 +406,23 @@ export function drawMap(marksOnly) {
     }
     const begin = performance.now();
     const before = map.asked;
-    replayOnce();
-    layOut();
-    if (!marksOnly || before !== map.asked) drawPicture();
-    drawMarks();
-    showTip();
+    replayOnce(page);
+    layOut(page);
+    if (!marksOnly || before !== map.asked) drawPicture(page);
+    drawMarks(page);
+    showTip(page);
     map.frameMs.push(performance.now() - begin);
     if (map.frameMs.length > 60) map.frameMs.shift();
 }
 
 /**
  * What is seen of the map, so many pixels for each of CSS, and what stands above it; null: it is not open.
- * @param {number} scale
+ * @param {Page} page @param {number} scale
  */
-export function mapForPicture(scale) {
-    if (!state.mapOpen || !map.laid) return null;
+export function mapForPicture(page, scale) {
+    const map = mapOf(page);
+    const plot = plotOf(page);
+    if (!page.state.mapOpen || !map.laid) return null;
     const { timeline, ratio } = plot;
     const { picture, marks, scroll, about, note } = map;
     const made = { picture: document.createElement("canvas"), marks: document.createElement("canvas") };
@@ -399,13 +431,13 @@ export function mapForPicture(scale) {
     Object.assign(plot, { ratio: scale, timeline: fine });
     Object.assign(map, made);
     map.asked = "";
-    layOut();
-    drawPicture();
-    drawMarks();
+    layOut(page);
+    drawPicture(page);
+    drawMarks(page);
     Object.assign(plot, { timeline, ratio });
     Object.assign(map, { picture, marks });
     map.asked = "";
-    drawMap();
+    drawMap(page);
     return {
         ...made,
         height: scroll.clientHeight,
@@ -413,26 +445,30 @@ export function mapForPicture(scale) {
     };
 }
 
-/** The module has forgotten the map: another device was chosen. */
-function renewMap() {
-    map.laidFor = view.facts;
+/** The module has forgotten the map: another device was chosen. @param {Page} page */
+function renewMap(page) {
+    const map = mapOf(page);
+    map.laidFor = page.view.facts;
     map.asked = "";
     map.block = -1;
 }
 
-/** @param {PointerEvent} event */
-function pointAt(event) {
+/** @param {Page} page @param {PointerEvent} event */
+function pointAt(page, event) {
+    const map = mapOf(page);
+    const plot = plotOf(page);
     const box = map.picture.getBoundingClientRect();
     map.pointer = { x: event.clientX - box.left, y: event.clientY - box.top };
-    const cell = pick(map.pointer.x * plot.ratio, map.pointer.y * plot.ratio + scrolled());
+    const cell = pick(page, map.pointer.x * plot.ratio, map.pointer.y * plot.ratio + scrolled(page));
     if (cell === map.block && cell < 0) return;
     map.block = cell;
-    invalidate(MAP_MARKS);
+    invalidate(page, MAP_MARKS);
 }
 
-/** Block at a pixel of the map; -1: none. @param {number} x @param {number} y */
-function pick(x, y) {
-    if (!map.laid || x < 0 || y < 0) return -1;
+/** Block at a pixel of the map; -1: none. @param {Page} page @param {number} x @param {number} y */
+function pick(page, x, y) {
+    const { view } = page;
+    if (!mapOf(page).laid || x < 0 || y < 0) return -1;
     const place = /** @type {(...numbers: number[]) => number} */ (view.module.view_map_pick)(
         view.handle,
         Math.floor(x),
@@ -443,101 +479,117 @@ function pick(x, y) {
 
 const MAP_MARKS = MAP | OVERLAY;
 
-/** Pins what a block holds, there and then. */
-function pinBlock() {
+/** Pins what a block holds, there and then. @param {Page} page */
+function pinBlock(page) {
+    const { view } = page;
+    const map = mapOf(page);
     if (map.block < 0) return;
     const { allocation } = view.c.map_cell(map.block);
     const site = allocation < 0 ? 0 : view.c.stack_site(view.c.allocation(allocation).stack);
-    change({
+    change(page, {
         moment: map.event,
         selected: allocation < 0 ? null : allocation,
         focus: site ? { by: "site", id: site } : null,
     });
 }
 
-/** Goes to a block and brings it into view. @param {number} block */
-export function goToBlock(block) {
+/** Goes to a block and brings it into view. @param {Page} page @param {number} block */
+export function goToBlock(page, block) {
+    const map = mapOf(page);
     if (!map.laid || block < 0 || block >= map.laid.blocks) return;
     map.block = block;
     map.pointer = null;
     say(
-        tipRows(block)
+        page,
+        tipRows(page, block)
             .map(({ childNodes }) => Array.from(childNodes, (node) => node.textContent).join(" "))
             .join(", "),
     );
-    const y = view.c.map_place(block, 0).y / plot.ratio;
+    const y = page.view.c.map_place(block, 0).y / plotOf(page).ratio;
     if (y < map.scroll.scrollTop + 22) map.scroll.scrollTop = Math.max(0, y - 24);
     else if (y + 16 > map.scroll.scrollTop + map.scroll.clientHeight)
         map.scroll.scrollTop = y + 24 - map.scroll.clientHeight;
-    invalidate(MAP_MARKS);
+    invalidate(page, MAP_MARKS);
 }
 
-/** The block above or below, in the row that is there. @param {number} by */
-function stepRow(by) {
-    if (map.block < 0) goToBlock(0);
+/** The block above or below, in the row that is there. @param {Page} page @param {number} by */
+function stepRow(page, by) {
+    const map = mapOf(page);
+    if (map.block < 0) goToBlock(page, 0);
     else {
-        const { x, end, y } = view.c.map_place(map.block, 0);
-        const pitch = 16 * plot.ratio;
+        const { x, end, y } = page.view.c.map_place(map.block, 0);
+        const pitch = 16 * plotOf(page).ratio;
         for (let at = y + pitch / 2 + by * pitch; map.laid && at >= 0 && at < map.laid.height; at += (by * pitch) / 2) {
-            const block = pick(Math.min((x + end) / 2, map.picture.width - 1), at);
-            if (block >= 0 && view.c.map_place(block, 0).y !== y) {
-                goToBlock(block);
+            const block = pick(page, Math.min((x + end) / 2, map.picture.width - 1), at);
+            if (block >= 0 && page.view.c.map_place(block, 0).y !== y) {
+                goToBlock(page, block);
                 return;
             }
         }
     }
 }
 
-/** @type {Record<string, () => void>} */
-const keys = {
-    ArrowRight: () => goToBlock(map.block + 1),
-    ArrowLeft: () => goToBlock(map.block - 1),
-    ArrowDown: () => stepRow(1),
-    ArrowUp: () => stepRow(-1),
-    h: () =>
-        goToBlock(
-            view.c.map_next_free_block(map.block >= 0 && view.c.map_cell(map.block).allocation < 0 ? map.block : -1),
-        ),
-    Enter: pinBlock,
-};
+const keysOf = perPage(
+    (page) =>
+        /** @type {Record<string, () => void>} */ ({
+            ArrowRight: () => goToBlock(page, mapOf(page).block + 1),
+            ArrowLeft: () => goToBlock(page, mapOf(page).block - 1),
+            ArrowDown: () => stepRow(page, 1),
+            ArrowUp: () => stepRow(page, -1),
+            h: () =>
+                goToBlock(
+                    page,
+                    page.view.c.map_next_free_block(
+                        mapOf(page).block >= 0 && page.view.c.map_cell(mapOf(page).block).allocation < 0
+                            ? mapOf(page).block
+                            : -1,
+                    ),
+                ),
+            Enter: () => pinBlock(page),
+        }),
+);
 
-/** @param {KeyboardEvent} event */
-function pressMapKey(event) {
+/** @param {Page} page @param {KeyboardEvent} event */
+function pressMapKey(page, event) {
+    const keys = keysOf(page);
     if (event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(keys, event.key)) return;
     event.preventDefault();
     event.stopPropagation();
     keys[event.key]();
 }
 
-export function toggleMap() {
-    change({ mapOpen: !state.mapOpen });
+export function toggleMap(/** @type {Page} */ page) {
+    change(page, { mapOpen: !page.state.mapOpen });
 }
 
 const MAP_LEAST = 140;
 
-export function startMap() {
+export function startMap(/** @type {Page} */ page) {
+    const map = mapOf(page);
     makeSplitter(map.split, {
         read: () => map.box.offsetHeight,
         write: (pixels) => {
             map.box.style.flex = pixels === null ? "" : `0 0 ${pixels}px`;
-            invalidate(MAP);
+            invalidate(page, MAP);
         },
         least: MAP_LEAST,
-        most: () => map.box.offsetHeight + plot.box.offsetHeight - MAP_LEAST,
+        most: () => map.box.offsetHeight + plotOf(page).box.offsetHeight - MAP_LEAST,
         sign: -1,
     });
-    map.scroll.addEventListener("scroll", () => invalidate(MAP));
-    map.scroll.addEventListener("pointermove", pointAt);
+    map.scroll.addEventListener("scroll", () => invalidate(page, MAP));
+    map.scroll.addEventListener("pointermove", (event) => pointAt(page, event));
     map.scroll.addEventListener("pointerleave", () => {
         map.pointer = null;
         map.block = -1;
-        invalidate(MAP_MARKS);
+        invalidate(page, MAP_MARKS);
     });
-    map.scroll.addEventListener("click", pinBlock);
-    map.scroll.addEventListener("keydown", pressMapKey);
+    map.scroll.addEventListener("click", () => pinBlock(page));
+    map.scroll.addEventListener("keydown", (event) => pressMapKey(page, event));
     for (const order of MAP_ORDERS)
-        element(`map-${order}`, HTMLButtonElement).addEventListener("click", () => change({ mapOrder: order }));
-    element("map-open", HTMLButtonElement).addEventListener("click", toggleMap);
-    element("map-close", HTMLButtonElement).addEventListener("click", toggleMap);
-    new ResizeObserver(() => invalidate(MAP)).observe(map.scroll);
+        page.element(`map-${order}`, HTMLButtonElement).addEventListener("click", () =>
+            change(page, { mapOrder: order }),
+        );
+    page.element("map-open", HTMLButtonElement).addEventListener("click", () => toggleMap(page));
+    page.element("map-close", HTMLButtonElement).addEventListener("click", () => toggleMap(page));
+    new ResizeObserver(() => invalidate(page, MAP)).observe(map.scroll);
 }

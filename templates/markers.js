@@ -1,6 +1,6 @@
 // Moments worth a mark: the peak, out of memory, earlier snapshots. Their lines, and labels that never touch.
-import { context2d, GUTTER, middleOfEvent, plot, strokeLine, themeColor, xOfEvent, yOfBytes } from "./canvas.js";
-import { momentText, state, timedViews, view } from "./state.js";
+import { context2d, gutterOf, middleOfEvent, plotOf, strokeLine, themeColor, xOfEvent, yOfBytes } from "./canvas.js";
+import { momentText, timedViews } from "./state.js";
 import { askedText, formatBytes, formatExactBytes, make } from "./text.js";
 
 /* ---- markers ---- */
@@ -8,45 +8,45 @@ import { askedText, formatBytes, formatExactBytes, make } from "./text.js";
 /** @typedef {import("./canvas.js").Pane} Pane */
 /** @typedef {import("./session.js").View} View */
 
-/** @param {number} i @param {View} [shown] */
-export function oomMarker(i, shown = view) {
+/** @param {Page} page @param {number} i @param {View} [shown] */
+export function oomMarker(page, i, shown = page.view) {
     const { event, size, device_free } = shown.c.oom(i);
-    const title = `Out of memory: ${askedText(size, device_free)}; ` + `${momentText(event, shown)}`;
+    const title = `Out of memory: ${askedText(size, device_free)}; ` + `${momentText(page, event, shown)}`;
     return { event, kind: "oom", text: "Out of memory", title };
 }
 
 /**
  * Snapshots that were taken while this one was recorded. A loop that takes thousands gets marks for the first ones.
- * @param {View} shown
+ * @param {Page} page @param {View} shown
  */
-function snapshotMarkers(shown) {
+function snapshotMarkers(page, shown) {
     return Array.from({ length: Math.min(SNAPSHOTS_MOST, shown.facts.snapshots) }, (_, i) => {
         const { event, bytes } = shown.c.snapshot(i);
-        const title = `Earlier snapshot: ${formatBytes(bytes)} active; ${momentText(event, shown)}`;
+        const title = `Earlier snapshot: ${formatBytes(bytes)} active; ${momentText(page, event, shown)}`;
         return { event, kind: "snapshot", text: "Snapshot", title };
     });
 }
 
 /** Moments worth a mark that are inside of the window, the most important first. @param {Pane} [pane] */
-export function visibleMarkers(pane = plot) {
+export function visibleMarkers(/** @type {Page} */ page, pane = plotOf(page)) {
     const shown = pane.view;
     const { peak_event: peak, peak_bytes: bytes } = shown.facts;
-    const list = Array.from({ length: shown.facts.ooms }, (_, i) => oomMarker(i, shown));
-    const title = `Peak: ${formatExactBytes(bytes)}, ${momentText(peak, shown)}`;
+    const list = Array.from({ length: shown.facts.ooms }, (_, i) => oomMarker(page, i, shown));
+    const title = `Peak: ${formatExactBytes(bytes)}, ${momentText(page, peak, shown)}`;
     list.splice(1, 0, { event: peak, kind: "peak", text: `Peak ${formatBytes(bytes)}`, title });
-    list.push(...snapshotMarkers(shown));
+    list.push(...snapshotMarkers(page, shown));
     return list
-        .map((mark) => ({ ...mark, x: middleOfEvent(mark.event, pane) }))
+        .map((mark) => ({ ...mark, x: middleOfEvent(page, mark.event, pane) }))
         .filter((mark) => mark.x >= 0 && mark.x <= pane.width);
 }
 
-/** @param {CanvasRenderingContext2D} context @param {Pane} pane */
-export function drawMarkerLines(context, pane) {
-    for (const mark of visibleMarkers(pane)) {
-        const y = Math.min(pane.height, Math.max(0, yOfBytes(pane.view.c.live_at(mark.event), pane)));
+/** @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane */
+export function drawMarkerLines(page, context, pane) {
+    for (const mark of visibleMarkers(page, pane)) {
+        const y = Math.min(pane.height, Math.max(0, yOfBytes(page, pane.view.c.live_at(mark.event), pane)));
         context.strokeStyle = themeColor(mark.kind === "oom" ? "--bad" : mark.kind === "peak" ? "--text" : "--dim");
         context.setLineDash([3, 3]);
-        strokeLine(context, mark.x, -4, mark.x, mark.kind === "peak" ? y : pane.height);
+        strokeLine(page, context, mark.x, -4, mark.x, mark.kind === "peak" ? y : pane.height);
         context.setLineDash([]);
     }
 }
@@ -63,29 +63,29 @@ function isLast({ facts: { events } }, event) {
 }
 
 /** Room right of the timeline: where a recording that is shown ends with an OOM, for the request that failed. */
-export function rightGutter() {
+export function rightGutter(/** @type {Page} */ page) {
     const ends = (/** @type {View} */ shown) =>
         shown.facts.ooms > 0 && isLast(shown, shown.c.oom(shown.facts.ooms - 1).event);
-    return [view, ...(state.all ? timedViews().values() : [])].some(ends) ? GHOST_WIDTH + 20 : 16;
+    return [page.view, ...(page.state.all ? timedViews(page).values() : [])].some(ends) ? GHOST_WIDTH + 20 : 16;
 }
 
 const GHOSTS_MOST = 8;
 
 /** Where the requests that failed in the window stand on what was alive, in CSS pixels. @param {Pane} [pane] */
-export function visibleGhosts(pane = plot) {
+export function visibleGhosts(/** @type {Page} */ page, pane = plotOf(page)) {
     const { c, facts } = pane.view;
     const ghosts = [];
     for (let i = Math.max(0, facts.ooms - GHOSTS_MOST); i < facts.ooms; i++) {
         const { event, size, device_free } = c.oom(i);
         if (size < 0 || device_free < 0) continue;
-        const at = xOfEvent(event, pane);
+        const at = xOfEvent(page, event, pane);
         if (at < 0 || at > pane.width) continue;
         const live = c.live_at(event);
         const beyond = isLast(pane.view, event) ? pane.width + 4 : pane.width - GHOST_WIDTH;
         ghosts.push({
             left: at + GHOST_WIDTH > pane.width ? beyond : at,
-            top: Math.max(0, yOfBytes(live + size, pane)),
-            bottom: yOfBytes(live, pane),
+            top: Math.max(0, yOfBytes(page, live + size, pane)),
+            bottom: yOfBytes(page, live, pane),
             size,
         });
     }
@@ -122,14 +122,14 @@ function markerPlace(taken, x, half, width) {
 /**
  * Puts the labels of the markers above the timeline; where there is no room for a label, a sign; where there is none
  * for that, nothing but the line.
- * @param {Pane} pane
+ * @param {Page} page @param {Pane} pane
  */
-export function placeMarkers(pane) {
+export function placeMarkers(page, pane) {
     pane.markers.replaceChildren();
     const context = context2d(pane.axes);
     /** @type {{from: number, to: number, x: number}[]} */
     const taken = [];
-    for (const mark of visibleMarkers(pane)) {
+    for (const mark of visibleMarkers(page, pane)) {
         for (const text of [mark.text, MARKER_SIGNS[mark.kind]]) {
             const half = context.measureText(text).width / 2 + 8;
             const place = markerPlace(taken, mark.x, half, pane.width);
@@ -139,7 +139,7 @@ export function placeMarkers(pane) {
             button.type = "button";
             button.title = mark.title;
             button.tabIndex = -1;
-            button.style.left = `${GUTTER.left + place}px`;
+            button.style.left = `${gutterOf(page).left + place}px`;
             button.addEventListener("click", () => pane.go(mark.event));
             pane.markers.append(button);
             break;

@@ -1,44 +1,32 @@
 // The whole run in small, with the window as a brush.
-import { context2d, GUTTER, sizeCanvas, themeColor } from "./canvas.js";
-import { search } from "./search.js";
+import { context2d, gutterOf, sizeCanvas, themeColor } from "./canvas.js";
+import { searchOf } from "./search.js";
 import { makeSplitter } from "./splitter.js";
-import {
-    axisNumber,
-    axisOfEvent,
-    fitWindow,
-    invalidate,
-    kept,
-    MINIMAP,
-    setWindow,
-    state,
-    view,
-    wholeRange,
-} from "./state.js";
-import { element } from "./text.js";
+import { axisNumber, axisOfEvent, fitWindow, invalidate, MINIMAP, perPage, setWindow, wholeRange } from "./state.js";
 
-const minimap = {
-    box: element("minimap", HTMLDivElement),
-    canvas: element("minimap-canvas", HTMLCanvasElement),
-    brush: element("brush", HTMLDivElement),
+const minimapOf = perPage((page) => ({
+    box: page.element("minimap", HTMLDivElement),
+    canvas: page.element("minimap-canvas", HTMLCanvasElement),
+    brush: page.element("brush", HTMLDivElement),
     width: 1,
     height: 1,
     /** What a drag does. @type {{mode: "move" | "from" | "to" | "new", grip: number} | null} */
     drag: null,
-};
+}));
 
 /** CSS pixels around an edge of the brush that take hold of it. */
 const GRIP = 7;
 
 /**
- * @param {CanvasRenderingContext2D} context
+ * @param {Page} page @param {CanvasRenderingContext2D} context
  * @param {number} top bytes at the upper edge
  * @param {string} color
  * @param {boolean} ofKept
  */
-function fillCurve(context, top, color, ofKept) {
-    const { width, height } = minimap.canvas;
-    const whole = wholeRange();
-    const curve = view.curve(axisNumber(), whole.from, whole.to, width, ofKept);
+function fillCurve(page, context, top, color, ofKept) {
+    const { width, height } = minimapOf(page).canvas;
+    const whole = wholeRange(page);
+    const curve = page.view.curve(axisNumber(page), whole.from, whole.to, width, ofKept);
     context.fillStyle = themeColor(color);
     context.beginPath();
     context.moveTo(0, height);
@@ -52,18 +40,21 @@ function fillCurve(context, top, color, ofKept) {
 }
 
 /** Where what the search finds was made. @param {CanvasRenderingContext2D} context @param {number} ratio */
-function drawHits(context, ratio) {
-    if (!search.ready) return;
-    const { width } = minimap.canvas;
-    const whole = wholeRange();
-    const place = view.c.hits(axisNumber(), whole.from, whole.to, width) >>> 0;
+function drawHits(/** @type {Page} */ page, context, ratio) {
+    if (!searchOf(page).ready) return;
+    const { width } = minimapOf(page).canvas;
+    const whole = wholeRange(page);
+    const place = page.view.c.hits(axisNumber(page), whole.from, whole.to, width) >>> 0;
     if (place === 0) return;
-    const hits = new Float64Array(view.module.memory.buffer, place, width);
+    const hits = new Float64Array(page.view.module.memory.buffer, place, width);
     context.fillStyle = themeColor("--hit");
     for (let x = 0; x < width; x++) if (hits[x] > 0) context.fillRect(x, 0, Math.max(1, ratio), 6 * ratio);
 }
 
-export function drawMinimap() {
+export function drawMinimap(/** @type {Page} */ page) {
+    const { kept, view } = page;
+    const minimap = minimapOf(page);
+    const GUTTER = gutterOf(page);
     const ratio = devicePixelRatio || 1;
     minimap.width = Math.max(40, minimap.box.clientWidth - GUTTER.left - GUTTER.right);
     minimap.height = Math.max(10, minimap.box.clientHeight);
@@ -71,102 +62,110 @@ export function drawMinimap() {
     minimap.canvas.style.left = `${GUTTER.left}px`;
     const context = context2d(minimap.canvas);
     const { width, height } = minimap.canvas;
-    const whole = wholeRange();
+    const whole = wholeRange(page);
     const top = kept.top || Math.max(1, view.facts.peak_bytes) * 1.08;
     context.clearRect(0, 0, width, height);
     // Of a filtered recording, what is left stands before the whole.
-    fillCurve(context, top, kept.active ? "--curve-pale" : "--curve", false);
-    if (kept.active) fillCurve(context, top, "--curve", true);
-    drawHits(context, ratio);
+    fillCurve(page, context, top, kept.active ? "--curve-pale" : "--curve", false);
+    if (kept.active) fillCurve(page, context, top, "--curve", true);
+    drawHits(page, context, ratio);
     context.fillStyle = themeColor("--bad");
     for (let i = 0; i < view.facts.ooms; i++) {
-        const at = (axisOfEvent(view.c.oom(i).event) - whole.from) / (whole.to - whole.from);
+        const at = (axisOfEvent(page, view.c.oom(i).event) - whole.from) / (whole.to - whole.from);
         context.fillRect(Math.round(at * width) - ratio, 0, 2 * ratio, height);
     }
 }
 
-/** CSS pixel of a position along the axis. @param {number} position */
-function minimapX(position) {
-    const whole = wholeRange();
-    return ((position - whole.from) / (whole.to - whole.from)) * minimap.width;
+/** CSS pixel of a position along the axis. @param {Page} page @param {number} position */
+function minimapX(page, position) {
+    const whole = wholeRange(page);
+    return ((position - whole.from) / (whole.to - whole.from)) * minimapOf(page).width;
 }
 
-/** Position along the axis under a CSS pixel. @param {number} x */
-function minimapAxis(x) {
-    const whole = wholeRange();
+/** Position along the axis under a CSS pixel. @param {Page} page @param {number} x */
+function minimapAxis(page, x) {
+    const minimap = minimapOf(page);
+    const whole = wholeRange(page);
     return whole.from + (Math.min(Math.max(x, 0), minimap.width) / minimap.width) * (whole.to - whole.from);
 }
 
-export function placeBrush() {
-    const from = minimapX(state.from);
-    const to = minimapX(state.to);
-    minimap.brush.style.left = `${GUTTER.left + from}px`;
+export function placeBrush(/** @type {Page} */ page) {
+    const { state } = page;
+    const minimap = minimapOf(page);
+    const from = minimapX(page, state.from);
+    const to = minimapX(page, state.to);
+    minimap.brush.style.left = `${gutterOf(page).left + from}px`;
     minimap.brush.style.width = `${Math.max(2, to - from)}px`;
-    const whole = wholeRange();
+    const whole = wholeRange(page);
     minimap.brush.classList.toggle("brush-whole", state.from <= whole.from && state.to >= whole.to);
 }
 
-/** @param {PointerEvent} event */
-function minimapPointerX(event) {
-    return event.clientX - minimap.box.getBoundingClientRect().left - GUTTER.left;
+/** @param {Page} page @param {PointerEvent} event */
+function minimapPointerX(page, event) {
+    return event.clientX - minimapOf(page).box.getBoundingClientRect().left - gutterOf(page).left;
 }
 
-/** @param {number} x @returns {"move" | "from" | "to" | "new"} */
-function minimapMode(x) {
-    const from = minimapX(state.from);
-    const to = minimapX(state.to);
-    const whole = wholeRange();
+/** @param {Page} page @param {number} x @returns {"move" | "from" | "to" | "new"} */
+function minimapMode(page, x) {
+    const { state } = page;
+    const from = minimapX(page, state.from);
+    const to = minimapX(page, state.to);
+    const whole = wholeRange(page);
     if (Math.abs(x - from) <= GRIP) return "from";
     if (Math.abs(x - to) <= GRIP) return "to";
     const all = state.from <= whole.from && state.to >= whole.to;
     return x > from && x < to && !all ? "move" : "new";
 }
 
-/** @param {PointerEvent} event */
-function minimapDown(event) {
+/** @param {Page} page @param {PointerEvent} event */
+function minimapDown(page, event) {
+    const { state } = page;
+    const minimap = minimapOf(page);
     if (event.button !== 0) return;
     event.preventDefault();
-    const x = minimapPointerX(event);
-    const mode = minimapMode(x);
+    const x = minimapPointerX(page, event);
+    const mode = minimapMode(page, x);
     const grip =
         mode === "move"
-            ? minimapAxis(x) - state.from
+            ? minimapAxis(page, x) - state.from
             : mode === "from"
               ? state.to
               : mode === "to"
                 ? state.from
-                : minimapAxis(x);
+                : minimapAxis(page, x);
     minimap.drag = { mode, grip };
     minimap.box.setPointerCapture(event.pointerId);
 }
 
-/** @param {PointerEvent} event */
-function minimapMove(event) {
-    const x = minimapPointerX(event);
+/** @param {Page} page @param {PointerEvent} event */
+function minimapMove(page, event) {
+    const minimap = minimapOf(page);
+    const x = minimapPointerX(page, event);
     if (!minimap.drag) {
-        const mode = minimapMode(x);
+        const mode = minimapMode(page, x);
         minimap.box.style.cursor = mode === "move" ? "grab" : mode === "new" ? "crosshair" : "ew-resize";
         return;
     }
-    const at = minimapAxis(x);
+    const at = minimapAxis(page, x);
     const { mode, grip } = minimap.drag;
-    if (mode === "move") setWindow(at - grip, at - grip + (state.to - state.from));
-    else if (at !== grip) setWindow(Math.min(at, grip), Math.max(at, grip));
+    if (mode === "move") setWindow(page, at - grip, at - grip + (page.state.to - page.state.from));
+    else if (at !== grip) setWindow(page, Math.min(at, grip), Math.max(at, grip));
 }
 
-export function startMinimap() {
-    makeSplitter(element("split-overview", HTMLDivElement), {
+export function startMinimap(/** @type {Page} */ page) {
+    const minimap = minimapOf(page);
+    makeSplitter(page.element("split-overview", HTMLDivElement), {
         read: () => minimap.box.offsetHeight,
         write: (pixels) => {
             minimap.box.style.height = pixels === null ? "" : `${pixels}px`;
-            invalidate(MINIMAP);
+            invalidate(page, MINIMAP);
         },
         least: 24,
         most: () => innerHeight / 3,
         sign: -1,
     });
-    minimap.box.addEventListener("pointerdown", minimapDown);
-    minimap.box.addEventListener("pointermove", minimapMove);
+    minimap.box.addEventListener("pointerdown", (event) => minimapDown(page, event));
+    minimap.box.addEventListener("pointermove", (event) => minimapMove(page, event));
     for (const end of ["pointerup", "pointercancel"]) minimap.box.addEventListener(end, () => (minimap.drag = null));
-    minimap.box.addEventListener("dblclick", fitWindow);
+    minimap.box.addEventListener("dblclick", () => fitWindow(page));
 }

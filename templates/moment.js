@@ -1,14 +1,15 @@
 // The moment that list, legend and details speak of.
-import { plot } from "./canvas.js";
-import { heldMoment, view } from "./state.js";
+import { plotOf } from "./canvas.js";
+import { heldMoment } from "./state.js";
 
-/** The event whose state is shown: under the pointer, else the held one. */
-export function shownMoment() {
-    return plot.hover ? plot.hover.event : heldMoment();
+/** The event whose state is shown: under the pointer, else the held one. @param {Page} page */
+export function shownMoment(page) {
+    const plot = plotOf(page);
+    return plot.hover ? plot.hover.event : heldMoment(page);
 }
 
-/** "at the peak": where that is. @param {number} event */
-export function momentWords(event) {
-    if (plot.hover) return "at the cursor";
-    return event === view.facts.peak_event ? "at the peak" : "at the moment";
+/** "at the peak": where that is. @param {Page} page @param {number} event */
+export function momentWords(page, event) {
+    if (plotOf(page).hover) return "at the cursor";
+    return event === page.view.facts.peak_event ? "at the peak" : "at the moment";
 }

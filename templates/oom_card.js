@@ -1,7 +1,7 @@
 // The card of an out-of-memory event: who asked, the device as one bar, what could not serve the request, and why not.
 import { KIND_LOG } from "./api.js";
 import { phasesOfEvent, phaseText } from "./describe.js";
-import { askAll, meta, momentText, session, view } from "./state.js";
+import { askAll, momentText } from "./state.js";
 import { askedText, BYTE_UNITS, formatBytes, formatExactBytes, formatPlural, make } from "./text.js";
 
 /** Figures in one unit, small enough that the ones that differ look different. @param {number[]} values */
@@ -18,10 +18,10 @@ function formatAlike(values) {
     return values.map(text);
 }
 
-/** What was lacking, in a line. @param {record_oom} oom @param {record_oom_state} found */
-function lackText({ size }, { lacking_bytes }) {
+/** What was lacking, in a line. @param {Page} page @param {record_oom} oom @param {record_oom_state} found */
+function lackText(page, { size }, { lacking_bytes }) {
     if (lacking_bytes > 0) return `${formatBytes(lacking_bytes)} short of the ${formatBytes(size)} asked for`;
-    if (session.facts.kind === KIND_LOG) return `${formatBytes(size)} asked for, by the log`;
+    if (page.session.facts.kind === KIND_LOG) return `${formatBytes(size)} asked for, by the log`;
     return `Not short of memory, but of one free block of ${formatBytes(size)}`;
 }
 
@@ -103,22 +103,25 @@ function lackTable({ size, device_free }, found) {
     return table;
 }
 
-/** Who held the memory, in a sentence. @param {record_oom} oom @param {record_oom_state} found */
-function holderText(oom, { lacking_bytes }) {
-    const top = askAll((all) => {
+/** Who held the memory, in a sentence. @param {Page} page @param {record_oom} oom @param {record_oom_state} found */
+function holderText(page, oom, { lacking_bytes }) {
+    const top = askAll(page, (all) => {
         all.groups(oom.event, "site");
-        return all.firstGroups(2).map(({ site, bytes }) => `${session.siteText(site)} ${formatBytes(bytes)}`);
+        return all.firstGroups(2).map(({ site, bytes }) => `${page.session.siteText(site)} ${formatBytes(bytes)}`);
     });
     const really =
-        lacking_bytes > 0 && !meta.follows ? "The memory was really in use. Most of it" : "Most of what was in use";
+        lacking_bytes > 0 && !page.meta.follows
+            ? "The memory was really in use. Most of it"
+            : "Most of what was in use";
     return top.length ? `${really}: ${top.join(", ")}.` : "";
 }
 
 /**
  * What follows, as the report says it: only the writer of the page could ask the model.
- * @param {number} index of the event
+ * @param {Page} page @param {number} index of the event
  */
-function followsList(index) {
+function followsList(page, index) {
+    const { meta, session, view } = page;
     const follows =
         /** @type {Record<string, string[]> | undefined} */ (meta.follows)?.[
             String(session.devices[view.device].ordinal)
@@ -131,24 +134,25 @@ function followsList(index) {
 }
 
 /** The card's parts for an event. @param {number} index of the event @param {number} capacity 0: unknown */
-export function oomParts(index, capacity) {
+export function oomParts(/** @type {Page} */ page, index, capacity) {
+    const { session, view } = page;
     const oom = view.c.oom(index);
     const found = view.c.oom_state(index);
     const site = oom.stack ? session.siteText(view.c.stack_site(oom.stack)) : "";
     const by = make("p", "card-by");
     if (site) by.append("by ", make("code", "", site));
-    const during = phasesOfEvent(oom.event);
+    const during = phasesOfEvent(page, oom.event);
     if (during.length) by.append(` in ${during.map(phaseText).join(" \u203a ")}`);
-    const follows = followsList(index);
+    const follows = followsList(page, index);
     // Without the final segments what was reserved is a lower bound: nothing follows from it.
     const known = found.reserved_known !== 0 && oom.size >= 0 && oom.device_free >= 0;
     return {
-        when: momentText(oom.event),
-        title: known ? lackText(oom, found) : askedText(oom.size, oom.device_free),
+        when: momentText(page, oom.event),
+        title: known ? lackText(page, oom, found) : askedText(oom.size, oom.device_free),
         body: [
             by,
             ...(known ? [...deviceBar(found, oom.device_free, capacity), lackTable(oom, found)] : []),
-            make("p", "", known ? holderText(oom, found) : ""),
+            make("p", "", known ? holderText(page, oom, found) : ""),
             ...follows,
         ],
         follows: follows.length > 0,

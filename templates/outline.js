@@ -1,7 +1,7 @@
 // A comparison of two ranges in the timeline: A is what is drawn, B an outline over it that begins where A begins.
-import { plot, strokeLine, themeColor, xOfAxis, xOfEvent, xOfMoment, yOfBytes } from "./canvas.js";
+import { plotOf, strokeLine, themeColor, xOfAxis, xOfEvent, xOfMoment, yOfBytes } from "./canvas.js";
 import { comparedRanges, LETTERS } from "./ends.js";
-import { axisNumber, axisOfEvent, kept, setWindow, state, view } from "./state.js";
+import { axisNumber, axisOfEvent, setWindow } from "./state.js";
 import { cutText } from "./paint.js";
 import { formatBytes } from "./text.js";
 
@@ -9,17 +9,17 @@ const FLAG_MOST = 140;
 
 /**
  * A letter on a plate, with words beside it, above what is taken there: where it lies.
- * @param {CanvasRenderingContext2D} context
+ * @param {Page} page @param {CanvasRenderingContext2D} context
  * @param {string} letter
  * @param {string} text
  * @param {number} x
  * @param {number} y
  * @param {import("./canvas.js").Room[]} [taken]
  */
-function drawFlag(context, letter, text, x, y, taken = []) {
+function drawFlag(page, context, letter, text, x, y, taken = []) {
     const words = text ? cutText(context, text, FLAG_MOST) : "";
     const width = 18 + (words ? context.measureText(words).width + 8 : 0);
-    const left = Math.min(Math.max(x - 9, -9), plot.width + 12 - width);
+    const left = Math.min(Math.max(x - 9, -9), plotOf(page).width + 12 - width);
     while (
         taken.some((other) => left < other.right && left + width > other.left && y < other.bottom && y + 17 > other.top)
     )
@@ -36,47 +36,49 @@ function drawFlag(context, letter, text, x, y, taken = []) {
 
 /**
  * The marks with their notes.
- * @param {CanvasRenderingContext2D} context
+ * @param {Page} page @param {CanvasRenderingContext2D} context
  * @param {boolean} lines
  * @param {import("./canvas.js").Pane} [pane]
  */
-export function drawMarks(context, lines, pane = plot) {
+export function drawMarks(page, context, lines, pane = plotOf(page)) {
     /** @type {import("./canvas.js").Room[]} */
     const flags = [];
-    state.marks.forEach(({ event, note }, i) => {
-        const x = xOfMoment(event, pane);
+    page.state.marks.forEach(({ event, note }, i) => {
+        const x = xOfMoment(page, event, pane);
         if (x < 0 || x > pane.width) return;
         context.strokeStyle = themeColor(`--mark-${LETTERS[i].toLowerCase()}`);
         context.lineWidth = 2;
-        if (lines) strokeLine(context, x, 0, x, pane.height);
+        if (lines) strokeLine(page, context, x, 0, x, pane.height);
         context.lineWidth = 1 / pane.ratio;
-        flags.push(drawFlag(context, LETTERS[i], note, x, pane.height - 18, flags));
+        flags.push(drawFlag(page, context, LETTERS[i], note, x, pane.height - 18, flags));
     });
     pane.flags = flags;
 }
 
-/** B of a comparison of two ranges, as the module draws it. */
-export function outlineRequest() {
-    const ranges = comparedRanges();
+/** B of a comparison of two ranges, as the module draws it. @param {Page} page */
+export function outlineRequest(page) {
+    const ranges = comparedRanges(page);
     if (!ranges) return {};
-    const [from, to] = [ranges.b.from, ranges.b.to].map(axisOfEvent);
-    return { outline_from: from, outline_to: to, outline_shift: from - axisOfEvent(ranges.a.from) };
+    const [from, to] = [ranges.b.from, ranges.b.to].map((event) => axisOfEvent(page, event));
+    return { outline_from: from, outline_to: to, outline_shift: from - axisOfEvent(page, ranges.a.from) };
 }
 
 /**
  * B's totals as A's place would show them, with both highest moments named.
- * @param {CanvasRenderingContext2D} context
+ * @param {Page} page @param {CanvasRenderingContext2D} context
  * @param {boolean} line the outline itself is not drawn yet
  */
-export function drawOutline(context, line) {
-    const ranges = comparedRanges();
+export function drawOutline(page, context, line) {
+    const { kept, view } = page;
+    const plot = plotOf(page);
+    const ranges = comparedRanges(page);
     if (!ranges) return;
     const { a, b } = ranges;
-    const shift = axisOfEvent(b.from) - axisOfEvent(a.from);
-    const place = (/** @type {number} */ event) => xOfAxis(axisOfEvent(event) - shift);
+    const shift = axisOfEvent(page, b.from) - axisOfEvent(page, a.from);
+    const place = (/** @type {number} */ event) => xOfAxis(page, axisOfEvent(page, event) - shift);
     const [from, to] = [Math.max(0, place(b.from)), Math.min(plot.width, place(b.to))];
     if (to <= from) return;
-    if (line) traceOutline(context, from, to, shift);
+    if (line) traceOutline(page, context, from, to, shift);
     const [peakA, peakB] = [view.c.peak_in(a.from, a.to), view.c.peak_in(b.from, b.to)];
     const [most, other] = [view.c.live_at(peakA), view.c.live_at(peakB)];
     const change = other === most ? "" : ` (${other > most ? "+" : "\u2212"}${formatBytes(Math.abs(other - most))})`;
@@ -86,33 +88,36 @@ export function drawOutline(context, line) {
         /** @type {number} */ x,
         /** @type {number} */ bytes,
     ) => {
-        const y = Math.min(plot.height - 40, Math.max(2, yOfBytes(bytes)));
+        const y = Math.min(plot.height - 40, Math.max(2, yOfBytes(page, bytes)));
         if (x >= 0 && x <= plot.width)
             drawFlag(
+                page,
                 context,
                 letter,
                 text,
                 x + 14,
-                letter === "A" && Math.abs(yOfBytes(most) - yOfBytes(other)) < 19 ? y + 19 : y,
+                letter === "A" && Math.abs(yOfBytes(page, most) - yOfBytes(page, other)) < 19 ? y + 19 : y,
             );
     };
     if (kept.active) return;
     flag("B", `${formatBytes(other)}${change}`, place(peakB), other);
-    flag("A", formatBytes(most), xOfEvent(peakA), most);
+    flag("A", formatBytes(most), xOfEvent(page, peakA), most);
 }
 
 /**
- * @param {CanvasRenderingContext2D} context
+ * @param {Page} page @param {CanvasRenderingContext2D} context
  * @param {number} from
  * @param {number} to CSS pixels
  * @param {number} shift along the axis
  */
-function traceOutline(context, from, to, shift) {
-    const curve = view.curve(axisNumber(), state.from + shift, state.to + shift, plot.timeline.width, kept.active);
+function traceOutline(page, context, from, to, shift) {
+    const { kept, state, view } = page;
+    const plot = plotOf(page);
+    const curve = view.curve(axisNumber(page), state.from + shift, state.to + shift, plot.timeline.width, kept.active);
     context.save();
     context.beginPath();
     for (let x = Math.floor(from * plot.ratio); x < Math.ceil(to * plot.ratio); x++) {
-        const y = Math.min(plot.height + 4, Math.max(-4, yOfBytes(curve[x])));
+        const y = Math.min(plot.height + 4, Math.max(-4, yOfBytes(page, curve[x])));
         context.lineTo(x / plot.ratio, y);
         context.lineTo((x + 1) / plot.ratio, y);
     }
@@ -128,12 +133,12 @@ function traceOutline(context, from, to, shift) {
     context.restore();
 }
 
-/** Brings A, and as much as B is longer, into the window. */
-export function showOutline() {
-    const ranges = comparedRanges();
+/** Brings A, and as much as B is longer, into the window. @param {Page} page */
+export function showOutline(page) {
+    const ranges = comparedRanges(page);
     if (!ranges) return;
     const { a, b } = ranges;
-    const begin = axisOfEvent(a.from);
-    const width = Math.max(axisOfEvent(a.to) - begin, axisOfEvent(b.to) - axisOfEvent(b.from));
-    setWindow(begin - width * 0.02, begin + width * 1.02);
+    const begin = axisOfEvent(page, a.from);
+    const width = Math.max(axisOfEvent(page, a.to) - begin, axisOfEvent(page, b.to) - axisOfEvent(page, b.from));
+    setWindow(page, begin - width * 0.02, begin + width * 1.02);
 }

@@ -1,20 +1,20 @@
 // Starts the page and draws what is out of date.
 import { COLORING_TITLES } from "./api.js";
 import { followAddress, readHash, scheduleHash, setDevice, showAll } from "./address.js";
-import { plot } from "./canvas.js";
+import { plotOf } from "./canvas.js";
 import { drawDetail, startDetails } from "./details.js";
 import { drawRows, placeRows } from "./device_rows.js";
 import { startFilter } from "./filter_form.js";
-import { ALL, drawDrawn, drawHeader, openTrust, ui } from "./header.js";
+import { ALL, drawDrawn, drawHeader, openTrust, uiOf } from "./header.js";
 import { goToOom, pressKey } from "./keys.js";
-import { lane, laneHeight, startLane } from "./lane.js";
+import { laneHeight, laneOf, startLane } from "./lane.js";
 import { drawLegend, drawLegendFigures } from "./legend.js";
 import { loadPage, nextTurn } from "./load.js";
-import { drawMap, map, startMap } from "./map_view.js";
+import { drawMap, mapOf, startMap } from "./map_view.js";
 import { placeLaneSplitter, startLaneSplitter } from "./memory_lane.js";
 import { drawMinimap, placeBrush, startMinimap } from "./minimap.js";
 import { drawOverlay } from "./overlay.js";
-import { panel, startPanel } from "./panel.js";
+import { panelOf, startPanel } from "./panel.js";
 import { startPalette } from "./palette.js";
 import { startPicture } from "./picture.js";
 import { drawTimelineAxes, drawTimelineStack, layoutPlot, lightFocus } from "./plot.js";
@@ -41,123 +41,126 @@ import {
     LEGEND,
     LIST,
     MAP,
-    meta,
     MINIMAP,
     momentText,
     OVERLAY,
-    session,
     setAxis,
     setPaper,
     setViewBy,
     STACK,
+    createPage,
     startState,
-    state,
     THEMES,
     TIMELINE,
-    view,
     VIEWINGS,
 } from "./state.js";
 import { deviceName, element, formatBytes, formatEvent, formatPlural, make, setText } from "./text.js";
 
 /* ---- the one draw ---- */
 
-/** @param {number} parts */
-function draw(parts) {
+/** @param {Page} page @param {number} parts */
+function draw(page, parts) {
+    const map = mapOf(page);
     // A comparison of ranges has rows of its own in the lane.
-    if (parts & LIST && laneHeight() !== lane.height) parts |= TIMELINE;
+    if (parts & LIST && laneHeight(page) !== laneOf(page).height) parts |= TIMELINE;
     // What can change the room that is left for the timeline comes before it.
-    if (parts & HEADER) drawHeader();
-    if (parts & (HEADER | DETAIL | OVERLAY)) lightFocus();
-    if (parts & (HEADER | OVERLAY)) drawProof();
-    if (parts & LEGEND) drawLegend();
-    else if (parts & LIST) drawLegendFigures();
-    map.box.hidden = map.split.hidden = !state.mapOpen;
-    placeRows();
-    const moved = (parts & LIST) !== 0 && placeSide();
-    if ((moved || parts & (TIMELINE | HEADER | LEGEND)) && layoutPlot()) parts |= TIMELINE | MINIMAP;
-    if (parts & STACK) drawTimelineStack();
+    if (parts & HEADER) drawHeader(page);
+    if (parts & (HEADER | DETAIL | OVERLAY)) lightFocus(page);
+    if (parts & (HEADER | OVERLAY)) drawProof(page);
+    if (parts & LEGEND) drawLegend(page);
+    else if (parts & LIST) drawLegendFigures(page);
+    map.box.hidden = map.split.hidden = !page.state.mapOpen;
+    placeRows(page);
+    const moved = (parts & LIST) !== 0 && placeSide(page);
+    if ((moved || parts & (TIMELINE | HEADER | LEGEND)) && layoutPlot(page)) parts |= TIMELINE | MINIMAP;
+    if (parts & STACK) drawTimelineStack(page);
     if (parts & AXES) {
-        drawTimelineAxes();
-        drawDrawn();
-        placeLaneSplitter();
-        placeBrush();
-        describeTimeline();
+        drawTimelineAxes(page);
+        drawDrawn(page);
+        placeLaneSplitter(page);
+        placeBrush(page);
+        describeTimeline(page);
     }
     if (parts & MINIMAP) {
-        drawMinimap();
-        placeBrush();
+        drawMinimap(page);
+        placeBrush(page);
     }
     if (parts & (OVERLAY | AXES)) {
-        drawOverlay();
-        drawRows((parts & AXES) !== 0);
+        drawOverlay(page);
+        drawRows(page, (parts & AXES) !== 0);
     }
-    if (parts & (MAP | AXES | OVERLAY)) drawMap(!(parts & (MAP | AXES)));
-    if (parts & DETAIL) drawDetail();
-    if (parts & LIST) drawSide();
-    if (parts & HEADER) speakSoon();
+    if (parts & (MAP | AXES | OVERLAY)) drawMap(page, !(parts & (MAP | AXES)));
+    if (parts & DETAIL) drawDetail(page);
+    if (parts & LIST) drawSide(page);
+    if (parts & HEADER) speakSoon(page);
 }
 
-/** A sentence for those who do not see the canvas. */
-function describeTimeline() {
-    const first = Math.max(-1, Math.floor(eventOfAxis(state.from)));
-    const end = Math.max(first + 1, Math.ceil(eventOfAxis(state.to)));
+/** A sentence for those who do not see the canvas. @param {Page} page */
+function describeTimeline(page) {
+    const { state, view } = page;
+    const first = Math.max(-1, Math.floor(eventOfAxis(page, state.from)));
+    const end = Math.max(first + 1, Math.ceil(eventOfAxis(page, state.to)));
     const peak = view.c.peak_in(first, end);
-    plot.timeline.setAttribute(
+    plotOf(page).timeline.setAttribute(
         "aria-label",
         `Stacked allocations from ${formatEvent(first)} to ${formatEvent(end - 1)}; highest ` +
-            `${formatBytes(view.c.live_at(peak))} at ${momentText(peak)}.`,
+            `${formatBytes(view.c.live_at(peak))} at ${momentText(page, peak)}.`,
     );
 }
 
 /* ---- paper ---- */
 
-/** @param {boolean} begins */
-function setPrinting(begins) {
-    setPaper(begins);
+/** @param {Page} page @param {boolean} begins */
+function setPrinting(page, begins) {
+    const panel = panelOf(page);
+    setPaper(page, begins);
     document.documentElement.classList.toggle("printing", begins);
     if (panel.list) {
         panel.list.paper = begins;
         panel.list.measure();
     }
-    invalidate(EVERYTHING);
-    flush();
+    invalidate(page, EVERYTHING);
+    flush(page);
 }
 
 /* ---- toolbar ---- */
 
-function startToolbar() {
+function startToolbar(/** @type {Page} */ page) {
+    const ui = uiOf(page);
     ui.color.append(...COLORING_TITLES.map(([name, title]) => new Option(title, name)));
     ui.device.addEventListener("change", () => {
-        showAll(ui.device.value === ALL);
-        if (ui.device.value !== ALL) setDevice(Number(ui.device.value));
+        showAll(page, ui.device.value === ALL);
+        if (ui.device.value !== ALL) setDevice(page, Number(ui.device.value));
     });
-    ui.peak.addEventListener("click", () => goToEvent(view.facts.peak_event));
-    ui.reserved.addEventListener("click", fitWindow);
-    ui.oom.addEventListener("click", goToOom);
+    ui.peak.addEventListener("click", () => goToEvent(page, page.view.facts.peak_event));
+    ui.reserved.addEventListener("click", () => fitWindow(page));
+    ui.oom.addEventListener("click", () => goToOom(page));
     ui.finding.addEventListener("click", () => {
-        change({ tab: "why" });
-        flush();
-        element("panel-why", HTMLDivElement).querySelector("summary")?.focus();
-        element("panel-why", HTMLDivElement).scrollTop = 0;
+        change(page, { tab: "why" });
+        flush(page);
+        page.element("panel-why", HTMLDivElement).querySelector("summary")?.focus();
+        page.element("panel-why", HTMLDivElement).scrollTop = 0;
     });
-    ui.trust.addEventListener("click", openTrust);
-    element("help", HTMLButtonElement).addEventListener("click", () => ui.keysDialog.showModal());
-    element("fit", HTMLButtonElement).addEventListener("click", fitWindow);
-    element("fit-bytes", HTMLButtonElement).addEventListener("click", () => fitBytes(plot.timeline.width));
-    element("axis-events", HTMLButtonElement).addEventListener("click", () => setAxis("events"));
-    element("axis-time", HTMLButtonElement).addEventListener("click", () => setAxis("time"));
-    ui.color.addEventListener("change", () => change({ colorBy: ui.color.value }));
-    for (const viewing of VIEWINGS)
-        element(`view-${viewing}`, HTMLButtonElement).addEventListener("click", () => setViewBy(viewing));
-    ui.theme.addEventListener("click", () =>
-        change({ theme: THEMES[(THEMES.indexOf(state.theme) + 1) % THEMES.length] }),
+    ui.trust.addEventListener("click", () => openTrust(page));
+    page.element("help", HTMLButtonElement).addEventListener("click", () => ui.keysDialog.showModal());
+    page.element("fit", HTMLButtonElement).addEventListener("click", () => fitWindow(page));
+    page.element("fit-bytes", HTMLButtonElement).addEventListener("click", () =>
+        fitBytes(page, plotOf(page).timeline.width),
     );
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => invalidate(EVERYTHING));
+    page.element("axis-events", HTMLButtonElement).addEventListener("click", () => setAxis(page, "events"));
+    page.element("axis-time", HTMLButtonElement).addEventListener("click", () => setAxis(page, "time"));
+    ui.color.addEventListener("change", () => change(page, { colorBy: ui.color.value }));
+    for (const viewing of VIEWINGS)
+        page.element(`view-${viewing}`, HTMLButtonElement).addEventListener("click", () => setViewBy(page, viewing));
+    ui.theme.addEventListener("click", () =>
+        change(page, { theme: THEMES[(THEMES.indexOf(page.state.theme) + 1) % THEMES.length] }),
+    );
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => invalidate(page, EVERYTHING));
 }
 
-/** Where the window is narrow, the toolbar is a menu. */
-function startTools() {
-    const [tools, open] = [element("tools", HTMLDivElement), element("tools-open", HTMLButtonElement)];
+/** Where the window is narrow, the toolbar is a menu. @param {Page} page */
+function startTools(page) {
+    const [tools, open] = [page.element("tools", HTMLDivElement), page.element("tools-open", HTMLButtonElement)];
     const show = (/** @type {boolean} */ shown) => {
         tools.classList.toggle("tools-shown", shown);
         open.setAttribute("aria-expanded", String(shown));
@@ -174,11 +177,12 @@ function startTools() {
     });
 }
 
-function startSearch() {
+function startSearch(/** @type {Page} */ page) {
+    const ui = uiOf(page);
     let timer = 0;
     const now = () => {
         clearTimeout(timer);
-        if (ui.search.value !== state.search) setSearch(ui.search.value);
+        if (ui.search.value !== page.state.search) setSearch(page, ui.search.value);
     };
     ui.search.addEventListener("input", () => {
         clearTimeout(timer);
@@ -192,13 +196,13 @@ function startSearch() {
         } else if (event.key === "Enter") {
             event.preventDefault();
             now();
-            goToMatch(event.shiftKey ? -1 : 1);
+            goToMatch(page, event.shiftKey ? -1 : 1);
         }
     });
-    element("search-form", HTMLFormElement).addEventListener("submit", (event) => event.preventDefault());
-    element("search-next", HTMLButtonElement).addEventListener("click", () => goToMatch(1));
-    element("search-previous", HTMLButtonElement).addEventListener("click", () => goToMatch(-1));
-    element("search-only", HTMLButtonElement).addEventListener("click", () => setOnly(!state.only));
+    page.element("search-form", HTMLFormElement).addEventListener("submit", (event) => event.preventDefault());
+    page.element("search-next", HTMLButtonElement).addEventListener("click", () => goToMatch(page, 1));
+    page.element("search-previous", HTMLButtonElement).addEventListener("click", () => goToMatch(page, -1));
+    page.element("search-only", HTMLButtonElement).addEventListener("click", () => setOnly(page, !page.state.only));
 }
 
 /* ---- start ---- */
@@ -209,7 +213,9 @@ function reportProgress(stage, done) {
     setText(element("stage-name", HTMLParagraphElement), stage);
 }
 
-function fillDevices() {
+function fillDevices(/** @type {Page} */ page) {
+    const { session, view } = page;
+    const ui = uiOf(page);
     for (let i = 0; i < session.facts.devices; i++) {
         const option = make("option", "", deviceName(session.devices[i].ordinal));
         option.title = session.string(session.devices[i].name);
@@ -224,67 +230,80 @@ function fillDevices() {
     }
     // A peak takes as long as it takes to lay out a device: large ones wait until somebody looks at the menu.
     const events = session.devices.reduce((sum, device) => sum + device.events, 0);
-    if (events < PEAKS_AT_ONCE) setTimeout(namePeaks);
-    for (const type of ["pointerenter", "focus"]) ui.device.addEventListener(type, namePeaks, { once: true });
+    if (events < PEAKS_AT_ONCE) setTimeout(() => namePeaks(page));
+    for (const type of ["pointerenter", "focus"])
+        ui.device.addEventListener(type, () => namePeaks(page), { once: true });
 }
 
 const PEAKS_AT_ONCE = 200000;
 
-/** Adds each device's peak to the menu. */
-function namePeaks() {
-    for (const option of Array.from(ui.device.options).slice(0, session.facts.devices)) {
+/** Adds each device's peak to the menu. @param {Page} page */
+function namePeaks(page) {
+    const { session } = page;
+    for (const option of Array.from(uiOf(page).device.options).slice(0, session.facts.devices)) {
         const events = formatPlural(session.devices[Number(option.value)].events, "event");
         option.label =
             `${option.text} \u00b7 peak ${formatBytes(session.devicePeak(Number(option.value)))} \u00b7 ` + `${events}`;
     }
 }
 
+/** What is shown; null until it is read. @type {Page | null} */
+let shown = null;
+
 async function start() {
     const loaded = await loadPage(reportProgress);
     reportProgress("Drawing", 0.95);
     await nextTurn();
     if (loaded.facts.devices === 0) throw new Error("The file holds no device: no segments, no blocks and no events.");
-    startState(new View(loaded, 0), draw, scheduleHash);
-    const file = element("file", HTMLParagraphElement);
+    const page = createPage(new View(loaded, 0), "");
+    const { meta } = page;
+    shown = page;
+    startState(
+        page,
+        (parts) => draw(page, parts),
+        () => scheduleHash(page),
+    );
+    const file = page.element("file", HTMLParagraphElement);
     setText(file, String(meta.title || meta.file || ""));
     file.title = String(meta.file ?? "");
-    fillDevices();
+    fillDevices(page);
     element("loading", HTMLDivElement).hidden = true;
-    element("app", HTMLDivElement).hidden = false;
-    readHash(location.hash || String(meta.view ?? ""));
-    startPlot();
-    startMinimap();
-    startMap();
-    startPanel();
-    startDetails();
-    startSide();
-    startLane();
-    startLaneSplitter();
-    startFilter();
-    startPicture();
-    startProof();
-    startToolbar();
-    startTools();
-    startSearch();
-    startPalette();
-    document.addEventListener("keydown", pressKey);
-    addEventListener("beforeprint", () => setPrinting(true));
-    addEventListener("afterprint", () => setPrinting(false));
+    page.element("app", HTMLDivElement).hidden = false;
+    readHash(page, location.hash || String(meta.view ?? ""));
+    startPlot(page);
+    startMinimap(page);
+    startMap(page);
+    startPanel(page);
+    startDetails(page);
+    startSide(page);
+    startLane(page);
+    startLaneSplitter(page);
+    startFilter(page);
+    startPicture(page);
+    startProof(page);
+    startToolbar(page);
+    startTools(page);
+    startSearch(page);
+    startPalette(page);
+    document.addEventListener("keydown", (event) => pressKey(page, event));
+    addEventListener("beforeprint", () => setPrinting(page, true));
+    addEventListener("afterprint", () => setPrinting(page, false));
     addEventListener("popstate", () => {
-        followAddress();
-        speakSoon(true);
+        followAddress(page);
+        speakSoon(page, true);
     });
-    await flushInTurns(nextTurn);
-    startSpoken();
+    await flushInTurns(page, nextTurn);
+    startSpoken(page);
 }
 
 /** A fault of the module is ours: say so, and what helps to mend it. @param {unknown} error */
 function showFault(error) {
     if (!(error instanceof WebAssembly.RuntimeError)) return;
-    const { version, fingerprint } = meta;
-    ui.failure.hidden = false;
+    const { version, fingerprint } = shown?.meta ?? {};
+    const failure = element("failure", HTMLDivElement);
+    failure.hidden = false;
     setText(
-        ui.failure,
+        failure,
         `This page has met a fault of its own (${error.message}); what it shows may be out of date, and ` +
             `reloading it starts afresh. Please report it with what you did last, version ${version} of ` +
             `Strata and the recording's fingerprint ${fingerprint}. The recording itself is not needed at ` +
@@ -300,4 +319,4 @@ const ready = start();
 // boot.js says what has failed.
 ready.catch(() => {});
 
-window.strata = makeApi(ready);
+window.strata = makeApi(ready, () => shown);

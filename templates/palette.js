@@ -1,28 +1,40 @@
 // Ctrl+K: every command by its name, with its key.
-import { element, make } from "./text.js";
+import { perPage } from "./state.js";
+import { make } from "./text.js";
 
 /** @typedef {{name: string, key?: string, act: () => void}} Command */
 
-const ui = {
-    dialog: element("palette", HTMLDialogElement),
-    words: element("palette-words", HTMLInputElement),
-    list: element("palette-list", HTMLUListElement),
-};
+const uiOf = perPage((page) => ({
+    dialog: page.element("palette", HTMLDialogElement),
+    words: page.element("palette-words", HTMLInputElement),
+    list: page.element("palette-list", HTMLUListElement),
+}));
 
 /**
  * What is offered now, what is always offered for words that were typed, and which Enter takes.
- * @type {{all: Command[], last: (words: string) => Command, found: Command[], at: number}}
  */
-const offer = { all: [], last: (name) => ({ name, act() {} }), found: [], at: 0 };
+const offerOf = perPage(
+    () =>
+        /** @type {{all: Command[], last: (words: string) => Command, found: Command[], at: number}} */ ({
+            all: [],
+            last: (name) => ({ name, act() {} }),
+            found: [],
+            at: 0,
+        }),
+);
 
-function mark() {
+function mark(/** @type {Page} */ page) {
+    const ui = uiOf(page);
+    const offer = offerOf(page);
     Array.from(ui.list.children).forEach((item, i) => item.setAttribute("aria-selected", String(i === offer.at)));
     ui.list.children[offer.at]?.scrollIntoView({ block: "nearest" });
     ui.words.setAttribute("aria-activedescendant", `palette-${offer.at}`);
 }
 
-/** Those whose names have every word, and after them what can be done with any words. */
-function find() {
+/** Those whose names have every word, and after them what can be done with any words. @param {Page} page */
+function find(page) {
+    const ui = uiOf(page);
+    const offer = offerOf(page);
     const words = ui.words.value.toLowerCase().split(/\s+/).filter(Boolean);
     offer.found = offer.all.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)));
     if (words.length) offer.found.push(offer.last(ui.words.value.trim()));
@@ -32,40 +44,43 @@ function find() {
             const item = make("li", "", command.name);
             item.id = `palette-${i}`;
             if (command.key) item.append(make("kbd", "", command.key));
-            item.addEventListener("click", () => take(command));
+            item.addEventListener("click", () => take(page, command));
             return item;
         }),
     );
     for (const item of ui.list.children) item.setAttribute("role", "option");
-    mark();
+    mark(page);
 }
 
-/** @param {Command | undefined} command */
-function take(command) {
+/** @param {Page} page @param {Command | undefined} command */
+function take(page, command) {
     if (!command) return;
-    ui.dialog.close();
+    uiOf(page).dialog.close();
     command.act();
 }
 
-/** @param {KeyboardEvent} event */
-function pressWords(event) {
+/** @param {Page} page @param {KeyboardEvent} event */
+function pressWords(page, event) {
+    const offer = offerOf(page);
     const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-    if (event.key === "Enter") take(offer.found[offer.at]);
+    if (event.key === "Enter") take(page, offer.found[offer.at]);
     else if (by) offer.at = (offer.at + by + offer.found.length) % offer.found.length;
     else return;
     event.preventDefault();
-    mark();
+    mark(page);
 }
 
-/** @param {Command[]} commands @param {(words: string) => Command} last */
-export function openPalette(commands, last) {
-    Object.assign(offer, { all: commands, last });
+/** @param {Page} page @param {Command[]} commands @param {(words: string) => Command} last */
+export function openPalette(page, commands, last) {
+    const ui = uiOf(page);
+    Object.assign(offerOf(page), { all: commands, last });
     ui.words.value = "";
-    find();
+    find(page);
     ui.dialog.showModal();
 }
 
-export function startPalette() {
-    ui.words.addEventListener("input", find);
-    ui.words.addEventListener("keydown", pressWords);
+export function startPalette(/** @type {Page} */ page) {
+    const ui = uiOf(page);
+    ui.words.addEventListener("input", () => find(page));
+    ui.words.addEventListener("keydown", (event) => pressWords(page, event));
 }

@@ -1,13 +1,13 @@
 // The side panel's list: who holds the memory at a moment, or what happened in a range.
 import { FRAME_USER, KIND_MEMORY_TIMELINE } from "./api.js";
-import { plot } from "./canvas.js";
+import { plotOf } from "./canvas.js";
 import { fillName, firstBelow, foldByArrows, makeFigures, makeRowHead, showFold } from "./grid.js";
 import { groupColor, keyColor } from "./legend.js";
 import { ROWS_PRINTED, VirtualList } from "./list.js";
 import { shownMoment } from "./moment.js";
 import { askSums, GROUP_HEADS, GROUPINGS, groupName, LIST_GROUPINGS, QUESTIONS, WHATS } from "./questions.js";
 import { csvField, saveBlob } from "./save.js";
-import { search } from "./search.js";
+import { searchOf } from "./search.js";
 import { PARTS } from "./session.js";
 import { drawSpark } from "./sparks.js";
 import {
@@ -16,39 +16,33 @@ import {
     COLORINGS,
     invalidate,
     isDark,
-    kept,
     LIST,
     momentText,
-    printing,
+    perPage,
     rangeEvents,
-    session,
-    state,
     toggleFocus,
-    view,
 } from "./state.js";
 import {
     askedText,
-    element,
     formatBytes,
     formatCount,
     formatExactBytes,
     formatPlural,
     formatShare,
     make,
-    press,
     setText,
     tableFigures,
 } from "./text.js";
 
-export const panel = {
-    listTitle: element("list-title", HTMLHeadingElement),
-    listTotal: element("list-total", HTMLParagraphElement),
+export const panelOf = perPage((page) => ({
+    listTitle: page.element("list-title", HTMLHeadingElement),
+    listTotal: page.element("list-total", HTMLParagraphElement),
     /** @type {HTMLElement} */
-    listWhat: element("list-what", HTMLSpanElement),
-    scroll: element("list-scroll", HTMLDivElement),
-    body: element("list", HTMLDivElement),
-    rest: element("list-rest", HTMLParagraphElement),
-    save: element("list-save", HTMLButtonElement),
+    listWhat: page.element("list-what", HTMLSpanElement),
+    scroll: page.element("list-scroll", HTMLDivElement),
+    body: page.element("list", HTMLDivElement),
+    rest: page.element("list-rest", HTMLParagraphElement),
+    save: page.element("list-save", HTMLButtonElement),
     /** What the list holds. @type {ListContent | null} */
     content: null,
     /**
@@ -57,7 +51,7 @@ export const panel = {
     asked: "",
     /** @type {VirtualList<ListRow> | null} */
     list: null,
-};
+}));
 
 /** Slot of the view that the list has for itself. */
 const LIST_SLOT = 0;
@@ -105,10 +99,11 @@ function makeRow() {
 
 /**
  * A stack in a line: its call site and the next user frame that called it.
- * @param {number} stack
+ * @param {Page} page @param {number} stack
  * @param {number} site
  */
-function stackText(stack, site) {
+function stackText(page, stack, site) {
+    const { session, view } = page;
     const frames = session.stackFrames(stack);
     const caller = frames
         .slice(frames.indexOf(site) + 1)
@@ -121,14 +116,16 @@ function stackText(stack, site) {
 /** More stacks than these are not told apart: reading all their frames would take too long. */
 const TOLD_MOST = 20000;
 
-/** What tells stacks with one label apart, by stack. @type {{of: unknown, words: Map<number, string>}} */
-const told = { of: null, words: new Map() };
+/** What tells stacks with one label apart, by stack. */
+const toldOf = perPage(() => /** @type {{of: unknown, words: Map<number, string>}} */ ({ of: null, words: new Map() }));
 
 /**
  * Words after the labels of stacks that would look the same: the innermost frame that not all of them have, else a
  * number.
  */
-function tellStacks() {
+function tellStacks(/** @type {Page} */ page) {
+    const { view } = page;
+    const told = toldOf(page);
     if (told.of === view.held) return;
     told.of = view.held;
     told.words.clear();
@@ -137,17 +134,19 @@ function tellStacks() {
     const same = new Map();
     for (let i = 0; i < view.held.count; i++) {
         const { site, stack } = view.group(i);
-        const label = stackText(stack, site);
+        const label = stackText(page, stack, site);
         same.set(label, [...(same.get(label) ?? []), stack]);
     }
-    for (const stacks of same.values()) if (stacks.length > 1) tellApart(stacks);
+    for (const stacks of same.values()) if (stacks.length > 1) tellApart(page, stacks);
 }
 
-/** @param {number[]} stacks */
-function tellApart(stacks) {
+/** @param {Page} page @param {number[]} stacks */
+function tellApart(page, stacks) {
     /** @type {Map<string, number>} */
     const holders = new Map();
-    const texts = stacks.map((stack) => [...new Set(session.stackFrames(stack).map((id) => session.siteText(id)))]);
+    const texts = stacks.map((stack) => [
+        ...new Set(page.session.stackFrames(stack).map((id) => page.session.siteText(id))),
+    ]);
     for (const frames of texts) for (const text of frames) holders.set(text, (holders.get(text) ?? 0) + 1);
     /** @type {Map<string, number>} */
     const used = new Map();
@@ -158,25 +157,28 @@ function tellApart(stacks) {
                 .sort((a, b) => (holders.get(a) ?? 0) - (holders.get(b) ?? 0))[0] ?? "";
         const nth = (used.get(own) ?? 0) + 1;
         used.set(own, nth);
-        told.words.set(stack, `${own && ` \u2026 ${own}`}${nth > 1 || !own ? ` (${nth})` : ""}`);
+        toldOf(page).words.set(stack, `${own && ` \u2026 ${own}`}${nth > 1 || !own ? ` (${nth})` : ""}`);
     });
 }
 
 /** Colour that a call site has in the picture, "" where its allocations can have several. @param {number} site */
-function rowColor(site) {
-    if (state.colorBy === "site") return view.siteColor(site, isDark());
-    if (state.colorBy !== "category" || !listsCategories()) return "";
+function rowColor(/** @type {Page} */ page, site) {
+    const { session, state, view } = page;
+    if (state.colorBy === "site") return view.siteColor(site, isDark(page));
+    if (state.colorBy !== "category" || !listsCategories(page)) return "";
     const names = session.categoryNames();
     const key = names.indexOf(session.siteText(site).replace(/_/g, " "));
-    return keyColor(COLORINGS.indexOf("category"), key < 0 ? names.indexOf("other") : key);
+    return keyColor(page, COLORINGS.indexOf("category"), key < 0 ? names.indexOf("other") : key);
 }
 
-/** A row by call site or by stack. @param {number} index @returns {ListEntry} */
-function siteEntry(index) {
+/** A row by call site or by stack. @param {Page} page @param {number} index @returns {ListEntry} */
+function siteEntry(page, index) {
+    const { session, state, view } = page;
     const { bytes, count, site, stack, part } = view.group(index);
     const bySite = state.groupBy === "site";
     const name =
-        (bySite ? session.siteText(site) : stackText(stack, site) + (told.words.get(stack) ?? "")) + PARTS[part];
+        (bySite ? session.siteText(site) : stackText(page, stack, site) + (toldOf(page).words.get(stack) ?? "")) +
+        PARTS[part];
     const frame = session.frame(site);
     const title = site === 0 ? name : `${frame.file}${frame.line ? `:${frame.line}` : ""} ${frame.name}`;
     return {
@@ -184,39 +186,41 @@ function siteEntry(index) {
         count,
         name,
         title,
-        color: rowColor(site),
+        color: rowColor(page, site),
         focus: bySite ? { by: "site", id: site } : { by: "stack", id: stack },
         part,
     };
 }
 
-/** A row by file, category, stream or pool. @param {number} index @returns {ListEntry} */
-function sumEntry(index) {
+/** A row by file, category, stream or pool. @param {Page} page @param {number} index @returns {ListEntry} */
+function sumEntry(page, index) {
+    const { state, view } = page;
     const by = /** @type {Focus["by"]} */ (state.groupBy);
     const { bytes, count, key } = view.c.sums_row(LIST_SLOT, index);
     const name = groupName(view, GROUPINGS.indexOf(by), key).replace(/_/g, by === "category" ? " " : "_");
-    return { bytes, count, name, title: name, color: groupColor(by, key), focus: { by, id: key }, part: 0 };
+    return { bytes, count, name, title: name, color: groupColor(page, by, key), focus: { by, id: key }, part: 0 };
 }
 
-/** Groups whose call sites are shown, of a device and a grouping. @type {{of: string, ids: Set<number>}} */
-const open = { of: "", ids: new Set() };
+/** Groups whose call sites are shown, of a device and a grouping. */
+const openOf = perPage(() => /** @type {{of: string, ids: Set<number>}} */ ({ of: "", ids: new Set() }));
 
-function openIds() {
-    const of = `${state.device} ${state.groupBy}`;
+function openIds(/** @type {Page} */ page) {
+    const open = openOf(page);
+    const of = `${page.state.device} ${page.state.groupBy}`;
     if (open.of !== of) Object.assign(open, { of, ids: new Set() });
     return open.ids;
 }
 
 /**
  * Call sites of a row.
- * @param {ListEntry} group
+ * @param {Page} page @param {ListEntry} group
  * @param {import("./questions.js").About} about
  * @param {boolean} lasting whether it is asked what is never freed
  * @returns {ListEntry[]}
  */
-function sitesBelow({ focus }, about, lasting) {
+function sitesBelow(page, { focus }, about, lasting) {
     const ask = (/** @type {import("./questions.js").About} */ of) => {
-        const sums = askSums(view, BELOW_SLOT, of, "site", { by: focus.by, key: focus.id });
+        const sums = askSums(page.view, BELOW_SLOT, of, "site", { by: focus.by, key: focus.id });
         return Array.from({ length: sums.groups }, (_, i) => ({ ...sums.row(i), name: sums.name(i) }));
     };
     const kept = lasting ? new Map(ask({ ...about, what: "lasting" }).map(({ key, bytes }) => [key, bytes])) : null;
@@ -225,7 +229,7 @@ function sitesBelow({ focus }, about, lasting) {
         count,
         name,
         title: name,
-        color: rowColor(key),
+        color: rowColor(page, key),
         focus: { by: /** @type {const} */ ("site"), id: key },
         part: 0,
         nested: true,
@@ -248,98 +252,103 @@ function sitesBelow({ focus }, about, lasting) {
     });
 }
 
-/** Rows in sight where some are unfolded. @param {ListSummary} content @param {(index: number) => ListEntry} entry */
-function unfoldedRows({ groups, about, lasting }, entry) {
-    if (!listsSums() || openIds().size === 0) return null;
+/**
+ * Rows in sight where some are unfolded.
+ * @param {Page} page @param {ListSummary} content @param {(index: number) => ListEntry} entry
+ */
+function unfoldedRows(page, { groups, about, lasting }, entry) {
+    if (!listsSums(page) || openIds(page).size === 0) return null;
     return Array.from({ length: groups.count }, (_, i) => [
         i,
-        ...(openIds().has(entry(i).focus.id) ? sitesBelow(entry(i), about, Boolean(lasting)) : []),
+        ...(openIds(page).has(entry(i).focus.id) ? sitesBelow(page, entry(i), about, Boolean(lasting)) : []),
     ]).flat();
 }
 
-/** @param {number} index in sight */
-function rowAt(index) {
-    const { rows, entry } = /** @type {ListContent} */ (panel.content);
+/** @param {Page} page @param {number} index in sight */
+function rowAt(page, index) {
+    const { rows, entry } = /** @type {ListContent} */ (panelOf(page).content);
     const row = rows ? rows[index] : index;
     return typeof row === "number" ? entry(row) : row;
 }
 
-/** It has call sites of its own below it. @param {ListEntry} row */
-const folds = ({ nested }) => !nested && listsSums();
+/** It has call sites of its own below it. @param {Page} page @param {ListEntry} row */
+const folds = (page, { nested }) => !nested && listsSums(page);
 
-/** Shows the call sites below a row, or no more. @param {ListEntry} row */
-function turn({ focus: { id } }) {
-    if (!openIds().delete(id)) openIds().add(id);
-    invalidate(LIST);
+/** Shows the call sites below a row, or no more. @param {Page} page @param {ListEntry} row */
+function turn(page, { focus: { id } }) {
+    if (!openIds(page).delete(id)) openIds(page).add(id);
+    invalidate(page, LIST);
 }
 
-/** @param {Focus} focus */
-const isFocused = ({ by, id }) => state.focus?.by === by && state.focus.id === id;
+/** @param {Page} page @param {Focus} focus */
+const isFocused = (page, { by, id }) => page.state.focus?.by === by && page.state.focus.id === id;
 
-/** Chosen once more, a row is not highlighted any more, and folds. @param {number} index */
-function chooseRow(index) {
-    const row = rowAt(index);
-    if (folds(row) && (isFocused(row.focus) || !openIds().has(row.focus.id))) turn(row);
-    toggleFocus(row.focus);
+/** Chosen once more, a row is not highlighted any more, and folds. @param {Page} page @param {number} index */
+function chooseRow(page, index) {
+    const row = rowAt(page, index);
+    if (folds(page, row) && (isFocused(page, row.focus) || !openIds(page).has(row.focus.id))) turn(page, row);
+    toggleFocus(page, row.focus);
 }
 
-/** What arrows turn. */
-function activeFold() {
-    const at = panel.list?.active ?? -1;
-    if (at < 0 || !folds(rowAt(at))) return null;
-    const row = rowAt(at);
-    return { open: openIds().has(row.focus.id), turn: () => turn(row) };
+/** What arrows turn. @param {Page} page */
+function activeFold(page) {
+    const at = panelOf(page).list?.active ?? -1;
+    if (at < 0 || !folds(page, rowAt(page, at))) return null;
+    const row = rowAt(page, at);
+    return { open: openIds(page).has(row.focus.id), turn: () => turn(page, row) };
 }
 
-/** @param {ListRow} row @param {number} index */
-function fillRow(row, index) {
+/** @param {Page} page @param {ListRow} row @param {number} index */
+function fillRow(page, row, index) {
+    const panel = panelOf(page);
     if (!panel.content) return;
     const { live, largest, figure, lasting } = panel.content;
-    const one = rowAt(index);
+    const one = rowAt(page, index);
     const { bytes, count, name, title, color, focus, part, nested = false } = one;
     const never = one.never ?? (lasting ? (lasting.get(rowKey(focus, part)) ?? 0) : bytes);
     fillName(row, name, title, bytes, never);
-    showFold(row, nested, folds(one) ? openIds().has(focus.id) : null);
+    showFold(row, nested, folds(page, one) ? openIds(page).has(focus.id) : null);
     row.swatch.hidden = color === "";
     row.swatch.style.background = color;
     row.bar.style.background = color;
     row.bar.style.setProperty("--part", String(bytes / largest));
     row.spark.hidden = nested;
     row.spark.style.background = color;
-    if (!nested) drawSpark(row.spark, focus);
+    if (!nested) drawSpark(page, row.spark, focus);
     setText(row.bytes, figure(bytes));
     row.bytes.title = formatExactBytes(bytes);
     setText(row.share, formatShare(bytes, live));
     setText(row.count, formatCount(count));
-    row.element.classList.toggle("focused", isFocused(focus));
-    row.element.setAttribute("aria-selected", String(isFocused(focus)));
+    row.element.classList.toggle("focused", isFocused(page, focus));
+    row.element.setAttribute("aria-selected", String(isFocused(page, focus)));
 }
 
-/** A memory timeline knows of each allocation its category and nothing of the code. */
-export function listsCategories() {
-    return session.facts.kind === KIND_MEMORY_TIMELINE;
+/** A memory timeline knows of each allocation its category and nothing of the code. @param {Page} page */
+export function listsCategories(page) {
+    return page.session.facts.kind === KIND_MEMORY_TIMELINE;
 }
 
-/** Which OOM an event is; -1: none. @param {number} event */
-function oomOfEvent(event) {
-    for (let i = 0; i < view.facts.ooms; i++) if (view.c.oom(i).event === event) return i;
+/** Which OOM an event is; -1: none. @param {Page} page @param {number} event */
+function oomOfEvent(page, event) {
+    for (let i = 0; i < page.view.facts.ooms; i++) if (page.view.c.oom(i).event === event) return i;
     return -1;
 }
 
-/** @param {number} moment */
-function listTitle(moment) {
-    if (plot.hover) return "At the cursor";
-    if (oomOfEvent(moment) >= 0) return "When memory ran out";
-    if (moment === view.facts.peak_event) return view.facts.events === 0 ? "Final state" : "At the peak";
+/** @param {Page} page @param {number} moment */
+function listTitle(page, moment) {
+    if (plotOf(page).hover) return "At the cursor";
+    if (oomOfEvent(page, moment) >= 0) return "When memory ran out";
+    if (moment === page.view.facts.peak_event) return page.view.facts.events === 0 ? "Final state" : "At the peak";
     return "Marked moment";
 }
 
 /**
  * Groups by what the list is grouped by: of a moment, or of what happened in a range.
- * @param {import("./questions.js").About} about
+ * @param {Page} page @param {import("./questions.js").About} about
  * @returns {Held}
  */
-function listGroups(about) {
+function listGroups(page, about) {
+    const { state, view } = page;
     const by = state.groupBy;
     if (by === "site" || by === "stack") {
         const parts = by === "site" ? "parts" : by;
@@ -356,34 +365,38 @@ function rowKey({ id }, part) {
 }
 
 /** Of what is allocated in a range: what is never freed, by row. @param {{from: number, to: number}} range */
-function lastingBytes(range) {
-    const { count } = listGroups({ ...range, what: "lasting" });
+function lastingBytes(/** @type {Page} */ page, range) {
+    const { count } = listGroups(page, { ...range, what: "lasting" });
     return new Map(
         Array.from({ length: count }, (_, i) => {
-            const { focus, part, bytes } = listsSums() ? sumEntry(i) : siteEntry(i);
+            const { focus, part, bytes } = listsSums(page) ? sumEntry(page, i) : siteEntry(page, i);
             return [rowKey(focus, part), bytes];
         }),
     );
 }
 
-/** Rows are sums by file, category, stream or pool. */
-function listsSums() {
-    return state.groupBy !== "site" && state.groupBy !== "stack";
+/** Rows are sums by file, category, stream or pool. @param {Page} page */
+function listsSums(page) {
+    return page.state.groupBy !== "site" && page.state.groupBy !== "stack";
 }
 
 /** How the total of each question goes on. @type {Record<string, string>} */
 const RANGE_WORDS = { allocated: "allocated in", freed: "freed in", kept: "kept in", through: "alive through it in" };
 
-/** What the list shows of the selected range. @param {{first: number, end: number}} range @returns {ListSummary} */
-function rangeContent({ first, end }) {
+/**
+ * What the list shows of the selected range.
+ * @param {Page} page @param {{first: number, end: number}} range @returns {ListSummary}
+ */
+function rangeContent(page, { first, end }) {
+    const { state, view } = page;
     const about = { from: first, to: end, what: state.rangeOf };
     // With an end of the recording nothing is known of what follows.
-    const lasting = state.rangeOf === "kept" && end < view.facts.events ? lastingBytes(about) : null;
+    const lasting = state.rangeOf === "kept" && end < view.facts.events ? lastingBytes(page, about) : null;
     const never = lasting && [...lasting.values()].reduce((sum, bytes) => sum + bytes, 0);
-    const groups = listGroups(about);
+    const groups = listGroups(page, about);
     const text =
         `${formatBytes(groups.bytes)} ${RANGE_WORDS[state.rangeOf]} ` +
-        `${formatPlural(groups.allocations, allocationWord())}`;
+        `${formatPlural(groups.allocations, allocationWord(page))}`;
     const later =
         never === null
             ? state.rangeOf === "kept"
@@ -402,16 +415,17 @@ function rangeContent({ first, end }) {
 
 /**
  * What the list shows: the state at a moment, or what happened in the selected range.
- * @param {number} moment
+ * @param {Page} page @param {number} moment
  * @returns {ListSummary}
  */
-function makeContent(moment) {
-    const range = state.range ? rangeEvents(state.range) : null;
-    if (range && state.rangeOf !== "peak") return rangeContent(range);
+function makeContent(page, moment) {
+    const { state, view } = page;
+    const range = state.range ? rangeEvents(page, state.range) : null;
+    if (range && state.rangeOf !== "peak") return rangeContent(page, range);
     const at = range ? view.c.peak_in(range.first, range.end) : moment;
-    const groups = listGroups({ at });
+    const groups = listGroups(page, { at });
     const live = view.c.live_at(at);
-    const oom = range ? -1 : oomOfEvent(at);
+    const oom = range ? -1 : oomOfEvent(page, at);
     const asked =
         oom < 0
             ? ""
@@ -419,54 +433,56 @@ function makeContent(moment) {
               ? ` \u00b7 ${askedText(view.c.oom(oom).size, -1)}`
               : ` \u00b7 asked for ${formatBytes(view.c.oom(oom).size)} with ` +
                 `${formatBytes(view.c.oom(oom).device_free)} free on the device`;
-    const place = view.facts.events === 0 ? "" : ` \u00b7 ${momentText(at)}${asked}`;
+    const place = view.facts.events === 0 ? "" : ` \u00b7 ${momentText(page, at)}${asked}`;
     const part = groups.bytes === live ? formatBytes(live) : `${formatBytes(groups.bytes)} of ${formatBytes(live)}`;
-    const title = range ? "In the selection" : listTitle(moment);
+    const title = range ? "In the selection" : listTitle(page, moment);
     return {
         groups,
         live,
         about: { at },
         title,
-        text: `${part} in ${formatPlural(groups.allocations, allocationWord())}${place}`,
+        text: `${part} in ${formatPlural(groups.allocations, allocationWord(page))}${place}`,
     };
 }
 
 /**
  * The same, but made only when something that it depends on has changed.
- * @param {number} moment
+ * @param {Page} page @param {number} moment
  * @returns {ListContent}
  */
-function listContent(moment) {
+function listContent(page, moment) {
+    const { kept, state, view } = page;
+    const panel = panelOf(page);
     const range = state.range ? [state.range.from, state.range.to, state.axis, state.rangeOf] : null;
     const asked = JSON.stringify([
         state.device,
         state.groupBy,
         range,
         range && state.rangeOf !== "peak" ? 0 : moment,
-        listTitle(moment),
+        listTitle(page, moment),
         kept.version,
-        search.version,
+        searchOf(page).version,
         state.sortBy,
         state.colorBy,
-        [...openIds()],
+        [...openIds(page)],
     ]);
-    const bySums = listsSums();
+    const bySums = listsSums(page);
     if (panel.content && panel.asked === asked && (bySums || view.held === panel.content.groups)) return panel.content;
     panel.asked = asked;
-    const content = makeContent(moment);
-    if (state.groupBy === "stack") tellStacks();
-    const entry = bySums ? sumEntry : siteEntry;
-    const order = sortedRows(content.groups.count, entry);
+    const content = makeContent(page, moment);
+    if (state.groupBy === "stack") tellStacks(page);
+    const entry = (/** @type {number} */ index) => (bySums ? sumEntry : siteEntry)(page, index);
+    const order = sortedRows(page, content.groups.count, entry);
     if (state.groupBy === "stack" && content.groups.count > TOLD_MOST)
         content.text += ` \u00b7 above ${formatCount(TOLD_MOST)} stacks, names may repeat`;
-    if (staysByBytes(content.groups.count))
+    if (staysByBytes(page, content.groups.count))
         content.text += ` \u00b7 above ${formatCount(SORTED_MOST)} rows, the order stays by bytes`;
     const largest = Math.max(1, content.groups.count ? entry(0).bytes : 0);
     const sorted = order ? (/** @type {number} */ index) => entry(order[index]) : entry;
     return {
         ...content,
         entry: sorted,
-        rows: unfoldedRows(content, sorted),
+        rows: unfoldedRows(page, content, sorted),
         largest,
         figure: tableFigures(largest).text,
     };
@@ -475,16 +491,17 @@ function listContent(moment) {
 /** More rows than these stay in the order of their bytes. */
 const SORTED_MOST = 100000;
 
-/** @param {number} count */
-const staysByBytes = (count) => count > SORTED_MOST && !state.sortBy.endsWith("bytes");
+/** @param {Page} page @param {number} count */
+const staysByBytes = (page, count) => count > SORTED_MOST && !page.state.sortBy.endsWith("bytes");
 
 /**
  * Rows in the order that was asked for; null: as the module has them, by falling bytes.
- * @param {number} count
+ * @param {Page} page @param {number} count
  * @param {(index: number) => ListEntry} entry
  */
-function sortedRows(count, entry) {
-    if (state.sortBy === "bytes" || staysByBytes(count)) return null;
+function sortedRows(page, count, entry) {
+    const { state } = page;
+    if (state.sortBy === "bytes" || staysByBytes(page, count)) return null;
     const order = Array.from({ length: count }, (_, i) => i);
     const by = state.sortBy.replace("-", "");
     if (by === "name") {
@@ -497,25 +514,26 @@ function sortedRows(count, entry) {
     return state.sortBy.startsWith("-") ? order.reverse() : order;
 }
 
-/** @param {string} what a key of QUESTIONS */
-function askOfRange(what) {
-    change({ rangeOf: what });
-    panel.list?.restart();
+/** @param {Page} page @param {string} what a key of QUESTIONS */
+function askOfRange(page, what) {
+    change(page, { rangeOf: what });
+    panelOf(page).list?.restart();
 }
 
 /** Keys of the list: `q` asks the next question of a range. */
-export const LIST_KEYS = {
+export const listKeysOf = perPage((page) => ({
     q: () => {
         const whats = Object.keys(QUESTIONS);
-        if (state.range) askOfRange(whats[(whats.indexOf(state.rangeOf) + 1) % whats.length]);
+        if (page.state.range) askOfRange(page, whats[(whats.indexOf(page.state.rangeOf) + 1) % whats.length]);
     },
-};
+}));
 
 /** Rows between two turns of the browser: no task may be long. */
 const CSV_ROWS = 5000;
 
-/** The list as it stands, as a table. */
-async function saveList() {
+/** The list as it stands, as a table. @param {Page} page */
+async function saveList(page) {
+    const panel = panelOf(page);
     const { content } = panel;
     if (!content) return;
     const { groups, entry, lasting } = content;
@@ -533,53 +551,58 @@ async function saveList() {
         if (i % CSV_ROWS === CSV_ROWS - 1) await new Promise((resolve) => setTimeout(resolve));
     }
     // Other rows have taken their place meanwhile.
-    if (panel.content === content) saveBlob(new Blob(parts, { type: "text/csv" }), "csv", `-${state.groupBy}`);
+    if (panel.content === content)
+        saveBlob(page, new Blob(parts, { type: "text/csv" }), "csv", `-${page.state.groupBy}`);
 }
 
 /** What a click on each head of the list sorts by. */
 const SORTS = ["name", "bytes", "bytes", "count"];
 
-/** A click on a head sorts by it, another one the other way round. */
-function startSorting() {
+/** A click on a head sorts by it, another one the other way round. @param {Page} page */
+function startSorting(page) {
+    const panel = panelOf(page);
     panel.scroll.querySelectorAll(".list-head [role=columnheader]").forEach((cell, i) => {
         const button = make("button", "sort", cell.textContent ?? "");
         button.type = "button";
         cell.replaceChildren(button);
         button.addEventListener("click", () => {
-            change({ sortBy: state.sortBy === SORTS[i] ? `-${SORTS[i]}` : SORTS[i] });
+            change(page, { sortBy: page.state.sortBy === SORTS[i] ? `-${SORTS[i]}` : SORTS[i] });
             panel.list?.restart();
         });
     });
     panel.listWhat = /** @type {HTMLElement} */ (panel.listWhat.firstElementChild);
 }
 
-/** @param {number} count */
-function drawSorting(count) {
-    const order = staysByBytes(count) ? "bytes" : state.sortBy;
-    panel.scroll.querySelectorAll(".list-head [role=columnheader]").forEach((cell, i) => {
-        const by = order.replace("-", "");
-        if (SORTS[i] !== by || i === 2) cell.removeAttribute("aria-sort");
-        else cell.setAttribute("aria-sort", (by === "name") === order.startsWith("-") ? "descending" : "ascending");
-    });
+/** @param {Page} page @param {number} count */
+function drawSorting(page, count) {
+    const order = staysByBytes(page, count) ? "bytes" : page.state.sortBy;
+    panelOf(page)
+        .scroll.querySelectorAll(".list-head [role=columnheader]")
+        .forEach((cell, i) => {
+            const by = order.replace("-", "");
+            if (SORTS[i] !== by || i === 2) cell.removeAttribute("aria-sort");
+            else cell.setAttribute("aria-sort", (by === "name") === order.startsWith("-") ? "descending" : "ascending");
+        });
 }
 
-function drawRangeTabs() {
-    element("range-tabs", HTMLDivElement).hidden = state.range === null;
-    for (const what of Object.keys(QUESTIONS)) press(`range-${what}`, state.rangeOf === what);
+function drawRangeTabs(/** @type {Page} */ page) {
+    page.element("range-tabs", HTMLDivElement).hidden = page.state.range === null;
+    for (const what of Object.keys(QUESTIONS)) page.press(`range-${what}`, page.state.rangeOf === what);
 }
 
-export function drawList() {
-    drawRangeTabs();
+export function drawList(/** @type {Page} */ page) {
+    const panel = panelOf(page);
+    drawRangeTabs(page);
     // The tree stands in the list's place.
-    if (state.groupBy === "tree") return;
-    const moment = shownMoment();
-    panel.content = listContent(moment);
+    if (page.state.groupBy === "tree") return;
+    const moment = shownMoment(page);
+    panel.content = listContent(page, moment);
     const { groups, title, text, entry, rows } = panel.content;
     const count = rows?.length ?? groups.count;
-    panel.scroll.setAttribute("role", listsSums() ? "treegrid" : "grid");
-    drawSorting(groups.count);
+    panel.scroll.setAttribute("role", listsSums(page) ? "treegrid" : "grid");
+    drawSorting(page, groups.count);
     setText(panel.listTitle, title);
-    setText(panel.listWhat, listsCategories() ? "Category" : GROUP_HEADS[state.groupBy]);
+    setText(panel.listWhat, listsCategories(page) ? "Category" : GROUP_HEADS[page.state.groupBy]);
     // A line may end with the dot, and not begin with it.
     setText(panel.listTotal, text.replaceAll(" \u00b7", "\u00a0\u00b7"));
     panel.listTotal.title = formatExactBytes(groups.bytes);
@@ -587,32 +610,33 @@ export function drawList() {
     panel.scroll.style.setProperty("--count", `${Math.max(5, formatCount(groups.allocations).length)}ch`);
     panel.scroll.classList.toggle("colored", groups.count > 0 && entry(0).color !== "");
     panel.list?.draw(count);
-    panel.rest.hidden = !printing || count <= ROWS_PRINTED;
+    panel.rest.hidden = !page.printing || count <= ROWS_PRINTED;
     setText(panel.rest, `and ${formatPlural(count - ROWS_PRINTED, "more row")}`);
 }
 
-export function startPanel() {
-    startSorting();
+export function startPanel(/** @type {Page} */ page) {
+    const panel = panelOf(page);
+    startSorting(page);
     panel.list = new VirtualList(panel.scroll, panel.body, {
         make: makeRow,
-        fill: fillRow,
-        choose: (index) => panel.content && chooseRow(index),
-        redraw: () => invalidate(LIST),
+        fill: (row, index) => fillRow(page, row, index),
+        choose: (index) => panel.content && chooseRow(page, index),
+        redraw: () => invalidate(page, LIST),
     });
-    foldByArrows(panel.scroll, activeFold);
-    element("range-tabs", HTMLDivElement).append(
+    foldByArrows(panel.scroll, () => activeFold(page));
+    page.element("range-tabs", HTMLDivElement).append(
         ...Object.entries(QUESTIONS).map(([what, text]) => {
             const button = make("button", "", text);
             button.type = "button";
             button.id = `range-${what}`;
-            button.addEventListener("click", () => askOfRange(what));
+            button.addEventListener("click", () => askOfRange(page, what));
             return button;
         }),
     );
-    panel.save.addEventListener("click", () => void saveList());
+    panel.save.addEventListener("click", () => void saveList(page));
     for (const by of LIST_GROUPINGS)
-        element(`group-${by}`, HTMLButtonElement).addEventListener("click", () => {
-            change({ groupBy: by });
+        page.element(`group-${by}`, HTMLButtonElement).addEventListener("click", () => {
+            change(page, { groupBy: by });
             panel.list?.restart();
         });
 }

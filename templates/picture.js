@@ -1,37 +1,23 @@
 // "Save PNG": what is shown, composed on a canvas: title, timeline with its axes and lane, legend or call sites.
 import { hashOfState, writeHash } from "./address.js";
 import { FRAME_USER } from "./api.js";
-import { AXIS_HEIGHT, context2d, cutText, GUTTER, plot, theme, themeColor } from "./canvas.js";
+import { AXIS_HEIGHT, context2d, cutText, gutterOf, plotOf, theme, themeColor } from "./canvas.js";
 import { pinnedStack, pinnedText } from "./details.js";
 import { picturedRows } from "./device_rows.js";
 import { LETTERS } from "./ends.js";
 import { keptText } from "./filter.js";
-import { legendUi } from "./legend.js";
+import { legendOf } from "./legend.js";
 import { mapForPicture } from "./map_view.js";
 import { rangeText } from "./overlay.js";
 import { saveBlob } from "./save.js";
-import { search } from "./search.js";
+import { searchOf } from "./search.js";
 import { PARTS } from "./session.js";
-import {
-    allocationWord,
-    capacityBytes,
-    flush,
-    heldMoment,
-    isDark,
-    kept,
-    meta,
-    momentText,
-    session,
-    state,
-    timedViews,
-    view,
-} from "./state.js";
+import { allocationWord, capacityBytes, flush, heldMoment, isDark, momentText, timedViews } from "./state.js";
 import {
     baseName,
     copyText,
     cssColor,
     deviceName,
-    element,
     formatBytes,
     formatPlural,
     formatShare,
@@ -55,23 +41,25 @@ const HEAD = 52;
  * "dash"}} PictureLine a swatch or a line, and a text
  */
 
-/** What the legend is of, and its lines: a colour and a text. @returns {PictureLine[]} */
-function legendLines() {
-    const moment = heldMoment();
+/** What the legend is of, and its lines: a colour and a text. @param {Page} page @returns {PictureLine[]} */
+function legendLines(page) {
+    const { session, state, view } = page;
+    const legendUi = legendOf(page);
+    const moment = heldMoment(page);
     if (state.colorBy === "site") {
         const live = view.c.live_at(moment);
         const { allocations, bytes } = view.groups(moment, "parts");
         const sum = bytes === live ? formatBytes(live) : `${formatBytes(bytes)} of ${formatBytes(live)}`;
         const when =
             moment === view.facts.peak_event
-                ? `At the peak${view.facts.events ? `, ${momentText(moment)}` : ""}`
-                : `After ${momentText(moment)}`;
+                ? `At the peak${view.facts.events ? `, ${momentText(page, moment)}` : ""}`
+                : `After ${momentText(page, moment)}`;
         const rows = view.firstGroups(PICTURE_ROWS);
         const figure = tableFigures(rows[0]?.bytes ?? 0).text;
         return [
-            { text: `${when} \u00b7 ${sum} \u00b7 ${formatPlural(allocations, allocationWord())}`, strong: true },
+            { text: `${when} \u00b7 ${sum} \u00b7 ${formatPlural(allocations, allocationWord(page))}`, strong: true },
             ...rows.map(({ bytes: part, site, part: kind }) => {
-                const color = view.c.site_color(site, isDark() ? 1 : 0);
+                const color = view.c.site_color(site, isDark(page) ? 1 : 0);
                 return {
                     color: cssColor(color),
                     stripes: stripesOf(color),
@@ -85,7 +73,7 @@ function legendLines() {
         ? Array.from(steps).filter((_, i) => i % 3 === 0)
         : legendUi.querySelectorAll("li:not(.legend-key, .legend-more)");
     return [
-        { text: steps.length ? "Colours" : momentText(moment), strong: true },
+        { text: steps.length ? "Colours" : momentText(page, moment), strong: true },
         ...Array.from(chips, (chip) => ({
             color: /** @type {HTMLElement | null} */ (chip.querySelector("i"))?.style.background ?? "",
             text: steps.length ? /** @type {HTMLElement} */ (chip).title : (chip.textContent ?? ""),
@@ -93,36 +81,39 @@ function legendLines() {
     ];
 }
 
-/** What lines and plates of the picture stand for. @returns {PictureLine[]} */
-function keyLines() {
+/** What lines and plates of the picture stand for. @param {Page} page @returns {PictureLine[]} */
+function keyLines(page) {
+    const { state, view } = page;
+    const search = searchOf(page);
     const keys = [];
     if (view.facts.reserved_peak > 0)
         keys.push({
             text: `reserved \u00b7 at most ${formatBytes(view.facts.reserved_peak)}`,
             line: /** @type {const} */ ("line"),
         });
-    if (capacityBytes())
-        keys.push({ text: `capacity ${formatBytes(capacityBytes())}`, line: /** @type {const} */ ("dash") });
-    if (state.range) keys.push({ color: themeColor("--select"), text: `selected: ${rangeText(state.range)}` });
+    if (capacityBytes(page))
+        keys.push({ text: `capacity ${formatBytes(capacityBytes(page))}`, line: /** @type {const} */ ("dash") });
+    if (state.range) keys.push({ color: themeColor("--select"), text: `selected: ${rangeText(page, state.range)}` });
     state.marks.forEach(({ event, note }, i) =>
         keys.push({
             color: themeColor(`--mark-${LETTERS[i].toLowerCase()}`),
-            text: `${LETTERS[i]}: ${momentText(event)}${note && ` \u00b7 ${note}`}`,
+            text: `${LETTERS[i]}: ${momentText(page, event)}${note && ` \u00b7 ${note}`}`,
         }),
     );
     if (state.search && search.ready)
         keys.push({
             color: themeColor("--hit"),
             text:
-                `search: ${state.search} \u00b7 ${formatPlural(search.result.allocations, allocationWord())}` +
+                `search: ${state.search} \u00b7 ${formatPlural(search.result.allocations, allocationWord(page))}` +
                 `, ${formatBytes(search.result.bytesAtPeak)} at the peak`,
         });
     return keys;
 }
 
-/** What is pinned, with the frames of its stack that people wrote. @returns {PictureLine[]} */
-function pinnedLines() {
-    const stack = pinnedStack();
+/** What is pinned, with the frames of its stack that people wrote. @param {Page} page @returns {PictureLine[]} */
+function pinnedLines(page) {
+    const { session, state, view } = page;
+    const stack = pinnedStack(page);
     if (state.selected === null && stack === 0) return [];
     const frames = session.stackFrames(stack);
     const own = frames
@@ -131,24 +122,25 @@ function pinnedLines() {
     const rest = frames.length - own.length;
     const title = state.selected === null ? "Highlighted" : "Pinned";
     const lines = [
-        { text: `${title}: ${pinnedText()}`, strong: true },
+        { text: `${title}: ${pinnedText(page)}`, strong: true },
         ...own.map((id, i) => ({ text: `${i ? "\u2039 " : ""}${session.siteText(id)}` })),
     ];
     return rest > 0 ? [...lines, { text: `${formatPlural(rest, "other frame")}` }] : lines;
 }
 
-/** What the picture is of, in a line. */
-function pictureTitle() {
+/** What the picture is of, in a line. @param {Page} page */
+function pictureTitle(page) {
+    const { kept, meta, session, state, view } = page;
     const device = state.all
-        ? formatPlural(timedViews().size, "device")
+        ? formatPlural(timedViews(page).size, "device")
         : `device ${deviceName(session.devices[state.device].ordinal)}`;
     const peak = state.all ? "on one axis of time" : `peak ${formatBytes(view.facts.peak_bytes)}`;
-    const filter = kept.active ? ` \u00b7 filtered: ${keptText()}` : "";
+    const filter = kept.active ? ` \u00b7 filtered: ${keptText(page)}` : "";
     return {
         title: String(meta.title || meta.file || "Strata"),
         more:
             `${device} \u00b7 ${peak} \u00b7 coloured by ` +
-            `${element("color", HTMLSelectElement).selectedOptions[0]?.text ?? state.colorBy}${filter}`,
+            `${page.element("color", HTMLSelectElement).selectedOptions[0]?.text ?? state.colorBy}${filter}`,
     };
 }
 
@@ -224,19 +216,21 @@ function drawTitle(context, text, y, width, font = "12px", color = "--dim") {
 
 /**
  * The picture as a canvas.
- * @param {number} scale pixels for each CSS pixel
+ * @param {Page} page @param {number} scale pixels for each CSS pixel
  * @param {boolean} inside whether names and lines are written in the plot
  */
-export function makePicture(scale, inside) {
-    flush();
-    const pictured = picturedRows(scale, inside);
-    const below = mapForPicture(scale);
+export function makePicture(page, scale, inside) {
+    const plot = plotOf(page);
+    const GUTTER = gutterOf(page);
+    flush(page);
+    const pictured = picturedRows(page, scale, inside);
+    const below = mapForPicture(page, scale);
     const width = plot.width + GUTTER.left + GUTTER.right;
     const columns = width >= 900 ? 2 : 1;
     const parts = [
-        { lines: legendLines(), columns },
-        { lines: keyLines(), columns },
-        { lines: pinnedLines(), columns: 1 },
+        { lines: legendLines(page), columns },
+        { lines: keyLines(page), columns },
+        { lines: pinnedLines(page), columns: 1 },
     ].filter(({ lines }) => lines.length > 0);
     const rowsOf = (/** @type {typeof parts[0]} */ { lines, columns: most }) =>
         lines.filter(({ strong }) => strong).length + Math.ceil(lines.filter(({ strong }) => !strong).length / most);
@@ -257,7 +251,7 @@ export function makePicture(scale, inside) {
     context.scale(scale, scale);
     context.fillStyle = themeColor("--surface");
     context.fillRect(0, 0, width, height);
-    const { title, more } = pictureTitle();
+    const { title, more } = pictureTitle(page);
     context.textBaseline = "middle";
     drawTitle(context, title, 18, width, "600 15px", "--text");
     drawTitle(context, more, 38, width);
@@ -270,7 +264,7 @@ export function makePicture(scale, inside) {
         place(axes, 0, tops[i]);
         drawPictureMarkers(context, pane.markers, tops[i]);
         if (head) drawTitle(context, head, tops[i] - 4, width, "600 12px", "--text");
-        return { device: session.devices[device].ordinal, ...placed };
+        return { device: page.session.devices[device].ordinal, ...placed };
     });
     below?.lines.forEach((line, i) =>
         drawTitle(
@@ -289,16 +283,18 @@ export function makePicture(scale, inside) {
     return {
         canvas,
         plot: rows[pictured.findIndex(({ pane }) => pane === plot)],
-        rows: state.all ? rows : [],
+        rows: page.state.all ? rows : [],
         map: mapPlace,
     };
 }
 
-/** @param {number} scale */
-function savePicture(scale) {
-    makePicture(scale, true).canvas.toBlob((blob) => {
+/** @param {Page} page @param {number} scale */
+function savePicture(page, scale) {
+    const { session, state } = page;
+    makePicture(page, scale, true).canvas.toBlob((blob) => {
         if (blob)
             saveBlob(
+                page,
                 blob,
                 "png",
                 `${state.all ? "-devices" : `-device${deviceName(session.devices[state.device].ordinal)}`}` +
@@ -321,13 +317,13 @@ function flashButton(button, text) {
     setTimeout(() => setText(button, before), 1500);
 }
 
-export function startPicture() {
-    element("save", HTMLButtonElement).addEventListener("click", () => savePicture(1));
-    element("save-2", HTMLButtonElement).addEventListener("click", () => savePicture(2));
-    const link = element("link", HTMLButtonElement);
+export function startPicture(/** @type {Page} */ page) {
+    page.element("save", HTMLButtonElement).addEventListener("click", () => savePicture(page, 1));
+    page.element("save-2", HTMLButtonElement).addEventListener("click", () => savePicture(page, 2));
+    const link = page.element("link", HTMLButtonElement);
     link.addEventListener("click", async () => {
-        writeHash();
-        await copyText(pageName() + hashOfState());
+        writeHash(page);
+        await copyText(pageName() + hashOfState(page));
         flashButton(link, "Copied");
     });
 }

@@ -6,9 +6,9 @@ import { nameBandsSoon, writeNames } from "./band_names.js";
 import {
     AXIS_HEIGHT,
     context2d,
-    GUTTER,
+    gutterOf,
     lineScale,
-    plot,
+    plotOf,
     sizeCanvas,
     startCanvas,
     strokeLine,
@@ -16,12 +16,12 @@ import {
     xOfAxis,
     yOfBytes,
 } from "./canvas.js";
-import { drawLane, lane, laneHeight } from "./lane.js";
+import { drawLane, laneHeight, laneOf } from "./lane.js";
 import { drawAlsoShown } from "./legend.js";
 import { drawMarkerLines, GHOST_WIDTH, placeMarkers, rightGutter, visibleGhosts, visibleMarkers } from "./markers.js";
 import { outlineRequest } from "./outline.js";
 import { drawOverPicture } from "./overlay.js";
-import { search, updateSearch } from "./search.js";
+import { searchOf, updateSearch } from "./search.js";
 import {
     axisNumber,
     capacityBytes,
@@ -29,11 +29,9 @@ import {
     COLORINGS,
     FOCUS_KINDS,
     isDark,
-    session,
-    state,
+    perPage,
     topBytes,
     usOfEvent,
-    view,
 } from "./state.js";
 import { decimalsOf, formatBytes, formatCount } from "./text.js";
 import { drawBytes } from "./two_stage.js";
@@ -42,12 +40,15 @@ import { drawBytes } from "./two_stage.js";
 
 const FRAMES_KEPT = 60;
 
-/** Measures the box; true if something has changed. */
-export function layoutPlot() {
+/** Measures the box; true if something has changed. @param {Page} page */
+export function layoutPlot(page) {
+    const lane = laneOf(page);
+    const GUTTER = gutterOf(page);
+    const plot = plotOf(page);
     const ratio = devicePixelRatio || 1;
-    lane.height = laneHeight();
+    lane.height = laneHeight(page);
     GUTTER.bottom = AXIS_HEIGHT + lane.height;
-    GUTTER.right = rightGutter();
+    GUTTER.right = rightGutter(page);
     const width = Math.max(40, Math.floor(plot.box.clientWidth) - GUTTER.left - GUTTER.right);
     const height = Math.max(40, Math.floor(plot.box.clientHeight) - GUTTER.top - GUTTER.bottom);
     if (width === plot.width && height === plot.height && ratio === plot.ratio) return false;
@@ -65,10 +66,12 @@ export function layoutPlot() {
 /* ---- the stack ---- */
 
 /** What the view's highlight is of. */
-const lit = { asked: "" };
+const litOf = perPage(() => ({ asked: "" }));
 
-/** Brings the view's highlight up to the state. */
-export function lightFocus() {
+/** Brings the view's highlight up to the state. @param {Page} page */
+export function lightFocus(page) {
+    const { state, view } = page;
+    const lit = litOf(page);
     const asked = JSON.stringify([state.device, state.focus, state.finding]);
     if (lit.asked === asked) return;
     lit.asked = asked;
@@ -79,7 +82,7 @@ export function lightFocus() {
 
 /**
  * The stack of a device in a window of its positions, as the state wants it.
- * @param {HTMLCanvasElement} canvas
+ * @param {Page} page @param {HTMLCanvasElement} canvas
  * @param {import("./session.js").View} shown
  * @param {number} from
  * @param {number} to
@@ -88,11 +91,12 @@ export function lightFocus() {
  * @param {boolean} found its search is done
  * @param {Partial<record_request>} [laid] marks that lie over it
  */
-export function drawStack(canvas, shown, from, to, bottom, top, found, laid) {
+export function drawStack(page, canvas, shown, from, to, bottom, top, found, laid) {
+    const { state, view } = page;
     const { width, height } = canvas;
     const fading = !state.focus && state.finding === null && found ? DRAW_FOUND : 0;
     const { image, drawn, merged, between } = shown.draw({
-        axis: axisNumber(),
+        axis: axisNumber(page),
         from,
         to,
         width,
@@ -101,7 +105,7 @@ export function drawStack(canvas, shown, from, to, bottom, top, found, laid) {
         top_bytes: top,
         // Beside other devices the window may reach beyond the recording of this one.
         flags:
-            (isDark() ? DRAW_DARK : 0) |
+            (isDark(page) ? DRAW_DARK : 0) |
             fading |
             DRAW_RESERVED |
             (laid ? DRAW_MARKS : 0) |
@@ -109,40 +113,46 @@ export function drawStack(canvas, shown, from, to, bottom, top, found, laid) {
             (state.all ? DRAW_RECORDED : 0) |
             (laid && shown !== view ? DRAW_PLACED : 0),
         color_by: COLORINGS.indexOf(state.colorBy),
-        capacity_bytes: capacityBytes(shown.device),
-        scale: lineScale(plot.ratio),
-        areas: showsAreas() ? COLORINGS.indexOf(state.viewBy) : 0,
+        capacity_bytes: capacityBytes(page, shown.device),
+        scale: lineScale(plotOf(page).ratio),
+        areas: showsAreas(page) ? COLORINGS.indexOf(state.viewBy) : 0,
         ...laid,
     });
     context2d(canvas).putImageData(image, 0, 0);
     return { drawn, merged, between };
 }
 
-/** The stack, and the names of its bands once it rests. */
-export function drawTimelineStack() {
+/** The stack, and the names of its bands once it rests. @param {Page} page */
+export function drawTimelineStack(page) {
+    const { state, view } = page;
+    const plot = plotOf(page);
     const begin = performance.now();
-    updateSearch();
-    lightFocus();
-    Object.assign(plot, drawStack(plot.timeline, view, state.from, state.to, state.bottom, topBytes(), search.ready));
+    updateSearch(page);
+    lightFocus(page);
+    Object.assign(
+        plot,
+        drawStack(page, plot.timeline, view, state.from, state.to, state.bottom, topBytes(page), searchOf(page).ready),
+    );
     plot.draws++;
     plot.frameMs.push(performance.now() - begin);
     if (plot.frameMs.length > FRAMES_KEPT) plot.frameMs.shift();
-    nameBandsSoon(plot);
+    nameBandsSoon(page, plot);
 }
 
-/** What lies around it; after the stack. */
-export function drawTimelineAxes() {
-    drawAxes();
-    placeMarkers(plot);
+/** What lies around it; after the stack. @param {Page} page */
+export function drawTimelineAxes(page) {
+    drawAxes(page);
+    placeMarkers(page, plotOf(page));
 }
 
 /**
  * What a picture of the state lays over the stack: the module draws it, so that `strata png --view` has the same.
- * @param {Pane} pane
+ * @param {Page} page @param {Pane} pane
  */
-function laidOver(pane) {
+function laidOver(page, pane) {
+    const { state } = page;
     const marks = [state.moment, ...[0, 1, 2].map((i) => state.marks[i]?.event ?? null)];
-    if (pane === plot) {
+    if (pane === plotOf(page)) {
         const [held, a, b, c] = marks.map((event) => event ?? -2);
         return {
             pinned: state.selected ?? -2,
@@ -152,12 +162,12 @@ function laidOver(pane) {
             mark_c: c,
             range_from: state.range?.from ?? 0,
             range_to: state.range?.to ?? 0,
-            ...outlineRequest(),
+            ...outlineRequest(page),
         };
     }
     // In another device's row they stand at their times.
-    const shift = clockShift(pane.view);
-    const [held, a, b, c] = marks.map((event) => (event === null ? NaN : usOfEvent(event) + shift));
+    const shift = clockShift(page, pane.view);
+    const [held, a, b, c] = marks.map((event) => (event === null ? NaN : usOfEvent(page, event) + shift));
     return {
         held,
         mark_a: a,
@@ -170,11 +180,14 @@ function laidOver(pane) {
 
 /**
  * A timeline and what lies around it, on canvases of their own: what a picture is made of.
+ * @param {Page} page
  * @param {Pane} pane @param {import("./lane.js").Lane} lane @param {boolean} found its search is done
  * @param {number} scale pixels for each CSS pixel
  * @param {boolean} inside whether names and lines are written in the plot
  */
-export function drawForPicture(pane, lane, found, scale, inside) {
+export function drawForPicture(page, pane, lane, found, scale, inside) {
+    const GUTTER = gutterOf(page);
+    const plot = plotOf(page);
     const { timeline, axes, ratio } = pane;
     const made = { timeline: document.createElement("canvas"), axes: document.createElement("canvas"), ratio: scale };
     Object.assign(pane, made);
@@ -185,18 +198,18 @@ export function drawForPicture(pane, lane, found, scale, inside) {
         pane.height + GUTTER.top + lane.height + AXIS_HEIGHT,
         scale,
     );
-    drawStack(made.timeline, pane.view, pane.from, pane.to, pane.bottom, pane.top, found, {
-        ...laidOver(pane),
+    drawStack(page, made.timeline, pane.view, pane.from, pane.to, pane.bottom, pane.top, found, {
+        ...laidOver(page, pane),
         scale: lineScale(scale),
     });
-    if (pane === plot) drawAxes();
-    else drawAround(pane, lane, found);
-    if (inside) writeNames(pane);
-    if (inside && pane === plot) drawAlsoShown();
+    if (pane === plot) drawAxes(page);
+    else drawAround(page, pane, lane, found);
+    if (inside) writeNames(page, pane);
+    if (inside && pane === plot) drawAlsoShown(page);
     if (!inside) context2d(made.axes).clearRect(0, 0, pane.width, pane.height);
     const over = context2d(made.axes);
     over.lineWidth = 1 / scale;
-    drawOverPicture(over, pane, inside);
+    drawOverPicture(page, over, pane, inside);
     // Later questions are about what the screen shows.
     Object.assign(pane, { timeline, axes, ratio });
     return { timeline: made.timeline, axes: made.axes, height: GUTTER.top + pane.height + lane.height };
@@ -219,10 +232,12 @@ function timeLabel(us, step, unit) {
 
 /**
  * Ticks along the axis with labels that do not touch.
- * @param {CanvasRenderingContext2D} context
+ * @param {Page} page @param {CanvasRenderingContext2D} context
  * @param {(value: number, step: number) => string} label
  */
-function alongTicks(context, label) {
+function alongTicks(page, context, label) {
+    const { session, state } = page;
+    const plot = plotOf(page);
     for (let most = Math.min(20, Math.max(2, Math.floor(plot.width / 90))); ; most--) {
         const ticks = session.ticks("decimal", Math.ceil(state.from), Math.floor(state.to), most);
         const step = ticks.length > 1 ? ticks[1] - ticks[0] : 1;
@@ -237,26 +252,28 @@ function alongTicks(context, label) {
     }
 }
 
-/** @param {CanvasRenderingContext2D} context */
-function drawAlongAxis(context) {
+/** @param {Page} page @param {CanvasRenderingContext2D} context */
+function drawAlongAxis(page, context) {
+    const { state, view } = page;
+    const plot = plotOf(page);
     const time = state.axis === "time";
     const unit = Math.max(Math.abs(state.from), Math.abs(state.to)) < 1e5 ? 1e3 : 1e6;
     const eventLabel = (/** @type {number} */ event) => (event < 0 ? "before" : formatCount(event));
     const ticks =
         view.facts.events === 0
             ? []
-            : alongTicks(context, (value, step) => (time ? timeLabel(value, step, unit) : eventLabel(value)));
-    const base = plot.height + lane.height;
+            : alongTicks(page, context, (value, step) => (time ? timeLabel(value, step, unit) : eventLabel(value)));
+    const base = plot.height + laneOf(page).height;
     plot.labels = [];
     context.textAlign = "center";
     context.textBaseline = "top";
     for (const { value, text } of ticks) {
-        const x = xOfAxis(value);
+        const x = xOfAxis(page, value);
         context.strokeStyle = themeColor("--axis");
-        strokeLine(context, x, base, x, base + 5);
+        strokeLine(page, context, x, base, x, base + 5);
         context.fillStyle = themeColor("--dim");
         const half = context.measureText(text).width / 2;
-        const middle = Math.min(x, plot.width + GUTTER.right - half - 1);
+        const middle = Math.min(x, plot.width + gutterOf(page).right - half - 1);
         context.fillText(text, middle, base + 8);
         plot.labels.push({ from: middle - half, to: middle + half });
     }
@@ -298,9 +315,10 @@ function nameHigher(context, lines, pane) {
         });
 }
 
-/** The axis of bytes does not begin with 0. @param {CanvasRenderingContext2D} context */
-function breakAxis(context) {
-    if (state.bottom === 0) return;
+/** The axis of bytes does not begin with 0. @param {Page} page @param {CanvasRenderingContext2D} context */
+function breakAxis(page, context) {
+    const plot = plotOf(page);
+    if (page.state.bottom === 0) return;
     context.fillStyle = themeColor("--surface");
     context.fillRect(-5, plot.height - 13, 10, 8);
     context.strokeStyle = themeColor("--text");
@@ -314,14 +332,14 @@ function breakAxis(context) {
 
 /**
  * Where what the search finds was made: ticks above the timeline.
- * @param {CanvasRenderingContext2D} context
+ * @param {Page} page @param {CanvasRenderingContext2D} context
  * @param {Pane} pane
  */
-function drawHits(context, pane) {
+function drawHits(page, context, pane) {
     const { width } = pane.timeline;
-    const place = pane.view.c.hits(axisNumber(), pane.from, pane.to, width) >>> 0;
+    const place = pane.view.c.hits(axisNumber(page), pane.from, pane.to, width) >>> 0;
     if (place === 0) return;
-    const hits = new Float64Array(view.module.memory.buffer, place, width);
+    const hits = new Float64Array(page.view.module.memory.buffer, place, width);
     context.fillStyle = themeColor("--hit");
     for (let x = 0; x < width; x++) if (hits[x] > 0) context.fillRect(x / pane.ratio - 0.5, -5, 1 + 1 / pane.ratio, 4);
 }
@@ -340,22 +358,22 @@ function highest(bytesAt, from, to) {
 
 /**
  * Names the lines of reserved bytes and of the capacity, at the right end and clear of each other.
- * @param {CanvasRenderingContext2D} context
+ * @param {Page} page @param {CanvasRenderingContext2D} context
  * @param {Pane} pane
  */
-function nameLines(context, pane) {
+function nameLines(page, context, pane) {
     const { view } = pane;
-    const capacity = capacityBytes(view.device);
+    const capacity = capacityBytes(page, view.device);
     const reservedAt = (/** @type {number} */ x) => view.c.reserved_at(view.c.event_of_x(x * pane.ratio));
     // Beside other devices the lines end with this one's recording.
-    const end = state.all ? Math.min(pane.width, xOfAxis(view.c.whole(1).to, pane)) : pane.width;
+    const end = page.state.all ? Math.min(pane.width, xOfAxis(page, view.c.whole(1).to, pane)) : pane.width;
     const lines =
         view.facts.reserved_peak > 0 && end > 80
             ? [{ text: "reserved", bytes: reservedAt(end - 8), reserved: true }]
             : [];
     if (capacity) lines.push({ text: `capacity ${formatBytes(capacity)}`, bytes: capacity, reserved: false });
     pane.lineNames = [];
-    const all = lines.map((line) => ({ ...line, y: yOfBytes(line.bytes, pane) }));
+    const all = lines.map((line) => ({ ...line, y: yOfBytes(page, line.bytes, pane) }));
     const placed = all.filter(({ y }) => y > 0 && y < pane.height);
     nameHigher(
         context,
@@ -364,8 +382,8 @@ function nameLines(context, pane) {
     );
     const near = placed.length > 1 && Math.abs(placed[0].y - placed[1].y) < 18;
     // From right to left, what a name must not lie on: the markers' lines, and the ghosts of requests that failed.
-    const marks = visibleMarkers(pane).map(({ x }) => ({ from: x, to: x }));
-    for (const { left } of visibleGhosts(pane)) marks.push({ from: left, to: left + GHOST_WIDTH });
+    const marks = visibleMarkers(page, pane).map(({ x }) => ({ from: x, to: x }));
+    for (const { left } of visibleGhosts(page, pane)) marks.push({ from: left, to: left + GHOST_WIDTH });
     marks.sort((a, b) => b.to - a.to);
     context.textAlign = "right";
     context.lineJoin = "round";
@@ -375,7 +393,7 @@ function nameLines(context, pane) {
             (at, { from, to }) => (from < at + 4 && to > at - width - 4 ? from - 6 : at),
             (reserved ? end : pane.width) - 6,
         );
-        const y = reserved ? yOfBytes(highest(reservedAt, right - width, right), pane) : atEnd;
+        const y = reserved ? yOfBytes(page, highest(reservedAt, right - width, right), pane) : atEnd;
         // The lower one of two that are near goes below its line.
         const isTaken = pane.lineNames.some(
             (other) => other.right > right - width && y < other.bottom + 18 && y > other.top,
@@ -400,30 +418,30 @@ function nameLines(context, pane) {
 
 /**
  * What lies around the stack of any device.
- * @param {Pane} pane
+ * @param {Page} page @param {Pane} pane
  * @param {import("./lane.js").Lane} lane below it
  * @param {boolean} found its search is done
  */
-export function drawAround(pane, lane, found) {
-    const context = startCanvas(pane.axes, pane);
+export function drawAround(page, pane, lane, found) {
+    const context = startCanvas(page, pane.axes, pane);
     const { width, height } = pane;
-    veilAreas(context, pane);
+    veilAreas(page, context, pane);
     context.lineWidth = 1 / pane.ratio;
     drawBytes(context, pane.view, pane.bottom, pane.top, pane, false);
-    drawLane(context, pane, lane);
+    drawLane(page, context, pane, lane);
     context.lineWidth = 1 / pane.ratio;
     context.strokeStyle = themeColor("--axis");
-    strokeLine(context, 0, 0, 0, height);
-    strokeLine(context, 0, height, width, height);
-    if (lane.height) strokeLine(context, 0, height + lane.height, width, height + lane.height);
-    if (found) drawHits(context, pane);
-    nameLines(context, pane);
-    drawMarkerLines(context, pane);
+    strokeLine(page, context, 0, 0, 0, height);
+    strokeLine(page, context, 0, height, width, height);
+    if (lane.height) strokeLine(page, context, 0, height + lane.height, width, height + lane.height);
+    if (found) drawHits(page, context, pane);
+    nameLines(page, context, pane);
+    drawMarkerLines(page, context, pane);
     return context;
 }
 
-function drawAxes() {
-    const context = drawAround(plot, lane, search.ready);
-    drawAlongAxis(context);
-    breakAxis(context);
+function drawAxes(/** @type {Page} */ page) {
+    const context = drawAround(page, plotOf(page), laneOf(page), searchOf(page).ready);
+    drawAlongAxis(page, context);
+    breakAxis(page, context);
 }

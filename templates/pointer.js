@@ -1,7 +1,7 @@
 // Mouse, fingers and wheel on the timeline.
 import { areaAt, showsAreas } from "./areas.js";
-import { axisOfX, bytesOfY, plot } from "./canvas.js";
-import { lane, phaseAt, selectPhase } from "./lane.js";
+import { axisOfX, bytesOfY, plotOf } from "./canvas.js";
+import { laneOf, phaseAt, selectPhase } from "./lane.js";
 import { inMemoryLane } from "./memory_lane.js";
 import { pickAt } from "./overlay.js";
 import { layoutPlot } from "./plot.js";
@@ -14,11 +14,11 @@ import {
     MINIMAP,
     OVERLAY,
     panWindow,
+    perPage,
     rangeInRun,
     select,
     setBytes,
     setWindow,
-    state,
     TIMELINE,
     toggleFocus,
     topBytes,
@@ -28,7 +28,7 @@ import {
 
 /* ---- mouse ---- */
 
-const hands = {
+const handsOf = perPage(() => ({
     /**
      * What a drag on the timeline does.
      * @type {{x: number, y: number, from: number, to: number, bottom: number, top: number, range: boolean,
@@ -37,7 +37,7 @@ const hands = {
     drag: null,
     /**
      * What was pinned before each of the last two clicks: a double click, which is both, only fits.
-     * @type {Pick<typeof state, "moment" | "selected" | "focus">[]}
+     * @type {Pick<PageState, "moment" | "selected" | "focus">[]}
      */
     beforeClicks: [],
     /** Where each finger (or the mouse) that is down lies. @type {Map<number, {x: number, y: number}>} */
@@ -51,99 +51,111 @@ const hands = {
     leaveTimer: 0,
     /** What a pinch on a trackpad has come to so far. */
     gestureScale: 1,
-};
+}));
 
-/** CSS pixel of the timeline. @param {MouseEvent} event */
-function plotPoint(event) {
-    const box = plot.timeline.getBoundingClientRect();
+/** CSS pixel of the timeline. @param {Page} page @param {MouseEvent} event */
+function plotPoint(page, event) {
+    const box = plotOf(page).timeline.getBoundingClientRect();
     return { x: event.clientX - box.left, y: event.clientY - box.top };
 }
 
-/** @param {{x: number, y: number}} point */
-export function insidePlot({ x, y }) {
+/** @param {Page} page @param {{x: number, y: number}} point */
+export function insidePlot(page, { x, y }) {
+    const plot = plotOf(page);
     return x >= 0 && y >= 0 && x < plot.width && y < plot.height;
 }
 
-function plotDoubleClick() {
-    if (hands.beforeClicks.length > 0) change(hands.beforeClicks[0]);
-    fitWindow();
+function plotDoubleClick(/** @type {Page} */ page) {
+    const hands = handsOf(page);
+    if (hands.beforeClicks.length > 0) change(page, hands.beforeClicks[0]);
+    fitWindow(page);
 }
 
-/** Two fingers no longer pan or pin. */
-function startPinch() {
+/** Two fingers no longer pan or pin. @param {Page} page */
+function startPinch(page) {
+    const hands = handsOf(page);
     hands.drag = null;
-    state.pointer = null;
-    const [a, b] = [...hands.fingers.values()].map(({ x }) => axisOfX(x));
+    page.state.pointer = null;
+    const [a, b] = [...hands.fingers.values()].map(({ x }) => axisOfX(page, x));
     hands.pinch = Math.abs(a - b) > 0 ? { a, b } : null;
 }
 
-/** Keeps what was under each finger under it. */
-function movePinch() {
+/** Keeps what was under each finger under it. @param {Page} page */
+function movePinch(page) {
+    const hands = handsOf(page);
     const [first, second] = [...hands.fingers.values()];
     if (!hands.pinch || !second || Math.abs(first.x - second.x) < 8) return;
     const scale = (hands.pinch.b - hands.pinch.a) / (second.x - first.x);
     if (scale <= 0) return;
     const from = hands.pinch.a - first.x * scale;
-    setWindow(from, from + plot.width * scale);
+    setWindow(page, from, from + plotOf(page).width * scale);
 }
 
-/** @param {PointerEvent} event */
-function plotDown(event) {
-    const point = plotPoint(event);
+/** @param {Page} page @param {PointerEvent} event */
+function plotDown(page, event) {
+    const { state } = page;
+    const hands = handsOf(page);
+    const point = plotPoint(page, event);
     hands.fingers.set(event.pointerId, point);
-    if (hands.fingers.size === 2) startPinch();
+    if (hands.fingers.size === 2) startPinch(page);
     if (hands.fingers.size > 1) return;
-    const mark = event.button === 0 ? phaseAt(point) : null;
-    if (mark) selectPhase(mark);
-    if (event.button !== 0 || !insidePlot(point)) return;
+    const mark = event.button === 0 ? phaseAt(page, point) : null;
+    if (mark) selectPhase(page, mark);
+    if (event.button !== 0 || !insidePlot(page, point)) return;
     hands.drag = {
         ...point,
         from: state.from,
         to: state.to,
         bottom: state.bottom,
-        top: topBytes(),
+        top: topBytes(page),
         range: event.shiftKey,
         moved: false,
     };
-    plot.box.setPointerCapture(event.pointerId);
+    plotOf(page).box.setPointerCapture(event.pointerId);
 }
 
-/** @param {{x: number, y: number}} point */
-function dragTo(point) {
+/** @param {Page} page @param {{x: number, y: number}} point */
+function dragTo(page, point) {
+    const hands = handsOf(page);
+    const plot = plotOf(page);
     if (!hands.drag) return;
     if (Math.hypot(point.x - hands.drag.x, point.y - hands.drag.y) > 3) hands.drag.moved = true;
     if (!hands.drag.moved) return;
     if (hands.drag.range) {
-        const [a, b] = [hands.drag.x, point.x].map((x) => axisOfX(Math.min(Math.max(x, 0), plot.width)));
-        change({ range: rangeInRun({ from: Math.min(a, b), to: Math.max(a, b) }) });
+        const [a, b] = [hands.drag.x, point.x].map((x) => axisOfX(page, Math.min(Math.max(x, 0), plot.width)));
+        change(page, { range: rangeInRun(page, { from: Math.min(a, b), to: Math.max(a, b) }) });
         return;
     }
     const shift = ((hands.drag.x - point.x) / plot.width) * (hands.drag.to - hands.drag.from);
-    setWindow(hands.drag.from + shift, hands.drag.to + shift);
-    if (state.top) {
+    setWindow(page, hands.drag.from + shift, hands.drag.to + shift);
+    if (page.state.top) {
         const rise = ((point.y - hands.drag.y) / plot.height) * (hands.drag.top - hands.drag.bottom);
-        setBytes(hands.drag.bottom + rise, hands.drag.top + rise);
+        setBytes(page, hands.drag.bottom + rise, hands.drag.top + rise);
     }
 }
 
-/** @param {PointerEvent} event */
-function plotMove(event) {
-    const point = plotPoint(event);
+/** @param {Page} page @param {PointerEvent} event */
+function plotMove(page, event) {
+    const hands = handsOf(page);
+    const lane = laneOf(page);
+    const point = plotPoint(page, event);
     if (hands.fingers.has(event.pointerId)) hands.fingers.set(event.pointerId, point);
     if (hands.pinch) {
-        movePinch();
+        movePinch(page);
         return;
     }
-    dragTo(point);
-    endLeave(false);
-    state.pointer = insidePlot(point) && !hands.drag?.moved ? point : null;
-    lane.hover = hands.drag ? null : phaseAt(point);
-    state.lanePointer = lane.hover || (!hands.drag && inMemoryLane(point)) ? point : null;
-    invalidate(OVERLAY);
+    dragTo(page, point);
+    endLeave(page, false);
+    page.state.pointer = insidePlot(page, point) && !hands.drag?.moved ? point : null;
+    lane.hover = hands.drag ? null : phaseAt(page, point);
+    page.state.lanePointer = lane.hover || (!hands.drag && inMemoryLane(page, point)) ? point : null;
+    invalidate(page, OVERLAY);
 }
 
-/** @param {PointerEvent} event */
-function plotUp(event) {
+/** @param {Page} page @param {PointerEvent} event */
+function plotUp(page, event) {
+    const { state } = page;
+    const hands = handsOf(page);
     hands.fingers.delete(event.pointerId);
     if (hands.fingers.size === 0) hands.pinch = null;
     const finished = hands.drag;
@@ -152,43 +164,48 @@ function plotUp(event) {
     if (finished.moved) {
         return;
     }
-    const { allocation, event: moment } = pickAt(plotPoint(event).x, plotPoint(event).y);
+    const { allocation, event: moment } = pickAt(page, plotPoint(page, event).x, plotPoint(page, event).y);
     if (event.altKey) {
-        markAt(moment);
+        markAt(page, moment);
         return;
     }
-    hands.beforeClicks = [...hands.beforeClicks.slice(-1), { moment: state.moment, selected: state.selected, focus: state.focus }];
-    change({ moment });
-    const area = showsAreas() ? areaAt(moment, bytesOfY(plotPoint(event).y)) : -1;
-    if (area < 0) select(allocation);
-    else toggleFocus({ by: /** @type {import("./state.js").Focus["by"]} */ (state.viewBy), id: area });
+    hands.beforeClicks = [
+        ...hands.beforeClicks.slice(-1),
+        { moment: state.moment, selected: state.selected, focus: state.focus },
+    ];
+    change(page, { moment });
+    const area = showsAreas(page) ? areaAt(page, moment, bytesOfY(page, plotPoint(page, event).y)) : -1;
+    if (area < 0) select(page, allocation);
+    else toggleFocus(page, { by: /** @type {import("./state.js").Focus["by"]} */ (state.viewBy), id: area });
 }
 
 /** What the list said stays for a while: it is where the pointer often goes next. */
 const LEAVE_MS = 2000;
 
-/** The pointer is back, or its moment is over. @param {boolean} left */
-function endLeave(left) {
-    clearTimeout(hands.leaveTimer);
-    plot.left = false;
+/** The pointer is back, or its moment is over. @param {Page} page @param {boolean} left */
+function endLeave(page, left) {
+    clearTimeout(handsOf(page).leaveTimer);
+    plotOf(page).left = false;
     if (!left) return;
-    state.pointer = null;
-    invalidate(OVERLAY);
+    page.state.pointer = null;
+    invalidate(page, OVERLAY);
 }
 
-function plotLeave() {
+function plotLeave(/** @type {Page} */ page) {
+    const hands = handsOf(page);
     if (hands.drag) return;
     clearTimeout(hands.leaveTimer);
-    plot.left = state.pointer !== null;
-    hands.leaveTimer = setTimeout(() => endLeave(true), LEAVE_MS);
-    state.lanePointer = null;
-    lane.hover = null;
-    invalidate(OVERLAY);
+    plotOf(page).left = page.state.pointer !== null;
+    hands.leaveTimer = setTimeout(() => endLeave(page, true), LEAVE_MS);
+    page.state.lanePointer = null;
+    laneOf(page).hover = null;
+    invalidate(page, OVERLAY);
 }
 
-/** @param {WheelEvent} event */
-function plotWheel(event) {
-    const point = plotPoint(event);
+/** @param {Page} page @param {WheelEvent} event */
+function plotWheel(page, event) {
+    const plot = plotOf(page);
+    const point = plotPoint(page, event);
     event.preventDefault();
     const pixels = event.deltaMode === 1 ? 30 : event.deltaMode === 2 ? 400 : 1;
     const along = event.deltaX * pixels;
@@ -197,44 +214,52 @@ function plotWheel(event) {
     // A pinch on a trackpad comes as a wheel with Ctrl: it zooms along, as everywhere; the axis of bytes has its own
     // wheel.
     if (event.altKey || point.x < 0)
-        zoomBytes(Math.exp(-across * 0.002), 1 - Math.min(1, Math.max(0, point.y / plot.height)));
-    else if (event.shiftKey || Math.abs(along) > Math.abs(across)) panWindow((along || across) / plot.width);
-    else zoomWindow(Math.exp(-across * (event.ctrlKey ? 0.01 : 0.002)), at);
+        zoomBytes(page, Math.exp(-across * 0.002), 1 - Math.min(1, Math.max(0, point.y / plot.height)));
+    else if (event.shiftKey || Math.abs(along) > Math.abs(across)) panWindow(page, (along || across) / plot.width);
+    else zoomWindow(page, Math.exp(-across * (event.ctrlKey ? 0.01 : 0.002)), at);
 }
 
 /**
  * Safari on a Mac sends these for a trackpad, where other browsers send a wheel with Ctrl; on a touchscreen it sends
  * them
  * besides the pointers that are followed already.
- * @param {Event} event
+ * @param {Page} page @param {Event} event
  */
-function plotGesture(event) {
+function plotGesture(page, event) {
+    const hands = handsOf(page);
     const gesture = /** @type {MouseEvent & { scale: number }} */ (event);
     event.preventDefault();
     if (event.type === "gesturechange" && hands.fingers.size === 0)
-        zoomWindow(gesture.scale / hands.gestureScale, Math.min(1, Math.max(0, plotPoint(gesture).x / plot.width)));
+        zoomWindow(
+            page,
+            gesture.scale / hands.gestureScale,
+            Math.min(1, Math.max(0, plotPoint(page, gesture).x / plotOf(page).width)),
+        );
     hands.gestureScale = event.type === "gesturechange" ? gesture.scale : 1;
 }
 
-/** A canvas that changes its size is empty, so the new picture must come within the same frame. */
-function resizePlot() {
-    if (!layoutPlot()) return;
-    invalidate(TIMELINE | MINIMAP);
-    flush();
+/** A canvas that changes its size is empty, so the new picture must come within the same frame. @param {Page} page */
+function resizePlot(page) {
+    if (!layoutPlot(page)) return;
+    invalidate(page, TIMELINE | MINIMAP);
+    flush(page);
 }
 
-export function startPlot() {
-    plot.box.addEventListener("pointerdown", plotDown);
-    plot.box.addEventListener("pointermove", plotMove);
-    plot.box.addEventListener("pointerup", plotUp);
+export function startPlot(/** @type {Page} */ page) {
+    const plot = plotOf(page);
+    const hands = handsOf(page);
+    plot.box.addEventListener("pointerdown", (event) => plotDown(page, event));
+    plot.box.addEventListener("pointermove", (event) => plotMove(page, event));
+    plot.box.addEventListener("pointerup", (event) => plotUp(page, event));
     plot.box.addEventListener("pointercancel", (event) => {
         hands.fingers.delete(event.pointerId);
         hands.pinch = null;
         hands.drag = null;
     });
-    plot.box.addEventListener("pointerleave", plotLeave);
-    plot.box.addEventListener("wheel", plotWheel, { passive: false });
-    for (const type of ["gesturestart", "gesturechange", "gestureend"]) plot.box.addEventListener(type, plotGesture);
-    plot.box.addEventListener("dblclick", plotDoubleClick);
-    new ResizeObserver(resizePlot).observe(plot.box);
+    plot.box.addEventListener("pointerleave", () => plotLeave(page));
+    plot.box.addEventListener("wheel", (event) => plotWheel(page, event), { passive: false });
+    for (const type of ["gesturestart", "gesturechange", "gestureend"])
+        plot.box.addEventListener(type, (event) => plotGesture(page, event));
+    plot.box.addEventListener("dblclick", () => plotDoubleClick(page));
+    new ResizeObserver(() => resizePlot(page)).observe(plot.box);
 }

@@ -2,23 +2,24 @@
 // back to what was shown before, the window included.
 import { goToView, hashOfState, readHash } from "./address.js";
 import { askFindings } from "./questions.js";
-import { search } from "./search.js";
-import { change, heldMoment, state, view } from "./state.js";
-import { element, formatBytes, formatCount, formatEvent, formatPlural, make } from "./text.js";
+import { searchOf } from "./search.js";
+import { change, heldMoment, perPage } from "./state.js";
+import { formatBytes, formatCount, formatEvent, formatPlural, make } from "./text.js";
 
-const shown = {
+const shownOf = perPage(() => ({
     /**
      * The address to go back to, the button that was pressed, and the sentence where there is no set.
      * @type {{back: string, button: HTMLElement, text: string} | null}
      */
     proof: null,
-};
+}));
 
-/** What is bright now, of what is alive at the moment; null: nothing is fainter than the rest. */
-export function litNow() {
-    const found = state.finding === null && !state.focus && state.search !== "" && search.ready;
+/** What is bright now, of what is alive at the moment; null: nothing is fainter than the rest. @param {Page} page */
+export function litNow(page) {
+    const { state, view } = page;
+    const found = state.finding === null && !state.focus && state.search !== "" && searchOf(page).ready;
     if (state.finding === null && !state.focus && !found) return null;
-    const event = heldMoment();
+    const event = heldMoment(page);
     const { place, ids, allocations, bytes } = view.c.lit(event, found ? 1 : 0);
     return {
         ids: Array.from(new Uint32Array(view.module.memory.buffer, place, ids)),
@@ -30,68 +31,73 @@ export function litNow() {
 
 /**
  * Shows something, of which `text` is said where no set is lit.
- * @param {HTMLElement} button
+ * @param {Page} page @param {HTMLElement} button
  * @param {string} text
  * @param {() => void} show
  */
-export function prove(button, text, show) {
-    shown.proof = { back: shown.proof?.back ?? hashOfState(), button, text };
+export function prove(page, button, text, show) {
+    const shown = shownOf(page);
+    shown.proof = { back: shown.proof?.back ?? hashOfState(page), button, text };
     show();
 }
 
 /** Exactly what a card speaks of. @param {HTMLElement} button @param {PageFinding} finding @param {number} index */
-export function showFinding(button, finding, index) {
-    prove(button, `Showing event ${formatCount(finding.at_event)}`, () => {
-        goToView(finding.view);
+export function showFinding(/** @type {Page} */ page, button, finding, index) {
+    prove(page, button, `Showing event ${formatCount(finding.at_event)}`, () => {
+        goToView(page, finding.view);
         const at = finding.at_event;
-        if (at >= 0) change({ moment: at === view.facts.peak_event ? null : at });
-        const has = view.c.finding_ids(index).count >= 0;
-        change({ focus: null, finding: has ? index : null });
+        if (at >= 0) change(page, { moment: at === page.view.facts.peak_event ? null : at });
+        const has = page.view.c.finding_ids(index).count >= 0;
+        change(page, { focus: null, finding: has ? index : null });
     });
 }
 
-/** Goes back to what was shown before; false: nothing is being proved. */
-export function endProof() {
-    if (!shown.proof && state.finding === null) return false;
+/** Goes back to what was shown before; false: nothing is being proved. @param {Page} page */
+export function endProof(page) {
+    const shown = shownOf(page);
+    if (!shown.proof && page.state.finding === null) return false;
     if (!shown.proof) {
-        change({ finding: null });
+        change(page, { finding: null });
         return true;
     }
     const { back, button } = shown.proof;
     shown.proof = null;
-    readHash(back);
+    readHash(page, back);
     button.focus();
-    drawProof();
+    drawProof(page);
     return true;
 }
 
-/** What the strip says of a lit set. @param {number} index */
-function litText(index) {
-    const finding = askFindings(view)[index];
-    const { count, bytes, event } = countLit();
+/** What the strip says of a lit set. @param {Page} page @param {number} index */
+function litText(page, index) {
+    const finding = askFindings(page.view)[index];
+    const { count, bytes, event } = countLit(page);
     const things = finding.kind === "gradients_kept" ? "gradient" : "allocation";
     const of =
         finding.site && finding.kind === "leak" ? ` of ${finding.site} that are never freed` : " of this finding";
     return [`Showing the ${formatPlural(count, things)}${of}`, `${formatBytes(bytes)} at ${formatEvent(event)}`];
 }
 
-function countLit() {
-    const event = heldMoment();
-    const { allocations, bytes } = view.c.lit(event, 0);
+function countLit(/** @type {Page} */ page) {
+    const event = heldMoment(page);
+    const { allocations, bytes } = page.view.c.lit(event, 0);
     return { count: allocations, bytes, event };
 }
 
-/** The strip above the plot; before the plot is laid out, since it takes room from it. */
-export function drawProof() {
-    const strip = element("proof", HTMLParagraphElement);
+/** The strip above the plot; before the plot is laid out, since it takes room from it. @param {Page} page */
+export function drawProof(page) {
+    const shown = shownOf(page);
+    const strip = page.element("proof", HTMLParagraphElement);
     // Another view has taken its place: there is nothing to go back from.
-    const lit = state.finding !== null;
+    const lit = page.state.finding !== null;
     strip.hidden = !shown.proof && !lit;
     if (strip.hidden) return;
-    const [text, figures] = lit ? litText(/** @type {number} */ (state.finding)) : [shown.proof?.text ?? "", ""];
-    element("proof-text", HTMLSpanElement).replaceChildren(make("b", "", text), figures ? ` ${figures}` : "");
+    const [text, figures] = lit
+        ? litText(page, /** @type {number} */ (page.state.finding))
+        : [shown.proof?.text ?? "", ""];
+    page.element("proof-text", HTMLSpanElement).replaceChildren(make("b", "", text), figures ? ` ${figures}` : "");
 }
 
-export function startProof() {
-    element("proof-end", HTMLButtonElement).addEventListener("click", () => endProof());
+export function startProof(/** @type {Page} */ page) {
+    page.element("proof-end", HTMLButtonElement).addEventListener("click", () => endProof(page));
 }

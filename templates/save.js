@@ -1,15 +1,14 @@
 // Saving: files that the page makes, and fields of a table.
-import { meta } from "./state.js";
 import { baseName, make } from "./text.js";
 
 /**
  * Gives somebody a file.
- * @param {Blob} blob
+ * @param {Page} page @param {Blob} blob
  * @param {string} ending
  * @param {string} [detail] after the recording's name
  */
-export function saveBlob(blob, ending, detail = "") {
-    const base = baseName(String(meta.file || "strata")).replace(/\.(gz|pickle|pkl|json|html)$/gi, "");
+export function saveBlob(page, blob, ending, detail = "") {
+    const base = baseName(String(page.meta.file || "strata")).replace(/\.(gz|pickle|pkl|json|html)$/gi, "");
     const link = make("a");
     link.href = URL.createObjectURL(blob);
     link.download = `${base.replace(/[^\w.+-]+/g, "_") || "strata"}${detail}.${ending}`;

@@ -1,12 +1,12 @@
 // The page for scripts: window.strata (docs/page.md, "For scripts").
 import { setDevice, showAll } from "./address.js";
-import { plot } from "./canvas.js";
+import { plotOf } from "./canvas.js";
 import { poolText } from "./describe.js";
 import { rowFigures } from "./device_rows.js";
 import { emptyFilter, setFilter } from "./filter.js";
-import { ui } from "./header.js";
-import { lane } from "./lane.js";
-import { map } from "./map_view.js";
+import { uiOf } from "./header.js";
+import { laneOf } from "./lane.js";
+import { mapOf } from "./map_view.js";
 import { laneFigures } from "./memory_lane.js";
 import { pickAt } from "./overlay.js";
 import { makePicture } from "./picture.js";
@@ -23,7 +23,7 @@ import {
     listSums,
     treeObject,
 } from "./questions.js";
-import { search, setSearch } from "./search.js";
+import { searchOf, setSearch } from "./search.js";
 import { OF_FREE } from "./session.js";
 import {
     askAll,
@@ -32,30 +32,28 @@ import {
     COLORINGS,
     eventOfAxis,
     flush,
-    kept,
     MAP_ORDERS,
+    perPage,
     rangeEvents,
     rangeInRun,
     select,
-    session,
     setAxis,
     setWindow,
-    state,
-    view,
 } from "./state.js";
 
 /* ---- for scripts ---- */
 
-/** The largest call sites at the peak. @param {number} most */
-function topAtPeak(most) {
-    return askAll((all) => {
+/** The largest call sites at the peak. @param {Page} page @param {number} most */
+function topAtPeak(page, most) {
+    return askAll(page, (all) => {
         all.groups(all.facts.peak_event, "site");
         return all.firstGroups(most);
     });
 }
 
-/** The current device's object of `strata report --json`. */
-function summaryOfDevice() {
+/** The current device's object of `strata report --json`. @param {Page} page */
+function summaryOfDevice(page) {
+    const { session, state, view } = page;
     const live = view.facts.peak_bytes;
     return {
         device: session.devices[state.device].ordinal,
@@ -71,7 +69,7 @@ function summaryOfDevice() {
         reserved_peak_bytes: view.facts.reserved_peak,
         reserved_end_bytes: view.facts.reserved_end,
         reserved_shift_bytes: view.facts.reserved_shift,
-        top_at_peak: topAtPeak(20).map((group) => ({
+        top_at_peak: topAtPeak(page, 20).map((group) => ({
             bytes: group.bytes,
             count: group.count,
             share: live === 0 ? 0 : group.bytes / live,
@@ -87,104 +85,117 @@ function summaryOfDevice() {
     };
 }
 
-/** @returns {PageView} */
-function currentView() {
+/** @param {Page} page @returns {PageView} */
+function currentView(page) {
+    const { session, state } = page;
     return {
         device: session.devices[state.device].ordinal,
-        from: eventOfAxis(state.from),
-        to: eventOfAxis(state.to),
+        from: eventOfAxis(page, state.from),
+        to: eventOfAxis(page, state.to),
         axis: state.axis,
         colorBy: state.colorBy,
         search: state.search,
         selected: state.selected,
         filter: { ...state.filter },
         map: state.mapOpen ? state.mapOrder : null,
-        range: state.range ? { from: rangeEvents(state.range).first, to: rangeEvents(state.range).end } : null,
+        range: state.range
+            ? { from: rangeEvents(page, state.range).first, to: rangeEvents(page, state.range).end }
+            : null,
     };
 }
 
 const isNumber = (/** @type {unknown} */ value) => typeof value === "number" && !Number.isNaN(value);
 
-/** What the fields of a view may be. @type {Record<string, (value: any, wanted: any) => boolean>} */
-const VIEW_FIELDS = {
-    device: (device) => session.deviceIndex(device) >= 0,
-    axis: (axis) => axis === "events" || axis === "time",
-    from: isNumber,
-    to: isNumber,
-    colorBy: (colorBy) => COLORINGS.includes(colorBy),
-    filter: (filter) => {
-        /** @type {Record<string, unknown>} */
-        const empty = { ...emptyFilter() };
-        return Object.entries(filter ?? {}).every(
-            ([name, value]) => typeof value === typeof empty[name] && !Number.isNaN(value),
-        );
-    },
-    range: (range) => range === null || (isNumber(range.from) && isNumber(range.to)),
-    map: (map) => map === null || MAP_ORDERS.includes(map),
-    search: (search) => typeof search === "string",
-    selected: (selected, { device }) => {
-        const index = device === undefined ? state.device : session.deviceIndex(device);
-        return (
-            selected === null ||
-            (Number.isInteger(selected) && selected >= 0 && selected < session.devices[index].allocations)
-        );
-    },
-};
+/** What the fields of a view may be. */
+const fieldsOf = perPage(
+    (page) =>
+        /** @type {Record<string, (value: any, wanted: any) => boolean>} */ ({
+            device: (device) => page.session.deviceIndex(device) >= 0,
+            axis: (axis) => axis === "events" || axis === "time",
+            from: isNumber,
+            to: isNumber,
+            colorBy: (colorBy) => COLORINGS.includes(colorBy),
+            filter: (filter) => {
+                /** @type {Record<string, unknown>} */
+                const empty = { ...emptyFilter() };
+                return Object.entries(filter ?? {}).every(
+                    ([name, value]) => typeof value === typeof empty[name] && !Number.isNaN(value),
+                );
+            },
+            range: (range) => range === null || (isNumber(range.from) && isNumber(range.to)),
+            map: (map) => map === null || MAP_ORDERS.includes(map),
+            search: (search) => typeof search === "string",
+            selected: (selected, { device }) => {
+                const index = device === undefined ? page.state.device : page.session.deviceIndex(device);
+                return (
+                    selected === null ||
+                    (Number.isInteger(selected) && selected >= 0 && selected < page.session.devices[index].allocations)
+                );
+            },
+        }),
+);
 
-/** A view that cannot be changes nothing. @param {Record<string, unknown>} wanted */
-function checkView(wanted) {
-    for (const [name, fits] of Object.entries(VIEW_FIELDS))
+/** A view that cannot be changes nothing. @param {Page} page @param {Record<string, unknown>} wanted */
+function checkView(page, wanted) {
+    for (const [name, fits] of Object.entries(fieldsOf(page)))
         if (wanted[name] !== undefined && !fits(wanted[name], wanted))
             throw new RangeError(`The view's ${name} cannot be ${JSON.stringify(wanted[name])}.`);
 }
 
-/** @param {Parameters<PageApi["setView"]>[0]} wanted */
-async function changeView(wanted = {}) {
-    checkView(wanted);
+/** @param {Page} page @param {Parameters<PageApi["setView"]>[0]} wanted */
+async function changeView(page, wanted = {}) {
+    const { kept, session, state } = page;
+    checkView(page, wanted);
     if (wanted.device !== undefined) {
         const index = session.deviceIndex(wanted.device);
-        if (index !== state.device) setDevice(index);
+        if (index !== state.device) setDevice(page, index);
     }
-    if (wanted.axis === "events") showAll(false);
-    if (wanted.axis !== undefined) setAxis(wanted.axis);
+    if (wanted.axis === "events") showAll(page, false);
+    if (wanted.axis !== undefined) setAxis(page, wanted.axis);
     if (wanted.from !== undefined || wanted.to !== undefined) {
-        const now = currentView();
-        setWindow(axisOfEvent(wanted.from ?? now.from), axisOfEvent(wanted.to ?? now.to));
+        const now = currentView(page);
+        setWindow(page, axisOfEvent(page, wanted.from ?? now.from), axisOfEvent(page, wanted.to ?? now.to));
     }
-    if (wanted.colorBy !== undefined) change({ colorBy: wanted.colorBy });
-    if (wanted.filter !== undefined) setFilter({ ...emptyFilter(), ...wanted.filter });
+    if (wanted.colorBy !== undefined) change(page, { colorBy: wanted.colorBy });
+    if (wanted.filter !== undefined) setFilter(page, { ...emptyFilter(), ...wanted.filter });
     if (wanted.range !== undefined)
-        change({
+        change(page, {
             range:
-                wanted.range && rangeInRun({ from: axisOfEvent(wanted.range.from), to: axisOfEvent(wanted.range.to) }),
+                wanted.range &&
+                rangeInRun(page, {
+                    from: axisOfEvent(page, wanted.range.from),
+                    to: axisOfEvent(page, wanted.range.to),
+                }),
         });
-    if (wanted.map !== undefined) change({ mapOpen: wanted.map !== null, mapOrder: wanted.map ?? state.mapOrder });
-    if (wanted.search !== undefined) setSearch(wanted.search);
-    if (wanted.selected !== undefined) select(wanted.selected);
-    flush();
-    await Promise.all([search.done, kept.done]);
-    flush();
-    return currentView();
+    if (wanted.map !== undefined)
+        change(page, { mapOpen: wanted.map !== null, mapOrder: wanted.map ?? state.mapOrder });
+    if (wanted.search !== undefined) setSearch(page, wanted.search);
+    if (wanted.selected !== undefined) select(page, wanted.selected);
+    flush(page);
+    await Promise.all([searchOf(page).done, kept.done]);
+    flush(page);
+    return currentView(page);
 }
 
-/** @param {number} x @param {number} y CSS pixels of the timeline @returns {PagePick | null} */
-function pickForScripts(x, y) {
-    flush();
-    if (!insidePlot({ x, y })) return null;
-    const { allocation } = pickAt(x, y);
-    return allocation === null ? null : allocationForScripts(allocation);
+/** @param {Page} page @param {number} x @param {number} y CSS pixels of the timeline @returns {PagePick | null} */
+function pickForScripts(page, x, y) {
+    flush(page);
+    if (!insidePlot(page, { x, y })) return null;
+    const { allocation } = pickAt(page, x, y);
+    return allocation === null ? null : allocationForScripts(page, allocation);
 }
 
-/** @param {number} allocation @returns {PagePick} */
-function allocationForScripts(allocation) {
-    const { bytes, birth, death, stream, stack } = view.c.allocation(allocation);
-    return { allocation, bytes, birth, death, stream, stack: session.stack(stack) };
+/** @param {Page} page @param {number} allocation @returns {PagePick} */
+function allocationForScripts(page, allocation) {
+    const { bytes, birth, death, stream, stack } = page.view.c.allocation(allocation);
+    return { allocation, bytes, birth, death, stream, stack: page.session.stack(stack) };
 }
 
-/** The first frame with this name, 0 where none is asked for. @param {string} [name] */
-function frameOf(name) {
+/** The first frame with this name, 0 where none is asked for. @param {Page} page @param {string} [name] */
+function frameOf(page, name) {
     if (name === undefined) return 0;
-    for (let frame = 1; frame < session.facts.frames; frame++) if (session.siteText(frame) === name) return frame;
+    for (let frame = 1; frame < page.session.facts.frames; frame++)
+        if (page.session.siteText(frame) === name) return frame;
     throw new RangeError(`There is no frame "${name}".`);
 }
 
@@ -197,123 +208,145 @@ function aboutOf({ at = "peak", from, to, what }) {
     return from !== undefined && to !== undefined ? { from, to, what } : { at };
 }
 
+/** What scripts may ask of a page. */
+const callsOf = perPage((page) => {
+    const { kept, session, view } = page;
+    const search = searchOf(page);
+    const plot = plotOf(page);
+    return /** @type {Omit<PageApi, "ready">} */ ({
+        devices: () =>
+            Array.from({ length: session.facts.devices }, (_, i) => ({
+                device: session.devices[i].ordinal,
+                events: session.devices[i].events,
+                allocations: session.devices[i].allocations,
+            })),
+        summary: () => summaryOfDevice(page),
+        view: () => currentView(page),
+        setView: (wanted) => changeView(page, wanted),
+        pick: (x, y) => pickForScripts(page, x, y),
+        allocation: (allocation) => {
+            if (!(Number.isInteger(allocation) && allocation >= 0 && allocation < view.facts.allocations))
+                throw new RangeError(`There is no allocation ${allocation}.`);
+            const { pool, category, context: id } = view.c.allocation(allocation);
+            const context = session.c.context(id);
+            return {
+                ...allocationForScripts(page, allocation),
+                pool: poolText(page, pool),
+                category: session.categoryNames()[category],
+                compileContext: session.string(context.compile),
+                userMetadata: session.string(context.metadata),
+            };
+        },
+        rows: () => {
+            flush(page);
+            return rowFigures(page);
+        },
+        phases: () => {
+            flush(page);
+            return laneOf(page)
+                .marks.filter(({ phase }) => phase >= 0)
+                .map(({ name, row, from, to }) => ({ name, row, from, to }));
+        },
+        search: async (text) => {
+            if (typeof text !== "string") throw new RangeError("A search is a text.");
+            setSearch(page, text);
+            uiOf(page).search.value = text;
+            flush(page);
+            await search.done;
+            return { ...search.result };
+        },
+        findings: () => askFindings(view).map((finding, i) => ({ ...finding, ids: findingIds(view, i) })),
+        lit: () => {
+            flush(page);
+            return litNow(page);
+        },
+        groups: (question = {}) => listSums(askSums(view, 3, aboutOf(question), question.by ?? "site")),
+        tree: (question = {}) => {
+            const direction = question.direction ?? "callees";
+            return treeObject(
+                view,
+                askTree(view, aboutOf(question), direction, null, frameOf(page, question.through)),
+                direction,
+            );
+        },
+        compare: ({ a, b, by = "site" } = /** @type {any} */ ({})) => {
+            const { a: sumsA, b: sumsB, rows: found } = listDifferences(view, a, b, by);
+            const rows = found.map(({ name, a: bytesA, b: bytesB, delta }) => ({
+                name,
+                a_bytes: bytesA,
+                b_bytes: bytesB,
+                delta_bytes: delta,
+            }));
+            return { a_bytes: sumsA.bytes, b_bytes: sumsB.bytes, rows };
+        },
+        picture: ({ scale = 1, names = true } = {}) => {
+            if (scale !== 1 && scale !== 2) throw new RangeError("A picture is 1 or 2 times as large.");
+            const { canvas, ...places } = makePicture(page, scale, names);
+            return { url: canvas.toDataURL("image/png"), ...places };
+        },
+        lanes: () => {
+            flush(page);
+            return laneFigures(page);
+        },
+        gap: ({ at = "peak" } = {}) => {
+            const refusal = view.sentence("map_refusal");
+            if (refusal) throw new Error(`Nothing can be said about segments: ${refusal}.`);
+            const { from } = extentOf(view, { at });
+            view.c.replay();
+            return view.c.gap(from);
+        },
+        blocks: ({ at = "peak" } = {}) => askBlocks(view, at),
+        stats: () => {
+            flush(page);
+            return {
+                allocations: view.facts.allocations,
+                drawn: plot.drawn,
+                merged: plot.merged,
+                frameMs: plot.frameMs.slice(),
+                memoryBytes: session.module.memory.buffer.byteLength,
+                kept: kept.active ? kept.allocations : view.facts.allocations,
+                draws: plot.draws,
+                mapMs: mapOf(page).frameMs.slice(),
+            };
+        },
+    });
+});
+
+/** @type {(keyof Omit<PageApi, "ready">)[]} */
+const NAMES = [
+    "devices",
+    "summary",
+    "view",
+    "setView",
+    "pick",
+    "allocation",
+    "rows",
+    "phases",
+    "search",
+    "findings",
+    "lit",
+    "groups",
+    "tree",
+    "compare",
+    "picture",
+    "lanes",
+    "gap",
+    "blocks",
+    "stats",
+];
+
 /**
  * Calls that say so where there is no recording yet, or never will be.
- * @template {object} T
- * @param {T} calls
- * @returns {T}
+ * @param {Promise<void>} ready @param {() => Page | null} inHand what they are about @returns {PageApi}
  */
-function onceReady(calls) {
-    const guarded = Object.entries(calls).map(([name, call]) => {
-        const ask = (/** @type {unknown[]} */ ...asked) => {
-            if (!view) throw new Error(`strata.${name} needs the recording: await strata.ready first.`);
-            return call(...asked.map((one) => one ?? undefined));
-        };
-        return [name, ask];
-    });
-    return Object.fromEntries(guarded);
-}
-
-/** @param {Promise<void>} ready @returns {PageApi} */
-export function makeApi(ready) {
-    const calls = onceReady(
-        /** @type {Omit<PageApi, "ready">} */ ({
-            devices: () =>
-                Array.from({ length: session.facts.devices }, (_, i) => ({
-                    device: session.devices[i].ordinal,
-                    events: session.devices[i].events,
-                    allocations: session.devices[i].allocations,
-                })),
-            summary: summaryOfDevice,
-            view: currentView,
-            setView: changeView,
-            pick: pickForScripts,
-            allocation: (allocation) => {
-                if (!(Number.isInteger(allocation) && allocation >= 0 && allocation < view.facts.allocations))
-                    throw new RangeError(`There is no allocation ${allocation}.`);
-                const { pool, category, context: id } = view.c.allocation(allocation);
-                const context = session.c.context(id);
-                return {
-                    ...allocationForScripts(allocation),
-                    pool: poolText(pool),
-                    category: session.categoryNames()[category],
-                    compileContext: session.string(context.compile),
-                    userMetadata: session.string(context.metadata),
-                };
-            },
-            rows: () => {
-                flush();
-                return rowFigures();
-            },
-            phases: () => {
-                flush();
-                return lane.marks
-                    .filter(({ phase }) => phase >= 0)
-                    .map(({ name, row, from, to }) => ({ name, row, from, to }));
-            },
-            search: async (text) => {
-                if (typeof text !== "string") throw new RangeError("A search is a text.");
-                setSearch(text);
-                ui.search.value = text;
-                flush();
-                await search.done;
-                return { ...search.result };
-            },
-            findings: () => askFindings(view).map((finding, i) => ({ ...finding, ids: findingIds(view, i) })),
-            lit: () => {
-                flush();
-                return litNow();
-            },
-            groups: (question = {}) => listSums(askSums(view, 3, aboutOf(question), question.by ?? "site")),
-            tree: (question = {}) => {
-                const direction = question.direction ?? "callees";
-                return treeObject(
-                    view,
-                    askTree(view, aboutOf(question), direction, null, frameOf(question.through)),
-                    direction,
-                );
-            },
-            compare: ({ a, b, by = "site" } = /** @type {any} */ ({})) => {
-                const { a: sumsA, b: sumsB, rows: found } = listDifferences(view, a, b, by);
-                const rows = found.map(({ name, a: bytesA, b: bytesB, delta }) => ({
-                    name,
-                    a_bytes: bytesA,
-                    b_bytes: bytesB,
-                    delta_bytes: delta,
-                }));
-                return { a_bytes: sumsA.bytes, b_bytes: sumsB.bytes, rows };
-            },
-            picture: ({ scale = 1, names = true } = {}) => {
-                if (scale !== 1 && scale !== 2) throw new RangeError("A picture is 1 or 2 times as large.");
-                const { canvas, ...places } = makePicture(scale, names);
-                return { url: canvas.toDataURL("image/png"), ...places };
-            },
-            lanes: () => {
-                flush();
-                return laneFigures();
-            },
-            gap: ({ at = "peak" } = {}) => {
-                const refusal = view.sentence("map_refusal");
-                if (refusal) throw new Error(`Nothing can be said about segments: ${refusal}.`);
-                const { from } = extentOf(view, { at });
-                view.c.replay();
-                return view.c.gap(from);
-            },
-            blocks: ({ at = "peak" } = {}) => askBlocks(view, at),
-            stats: () => {
-                flush();
-                return {
-                    allocations: view.facts.allocations,
-                    drawn: plot.drawn,
-                    merged: plot.merged,
-                    frameMs: plot.frameMs.slice(),
-                    memoryBytes: session.module.memory.buffer.byteLength,
-                    kept: kept.active ? kept.allocations : view.facts.allocations,
-                    draws: plot.draws,
-                    mapMs: map.frameMs.slice(),
-                };
-            },
-        }),
-    );
-    return { ready, ...calls };
+export function makeApi(ready, inHand) {
+    const calls = NAMES.map((name) => [
+        name,
+        (/** @type {unknown[]} */ ...asked) => {
+            const page = inHand();
+            if (!page) throw new Error(`strata.${name} needs the recording: await strata.ready first.`);
+            return /** @type {any} */ (callsOf(page)[name])(...asked.map((one) => one ?? undefined));
+        },
+    ]);
+    return { ready, ...Object.fromEntries(calls) };
 }

@@ -1,22 +1,11 @@
 // Search over all allocations, not only the visible ones: words as in the filter (layout/filter.h), joined by AND. What
 // does not match fades. The module knows what the words mean; a regular expression is matched in a worker (words.js).
-import {
-    axisOfEvent,
-    change,
-    eventOfAxis,
-    EVERYTHING,
-    invalidate,
-    kept,
-    session,
-    setWindow,
-    state,
-    view,
-} from "./state.js";
+import { axisOfEvent, change, eventOfAxis, EVERYTHING, invalidate, perPage, setWindow } from "./state.js";
 import { Matcher, selectWords } from "./words.js";
 
 const SEARCH_SLOT = 1;
 
-export const search = {
+export const searchOf = perPage(() => ({
     /** What was asked for last, and of which device and filter. */
     asked: "",
     /** The view holds what was found. */
@@ -32,40 +21,44 @@ export const search = {
     matcher: null,
     /** Resolves when what runs is done. @type {Promise<void>} */
     done: Promise.resolve(),
-};
+}));
 
-function askedNow() {
+function askedNow(/** @type {Page} */ page) {
+    const { kept, state } = page;
     return JSON.stringify([state.device, kept.version, state.search]);
 }
 
-/** @param {string} error */
-function finishSearch(error) {
-    const found = error ? { allocations: 0, bytes: 0 } : view.c.matches(-1);
-    Object.assign(search, {
+/** @param {Page} page @param {string} error */
+function finishSearch(page, error) {
+    const found = error ? { allocations: 0, bytes: 0 } : page.view.c.matches(-1);
+    Object.assign(searchOf(page), {
         error,
         ready: !error,
         running: false,
         result: { allocations: found.allocations, bytesAtPeak: found.bytes },
     });
-    applyOnly();
-    invalidate(EVERYTHING);
+    applyOnly(page);
+    invalidate(page, EVERYTHING);
 }
 
-/** List and sums of nothing but the matches, or of all again. */
-function applyOnly() {
+/** List and sums of nothing but the matches, or of all again. @param {Page} page */
+function applyOnly(page) {
+    const search = searchOf(page);
     search.version++;
-    view.c.narrow(state.only && search.ready ? 1 : 0);
+    page.view.c.narrow(page.state.only && search.ready ? 1 : 0);
 }
 
-/** @param {boolean} only */
-export function setOnly(only) {
-    change({ only });
-    applyOnly();
+/** @param {Page} page @param {boolean} only */
+export function setOnly(page, only) {
+    change(page, { only });
+    applyOnly(page);
 }
 
-/** Brings what is found up to the words, the device and the filter. */
-export function updateSearch() {
-    const asked = askedNow();
+/** Brings what is found up to the words, the device and the filter. @param {Page} page */
+export function updateSearch(page) {
+    const { session, state, view } = page;
+    const search = searchOf(page);
+    const asked = askedNow(page);
     if (search.asked === asked) return;
     Object.assign(search, {
         asked,
@@ -77,7 +70,7 @@ export function updateSearch() {
     if (!state.search) {
         // What was found before is given back: a table of what nothing narrows is of all.
         view.c.words(SEARCH_SLOT, 0);
-        applyOnly();
+        applyOnly(page);
         return;
     }
     search.matcher ??= new Matcher(session);
@@ -87,57 +80,61 @@ export function updateSearch() {
         SEARCH_SLOT,
         state.search,
         () => search.asked === asked,
-        finishSearch,
+        (error) => finishSearch(page, error),
     );
 }
 
-/** @param {string} text */
-export function setSearch(text) {
-    change({ search: text, focus: null });
-    updateSearch();
+/** @param {Page} page @param {string} text */
+export function setSearch(page, text) {
+    change(page, { search: text, focus: null });
+    updateSearch(page);
 }
 
-/** Is a part of the allocation in the window? @param {number} allocation */
-function isInWindow(allocation) {
+/** Is a part of the allocation in the window? @param {Page} page @param {number} allocation */
+function isInWindow(page, allocation) {
+    const { state, view } = page;
     const { birth, death } = view.c.allocation(allocation);
-    return axisOfEvent(death) >= state.from && axisOfEvent(birth) <= state.to;
+    return axisOfEvent(page, death) >= state.from && axisOfEvent(page, birth) <= state.to;
 }
 
 /**
  * Where going through the matches begins: at the pinned allocation, where it is in sight, else at the window's edge.
- * @param {1 | -1} direction
+ * @param {Page} page @param {1 | -1} direction
  */
-function matchesFrom(direction) {
-    if (state.selected !== null && isInWindow(state.selected)) return state.selected;
-    const edge = view.c.allocation_from(Math.ceil(eventOfAxis(direction === 1 ? state.from : state.to)));
+function matchesFrom(page, direction) {
+    const { state, view } = page;
+    if (state.selected !== null && isInWindow(page, state.selected)) return state.selected;
+    const edge = view.c.allocation_from(Math.ceil(eventOfAxis(page, direction === 1 ? state.from : state.to)));
     return direction === 1 ? edge - 1 : edge;
 }
 
 /**
  * Pins the next match after the pinned allocation (or the one before it), in order of birth; first the first in the
  * window.
- * @param {1 | -1} direction
+ * @param {Page} page @param {1 | -1} direction
  */
-export function goToMatch(direction) {
-    if (!search.ready) return;
-    const allocation = view.c.next_match(matchesFrom(direction), direction);
+export function goToMatch(page, direction) {
+    if (!searchOf(page).ready) return;
+    const allocation = page.view.c.next_match(matchesFrom(page, direction), direction);
     if (allocation < 0) return;
-    change({ selected: allocation, focus: null });
-    showAllocation(allocation);
+    change(page, { selected: allocation, focus: null });
+    showAllocation(page, allocation);
 }
 
 /** "3 of 96": the place of the pinned allocation among the matches; 0: it is none of them, or none is pinned. */
-export function placeOfMatch() {
-    if (!search.ready || state.selected === null || view.c.next_match(state.selected - 1, 1) !== state.selected)
+export function placeOfMatch(/** @type {Page} */ page) {
+    const { state, view } = page;
+    if (!searchOf(page).ready || state.selected === null || view.c.next_match(state.selected - 1, 1) !== state.selected)
         return 0;
     return view.c.matches(state.selected).before;
 }
 
-/** Moves the window if the allocation is outside of it. @param {number} id */
-export function showAllocation(id) {
+/** Moves the window if the allocation is outside of it. @param {Page} page @param {number} id */
+export function showAllocation(page, id) {
+    const { state, view } = page;
     const allocation = view.c.allocation(id);
-    const birth = axisOfEvent(allocation.birth);
-    const death = axisOfEvent(allocation.death);
+    const birth = axisOfEvent(page, allocation.birth);
+    const death = axisOfEvent(page, allocation.death);
     const width = state.to - state.from;
-    if (death < state.from || birth > state.to) setWindow(birth - width * 0.3, birth + width * 0.7);
+    if (death < state.from || birth > state.to) setWindow(page, birth - width * 0.3, birth + width * 0.7);
 }

@@ -5,10 +5,10 @@ import { createCompare } from "./compare_view.js";
 import { drawSiteLine } from "./details.js";
 import { createEach } from "./each_view.js";
 import { shownMoment } from "./moment.js";
-import { drawList, LIST_KEYS } from "./panel.js";
+import { drawList, listKeysOf } from "./panel.js";
 import { makeSplitter } from "./splitter.js";
-import { change, state } from "./state.js";
-import { element, make, setText } from "./text.js";
+import { change, perPage } from "./state.js";
+import { make, setText } from "./text.js";
 import { createTree } from "./tree_view.js";
 import { createWhy } from "./why.js";
 
@@ -17,17 +17,17 @@ import { createWhy } from "./why.js";
  * boolean}} SideView
  */
 
-/** @type {[id: string, create: (box: HTMLElement) => SideView][]} */
+/** @type {[id: string, create: (page: Page, box: HTMLElement) => SideView][]} */
 const REGISTRY = [
     ["why", createWhy],
-    ["who", () => ({ id: "who", draw: drawList, keys: LIST_KEYS })],
-    ["tree", () => createTree(side.tree)],
+    ["who", (page) => ({ id: "who", draw: () => drawList(page), keys: listKeysOf(page) })],
+    ["tree", (page) => createTree(page, sideOf(page).tree)],
     ["compare", createCompare],
     ["allocator", createAllocator],
     ["each", createEach],
 ];
 
-const side = {
+const sideOf = perPage(() => ({
     /** @type {SideView[]} */
     views: [],
     /** The tree, which stands in its tab, or in the list's place where that is grouped as a tree. */
@@ -36,43 +36,46 @@ const side = {
     placed: "",
     /** Widths that somebody has chosen, by tab. @type {Map<string, number>} */
     widths: new Map(),
-};
+}));
 
-const tabOf = (/** @type {string} */ id) => element(`tab-${id}`, HTMLButtonElement);
+const tabOf = (/** @type {Page} */ page, /** @type {string} */ id) => page.element(`tab-${id}`, HTMLButtonElement);
 
-const panelOf = (/** @type {string} */ id) => element(`panel-${id}`, HTMLDivElement);
+const panelOf = (/** @type {Page} */ page, /** @type {string} */ id) => page.element(`panel-${id}`, HTMLDivElement);
 
-/** The view of the open tab. */
-function current() {
-    return side.views.find(({ id }) => id === state.tab) ?? side.views[1];
+/** The view of the open tab. @param {Page} page */
+function current(page) {
+    const side = sideOf(page);
+    return side.views.find(({ id }) => id === page.state.tab) ?? side.views[1];
 }
 
-function groupsAsTree() {
-    return current().id === "who" && state.groupBy === "tree";
+function groupsAsTree(/** @type {Page} */ page) {
+    return current(page).id === "who" && page.state.groupBy === "tree";
 }
 
-function placeTree() {
-    const asTree = groupsAsTree();
-    const home = panelOf(asTree ? "who" : "tree");
+function placeTree(/** @type {Page} */ page) {
+    const side = sideOf(page);
+    const asTree = groupsAsTree(page);
+    const home = panelOf(page, asTree ? "who" : "tree");
     if (side.tree.parentElement !== home) home.append(side.tree);
-    panelOf("who").classList.toggle("as-tree", asTree);
+    panelOf(page, "who").classList.toggle("as-tree", asTree);
 }
 
-/** Views that have a say in keys, the inmost first. */
-function inHand() {
-    return groupsAsTree() ? [treeView(), current()] : [current()];
+/** Views that have a say in keys, the inmost first. @param {Page} page */
+function inHand(page) {
+    return groupsAsTree(page) ? [treeView(page), current(page)] : [current(page)];
 }
 
-const treeView = () => side.views[REGISTRY.findIndex(([id]) => id === "tree")];
+const treeView = (/** @type {Page} */ page) => sideOf(page).views[REGISTRY.findIndex(([id]) => id === "tree")];
 
-/** What stands beside the timeline, before either is drawn. True: it may be of another width. */
-export function placeSide() {
-    const shown = current();
+/** What stands beside the timeline, before either is drawn. True: it may be of another width. @param {Page} page */
+export function placeSide(page) {
+    const side = sideOf(page);
+    const shown = current(page);
     for (const { id, count, urgent } of side.views) {
-        const tab = tabOf(id);
+        const tab = tabOf(page, id);
         tab.setAttribute("aria-selected", String(id === shown.id));
         tab.tabIndex = id === shown.id ? 0 : -1;
-        panelOf(id).hidden = id !== shown.id;
+        panelOf(page, id).hidden = id !== shown.id;
         const number = count?.() ?? 0;
         const badge = tab.querySelector("span");
         if (badge) {
@@ -80,46 +83,48 @@ export function placeSide() {
             badge.classList.toggle("tab-urgent", urgent?.() ?? false);
         }
     }
-    applyWidth();
-    placeTree();
-    const now = `${shown.id} ${groupsAsTree()}`;
+    applyWidth(page);
+    placeTree(page);
+    const now = `${shown.id} ${groupsAsTree(page)}`;
     const moved = now !== side.placed;
     side.placed = now;
     return moved;
 }
 
-export function drawSide() {
-    for (const one of inHand()) one.draw();
-    drawSiteLine(shownMoment());
+export function drawSide(/** @type {Page} */ page) {
+    for (const one of inHand(page)) one.draw();
+    drawSiteLine(page, shownMoment(page));
 }
 
-/** What a key does in the open view. @param {string} key */
-export function sideKey(key) {
-    return inHand().find(({ keys }) => keys?.[key])?.keys?.[key];
+/** What a key does in the open view. @param {Page} page @param {string} key */
+export function sideKey(page, key) {
+    return inHand(page).find(({ keys }) => keys?.[key])?.keys?.[key];
 }
 
-/** `1` to `6`. @param {number} nth */
-export function openTab(nth) {
-    if (side.views[nth]) change({ tab: side.views[nth].id });
+/** `1` to `6`. @param {Page} page @param {number} nth */
+export function openTab(page, nth) {
+    const side = sideOf(page);
+    if (side.views[nth]) change(page, { tab: side.views[nth].id });
 }
 
 const SIDE_LEAST = 280;
 
 const STAGE_LEAST = 520;
 
-function applyWidth() {
-    const width = side.widths.get(current().id);
-    element("main", HTMLElement).style.setProperty("--side", width === undefined ? "" : `${width}px`);
+function applyWidth(/** @type {Page} */ page) {
+    const width = sideOf(page).widths.get(current(page).id);
+    page.element("main", HTMLElement).style.setProperty("--side", width === undefined ? "" : `${width}px`);
 }
 
-function startWidth() {
-    const box = element("side", HTMLElement);
-    makeSplitter(element("split-side", HTMLDivElement), {
+function startWidth(/** @type {Page} */ page) {
+    const side = sideOf(page);
+    const box = page.element("side", HTMLElement);
+    makeSplitter(page.element("split-side", HTMLDivElement), {
         read: () => box.offsetWidth,
         write: (pixels) => {
-            if (pixels === null) side.widths.delete(current().id);
-            else side.widths.set(current().id, pixels);
-            applyWidth();
+            if (pixels === null) side.widths.delete(current(page).id);
+            else side.widths.set(current(page).id, pixels);
+            applyWidth(page);
         },
         least: SIDE_LEAST,
         most: () => innerWidth - STAGE_LEAST,
@@ -127,17 +132,22 @@ function startWidth() {
     });
 }
 
-export function startSide() {
-    startWidth();
+export function startSide(/** @type {Page} */ page) {
+    const side = sideOf(page);
+    startWidth(page);
     for (const [id, create] of REGISTRY) {
-        side.views.push(create(panelOf(id)));
-        tabOf(id).addEventListener("click", () => change({ tab: id }));
-        tabOf(id).addEventListener("keydown", (event) => {
+        side.views.push(create(page, panelOf(page, id)));
+        tabOf(page, id).addEventListener("click", () => change(page, { tab: id }));
+        tabOf(page, id).addEventListener("keydown", (event) => {
             const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
             if (by === 0) return;
-            const next = side.views[(side.views.findIndex((view) => view.id === state.tab) + by + side.views.length) % side.views.length];
-            change({ tab: next.id });
-            tabOf(next.id).focus();
+            const next =
+                side.views[
+                    (side.views.findIndex((view) => view.id === page.state.tab) + by + side.views.length) %
+                        side.views.length
+                ];
+            change(page, { tab: next.id });
+            tabOf(page, next.id).focus();
             event.preventDefault();
             event.stopPropagation();
         });

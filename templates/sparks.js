@@ -1,47 +1,52 @@
 // What each row of a list held over the run, as a small curve.
 import { curveShape } from "./paint.js";
 import { floats } from "./session.js";
-import { FOCUS_KINDS, invalidate, kept, LIST, state, view } from "./state.js";
+import { FOCUS_KINDS, invalidate, LIST, perPage } from "./state.js";
 
 /** @typedef {import("./state.js").Focus} Focus */
 
 const SPARK_WIDTH = 56;
 
 /** Curves by what they are of, and rows that wait for theirs. */
-const sparks = {
+const sparksOf = perPage(() => ({
     known: /** @type {Map<string, Float64Array>} */ (new Map()),
     waiting: /** @type {Map<string, Focus>} */ (new Map()),
     timer: 0,
-};
+}));
 
-/** One curve at a time, so that nothing waits for many. */
-function nextSpark() {
+/** One curve at a time, so that nothing waits for many. @param {Page} page */
+function nextSpark(page) {
+    const sparks = sparksOf(page);
     sparks.timer = 0;
     const [first] = sparks.waiting;
-    if (!first) return invalidate(LIST);
+    if (!first) return invalidate(page, LIST);
     const [name, { by, id }] = first;
     sparks.waiting.delete(name);
-    const place = view.c.spark(FOCUS_KINDS.indexOf(by), id, SPARK_WIDTH) >>> 0;
-    if (name === sparkName({ by, id }))
-        sparks.known.set(name, place ? floats(view.module, place, SPARK_WIDTH).slice() : new Float64Array(SPARK_WIDTH));
-    sparks.timer = setTimeout(nextSpark);
+    const place = page.view.c.spark(FOCUS_KINDS.indexOf(by), id, SPARK_WIDTH) >>> 0;
+    if (name === sparkName(page, { by, id }))
+        sparks.known.set(
+            name,
+            place ? floats(page.view.module, place, SPARK_WIDTH).slice() : new Float64Array(SPARK_WIDTH),
+        );
+    sparks.timer = setTimeout(() => nextSpark(page));
 }
 
-/** @param {Focus} focus */
-function sparkName({ by, id }) {
-    return `${state.device} ${kept.version} ${by} ${id}`;
+/** @param {Page} page @param {Focus} focus */
+function sparkName(page, { by, id }) {
+    return `${page.state.device} ${page.kept.version} ${by} ${id}`;
 }
 
 /**
  * The most bytes of a group over the run, as the shape of an element; it is there when it is known.
- * @param {HTMLElement} bar
+ * @param {Page} page @param {HTMLElement} bar
  * @param {Focus} focus
  */
-export function drawSpark(bar, focus) {
-    const curve = sparks.known.get(sparkName(focus));
+export function drawSpark(page, bar, focus) {
+    const sparks = sparksOf(page);
+    const curve = sparks.known.get(sparkName(page, focus));
     if (!curve) {
-        if (sparks.waiting.size < 200) sparks.waiting.set(sparkName(focus), focus);
-        sparks.timer ||= setTimeout(nextSpark, 100);
+        if (sparks.waiting.size < 200) sparks.waiting.set(sparkName(page, focus), focus);
+        sparks.timer ||= setTimeout(() => nextSpark(page), 100);
         bar.style.clipPath = "inset(100%)";
         return;
     }

@@ -1,18 +1,18 @@
 // What a reader of screens hears: what was opened, done or found, each once and as a sentence. Nothing here follows the
 // pointer, and no other part of the page is a live region while it is open.
-import { plot } from "./canvas.js";
+import { plotOf } from "./canvas.js";
 import { lifetimeText } from "./describe.js";
 import { filterIsEmpty, keptSentence } from "./filter.js";
 import { askFindings } from "./questions.js";
-import { placeOfMatch, search } from "./search.js";
-import { allocationWord, flush, kept, meta, session, state, view } from "./state.js";
-import { element, formatBytes, formatCount, formatPlural, setText } from "./text.js";
+import { placeOfMatch, searchOf } from "./search.js";
+import { allocationWord, flush, perPage } from "./state.js";
+import { formatBytes, formatCount, formatPlural, setText } from "./text.js";
 
 /** What follows within this time is said together: people type, and a click changes several things. */
 const SAID_AFTER_MS = 400;
 
 /** What was said last of each kind, so that it is not said again. */
-const said = {
+const saidOf = perPage(() => ({
     started: false,
     opened: false,
     filter: "",
@@ -20,15 +20,16 @@ const said = {
     selected: /** @type {number | null} */ (null),
     moved: false,
     timer: 0,
-};
+}));
 
-/** @param {string} text */
-export function say(text) {
-    setText(element("spoken", HTMLParagraphElement), text);
+/** @param {Page} page @param {string} text */
+export function say(page, text) {
+    setText(page.element("spoken", HTMLParagraphElement), text);
 }
 
-/** The file, and what is most urgent in it. */
-function openedText() {
+/** The file, and what is most urgent in it. @param {Page} page */
+function openedText(page) {
+    const { meta, view } = page;
     const [first] = askFindings(view);
     return (
         `${meta.title || meta.file} is open.` +
@@ -36,63 +37,70 @@ function openedText() {
     );
 }
 
-function filterText() {
-    if (kept.active) return keptSentence();
+function filterText(/** @type {Page} */ page) {
+    const { kept } = page;
+    if (kept.active) return keptSentence(page);
     return kept.error && `The filter is not understood: ${kept.error}.`;
 }
 
-function searchText() {
-    if (state.search === "") return "";
+function searchText(/** @type {Page} */ page) {
+    const search = searchOf(page);
+    if (page.state.search === "") return "";
     const { allocations, bytesAtPeak } = search.result;
     return (
         search.error ||
-        `The search finds ${formatPlural(allocations, allocationWord())}, ${formatBytes(bytesAtPeak)} at the peak.`
+        `The search finds ${formatPlural(allocations, allocationWord(page))}, ${formatBytes(bytesAtPeak)} at the peak.`
     );
 }
 
-/** What is pinned, and its place among the matches. */
-function pinText() {
+/** What is pinned, and its place among the matches. @param {Page} page */
+function pinText(page) {
+    const { session, state, view } = page;
     if (state.selected === null) return "Nothing is pinned.";
     const allocation = view.c.allocation(state.selected);
-    const place = placeOfMatch();
-    const which = place ? `${formatCount(place)} of ${formatCount(search.result.allocations)}` : "Pinned";
+    const place = placeOfMatch(page);
+    const which = place ? `${formatCount(place)} of ${formatCount(searchOf(page).result.allocations)}` : "Pinned";
     return (
         `${which}: ${formatBytes(allocation.bytes)} of ` +
-        `${session.siteText(view.c.stack_site(allocation.stack) >>> 0)}, ${lifetimeText(allocation)}.`
+        `${session.siteText(view.c.stack_site(allocation.stack) >>> 0)}, ${lifetimeText(page, allocation)}.`
     );
 }
 
-/** Words are looked for, or a filter's. */
-function isSearching() {
-    return search.running || !(kept.active || kept.error || filterIsEmpty(state.filter));
+/** Words are looked for, or a filter's. @param {Page} page */
+function isSearching(page) {
+    const { kept, state } = page;
+    return searchOf(page).running || !(kept.active || kept.error || filterIsEmpty(state.filter));
 }
 
-function speak() {
-    if (isSearching()) return speakSoon();
-    flush();
+function speak(/** @type {Page} */ page) {
+    const { state, view } = page;
+    const said = saidOf(page);
+    if (isSearching(page)) return speakSoon(page);
+    flush(page);
     /** @type {string[]} */
     const sentences = [];
-    if (!said.opened) sentences.push(openedText());
-    if (!said.opened || said.moved) sentences.push(String(plot.timeline.getAttribute("aria-label")));
-    const now = { filter: filterText(), search: searchText() };
+    if (!said.opened) sentences.push(openedText(page));
+    if (!said.opened || said.moved) sentences.push(String(plotOf(page).timeline.getAttribute("aria-label")));
+    const now = { filter: filterText(page), search: searchText(page) };
     if (now.filter !== said.filter)
-        sentences.push(now.filter || `No filter: all ${formatPlural(view.facts.allocations, allocationWord())}.`);
+        sentences.push(now.filter || `No filter: all ${formatPlural(view.facts.allocations, allocationWord(page))}.`);
     if (now.search !== said.search) sentences.push(now.search);
-    if (state.selected !== said.selected) sentences.push(pinText());
+    if (state.selected !== said.selected) sentences.push(pinText(page));
     Object.assign(said, { opened: true, moved: false, selected: state.selected, ...now });
-    if (sentences.length) say(sentences.join(" "));
+    if (sentences.length) say(page, sentences.join(" "));
 }
 
-/** The page is drawn for the first time. */
-export function startSpoken() {
-    said.started = true;
-    speakSoon();
+/** The page is drawn for the first time. @param {Page} page */
+export function startSpoken(page) {
+    saidOf(page).started = true;
+    speakSoon(page);
 }
 
 /** After a drawing: says what was done since, when all of it is done. @param {boolean} [moved] to a view of before */
-export function speakSoon(moved = false) {
+export function speakSoon(/** @type {Page} */ page, moved = false) {
+    const said = saidOf(page);
     if (!said.started) return;
     said.moved ||= moved;
     clearTimeout(said.timer);
-    said.timer = setTimeout(speak, SAID_AFTER_MS);
+    said.timer = setTimeout(() => speak(page), SAID_AFTER_MS);
 }

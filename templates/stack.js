@@ -1,6 +1,6 @@
 // A stack as a list: the user's own frames, and what is folded away between them.
 import { FRAME_LIBRARY, FRAME_NATIVE, FRAME_NOISE, FRAME_USER } from "./api.js";
-import { change, session, state, view } from "./state.js";
+import { change } from "./state.js";
 import { baseName, formatCount, make } from "./text.js";
 
 /* ---- the stack ---- */
@@ -20,8 +20,9 @@ function elideRepeats(frames) {
     return runs;
 }
 
-/** @param {{id: number, times: number}} run @param {number} site */
-function makeFrame(run, site) {
+/** @param {Page} page @param {{id: number, times: number}} run @param {number} site */
+function makeFrame(page, run, site) {
+    const { session, state, view } = page;
     const { file, line, name } = session.frame(run.id);
     const user = view.c.frame_kind(run.id) === FRAME_USER;
     const item = make("li", `frame${user ? " frame-user" : ""}${run.id === site ? " frame-site" : ""}`);
@@ -30,7 +31,7 @@ function makeFrame(run, site) {
     place.title = "Highlight everything that goes through this frame";
     place.setAttribute("aria-pressed", String(state.focus?.by === "frame" && state.focus.id === run.id));
     place.addEventListener("click", () =>
-        change({
+        change(page, {
             focus: state.focus?.by === "frame" && state.focus.id === run.id ? null : { by: "frame", id: run.id },
         }),
     );
@@ -53,10 +54,10 @@ function makeFx(fx) {
     return fx.original ? [...parts, make("pre", "frame-fx", fx.original)] : parts;
 }
 
-/** @param {{id: number, times: number}[]} runs */
-function foldLabel(runs) {
+/** @param {Page} page @param {{id: number, times: number}[]} runs */
+function foldLabel(page, runs) {
     const count = runs.reduce((sum, run) => sum + run.times, 0);
-    const kinds = new Set(runs.map((run) => view.c.frame_kind(run.id)));
+    const kinds = new Set(runs.map((run) => page.view.c.frame_kind(run.id)));
     const names = [
         kinds.has(FRAME_NATIVE) ? "C++" : "",
         kinds.has(FRAME_LIBRARY) ? "library" : "",
@@ -68,27 +69,28 @@ function foldLabel(runs) {
 }
 
 /** Frames that are folded away until somebody asks. @param {{id: number, times: number}[]} runs @param {number} site */
-function makeFold(runs, site) {
+function makeFold(/** @type {Page} */ page, runs, site) {
     const item = make("li", "fold");
     const details = make("details");
     const frames = make("ol", "frames");
-    details.append(make("summary", "", foldLabel(runs)), frames);
+    details.append(make("summary", "", foldLabel(page, runs)), frames);
     // The frames are made when they are first shown: a stack can have hundreds.
     details.addEventListener("toggle", () => {
-        if (!frames.firstChild) frames.append(...runs.map((run) => makeFrame(run, site)));
+        if (!frames.firstChild) frames.append(...runs.map((run) => makeFrame(page, run, site)));
     });
     item.append(details);
     return item;
 }
 
-/** @param {number} stack */
-export function makeStack(stack) {
+/** @param {Page} page @param {number} stack */
+export function makeStack(page, stack) {
+    const { session, view } = page;
     const site = view.c.stack_site(stack) >>> 0;
     const list = make("ol", "frames");
     /** @type {{id: number, times: number}[]} */
     let folded = [];
     const flush = () => {
-        if (folded.length) list.append(makeFold(folded, site));
+        if (folded.length) list.append(makeFold(page, folded, site));
         folded = [];
     };
     for (const run of elideRepeats(session.stackFrames(stack))) {
@@ -98,14 +100,15 @@ export function makeStack(stack) {
             continue;
         }
         flush();
-        list.append(makeFrame(run, site));
+        list.append(makeFrame(page, run, site));
     }
     flush();
     return list;
 }
 
-/** A stack as text, one frame a line, innermost first. @param {number} stack */
-export function stackAsText(stack) {
+/** A stack as text, one frame a line, innermost first. @param {Page} page @param {number} stack */
+export function stackAsText(page, stack) {
+    const { session } = page;
     return session
         .stackFrames(stack)
         .map((id) => {

@@ -2,7 +2,7 @@
 // asks for a new drawing of what shows them; the drawing itself happens once per animation frame (draw() in page.js).
 import { COLORING_TITLES, KIND_LOG } from "./api.js";
 import { View } from "./session.js";
-import { formatDuration, formatEvent } from "./text.js";
+import { element, formatDuration, formatEvent, press } from "./text.js";
 
 /** @typedef {import("./session.js").Session} Session */
 
@@ -52,7 +52,7 @@ export const FOCUS_KINDS = ["site", "stack", "file", "category", "stream", "pool
  * highlighted: an id of its kind, of a file a frame in it
  */
 
-export const state = {
+export const newState = () => ({
     /** Index of the device. */
     device: 0,
     /** The other devices stand beside it, on one axis of time. */
@@ -135,11 +135,11 @@ export const state = {
     pointer: null,
     /** The same while it is over the lane of phases. @type {{x: number, y: number} | null} */
     lanePointer: null,
-};
+});
 
 /**
  * What a field's change makes out of date. What is not here (the pointer) is drawn by who changes it.
- * @type {Partial<Record<keyof typeof state, number>>}
+ * @type {Partial<Record<keyof PageState, number>>}
  */
 const SHOWN_BY = {
     device: EVERYTHING,
@@ -182,401 +182,8 @@ const SHOWN_BY = {
     misread: HEADER,
 };
 
-/** Set once the data is there; nothing below runs before. */
-export let session = /** @type {Session} */ (/** @type {unknown} */ (null));
-
-export let view = /** @type {View} */ (/** @type {unknown} */ (null));
-
-/** Facts that the writer of the page added. @type {Record<string, unknown>} */
-export let meta = {};
-
-/** What is out of date, and who draws it; `changed` hears of every change that the address shows. */
-const frame = { parts: 0, request: 0, draw: (/** @type {number} */ _parts) => {}, changed: () => {} };
-
-/**
- * The recording is there.
- * @param {View} shown @param {(parts: number) => void} draw what draws some parts @param {() => void} changed
- */
-export function startState(shown, draw, changed) {
-    view = shown;
-    session = shown.session;
-    meta = session.meta();
-    Object.assign(frame, { draw, changed });
-}
-
-/** Is one of these parts out of date? @param {number} parts */
-export function isStale(parts) {
-    return (frame.parts & parts) !== 0;
-}
-
-/** Draws at once what is out of date, so that a script reads what it has set. */
-export function flush() {
-    if (frame.parts) drawNow();
-}
-
-function drawNow() {
-    const { parts } = frame;
-    cancelAnimationFrame(frame.request);
-    frame.request = 0;
-    frame.parts = 0;
-    frame.draw(parts);
-}
-
-/** Draws what is out of date, the browser having a turn after each part. @param {() => Promise<void>} turn */
-export async function flushInTurns(turn) {
-    const { parts } = frame;
-    frame.parts = 0;
-    for (const part of [HEADER | LEGEND, STACK, AXES, MINIMAP, OVERLAY | DETAIL | MAP, LIST]) {
-        frame.parts |= parts & part;
-        flush();
-        await turn();
-    }
-}
-
-/** Asks for a new drawing of some parts with the next frame. @param {number} parts */
-export function invalidate(parts) {
-    frame.parts |= parts;
-    if (frame.request === 0) frame.request = requestAnimationFrame(drawNow);
-}
-
-/**
- * The one way to change the state: what shows the fields that differ is drawn with the next frame.
- * @param {Partial<typeof state>} fields
- */
-export function change(fields) {
-    // One highlight at a time: another one takes the place of a finding's set.
-    if (state.finding !== null && (fields.focus || fields.search || typeof fields.selected === "number"))
-        fields = { finding: null, ...fields };
-    let parts = 0;
-    for (const [name, value] of /** @type {[keyof typeof state, unknown][]} */ (Object.entries(fields))) {
-        if (state[name] === value) continue;
-        parts |= SHOWN_BY[name] ?? 0;
-        /** @type {Record<string, unknown>} */ (state)[name] = value;
-    }
-    if (parts === 0) return;
-    invalidate(parts);
-    frame.changed();
-}
-
-/** What a band stands for: a log holds levels. */
-export function allocationWord() {
-    return session.facts.kind === KIND_LOG ? "level" : "allocation";
-}
-
-/** Memory of a device: what the person who made the page said, else what the file says; 0: unknown. */
-export function capacityBytes(device = state.device) {
-    return Number(meta.capacity ?? 0) || session.devices[device].capacity_bytes;
-}
-
-/** Paper is light. */
-export let printing = false;
-
-/** @param {boolean} begins */
-export function setPaper(begins) {
-    printing = begins;
-}
-
-export function isDark() {
-    if (printing) return false;
-    if (state.theme !== "auto") return state.theme === "dark";
-    return matchMedia("(prefers-color-scheme: dark)").matches;
-}
-
-/* ---- positions: events (with fractions) and microseconds ---- */
-
-/** @param {number} event */
-export function usOfEvent(event) {
-    const whole = Math.floor(event);
-    const begin = view.c.event_us(whole);
-    return event === whole ? begin : begin + (view.c.event_us(whole + 1) - begin) * (event - whole);
-}
-
-/** @param {number} us @param {View} [shown] whose event it is */
-export function eventOfUs(us, shown = view) {
-    const event = shown.c.event_at_us(us);
-    const begin = shown.c.event_us(event);
-    const end = shown.c.event_us(event + 1);
-    return end > begin ? event + Math.min(1, Math.max(0, (us - begin) / (end - begin))) : event;
-}
-
-/** @param {number} event */
-export function axisOfEvent(event) {
-    return state.axis === "time" ? usOfEvent(event) : event;
-}
-
-/** @param {number} position along the axis */
-export function eventOfAxis(position) {
-    return state.axis === "time" ? eventOfUs(position) : position;
-}
-
-/** 0 events, 1 time, as the module counts them. */
-export function axisNumber() {
-    return state.axis === "time" ? 1 : 0;
-}
-
-/**
- * The whole run along the current axis; of all devices that are shown, from the first one's begin to the last one's
- * end.
- */
-export function wholeRange() {
-    const own = view.c.whole(axisNumber());
-    if (!state.all) return own;
-    const runs = [...timedViews().values()].map((one) => ({ run: one.c.whole(1), shift: clockShift(one) }));
-    return {
-        from: Math.min(...runs.map(({ run, shift }) => run.from - shift)),
-        to: Math.max(...runs.map(({ run, shift }) => run.to - shift)),
-    };
-}
-
-/* ---- all devices on one axis ---- */
-
-/** By the device's index. @type {Map<number, View>} */
-const timedDevices = new Map();
-
-/** Views of their own for the devices whose events have times, made when all devices are shown first. */
-export function timedViews() {
-    if (timedDevices.size > 0) return timedDevices;
-    session.devices.forEach(({ events }, i) => {
-        const one = events > 0 ? new View(session, i) : null;
-        if (one?.facts.has_time) timedDevices.set(i, one);
-        else one?.c.release();
-    });
-    return timedDevices;
-}
-
-/**
- * Asks a view of the shown device that no filter and no search narrows.
- * @template T
- * @param {(all: View) => T} question
- * @returns {T}
- */
-export function askAll(question) {
-    const all = new View(session, view.device);
-    try {
-        return question(all);
-    } finally {
-        all.c.release();
-    }
-}
-
-/** What a position along the shown device's time is more in another's. @param {View} other */
-export function clockShift(other) {
-    return view.facts.first_us - other.facts.first_us;
-}
-
-/**
- * Top of the y axis for the whole run of a device. Every point of an outline asks for it, and the module looks at all
- * moments.
- */
-const headroom = { device: -1, bytes: 1 };
-
-/**
- * The first event at a position of the axis or after it; of several at one time, all are.
- * @param {number} position
- * @param {View} shown
- */
-function eventFrom(position, shown) {
-    if (shown === view && state.axis === "events") return Math.ceil(position);
-    const us = position + clockShift(shown);
-    const before = shown.c.event_at_us(Math.ceil(us) - 1);
-    return before < 0 ? Math.min(0, Math.ceil(eventOfUs(us, shown))) : before + 1;
-}
-
-/**
- * Events of a range along the axis: [first, end).
- * @param {{from: number, to: number}} range
- * @param {View} [shown] whose events
- */
-export function rangeEvents(range, shown = view) {
-    const first = Math.max(-1, eventFrom(range.from, shown));
-    return { first, end: Math.min(shown.facts.events, Math.max(first + 1, eventFrom(range.to, shown))) };
-}
-
-/**
- * A place of the axis to a thousandth: what is shown is what the address says, to the last digit.
- * @param {number} position
- */
-export function exactPlace(position) {
-    return Math.round(position * 1000) / 1000;
-}
-
-/** What of a range lies in the run; null: nothing. @param {{from: number, to: number} | null} range */
-export function rangeInRun(range) {
-    const whole = wholeRange();
-    const [from, to] = [Math.max(range?.from ?? NaN, whole.from), Math.min(range?.to ?? NaN, whole.to)].map(exactPlace);
-    return from < to ? { from, to } : null;
-}
-
-/** Highest the y axis goes: what the filter leaves has a scale of its own where it would be flat otherwise. */
-function mostBytes() {
-    if (headroom.device !== state.device) {
-        headroom.device = state.device;
-        headroom.bytes = view.c.headroom(-1, view.facts.events, capacityBytes());
-    }
-    return kept.top || headroom.bytes;
-}
-
-export function topBytes() {
-    return state.top || mostBytes();
-}
-
-/** "event 18,204 (12.3 s)", by the clock of the axis. @param {number} event @param {View} [shown] whose event it is */
-export function momentText(event, shown = view) {
-    if (event < 0 || !shown.facts.has_time) return formatEvent(event);
-    return `${formatEvent(event)} (${formatDuration(shown.c.event_us(event) - clockShift(shown))})`;
-}
-
-/** The event whose state the list shows when nothing is hovered. */
-export function heldMoment() {
-    return state.moment ?? view.facts.peak_event;
-}
-
-/* ---- the window ---- */
-
-/** Moves and clips the window so that it lies inside the run. @param {number} from @param {number} to */
-export function setWindow(from, to) {
-    const whole = wholeRange();
-    const least = Math.min(state.axis === "time" ? MIN_WINDOW_US : MIN_WINDOW_EVENTS, whole.to - whole.from);
-    let width = Math.min(Math.max(to - from, least), whole.to - whole.from);
-    if (!Number.isFinite(width)) width = whole.to - whole.from;
-    const middle = Number.isFinite(from + to) ? (from + to) / 2 : whole.from;
-    const first = Math.min(Math.max(middle - width / 2, whole.from), whole.to - width);
-    change({ from: exactPlace(first), to: exactPlace(first + width) });
-}
-
-export function fitWindow() {
-    const whole = wholeRange();
-    change({ bottom: 0, top: 0 });
-    setWindow(whole.from, whole.to);
-}
-
-/** @param {number} factor above 1: closer @param {number} at 0..1 along the window */
-export function zoomWindow(factor, at) {
-    const middle = state.from + (state.to - state.from) * at;
-    const width = (state.to - state.from) / factor;
-    setWindow(middle - width * at, middle + width * (1 - at));
-}
-
-/** @param {number} share of the window's width */
-export function panWindow(share) {
-    const shift = (state.to - state.from) * share;
-    setWindow(state.from + shift, state.to + shift);
-}
-
-/** Keeps the bytes inside of [0, headroom]. @param {number} bottom @param {number} top */
-export function setBytes(bottom, top) {
-    const most = mostBytes();
-    const range = Math.min(Math.max(top - bottom, Math.min(MIN_WINDOW_BYTES, most)), most);
-    const least = Math.round(Math.min(Math.max(bottom, 0), most - range));
-    change({ bottom: least, top: range >= most ? 0 : Math.round(least + range) });
-}
-
-/**
- * `v`: the bytes up to the highest moment of the window, as a PNG of it has them, or all of them again.
- * @param {number} columns of the picture
- */
-export function fitBytes(columns) {
-    const first = Math.max(-1, Math.floor(eventOfAxis(state.from)));
-    const end = Math.max(first + 1, Math.ceil(eventOfAxis(state.to)));
-    if (state.top) setBytes(0, mostBytes());
-    else if (kept.active)
-        setBytes(0, (Math.max(...view.curve(axisNumber(), state.from, state.to, columns, true)) * 25) / 24);
-    else setBytes(0, view.c.headroom(first, end, capacityBytes()));
-}
-
-/** @param {number} factor above 1: closer @param {number} at 0..1 from the bottom */
-export function zoomBytes(factor, at) {
-    const range = topBytes() - state.bottom;
-    const middle = state.bottom + range * at;
-    setBytes(middle - (range / factor) * at, middle + (range / factor) * (1 - at));
-}
-
-/** `f`: the range, else the lifetime of the pinned allocation, else everything. */
-export function fitSelection() {
-    if (state.range) {
-        setWindow(state.range.from, state.range.to);
-        change({ range: null });
-    } else if (state.selected !== null) {
-        const from = axisOfEvent(view.c.allocation(state.selected).birth);
-        const to = axisOfEvent(view.c.allocation(state.selected).death);
-        const margin = (to - from) * 0.1;
-        setWindow(from - margin, to + margin);
-    } else {
-        fitWindow();
-    }
-}
-
-/** Brings a moment into the window and holds the list there. @param {number} event */
-export function goToEvent(event) {
-    change({ moment: event === view.facts.peak_event ? null : event });
-    const whole = wholeRange();
-    const width = state.to - state.from;
-    const at = axisOfEvent(event + 0.5);
-    if (width >= (whole.to - whole.from) * 0.999) setWindow(at - width * 0.05, at + width * 0.05);
-    else if (at < state.from || at > state.to) setWindow(at - width / 2, at + width / 2);
-    invalidate(LIST | DETAIL | OVERLAY);
-}
-
-/** Bands by age, or sums; what the colours and the list say follows. @param {string} viewBy */
-export function setViewBy(viewBy) {
-    if (viewBy === "age" || viewBy === "segments") change({ viewBy });
-    else change({ viewBy, colorBy: viewBy, groupBy: viewBy });
-}
-
-export const MARKS_MOST = 3;
-
-/**
- * A moment becomes mark A, the next ones B and C, and the one after that A of others. The first two are compared.
- * @param {number} event
- */
-export function markAt(event) {
-    const marks = [...(state.marks.length < MARKS_MOST ? state.marks : []), { event, note: "" }];
-    change({ marks });
-    if (marks.length === 1) change({ compareA: `e${event}`, compareB: "" });
-    if (marks.length === 2) change({ compareA: `e${marks[0].event}`, compareB: `e${event}`, tab: "compare" });
-}
-
-/** @param {number} nth */
-export function removeMark(nth) {
-    const text = `e${state.marks[nth].event}`;
-    change({
-        marks: state.marks.filter((_, i) => i !== nth),
-        compareA: state.compareA === text ? "" : state.compareA,
-        compareB: state.compareB === text ? "" : state.compareB,
-    });
-}
-
-/** @param {"events" | "time"} axis */
-export function setAxis(axis) {
-    if (axis === state.axis || (axis === "time" && !view.facts.has_time)) return;
-    const from = eventOfAxis(state.from);
-    const to = eventOfAxis(state.to);
-    const range = state.range && rangeEvents(state.range);
-    const whole = wholeRange();
-    const all = state.from <= whole.from && state.to >= whole.to;
-    change({ axis });
-    change({ range: range && { from: axisOfEvent(range.first), to: axisOfEvent(range.end) } });
-    const fit = wholeRange();
-    if (all) setWindow(fit.from, fit.to);
-    else setWindow(axisOfEvent(from), axisOfEvent(to));
-}
-
-/* ---- what is pinned and highlighted ---- */
-
-/** Pins an allocation and highlights its call site. @param {number | null} allocation */
-export function select(allocation) {
-    const site = allocation === null ? 0 : view.c.stack_site(view.c.allocation(allocation).stack);
-    change({ selected: allocation, focus: allocation === null || site === 0 ? null : { by: "site", id: site } });
-}
-
-/** Highlights a row of the list, or nothing any more when it was. @param {Focus} focus */
-export function toggleFocus(focus) {
-    const same = state.focus?.by === focus.by && state.focus.id === focus.id;
-    change({ focus: same && state.selected === null ? null : focus, selected: null });
-}
-
-/** What the module's filter leaves. */
-export const kept = {
+/** What a filter leaves: so far there is none. */
+const newKept = () => ({
     active: false,
     allocations: 0,
     bytesAtPeak: 0,
@@ -588,4 +195,444 @@ export const kept = {
     done: Promise.resolve(),
     /** Top of the y axis, where what is left would fill less than a third of the whole run's; 0: that one. */
     top: 0,
-};
+});
+
+/**
+ * A recording as it is shown: what shows a part of it takes this as its first argument. A document may have several.
+ * @param {View} view
+ * @param {string} suffix of the ids of its elements
+ */
+export function createPage(view, suffix) {
+    return {
+        session: view.session,
+        view,
+        /** Facts that the writer of the page added. @type {Record<string, unknown>} */
+        meta: view.session.meta(),
+        state: newState(),
+        /** What the module's filter leaves. */
+        kept: newKept(),
+        /** Paper is light. */
+        printing: false,
+        /** @template {HTMLElement} T @param {string} id @param {new () => T} type @returns {T} */
+        element: (id, type) => element(id + suffix, type),
+        /** @param {string} id @param {boolean} pressed */
+        press: (id, pressed) => press(id + suffix, pressed),
+    };
+}
+
+/**
+ * What each page has one of, made when it is first asked for.
+ * @template T
+ * @param {(page: Page) => T} make
+ * @returns {(page: Page) => T}
+ */
+export function perPage(make) {
+    /** @type {WeakMap<Page, T>} */
+    const made = new WeakMap();
+    return (page) => {
+        const known = made.get(page) ?? make(page);
+        if (!made.has(page)) made.set(page, known);
+        return known;
+    };
+}
+
+/** What is out of date, and who draws it; `changed` hears of every change that the address shows. */
+const frameOf = perPage(() => ({
+    parts: 0,
+    request: 0,
+    draw: (/** @type {number} */ _parts) => {},
+    changed: () => {},
+}));
+
+/**
+ * From now on what is out of date is drawn.
+ * @param {Page} page
+ * @param {(parts: number) => void} draw what draws some parts
+ * @param {() => void} changed
+ */
+export function startState(page, draw, changed) {
+    Object.assign(frameOf(page), { draw, changed });
+}
+
+/** Is one of these parts out of date? @param {Page} page @param {number} parts */
+export function isStale(page, parts) {
+    return (frameOf(page).parts & parts) !== 0;
+}
+
+/** Draws at once what is out of date, so that a script reads what it has set. @param {Page} page */
+export function flush(page) {
+    if (frameOf(page).parts) drawNow(page);
+}
+
+function drawNow(/** @type {Page} */ page) {
+    const frame = frameOf(page);
+    const { parts } = frame;
+    cancelAnimationFrame(frame.request);
+    frame.request = 0;
+    frame.parts = 0;
+    frame.draw(parts);
+}
+
+/** Draws what is out of date, the browser having a turn after each part. @param {() => Promise<void>} turn */
+export async function flushInTurns(/** @type {Page} */ page, turn) {
+    const frame = frameOf(page);
+    const { parts } = frame;
+    frame.parts = 0;
+    for (const part of [HEADER | LEGEND, STACK, AXES, MINIMAP, OVERLAY | DETAIL | MAP, LIST]) {
+        frame.parts |= parts & part;
+        flush(page);
+        await turn();
+    }
+}
+
+/** Asks for a new drawing of some parts with the next frame. @param {Page} page @param {number} parts */
+export function invalidate(page, parts) {
+    const frame = frameOf(page);
+    frame.parts |= parts;
+    if (frame.request === 0) frame.request = requestAnimationFrame(() => drawNow(page));
+}
+
+/**
+ * The one way to change the state: what shows the fields that differ is drawn with the next frame.
+ * @param {Page} page @param {Partial<PageState>} fields
+ */
+export function change(page, fields) {
+    const { state } = page;
+    // One highlight at a time: another one takes the place of a finding's set.
+    if (state.finding !== null && (fields.focus || fields.search || typeof fields.selected === "number"))
+        fields = { finding: null, ...fields };
+    let parts = 0;
+    for (const [name, value] of /** @type {[keyof PageState, unknown][]} */ (Object.entries(fields))) {
+        if (state[name] === value) continue;
+        parts |= SHOWN_BY[name] ?? 0;
+        /** @type {Record<string, unknown>} */ (state)[name] = value;
+    }
+    if (parts === 0) return;
+    invalidate(page, parts);
+    frameOf(page).changed();
+}
+
+/** What a band stands for: a log holds levels. @param {Page} page */
+export function allocationWord(page) {
+    return page.session.facts.kind === KIND_LOG ? "level" : "allocation";
+}
+
+/** Memory of a device: what the person who made the page said, else what the file says; 0: unknown. */
+export function capacityBytes(/** @type {Page} */ page, device = page.state.device) {
+    return Number(page.meta.capacity ?? 0) || page.session.devices[device].capacity_bytes;
+}
+
+/** @param {Page} page @param {boolean} begins */
+export function setPaper(page, begins) {
+    page.printing = begins;
+}
+
+export function isDark(/** @type {Page} */ page) {
+    if (page.printing) return false;
+    if (page.state.theme !== "auto") return page.state.theme === "dark";
+    return matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+/* ---- positions: events (with fractions) and microseconds ---- */
+
+/** @param {Page} page @param {number} event */
+export function usOfEvent(page, event) {
+    const whole = Math.floor(event);
+    const begin = page.view.c.event_us(whole);
+    return event === whole ? begin : begin + (page.view.c.event_us(whole + 1) - begin) * (event - whole);
+}
+
+/** @param {Page} page @param {number} us @param {View} [shown] whose event it is */
+export function eventOfUs(page, us, shown = page.view) {
+    const event = shown.c.event_at_us(us);
+    const begin = shown.c.event_us(event);
+    const end = shown.c.event_us(event + 1);
+    return end > begin ? event + Math.min(1, Math.max(0, (us - begin) / (end - begin))) : event;
+}
+
+/** @param {Page} page @param {number} event */
+export function axisOfEvent(page, event) {
+    return page.state.axis === "time" ? usOfEvent(page, event) : event;
+}
+
+/** @param {Page} page @param {number} position along the axis */
+export function eventOfAxis(page, position) {
+    return page.state.axis === "time" ? eventOfUs(page, position) : position;
+}
+
+/** 0 events, 1 time, as the module counts them. @param {Page} page */
+export function axisNumber(page) {
+    return page.state.axis === "time" ? 1 : 0;
+}
+
+/**
+ * The whole run along the current axis; of all devices that are shown, from the first one's begin to the last one's
+ * end.
+ */
+export function wholeRange(/** @type {Page} */ page) {
+    const own = page.view.c.whole(axisNumber(page));
+    if (!page.state.all) return own;
+    const runs = [...timedViews(page).values()].map((one) => ({ run: one.c.whole(1), shift: clockShift(page, one) }));
+    return {
+        from: Math.min(...runs.map(({ run, shift }) => run.from - shift)),
+        to: Math.max(...runs.map(({ run, shift }) => run.to - shift)),
+    };
+}
+
+/* ---- all devices on one axis ---- */
+
+/** By the device's index. */
+const timedOf = perPage(() => /** @type {Map<number, View>} */ (new Map()));
+
+/** Views of their own for the devices whose events have times, made when all devices are shown first. */
+export function timedViews(/** @type {Page} */ page) {
+    const timedDevices = timedOf(page);
+    if (timedDevices.size > 0) return timedDevices;
+    page.session.devices.forEach(({ events }, i) => {
+        const one = events > 0 ? new View(page.session, i) : null;
+        if (one?.facts.has_time) timedDevices.set(i, one);
+        else one?.c.release();
+    });
+    return timedDevices;
+}
+
+/**
+ * Asks a view of the shown device that no filter and no search narrows.
+ * @template T
+ * @param {Page} page @param {(all: View) => T} question
+ * @returns {T}
+ */
+export function askAll(page, question) {
+    const all = new View(page.session, page.view.device);
+    try {
+        return question(all);
+    } finally {
+        all.c.release();
+    }
+}
+
+/** What a position along the shown device's time is more in another's. @param {Page} page @param {View} other */
+export function clockShift(page, other) {
+    return page.view.facts.first_us - other.facts.first_us;
+}
+
+/**
+ * Top of the y axis for the whole run of a device. Every point of an outline asks for it, and the module looks at all
+ * moments.
+ */
+const headroomOf = perPage(() => ({ device: -1, bytes: 1 }));
+
+/**
+ * The first event at a position of the axis or after it; of several at one time, all are.
+ * @param {Page} page @param {number} position
+ * @param {View} shown
+ */
+function eventFrom(page, position, shown) {
+    if (shown === page.view && page.state.axis === "events") return Math.ceil(position);
+    const us = position + clockShift(page, shown);
+    const before = shown.c.event_at_us(Math.ceil(us) - 1);
+    return before < 0 ? Math.min(0, Math.ceil(eventOfUs(page, us, shown))) : before + 1;
+}
+
+/**
+ * Events of a range along the axis: [first, end).
+ * @param {Page} page @param {{from: number, to: number}} range
+ * @param {View} [shown] whose events
+ */
+export function rangeEvents(page, range, shown = page.view) {
+    const first = Math.max(-1, eventFrom(page, range.from, shown));
+    return { first, end: Math.min(shown.facts.events, Math.max(first + 1, eventFrom(page, range.to, shown))) };
+}
+
+/**
+ * A place of the axis to a thousandth: what is shown is what the address says, to the last digit.
+ * @param {number} position
+ */
+export function exactPlace(position) {
+    return Math.round(position * 1000) / 1000;
+}
+
+/** What of a range lies in the run; null: nothing. @param {{from: number, to: number} | null} range */
+export function rangeInRun(/** @type {Page} */ page, range) {
+    const whole = wholeRange(page);
+    const [from, to] = [Math.max(range?.from ?? NaN, whole.from), Math.min(range?.to ?? NaN, whole.to)].map(exactPlace);
+    return from < to ? { from, to } : null;
+}
+
+/** Highest the y axis goes: what the filter leaves has a scale of its own where it would be flat otherwise. */
+function mostBytes(/** @type {Page} */ page) {
+    const { kept, state, view } = page;
+    const headroom = headroomOf(page);
+    if (headroom.device !== state.device) {
+        headroom.device = state.device;
+        headroom.bytes = view.c.headroom(-1, view.facts.events, capacityBytes(page));
+    }
+    return kept.top || headroom.bytes;
+}
+
+export function topBytes(/** @type {Page} */ page) {
+    return page.state.top || mostBytes(page);
+}
+
+/** "event 18,204 (12.3 s)", by the clock of the axis. @param {number} event @param {View} [shown] whose event it is */
+export function momentText(/** @type {Page} */ page, event, shown = page.view) {
+    if (event < 0 || !shown.facts.has_time) return formatEvent(event);
+    return `${formatEvent(event)} (${formatDuration(shown.c.event_us(event) - clockShift(page, shown))})`;
+}
+
+/** The event whose state the list shows when nothing is hovered. @param {Page} page */
+export function heldMoment(page) {
+    return page.state.moment ?? page.view.facts.peak_event;
+}
+
+/* ---- the window ---- */
+
+/** Moves and clips the window so that it lies inside the run. @param {number} from @param {number} to */
+export function setWindow(/** @type {Page} */ page, from, to) {
+    const whole = wholeRange(page);
+    const least = Math.min(page.state.axis === "time" ? MIN_WINDOW_US : MIN_WINDOW_EVENTS, whole.to - whole.from);
+    let width = Math.min(Math.max(to - from, least), whole.to - whole.from);
+    if (!Number.isFinite(width)) width = whole.to - whole.from;
+    const middle = Number.isFinite(from + to) ? (from + to) / 2 : whole.from;
+    const first = Math.min(Math.max(middle - width / 2, whole.from), whole.to - width);
+    change(page, { from: exactPlace(first), to: exactPlace(first + width) });
+}
+
+export function fitWindow(/** @type {Page} */ page) {
+    const whole = wholeRange(page);
+    change(page, { bottom: 0, top: 0 });
+    setWindow(page, whole.from, whole.to);
+}
+
+/** @param {Page} page @param {number} factor above 1: closer @param {number} at 0..1 along the window */
+export function zoomWindow(page, factor, at) {
+    const { state } = page;
+    const middle = state.from + (state.to - state.from) * at;
+    const width = (state.to - state.from) / factor;
+    setWindow(page, middle - width * at, middle + width * (1 - at));
+}
+
+/** @param {Page} page @param {number} share of the window's width */
+export function panWindow(page, share) {
+    const { state } = page;
+    const shift = (state.to - state.from) * share;
+    setWindow(page, state.from + shift, state.to + shift);
+}
+
+/** Keeps the bytes inside of [0, headroom]. @param {Page} page @param {number} bottom @param {number} top */
+export function setBytes(page, bottom, top) {
+    const most = mostBytes(page);
+    const range = Math.min(Math.max(top - bottom, Math.min(MIN_WINDOW_BYTES, most)), most);
+    const least = Math.round(Math.min(Math.max(bottom, 0), most - range));
+    change(page, { bottom: least, top: range >= most ? 0 : Math.round(least + range) });
+}
+
+/**
+ * `v`: the bytes up to the highest moment of the window, as a PNG of it has them, or all of them again.
+ * @param {Page} page @param {number} columns of the picture
+ */
+export function fitBytes(page, columns) {
+    const { kept, state, view } = page;
+    const first = Math.max(-1, Math.floor(eventOfAxis(page, state.from)));
+    const end = Math.max(first + 1, Math.ceil(eventOfAxis(page, state.to)));
+    if (state.top) setBytes(page, 0, mostBytes(page));
+    else if (kept.active)
+        setBytes(page, 0, (Math.max(...view.curve(axisNumber(page), state.from, state.to, columns, true)) * 25) / 24);
+    else setBytes(page, 0, view.c.headroom(first, end, capacityBytes(page)));
+}
+
+/** @param {Page} page @param {number} factor above 1: closer @param {number} at 0..1 from the bottom */
+export function zoomBytes(page, factor, at) {
+    const range = topBytes(page) - page.state.bottom;
+    const middle = page.state.bottom + range * at;
+    setBytes(page, middle - (range / factor) * at, middle + (range / factor) * (1 - at));
+}
+
+/** `f`: the range, else the lifetime of the pinned allocation, else everything. @param {Page} page */
+export function fitSelection(page) {
+    const { state, view } = page;
+    if (state.range) {
+        setWindow(page, state.range.from, state.range.to);
+        change(page, { range: null });
+    } else if (state.selected !== null) {
+        const from = axisOfEvent(page, view.c.allocation(state.selected).birth);
+        const to = axisOfEvent(page, view.c.allocation(state.selected).death);
+        const margin = (to - from) * 0.1;
+        setWindow(page, from - margin, to + margin);
+    } else {
+        fitWindow(page);
+    }
+}
+
+/** Brings a moment into the window and holds the list there. @param {Page} page @param {number} event */
+export function goToEvent(page, event) {
+    const { state, view } = page;
+    change(page, { moment: event === view.facts.peak_event ? null : event });
+    const whole = wholeRange(page);
+    const width = state.to - state.from;
+    const at = axisOfEvent(page, event + 0.5);
+    if (width >= (whole.to - whole.from) * 0.999) setWindow(page, at - width * 0.05, at + width * 0.05);
+    else if (at < state.from || at > state.to) setWindow(page, at - width / 2, at + width / 2);
+    invalidate(page, LIST | DETAIL | OVERLAY);
+}
+
+/** Bands by age, or sums; what the colours and the list say follows. @param {Page} page @param {string} viewBy */
+export function setViewBy(page, viewBy) {
+    if (viewBy === "age" || viewBy === "segments") change(page, { viewBy });
+    else change(page, { viewBy, colorBy: viewBy, groupBy: viewBy });
+}
+
+export const MARKS_MOST = 3;
+
+/**
+ * A moment becomes mark A, the next ones B and C, and the one after that A of others. The first two are compared.
+ * @param {Page} page @param {number} event
+ */
+export function markAt(page, event) {
+    const marks = [...(page.state.marks.length < MARKS_MOST ? page.state.marks : []), { event, note: "" }];
+    change(page, { marks });
+    if (marks.length === 1) change(page, { compareA: `e${event}`, compareB: "" });
+    if (marks.length === 2) change(page, { compareA: `e${marks[0].event}`, compareB: `e${event}`, tab: "compare" });
+}
+
+/** @param {Page} page @param {number} nth */
+export function removeMark(page, nth) {
+    const { state } = page;
+    const text = `e${state.marks[nth].event}`;
+    change(page, {
+        marks: state.marks.filter((_, i) => i !== nth),
+        compareA: state.compareA === text ? "" : state.compareA,
+        compareB: state.compareB === text ? "" : state.compareB,
+    });
+}
+
+/** @param {Page} page @param {"events" | "time"} axis */
+export function setAxis(page, axis) {
+    const { state, view } = page;
+    if (axis === state.axis || (axis === "time" && !view.facts.has_time)) return;
+    const from = eventOfAxis(page, state.from);
+    const to = eventOfAxis(page, state.to);
+    const range = state.range && rangeEvents(page, state.range);
+    const whole = wholeRange(page);
+    const all = state.from <= whole.from && state.to >= whole.to;
+    change(page, { axis });
+    change(page, { range: range && { from: axisOfEvent(page, range.first), to: axisOfEvent(page, range.end) } });
+    const fit = wholeRange(page);
+    if (all) setWindow(page, fit.from, fit.to);
+    else setWindow(page, axisOfEvent(page, from), axisOfEvent(page, to));
+}
+
+/* ---- what is pinned and highlighted ---- */
+
+/** Pins an allocation and highlights its call site. @param {Page} page @param {number | null} allocation */
+export function select(page, allocation) {
+    const site = allocation === null ? 0 : page.view.c.stack_site(page.view.c.allocation(allocation).stack);
+    change(page, { selected: allocation, focus: allocation === null || site === 0 ? null : { by: "site", id: site } });
+}
+
+/** Highlights a row of the list, or nothing any more when it was. @param {Page} page @param {Focus} focus */
+export function toggleFocus(page, focus) {
+    const { state } = page;
+    const same = state.focus?.by === focus.by && state.focus.id === focus.id;
+    change(page, { focus: same && state.selected === null ? null : focus, selected: null });
+}

@@ -3,19 +3,7 @@ import { setFilter } from "./filter.js";
 import { makeCell, makeFigures, makeGrid, makeRowHead } from "./grid.js";
 import { VirtualList } from "./list.js";
 import { askTree, nodeName, planted, TREES } from "./questions.js";
-import {
-    change,
-    heldMoment,
-    invalidate,
-    isDark,
-    kept,
-    LIST,
-    momentText,
-    rangeEvents,
-    session,
-    state,
-    view,
-} from "./state.js";
+import { change, heldMoment, invalidate, isDark, LIST, momentText, rangeEvents } from "./state.js";
 import {
     baseName,
     cssTexture,
@@ -76,21 +64,21 @@ function makeLine() {
 
 /**
  * A colour from less (teal) by what is the same (grey) to more (orange).
- * @param {number} bytes
+ * @param {Page} page @param {number} bytes
  * @param {number} before
  */
-function changeColor(bytes, before) {
+function changeColor(page, bytes, before) {
     const share = Math.max(-1, Math.min(1, (bytes - before) / Math.max(1, bytes, before)));
-    const [to, grey] = [share > 0 ? [224, 122, 41] : [11, 132, 127], isDark() ? [70, 78, 90] : [222, 225, 232]];
+    const [to, grey] = [share > 0 ? [224, 122, 41] : [11, 132, 127], isDark(page) ? [70, 78, 90] : [222, 225, 232]];
     return grey.reduce(
         (color, part, i) => color * 256 + Math.round(part + (to[i] - part) * Math.sqrt(Math.abs(share))),
         0,
     );
 }
 
-/** The word of a filter that leaves what goes through a frame. @param {number} frame */
-function frameWord(frame) {
-    const { file, line, name } = session.frame(frame);
+/** The word of a filter that leaves what goes through a frame. @param {Page} page @param {number} frame */
+function frameWord(page, frame) {
+    const { file, line, name } = page.session.frame(frame);
     return (
         `"` +
         `${[line ? `${baseName(file)}:${line}` : baseName(file), name].filter(Boolean).join(" ").replaceAll('"', "")}` +
@@ -107,24 +95,25 @@ const BOX_HEIGHT = 22;
  * number, level: number, faded: boolean}} IcicleBox
  */
 
-/** @param {import("./state.js").Focus} focus */
-function focusWord({ by, id }) {
-    return by === "file" ? `file:"${baseName(session.frame(id).file).replaceAll('"', "")}"` : frameWord(id);
+/** @param {Page} page @param {import("./state.js").Focus} focus */
+function focusWord(page, { by, id }) {
+    return by === "file" ? `file:"${baseName(page.session.frame(id).file).replaceAll('"', "")}"` : frameWord(page, id);
 }
 
 /**
  * What a node is highlighted as; a function of several lines is nothing that can be.
- * @param {number} frame
+ * @param {Page} page @param {number} frame
  * @param {number} level
  * @returns {import("./state.js").Focus | null}
  */
-function focusOf(frame, level) {
-    if (state.treeDirection !== "places") return { by: "frame", id: frame };
+function focusOf(page, frame, level) {
+    if (page.state.treeDirection !== "places") return { by: "frame", id: frame };
     return level === 0 ? { by: "file", id: frame } : level === 2 ? { by: "site", id: frame } : null;
 }
 
-/** @param {HTMLElement} box */
-export function createTree(box) {
+/** @param {Page} page @param {HTMLElement} box */
+export function createTree(page, box) {
+    const { kept, session, state, view } = page;
     const title = make("h2", "", "");
     const total = make("p", "panel-total");
     const directions = make("div", "segmented");
@@ -133,7 +122,7 @@ export function createTree(box) {
     const buttons = TREES.map((direction) => {
         const button = make("button", "", DIRECTIONS[direction]);
         button.type = "button";
-        button.addEventListener("click", () => change({ treeDirection: direction }));
+        button.addEventListener("click", () => change(page, { treeDirection: direction }));
         directions.append(button);
         return { button, direction };
     });
@@ -141,7 +130,7 @@ export function createTree(box) {
     const changes = make("button", "quiet", "Since A");
     changes.type = "button";
     changes.title = "Colour by what has changed since mark A";
-    changes.addEventListener("click", () => change({ treeChange: !state.treeChange }));
+    changes.addEventListener("click", () => change(page, { treeChange: !state.treeChange }));
     head.append(title, directions, changes, total);
     const tools = make("div", "tree-tools");
     const words = make("input");
@@ -150,28 +139,28 @@ export function createTree(box) {
     words.setAttribute("aria-label", "Search in the tree");
     words.addEventListener("input", () => {
         asked = "";
-        invalidate(LIST);
+        invalidate(page, LIST);
     });
     const depth = make("input");
     depth.type = "range";
     depth.min = "1";
     depth.setAttribute("aria-label", "Levels of the icicle");
-    depth.addEventListener("input", () => change({ treeDepth: Number(depth.value) }));
+    depth.addEventListener("input", () => change(page, { treeDepth: Number(depth.value) }));
     const levels = make("span", "tree-levels");
     const only = make("button", "quiet", "Only these");
     only.type = "button";
     only.title = "Take out what does not go through this frame";
     only.addEventListener("click", () => {
-        if (state.focus) setFilter({ words: `${state.filter.words} ${focusWord(state.focus)}`.trim() });
+        if (state.focus) setFilter(page, { words: `${state.filter.words} ${focusWord(page, state.focus)}`.trim() });
     });
     const here = make("button", "quiet", "From here");
     here.type = "button";
     here.title = "Begin with this frame: who called it above, what it called below";
-    here.addEventListener("click", () => change({ treeFrom: state.focus?.id ?? 0 }));
+    here.addEventListener("click", () => change(page, { treeFrom: state.focus?.id ?? 0 }));
     const back = make("button", "quiet", "Everything");
     back.type = "button";
     back.title = "Back to the whole tree (Backspace)";
-    const goBack = () => change({ treeFrom: 0 });
+    const goBack = () => change(page, { treeFrom: 0 });
     back.addEventListener("click", goBack);
     tools.append(words, depth, levels, here, back, only);
     const icicle = make("div", "icicle");
@@ -212,7 +201,7 @@ export function createTree(box) {
         make: makeLine,
         fill: (line, index) => fillLine(line, rows[index]),
         choose: (index) => choose(rows[index]),
-        redraw: () => invalidate(LIST),
+        redraw: () => invalidate(page, LIST),
     });
 
     /** @param {number} index */
@@ -322,8 +311,8 @@ export function createTree(box) {
         );
         line.what.title = line.text.textContent ?? "";
         line.swatch.hidden = many;
-        line.swatch.style.background = view.siteColor(frame, isDark());
-        line.bar.style.background = many ? "" : view.siteColor(frame, isDark());
+        line.swatch.style.background = view.siteColor(frame, isDark(page));
+        line.bar.style.background = many ? "" : view.siteColor(frame, isDark(page));
         line.bar.style.setProperty("--part", String(whole ? sum.bytes / whole : 0));
         setText(line.bytes, figures.text(sum.bytes));
         line.bytes.title = formatExactBytes(sum.bytes);
@@ -333,7 +322,7 @@ export function createTree(box) {
         setText(line.change, against && !itself ? formatChange(since, figures.text) : "");
         line.change.classList.toggle("more", since > 0);
         line.change.classList.toggle("less", since < 0);
-        const focus = focusOf(frame, row.level);
+        const focus = focusOf(page, frame, row.level);
         const focused =
             !many && !itself && state.focus !== null && state.focus.by === focus?.by && state.focus.id === frame;
         line.element.classList.toggle("focused", focused);
@@ -349,11 +338,11 @@ export function createTree(box) {
         else {
             if (open.has(row.node)) open.delete(row.node);
             else open.add(row.node);
-            const focus = focusOf(node(row.node).frame, row.level);
-            if (focus) change({ focus, selected: null });
+            const focus = focusOf(page, node(row.node).frame, row.level);
+            if (focus) change(page, { focus, selected: null });
         }
         renew();
-        invalidate(LIST);
+        invalidate(page, LIST);
     };
 
     /** Boxes of the planted tree that are wide enough to be seen. @param {string} direction @returns {IcicleBox[]} */
@@ -402,16 +391,16 @@ export function createTree(box) {
         if (index && !faded) {
             const color =
                 against && state.treeChange
-                    ? changeColor(bytes, before_bytes)
-                    : view.c.site_color(frame, isDark() ? 1 : 0);
+                    ? changeColor(page, bytes, before_bytes)
+                    : view.c.site_color(frame, isDark(page) ? 1 : 0);
             part.style.background = cssTexture(color);
             part.style.color = textOn(color);
         }
         part.classList.toggle("faded", faded);
         part.classList.toggle("icicle-root", index === 0);
         part.addEventListener("click", () => {
-            const focus = index === 0 ? null : focusOf(frame, level - 1);
-            if (index === 0 || focus) change({ focus, selected: null });
+            const focus = index === 0 ? null : focusOf(page, frame, level - 1);
+            if (index === 0 || focus) change(page, { focus, selected: null });
         });
         return part;
     };
@@ -469,8 +458,8 @@ export function createTree(box) {
 
     /** The moment or the range that the tree is of. @returns {import("./questions.js").About} */
     const about = () => {
-        if (!state.range) return { at: heldMoment() };
-        const { first, end } = rangeEvents(state.range);
+        if (!state.range) return { at: heldMoment(page) };
+        const { first, end } = rangeEvents(page, state.range);
         return { from: first, to: end, what: state.rangeOf };
     };
 
@@ -484,7 +473,7 @@ export function createTree(box) {
             state.treeDirection,
             state.treeFrom,
             kept.version,
-            isDark(),
+            isDark(page),
             before,
             state.treeDepth,
             state.treeChange,
@@ -520,7 +509,7 @@ export function createTree(box) {
         setText(
             total,
             `${formatBytes(bytes)} in ${formatPlural(count, "allocation")}` +
-                `${"at" in question && view.facts.events ? ` \u00b7 ${momentText(Number(question.at))}` : ""}`,
+                `${"at" in question && view.facts.events ? ` \u00b7 ${momentText(page, Number(question.at))}` : ""}`,
         );
         if (words.value.trim() && !met)
             total.textContent += ` \u00b7 above ${formatCount(SEARCHED_MOST)} nodes, the tree is not searched`;
@@ -551,7 +540,7 @@ export function createTree(box) {
         draw,
         keys: {
             c: () =>
-                change({
+                change(page, {
                     treeDirection: TREES[(TREES.findIndex((tree) => tree === state.treeDirection) + 1) % TREES.length],
                 }),
             Backspace: goBack,

@@ -156,6 +156,11 @@ interface PageApi {
     stats(): { allocations: number; drawn: number; merged: number; frameMs: number[]; memoryBytes: number; kept: number; draws: number; mapMs: number[] };
 }
 
+/** A recording as it is shown (state.js). */
+type Page = ReturnType<typeof import("./state.js").createPage>;
+
+type PageState = ReturnType<typeof import("./state.js").newState>;
+
 interface Window {
     strata: PageApi;
 }

@@ -9,7 +9,7 @@ import { prove, showFinding } from "./proof.js";
 import { askFindings, askSteps } from "./questions.js";
 import { floats } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
-import { askAll, capacityBytes, change, momentText, session, view } from "./state.js";
+import { askAll, capacityBytes, change, momentText } from "./state.js";
 import { copyText, formatBytes, formatCount, make, tableFigures } from "./text.js";
 
 /** @typedef {import("./session.js").View} View */
@@ -33,10 +33,10 @@ function named(action, button) {
 }
 
 /** Bytes of a call site alive at the end of each step, the new part of each red. @param {number} site */
-function stepBars(site) {
-    const steps = askSteps(view).slice(-STEPS_SHOWN);
+function stepBars(/** @type {Page} */ page, site) {
+    const steps = askSteps(page.view).slice(-STEPS_SHOWN);
     if (steps.length < 2) return [];
-    const bytes = steps.map(({ to }) => view.c.site_sum(site, to - 1).bytes);
+    const bytes = steps.map(({ to }) => page.view.c.site_sum(site, to - 1).bytes);
     const most = Math.max(...bytes);
     if (most === 0) return [];
     const { text } = tableFigures(most);
@@ -69,10 +69,11 @@ function sparkOf(all, site) {
 
 /**
  * The run small: what is alive, of it the finding's call site, and where the finding speaks of.
- * @param {PageFinding} finding
+ * @param {Page} page @param {PageFinding} finding
  * @param {record_finding} record
  */
-function runPicture(finding, record) {
+function runPicture(page, finding, record) {
+    const { session, view } = page;
     const { events, peak_bytes } = view.facts;
     if (events < 2) return [];
     const box = make("div", "run-picture");
@@ -87,7 +88,7 @@ function runPicture(finding, record) {
     range.style.right = `calc(100% - ${place(finding.to_event)})`;
     if (finding.to_event > finding.from_event) box.append(range);
     layer("run-live", view.curve(0, 0, events, RUN_WIDTH, false));
-    const spark = record.site ? askAll((all) => sparkOf(all, record.site)) : null;
+    const spark = record.site ? askAll(page, (all) => sparkOf(all, record.site)) : null;
     if (spark) layer("run-site", spark);
     const mark = make("i", "run-mark");
     mark.style.left = place(finding.at_event);
@@ -96,15 +97,16 @@ function runPicture(finding, record) {
     box.setAttribute(
         "aria-label",
         `The whole run${record.site ? ` with ${session.siteText(record.site)}` : ""}; the line is at ` +
-            `${momentText(finding.at_event)}.`,
+            `${momentText(page, finding.at_event)}.`,
     );
     return [box];
 }
 
-/** What is reserved, by why it is not in use. @param {PageFinding} finding */
-function gapPicture({ at_event: at }) {
+/** What is reserved, by why it is not in use. @param {Page} page @param {PageFinding} finding */
+function gapPicture(page, { at_event: at }) {
+    const { view } = page;
     if (view.sentence("map_refusal") || view.facts.events > REPLAYED_AT_ONCE) return [];
-    replayOnce(REPLAYED_AT_ONCE);
+    replayOnce(page, REPLAYED_AT_ONCE);
     const { reserved_bytes, live_bytes, gap_bytes, empty_segments } = view.c.gap(at);
     const unused = Math.max(0, gap_bytes - empty_segments);
     return shareBar(reserved_bytes, [
@@ -119,27 +121,27 @@ function isOfGap({ kind }) {
     return kind === "fragmentation" || kind === "cached_free";
 }
 
-/** What shows a finding at a glance. @param {PageFinding} finding @param {record_finding} record */
-function findingPicture(finding, record) {
-    if (isOfGap(finding)) return gapPicture(finding);
-    const bars = finding.per?.unit === "step" ? stepBars(record.site) : [];
-    return bars.length ? bars : runPicture(finding, record);
+/** What shows a finding at a glance. @param {Page} page @param {PageFinding} finding @param {record_finding} record */
+function findingPicture(page, finding, record) {
+    if (isOfGap(finding)) return gapPicture(page, finding);
+    const bars = finding.per?.unit === "step" ? stepBars(page, record.site) : [];
+    return bars.length ? bars : runPicture(page, finding, record);
 }
 
-/** @param {PageFinding} finding @param {record_finding} record */
-function findingBody(finding, record) {
-    return [...findingPicture(finding, record), make("p", "", finding.detail)];
+/** @param {Page} page @param {PageFinding} finding @param {record_finding} record */
+function findingBody(page, finding, record) {
+    return [...findingPicture(page, finding, record), make("p", "", finding.detail)];
 }
 
 /** The stack behind a card, unfolded by its button. @param {HTMLElement} row @param {number} stack */
-function stackButton(row, stack) {
+function stackButton(/** @type {Page} */ page, row, stack) {
     /** @type {HTMLElement | null} */
     let shown = null;
     const button = named(
         "stack",
         actionButton("Stack", () => {
             if (shown) shown.remove();
-            else row.after((shown = makeStack(stack)));
+            else row.after((shown = makeStack(page, stack)));
             if (!shown?.isConnected) shown = null;
             button.setAttribute("aria-expanded", String(shown !== null));
         }),
@@ -148,30 +150,30 @@ function stackButton(row, stack) {
     return button;
 }
 
-/** Shows what the card's sentence is about. @param {PageFinding} finding @param {number} index */
-function showButton(finding, index) {
-    const has = view.c.finding_ids(index).count >= 0;
+/** Shows what the card's sentence is about. @param {Page} page @param {PageFinding} finding @param {number} index */
+function showButton(page, finding, index) {
+    const has = page.view.c.finding_ids(index).count >= 0;
     const things = finding.kind === "gradients_kept" ? " gradients" : "";
     const event = finding.at_event < 0 ? "the recording" : `event ${formatCount(finding.at_event)}`;
     const text = has ? `Show the ${formatCount(finding.count)}${things}` : `Show ${event}`;
-    const button = actionButton(text, () => showFinding(button, finding, index), true);
+    const button = actionButton(text, () => showFinding(page, button, finding, index), true);
     return named("show", button);
 }
 
 /**
  * The ends of two whole steps, where what the card speaks of is more at the second.
- * @param {PageFinding} finding
+ * @param {Page} page @param {PageFinding} finding
  * @param {record_finding} record
  */
-function compareButton(finding, record) {
-    const steps = askSteps(view);
+function compareButton(page, finding, record) {
+    const steps = askSteps(page.view);
     // What is made once and for all comes with the first step, and the last one may be cut off.
     const sizes = steps.map(({ from, to }) => to - from).sort((a, b) => a - b);
     const isCut =
         steps.length > 2 && steps[steps.length - 1].to - steps[steps.length - 1].from < 0.9 * sizes[sizes.length >> 1];
     const [first, last] = [steps.length > 2 ? 1 : 0, steps.length - 1 - (isCut ? 1 : 0)];
     if (finding.kind !== "leak" || !record.site || last <= first) return [];
-    const alive = (/** @type {number} */ nth) => view.c.site_sum(record.site, steps[nth].to - 1).bytes;
+    const alive = (/** @type {number} */ nth) => page.view.c.site_sum(record.site, steps[nth].to - 1).bytes;
     if (alive(last) <= alive(first)) return [];
     const text = `Compare step ${steps[first].name.replace("#", "")} with step ${steps[last].name.replace("#", "")}`;
     const fields = {
@@ -183,28 +185,30 @@ function compareButton(finding, record) {
     };
     const button = actionButton(text, () =>
         prove(
+            page,
             button,
-            `Comparing what is alive at the end of ${endName(fields.compareA)} and of ${endName(fields.compareB)}`,
-            () => change(fields),
+            `Comparing what is alive at the end of ${endName(page, fields.compareA)} and of ` +
+                `${endName(page, fields.compareB)}`,
+            () => change(page, fields),
         ),
     );
     return [named("compare", button)];
 }
 
 /** What to do about a finding. @param {PageFinding} finding @param {record_finding} record @param {number} index */
-function findingActions(finding, record, index) {
+function findingActions(/** @type {Page} */ page, finding, record, index) {
     const row = make("p", "card-actions");
-    row.append(showButton(finding, index));
-    if (isOfGap(finding) && !view.sentence("map_refusal")) {
+    row.append(showButton(page, finding, index));
+    if (isOfGap(finding) && !page.view.sentence("map_refusal")) {
         const moment = finding.at_event;
         row.append(
-            actionButton("Map", () => change({ mapOpen: true, moment })),
-            actionButton("Show what keeps it", () => change({ tab: "allocator", moment })),
+            actionButton("Map", () => change(page, { mapOpen: true, moment })),
+            actionButton("Show what keeps it", () => change(page, { tab: "allocator", moment })),
         );
     }
-    row.append(...compareButton(finding, record));
-    if (record.stack) row.append(stackButton(row, record.stack));
-    const stack = record.stack ? `\n${stackAsText(record.stack)}` : "";
+    row.append(...compareButton(page, finding, record));
+    if (record.stack) row.append(stackButton(page, row, record.stack));
+    const stack = record.stack ? `\n${stackAsText(page, record.stack)}` : "";
     row.append(
         named(
             "copy",
@@ -249,34 +253,34 @@ function makeCard(kind, severity, confidence, figure, title, open) {
 
 /**
  * The request that failed: nothing fades, since no set is spoken of.
- * @param {PageFinding} finding
+ * @param {Page} page @param {PageFinding} finding
  * @param {number} index
  */
-function requestButton(finding, index) {
-    const button = actionButton("Show the request", () => showFinding(button, finding, index), true);
+function requestButton(page, finding, index) {
+    const button = actionButton("Show the request", () => showFinding(page, button, finding, index), true);
     return named("show", button);
 }
 
-/** @param {PageFinding} finding @param {number} index @param {boolean} open */
-function oomCard(finding, index, open) {
-    const last = oomParts(view.facts.ooms - 1, capacityBytes());
+/** @param {Page} page @param {PageFinding} finding @param {number} index @param {boolean} open */
+function oomCard(page, finding, index, open) {
+    const last = oomParts(page, page.view.facts.ooms - 1, capacityBytes(page));
     const card = makeCard(finding.kind, "high", finding.confidence, last.when, last.title, open);
     const actions = make("p", "card-actions");
     actions.append(
-        requestButton(finding, index),
-        actionButton(`Who held ${formatBytes(view.c.live_at(last.event))}`, () =>
-            change({ tab: "who", moment: last.event, range: null }),
+        requestButton(page, finding, index),
+        actionButton(`Who held ${formatBytes(page.view.c.live_at(last.event))}`, () =>
+            change(page, { tab: "who", moment: last.event, range: null }),
         ),
     );
-    if (last.stack) actions.append(stackButton(actions, last.stack));
+    if (last.stack) actions.append(stackButton(page, actions, last.stack));
     card.append(...last.body, last.follows ? "" : make("p", "card-advice", finding.detail), actions);
     return card;
 }
 
-/** @param {PageFinding} finding @param {number} index @param {boolean} open */
-function findingCard(finding, index, open) {
-    if (finding.kind === "out_of_memory" && view.facts.ooms > 0) return oomCard(finding, index, open);
-    const record = view.c.finding(index);
+/** @param {Page} page @param {PageFinding} finding @param {number} index @param {boolean} open */
+function findingCard(page, finding, index, open) {
+    if (finding.kind === "out_of_memory" && page.view.facts.ooms > 0) return oomCard(page, finding, index, open);
+    const record = page.view.c.finding(index);
     const card = makeCard(
         finding.kind,
         finding.severity,
@@ -285,11 +289,12 @@ function findingCard(finding, index, open) {
         finding.title,
         open,
     );
-    const actions = findingActions(finding, record, index);
+    const actions = findingActions(page, finding, record, index);
     card.append(actions);
     // The rest of what a card holds is made when it is first opened: bars of every step are not free.
     const fill = () => {
-        if (actions.previousElementSibling?.tagName === "SUMMARY") actions.before(...findingBody(finding, record));
+        if (actions.previousElementSibling?.tagName === "SUMMARY")
+            actions.before(...findingBody(page, finding, record));
     };
     if (open) fill();
     card.addEventListener("toggle", fill);
@@ -297,7 +302,8 @@ function findingCard(finding, index, open) {
 }
 
 /** What was looked for besides growth: a tick where it would have been seen, a dash where it could not be. */
-function checkList() {
+function checkList(/** @type {Page} */ page) {
+    const { session, view } = page;
     const list = make("ul", "looked-for");
     for (let i = 0, state; (state = view.c.check(i)) <= CHECK_NOT_JUDGED; i++) {
         if (state === CHECK_FOUND) continue;
@@ -314,13 +320,13 @@ function checkList() {
 
 /**
  * What was judged, and what could not be, as the report says it: no text reassures about the rest.
- * @param {number} count of findings
+ * @param {Page} page @param {number} count of findings
  */
-function judgedFoot(count) {
+function judgedFoot(page, count) {
     const foot = make("div", count === 0 ? "why-foot alone" : "why-foot");
-    const list = checkList();
+    const list = checkList(page);
     if (count === 0) foot.append(make("p", "nothing", "Nothing found in what could be judged."));
-    foot.append(make("p", "", session.decode(view.c.judged_text())));
+    foot.append(make("p", "", page.session.decode(page.view.c.judged_text())));
     if (list.childElementCount === 0) return foot;
     const more = make("details", "");
     more.open = count === 0;
@@ -329,14 +335,15 @@ function judgedFoot(count) {
     return foot;
 }
 
-/** What the peak is made of, in one sentence, before everything else. */
-function peakMade() {
-    const made = view.c.peak_made();
-    return made ? [make("p", "peak-made", session.decode(made))] : [];
+/** What the peak is made of, in one sentence, before everything else. @param {Page} page */
+function peakMade(page) {
+    const made = page.view.c.peak_made();
+    return made ? [make("p", "peak-made", page.session.decode(made))] : [];
 }
 
-/** @param {HTMLElement} box */
-export function createWhy(box) {
+/** @param {Page} page @param {HTMLElement} box */
+export function createWhy(page, box) {
+    const { view } = page;
     let drawn = "";
     const draw = () => {
         const asked = String(view.device);
@@ -344,10 +351,10 @@ export function createWhy(box) {
         drawn = asked;
         const findings = askFindings(view);
         const cards = findings.map((finding, i) =>
-            findingCard(finding, i, i < OPEN_MOST && (finding.severity === "high" || i === 0)),
+            findingCard(page, finding, i, i < OPEN_MOST && (finding.severity === "high" || i === 0)),
         );
         cards.forEach((card, i) => (card.dataset.finding = String(i)));
-        box.replaceChildren(...peakMade(), ...cards, judgedFoot(findings.length));
+        box.replaceChildren(...peakMade(page), ...cards, judgedFoot(page, findings.length));
     };
     const step = (/** @type {number} */ by) => {
         const cards = Array.from(box.querySelectorAll("summary"));

@@ -77,8 +77,8 @@ bool report_toy(struct buffer *out, const struct trace *trace, const struct repo
 }
 """,
     "templates/toy_view.js": """import { make } from "./text.js";
-/** @param {HTMLElement} box */
-export function createToy(box) {
+/** @param {Page} _page @param {HTMLElement} box */
+export function createToy(_page, box) {
     return { id: "toy", draw: () => box.replaceChildren(make("p", "", "a-view-of-toys")) };
 }
 """,
