@@ -76,7 +76,8 @@ bool ending_agrees(const char *verb, const char *output, enum ending_kind kind) 
 
 /* What an option asks for and what the ending says are one. */
 static bool formats_agree(const struct settings *settings, const struct ending *ending) {
-    if (ending == NULL || ending->format == settings->format || is_directory(settings->output))
+    enum report_format asked = settings->format == REPORT_BRIEF ? REPORT_JSON : settings->format;
+    if (ending == NULL || ending->format == asked || is_directory(settings->output))
         return true;
     terminal_error(settings->output,
                    "is the name of %s, and another format is asked for: leave one of them out", ending->what);

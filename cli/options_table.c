@@ -226,15 +226,26 @@ static bool apply_view(struct settings *settings, const char *text) {
     return true;
 }
 
+static bool is_json(enum report_format format) {
+    return format == REPORT_JSON || format == REPORT_BRIEF;
+}
+
+/* --json --brief is brief, in any order. */
 static bool apply_format(struct settings *settings, enum report_format format) {
-    settings->two_formats |= settings->format != REPORT_TEXT && settings->format != format;
-    settings->format = format;
+    bool both_json = is_json(settings->format) && is_json(format);
+    settings->two_formats |= settings->format != REPORT_TEXT && settings->format != format && !both_json;
+    settings->format = both_json && settings->format == REPORT_BRIEF ? REPORT_BRIEF : format;
     return settings->has_format = true;
 }
 
 static bool apply_json(struct settings *settings, const char *value) {
     (void)value;
     return apply_format(settings, REPORT_JSON);
+}
+
+static bool apply_brief(struct settings *settings, const char *value) {
+    (void)value;
+    return apply_format(settings, REPORT_BRIEF);
 }
 
 static bool apply_markdown(struct settings *settings, const char *value) {
@@ -534,6 +545,8 @@ static const struct option options[] = {
     {'d', VERB_REPORT | VERB_WHATIF | VERB_PLAN | VERB_EXPORT | SHAPES, "device", "N", apply_device,
      "ordinal of the device (default: all)"},
     {0, VERB_REPORT, "json", NULL, apply_json, "for programs: JSON, \"schema\": 2"},
+    {0, VERB_REPORT, "brief", NULL, apply_brief,
+     "JSON of one screen, at most 4 KB: what ran out, what the\npeak is made of, findings"},
     {0, VERB_WHATIF | VERB_PLAN, "json", NULL, apply_json, "for programs: JSON, \"schema\": 1"},
     {0, VERB_REPORT | VERB_WHATIF | VERB_PLAN, "markdown", NULL, apply_markdown, "to paste into an issue"},
     {0, VERB_WHATIF, "set", "KEY=VALUE", apply_set,
@@ -547,7 +560,7 @@ static const struct option options[] = {
     {0, VERB_WHATIF, "to", "SIZE", apply_to_size, "the size that --extrapolate tells of, a whole number"},
     {0, VERB_WHATIF, "budget", NULL, apply_budget, "find the smallest budget that each scenario fits in"},
     {0, VERB_REPORT, "format", export_words + 1, apply_export,
-     "--json, --markdown and the default, text, by name"},
+     "--json, --markdown, --brief and the default, text, by name"},
     {0, VERB_REPORT | SHAPES, "top", "N", apply_top, "list so many groups at the peak, 0: all (default: 20)"},
     {0, VERB_REPORT | SHAPES, "group", "site|stack", apply_group,
      "sum by call site (default) or by identical stack"},

@@ -12,7 +12,8 @@
 #define STRATA_EXPORTS(X)               \
     X(TEXT, text, ".txt", text)         \
     X(JSON, json, ".report.json", json) \
-    X(MARKDOWN, markdown, ".md", text)
+    X(MARKDOWN, markdown, ".md", text)  \
+    X(BRIEF, brief, ".brief.json", brief)
 
 enum report_format {
 #define STRATA_EXPORT_NUMBER(NUMBER, name, ending, writer) REPORT_##NUMBER,

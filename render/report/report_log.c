@@ -225,7 +225,7 @@ static void add_budget(struct json_writer *json, const struct report_device *rep
 }
 
 void report_log_json(struct json_writer *json, const struct report_device *report) {
-    static const char *const unknown[] = {"fragmentation", "fragmentation_at", "growth", "replay"};
+    static const char *const unknown[] = {"fragmentation", "fragmentation_at", "replay"};
     struct levels levels;
     levels_find(&levels, report->device);
     json_object(json, NULL, JSON_LINES);
