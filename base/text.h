@@ -32,6 +32,10 @@ static inline uint32_t word_length(const char *word) {
     return n;
 }
 
+static inline struct text word_text(const char *word) {
+    return (struct text){(const uint8_t *)word, word_length(word)};
+}
+
 static inline bool text_begins(struct text text, const char *word) {
     return text_has_at(text, 0, word);
 }

@@ -9,33 +9,48 @@
 #include "cli/verbs.h"
 #include "render/report/report_plan.h"
 
-/* One device. False: no memory. */
-static bool device_plan(struct plan *plan, const struct recording *recording, uint32_t index,
+#include <stdio.h>
+
+/* Shorter searches are over before a line could be read. */
+enum { PROGRESS_EVENTS_LEAST = 100000 };
+
+/* The line of progress: how much of the recording was replayed, over all runs. */
+static void search_progress(void *context, uint64_t n_replayed) {
+    char line[128];
+    (void)context;
+    snprintf(line, sizeof line, "planning: %s operations replayed", format_count(n_replayed).text);
+    (void)progress_show(line);
+}
+
+static struct plan_request request_of(const struct settings *settings) {
+    return (struct plan_request){.gpu_bytes = settings->gpu_bytes,
+                                 .keep_bytes = settings->keep_bytes,
+                                 .keep_percent = settings->keep_percent,
+                                 .n_ranks = (uint32_t)settings->n_ranks,
+                                 .without = settings->without};
+}
+
+static bool device_plan(struct plan *plan, const struct trace *trace, uint32_t index,
                         const struct plan_request *request, struct arena *scratch) {
-    const struct trace *trace = &recording->trace;
-    struct program *program = arena_alloc(scratch, sizeof *program);
-    struct replay *replay = arena_alloc(scratch, sizeof *replay);
+    struct plan_request own = *request;
     struct timeline *timeline = arena_alloc(scratch, sizeof *timeline);
-    struct verdicts *verdicts = arena_alloc(scratch, sizeof *verdicts);
-    return program != NULL && replay != NULL && timeline != NULL && verdicts != NULL &&
-           program_init(program, trace, &trace->devices[index], scratch) &&
-           replay_run(replay, trace, &trace->devices[index], program, scratch) &&
-           timeline_init(timeline, trace, index, scratch) &&
-           verdicts_init_with_cuts(verdicts, timeline, scratch) &&
-           plan_find(plan, program, replay, verdicts, request, scratch);
+    if (trace->devices[index].n_events > PROGRESS_EVENTS_LEAST)
+        own.progress = search_progress;
+    bool done = timeline != NULL && timeline_init(timeline, trace, index, scratch) &&
+                plan_of_timeline(plan, timeline, &own, scratch);
+    progress_end();
+    return done;
 }
 
 static bool devices_plan(struct plan_report *report, const struct recording *recording,
-                         const struct settings *settings, struct arena *scratch) {
+                         const struct settings *settings, const struct plan_request *request,
+                         struct arena *scratch) {
     const struct trace *trace = &recording->trace;
     struct plan *device = arena_alloc(scratch, (trace->n_devices + (size_t)1) * sizeof *device);
-    const struct plan_request request = {.gpu_bytes = settings->gpu_bytes,
-                                         .keep_bytes = settings->gpu_bytes / 50,
-                                         .n_ranks = (uint32_t)settings->n_ranks};
     report->device = device;
     for (uint32_t i = 0; device != NULL && i < trace->n_devices; i++)
         if ((!settings->has_device || settings->device == trace->devices[i].ordinal) &&
-            !device_plan(&device[report->n_devices++], recording, i, &request, scratch))
+            !device_plan(&device[report->n_devices++], trace, i, request, scratch))
             return false;
     return device != NULL;
 }
@@ -45,14 +60,26 @@ static int plan_build(struct buffer *out, const struct recording *recording, con
                       struct arena *scratch) {
     struct plan_report report = {
         .format = settings->format, .file = recording->input.name, .fingerprint = recording->fingerprint};
-    if (devices_plan(&report, recording, settings, scratch) && plan_report_write(out, &report, scratch))
-        return EXIT_CODE_DONE;
-    if (!out->refused)
+    struct plan_request request = request_of(settings);
+    struct beside beside;
+    struct arena guarded;
+    beside_init(&beside, scratch);
+    request.beside = &beside.hooks;
+    arena_init(&guarded, beside.hooks.host, SIZE_MAX);
+    bool done = devices_plan(&report, recording, settings, &request, &guarded) &&
+                plan_report_write(out, &report, &guarded);
+    arena_release(&guarded);
+    beside_release(&beside);
+    if (!done && !out->refused)
         recording_print_no_memory(recording, scratch->limit_hit);
-    return EXIT_CODE_FAILED;
+    return done ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
 }
 
 static int plan_main(const struct settings *settings) {
+    if (settings->gpu_bytes != 0 && settings->keep_bytes >= settings->gpu_bytes) {
+        terminal_error(NULL, "plan: --keep leaves nothing of --gpu");
+        return EXIT_CODE_USAGE;
+    }
     static const char *const endings[] = {
         [REPORT_TEXT] = ".plan.txt", [REPORT_JSON] = ".plan.json", [REPORT_MARKDOWN] = ".plan.md"};
     if (ending_kind(settings->output) != ENDING_WORDS) {

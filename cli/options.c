@@ -175,6 +175,7 @@ enum options_result options_parse(const struct verb *verb, int n_words, char **w
                                   .n_steps = 5,
                                   .max_entries = 1000000,
                                   .keep = 8,
+                                  .keep_percent = 2,
                                   .every_us = 1000000};
     struct parse parse = {.verb = verb, .settings = settings, .words = words, .n_words = n_words};
     while (parse.at < parse.n_words) {

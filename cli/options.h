@@ -90,9 +90,12 @@ struct settings {
 
     const char *set[SETS_CAPACITY]; /* whatif: of the allocator, "key=value" or "key:value" */
     uint32_t n_set;
-    bool find_budget;   /* whatif: the smallest that does */
-    uint64_t gpu_bytes; /* whatif, plan: 0: what the recording shows */
-    uint64_t n_ranks;   /* plan: 0: not said */
+    bool find_budget;      /* whatif: the smallest that does */
+    uint64_t gpu_bytes;    /* whatif, plan: 0: what the recording shows */
+    uint64_t n_ranks;      /* plan: 0: not said */
+    uint64_t keep_bytes;   /* plan: of the device, for others */
+    uint32_t keep_percent; /* plan: the same; 2 at first, 0 where keep_bytes says it */
+    uint32_t without;      /* plan: bits of enum plan_word */
     const char
         *extrapolate; /* whatif: "PATH=SIZE" of the smaller recording, `input` of the larger; NULL: not */
     uint64_t to_size; /* whatif: the size that is asked for; 0: none */

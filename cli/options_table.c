@@ -2,6 +2,7 @@
 #include "cli/options_internal.h"
 
 #include "analysis/model/whatif.h"
+#include "analysis/plan/plan.h"
 #include "base/units.h"
 #include "cli/filter.h"
 #include "layout/owner.h"
@@ -327,6 +328,51 @@ static bool apply_gpu(struct settings *settings, const char *value) {
     return apply_large_size(settings, value, &settings->gpu_bytes);
 }
 
+/* "10%" or a size. */
+static bool apply_kept(struct settings *settings, const char *value) {
+    size_t n = strlen(value);
+    char digits[8];
+    uint64_t percent;
+    settings->keep_percent = 0;
+    if (n == 0 || value[n - 1] != '%')
+        return size_parse(value, &settings->keep_bytes);
+    if (n > sizeof digits - 1)
+        return false;
+    memcpy(digits, value, n - 1);
+    digits[n - 1] = '\0';
+    settings->keep_bytes = 0;
+    if (!number_parse(digits, 0, 99, &percent))
+        return false;
+    settings->keep_percent = (uint32_t)percent;
+    return true;
+}
+
+static bool without_add(struct settings *settings, const char *word, size_t n) {
+    for (enum plan_word i = WORD_EXPANDABLE; i < PLAN_WORDS; i++)
+        if (strlen(plan_word_text(i)) == n && memcmp(plan_word_text(i), word, n) == 0) {
+            settings->without |= UINT32_C(1) << i;
+            return true;
+        }
+    snprintf(settings->wrong, sizeof settings->wrong, "\"%.*s\" is none of ", (int)(n < 60 ? n : 60), word);
+    for (enum plan_word i = WORD_EXPANDABLE; i < PLAN_WORDS; i++) {
+        size_t used = strlen(settings->wrong);
+        snprintf(settings->wrong + used, sizeof settings->wrong - used, "%s%s", i > 0 ? ", " : "",
+                 plan_word_text(i));
+    }
+    return false;
+}
+
+static bool apply_without(struct settings *settings, const char *value) {
+    for (;;) {
+        size_t n = strcspn(value, ",");
+        if (!without_add(settings, value, n))
+            return false;
+        if (value[n] == '\0')
+            return true;
+        value += n + 1;
+    }
+}
+
 static bool apply_ranks(struct settings *settings, const char *value) {
     return number_parse(value, 2, 1000000, &settings->n_ranks);
 }
@@ -551,7 +597,12 @@ static const struct option options[] = {
     {0, VERB_REPORT | VERB_WHATIF | VERB_PLAN, "markdown", NULL, apply_markdown, "to paste into an issue"},
     {0, VERB_WHATIF, "set", "KEY=VALUE", apply_set,
      "a setting as PYTORCH_ALLOC_CONF spells it; all of them\nare one more scenario"},
+    {0, VERB_PLAN, "keep", "SIZE|N%", apply_kept, "leave so much of --gpu to other libraries (default: 2%)"},
     {0, VERB_PLAN, "ranks", "N", apply_ranks, "plan optimizer state over so many ranks"},
+    {0, VERB_PLAN, "without", "WORD,...", apply_without,
+     "leave changes out: expandable_segments, max_split_size_mb,\nroundup_power2_divisions, "
+     "large_segment_size_mb, "
+     "findings,\nfused, checkpoint, eight_bit, offload"},
     {0, VERB_WHATIF | VERB_PLAN, "gpu", "SIZE", apply_gpu,
      "what the process may have of the device, such as 80GiB\n(default: what the recording shows)"},
     {0, VERB_WHATIF, "extrapolate", "PATH=SIZE", apply_extrapolate,

@@ -65,7 +65,29 @@ class Plan(unittest.TestCase):
         self.assertEqual([], device["plans"])
         self.assertGreater(device["nearest"]["lacking_bytes"], 0)
 
+    def test_left_out(self):
+        every = {change["id"].split(":")[0] for change in answer(SAMPLES / "oom.pickle")[0]["changes"]}
+        self.assertEqual({"settings", "optimizer", "checkpoint", "state", "offload", "micro_batch"}, every)
+        device, = answer("--without", "expandable_segments,fused,checkpoint", "--without=eight_bit", SAMPLES / "oom.pickle")
+        self.assertEqual(["offload:state", "micro_batch:2"], [change["id"] for change in device["changes"]])
+        self.assertEqual(["offload:state"], device["plans"][0]["changes"])
+
+    def test_what_is_kept_for_others(self):
+        used = [answer("--gpu", "8GiB", *more, SAMPLES / "oom.pickle")[0]["budget"]["used_bytes"]
+                for more in ((), ("--keep", "0"), ("--keep=10%",), ("--keep", "1GiB"))]
+        self.assertEqual([(8 << 30) - (8 << 30) * 2 // 100, 8 << 30, (8 << 30) - (8 << 30) // 10, 7 << 30], used)
+
+    def test_without_retries(self):
+        device, = answer(SAMPLES / "oom.pickle")
+        plan = device["plans"][0]
+        if plan["without_retries"] is not None:
+            blocks = int(plan["without_retries"][0].split(":")[1])
+            self.assertGreater(blocks, 2)
+
     def test_what_is_wrong(self):
+        self.assertEqual(2, run("--without", "nothing", SAMPLES / "oom.pickle").returncode)
+        self.assertEqual(2, run("--gpu=1GiB", "--keep=1GiB", SAMPLES / "oom.pickle").returncode)
+        self.assertEqual(2, run("--gpu=1GiB", "--keep=100%", SAMPLES / "oom.pickle").returncode)
         self.assertEqual(2, run("--ranks", "1", SAMPLES / "oom.pickle").returncode)
         self.assertEqual(2, run(SAMPLES / "oom.pickle", "-o", "plan.png").returncode)
         self.assertEqual(1, run(SAMPLES / "missing.pickle").returncode)

@@ -2,7 +2,6 @@
 #include "analysis/plan/plan_internal.h"
 
 #include "base/bytes.h"
-#include "base/text.h"
 
 enum event_kind { EVENT_FREE, EVENT_ALLOCATES, EVENT_OTHER };
 
@@ -32,21 +31,11 @@ struct layer {
     uint32_t backward, over;     /* moments of what follows the forward, and the backward; UINT32_MAX: none */
     uint32_t first_death, death; /* of what goes */
     uint32_t output, last_needed; /* allocations; UINT32_MAX: none */
-    struct arena *arena;
 };
 
 static uint32_t death_moment(const struct layer *block, uint32_t allocation) {
     uint32_t death = block->planner->allocations->death[allocation];
     return death <= block->planner->plan->program->device->n_events ? death : UINT32_MAX;
-}
-
-/* A cast of autocast is held by its cache. */
-static bool is_cast(const struct planner *planner, uint32_t allocation) {
-    const struct trace *trace = planner->plan->program->trace;
-    for (uint32_t i = planner->allocations->stack[allocation]; i != 0; i = stack_parent(&trace->stacks, i))
-        if (text_contains(trace_text(trace, trace->frames.frame[trace->stacks.frame[i]].name), "cached_cast"))
-            return true;
-    return false;
 }
 
 static bool goes(const struct layer *block, uint32_t allocation) {
@@ -58,7 +47,8 @@ static bool goes(const struct layer *block, uint32_t allocation) {
         return false;
     if (block->over != UINT32_MAX && death > block->over)
         return false;
-    return !is_cast(planner, allocation);
+    /* A cast of autocast is held by its cache. */
+    return !(planner->stack_bits[planner->allocations->stack[allocation]] & PLAN_STACK_CAST);
 }
 
 static bool block_measure(struct layer *block) {
@@ -135,10 +125,10 @@ static bool block_again(struct layer *block, struct edit *edit, const struct aga
     for (uint32_t i = block->first; i < again->end; i++) {
         uint64_t at = again_position(block, again, birth[i]);
         if (goes(block, i)) {
-            if (!edit_cut(edit, i, position_at(birth[block->end]), at, block->arena))
+            if (!edit_cut(edit, i, position_at(birth[block->end]), at, block->planner->arena))
                 return false;
         } else if (is_made_again(block, i) &&
-                   !edit_life(edit, i, at, death_again(block, again, i), block->arena))
+                   !edit_life(edit, i, at, death_again(block, again, i), block->planner->arena))
             return false;
     }
     return true;
@@ -147,21 +137,19 @@ static bool block_again(struct layer *block, struct edit *edit, const struct aga
 static bool block_gone(struct layer *block, struct edit *edit) {
     for (uint32_t i = block->first; i < block->end; i++)
         if (goes(block, i) && !edit_cut(edit, i, position_at(block->planner->allocations->birth[block->end]),
-                                        POSITION_NEVER, block->arena))
+                                        POSITION_NEVER, block->planner->arena))
             return false;
     return true;
 }
 
-static bool block_edit(struct layer *block, struct edit form[2], uint32_t *number) {
+static bool block_edit(struct layer *block, struct edit form[2], uint32_t number) {
     if (!block_measure(block))
         return true;
     if (block->backward == UINT32_MAX || block->first_death < block->backward ||
         block->first_death == UINT32_MAX)
         return block_gone(block, &form[0]) && block_gone(block, &form[1]);
-    struct again most = {moment_of_most(block), block->end, true, *number};
-    struct again least = {moment_of_least(block, most.moment), block->last_needed + 1, false, *number};
-    const uint32_t *birth = block->planner->allocations->birth;
-    *number += birth[block->end - 1] - birth[block->first] + 2;
+    struct again most = {moment_of_most(block), block->end, true, number};
+    struct again least = {moment_of_least(block, most.moment), block->last_needed + 1, false, number};
     return block_again(block, &form[0], &least) && block_again(block, &form[1], &most);
 }
 
@@ -172,37 +160,48 @@ static uint32_t run_moment(const struct planner *planner, uint32_t run) {
                              : UINT32_MAX;
 }
 
-static bool forward_edit(struct planner *planner, const struct forward *forward, uint32_t n_blocks,
-                         struct edit form[2]) {
-    uint32_t n = forward->n_blocks < n_blocks ? forward->n_blocks : n_blocks, number = 0;
+/* Where the numbers of a block begin: below those of the blocks before it, which are made again behind it. */
+static uint32_t number_of(const struct planner *planner, const struct forward *forward, uint32_t nth) {
+    const struct block_span *span = &planner->plan->blocks.span[forward->first_block];
+    const uint32_t *birth = planner->allocations->birth;
+    uint32_t behind = forward->n_blocks - 1 - nth;
+    return birth[span[nth + behind].end - 1] - birth[span[nth].end - 1] + 2 * behind;
+}
+
+static bool forward_edit(struct planner *planner, const struct forward *forward, uint32_t nth) {
+    const struct block_span *span = &planner->plan->blocks.span[forward->first_block + nth];
     struct layer block = {.planner = planner,
                           .forward = forward,
+                          .first = span->first,
+                          .end = span->end,
                           .backward =
                               forward->has_backward ? run_moment(planner, forward->run + 1) : UINT32_MAX,
-                          .over = forward->has_backward ? run_moment(planner, forward->run + 2) : UINT32_MAX,
-                          .arena = &planner->checkpoint_arena};
-    for (uint32_t i = n; i-- > 0;) {
-        const struct block_span *span = &planner->plan->blocks.span[forward->first_block + i];
-        block.first = span->first;
-        block.end = span->end;
-        if (!block_edit(&block, form, &number))
-            return false;
+                          .over = forward->has_backward ? run_moment(planner, forward->run + 2) : UINT32_MAX};
+    return block_edit(&block, planner->checkpoint, number_of(planner, forward, nth));
+}
+
+/* The first blocks of all forwards, then the second ones: each K is the begin of one list. */
+bool checkpoint_make(struct planner *planner, uint32_t n_blocks) {
+    const struct blocks *blocks = &planner->plan->blocks;
+    planner->until = arena_column(planner->arena, n_blocks, sizeof *planner->until);
+    if (planner->until == NULL || !events_fill(planner))
+        return false;
+    for (uint32_t k = 0; k < n_blocks; k++) {
+        for (uint32_t i = 0; i < blocks->n_forwards; i++)
+            if (blocks->forward[i].n_blocks > k && !forward_edit(planner, &blocks->forward[i], k))
+                return false;
+        for (int form = 0; form < 2; form++) {
+            planner->until[k].n_cuts[form] = planner->checkpoint[form].n_cuts;
+            planner->until[k].n_lives[form] = planner->checkpoint[form].n_lives;
+        }
     }
     return true;
 }
 
-bool checkpoint_make(struct planner *planner, uint32_t n_blocks) {
-    const struct blocks *blocks = &planner->plan->blocks;
-    if (planner->checkpoint_blocks == n_blocks)
-        return true;
-    if (planner->event == NULL && !events_fill(planner))
-        return false;
-    arena_release(&planner->checkpoint_arena);
-    planner->checkpoint_blocks = 0;
-    planner->checkpoint[0] = planner->checkpoint[1] = (struct edit){0};
-    for (uint32_t i = 0; i < blocks->n_forwards; i++)
-        if (!forward_edit(planner, &blocks->forward[i], n_blocks, planner->checkpoint))
-            return false;
-    planner->checkpoint_blocks = n_blocks;
-    return true;
+void checkpoint_of(const struct planner *planner, uint32_t n_blocks, struct edit form[2]) {
+    for (int i = 0; i < 2; i++) {
+        form[i] = planner->checkpoint[i];
+        form[i].n_cuts = planner->until[n_blocks - 1].n_cuts[i];
+        form[i].n_lives = planner->until[n_blocks - 1].n_lives[i];
+    }
 }

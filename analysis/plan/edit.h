@@ -15,6 +15,8 @@
 /* A position: moment, behind the moment's event or not, number. Two bits below it order deaths before births. */
 enum { POSITION_ORDER_BITS = 2, POSITION_NUMBER_BITS = 29 };
 #define POSITION_NEVER UINT64_MAX
+#define POSITION_EVENTS_MAX \
+    (UINT32_C(1) << (POSITION_NUMBER_BITS - 1)) /* of recordings whose events number what is inserted */
 
 /* Of what is recorded at a moment. */
 static inline uint64_t position_at(uint32_t moment) {

@@ -1,4 +1,4 @@
-/* What a plan is made of, and the search of the smallest set that is served. */
+/* What a plan is made of: the budget, times, the figures of each change. */
 #include "analysis/plan/plan_internal.h"
 
 #include "base/bytes.h"
@@ -6,17 +6,17 @@
 
 __extension__ typedef unsigned __int128 wide;
 
-const char *plan_word(uint32_t index) {
-    static const char *const words[] = {"expandable_segments",
-                                        "max_split_size_mb",
-                                        "roundup_power2_divisions",
-                                        "large_segment_size_mb",
-                                        "findings",
-                                        "fused",
-                                        "checkpoint",
-                                        "eight_bit",
-                                        "offload"};
-    return index < sizeof words / sizeof *words ? words[index] : NULL;
+const char *plan_word_text(enum plan_word word) {
+    static const char *const words[] = {[WORD_EXPANDABLE] = "expandable_segments",
+                                        [WORD_MAX_SPLIT] = "max_split_size_mb",
+                                        [WORD_ROUNDUP] = "roundup_power2_divisions",
+                                        [WORD_LARGE_SEGMENT] = "large_segment_size_mb",
+                                        [WORD_FINDINGS] = "findings",
+                                        [WORD_FUSED] = "fused",
+                                        [WORD_CHECKPOINT] = "checkpoint",
+                                        [WORD_EIGHT_BIT] = "eight_bit",
+                                        [WORD_OFFLOAD] = "offload"};
+    return words[word];
 }
 
 const char *plan_fits_name(enum plan_fits fits) {
@@ -44,30 +44,47 @@ void plan_change_id(const struct plan_change *change, uint32_t n_blocks, char te
     (void)words_end(&words);
 }
 
-bool plan_leaves_out(const struct planner *planner, const char *word) {
-    for (uint32_t i = 0; i < planner->request->n_without; i++) {
-        const char *other = planner->request->without[i];
-        if (text_is((struct text){(const uint8_t *)other, word_length(other)}, word))
-            return true;
-    }
-    return false;
+/* ---- stacks ---- */
+
+static uint8_t bits_of_frame(const struct trace *trace, const struct frame *frame) {
+    struct text name = trace_text(trace, frame->name);
+    return (
+        uint8_t)((text_contains(name, "cached_cast") ? PLAN_STACK_CAST : 0) |
+                 (text_begins(name, "_multi_tensor_") ? PLAN_STACK_FOREACH : 0) |
+                 (text_contains(trace_text(trace, frame->file), "torchinductor") ? PLAN_STACK_COMPILED : 0));
+}
+
+static bool stacks_read(struct planner *planner) {
+    const struct trace *trace = planner->plan->program->trace;
+    uint8_t *of_frame = arena_column(planner->arena, trace->frames.count, 1);
+    planner->stack_bits = arena_column(planner->arena, trace->stacks.count, 1);
+    if (of_frame == NULL || planner->stack_bits == NULL)
+        return false;
+    for (uint32_t i = 0; i < trace->frames.count; i++)
+        of_frame[i] = bits_of_frame(trace, &trace->frames.frame[i]);
+    planner->stack_bits[0] = 0;
+    for (uint32_t i = 1; i < trace->stacks.count; i++)
+        planner->stack_bits[i] =
+            of_frame[trace->stacks.frame[i]] | planner->stack_bits[stack_parent(&trace->stacks, i)];
+    ARENA_DROP(planner->arena, of_frame);
+    return true;
 }
 
 /* ---- time ---- */
 
-/* Median host time from a block's begin to the next one's; -1: there is none. */
+/* Median host time from a block's begin to that of what follows it, of two the lower. */
 static int64_t block_time(const struct planner *planner, const struct forward *forward,
                           struct sort_row *rows) {
     const int64_t *time = planner->plan->program->device->time_us;
     const struct block_span *span = &planner->plan->blocks.span[forward->first_block];
-    uint32_t n = forward->n_blocks - 1;
-    for (uint32_t i = 0; i < n; i++) {
-        int64_t begin = time[planner->allocations->birth[span[i].first] - 1],
-                next = time[planner->allocations->birth[span[i + 1].first] - 1];
-        rows[i] = (struct sort_row){next > begin ? (uint64_t)(next - begin) : 0, 0};
+    const uint32_t *birth = planner->allocations->birth;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < forward->n_blocks && span[i].end < planner->allocations->count; i++) {
+        int64_t begin = time[birth[span[i].first] - 1], next = time[birth[span[i].end] - 1];
+        rows[n++] = (struct sort_row){next > begin ? (uint64_t)(next - begin) : 0, 0};
     }
     sort_rows(rows, rows + n, n);
-    return (int64_t)rows[n / 2].key;
+    return n != 0 ? (int64_t)rows[(n - 1) / 2].key : 0;
 }
 
 static bool times_find(struct planner *planner) {
@@ -104,281 +121,6 @@ uint32_t plan_share(const struct plan *plan, uint32_t n_blocks) {
     return (uint32_t)(us < UINT64_MAX / 2000000 ? us * 1000000 / (uint64_t)plan->span_us : UINT32_MAX - 1);
 }
 
-/* ---- settings ---- */
-
-static bool settings_of(const struct planner *planner, const char *text,
-                        struct allocator_settings *settings) {
-    size_t bad_at;
-    *settings = planner->plan->replay->settings;
-    (void)allocator_settings_add(settings, text, word_length(text), &bad_at);
-    bool split = settings->max_split_bytes != ALLOCATOR_UNLIMITED;
-    if (settings->expandable)
-        settings->max_split_bytes = ALLOCATOR_UNLIMITED; /* with it reserved memory grows without bound */
-    return settings->expandable && split;
-}
-
-static bool text_leaves_out(const struct planner *planner, const char *text) {
-    for (uint32_t i = 0; i < 4; i++)
-        if (plan_leaves_out(planner, plan_word(i)) &&
-            text_contains((struct text){(const uint8_t *)text, word_length(text)}, plan_word(i)))
-            return true;
-    return false;
-}
-
-static void setting_add(struct planner *planner, const char *text) {
-    char id[256];
-    struct words words = {id, sizeof id, 0};
-    struct allocator_settings settings;
-    words_say(&words, "settings:");
-    words_say(&words, text);
-    if (settings_of(planner, text, &settings))
-        words_say(&words, ",no max_split_size_mb");
-    (void)words_end(&words);
-    struct plan_change *change = plan_change_add(planner, PLAN_SETTINGS, COST_NONE, CERTAINTY_MODEL, id);
-    if (change != NULL)
-        change->settings = settings;
-}
-
-static bool rising_peak(struct planner *planner, const struct allocator_settings *settings, uint64_t *peak) {
-    const struct plan *plan = planner->plan;
-    struct plan_run run = {.program = plan->program,
-                           .what = {.settings = *settings,
-                                    .budget_bytes = ALLOCATOR_UNLIMITED,
-                                    .device_bytes = plan->asked_bytes != 0
-                                                        ? plan->asked_bytes
-                                                        : plan->program->device->capacity_bytes}};
-    if (!plan_runs(planner, &run, 1))
-        return false;
-    *peak = run.result.peak_reserved_bytes;
-    return true;
-}
-
-bool plan_settings_find(struct planner *planner) {
-    static const char *const usual[] = {
-        "max_split_size_mb:128",      "max_split_size_mb:512",
-        "roundup_power2_divisions:4", "roundup_power2_divisions:8",
-        "large_segment_size_mb:64",   "expandable_segments:True,roundup_power2_divisions:8"};
-    const struct allocator_settings *recorded = &planner->plan->replay->settings;
-    const char *other = recorded->expandable ? "expandable_segments:False" : "expandable_segments:True",
-               *best = NULL;
-    struct allocator_settings settings;
-    uint64_t limit, own, least = UINT64_MAX;
-    (void)settings_of(planner, other, &settings);
-    if (!rising_peak(planner, recorded, &limit) || !rising_peak(planner, &settings, &own))
-        return false;
-    limit = own < limit ? own : limit;
-    if (!text_leaves_out(planner, other))
-        setting_add(planner, other);
-    for (uint32_t i = 0; i < sizeof usual / sizeof *usual; i++) {
-        if ((i < 2 && recorded->expandable) || text_leaves_out(planner, usual[i]) ||
-            planner->plan->short_search)
-            continue;
-        (void)settings_of(planner, usual[i], &settings);
-        if (!rising_peak(planner, &settings, &own))
-            return false;
-        if (own < least) {
-            least = own;
-            best = usual[i];
-        }
-    }
-    if (best != NULL && (wide)least * 100 < (wide)limit * 99)
-        setting_add(planner, best);
-    return true;
-}
-
-/* ---- search ---- */
-
-static enum plan_certainty certainty_of(const struct plan *plan, const struct plan_set *set) {
-    uint8_t weakest = CERTAINTY_EXACT;
-    for (uint32_t i = 0; i < set->n_changes; i++)
-        weakest = plan->change[set->change[i]].certainty > weakest ? plan->change[set->change[i]].certainty
-                                                                   : weakest;
-    return (enum plan_certainty)weakest;
-}
-
-static bool is_state(uint8_t kind) {
-    return kind >= PLAN_EIGHT_BIT && kind <= PLAN_OFFLOAD;
-}
-
-static bool set_is_allowed(const struct plan *plan, const struct plan_set *set, enum plan_cost cost) {
-    uint32_t settings = 0, states = 0, dear = 0;
-    for (uint32_t i = 0; i < set->n_changes; i++) {
-        const struct plan_change *change = &plan->change[set->change[i]];
-        if (change->certainty == CERTAINTY_BOUND || change->cost > cost)
-            return false;
-        settings += change->kind == PLAN_SETTINGS;
-        states += is_state(change->kind);
-        dear += change->cost == cost;
-    }
-    return settings <= 1 && states <= 1 && dear >= 1;
-}
-
-static const struct plan_change *checkpoint_in(const struct plan *plan, const struct plan_set *set) {
-    for (uint32_t i = 0; i < set->n_changes; i++)
-        if (plan->change[set->change[i]].kind == PLAN_CHECKPOINT)
-            return &plan->change[set->change[i]];
-    return NULL;
-}
-
-/* Is it served, with the smallest K? False: no memory. */
-static bool set_try(struct planner *planner, struct plan_set *set, bool *served) {
-    struct plan_case what;
-    const struct plan_change *checkpoint = checkpoint_in(planner->plan, set);
-    uint32_t most = checkpoint != NULL ? checkpoint->n_blocks : 1;
-    *served = false;
-    for (uint32_t k = 1; k <= most && !*served; k++) {
-        set->n_blocks = checkpoint != NULL ? k : 0;
-        if (!plan_case_of(planner, set, &what) || !plan_solve(planner, &what, &set->figures, false))
-            return false;
-        *served = plan_is_served(set->figures.fits);
-    }
-    return true;
-}
-
-static bool set_fill(struct planner *planner, struct plan_set *set) {
-    struct plan_case what;
-    set->certainty = (uint8_t)certainty_of(planner->plan, set);
-    return plan_case_of(planner, set, &what) && plan_solve(planner, &what, &set->figures, true);
-}
-
-static uint64_t set_share(const struct plan *plan, const struct plan_set *set) {
-    uint32_t share = set->n_blocks != 0 ? plan_share(plan, set->n_blocks) : 0;
-    return share == UINT32_MAX ? 0 : share;
-}
-
-static bool set_is_better(const struct plan *plan, const struct plan_set *set, const struct plan_set *best) {
-    uint64_t own = set_share(plan, set), other = set_share(plan, best);
-    return own < other || (own == other && set->figures.reserved_max < best->figures.reserved_max);
-}
-
-/* All sets of one size. */
-static bool sets_try(struct planner *planner, uint32_t size, enum plan_cost cost, struct plan_set *best) {
-    uint32_t n = planner->plan->n_changes, at[3] = {0, 1, 2};
-    bool served;
-    while (size <= n) {
-        struct plan_set set = {.n_changes = size, .cost = (uint8_t)cost};
-        for (uint32_t i = 0; i < size; i++)
-            set.change[i] = at[i];
-        if (set_is_allowed(planner->plan, &set, cost)) {
-            if (!set_try(planner, &set, &served) || (served && !set_fill(planner, &set)))
-                return false;
-            if (served && (best->n_changes == 0 || set_is_better(planner->plan, &set, best)))
-                *best = set;
-        }
-        uint32_t i = size;
-        while (i > 0 && at[i - 1] == n - size + i - 1)
-            i--;
-        if (i == 0)
-            break;
-        at[i - 1]++;
-        for (; i < size; i++)
-            at[i] = at[i - 1] + 1;
-    }
-    return true;
-}
-
-/* Everything of the pool: one of the states, and a setting or none (UINT32_MAX). */
-static struct plan_set everything(const struct plan *plan, enum plan_cost cost, uint32_t setting) {
-    struct plan_set set = {.cost = (uint8_t)cost};
-    uint32_t state = UINT32_MAX;
-    for (uint32_t i = 0; i < plan->n_changes; i++)
-        if (is_state(plan->change[i].kind) && plan->change[i].cost <= cost)
-            state = i;
-    for (uint32_t i = 0; i < plan->n_changes; i++) {
-        const struct plan_change *change = &plan->change[i];
-        bool out = change->certainty == CERTAINTY_BOUND || change->cost > cost ||
-                   (is_state(change->kind) && i != state) || (change->kind == PLAN_SETTINGS && i != setting);
-        if (!out)
-            set.change[set.n_changes++] = i;
-    }
-    return set;
-}
-
-static void set_drop(struct plan_set *set, uint32_t at) {
-    set->n_changes--;
-    for (uint32_t i = at; i < set->n_changes; i++)
-        set->change[i] = set->change[i + 1];
-}
-
-/* Takes out what is not needed, dearest first. */
-static bool set_reduce(struct planner *planner, struct plan_set *set) {
-    for (int cost = COST_ELSEWHERE; cost >= COST_NONE; cost--)
-        for (uint32_t i = 0; i < set->n_changes;) {
-            struct plan_set less = *set;
-            bool served = false;
-            if (planner->plan->change[set->change[i]].cost == cost && set->n_changes > 1) {
-                set_drop(&less, i);
-                if (!set_try(planner, &less, &served))
-                    return false;
-            }
-            if (served)
-                *set = less;
-            else
-                i++;
-        }
-    return true;
-}
-
-static bool everything_try(struct planner *planner, enum plan_cost cost, uint32_t smallest,
-                           struct plan_set *best) {
-    struct plan *plan = planner->plan;
-    bool served;
-    for (uint32_t setting = 0; setting <= plan->n_changes; setting++) {
-        uint32_t own = setting == 0 ? UINT32_MAX : setting - 1;
-        if (own != UINT32_MAX && plan->change[own].kind != PLAN_SETTINGS)
-            continue;
-        struct plan_set set = everything(plan, cost, own);
-        if (set.n_changes < 4 || set.n_changes >= smallest || !set_is_allowed(plan, &set, cost))
-            continue;
-        if (!set_try(planner, &set, &served) || (served && !set_reduce(planner, &set)))
-            return false;
-        if (served && set_is_allowed(plan, &set, cost) &&
-            (best->n_changes == 0 || set.n_changes < best->n_changes))
-            *best = set;
-    }
-    return best->n_changes == 0 || (set_try(planner, best, &served) && set_fill(planner, best));
-}
-
-static bool nearest_find(struct planner *planner) {
-    struct plan *plan = planner->plan;
-    for (uint32_t setting = 0; setting <= plan->n_changes; setting++) {
-        uint32_t own = setting == 0 ? UINT32_MAX : setting - 1;
-        if (own != UINT32_MAX && plan->change[own].kind != PLAN_SETTINGS)
-            continue;
-        struct plan_set set = everything(plan, COST_ELSEWHERE, own);
-        const struct plan_change *checkpoint = checkpoint_in(plan, &set);
-        set.n_blocks = checkpoint != NULL ? checkpoint->n_blocks : 0;
-        if (!set_fill(planner, &set))
-            return false;
-        if (!plan->has_nearest || set.figures.reserved_max < plan->nearest.figures.reserved_max)
-            plan->nearest = set;
-        plan->has_nearest = true;
-    }
-    uint64_t needs = plan->nearest.figures.rounded_max;
-    plan->lacking_bytes = needs > plan->budget_bytes ? needs - plan->budget_bytes : 0;
-    return true;
-}
-
-bool plan_search(struct planner *planner) {
-    struct plan *plan = planner->plan;
-    uint32_t smallest = UINT32_MAX, most = plan->short_search ? 2 : 3;
-    if (plan->budget_bytes == 0 || plan_is_served(plan->as_recorded.fits))
-        return true;
-    for (int cost = COST_NONE; cost <= COST_ELSEWHERE; cost++) {
-        struct plan_set best = {0};
-        for (uint32_t size = 1; size <= most && size < smallest && best.n_changes == 0; size++)
-            if (!sets_try(planner, size, (enum plan_cost)cost, &best))
-                return false;
-        if (best.n_changes == 0 && !everything_try(planner, (enum plan_cost)cost, smallest, &best))
-            return false;
-        if (best.n_changes == 0)
-            continue;
-        smallest = best.n_changes;
-        plan->plans[plan->n_plans++] = best;
-    }
-    return plan->n_plans != 0 || nearest_find(planner);
-}
-
 /* ---- all of it ---- */
 
 static bool figures_find(struct planner *planner) {
@@ -386,9 +128,9 @@ static bool figures_find(struct planner *planner) {
     for (uint32_t i = 0; i < plan->n_changes; i++) {
         struct plan_change *change = &plan->change[i];
         struct plan_set set = {.change = {i}, .n_changes = 1, .n_blocks = change->n_blocks};
-        if (change->certainty == CERTAINTY_BOUND)
+        if (change->certainty == CERTAINTY_BOUND || change->kind == PLAN_SETTINGS)
             continue;
-        if (!set_fill(planner, &set))
+        if (!plan_set_solve(planner, &set, true))
             return false;
         change->figures = set.figures;
     }
@@ -412,7 +154,10 @@ static void budget_find(struct planner *planner) {
     plan->seen = whatif_budget_find(plan->program, plan->replay);
     plan->recorded_peak_bytes = plan->seen.at_least_bytes;
     plan->asked_bytes = planner->request->gpu_bytes;
-    plan->keep_bytes = planner->request->keep_bytes;
+    plan->keep_percent = planner->request->keep_percent;
+    plan->keep_bytes = plan->keep_percent != 0
+                           ? (uint64_t)((wide)plan->asked_bytes * plan->keep_percent / 100)
+                           : planner->request->keep_bytes;
     if (plan->asked_bytes != 0)
         plan->budget_bytes = plan->asked_bytes - plan->keep_bytes;
     else if (shows_limit(plan->program))
@@ -421,9 +166,18 @@ static void budget_find(struct planner *planner) {
 
 static bool recorded_solve(struct planner *planner) {
     struct plan_set none = {0};
-    struct plan_case what;
-    return plan_case_of(planner, &none, &what) &&
-           plan_solve(planner, &what, &planner->plan->as_recorded, true);
+    bool done = plan_set_solve(planner, &none, true);
+    planner->plan->as_recorded = none.figures;
+    return done;
+}
+
+static bool all_find(struct planner *planner) {
+    struct plan *plan = planner->plan;
+    plan->change = arena_column(planner->arena, PLAN_CHANGES_MAX, sizeof *plan->change);
+    return plan->change != NULL && lives_init(&planner->lives, plan->program, planner->arena) &&
+           stacks_read(planner) && blocks_find(&plan->blocks, plan->verdicts, planner->arena) &&
+           times_find(planner) && recorded_solve(planner) && plan_settings_find(planner) &&
+           plan_edits_find(planner) && figures_find(planner) && plan_search(planner);
 }
 
 bool plan_find(struct plan *plan, const struct program *program, const struct replay *replay,
@@ -438,13 +192,22 @@ bool plan_find(struct plan *plan, const struct program *program, const struct re
     budget_find(&planner);
     if (replay->grade == REPLAY_REFUSED)
         return true;
-    arena_init(&planner.checkpoint_arena, arena_share(arena), SIZE_MAX);
     plan->state_unknown = state_is_unknown(plan);
-    plan->change = arena_column(arena, PLAN_CHANGES_MAX, sizeof *plan->change);
-    bool done = plan->change != NULL && lives_init(&planner.lives, program, arena) &&
-                blocks_find(&plan->blocks, verdicts, arena) && times_find(&planner) &&
-                recorded_solve(&planner) && plan_settings_find(&planner) && plan_edits_find(&planner) &&
-                figures_find(&planner) && plan_search(&planner);
-    arena_release(&planner.checkpoint_arena);
-    return done;
+    bool done = all_find(&planner);
+    plan->left_out = planner.gave_up;
+    if (planner.gave_up)
+        plan->n_changes = plan->n_plans = 0;
+    return done || planner.gave_up;
+}
+
+bool plan_of_timeline(struct plan *plan, const struct timeline *timeline, const struct plan_request *request,
+                      struct arena *arena) {
+    struct program *program = arena_alloc(arena, sizeof *program);
+    struct replay *replay = arena_alloc(arena, sizeof *replay);
+    struct verdicts *verdicts = arena_alloc(arena, sizeof *verdicts);
+    return program != NULL && replay != NULL && verdicts != NULL &&
+           program_init(program, timeline->trace, timeline->device, arena) &&
+           replay_run(replay, timeline->trace, timeline->device, program, arena) &&
+           verdicts_init_with_cuts(verdicts, timeline, arena) &&
+           plan_find(plan, program, replay, verdicts, request, arena);
 }

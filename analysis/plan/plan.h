@@ -39,7 +39,7 @@ struct plan_figures {
     uint8_t fits; /* enum plan_fits */
 };
 
-enum { PLAN_CHANGES_MAX = 20, PLAN_PLANS_MAX = 4, PLAN_FINDINGS_MAX = 6, PLAN_ID = 704 };
+enum { PLAN_CHANGES_MAX = 24, PLAN_PLANS_MAX = 4, PLAN_FINDINGS_MAX = 6, PLAN_ID = 704 };
 
 struct plan_change {
     uint8_t kind, cost, certainty; /* of the enums above */
@@ -57,20 +57,28 @@ struct plan_set {
     uint32_t change[PLAN_CHANGES_MAX], n_changes; /* indices, rising */
     uint32_t n_blocks;                            /* the K of checkpointing; 0: not in it */
     uint8_t cost, certainty;
-    bool alone; /* each of its changes is served by itself; of sets of two and more */
     struct plan_figures figures;
+    uint32_t calm[PLAN_CHANGES_MAX], n_calm,
+        calm_blocks; /* where it needs retries: what needs none; 0: nothing of its cost */
 };
 
 struct plan_request {
-    uint64_t gpu_bytes;         /* 0: not said */
-    uint64_t keep_bytes;        /* of it, for others */
-    uint32_t n_ranks;           /* 0: not said */
-    const char *const *without; /* words */
-    uint32_t n_without;
-    const struct beside_hooks *beside; /* NULL: one thread */
-    void (*progress)(void *context);   /* NULL: none; called now and then */
+    uint64_t gpu_bytes;                                   /* 0: not said */
+    uint64_t keep_bytes;                                  /* of it, for others: in bytes, or */
+    uint32_t keep_percent;                                /* in hundredths of it; one of the two is 0 */
+    uint32_t n_ranks;                                     /* 0: not said */
+    uint32_t without;                                     /* bits of enum plan_word */
+    const struct beside_hooks *beside;                    /* NULL: one thread */
+    void (*progress)(void *context, uint64_t n_replayed); /* NULL: none; called between replays */
     void *context;
+    uint64_t
+        work_most; /* operations to replay; where the search would take more, nothing is planned. 0: as many as it takes */
 };
+
+/* What a plan may take that is told beside something else: about a second for each million events, or the first. */
+static inline uint64_t plan_work_beside(const struct device_trace *device) {
+    return (uint64_t)(device->n_events > 1000000 ? device->n_events : 1000000) * 16;
+}
 
 struct plan {
     const struct program *program;
@@ -79,7 +87,9 @@ struct plan {
     struct whatif_budget seen; /* what the process had */
     uint64_t budget_bytes;     /* B; 0: not known */
     uint64_t asked_bytes, keep_bytes;
+    uint32_t keep_percent; /* that keep_bytes are; 0: asked for in bytes */
     bool short_search, ended_by_oom;
+    bool left_out;                /* the search would have taken too much: only the budget is known */
     uint64_t recorded_peak_bytes; /* of the reserved curve */
     struct plan_figures as_recorded;
     struct blocks blocks;
@@ -96,8 +106,24 @@ struct plan {
     int64_t *block_us; /* [blocks.n_forwards] median time of a block; 0: not known */
 };
 
-/* The words of --without; NULL: behind the last. */
-const char *plan_word(uint32_t index);
+/* What can be left out, keys of settings first. */
+enum plan_word {
+    WORD_EXPANDABLE,
+    WORD_MAX_SPLIT,
+    WORD_ROUNDUP,
+    WORD_LARGE_SEGMENT,
+    WORD_FINDINGS,
+    WORD_FUSED,
+    WORD_CHECKPOINT,
+    WORD_EIGHT_BIT,
+    WORD_OFFLOAD,
+    PLAN_WORDS
+};
+const char *plan_word_text(enum plan_word word);
+
+/* The same where only the timeline is there: the rest is found too, in the arena. */
+bool plan_of_timeline(struct plan *plan, const struct timeline *timeline, const struct plan_request *request,
+                      struct arena *arena);
 
 /* Where `replay` is refused all is empty. The verdicts have cuts. False: no memory. */
 bool plan_find(struct plan *plan, const struct program *program, const struct replay *replay,

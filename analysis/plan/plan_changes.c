@@ -94,13 +94,12 @@ static bool findings_add(struct planner *planner) {
 
 /* ---- the optimizer ---- */
 
-static bool is_foreach(const struct planner *planner, uint32_t allocation) {
-    const struct trace *trace = planner->plan->program->trace;
-    for (uint32_t i = planner->allocations->stack[allocation]; i != 0; i = stack_parent(&trace->stacks, i))
-        if (text_begins(trace_text(trace, trace->frames.frame[trace->stacks.frame[i]].name),
-                        "_multi_tensor_"))
-            return true;
-    return false;
+static uint32_t foreach_frame(const struct planner *planner, uint32_t allocation) {
+    const struct stack_table *stacks = &planner->plan->program->trace->stacks;
+    uint32_t at = planner->allocations->stack[allocation];
+    while (planner->stack_bits[stack_parent(stacks, at)] & PLAN_STACK_FOREACH)
+        at = stack_parent(stacks, at);
+    return stacks->frame[at];
 }
 
 /* fused=True does not make them; with foreach=False each goes when the second one behind it is made. */
@@ -111,12 +110,12 @@ static bool fused_add(struct planner *planner) {
     uint32_t n_events = planner->plan->program->device->n_events, frame = 0;
     for (uint32_t i = allocations->preexisting; i < allocations->count; i++) {
         if (verdicts->runs.letter[i] != PHASE_OPTIMIZER || verdicts->category[i] != CATEGORY_TEMPORARY ||
-            !is_foreach(planner, i))
+            !(planner->stack_bits[allocations->stack[i]] & PLAN_STACK_FOREACH))
             continue;
         uint64_t death =
             allocations->death[i] <= n_events ? position_at(allocations->death[i]) : POSITION_NEVER;
         uint64_t second = i + 2 < allocations->count ? birth_of(planner, i + 2) : POSITION_NEVER;
-        frame = frame == 0 ? verdicts->timeline->site[allocations->stack[i]] : frame;
+        frame = frame == 0 ? foreach_frame(planner, i) : frame;
         if (!edit_cut(&form[0], i, birth_of(planner, i), POSITION_NEVER, planner->arena) ||
             !edit_cut(&form[1], i, second < death ? second : death, death, planner->arena))
             return false;
@@ -205,15 +204,25 @@ static bool states_add(struct planner *planner) {
         bytes += is_resized(planner, i, PLAN_OFFLOAD) ? planner->allocations->size[i] : 0;
     if (bytes == 0 || bytes < planner->plan->as_recorded.live_max / 100)
         return true;
-    if (!plan_leaves_out(planner, "eight_bit") &&
+    if (!plan_leaves_out(planner, WORD_EIGHT_BIT) &&
         !resize_add(planner, PLAN_EIGHT_BIT, COST_PRECISION, "state:8bit", 4, 2))
         return false;
     if (planner->request->n_ranks != 0 && !shards_add(planner))
         return false;
-    return plan_leaves_out(planner, "offload") || offload_add(planner);
+    return plan_leaves_out(planner, WORD_OFFLOAD) || offload_add(planner);
 }
 
 /* ---- blocks, and bounds ---- */
+
+/* What the compiler would plan anew is not known. */
+static bool is_compiled(const struct planner *planner) {
+    const struct blocks *blocks = &planner->plan->blocks;
+    for (uint32_t k = 0; k < blocks->n_spans; k++)
+        for (uint32_t i = blocks->span[k].first; i < blocks->span[k].end; i++)
+            if (planner->stack_bits[planner->allocations->stack[i]] & PLAN_STACK_COMPILED)
+                return true;
+    return false;
+}
 
 static bool checkpoint_add(struct planner *planner) {
     const struct blocks *blocks = &planner->plan->blocks;
@@ -223,16 +232,18 @@ static bool checkpoint_add(struct planner *planner) {
         most = blocks->forward[i].n_blocks > most ? blocks->forward[i].n_blocks : most;
         backward |= blocks->forward[i].n_blocks != 0 && blocks->forward[i].has_backward;
     }
+    backward &= planner->plan->program->device->n_events < POSITION_EVENTS_MAX;
     planner->plan->no_checkpoint = !backward;
-    if (!backward || plan_leaves_out(planner, "checkpoint"))
+    if (!backward || plan_leaves_out(planner, WORD_CHECKPOINT))
         return true;
     struct plan_change *change =
         plan_change_add(planner, PLAN_CHECKPOINT, COST_TIME, CERTAINTY_MODEL, "checkpoint");
     if (change != NULL) {
         change->n_blocks = most;
         change->forms = 2;
+        change->certainty = is_compiled(planner) ? CERTAINTY_ESTIMATE : change->certainty;
     }
-    return true;
+    return checkpoint_make(planner, most);
 }
 
 /* Half of the batch, twice: what is made in forward and backward is half, and gradients are there from the forward on. */
@@ -268,25 +279,54 @@ static bool micro_batch_edit(struct planner *planner, struct edit *edit) {
     return true;
 }
 
-static bool micro_batch_add(struct planner *planner) {
-    struct edit edit = {0};
+/* Where what is left is below the peak. False: no memory. */
+static bool bound_add(struct planner *planner, const struct edit *edit, enum plan_kind kind,
+                      enum plan_cost cost, const char *id) {
     struct plan_figures figures;
-    struct plan_case what = {.edit = {{&edit}}, .n_edits = 1, .forms = 1};
-    if (planner->plan->no_checkpoint)
-        return true;
-    if (!micro_batch_edit(planner, &edit) || !plan_in_use(planner, &what, &figures))
+    struct plan_case what = {.edit = {{edit}}, .n_edits = 1, .forms = 1};
+    if (!plan_in_use(planner, &what, &figures))
         return false;
     if (figures.live_min >= planner->plan->as_recorded.live_max)
         return true;
-    struct plan_change *change =
-        plan_change_add(planner, PLAN_MICRO_BATCH, COST_TIME, CERTAINTY_BOUND, "micro_batch:2");
+    struct plan_change *change = plan_change_add(planner, kind, cost, CERTAINTY_BOUND, id);
     if (change != NULL)
         change->figures.live_min = figures.live_min - figures.live_min / 100;
     return true;
 }
 
+static bool micro_batch_add(struct planner *planner) {
+    struct edit edit = {0};
+    return planner->plan->no_checkpoint ||
+           (micro_batch_edit(planner, &edit) &&
+            bound_add(planner, &edit, PLAN_MICRO_BATCH, COST_TIME, "micro_batch:2"));
+}
+
+/* Of a recording without any backward: what a forward's graph holds dies as if nothing held it. False: no memory. */
+static bool no_grad_edit(struct planner *planner, struct edit *edit) {
+    const struct allocations *allocations = planner->allocations;
+    const struct verdicts *verdicts = planner->plan->verdicts;
+    for (uint32_t i = 0; i < verdicts->runs.count; i++)
+        if (verdicts->runs.run[i].side == SIDE_BACKWARD)
+            return true;
+    for (uint32_t i = allocations->preexisting; i + 2 < allocations->count; i++)
+        if (verdicts->category[i] == CATEGORY_ACTIVATION && verdicts->runs.letter[i] == PHASE_FORWARD &&
+            !edit_cut(edit, i, birth_of(planner, i + 2), POSITION_NEVER, planner->arena))
+            return false;
+    return true;
+}
+
+static bool no_grad_add(struct planner *planner) {
+    struct edit edit = {0};
+    struct plan *plan = planner->plan;
+    for (uint32_t i = 0; i < plan->n_changes; i++)
+        if (plan->change[i].kind == PLAN_FINDING && plan->change[i].finding->kind == FINDING_UNUSED_GRAPH)
+            return true;
+    return no_grad_edit(planner, &edit) &&
+           (edit.n_cuts == 0 || bound_add(planner, &edit, PLAN_NO_GRAD, COST_NONE, "no_grad"));
+}
+
 bool plan_edits_find(struct planner *planner) {
-    return (plan_leaves_out(planner, "findings") || findings_add(planner)) &&
-           (plan_leaves_out(planner, "fused") || fused_add(planner)) && checkpoint_add(planner) &&
-           states_add(planner) && micro_batch_add(planner);
+    return (plan_leaves_out(planner, WORD_FINDINGS) || findings_add(planner)) &&
+           (plan_leaves_out(planner, WORD_FUSED) || fused_add(planner)) && checkpoint_add(planner) &&
+           states_add(planner) && micro_batch_add(planner) && no_grad_add(planner);
 }

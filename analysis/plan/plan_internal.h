@@ -8,17 +8,23 @@ enum {
     CHECKPOINT_SLACK_BYTES = 20 << 20
 }; /* one granule: the order of what is made again may differ by so much */
 
+/* What a frame of a stack says. */
+enum plan_stack_bit { PLAN_STACK_CAST = 1, PLAN_STACK_FOREACH = 2, PLAN_STACK_COMPILED = 4 };
+
 struct planner {
     struct plan *plan;
     const struct plan_request *request;
     const struct allocations *allocations;
     struct lives lives;
     struct arena *arena;
+    uint8_t *stack_bits;       /* [stacks.count] enum plan_stack_bit */
     uint8_t *event;            /* [n_events] enum event_kind, for checkpointing */
-    struct edit checkpoint[2]; /* of the K that `checkpoint_blocks` says */
-    uint32_t checkpoint_blocks;
-    struct arena checkpoint_arena; /* of these */
-    bool failed;
+    struct edit checkpoint[2]; /* of all blocks; the first K are the first of both lists */
+    struct checkpoint_end {
+        uint32_t n_cuts[2], n_lives[2];
+    } * until;           /* [blocks] where the lists of K end */
+    uint64_t n_replayed; /* operations */
+    bool gave_up;        /* that is more than the request allows */
 };
 
 /* One run of a changed program. */
@@ -28,13 +34,14 @@ struct plan_run {
     struct whatif_result result;
 };
 
-/* Solves all, shared over two threads where there are. False: no memory. */
+/* Solves all, shared over two threads where there are. False: no memory, or it gave up. */
 bool plan_runs(struct planner *planner, struct plan_run *run, uint32_t n_runs);
 
 /* Figures of a set of edits (a form each) under settings. `full`: reserved and fits too, else fits only as far as it takes to
  * know whether all runs are served (PLAN_NO where one is not). False: no memory. */
 struct plan_case {
     const struct edit *edit[2][PLAN_CHANGES_MAX]; /* by form */
+    struct edit checkpoint[2];
     uint32_t n_edits, forms;
     struct allocator_settings settings;
     bool checkpointed;
@@ -53,13 +60,19 @@ static inline bool plan_is_served(uint8_t fits) {
     return fits == PLAN_YES || fits == PLAN_WITH_RETRIES;
 }
 
-/* The case of a set; checkpointing of its K is made. False: no memory. */
-bool plan_case_of(struct planner *planner, const struct plan_set *set, struct plan_case *what);
+/* The case of a set, which points into itself. */
+void plan_case_of(const struct planner *planner, const struct plan_set *set, struct plan_case *what);
 
-bool plan_leaves_out(const struct planner *planner, const char *word);
+/* Figures of a set with its K: all of them, or what plan_solve needs to know whether it is served. False: no memory. */
+bool plan_set_solve(struct planner *planner, struct plan_set *set, bool full);
+
+static inline bool plan_leaves_out(const struct planner *planner, enum plan_word word) {
+    return (planner->request->without >> word & 1) != 0;
+}
 
 /* Fill in. False: no memory. */
 bool checkpoint_make(struct planner *planner, uint32_t n_blocks);
+void checkpoint_of(const struct planner *planner, uint32_t n_blocks, struct edit form[2]);
 bool plan_settings_find(struct planner *planner);
 bool plan_edits_find(struct planner *planner);
 bool plan_search(struct planner *planner);

@@ -18,8 +18,20 @@ static void runs_work(void *argument) {
             running->failed = true;
 }
 
+static bool work_is_allowed(struct planner *planner, const struct plan_run *run, uint32_t n_runs) {
+    const struct plan_request *request = planner->request;
+    for (uint32_t i = 0; i < n_runs; i++)
+        planner->n_replayed += run[i].program->n_ops;
+    planner->gave_up |= request->work_most != 0 && planner->n_replayed > request->work_most;
+    if (request->progress != NULL && !planner->gave_up)
+        request->progress(request->context, planner->n_replayed);
+    return !planner->gave_up;
+}
+
 bool plan_runs(struct planner *planner, struct plan_run *run, uint32_t n_runs) {
     const struct beside_hooks *beside = planner->request->beside;
+    if (!work_is_allowed(planner, run, n_runs))
+        return false;
     const struct device_trace *device = planner->plan->program->device;
     struct running other = {.run = run, .n_runs = n_runs, .next = 1}, own = {.run = run, .n_runs = n_runs};
     struct arena_host host = beside != NULL ? beside->host : arena_share(planner->arena);
@@ -35,8 +47,6 @@ bool plan_runs(struct planner *planner, struct plan_run *run, uint32_t n_runs) {
         runs_work(&other);
     arena_release(&own.arena);
     arena_release(&other.arena);
-    if (planner->request->progress != NULL)
-        planner->request->progress(planner->request->context);
     return !own.failed && !other.failed;
 }
 
@@ -141,7 +151,7 @@ bool plan_solve(struct planner *planner, const struct plan_case *what, struct pl
     return done;
 }
 
-bool plan_case_of(struct planner *planner, const struct plan_set *set, struct plan_case *what) {
+void plan_case_of(const struct planner *planner, const struct plan_set *set, struct plan_case *what) {
     *what = (struct plan_case){.settings = planner->plan->replay->settings, .forms = 1};
     for (uint32_t i = 0; i < set->n_changes; i++) {
         const struct plan_change *change = &planner->plan->change[set->change[i]];
@@ -151,14 +161,18 @@ bool plan_case_of(struct planner *planner, const struct plan_set *set, struct pl
             continue;
         }
         if (change->kind == PLAN_CHECKPOINT) {
-            if (!checkpoint_make(planner, set->n_blocks))
-                return false;
-            form = planner->checkpoint;
+            checkpoint_of(planner, set->n_blocks, what->checkpoint);
+            form = what->checkpoint;
             what->checkpointed = true;
         }
         what->forms = change->forms > what->forms ? change->forms : what->forms;
         what->edit[0][what->n_edits] = &form[0];
         what->edit[1][what->n_edits++] = &form[change->forms - 1];
     }
-    return true;
+}
+
+bool plan_set_solve(struct planner *planner, struct plan_set *set, bool full) {
+    struct plan_case what;
+    plan_case_of(planner, set, &what);
+    return plan_solve(planner, &what, &set->figures, full);
 }

@@ -6,6 +6,7 @@
 #include "render/report/report_replay.h"
 #include "render/report/report_sheet.h"
 #include "render/report/report_words.h"
+#include "render/words/plan.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -28,37 +29,24 @@ static void share_json(struct json_writer *json, const struct plan *plan, uint32
         json_share(json, "share", share, 1000000);
 }
 
-static const char *site_of(struct sheet *sheet, const struct plan *plan, uint32_t frame) {
-    char text[512];
-    if (frame == 0)
-        return NULL;
-    (void)site_text(plan->program->trace, frame, text, sizeof text);
-    return sheet_format(sheet, "%s", text);
+/* A text that was said into words, in the sheet's arena. */
+static const char *said(struct sheet *sheet, struct words *words) {
+    (void)words_end(words);
+    return sheet_quote(sheet, words->text, strlen(words->text));
 }
 
-/* A constant for all but settings and findings. */
-static const char *change_title(struct sheet *sheet, const struct plan *plan,
-                                const struct plan_change *change, uint32_t n_blocks) {
-    const char *possibly =
-        change->finding != NULL && change->finding->confidence == CONFIDENCE_POSSIBLE ? "possibly " : "";
-    char text[FINDING_TEXT_NBYTES];
-    switch ((enum plan_kind)change->kind) {
-    case PLAN_SETTINGS: return sheet_format(sheet, "%s", change->id + strlen("settings:"));
-    case PLAN_FINDING:
-        (void)finding_title(plan->verdicts, change->finding, text, sizeof text);
-        return sheet_format(sheet, "%s%s (finding)", possibly, text);
-    case PLAN_FUSED: return "optimizer: fused or foreach=False";
-    case PLAN_CHECKPOINT:
-        return sheet_format(sheet, "checkpoint %" PRIu32 " of %" PRIu32 " blocks", n_blocks,
-                            change->n_blocks);
-    case PLAN_EIGHT_BIT: return "optimizer state in 8 bits";
-    case PLAN_SHARD_STATE: return "optimizer state over all ranks";
-    case PLAN_SHARD_GRADIENTS: return "optimizer state and gradients over all ranks";
-    case PLAN_OFFLOAD: return "optimizer state on the host";
-    case PLAN_MICRO_BATCH: return "half of the batch, twice";
-    case PLAN_NO_GRAD: break;
-    }
-    return "no gradients";
+static const char *title_of(struct sheet *sheet, const struct plan *plan, const struct plan_change *change) {
+    char text[PLAN_TEXT];
+    struct words words = {text, sizeof text, 0};
+    plan_words_title(&words, plan, change, change->n_blocks);
+    return said(sheet, &words);
+}
+
+static const char *answer_of(struct sheet *sheet, const struct plan *plan) {
+    char text[PLAN_TEXT];
+    struct words words = {text, sizeof text, 0};
+    plan_words_answer(&words, plan);
+    return said(sheet, &words);
 }
 
 static void change_json(struct json_writer *json, struct sheet *sheet, const struct plan *plan,
@@ -68,7 +56,7 @@ static void change_json(struct json_writer *json, struct sheet *sheet, const str
     plan_change_id(change, UINT32_MAX, id);
     json_object(json, NULL, JSON_LINES);
     json_text(json, "id", id);
-    json_text(json, "title", change_title(sheet, plan, change, change->n_blocks));
+    json_text(json, "title", title_of(sheet, plan, change));
     json_text(json, "cost", plan_cost_name((enum plan_cost)change->cost));
     json_text(json, "certainty", plan_certainty_name((enum plan_certainty)change->certainty));
     share_json(json, plan, change->n_blocks);
@@ -80,14 +68,19 @@ static void change_json(struct json_writer *json, struct sheet *sheet, const str
     json_end(json);
 }
 
-static void set_ids_json(struct json_writer *json, const struct plan *plan, const struct plan_set *set) {
+static void ids_json(struct json_writer *json, const char *name, const struct plan *plan,
+                     const uint32_t *change, uint32_t n_changes, uint32_t n_blocks) {
     char id[PLAN_ID];
-    json_array(json, "changes", JSON_COMPACT);
-    for (uint32_t i = 0; i < set->n_changes; i++) {
-        plan_change_id(&plan->change[set->change[i]], set->n_blocks, id);
+    json_array(json, name, JSON_COMPACT);
+    for (uint32_t i = 0; i < n_changes; i++) {
+        plan_change_id(&plan->change[change[i]], n_blocks, id);
         json_text(json, NULL, id);
     }
     json_end(json);
+}
+
+static void set_ids_json(struct json_writer *json, const struct plan *plan, const struct plan_set *set) {
+    ids_json(json, "changes", plan, set->change, set->n_changes, set->n_blocks);
 }
 
 static void plans_json(struct json_writer *json, const struct plan *plan) {
@@ -100,6 +93,10 @@ static void plans_json(struct json_writer *json, const struct plan *plan) {
         json_text(json, "certainty", plan_certainty_name((enum plan_certainty)set->certainty));
         share_json(json, plan, set->n_blocks);
         json_u64(json, "retries", set->figures.n_retries);
+        if (set->n_calm != 0)
+            ids_json(json, "without_retries", plan, set->calm, set->n_calm, set->calm_blocks);
+        else
+            json_null(json, "without_retries");
         figures_json(json, &set->figures);
         json_end(json);
     }
@@ -134,7 +131,13 @@ static void not_planned_json(struct json_writer *json, const struct plan *plan) 
     json_end(json);
 }
 
-static void blocks_json(struct json_writer *json, struct sheet *sheet, const struct plan *plan) {
+static void site_json(struct json_writer *json, const struct plan *plan, uint32_t frame) {
+    char text[512];
+    (void)site_text(plan->program->trace, frame, text, sizeof text);
+    json_text(json, "site", frame != 0 ? text : NULL);
+}
+
+static void blocks_json(struct json_writer *json, const struct plan *plan) {
     const struct blocks *blocks = &plan->blocks;
     json_array(json, "blocks", JSON_LINES);
     for (uint32_t i = 0; i < blocks->n_forwards; i++) {
@@ -144,7 +147,7 @@ static void blocks_json(struct json_writer *json, struct sheet *sheet, const str
         json_object(json, NULL, JSON_COMPACT);
         json_u64(json, "n", forward->n_blocks);
         json_u64(json, "event", plan->program->device->allocations.birth[forward->first] - 1);
-        json_text(json, "site", site_of(sheet, plan, forward->site));
+        site_json(json, plan, forward->site);
         json_u64(json, "allocations", forward->period);
         json_share(json, "share", forward->bytes_in_blocks, forward->bytes);
         json_end(json);
@@ -166,6 +169,7 @@ static void budget_json(struct json_writer *json, const struct plan *plan) {
 static void device_json(struct json_writer *json, struct sheet *sheet, const struct plan *plan) {
     char settings[ALLOCATOR_SETTINGS_TEXT];
     bool refused = plan->replay->grade == REPLAY_REFUSED;
+    const char *answer = answer_of(sheet, plan);
     allocator_settings_print(&plan->replay->settings, settings);
     json_object(json, NULL, JSON_LINES);
     json_i64(json, "device", plan->program->device->ordinal);
@@ -179,11 +183,12 @@ static void device_json(struct json_writer *json, struct sheet *sheet, const str
     json_bool(json, "ended_by_oom", plan->ended_by_oom);
     json_end(json);
     budget_json(json, plan);
+    json_text(json, "answer", answer[0] != '\0' ? answer : NULL);
     json_text(json, "fits", plan_fits_name((enum plan_fits)plan->as_recorded.fits));
     json_object(json, "as_recorded", JSON_LINES);
     figures_json(json, &plan->as_recorded);
     json_end(json);
-    blocks_json(json, sheet, plan);
+    blocks_json(json, plan);
     json_array(json, "changes", JSON_LINES);
     for (uint32_t i = 0; i < plan->n_changes; i++)
         change_json(json, sheet, plan, &plan->change[i]);
@@ -215,38 +220,43 @@ static bool write_json(struct buffer *out, const struct plan_report *report, str
 
 /* ---- words ---- */
 
-/* Two decimals from 1 GiB on. */
 static const char *fine(struct sheet *sheet, uint64_t bytes) {
-    if (bytes < GIB || bytes > UINT64_MAX / 200)
-        return sheet_format(sheet, "%s", format_bytes(bytes).text);
-    return sheet_format(sheet, "%s", format_bytes_in(bytes, format_unit(GIB)).text);
+    return sheet_format(sheet, "%s", plan_bytes(bytes).text);
 }
 
 static const char *range(struct sheet *sheet, uint64_t least, uint64_t most) {
-    const char *low = fine(sheet, least), *high = fine(sheet, most);
-    if (strcmp(low, high) == 0)
-        return high;
-    size_t n = strlen(low);
-    return n > 4 && strcmp(low + n - 4, high + strlen(high) - 4) == 0
-               ? sheet_format(sheet, "%.*s to %s", (int)n - 4, low, high)
-               : sheet_format(sheet, "%s to %s", low, high);
+    char text[PLAN_TEXT];
+    struct words words = {text, sizeof text, 0};
+    plan_words_range(&words, least, most);
+    return said(sheet, &words);
 }
 
-static const char *fits_text(uint8_t fits) {
-    static const char *const texts[] = {"-", "yes", "retries", "unsure", "no"};
-    return texts[fits];
+/* Without its unit where `beside` has the same. */
+static const char *instead_of(struct sheet *sheet, uint64_t bytes, const char *beside) {
+    const char *text = fine(sheet, bytes), *unit = strrchr(text, ' '), *other = strrchr(beside, ' ');
+    return unit == NULL || other == NULL || strcmp(unit, other) != 0
+               ? text
+               : sheet_format(sheet, "%.*s", (int)(unit - text), text);
 }
 
-static const char *cost_text(struct sheet *sheet, const struct plan *plan, const struct plan_change *change) {
-    uint32_t share = change->n_blocks != 0 ? plan_share(plan, change->n_blocks) : UINT32_MAX;
-    if (share != UINT32_MAX)
-        return sheet_format(sheet, "%" PRIu32 " %% time", (share + 5000) / 10000);
-    static const char *const texts[] = {"nothing", "time", "precision", "transfers"};
-    return texts[change->cost];
+static const char *cost_of(struct sheet *sheet, const struct plan *plan, const struct plan_change *change) {
+    char text[PLAN_TEXT];
+    struct words words = {text, sizeof text, 0};
+    plan_words_cost(&words, plan, (enum plan_cost)change->cost, change->n_blocks);
+    return said(sheet, &words);
+}
+
+static const char *change_of(struct sheet *sheet, const struct plan *plan, uint32_t index,
+                             uint32_t n_blocks) {
+    char text[PLAN_TEXT];
+    struct words words = {text, sizeof text, 0};
+    plan_words_change(&words, plan, &plan->change[index], n_blocks);
+    return said(sheet, &words);
 }
 
 static void row_write(struct sheet *sheet, const char *title, const char *cost,
                       const struct plan_figures *figures, const char *certainty) {
+    static const char *const fits[] = {"-", "yes", "retries", "unsure", "no"};
     sheet_cell(sheet, "%s", title);
     sheet_cell(sheet, "%s", cost);
     if (figures->reserved_known)
@@ -255,7 +265,7 @@ static void row_write(struct sheet *sheet, const char *title, const char *cost,
         sheet_cell(sheet, "not below %s", fine(sheet, figures->live_min));
     sheet_cell(sheet, "%s",
                figures->reserved_known ? range(sheet, figures->reserved_min, figures->reserved_max) : "-");
-    sheet_cell(sheet, "%s", fits_text(figures->fits));
+    sheet_cell(sheet, "%s", fits[figures->fits]);
     sheet_cell(sheet, "%s", certainty);
 }
 
@@ -267,67 +277,115 @@ static void table_write(struct sheet *sheet, const struct plan *plan) {
     row_write(sheet, "as recorded", "", &plan->as_recorded, "");
     for (uint32_t i = 0; i < plan->n_changes; i++) {
         const struct plan_change *change = &plan->change[i];
-        row_write(sheet, change_title(sheet, plan, change, change->n_blocks), cost_text(sheet, plan, change),
-                  &change->figures, plan_certainty_name((enum plan_certainty)change->certainty));
+        row_write(sheet, title_of(sheet, plan, change), cost_of(sheet, plan, change), &change->figures,
+                  plan_certainty_name((enum plan_certainty)change->certainty));
     }
     sheet_table_end(sheet);
 }
 
-static void plan_write(struct sheet *sheet, const struct plan *plan, const struct plan_set *set, bool least) {
-    const char *certainty = plan_certainty_name((enum plan_certainty)set->certainty), *list = "";
-    for (uint32_t i = 0; i < set->n_changes; i++)
-        list = sheet_format(sheet, "%s%s%s", list, i > 0 ? "; " : "",
-                            change_title(sheet, plan, &plan->change[set->change[i]], set->n_blocks));
-    sheet_say(sheet, "%s (%s): %s", least ? "The least change that serves it" : "Fewer changes, dearer ones",
-              certainty, list);
+/* What the plan needs, in which budget, and whether its parts would do. */
+static void figures_write(struct sheet *sheet, const struct plan *plan, const struct plan_set *set) {
+    const struct plan_figures *own = &set->figures;
+    const char *live = range(sheet, own->live_min, own->live_max), *reserved = "", *alone = "", *time = "";
+    char text[PLAN_TEXT];
+    struct words words = {text, sizeof text, 0};
     uint32_t share = set->n_blocks != 0 ? plan_share(plan, set->n_blocks) : UINT32_MAX;
-    sheet_point(sheet, "%s in use instead of %s; served in %s %s%s.",
-                range(sheet, set->figures.live_min, set->figures.live_max),
-                fine(sheet, plan->as_recorded.live_max), fine(sheet, plan->budget_bytes),
-                set->figures.fits == PLAN_YES ? "without retries" : "after giving back cached memory",
-                share != UINT32_MAX
-                    ? sheet_format(sheet, "; about %" PRIu32 " %% more time by the host's clock",
-                                   (share + 5000) / 10000)
-                    : "");
-    if (least && plan->ended_by_oom)
+    plan_words_budget(&words, plan);
+    if (plan->asked_bytes != 0)
+        reserved = sheet_format(sheet, ", %s reserved%s", range(sheet, own->reserved_min, own->reserved_max),
+                                own->fits == PLAN_YES ? "" : " without a limit");
+    if (set->n_changes == 2)
+        alone = " Neither alone is served.";
+    else if (set->n_changes > 2)
+        alone = " No fewer of them are served.";
+    if (share != UINT32_MAX)
+        time = sheet_format(sheet, "; about %" PRIu32 " %% more time by the host's clock",
+                            (share + 5000) / 10000);
+    sheet_point(sheet, "%s in use instead of %s%s; served in %s %s%s.%s", live,
+                instead_of(sheet, plan->as_recorded.live_max, live), reserved, said(sheet, &words),
+                own->fits == PLAN_YES ? "without retries" : "after giving back cached memory", time, alone);
+}
+
+static void retries_write(struct sheet *sheet, const struct plan *plan, const struct plan_set *set) {
+    const char *list = "";
+    if (set->figures.fits != PLAN_WITH_RETRIES)
+        return;
+    for (uint32_t i = 0; i < set->n_calm; i++)
+        list = sheet_format(sheet, "%s%s%s", list, i > 0 ? "; " : "",
+                            change_of(sheet, plan, set->calm[i], set->calm_blocks));
+    if (set->n_calm != 0)
+        sheet_point(sheet, "Without retries, at the same kind of cost: %s.", list);
+}
+
+static void plan_write(struct sheet *sheet, const struct plan *plan, const struct plan_set *set) {
+    char text[PLAN_TEXT];
+    struct words words = {text, sizeof text, 0};
+    plan_words_set(&words, plan, set);
+    sheet_say(sheet, "%s", said(sheet, &words));
+    for (uint32_t i = 0; i < set->n_changes && set->n_changes > 1; i++)
+        sheet_point(sheet, "%" PRIu32 ". %s", i + 1, change_of(sheet, plan, set->change[i], set->n_blocks));
+    figures_write(sheet, plan, set);
+    retries_write(sheet, plan, set);
+    for (uint32_t i = 0; i < set->n_changes; i++)
+        if (plan->change[set->change[i]].kind == PLAN_EIGHT_BIT)
+            sheet_point(sheet, "If the state's values have 4 bytes now, %s in use; if 2 bytes, %s.",
+                        fine(sheet, set->figures.live_min), fine(sheet, set->figures.live_max));
+    if (set == plan->plans && plan->ended_by_oom)
         sheet_point(sheet, "Up to and with the request that failed: what the rest of that step needs is not "
                            "recorded.");
 }
 
-static void answer_write(struct sheet *sheet, const struct plan *plan) {
+static void answers_write(struct sheet *sheet, const struct plan *plan) {
     if (plan->budget_bytes == 0)
         sheet_say(sheet, "The recording shows no limit: --gpu SIZE says what there is.");
-    else if (plan->as_recorded.fits == PLAN_YES)
-        sheet_say(sheet, "It is served as it is.");
-    else if (plan->as_recorded.fits == PLAN_WITH_RETRIES)
-        sheet_say(sheet, "It is served as it is (with %s retries).",
-                  format_count(plan->as_recorded.n_retries).text);
+    else if (plan->n_plans == 0)
+        sheet_say(sheet, "%s.", answer_of(sheet, plan));
     for (uint32_t i = 0; i < plan->n_plans; i++)
-        plan_write(sheet, plan, &plan->plans[i], i == 0);
-    if (plan->has_nearest)
-        sheet_say(sheet,
-                  "Nothing that can be told from this recording serves it: with all of it %s is lacking.",
-                  fine(sheet, plan->lacking_bytes));
+        plan_write(sheet, plan, &plan->plans[i]);
+}
+
+static void budget_write(struct sheet *sheet, const struct plan *plan) {
+    char text[PLAN_TEXT];
+    struct words words = {text, sizeof text, 0};
+    plan_words_budget(&words, plan);
+    if (plan->budget_bytes == 0)
+        return;
+    sheet_point(
+        sheet, "To be served in %s%s", said(sheet, &words),
+        plan->asked_bytes != 0 ? "." : ": the least that the process had. (--gpu SIZE for another device.)");
+    if (plan->as_recorded.rounded_min > plan->budget_bytes)
+        sheet_point(sheet, "As it is the sequence%s needs %s in use: no setting can serve it.",
+                    plan->ended_by_oom ? " with that request" : "", fine(sheet, plan->as_recorded.live_max));
 }
 
 static void recorded_write(struct sheet *sheet, const struct plan *plan) {
     char settings[ALLOCATOR_SETTINGS_TEXT];
     allocator_settings_print(&plan->replay->settings, settings);
     sheet_point(sheet, "Recorded: %s; %s in use, %s reserved at most.%s",
-                settings[0] != '\0' ? settings : "default settings",
+                settings[0] != '\0' ? sheet_quote(sheet, settings, strlen(settings)) : "default settings",
                 fine(sheet, plan->verdicts->timeline->peak_bytes), fine(sheet, plan->recorded_peak_bytes),
                 plan->ended_by_oom ? sheet_format(sheet, " It ends with a request of %s that failed.",
                                                   fine(sheet, plan->program->device->ooms[0].size))
                                    : "");
-    if (plan->budget_bytes != 0)
-        sheet_point(sheet, "To be served in %s: %s", fine(sheet, plan->budget_bytes),
-                    plan->asked_bytes != 0
-                        ? sheet_format(sheet, "%s less %s for others.", fine(sheet, plan->asked_bytes),
-                                       fine(sheet, plan->keep_bytes))
-                        : "the least that the process had. (--gpu SIZE for another device.)");
-    if (plan->budget_bytes != 0 && plan->as_recorded.rounded_min > plan->budget_bytes)
-        sheet_point(sheet, "As it is the sequence%s needs %s in use: no setting can serve it.",
-                    plan->ended_by_oom ? " with that request" : "", fine(sheet, plan->as_recorded.live_max));
+    if (plan->replay->grade == REPLAY_NEAR)
+        sheet_point(sheet, "The replay is near, not exact: every figure below is an estimate, and \"served\" "
+                           "means that it would be.");
+    budget_write(sheet, plan);
+}
+
+static void limits_write(struct sheet *sheet, const struct plan *plan) {
+    sheet_point(
+        sheet,
+        "Not planned: a smaller batch (one recording does not show what grows with it; record half of "
+        "it too and use --extrapolate), parameters over several devices, activations on the host%s%s.",
+        plan->no_checkpoint ? ", checkpointing (no blocks were found, or no backward was recorded)" : "",
+        plan->state_unknown ? ", optimizer state without a stack (record from the beginning)" : "");
+    if (plan->short_search)
+        sheet_point(sheet, "A short search, as of every recording with more than 2 million events: two "
+                           "changes at most, and fewer settings.");
+    sheet_point(sheet,
+                "Models of this sequence; a program that reacts to memory, or another version of a library, "
+                "asks differently.");
 }
 
 static void device_write(struct sheet *sheet, const struct plan *plan) {
@@ -338,14 +396,9 @@ static void device_write(struct sheet *sheet, const struct plan *plan) {
         return;
     }
     recorded_write(sheet, plan);
-    answer_write(sheet, plan);
+    answers_write(sheet, plan);
     table_write(sheet, plan);
-    sheet_point(
-        sheet, "Not planned: a smaller batch (one recording does not show what grows with it; record half of "
-               "it too and use --extrapolate), parameters over several devices, activations on the host.");
-    sheet_point(sheet,
-                "Models of this sequence; a program that reacts to memory, or another version of a library, "
-                "asks differently.");
+    limits_write(sheet, plan);
 }
 
 bool plan_report_write(struct buffer *out, const struct plan_report *report, struct arena *scratch) {

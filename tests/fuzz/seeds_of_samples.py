@@ -63,6 +63,12 @@ def replays():
         yield f"{name}_page", bytes((8 | i << 4, 2 | 4 | 8 * (i & 1), i, i + 6)) + recipe(name)
 
 
+def plans():
+    for i, name in enumerate(("train", "oom", "leak_zero_grad", "streams", "kept_per_layer", "leak_forward_only")):
+        yield name, bytes((4 | i & 3 | (i + 2) << 4, i << 2 | 2)) + recipe(name)
+        yield f"{name}_recorded", bytes((i & 1, 0)) + recipe(name)
+
+
 # ---- the command line ----
 
 CONFIG = b"""{"rules": ["peak < 75GiB", "oom = none", "trust = complete", "gradients at forward = 0", "site:attention.py* < 1MiB",

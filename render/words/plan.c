@@ -1,0 +1,213 @@
+#include "render/words/plan.h"
+
+#include "base/numbers.h"
+#include "layout/site.h"
+
+struct figure plan_bytes(uint64_t bytes) {
+    return bytes < GIB || bytes > UINT64_MAX / 200 ? format_bytes(bytes)
+                                                   : format_bytes_in(bytes, format_unit(GIB));
+}
+
+/* Where the unit of a figure begins. */
+static uint32_t unit_at(const struct figure *figure) {
+    uint32_t n = word_length(figure->text);
+    while (n > 0 && figure->text[n - 1] != ' ')
+        n--;
+    return n;
+}
+
+void plan_words_range(struct words *words, uint64_t least, uint64_t most) {
+    struct figure low = plan_bytes(least), high = plan_bytes(most);
+    uint32_t low_unit = unit_at(&low), high_unit = unit_at(&high);
+    bool same_unit = text_is(word_text(low.text + low_unit), high.text + high_unit);
+    if (same_unit && text_is(word_text(low.text), high.text)) {
+        words_say(words, high.text);
+        return;
+    }
+    words_add(words, (struct text){(const uint8_t *)low.text,
+                                   same_unit && low_unit != 0 ? low_unit - 1 : word_length(low.text)});
+    words_say(words, " to ");
+    words_say(words, high.text);
+}
+
+/* ---- changes ---- */
+
+static void site_say(struct words *words, const struct plan *plan, uint32_t frame) {
+    char text[512];
+    (void)site_text(plan->program->trace, frame, text, sizeof text);
+    words_say(words, text);
+}
+
+/* What to do about a finding that has a change. */
+static const char *finding_words(uint8_t kind) {
+    switch ((enum finding_kind)kind) {
+    case FINDING_LEAK: return "let go of what each turn keeps";
+    case FINDING_GRADIENTS_KEPT: return "set gradients to None before the next forward";
+    case FINDING_HELD_OVER: return "drop the last turn's result before the next is made";
+    case FINDING_KEPT_PER_LAYER: return "let go of what each layer keeps";
+    case FINDING_UNUSED_GRAPH: return "no graph where nothing is trained";
+    case FINDING_AUTOCAST_COPIES: return "no 16-bit copies of weights";
+    default: return "let go of it earlier";
+    }
+}
+
+static void finding_say(struct words *words, const struct plan *plan, const struct plan_change *change) {
+    words_say(words, change->finding->confidence == CONFIDENCE_POSSIBLE ? "possibly " : "");
+    if (change->frame != 0) {
+        site_say(words, plan, change->frame);
+        words_say(words, ": ");
+    }
+    words_say(words, finding_words(change->finding->kind));
+    words_say(words, " (finding)");
+}
+
+static void blocks_say(struct words *words, uint32_t n_blocks, const char *of, uint32_t n) {
+    words_say(words, "checkpoint ");
+    words_number(words, n_blocks);
+    words_say(words, of);
+    words_number(words, n);
+    words_say(words, " blocks");
+}
+
+void plan_words_title(struct words *words, const struct plan *plan, const struct plan_change *change,
+                      uint32_t n_blocks) {
+    static const char *const titles[] = {[PLAN_FUSED] = "optimizer: fused or foreach=False",
+                                         [PLAN_EIGHT_BIT] = "optimizer state in 8 bits",
+                                         [PLAN_SHARD_STATE] = "optimizer state over all ranks",
+                                         [PLAN_SHARD_GRADIENTS] =
+                                             "optimizer state and gradients over all ranks",
+                                         [PLAN_OFFLOAD] = "optimizer state on the host",
+                                         [PLAN_MICRO_BATCH] = "half of the batch, twice",
+                                         [PLAN_NO_GRAD] = "no graph: torch.no_grad()"};
+    switch ((enum plan_kind)change->kind) {
+    case PLAN_SETTINGS: words_say(words, change->id + word_length("settings:")); break;
+    case PLAN_FINDING: finding_say(words, plan, change); break;
+    case PLAN_CHECKPOINT: blocks_say(words, n_blocks, " of ", change->n_blocks); break;
+    default: words_say(words, titles[change->kind]); break;
+    }
+}
+
+/* Where the blocks of the forward that has most are made; 0: not known. */
+static uint32_t blocks_site(const struct plan *plan) {
+    const struct forward *most = NULL;
+    for (uint32_t i = 0; i < plan->blocks.n_forwards; i++)
+        if (most == NULL || plan->blocks.forward[i].n_blocks > most->n_blocks)
+            most = &plan->blocks.forward[i];
+    return most != NULL ? most->site : 0;
+}
+
+void plan_words_change(struct words *words, const struct plan *plan, const struct plan_change *change,
+                       uint32_t n_blocks) {
+    if (change->kind == PLAN_CHECKPOINT) {
+        blocks_say(words, n_blocks, " of the ", change->n_blocks);
+        if (blocks_site(plan) != 0) {
+            words_say(words, " of ");
+            site_say(words, plan, blocks_site(plan));
+        }
+    } else if (change->kind == PLAN_FUSED) {
+        words_say(words, "fused=True or foreach=False for the optimizer");
+        if (change->frame != 0) {
+            words_say(words, " (");
+            site_say(words, plan, change->frame);
+            words_say(words, ")");
+        }
+    } else
+        plan_words_title(words, plan, change, n_blocks);
+}
+
+void plan_words_cost(struct words *words, const struct plan *plan, enum plan_cost cost, uint32_t n_blocks) {
+    static const char *const texts[] = {"nothing", "time", "precision", "transfers"};
+    uint32_t share = n_blocks != 0 ? plan_share(plan, n_blocks) : UINT32_MAX;
+    if (cost == COST_TIME && share != UINT32_MAX) {
+        words_number(words, (share + 5000) / 10000);
+        words_say(words, " % ");
+    }
+    words_say(words, texts[cost]);
+}
+
+/* ---- the answer ---- */
+
+static void several_say(struct words *words, const struct plan_set *set) {
+    static const char *const counts[] = {"two", "three"};
+    static const char *const costs[] = {"", ", at the cost of time", ", at the cost of precision",
+                                        ", at the cost of transfers"};
+    if (set->n_changes - 2 < 2)
+        words_say(words, counts[set->n_changes - 2]);
+    else
+        words_number(words, set->n_changes);
+    words_say(words, " changes");
+    words_say(words, set->cost != COST_NONE ? costs[set->cost]
+                     : set->n_changes == 2  ? ", both without cost"
+                                            : ", all without cost");
+}
+
+void plan_words_set(struct words *words, const struct plan *plan, const struct plan_set *set) {
+    words_say(words,
+              set == plan->plans ? "The least change that serves it (" : "Fewer changes, dearer ones (");
+    words_say(words, plan_certainty_name((enum plan_certainty)set->certainty));
+    words_say(words, "): ");
+    if (set->n_changes == 1)
+        plan_words_change(words, plan, &plan->change[set->change[0]], set->n_blocks);
+    else
+        several_say(words, set);
+}
+
+/* "18.5 GiB", "7 GiB": as somebody would have asked for it. */
+static void asked_say(struct words *words, uint64_t bytes) {
+    struct figure figure = plan_bytes(bytes);
+    uint32_t unit = unit_at(&figure), n = unit - 1;
+    while (n > 1 && figure.text[n - 1] == '0' && bytes >= GIB)
+        n--;
+    n -= figure.text[n - 1] == '.';
+    words_add(words, (struct text){(const uint8_t *)figure.text, n});
+    words_say(words, " ");
+    words_say(words, figure.text + unit);
+}
+
+void plan_words_budget(struct words *words, const struct plan *plan) {
+    words_say(words, plan_bytes(plan->budget_bytes).text);
+    if (plan->asked_bytes == 0 || plan->keep_bytes == 0)
+        return;
+    words_say(words, " (");
+    asked_say(words, plan->asked_bytes);
+    words_say(words, " less ");
+    if (plan->keep_percent != 0) {
+        words_number(words, plan->keep_percent);
+        words_say(words, " %)");
+    } else {
+        asked_say(words, plan->keep_bytes);
+        words_say(words, ")");
+    }
+}
+
+static void served_say(struct words *words, const struct plan *plan) {
+    const struct plan_change *without = NULL;
+    words_say(words, "It is served as it is");
+    if (plan->as_recorded.fits == PLAN_YES)
+        return;
+    words_say(words, " (with ");
+    words_add_count(words, plan->as_recorded.n_retries);
+    words_say(words, plan->as_recorded.n_retries == 1 ? " retry)" : " retries)");
+    for (uint32_t i = plan->n_changes; i-- > 0;)
+        if (plan->change[i].figures.fits == PLAN_YES && plan->change[i].cost == COST_NONE)
+            without = &plan->change[i];
+    if (without == NULL)
+        return;
+    words_say(words, without->kind == PLAN_SETTINGS ? "; without any under " : "; without any with ");
+    plan_words_change(words, plan, without, 0);
+}
+
+void plan_words_answer(struct words *words, const struct plan *plan) {
+    if (plan->budget_bytes == 0 || plan->replay->grade == REPLAY_REFUSED)
+        return;
+    if (plan->as_recorded.fits == PLAN_YES || plan->as_recorded.fits == PLAN_WITH_RETRIES)
+        served_say(words, plan);
+    else if (plan->n_plans != 0)
+        plan_words_set(words, plan, &plan->plans[0]);
+    else if (plan->has_nearest) {
+        words_say(words, "Nothing that can be told from this recording serves it: with all of it ");
+        words_say(words, plan_bytes(plan->lacking_bytes).text);
+        words_say(words, " is lacking");
+    } else
+        words_say(words, "Nothing that can be told from this recording serves it");
+}

@@ -1,0 +1,252 @@
+/*
+ * Changed programs against a plain count of who lives when, and the blocks, cuts and new lives of a small training with a
+ * loop over three layers, each rule by its figures.
+ */
+#include "recording.h"
+
+#include "analysis/plan/plan_internal.h"
+#include "dice.h"
+
+#define TORCH "/usr/lib/python3/site-packages/torch/"
+
+/* ---- changed programs, by chance ---- */
+
+enum { LIVES = 24, EVENTS = 60 };
+
+/* Is an allocation there in the middle between a position and the next? */
+static bool is_alive(const struct recording *recording, const struct edit *edit, uint32_t i, uint64_t at) {
+    uint64_t birth = position_at(recording->birth[i]),
+             death = recording->death[i] <= EVENTS ? position_at(recording->death[i]) : POSITION_NEVER;
+    bool alive = birth <= at && at < death;
+    for (uint32_t k = 0; k < edit->n_cuts; k++)
+        alive &= edit->cut[k].allocation != i || at < edit->cut[k].from || at >= edit->cut[k].to;
+    return alive;
+}
+
+static uint64_t used_at(const struct recording *recording, const struct edit *edit, uint64_t at) {
+    uint64_t used = 0;
+    for (uint32_t i = 0; i < recording->device.allocations.count; i++)
+        used += is_alive(recording, edit, i, at) ? edit->size[i] : 0;
+    for (uint32_t k = 0; k < edit->n_lives; k++)
+        used += edit->life[k].birth <= at && at < edit->life[k].death ? edit->size[edit->life[k].like] : 0;
+    return used;
+}
+
+static uint64_t peak_of(const struct recording *recording, const struct edit *edit) {
+    uint64_t peak = 0;
+    for (uint32_t moment = 0; moment <= EVENTS; moment++)
+        for (uint32_t number = 0; number < 8; number++) {
+            uint64_t at = number == 0 ? position_at(moment) : position_behind(moment, number - 1);
+            uint64_t used = used_at(recording, edit, at);
+            peak = used > peak ? used : peak;
+        }
+    return peak;
+}
+
+static uint64_t position_by_chance(struct dice *dice) {
+    uint32_t moment = 1 + dice_below(dice, EVENTS - 1);
+    return dice_below(dice, 3) == 0 ? position_behind(moment, dice_below(dice, 7)) : position_at(moment);
+}
+
+static void edit_by_chance(struct edit *edit, uint64_t *size, struct recording *recording,
+                           struct dice *dice) {
+    *edit = (struct edit){.size = size};
+    for (uint32_t i = 0; i < LIVES; i++)
+        size[i] = dice_below(dice, 4) == 0 ? recording->size[i] / 2 + 1 : recording->size[i];
+    for (uint32_t n = dice_below(dice, 12); n-- > 0;) {
+        uint32_t row = dice_below(dice, LIVES);
+        uint64_t from = position_by_chance(dice), to = position_by_chance(dice);
+        to = dice_below(dice, 4) == 0 ? POSITION_NEVER : to;
+        uint64_t birth = position_at(recording->birth[row]);
+        assert_true(edit_cut(edit, row, from > birth ? from : birth, to, &recording->arena));
+    }
+    for (uint32_t n = dice_below(dice, 6); n-- > 0;)
+        assert_true(edit_life(edit, dice_below(dice, LIVES), position_by_chance(dice),
+                              position_by_chance(dice), &recording->arena));
+}
+
+/* Adds up a program as a replay would. */
+static uint64_t peak_of_program(const struct program *program) {
+    uint64_t used = 0, peak = 0;
+    const struct allocations *allocations = &program->device->allocations;
+    for (uint32_t i = 0; i < allocations->preexisting; i++)
+        used += program->absent[i / 64] >> i % 64 & 1 ? 0 : program_size(program, i);
+    peak = used;
+    for (uint32_t i = 0; i < program->n_ops; i++) {
+        uint32_t row = program_index(program->op[i]);
+        if (program_kind(program->op[i]) == PROGRAM_ALLOCATE)
+            used += program_size(program, row);
+        else if (program_kind(program->op[i]) == PROGRAM_FREE)
+            used -= program_size(program, row);
+        peak = used > peak ? used : peak;
+    }
+    return peak;
+}
+
+static void one_by_chance(struct dice *dice) {
+    struct recording *recording = recording_open();
+    struct program program, changed;
+    struct lives lives;
+    struct edit edit;
+    struct in_use peak;
+    uint64_t size[LIVES];
+    uint32_t event = 0;
+    for (uint32_t i = 0; i < LIVES; i++) {
+        event += i > 3;
+        uint32_t death = event + 1 + dice_below(dice, 20);
+        recording_allocation(recording, event, death < EVENTS ? death : STAYS, 1 + dice_below(dice, 5000), 0);
+        event += dice_below(dice, 2);
+    }
+    recording_settle(recording, EVENTS);
+    edit_by_chance(&edit, size, recording, dice);
+    const struct edit *all[] = {&edit};
+    assert_true(program_init(&program, &recording->trace, &recording->device, &recording->arena));
+    assert_true(lives_init(&lives, &program, &recording->arena));
+    assert_true(changed_curve(&peak, &lives, all, 1, &recording->arena));
+    assert_int_equal(peak.requested, peak_of(recording, &edit));
+    assert_true(changed_program(&changed, &lives, all, 1, &recording->arena));
+    assert_int_equal(peak_of_program(&changed), peak.requested);
+    recording_close(recording);
+}
+
+static void test_changed_programs(void **state) {
+    (void)state;
+    struct dice dice = {27};
+    for (uint32_t i = 0; i < 2000; i++)
+        one_by_chance(&dice);
+}
+
+/* ---- a loop over three layers ---- */
+
+enum { LAYERS = 3, KB = 1024 };
+
+static uint32_t site_in(struct recording *recording, uint32_t caller, const char *file, uint32_t line,
+                        const char *name) {
+    uint32_t stack = recording_stack(recording, caller, file, name);
+    recording->trace.frames.frame[recording->trace.stacks.frame[stack]].line = line;
+    return stack;
+}
+
+/*
+ * Event by event: embedding; per layer a temporary, what it keeps for backward, its output; head; backward frees from the
+ * last layer back, with a gradient for each; then an optimizer.
+ */
+static struct plan *training_plan(struct recording *recording, const struct plan_request *request) {
+    uint32_t main_ = recording_stack(recording, 0, "/home/u/train.py", "main");
+    uint32_t model = site_in(recording, main_, "/home/u/model.py", 9, "forward");
+    uint32_t gone = site_in(recording, model, "/home/u/layer.py", 6, "forward"),
+             kept = site_in(recording, model, "/home/u/layer.py", 7, "forward"),
+             made = site_in(recording, model, "/home/u/layer.py", 8, "forward");
+    uint32_t head = site_in(recording, model, "/home/u/model.py", 20, "head");
+    uint32_t back = recording_stack(recording, main_, TORCH "autograd/graph.py", "_engine_run_backward");
+    uint32_t store = recording_stack(recording, back, "", "torch::autograd::AccumulateGrad::apply");
+    uint32_t step = recording_stack(recording, main_, TORCH "optim/adamw.py", "step");
+    uint32_t every = recording_stack(recording, step, TORCH "optim/adamw.py", "_multi_tensor_adamw");
+    recording_allocation(recording, 1, 40, 10 * KB, head); /* the embedding's, held to the end of backward */
+    for (uint32_t i = 0; i < LAYERS; i++) {
+        uint32_t at = 2 + 4 * i, freed = 20 + 4 * (LAYERS - 1 - i);
+        recording_allocation(recording, at, at + 3, 8 * KB, gone);
+        recording_allocation(recording, at + 1, freed, 100 * KB, kept);
+        recording_allocation(recording, at + 2, freed + 2, 20 * KB, made);
+    }
+    recording_allocation(recording, 15, 18, 50 * KB, head);
+    for (uint32_t i = 0; i < LAYERS; i++)
+        recording_allocation(recording, 19 + 4 * i, 60, 30 * KB, store);
+    recording_allocation(recording, 45, STAYS, 60 * KB, step);
+    for (uint32_t i = 0; i < 4; i++)
+        recording_allocation(recording, 46 + i, 52, 5 * KB, every);
+    recording_allocation(recording, 61, 70, 10 * KB, head);
+    struct timeline *timeline = recording_settle(recording, 80);
+    struct plan *plan = arena_alloc(&recording->arena, sizeof *plan);
+    struct program *program = arena_alloc(&recording->arena, sizeof *program);
+    struct replay *replay = arena_alloc(&recording->arena, sizeof *replay);
+    struct verdicts *verdicts = arena_alloc(&recording->arena, sizeof *verdicts);
+    *replay = (struct replay){.grade = REPLAY_EXACT, .settings = allocator_settings_default()};
+    assert_true(program_init(program, &recording->trace, &recording->device, &recording->arena));
+    assert_true(verdicts_init_with_cuts(verdicts, timeline, &recording->arena));
+    assert_true(plan_find(plan, program, replay, verdicts, request, &recording->arena));
+    return plan;
+}
+
+static const struct plan_change *change_of(const struct plan *plan, enum plan_kind kind) {
+    for (uint32_t i = 0; i < plan->n_changes; i++)
+        if (plan->change[i].kind == kind)
+            return &plan->change[i];
+    return NULL;
+}
+
+static void test_blocks(void **state) {
+    (void)state;
+    struct recording *recording = recording_open();
+    const struct plan *plan = training_plan(recording, &(struct plan_request){0});
+    assert_int_equal(plan->blocks.n_forwards, 2);
+    const struct forward *forward = &plan->blocks.forward[0];
+    assert_int_equal(forward->n_blocks, LAYERS);
+    assert_int_equal(forward->period, 3);
+    for (uint32_t i = 0; i < LAYERS; i++) {
+        assert_int_equal(plan->blocks.span[forward->first_block + i].first, 1 + 3 * i);
+        assert_int_equal(plan->blocks.span[forward->first_block + i].end, 4 + 3 * i);
+    }
+    /* Median time of a block: 4 events of 10 us; from its first allocation to the last event 79 of them. */
+    assert_int_equal(plan_share(plan, 1), 40 * 1000000 / 790);
+    recording_close(recording);
+}
+
+static void test_what_each_change_leaves(void **state) {
+    (void)state;
+    struct recording *recording = recording_open();
+    const struct plan *plan = training_plan(recording, &(struct plan_request){.n_ranks = 3});
+    const struct plan_change *checkpoint = change_of(plan, PLAN_CHECKPOINT);
+    /* Recorded: embedding, three layers' 120 and the head. */
+    assert_int_equal(plan->as_recorded.live_max, (10 + 3 * 120 + 50) * KB);
+    assert_int_equal(plan->as_recorded.live_min, plan->as_recorded.live_max);
+    /* The peak is where the first layer is made again: its output, what it keeps and all gradients; made whole, a second
+     * output as well. */
+    assert_int_equal(checkpoint->n_blocks, LAYERS);
+    assert_int_equal(checkpoint->figures.live_min, (10 + 20 + 100 + 3 * 30) * KB);
+    assert_int_equal(checkpoint->figures.live_max, (10 + 20 + 100 + 20 + 3 * 30) * KB);
+    assert_int_equal(change_of(plan, PLAN_OFFLOAD)->figures.live_max, plan->as_recorded.live_max);
+    assert_int_equal(change_of(plan, PLAN_SHARD_STATE)->cost, COST_ELSEWHERE);
+    assert_non_null(change_of(plan, PLAN_FUSED));
+    assert_null(change_of(plan, PLAN_NO_GRAD)); /* there is a backward */
+    const struct plan_change *half = change_of(plan, PLAN_MICRO_BATCH);
+    /* All gradients from the forward on, and the first one made beside itself. */
+    uint64_t bound = (10 + 3 * 120) / 2 * KB + 4 * 30 * KB;
+    assert_int_equal(half->figures.live_min, bound - bound / 100);
+    recording_close(recording);
+}
+
+static void test_left_out(void **state) {
+    (void)state;
+    struct recording *recording = recording_open();
+    struct plan_request request = {.n_ranks = 3,
+                                   .without = 1u << WORD_CHECKPOINT | 1u << WORD_FUSED | 1u << WORD_OFFLOAD |
+                                              1u << WORD_EIGHT_BIT | 1u << WORD_EXPANDABLE};
+    const struct plan *plan = training_plan(recording, &request);
+    assert_null(change_of(plan, PLAN_CHECKPOINT));
+    assert_null(change_of(plan, PLAN_FUSED));
+    assert_null(change_of(plan, PLAN_OFFLOAD));
+    assert_null(change_of(plan, PLAN_EIGHT_BIT));
+    assert_null(change_of(plan, PLAN_SETTINGS));
+    assert_non_null(change_of(plan, PLAN_SHARD_STATE));
+    recording_close(recording);
+}
+
+static void test_too_much_work(void **state) {
+    (void)state;
+    struct recording *recording = recording_open();
+    const struct plan *plan = training_plan(recording, &(struct plan_request){.work_most = 100});
+    assert_true(plan->left_out);
+    assert_int_equal(plan->n_changes, 0);
+    assert_int_equal(plan->n_plans, 0);
+    recording_close(recording);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_changed_programs),        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_what_each_change_leaves), cmocka_unit_test(test_left_out),
+        cmocka_unit_test(test_too_much_work),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
