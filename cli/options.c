@@ -72,7 +72,7 @@ static enum options_result option_apply(struct parse *parse, const struct option
         return OPTIONS_HELP;
     if (option->letter == 'V')
         return OPTIONS_VERSION;
-    if (!option->apply(parse->settings, value))
+    if (!option_set(parse->settings, option, value))
         return value_wrong(parse, option, value);
     options_note(parse->settings, option, value);
     return OPTIONS_RUN;

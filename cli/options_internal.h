@@ -16,13 +16,31 @@ enum {
 /* Beside the verbs: the option belongs into settings->flags. */
 enum { SHAPES = 1 << 16 };
 
+/* What a value does to the settings. */
+struct option_field {
+    enum {
+        FIELD_CALL,         /* `call` says it */
+        FIELD_SET,          /* stores `low` */
+        FIELD_NUMBER,       /* of [low, high] */
+        FIELD_TEXT,         /* at least `low` bytes */
+        FIELD_WORD,         /* the place of the word among those of the option's `value`, "text|json" */
+        FIELD_BYTES,        /* a size, not 0 */
+        FIELD_DEVICE_BYTES, /* the same; of less than 1 MiB it needs a unit */
+        FIELD_POSITION,
+        FIELD_FORMAT /* of a report: `low` */
+    } kind;
+    size_t offset, nbytes; /* of the field in struct settings */
+    uint64_t low, high;
+    bool (*call)(struct settings *settings, const char *value); /* false: value not understood */
+};
+
 struct option {
     char letter;    /* 0: none */
     unsigned where; /* verbs that have it, of enum verb_bit, and SHAPES */
     const char *name;
     const char
         *value; /* what the help calls its value; NULL: it takes none; "[=WORD]": it need not have one */
-    bool (*apply)(struct settings *settings, const char *value); /* false: value not understood */
+    struct option_field field;
     const char *help;
 };
 
@@ -33,6 +51,9 @@ const struct option *option_behind(const struct option *option, unsigned verbs);
 
 /* The option of these verbs (bits) with this name. NULL: none. */
 const struct option *option_by_name(unsigned verbs, const char *name, size_t length);
+
+/* Puts the option's value (NULL: none) into the settings. False: not understood; settings->wrong may say why. */
+bool option_set(struct settings *settings, const struct option *option, const char *value);
 
 /* --own and --library, which are noted together; and an option whose value is the path of a file. */
 bool option_is_owner(const struct option *option);

@@ -11,17 +11,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Index of `value` among `words`; -1: not there. */
-static int choice_of(const char *value, const char *const *words, int n_words) {
-    for (int i = 0; i < n_words; i++)
-        if (strcmp(value, words[i]) == 0)
+/* Place of `value` in `words`, "peak|step|annotation"; -1: it is none of them. */
+static int choice_of(const char *value, const char *words) {
+    size_t length = strlen(value);
+    for (int i = 0;; i++, words++) {
+        size_t word = strcspn(words, "|");
+        if (word == length && memcmp(words, value, length) == 0)
             return i;
-    return -1;
+        words += word;
+        if (*words == '\0')
+            return -1;
+    }
 }
 
-static bool apply_output(struct settings *settings, const char *value) {
-    settings->output = value;
-    return *value != '\0';
+/* Fields are of 1, 4 or 8 bytes; a number that is too large for one (a size_t of 32 bits) becomes the largest. */
+static void number_store(void *field, size_t nbytes, uint64_t number) {
+    uint8_t byte = (uint8_t)number;
+    uint32_t word = number > UINT32_MAX ? UINT32_MAX : (uint32_t)number;
+    memcpy(field, nbytes == 1 ? (void *)&byte : nbytes == 4 ? (void *)&word : (void *)&number, nbytes);
+}
+
+/* A size of the device: those who leave the unit away mean GiB. */
+static bool unit_is_there(struct settings *settings, const char *value, uint64_t bytes) {
+    if (size_lacks_unit(value, bytes))
+        snprintf(settings->wrong, sizeof settings->wrong, "%s bytes? write %sGiB", value, value);
+    return settings->wrong[0] == '\0';
 }
 
 static bool apply_device(struct settings *settings, const char *value) {
@@ -34,87 +48,9 @@ static bool apply_device(struct settings *settings, const char *value) {
     return true;
 }
 
-static bool apply_force(struct settings *settings, const char *value) {
-    (void)value;
-    return settings->force = true;
-}
-
-static bool apply_quiet(struct settings *settings, const char *value) {
-    (void)value;
-    return settings->quiet = true;
-}
-
-static bool apply_verbose(struct settings *settings, const char *value) {
-    (void)value;
-    return settings->verbose = true;
-}
-
-static bool apply_max_memory(struct settings *settings, const char *value) {
-    uint64_t nbytes;
-    if (!size_parse(value, &nbytes) || nbytes == 0)
-        return false;
-    settings->max_memory_nbytes = nbytes > SIZE_MAX ? SIZE_MAX : (size_t)nbytes;
-    return true;
-}
-
-static bool apply_title(struct settings *settings, const char *value) {
-    settings->title = value;
-    return true;
-}
-
 static bool apply_theme(struct settings *settings, const char *value) {
-    static const char *const themes[] = {"light", "dark", "auto"};
     settings->theme = value;
-    return choice_of(value, themes, 3) >= 0;
-}
-
-/* Memory of a device: whoever leaves the unit away means GiB. */
-static bool apply_large_size(struct settings *settings, const char *value, uint64_t *bytes) {
-    if (!size_parse(value, bytes) || *bytes == 0)
-        return false;
-    if (size_lacks_unit(value, *bytes))
-        snprintf(settings->wrong, sizeof settings->wrong, "%s bytes? write %sGiB", value, value);
-    return settings->wrong[0] == '\0';
-}
-
-static bool apply_capacity(struct settings *settings, const char *value) {
-    return apply_large_size(settings, value, &settings->capacity_bytes);
-}
-
-static bool apply_max_html_size(struct settings *settings, const char *value) {
-    return size_parse(value, &settings->max_html_nbytes) && settings->max_html_nbytes != 0;
-}
-
-static bool apply_number(uint32_t *setting, const char *value, uint32_t low, uint32_t high) {
-    uint64_t number;
-    if (!number_parse(value, low, high, &number))
-        return false;
-    *setting = (uint32_t)number;
-    return true;
-}
-
-static bool apply_width(struct settings *settings, const char *value) {
-    return apply_number(&settings->width, value, 320, 7680);
-}
-
-static bool apply_height(struct settings *settings, const char *value) {
-    return apply_number(&settings->height, value, 240, 4320);
-}
-
-static bool apply_scale(struct settings *settings, const char *value) {
-    return apply_number(&settings->scale, value, 1, 4);
-}
-
-static bool apply_from(struct settings *settings, const char *value) {
-    return position_parse(value, &settings->from);
-}
-
-static bool apply_to(struct settings *settings, const char *value) {
-    return position_parse(value, &settings->to);
-}
-
-static bool apply_at(struct settings *settings, const char *value) {
-    return position_parse(value, &settings->at);
+    return choice_of(value, "light|dark|auto") >= 0;
 }
 
 /* Several filters are one: words are joined by AND. */
@@ -130,18 +66,6 @@ static bool apply_filter(struct settings *settings, const char *value) {
     return false;
 }
 
-static bool apply_map(struct settings *settings, const char *value) {
-    (void)value;
-    settings->map = true;
-    return true;
-}
-
-static bool apply_no_names(struct settings *settings, const char *value) {
-    (void)value;
-    settings->no_names = true;
-    return true;
-}
-
 static bool apply_hide_internal(struct settings *settings, const char *value) {
     (void)value;
     return apply_filter(settings, "own:yes");
@@ -151,11 +75,6 @@ static bool apply_redact(struct settings *settings, const char *value) {
     settings->redact_all = value != NULL;
     settings->redact = true;
     return value == NULL || strcmp(value, "all") == 0;
-}
-
-static bool apply_rules(struct settings *settings, const char *value) {
-    settings->rules = value;
-    return *value != '\0';
 }
 
 static bool owner_add(struct settings *settings, const char *value, enum frame_owner owner) {
@@ -176,27 +95,21 @@ static bool apply_library(struct settings *settings, const char *value) {
     return owner_add(settings, value, OWNER_LIBRARY);
 }
 
-static bool apply_axis(struct settings *settings, const char *value) {
-    static const char *const axes[] = {[AXIS_EVENTS] = "events", [AXIS_TIME] = "time"};
-    int choice = choice_of(value, axes, 2);
-    settings->axis = choice == AXIS_TIME ? AXIS_TIME : AXIS_EVENTS;
-    return choice >= 0;
-}
-
 #define COLORING_NAME(NAME, name, title, words) name,
 static const char *const color_names[] = {STRATA_COLORINGS(COLORING_NAME)};
 #undef COLORING_NAME
+#define COLORING_WORD(NAME, name, title, words) "|" name
+static const char color_words[] = STRATA_COLORINGS(COLORING_WORD);
+#undef COLORING_WORD
 
 const char *options_color_name(enum color_by color_by) {
     return color_names[color_by];
 }
 
 static bool apply_color_by(struct settings *settings, const char *value) {
-    int choice = choice_of(value, color_names, sizeof color_names / sizeof color_names[0]);
-    if (choice >= 0)
-        settings->color_by = (enum color_by)choice;
-    settings->has_color_by = choice >= 0;
-    return choice >= 0;
+    int choice = choice_of(value, color_words + 1);
+    settings->color_by = choice >= 0 ? (enum color_by)choice : settings->color_by;
+    return settings->has_color_by = choice >= 0;
 }
 
 /* What has an option of its own is that option; the rest is noted. What the page would not understand either is left out. */
@@ -204,7 +117,7 @@ static bool view_part_apply(struct settings *settings, const char *name, const c
     if (strcmp(name, "device") == 0)
         (void)apply_device(settings, value);
     else if (strcmp(name, "axis") == 0)
-        (void)apply_axis(settings, value);
+        settings->axis = strcmp(value, "time") == 0 ? AXIS_TIME : AXIS_EVENTS;
     else if (strcmp(name, "color") == 0)
         (void)apply_color_by(settings, value);
     else if (strcmp(name, "filter") == 0)
@@ -239,21 +152,6 @@ static bool apply_format(struct settings *settings, enum report_format format) {
     return settings->has_format = true;
 }
 
-static bool apply_json(struct settings *settings, const char *value) {
-    (void)value;
-    return apply_format(settings, REPORT_JSON);
-}
-
-static bool apply_brief(struct settings *settings, const char *value) {
-    (void)value;
-    return apply_format(settings, REPORT_BRIEF);
-}
-
-static bool apply_markdown(struct settings *settings, const char *value) {
-    (void)value;
-    return apply_format(settings, REPORT_MARKDOWN);
-}
-
 #define EXPORT_WORD(NUMBER, name, ending, writer) "|" #name
 static const char export_words[] = STRATA_EXPORTS(EXPORT_WORD);
 #undef EXPORT_WORD
@@ -285,30 +183,6 @@ static bool apply_export_to(struct settings *settings, const char *value) {
     return false;
 }
 
-static bool apply_allocated(struct settings *settings, const char *value) {
-    (void)value;
-    return settings->allocated = true;
-}
-
-static bool apply_top(struct settings *settings, const char *value) {
-    return apply_number(&settings->top, value, 0, UINT32_MAX);
-}
-
-static bool apply_group(struct settings *settings, const char *value) {
-    static const char *const names[] = {[GROUP_BY_SITE] = "site", [GROUP_BY_STACK] = "stack"};
-    int choice = choice_of(value, names, 2);
-    settings->group = choice == GROUP_BY_STACK ? GROUP_BY_STACK : GROUP_BY_SITE;
-    return choice >= 0;
-}
-
-static bool apply_align(struct settings *settings, const char *value) {
-    static const char *const names[] = {
-        [ALIGN_PEAK] = "peak", [ALIGN_STEP] = "step", [ALIGN_ANNOTATION] = "annotation"};
-    int choice = choice_of(value, names, 3);
-    settings->align = choice < 0 ? ALIGN_PEAK : (enum align)choice;
-    return choice >= 0;
-}
-
 static bool apply_set(struct settings *settings, const char *value) {
     if (!whatif_set_is_fine(value)) {
         snprintf(settings->wrong, sizeof settings->wrong,
@@ -322,10 +196,6 @@ static bool apply_set(struct settings *settings, const char *value) {
         return false;
     settings->set[settings->n_set++] = value;
     return true;
-}
-
-static bool apply_gpu(struct settings *settings, const char *value) {
-    return apply_large_size(settings, value, &settings->gpu_bytes);
 }
 
 /* "10%" or a size. */
@@ -373,22 +243,9 @@ static bool apply_without(struct settings *settings, const char *value) {
     }
 }
 
-static bool apply_ranks(struct settings *settings, const char *value) {
-    return number_parse(value, 2, 1000000, &settings->n_ranks);
-}
-
 static bool apply_extrapolate(struct settings *settings, const char *value) {
     settings->extrapolate = value;
     return strrchr(value, '=') != NULL;
-}
-
-static bool apply_to_size(struct settings *settings, const char *value) {
-    return number_parse(value, 1, 1000000000, &settings->to_size);
-}
-
-static bool apply_budget(struct settings *settings, const char *value) {
-    (void)value;
-    return settings->find_budget = true;
 }
 
 static bool apply_rule(struct settings *settings, const char *value) {
@@ -401,102 +258,10 @@ static bool apply_rule(struct settings *settings, const char *value) {
     return *value != '\0';
 }
 
-static bool apply_config(struct settings *settings, const char *value) {
-    settings->config = value;
-    return *value != '\0';
-}
-
-static bool apply_baseline(struct settings *settings, const char *value) {
-    settings->baseline = value;
-    return *value != '\0';
-}
-
-static bool apply_update_baseline(struct settings *settings, const char *value) {
-    (void)value;
-    return settings->update_baseline = true;
-}
-
-static bool apply_check_format(struct settings *settings, const char *value) {
-    static const char *const names[] = {"text", "github", "junit", "json"}; /* enum check_format */
-    int choice = choice_of(value, names, 4);
-    settings->check_format = choice < 0 ? 0 : (uint32_t)choice;
-    return choice >= 0;
-}
-
-static bool apply_skip_steps(struct settings *settings, const char *value) {
-    return apply_number(&settings->skip_steps, value, 0, 1000000);
-}
-
-static bool apply_jobs(struct settings *settings, const char *value) {
-    return apply_number(&settings->jobs, value, 1, 4096);
-}
-
-static bool apply_png(struct settings *settings, const char *value) {
-    (void)value;
-    return settings->png = true;
-}
-
-static bool apply_recursive(struct settings *settings, const char *value) {
-    (void)value;
-    settings->flat = false;
-    return true;
-}
-
-static bool apply_no_recursive(struct settings *settings, const char *value) {
-    (void)value;
-    return settings->flat = true;
-}
-
-static bool apply_series(struct settings *settings, const char *value) {
-    static const char *const words[] = {"on", "off"};
-    int choice = choice_of(value, words, 2);
-    settings->no_series = choice == 1;
-    return choice >= 0;
-}
-
-static bool apply_resume(struct settings *settings, const char *value) {
-    (void)value;
-    return settings->resume = true;
-}
-
-static bool apply_index(struct settings *settings, const char *value) {
-    settings->index_directory = value;
-    return *value != '\0';
-}
-
-static bool apply_rank_regex(struct settings *settings, const char *value) {
-    settings->rank_regex = value;
-    return *value != '\0';
-}
-
 static bool apply_group_by(struct settings *settings, const char *value) {
     settings->group_by = value;
     return *value != '\0' &&
            value[strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_,-")] == '\0';
-}
-
-static bool apply_shard(struct settings *settings, const char *value) {
-    settings->shard = value;
-    return *value != '\0';
-}
-
-static bool apply_steps(struct settings *settings, const char *value) {
-    return apply_number(&settings->n_steps, value, 0, 1000000000);
-}
-
-static bool apply_max_entries(struct settings *settings, const char *value) {
-    return apply_number(&settings->max_entries, value, 1, INT32_MAX);
-}
-
-static bool apply_keep(struct settings *settings, const char *value) {
-    return apply_number(&settings->keep, value, 1, 1000000);
-}
-
-static bool apply_stacks(struct settings *settings, const char *value) {
-    static const char *const words[] = {"all", "python"};
-    int choice = choice_of(value, words, 2);
-    settings->python_stacks = choice == 1;
-    return choice >= 0;
 }
 
 static bool apply_every(struct settings *settings, const char *value) {
@@ -507,171 +272,223 @@ static bool apply_every(struct settings *settings, const char *value) {
            settings->every_us <= UINT64_C(3600000000);
 }
 
-static bool apply_no_report(struct settings *settings, const char *value) {
-    (void)value;
-    return settings->no_report = true;
+bool option_set(struct settings *settings, const struct option *option, const char *value) {
+    const struct option_field *field = &option->field;
+    void *at = (char *)settings + field->offset;
+    uint64_t number = field->low;
+    int choice = 0;
+    switch (field->kind) {
+    case FIELD_CALL: return field->call(settings, value);
+    case FIELD_FORMAT: return apply_format(settings, (enum report_format)field->low);
+    case FIELD_POSITION: return position_parse(value, at);
+    case FIELD_TEXT: memcpy(at, &value, sizeof value); return strlen(value) >= field->low;
+    case FIELD_SET: break;
+    case FIELD_NUMBER:
+        if (!number_parse(value, field->low, field->high, &number))
+            return false;
+        break;
+    case FIELD_BYTES:
+    case FIELD_DEVICE_BYTES:
+        if (!size_parse(value, &number) || number == 0)
+            return false;
+        if (field->kind == FIELD_DEVICE_BYTES && !unit_is_there(settings, value, number))
+            return false;
+        break;
+    case FIELD_WORD:
+        if ((choice = choice_of(value, option->value)) < 0)
+            return false;
+        number = (uint64_t)choice;
+        break;
+    }
+    number_store(at, field->nbytes, number);
+    return true;
 }
 
 /* ---- the table, in the order of the help ---- */
 
+#define FIELD(KIND, name, low, high) \
+    { FIELD_##KIND, offsetof(struct settings, name), sizeof((struct settings *)NULL)->name, low, high, NULL }
+#define SET(name, value)         FIELD(SET, name, value, 0)
+#define NUMBER(name, low, high)  FIELD(NUMBER, name, low, high)
+#define TEXT(name, least_nbytes) FIELD(TEXT, name, least_nbytes, 0)
+#define WORD(name)               FIELD(WORD, name, 0, 0) /* the words are the option's `value` */
+#define BYTES(name)              FIELD(BYTES, name, 0, 0)
+#define DEVICE_BYTES(name)       FIELD(DEVICE_BYTES, name, 0, 0)
+#define POSITION(name)           FIELD(POSITION, name, 0, 0)
+#define FORMAT(format) \
+    { FIELD_FORMAT, 0, 0, format, 0, NULL }
+#define CALL(function) \
+    { FIELD_CALL, 0, 0, 0, 0, function }
+
 static const struct option options[] = {
-    {'o', VERB_PICTURE, "output", "PATH", apply_output,
+    {'o', VERB_PICTURE, "output", "PATH", TEXT(output, 1),
      "a file, a directory, or - for standard output\n(default: the input's name with the new ending, beside "
      "it)"},
-    {'o', VERB_REPORT, "output", "PATH", apply_output,
+    {'o', VERB_REPORT, "output", "PATH", TEXT(output, 1),
      "a file, a directory, or - for standard output\n(default: standard output)"},
-    {'o', VERB_EXPORT, "output", "PATH", apply_output,
+    {'o', VERB_EXPORT, "output", "PATH", TEXT(output, 1),
      "a file, whose ending may say the kind, a directory, or -\nfor standard output (default: beside the "
      "input)"},
-    {0, VERB_EXPORT, "to", "KIND|POSITION", apply_export_to,
+    {0, VERB_EXPORT, "to", "KIND|POSITION", CALL(apply_export_to),
      "csv, sqlite, pprof, folded, speedscope or perfetto; given\nonce more: where the window ends"},
-    {0, VERB_EXPORT | SHAPES, "from", "POSITION", apply_from,
+    {0, VERB_EXPORT | SHAPES, "from", "POSITION", POSITION(from),
      "where the window begins: an event's index, 12.5s, peak,\npeak-500, oom (default: all is exported)"},
-    {0, VERB_EXPORT | SHAPES, "at", "POSITION", apply_at,
+    {0, VERB_EXPORT | SHAPES, "at", "POSITION", POSITION(at),
      "folded, pprof, speedscope: what is live then: peak\n(default), oom or an event"},
-    {0, VERB_EXPORT, "allocated", NULL, apply_allocated,
+    {0, VERB_EXPORT, "allocated", NULL, SET(allocated, 1),
      "the same: all that was allocated in the window instead"},
-    {'o', VERB_BATCH, "output", "DIR", apply_output, "directory for the results; created if it is missing"},
-    {'o', VERB_RUN, "out", "DIR", apply_output,
+    {'o', VERB_BATCH, "output", "DIR", TEXT(output, 1),
+     "directory for the results; created if it is missing"},
+    {'o', VERB_RUN, "out", "DIR", TEXT(output, 1),
      "folder for all of it; one that exists is\nused as it is, so that several runs share "
      "it\n"
      "(default: strata-run, strata-run-2, ...)"},
-    {0, VERB_RUN, "steps", "N", apply_steps, "dump after N optimizer steps (default: 5; 0: do not)"},
-    {0, VERB_RUN, "max-entries", "N", apply_max_entries,
+    {0, VERB_RUN, "steps", "N", NUMBER(n_steps, 0, 1000000000),
+     "dump after N optimizer steps (default: 5; 0: do not)"},
+    {0, VERB_RUN, "max-entries", "N", NUMBER(max_entries, 1, INT32_MAX),
      "events that each process keeps; the oldest go first\n(default: 1000000)"},
-    {0, VERB_RUN, "stacks", "all|python", apply_stacks, "python: without C++ frames, dumps are faster"},
-    {0, VERB_RUN, "keep", "N", apply_keep, "dumps that each process keeps (default: 8)"},
-    {0, VERB_RUN, "every", "SECONDS", apply_every, "between two looks at the host (default: 1)"},
-    {0, VERB_RUN, "no-report", NULL, apply_no_report, "write no pages at the end"},
-    {'j', VERB_BATCH, "jobs", "N", apply_jobs,
+    {0, VERB_RUN, "stacks", "all|python", WORD(python_stacks),
+     "python: without C++ frames, dumps are faster"},
+    {0, VERB_RUN, "keep", "N", NUMBER(keep, 1, 1000000), "dumps that each process keeps (default: 8)"},
+    {0, VERB_RUN, "every", "SECONDS", CALL(apply_every), "between two looks at the host (default: 1)"},
+    {0, VERB_RUN, "no-report", NULL, SET(no_report, 1), "write no pages at the end"},
+    {'j', VERB_BATCH, "jobs", "N", NUMBER(jobs, 1, 4096),
      "files at once (default: as many as there are cores and\nas --max-memory has room for)"},
-    {0, VERB_BATCH, "png", NULL, apply_png, "write a picture of each file too"},
-    {'r', VERB_BATCH, "recursive", NULL, apply_recursive, "descend into directories (the default)"},
-    {0, VERB_BATCH, "no-recursive", NULL, apply_no_recursive, "take only the files of the named directories"},
-    {0, VERB_BATCH, "resume", NULL, apply_resume,
+    {0, VERB_BATCH, "png", NULL, SET(png, 1), "write a picture of each file too"},
+    {'r', VERB_BATCH, "recursive", NULL, SET(flat, 0), "descend into directories (the default)"},
+    {0, VERB_BATCH, "no-recursive", NULL, SET(flat, 1), "take only the files of the named directories"},
+    {0, VERB_BATCH, "resume", NULL, SET(resume, 1),
      "skip files whose results are up to date (same size,\nmodification time, options and rules)"},
-    {0, VERB_BATCH, "rank-regex", "REGEX", apply_rank_regex,
+    {0, VERB_BATCH, "rank-regex", "REGEX", TEXT(rank_regex, 1),
      "finds the rank in a file's path: its first group, or the\none named rank; a second one, or step, is "
      "the step"},
-    {0, VERB_BATCH, "group-by", "WORDS", apply_group_by,
+    {0, VERB_BATCH, "group-by", "WORDS", CALL(apply_group_by),
      "which ranks are compared with each other: those whose paths\nhave the same numbers after these words, "
      "such as "
      "tp,pp;\nalso role, host, program (by call sites alone), all\n(default: role and pipeline stage, else "
      "the program)"},
-    {0, VERB_BATCH, "series", "on|off", apply_series,
+    {0, VERB_BATCH, "series", "on|off", WORD(no_series),
      "join the dumps of one rank at several steps into one\ntimeline, beside their own pages (default: on)"},
-    {0, VERB_BATCH, "shard", "I/N|auto", apply_shard,
+    {0, VERB_BATCH, "shard", "I/N|auto", TEXT(shard, 1),
      "do part I of N (from 1), or the part that the scheduler's\nenvironment tells; writes no index"},
-    {0, VERB_BATCH, "index", "DIR", apply_index, "convert nothing: join what the shards wrote into DIR"},
-    {'o', VERB_DIFF | VERB_WHATIF | VERB_PLAN, "output", "PATH", apply_output,
+    {0, VERB_BATCH, "index", "DIR", TEXT(index_directory, 1),
+     "convert nothing: join what the shards wrote into DIR"},
+    {'o', VERB_DIFF | VERB_WHATIF | VERB_PLAN, "output", "PATH", TEXT(output, 1),
      "a file, whose ending says what it is: .txt, .md, .json,\n.png or .html; - for standard output "
      "(default: "
      "text, there)"},
-    {0, VERB_CHECK, "rule", "RULE", apply_rule,
+    {0, VERB_CHECK, "rule", "RULE", CALL(apply_rule),
      "a limit such as 'peak < 75GiB'; as many as you like\n(docs/ci.md)"},
-    {0, VERB_CHECK, "config", "FILE", apply_config, "rules, patterns of files and the baseline: strata.json"},
-    {0, VERB_CHECK, "baseline", "FILE", apply_baseline, "figures that rules may compare with"},
-    {0, VERB_CHECK, "update-baseline", NULL, apply_update_baseline,
+    {0, VERB_CHECK, "config", "FILE", TEXT(config, 1),
+     "rules, patterns of files and the baseline: strata.json"},
+    {0, VERB_CHECK, "baseline", "FILE", TEXT(baseline, 1), "figures that rules may compare with"},
+    {0, VERB_CHECK, "update-baseline", NULL, SET(update_baseline, 1),
      "write the baseline again; refused where CI=true"},
-    {0, VERB_CHECK, "format", "text|github|junit|json", apply_check_format,
+    {0, VERB_CHECK, "format", "text|github|junit|json", WORD(check_format),
      "of standard output (default: text)"},
-    {0, VERB_CHECK, "skip-steps", "N", apply_skip_steps, "leave the first N steps out of peaks: the warm-up"},
-    {0, VERB_DIFF, "align", "peak|step|annotation", apply_align,
+    {0, VERB_CHECK, "skip-steps", "N", NUMBER(skip_steps, 0, 1000000),
+     "leave the first N steps out of peaks: the warm-up"},
+    {0, VERB_DIFF, "align", "peak|step|annotation", WORD(align),
      "compare each at its peak (default), or at the peak of\nthe same step or annotation"},
-    {'d', VERB_DIFF | VERB_CHECK, "device", "N", apply_device,
+    {'d', VERB_DIFF | VERB_CHECK, "device", "N", CALL(apply_device),
      "ordinal of the device (default: as strata html)"},
-    {0, VERB_DIFF, "json", NULL, apply_json, "for programs: JSON, \"schema\": 1"},
-    {0, VERB_DIFF, "markdown", NULL, apply_markdown, "to paste into an issue"},
-    {0, VERB_DIFF, "top", "N", apply_top, "list so many call sites, 0: all (default: 20)"},
-    {'f', VERB_ANY & ~(unsigned)VERB_CHECK, "force", NULL, apply_force, "replace an existing output file"},
-    {'d', VERB_PICTURE | SHAPES, "device", "N", apply_device,
+    {0, VERB_DIFF, "json", NULL, FORMAT(REPORT_JSON), "for programs: JSON, \"schema\": 1"},
+    {0, VERB_DIFF, "markdown", NULL, FORMAT(REPORT_MARKDOWN), "to paste into an issue"},
+    {0, VERB_DIFF, "top", "N", NUMBER(top, 0, UINT32_MAX), "list so many call sites, 0: all (default: 20)"},
+    {'f', VERB_ANY & ~(unsigned)VERB_CHECK, "force", NULL, SET(force, 1), "replace an existing output file"},
+    {'d', VERB_PICTURE | SHAPES, "device", "N", CALL(apply_device),
      "ordinal of the device (default: one that ran out of\nmemory, else the one with most events)"},
-    {'d', VERB_BATCH | SHAPES, "device", "N", apply_device,
+    {'d', VERB_BATCH | SHAPES, "device", "N", CALL(apply_device),
      "ordinal of the device to show (default: as strata html)"},
-    {'d', VERB_REPORT | VERB_WHATIF | VERB_PLAN | VERB_EXPORT | SHAPES, "device", "N", apply_device,
+    {'d', VERB_REPORT | VERB_WHATIF | VERB_PLAN | VERB_EXPORT | SHAPES, "device", "N", CALL(apply_device),
      "ordinal of the device (default: all)"},
-    {0, VERB_REPORT, "json", NULL, apply_json, "for programs: JSON, \"schema\": 2"},
-    {0, VERB_REPORT, "brief", NULL, apply_brief,
+    {0, VERB_REPORT, "json", NULL, FORMAT(REPORT_JSON), "for programs: JSON, \"schema\": 2"},
+    {0, VERB_REPORT, "brief", NULL, FORMAT(REPORT_BRIEF),
      "JSON of one screen, at most 4 KB: what ran out, what the\npeak is made of, findings"},
-    {0, VERB_WHATIF | VERB_PLAN, "json", NULL, apply_json, "for programs: JSON, \"schema\": 1"},
-    {0, VERB_REPORT | VERB_WHATIF | VERB_PLAN, "markdown", NULL, apply_markdown, "to paste into an issue"},
-    {0, VERB_WHATIF, "set", "KEY=VALUE", apply_set,
+    {0, VERB_WHATIF | VERB_PLAN, "json", NULL, FORMAT(REPORT_JSON), "for programs: JSON, \"schema\": 1"},
+    {0, VERB_REPORT | VERB_WHATIF | VERB_PLAN, "markdown", NULL, FORMAT(REPORT_MARKDOWN),
+     "to paste into an issue"},
+    {0, VERB_WHATIF, "set", "KEY=VALUE", CALL(apply_set),
      "a setting as PYTORCH_ALLOC_CONF spells it; all of them\nare one more scenario"},
-    {0, VERB_PLAN, "keep", "SIZE|N%", apply_kept, "leave so much of --gpu to other libraries (default: 2%)"},
-    {0, VERB_PLAN, "ranks", "N", apply_ranks, "plan optimizer state over so many ranks"},
-    {0, VERB_PLAN, "without", "WORD,...", apply_without,
+    {0, VERB_PLAN, "keep", "SIZE|N%", CALL(apply_kept),
+     "leave so much of --gpu to other libraries (default: 2%)"},
+    {0, VERB_PLAN, "ranks", "N", NUMBER(n_ranks, 2, 1000000), "plan optimizer state over so many ranks"},
+    {0, VERB_PLAN, "without", "WORD,...", CALL(apply_without),
      "leave changes out: expandable_segments, max_split_size_mb,\nroundup_power2_divisions, "
      "large_segment_size_mb, "
      "findings,\nfused, checkpoint, eight_bit, offload"},
-    {0, VERB_WHATIF | VERB_PLAN, "gpu", "SIZE", apply_gpu,
+    {0, VERB_WHATIF | VERB_PLAN, "gpu", "SIZE", DEVICE_BYTES(gpu_bytes),
      "what the process may have of the device, such as 80GiB\n(default: what the recording shows)"},
-    {0, VERB_WHATIF, "extrapolate", "PATH=SIZE", apply_extrapolate,
+    {0, VERB_WHATIF, "extrapolate", "PATH=SIZE", CALL(apply_extrapolate),
      "the same program recorded at a smaller size (batch, length\nof a sequence, number of layers); SNAPSHOT "
      "is then\nPATH=SIZE of a larger one"},
-    {0, VERB_WHATIF, "to", "SIZE", apply_to_size, "the size that --extrapolate tells of, a whole number"},
-    {0, VERB_WHATIF, "budget", NULL, apply_budget, "find the smallest budget that each scenario fits in"},
-    {0, VERB_REPORT, "format", export_words + 1, apply_export,
+    {0, VERB_WHATIF, "to", "SIZE", NUMBER(to_size, 1, 1000000000),
+     "the size that --extrapolate tells of, a whole number"},
+    {0, VERB_WHATIF, "budget", NULL, SET(find_budget, 1),
+     "find the smallest budget that each scenario fits in"},
+    {0, VERB_REPORT, "format", export_words + 1, CALL(apply_export),
      "--json, --markdown, --brief and the default, text, by name"},
-    {0, VERB_REPORT | SHAPES, "top", "N", apply_top, "list so many groups at the peak, 0: all (default: 20)"},
-    {0, VERB_REPORT | SHAPES, "group", "site|stack", apply_group,
+    {0, VERB_REPORT | SHAPES, "top", "N", NUMBER(top, 0, UINT32_MAX),
+     "list so many groups at the peak, 0: all (default: 20)"},
+    {0, VERB_REPORT | SHAPES, "group", "site|stack", WORD(group),
      "sum by call site (default) or by identical stack"},
-    {0, VERB_PICTURE | SHAPES, "title", "TEXT", apply_title, "title (default: the input's name)"},
-    {0, VERB_HTML | VERB_BATCH | SHAPES, "theme", "light|dark|auto", apply_theme,
+    {0, VERB_PICTURE | SHAPES, "title", "TEXT", TEXT(title, 0), "title (default: the input's name)"},
+    {0, VERB_HTML | VERB_BATCH | SHAPES, "theme", "light|dark|auto", CALL(apply_theme),
      "colours of the page (default: auto, as the system)"},
-    {0, VERB_PNG | VERB_DIFF | VERB_WHATIF | SHAPES, "theme", "light|dark|auto", apply_theme,
+    {0, VERB_PNG | VERB_DIFF | VERB_WHATIF | SHAPES, "theme", "light|dark|auto", CALL(apply_theme),
      "colours of the picture (default: auto, which is light;\na page of diff or whatif follows the system)"},
-    {0, VERB_PICTURE | VERB_BATCH | SHAPES, "capacity", "SIZE", apply_capacity,
+    {0, VERB_PICTURE | VERB_BATCH | SHAPES, "capacity", "SIZE", DEVICE_BYTES(capacity_bytes),
      "draw a line at the device's capacity, such as 80GiB\n(default: the file's, where it names one)"},
-    {0, VERB_HTML | VERB_BATCH | VERB_DIFF | SHAPES, "max-html-size", "SIZE", apply_max_html_size,
+    {0, VERB_HTML | VERB_BATCH | VERB_DIFF | SHAPES, "max-html-size", "SIZE", BYTES(max_html_nbytes),
      "merge the smallest allocations until the page fits\n(default: 100MiB)"},
-    {0, VERB_PNG | SHAPES, "map", NULL, apply_map,
+    {0, VERB_PNG | SHAPES, "map", NULL, SET(map, 1),
      "draw segments and blocks below the timeline, at the\nmoment of --at (default: the peak)"},
-    {0, VERB_PNG | SHAPES, "no-names", NULL, apply_no_names,
+    {0, VERB_PNG | SHAPES, "no-names", NULL, SET(no_names, 1),
      "write no call sites on the bands that have room for them"},
-    {0, VERB_PNG | VERB_BATCH | VERB_DIFF | VERB_WHATIF | SHAPES, "width", "PIXELS", apply_width,
+    {0, VERB_PNG | VERB_BATCH | VERB_DIFF | VERB_WHATIF | SHAPES, "width", "PIXELS", NUMBER(width, 320, 7680),
      "320 to 7680 (default: 1600)"},
-    {0, VERB_PNG | VERB_BATCH | VERB_DIFF | VERB_WHATIF | SHAPES, "height", "PIXELS", apply_height,
-     "240 to 4320 (default: 900)"},
-    {0, VERB_PNG | VERB_BATCH | VERB_DIFF | VERB_WHATIF | SHAPES, "scale", "N", apply_scale,
+    {0, VERB_PNG | VERB_BATCH | VERB_DIFF | VERB_WHATIF | SHAPES, "height", "PIXELS",
+     NUMBER(height, 240, 4320), "240 to 4320 (default: 900)"},
+    {0, VERB_PNG | VERB_BATCH | VERB_DIFF | VERB_WHATIF | SHAPES, "scale", "N", NUMBER(scale, 1, 4),
      "everything so many times larger, 1 to 4 (default: 1);\nthe plot has at most 16,384 pixels a side"},
-    {0, VERB_PICTURE | SHAPES, "from", "POSITION", apply_from,
+    {0, VERB_PICTURE | SHAPES, "from", "POSITION", POSITION(from),
      "where the window begins: an event's index, 12.5s after\nthe first event, peak, peak-500, oom, oom-200"},
-    {0, VERB_PICTURE | SHAPES, "to", "POSITION", apply_to,
+    {0, VERB_PICTURE | SHAPES, "to", "POSITION", POSITION(to),
      "where the window ends, like --from; with peak and oom\nthe event itself is shown, with an index it is "
      "not"},
-    {0, VERB_HTML | SHAPES, "at", "POSITION", apply_at,
+    {0, VERB_HTML | SHAPES, "at", "POSITION", POSITION(at),
      "whose memory the list shows (default: that under the\ncursor, at first the peak): peak, oom or an "
      "event"},
-    {0, VERB_PNG | SHAPES, "at", "POSITION", apply_at,
+    {0, VERB_PNG | SHAPES, "at", "POSITION", POSITION(at),
      "whose memory the legend lists (default: the highest\npoint shown): peak, oom or an event"},
-    {0, VERB_PNG | SHAPES, "view", "ADDRESS", apply_view,
+    {0, VERB_PNG | SHAPES, "view", "ADDRESS", CALL(apply_view),
      "what an address of the page shows: its part from # on\n(device, window, bytes, axis, view, colours, "
      "theme, filter, search,\npin, highlight, range, marks)"},
-    {0, VERB_PICTURE | VERB_BATCH | SHAPES, "axis", "events|time", apply_axis,
+    {0, VERB_PICTURE | VERB_BATCH | SHAPES, "axis", "events|time", WORD(axis),
      "what runs along the timeline (default: events)"},
-    {0, VERB_PICTURE | VERB_BATCH | SHAPES, "color-by", "WHAT", apply_color_by,
+    {0, VERB_PICTURE | VERB_BATCH | SHAPES, "color-by", "WHAT", CALL(apply_color_by),
      "site (default), size, age, stream, pool, category\n(default for memory timelines) or each allocation"},
-    {0, VERB_ALL | SHAPES, "filter", "WORDS", apply_filter,
+    {0, VERB_ALL | SHAPES, "filter", "WORDS", CALL(apply_filter),
      "show only what meets all words: a text, /regex/, size:>1GiB,\nphase:backward, alive:peak ... "
      "(docs/filter.md)"},
-    {0, VERB_ALL | SHAPES, "hide-internal", NULL, apply_hide_internal,
+    {0, VERB_ALL | SHAPES, "hide-internal", NULL, CALL(apply_hide_internal),
      "leave out what no line of your own code allocated:\n--filter own:yes"},
-    {0, VERB_ALL | SHAPES, "rules", "FILE", apply_rules,
+    {0, VERB_ALL | SHAPES, "rules", "FILE", TEXT(rules, 1),
      "what allocations are for, by rules of your own\n(docs/report.md, Categories)"},
-    {0, VERB_ANY | SHAPES, "own", "PATTERN", apply_own,
+    {0, VERB_ANY | SHAPES, "own", "PATTERN", CALL(apply_own),
      "files that are your own code: a glob such as '*/lib/mine/*',\nor the name of a folder or module; as "
      "many as you "
      "like"},
-    {0, VERB_ANY | SHAPES, "library", "PATTERN", apply_library,
+    {0, VERB_ANY | SHAPES, "library", "PATTERN", CALL(apply_library),
      "files that call sites pass over, as they do with torch\n(docs/report.md, Call sites)"},
-    {0, VERB_ANY | SHAPES, "redact", "[=all]", apply_redact,
+    {0, VERB_ANY | SHAPES, "redact", "[=all]", CALL(apply_redact),
      "base names instead of paths, and none of the user's\nmetadata; all: nor what annotations are called"},
-    {0, VERB_ANY, "max-memory", "SIZE", apply_max_memory,
+    {0, VERB_ANY, "max-memory", "SIZE", BYTES(max_memory_nbytes),
      "how much memory the recording may take\n(default: three quarters of what there is)"},
-    {'q', VERB_ANY | VERB_RUN, "quiet", NULL, apply_quiet, "no notes and no progress on standard error"},
-    {'v', VERB_ANY, "verbose", NULL, apply_verbose, "more notes: what was read, how far to trust it"},
-    {'V', VERB_ANY | VERB_RUN, "version", NULL, NULL, "print the version"},
-    {'h', VERB_ANY | VERB_RUN, "help", NULL, NULL, "print this help"},
+    {'q', VERB_ANY | VERB_RUN, "quiet", NULL, SET(quiet, 1), "no notes and no progress on standard error"},
+    {'v', VERB_ANY, "verbose", NULL, SET(verbose, 1), "more notes: what was read, how far to trust it"},
+    {'V', VERB_ANY | VERB_RUN, "version", NULL, CALL(NULL), "print the version"},
+    {'h', VERB_ANY | VERB_RUN, "help", NULL, CALL(NULL), "print this help"},
 };
 
 const struct option *option_behind(const struct option *option, unsigned verbs) {
@@ -691,9 +508,9 @@ const struct option *option_by_name(unsigned verbs, const char *name, size_t len
 }
 
 bool option_is_owner(const struct option *option) {
-    return option->apply == apply_own || option->apply == apply_library;
+    return option->field.call == apply_own || option->field.call == apply_library;
 }
 
 bool option_names_file(const struct option *option) {
-    return option->apply == apply_rules;
+    return option->field.kind == FIELD_TEXT && option->field.offset == offsetof(struct settings, rules);
 }
