@@ -269,9 +269,20 @@ static bool record_orphan(struct recorder *recorder, const struct event *event, 
            (completed || map_put(recorder_arena(recorder), &recorder->open, event->address, reference));
 }
 
+/* A completion mostly follows its request, and finds what that found. An address is in the map once. */
+static uint32_t open_slot(struct recorder *recorder, uint64_t address) {
+    const struct address_map *open = &recorder->open;
+    uint32_t last = recorder->last_slot;
+    if (last <= open->mask && open->mask != 0 && open->slot[last].reference != 0 &&
+        open->slot[last].address == address)
+        return last;
+    recorder->last_slot = recorder_map_slot(open, address);
+    return recorder->last_slot;
+}
+
 static bool record_free(struct recorder *recorder, const struct event *event, uint32_t moment,
                         bool completed) {
-    uint32_t slot = recorder_map_slot(&recorder->open, event->address);
+    uint32_t slot = open_slot(recorder, event->address);
     if (slot == NOT_FOUND)
         return record_orphan(recorder, event, moment, completed);
     if (completed) {
@@ -355,6 +366,10 @@ static bool record_annotate(struct recorder *recorder, const struct event *event
 /* Times are kept for all events or for none; one without a time repeats the one before it. */
 static bool record_time(struct recorder *recorder, const struct event *event) {
     struct device_trace *device = &recorder->device;
+    if (event->has_time && recorder->has_times && device->n_events < recorder->time_capacity) {
+        device->time_us[device->n_events] = event->time_us;
+        return true;
+    }
     if (!event->has_time && !recorder->has_times)
         return true;
     bool first = !recorder->has_times;

@@ -58,6 +58,7 @@ struct recorder {
     struct allocations_builder later;  /* born in the recording */
     struct allocations_builder before; /* older than the recording */
     struct address_map open;           /* address -> allocation; the top bit tells which builder */
+    uint32_t last_slot;                /* of `open`: what the last free found */
     struct address_map streams;        /* raw handle -> index */
     bool has_times;
     uint32_t time_capacity, segment_event_capacity, oom_capacity, snapshot_capacity, segment_capacity,

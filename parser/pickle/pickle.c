@@ -133,7 +133,7 @@ static bool memo_reserve(struct machine *machine, uint32_t index) {
 /* What was learnt from bytes that refer to the memo holds no longer. */
 static void memo_overwritten(struct machine *machine) {
     list_cache_forget(machine);
-    machine->recipe.count = 0;
+    machine->recipe.count = machine->event_recipe.count = 0;
 }
 
 bool memo_put(struct machine *machine, uint32_t index) {

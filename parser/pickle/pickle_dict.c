@@ -13,8 +13,7 @@ static inline const uint8_t *scalar_set(struct value *value, enum value_tag tag,
     return next;
 }
 
-/* Interns a text of up to 8 bytes; the same few come with every event. */
-static bool short_text_intern(struct machine *machine, const uint8_t *bytes, uint32_t nbytes, uint32_t *id) {
+bool short_text_intern(struct machine *machine, const uint8_t *bytes, uint32_t nbytes, uint32_t *id) {
     uint64_t word = load_u64(bytes) & UINT64_MAX >> 8 * (8 - nbytes);
     struct short_text *cached = &machine->short_text[word * 0x9E3779B97F4A7C15u >> 58];
     if (cached->nbytes == nbytes && cached->bytes == word) {
@@ -27,8 +26,7 @@ static bool short_text_intern(struct machine *machine, const uint8_t *bytes, uin
     return true;
 }
 
-/* SHORT_BINUNICODE and MEMOIZE. */
-static const uint8_t *text_take(struct machine *machine, const uint8_t *p, struct value *value) {
+const uint8_t *text_take(struct machine *machine, const uint8_t *p, struct value *value) {
     uint32_t id, nbytes = p[1];
     if (p[2 + nbytes] != 0x94)
         return NULL;
@@ -43,8 +41,7 @@ static const uint8_t *text_take(struct machine *machine, const uint8_t *p, struc
                                                   : NULL;
 }
 
-/* EMPTY_LIST, MEMOIZE and then a run of references to frames, or nothing. */
-static const uint8_t *stack_take(struct machine *machine, const uint8_t *p, struct value *value) {
+const uint8_t *stack_take(struct machine *machine, const uint8_t *p, struct value *value) {
     uint32_t stack;
     if (p[1] != 0x94)
         return NULL;
@@ -59,8 +56,7 @@ static const uint8_t *stack_take(struct machine *machine, const uint8_t *p, stru
     return next;
 }
 
-/* BININT1, BININT1, TUPLE2, MEMOIZE: a pool id. `p` is at the first. */
-static const uint8_t *pair_take(struct machine *machine, const uint8_t *p, struct value *value) {
+const uint8_t *pair_take(struct machine *machine, const uint8_t *p, struct value *value) {
     struct value items[2] = {{.tag = VALUE_INT, .bits = p[1]}, {.tag = VALUE_INT, .bits = p[3]}};
     if (p[4] != 0x86 || p[5] != 0x94)
         return NULL;
@@ -83,13 +79,10 @@ static inline const uint8_t *reference_take(struct machine *machine, uint32_t in
     return next;
 }
 
-/* LONG1 of up to 8 bytes: the sign is in the last one, nothing is saturated. */
-static inline const uint8_t *long_take(const uint8_t *p, struct value *value) {
-    unsigned nbytes = p[1], spare = 8 * (8u - nbytes);
-    if (nbytes == 0 || nbytes > 8)
-        return NULL;
-    return scalar_set(value, VALUE_INT, (uint64_t)((int64_t)(load_u64(p + 2) << spare) >> spare),
-                      p + 2 + nbytes);
+static inline const uint8_t *number_take(const uint8_t *p, struct value *value) {
+    struct integer_form form;
+    return integer_form(p, &form) ? scalar_set(value, VALUE_INT, integer_of(&form, p), p + form.nbytes)
+                                  : NULL;
 }
 
 /* One small value at `p`. */
@@ -97,10 +90,10 @@ static inline const uint8_t *value_take(struct machine *machine, const uint8_t *
     switch (*p) {
     case 'h': return reference_take(machine, p[1], value, p + 2);
     case 'j': return reference_take(machine, load_u32(p + 1), value, p + 5);
-    case 'K': return p[2] == 'K' ? pair_take(machine, p, value) : scalar_set(value, VALUE_INT, p[1], p + 2);
-    case 'M': return scalar_set(value, VALUE_INT, (uint64_t)p[1] | (uint64_t)p[2] << 8, p + 3);
-    case 'J': return scalar_set(value, VALUE_INT, (uint64_t)(int64_t)(int32_t)load_u32(p + 1), p + 5);
-    case 0x8a: return long_take(p, value);
+    case 'K': return p[2] == 'K' ? pair_take(machine, p, value) : number_take(p, value);
+    case 'M':
+    case 'J':
+    case 0x8a: return number_take(p, value);
     case 0x8c: return text_take(machine, p, value);
     case ']': return stack_take(machine, p, value);
     default: return NULL;
@@ -109,21 +102,23 @@ static inline const uint8_t *value_take(struct machine *machine, const uint8_t *
 
 /* ---- keys ---- */
 
-/* The key at `p`, which becomes step `i` of the recipe (later ones are forgotten). False: no known key. */
-static bool key_learn(struct machine *machine, const uint8_t *p, uint32_t i) {
+bool key_find(const struct machine *machine, const uint8_t *p, struct dict_step *step) {
     unsigned nbytes = *p == 'h' ? 2 : 5;
     uint32_t index = *p == 'h' ? p[1] : load_u32(p + 1);
-    machine->recipe.count = i;
     if ((*p != 'h' && *p != 'j') || index >= machine->memo.count)
         return false;
     uint32_t key = machine->memo.entry[index] - memo_entry(VALUE_STRING, 1);
-    if (key > KEY_LAST_KEY)
-        return false;
     uint64_t mask = (UINT64_C(1) << 8 * nbytes) - 1;
-    machine->recipe.step[i] = (struct dict_step){
+    *step = (struct dict_step){
         .opcode = load_u64(p) & mask, .opcode_mask = mask, .nbytes = (uint8_t)nbytes, .key = (uint8_t)key};
-    machine->recipe.count = i + 1;
-    return true;
+    return key <= KEY_LAST_KEY;
+}
+
+/* The key at `p`, which becomes step `i` of the recipe (later ones are forgotten). False: no known key. */
+static bool key_learn(struct machine *machine, const uint8_t *p, uint32_t i) {
+    bool known = key_find(machine, p, &machine->recipe.step[i]);
+    machine->recipe.count = i + known;
+    return known;
 }
 
 /* Reads pairs of known keys and small values into the snapshot's view of a dict, as far as there are; the cursor is
@@ -219,12 +214,6 @@ static bool dict_take_one(struct machine *machine, bool *whole) {
     return *whole ? dict_complete(machine, mask, n_pairs) : pairs_push(machine, n_pairs);
 }
 
-/* EMPTY_DICT, MEMOIZE, MARK right after an event: the next one. */
-static bool dict_follows(const struct cursor *cursor) {
-    const uint8_t *p = cursor->p;
-    return cursor->end - p >= MAX_PAIR_NBYTES && p[0] == '}' && p[1] == 0x94 && p[2] == '(';
-}
-
 bool dict_take(struct machine *machine) {
     struct cursor *cursor = machine->cursor;
     uint32_t depth = machine->n_stack;
@@ -232,7 +221,11 @@ bool dict_take(struct machine *machine) {
         bool whole;
         if (!dict_take_one(machine, &whole))
             return false;
-        if (!whole || machine->n_stack != depth - 1 || !dict_follows(cursor))
+        if (!whole || machine->n_stack != depth - 1)
+            return true;
+        if (!events_take(machine))
+            return false;
+        if (cursor->end - cursor->p < MAX_PAIR_NBYTES || !dict_begins(cursor->p))
             return true;
         machine->opcode_offset = cursor_offset(cursor);
         if (!machine_push(machine, (struct value){.tag = VALUE_NEW_DICT, .memo = machine->memo.count + 1}) ||

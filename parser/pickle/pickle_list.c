@@ -9,7 +9,7 @@
 
 /* Lists are kept until so many bytes are; then the cache begins anew. A file where no two stacks are equal gains
  * nothing from it and must not pay for it with memory. */
-enum { MAX_CACHE_NBYTES = 16 << 20, FIRST_SLOTS = 4096 };
+enum { MAX_CACHE_NBYTES = 16 << 20, FIRST_SLOTS = 4096, HEAD_NBYTES = 64, RECENT_BITS = 12 };
 
 void list_cache_forget(struct machine *machine) {
     struct list_cache *lists = &machine->lists;
@@ -22,8 +22,16 @@ void list_cache_forget(struct machine *machine) {
 void list_cache_release(struct machine *machine) {
     ARENA_DROP(machine->arena, machine->lists.entry);
     ARENA_DROP(machine->arena, machine->lists.slot);
+    ARENA_DROP(machine->arena, machine->lists.recent);
     ARENA_DROP(machine->arena, machine->lists.bytes);
     machine->lists = (struct list_cache){0};
+}
+
+static uint32_t *recent_new(struct arena *arena) {
+    uint32_t *recent = arena_column(arena, UINT64_C(1) << RECENT_BITS, sizeof *recent);
+    if (recent != NULL)
+        bytes_zero(recent, (UINT64_C(1) << RECENT_BITS) * sizeof *recent);
+    return recent;
 }
 
 /* Twice the slots; the first time, entry 0 as well. */
@@ -33,7 +41,8 @@ static bool cache_grow(struct machine *machine) {
     uint32_t *slot = NULL;
     uint32_t capacity = 0;
     if (!ARENA_GROW(machine->arena, lists->entry, lists->capacity, (uint64_t)lists->count + 1) ||
-        !ARENA_GROW(machine->arena, slot, capacity, n_slots))
+        !ARENA_GROW(machine->arena, slot, capacity, n_slots) ||
+        (lists->recent == NULL && (lists->recent = recent_new(machine->arena)) == NULL))
         return machine_fail_memory(machine);
     bytes_zero(slot, (size_t)n_slots * sizeof *slot);
     if (lists->count == 0)
@@ -123,30 +132,57 @@ static const uint8_t *references_end(const uint8_t *at, const uint8_t *end) {
     return NULL;
 }
 
-const uint8_t *list_take(struct machine *machine, const uint8_t *p, uint32_t *stack) {
-    struct list_cache *lists = &machine->lists;
-    if (lists->last != 0) {
-        uint32_t guess = lists->entry[lists->last].next;
-        const struct list_entry *entry = &lists->entry[guess];
-        if (guess != 0 && (size_t)(machine->cursor->end - p) > entry->nbytes &&
-            memcmp(lists->bytes + entry->offset, p, entry->nbytes + 1) == 0) {
-            lists->last = guess;
-            *stack = entry->stack;
-            return p + entry->nbytes + 1;
-        }
-    }
-    const uint8_t *end = references_end(p, machine->cursor->end);
-    if (end == NULL || end == p)
+/* Whether the list at `p` is this entry. */
+static bool entry_is(const struct machine *machine, uint32_t index, const uint8_t *p) {
+    const struct list_cache *lists = &machine->lists;
+    const struct list_entry *entry = &lists->entry[index];
+    return index != 0 && index < lists->count && (size_t)(machine->cursor->end - p) > entry->nbytes &&
+           memcmp(lists->bytes + entry->offset, p, entry->nbytes + 1) == 0;
+}
+
+static const uint8_t *entry_take(struct machine *machine, uint32_t index, const uint8_t *p, uint32_t *stack) {
+    const struct list_entry *entry = &machine->lists.entry[index];
+    cache_follow(&machine->lists, index);
+    *stack = entry->stack;
+    return p + entry->nbytes + 1;
+}
+
+/* Where the entry is noted that was met last with the same beginning. NULL: the list may be too short to tell. */
+static uint32_t *recent_find(struct machine *machine, const uint8_t *p) {
+    if (machine->cursor->end - p < HEAD_NBYTES || machine->lists.recent == NULL)
         return NULL;
+    uint64_t mixed = 0;
+    for (int i = 0; i < HEAD_NBYTES; i += 8)
+        mixed = (mixed ^ load_u64(p + i)) * 0x9E3779B97F4A7C15u;
+    return &machine->lists.recent[mixed >> (64 - RECENT_BITS)];
+}
+
+/* The list of references from `p` to `end`, found by all of its bytes, or decoded and added. The last entry is of it then, where it
+ * is kept at all. */
+static bool references_take(struct machine *machine, const uint8_t *p, const uint8_t *end, uint32_t *stack) {
+    struct list_cache *lists = &machine->lists;
     uint32_t nbytes = (uint32_t)(end - p);
     uint64_t hash = XXH3_64bits(p, nbytes);
     uint32_t found = lists->mask == 0 ? 0 : *cache_find(lists, p, nbytes, hash);
-    if (found != 0) {
-        *stack = lists->entry[found].stack;
-        cache_follow(lists, found);
-        return end + 1;
-    }
-    return references_decode(machine, p, nbytes, stack) && cache_add(machine, p, nbytes, hash, *stack)
-               ? end + 1
-               : NULL;
+    if (found == 0)
+        return references_decode(machine, p, nbytes, stack) && cache_add(machine, p, nbytes, hash, *stack);
+    *stack = lists->entry[found].stack;
+    cache_follow(lists, found);
+    return true;
+}
+
+const uint8_t *list_take(struct machine *machine, const uint8_t *p, uint32_t *stack) {
+    struct list_cache *lists = &machine->lists;
+    uint32_t next = lists->last == 0 ? 0 : lists->entry[lists->last].next;
+    if (entry_is(machine, next, p))
+        return entry_take(machine, next, p, stack);
+    uint32_t *recent = recent_find(machine, p);
+    if (recent != NULL && entry_is(machine, *recent, p))
+        return entry_take(machine, *recent, p, stack);
+    const uint8_t *end = references_end(p, machine->cursor->end);
+    if (end == NULL || end == p || !references_take(machine, p, end, stack))
+        return NULL;
+    if (recent != NULL)
+        *recent = lists->last;
+    return end + 1;
 }

@@ -44,7 +44,8 @@ struct list_cache {
     uint32_t count, capacity;
     uint32_t *slot; /* index of an entry; 0: empty */
     uint32_t mask;
-    uint32_t last; /* the entry that came last */
+    uint32_t last;    /* the entry that came last */
+    uint32_t *recent; /* the entry that was met last, by a hash of the first bytes; may be out of date */
     uint8_t *bytes;
     uint32_t n_bytes, bytes_capacity;
 };
@@ -60,6 +61,31 @@ struct dict_recipe {
         uint64_t opcode, opcode_mask; /* BINGET or LONG_BINGET with its argument: 2 or 5 bytes */
         uint8_t nbytes;
         uint8_t key; /* enum key */
+    } step[MAX_DICT_PAIRS];
+    uint32_t count;
+};
+
+/* How an integer is written: BININT1, BININT2, BININT, or LONG1 of so many bytes. */
+struct integer_form {
+    uint64_t opcode_mask; /* bytes of the opcode, and of the length that follows LONG1's */
+    uint64_t mask, sign;  /* bits of the number, and the highest of one that may be negative */
+    uint8_t at, nbytes;   /* of the number, and of all */
+};
+
+/*
+ * The pairs of the event before. The events of a list have the same keys in the same order and mostly write their values in the
+ * same form, so one comparison recognises a key and the opcode of its value.
+ */
+struct event_recipe {
+    struct event_step {
+        uint64_t opcodes, mask, key_mask; /* of both, and of the key's alone */
+        uint64_t keys;                    /* bits of the keys up to this one */
+        struct integer_form form;         /* of an integer; `at` and `nbytes` count from the key */
+        uint64_t text;                    /* SHORT_BINUNICODE to MEMOIZE of one that is the same each time */
+        uint32_t string;                  /* its id */
+        uint8_t key, key_nbytes;
+        uint8_t kind;  /* enum of pickle_event.c: what `opcodes` recognise */
+        uint8_t place; /* of the value in what is made of the event */
     } step[MAX_DICT_PAIRS];
     uint32_t count;
 };
@@ -90,6 +116,7 @@ struct machine {
     struct memo memo;
     struct list_cache lists;
     struct dict_recipe recipe;
+    struct event_recipe event_recipe;
     struct short_text short_text[SHORT_TEXTS];
     uint64_t opcode_offset; /* of the opcode that is being executed */
     bool stopped;
@@ -101,7 +128,18 @@ static inline uint32_t load_u32(const uint8_t *p) {
 }
 
 static inline uint64_t load_u64(const uint8_t *p) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    uint64_t word;
+    __builtin_memcpy(&word, p, sizeof word);
+    return word;
+#else
     return load_u32(p) | (uint64_t)load_u32(p + 4) << 32;
+#endif
+}
+
+/* The integer of this form at `p`. */
+static inline uint64_t integer_of(const struct integer_form *form, const uint8_t *p) {
+    return ((load_u64(p + form->at) & form->mask) ^ form->sign) - form->sign;
 }
 
 /* ---- errors: each notes the first one and returns false ---- */
@@ -197,10 +235,14 @@ bool values_settle(struct machine *machine, uint32_t first, uint32_t count);
 
 /* True if the next opcode is about the top of the stack: it puts it into the memo, as the C++ pickler does with what is
  * complete, doubles it or drops it. */
+static inline bool is_about_top(uint8_t opcode) {
+    return opcode == 'q' || opcode == 'r' || opcode == 'p' || opcode == 0x94 || opcode == '2' ||
+           opcode == '0';
+}
+
 static inline bool top_is_next(const struct machine *machine) {
     const struct cursor *cursor = machine->cursor;
-    return cursor->p < cursor->end && (*cursor->p == 'q' || *cursor->p == 'r' || *cursor->p == 'p' ||
-                                       *cursor->p == 0x94 || *cursor->p == '2' || *cursor->p == '0');
+    return cursor->p < cursor->end && is_about_top(*cursor->p);
 }
 
 /* An event whose list is open right below goes there at once, so that a batch of millions needs no stack. */
@@ -238,6 +280,49 @@ void list_cache_release(struct machine *machine);
  * had read it itself. Then follow, as long as it goes, the other events of the same list. False: an error.
  */
 bool dict_take(struct machine *machine);
+
+/* EMPTY_DICT, MEMOIZE, MARK. */
+static inline bool dict_begins(const uint8_t *p) {
+    return p[0] == '}' && p[1] == 0x94 && p[2] == '(';
+}
+
+/* The step of a recipe for the key at `p`. False: no known key. */
+bool key_find(const struct machine *machine, const uint8_t *p, struct dict_step *step);
+
+/* Interns a text of 1 to 8 bytes; the same few come with every event. 8 bytes are readable. False: an error. */
+bool short_text_intern(struct machine *machine, const uint8_t *bytes, uint32_t nbytes, uint32_t *id);
+
+/* False: no integer, or one of more than 8 bytes. */
+static inline bool integer_form(const uint8_t *p, struct integer_form *form) {
+    unsigned nbytes = *p == 'K' ? 1 : *p == 'M' ? 2 : *p == 'J' ? 4 : *p == 0x8a ? p[1] : 0;
+    if (nbytes == 0 || nbytes > 8)
+        return false;
+    uint8_t at = *p == 0x8a ? 2 : 1;
+    uint64_t sign = UINT64_C(1) << (8 * nbytes - 1);
+    *form = (struct integer_form){.opcode_mask = at == 2 ? 0xFFFF : 0xFF,
+                                  .mask = sign - 1 + sign,
+                                  .sign = *p == 'K' || *p == 'M' ? 0 : sign,
+                                  .at = at,
+                                  .nbytes = (uint8_t)(at + nbytes)};
+    return true;
+}
+
+/* The value at `p`; where the next opcode is, or NULL for anything else (or an error). A text: SHORT_BINUNICODE and MEMOIZE. */
+const uint8_t *text_take(struct machine *machine, const uint8_t *p, struct value *value);
+
+/* EMPTY_LIST, MEMOIZE and then a run of references to frames, or nothing. */
+const uint8_t *stack_take(struct machine *machine, const uint8_t *p, struct value *value);
+
+/* BININT1, BININT1, TUPLE2, MEMOIZE: a pool id. `p` is at the first. */
+const uint8_t *pair_take(struct machine *machine, const uint8_t *p, struct value *value);
+
+/* ---- pickle_event.c ---- */
+
+/*
+ * An event was just recorded and is off the stack. Takes those that follow in the same list, as long as they are what most
+ * events are; the cursor is at the first that is not. False: an error.
+ */
+bool events_take(struct machine *machine);
 
 /* ---- pickle_text.c: opcodes of protocol 0, each with a line of text ---- */
 

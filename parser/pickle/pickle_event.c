@@ -1,0 +1,292 @@
+/*
+ * Events, the fast way. A list of events is millions of small dicts with the same keys in the same order, so each is read
+ * straight into a struct event: keys are compared with the recipe of the event before, and no value is kept but those that an event
+ * has.
+ *
+ * What holds: the result is that of pickle_dict.c, which is its control (tests/unit/parser/pickle_fast_test.c reads random inputs
+ * both ways). Nothing but the memo changes before the event is whole; where something else than expected comes, the memo is
+ * cut back and the event is left to pickle_dict.c as if nobody had looked at it.
+ */
+#include "parser/pickle/pickle_machine.h"
+
+#include "base/bytes.h"
+#include "parser/keys.h"
+
+#include <stddef.h>
+
+/* Room for every pair of an event that has at most one list of frames: 24 keys of 5 bytes with values of at most 14. */
+enum { EVENT_NBYTES = 512, LONGEST_SHORT_TEXT = 8 };
+_Static_assert(EVENT_NBYTES > MAX_DICT_PAIRS * (5 + 14), "a whole event is at hand");
+
+/* An event while its keys come. Texts are string ids. */
+struct draft {
+    struct event event;
+    uint64_t device_free;
+    uint32_t action;
+    struct context context;
+};
+
+/* ---- values: each returns where the next opcode is; NULL: something else, or an error ---- */
+
+static inline const uint8_t *integer_take(const uint8_t *p, uint64_t *bits) {
+    struct integer_form form;
+    if (!integer_form(p, &form))
+        return NULL;
+    *bits = integer_of(&form, p);
+    return p + form.nbytes;
+}
+
+/* The bits of a value with this tag that is in the memo. */
+static inline const uint8_t *known_take(const struct machine *machine, const uint8_t *p, enum value_tag tag,
+                                        uint32_t *bits) {
+    bool is_short = *p == 'h';
+    uint32_t index = is_short ? p[1] : load_u32(p + 1);
+    if ((!is_short && *p != 'j') || index >= machine->memo.count ||
+        memo_tag(machine->memo.entry[index]) != (unsigned)tag)
+        return NULL;
+    *bits = memo_bits(machine->memo.entry[index]);
+    return p + (is_short ? 2 : 5);
+}
+
+static inline const uint8_t *word_take(struct machine *machine, const uint8_t *p, uint32_t *string) {
+    if (*p != 0x8c)
+        return known_take(machine, p, VALUE_STRING, string);
+    struct value value;
+    const uint8_t *next = p[1] <= LONGEST_SHORT_TEXT ? text_take(machine, p, &value) : NULL;
+    *string = next == NULL ? 0 : (uint32_t)value.bits;
+    return next;
+}
+
+static inline const uint8_t *frames_take(struct machine *machine, const uint8_t *p, uint32_t *stack) {
+    if (*p != ']')
+        return known_take(machine, p, VALUE_STACK, stack);
+    struct value value;
+    const uint8_t *next = stack_take(machine, p, &value);
+    *stack = next != NULL && value.tag == VALUE_STACK ? (uint32_t)value.bits : 0;
+    return next != NULL && machine->cursor->end - next >= EVENT_NBYTES ? next : NULL;
+}
+
+static const uint8_t *pool_take(struct machine *machine, const uint8_t *p, struct event *event) {
+    struct value value = {0};
+    uint32_t pair = 0;
+    const uint8_t *next =
+        *p == 'K' ? pair_take(machine, p, &value) : known_take(machine, p, VALUE_PAIR, &pair);
+    if (next != NULL)
+        event->pool = machine->snapshot.pairs.row[*p == 'K' ? value.bits : pair];
+    return next;
+}
+
+/* Values by how they are taken; of an integer, a word and a text the place in a draft is known. */
+enum kind { KIND_OTHER, KIND_FRAMES, KIND_WORD, KIND_TEXT, KIND_INTEGER };
+
+/* The kind of a key's value, and where it goes. KIND_OTHER: nowhere by itself. */
+static enum kind key_kind(uint8_t key, size_t *place) {
+    switch (key) {
+    case KEY_ADDR: *place = offsetof(struct draft, event.address); return KIND_INTEGER;
+    case KEY_SIZE: *place = offsetof(struct draft, event.size); return KIND_INTEGER;
+    case KEY_STREAM: *place = offsetof(struct draft, event.stream); return KIND_INTEGER;
+    case KEY_TIME_US: *place = offsetof(struct draft, event.time_us); return KIND_INTEGER;
+    case KEY_DEVICE_FREE: *place = offsetof(struct draft, device_free); return KIND_INTEGER;
+    case KEY_ACTION: *place = offsetof(struct draft, action); return KIND_WORD;
+    case KEY_COMPILE_CONTEXT: *place = offsetof(struct draft, context.compile_context); return KIND_WORD;
+    case KEY_USER_METADATA: *place = offsetof(struct draft, context.user_metadata); return KIND_WORD;
+    case KEY_CATEGORY: *place = offsetof(struct draft, context.category); return KIND_WORD;
+    case KEY_FRAMES: *place = offsetof(struct draft, event.stack); return KIND_FRAMES;
+    default: *place = 0; return KIND_OTHER;
+    }
+}
+
+static inline void draft_set(struct draft *draft, size_t place, const void *value, size_t nbytes) {
+    bytes_copy((uint8_t *)draft + place, value, nbytes);
+}
+
+/* The value of `key` at `p`, however it is written. */
+static const uint8_t *value_take(struct machine *machine, uint8_t key, const uint8_t *p,
+                                 struct draft *draft) {
+    size_t place;
+    uint64_t bits = 0;
+    uint32_t id = 0;
+    enum kind kind = key_kind(key, &place);
+    if (kind == KIND_OTHER)
+        return key == KEY_POOL_ID ? pool_take(machine, p, &draft->event) : NULL;
+    const uint8_t *next = kind == KIND_INTEGER  ? integer_take(p, &bits)
+                          : kind == KIND_FRAMES ? frames_take(machine, p, &id)
+                                                : word_take(machine, p, &id);
+    if (next != NULL && kind == KIND_INTEGER)
+        draft_set(draft, place, &bits, sizeof bits);
+    else if (next != NULL)
+        draft_set(draft, place, &id, sizeof id);
+    return next;
+}
+
+/* ---- the recipe ---- */
+
+/* The opcode of an integer is recognised together with its key. */
+static void step_learn_integer(struct event_step *step, const uint8_t *p) {
+    if (!integer_form(p + step->key_nbytes, &step->form))
+        return;
+    step->kind = KIND_INTEGER;
+    step->mask |= step->form.opcode_mask << 8 * step->key_nbytes;
+    step->opcodes = load_u64(p) & step->mask;
+    step->form.at = (uint8_t)(step->form.at + step->key_nbytes);
+    step->form.nbytes = (uint8_t)(step->form.nbytes + step->key_nbytes);
+}
+
+/* So is a text, as far as 8 bytes go: "N/A" comes with every event of a program that is not compiled. */
+static void step_learn_text(struct machine *machine, struct event_step *step, const uint8_t *p) {
+    const uint8_t *value = p + step->key_nbytes;
+    if (*value == 'h' || *value == 'j')
+        step->kind = KIND_WORD;
+    if (*value != 0x8c || value[1] == 0 || value[1] > 5 || value[2 + value[1]] != 0x94 ||
+        !short_text_intern(machine, value + 2, value[1], &step->string))
+        return;
+    step->kind = KIND_TEXT;
+    step->form.mask = UINT64_MAX >> 8 * (5 - value[1]);
+    step->form.nbytes = (uint8_t)(step->key_nbytes + value[1] + 3);
+    step->text = load_u64(value) & step->form.mask;
+}
+
+/* The pair at `p` becomes step `n`. False: no known key, or one that the event has already. */
+static bool step_learn(struct machine *machine, const uint8_t *p, uint32_t n) {
+    struct event_recipe *recipe = &machine->event_recipe;
+    struct dict_step key;
+    recipe->count = n;
+    uint64_t others = n == 0 ? 0 : recipe->step[n - 1].keys;
+    if (n == MAX_DICT_PAIRS || !key_find(machine, p, &key) || (others >> key.key & 1) != 0)
+        return false;
+    struct event_step *step = &recipe->step[n];
+    *step = (struct event_step){.opcodes = key.opcode,
+                                .mask = key.opcode_mask,
+                                .key_mask = key.opcode_mask,
+                                .keys = others | UINT64_C(1) << key.key,
+                                .key = key.key,
+                                .key_nbytes = key.nbytes};
+    size_t place;
+    enum kind kind = key_kind(key.key, &place);
+    step->place = (uint8_t)place;
+    if (kind == KIND_FRAMES)
+        step->kind = KIND_FRAMES;
+    else if (kind == KIND_INTEGER)
+        step_learn_integer(step, p);
+    else if (kind == KIND_WORD)
+        step_learn_text(machine, step, p);
+    recipe->count = n + 1;
+    return true;
+}
+
+/* The pair at `p`, of which step `n` does not say how it is written: another value than before, or another key. */
+static const uint8_t *pair_take_other(struct machine *machine, const uint8_t *p, uint32_t n,
+                                      struct draft *draft) {
+    const struct event_recipe *recipe = &machine->event_recipe;
+    const struct event_step *step = &recipe->step[n];
+    bool known = n < recipe->count && ((load_u64(p) ^ step->opcodes) & step->key_mask) == 0;
+    return known || step_learn(machine, p, n) ? value_take(machine, step->key, p + step->key_nbytes, draft)
+                                              : NULL;
+}
+
+/* The text is the same again. */
+static inline bool text_follow(struct machine *machine, const struct event_step *step, const uint8_t *p) {
+    return (load_u64(p + step->key_nbytes) & step->form.mask) == step->text &&
+           memo_append(machine, VALUE_STRING, step->string);
+}
+
+/* The pair at `p`, of which `step` says how it is written; NULL: not as it says, or an error. */
+static inline const uint8_t *pair_follow(struct machine *machine, const uint8_t *p,
+                                         const struct event_step *step, struct draft *draft) {
+    uint64_t bits;
+    uint32_t id;
+    if (((load_u64(p) ^ step->opcodes) & step->mask) != 0)
+        return NULL;
+    switch ((enum kind)step->kind) {
+    case KIND_INTEGER:
+        bits = integer_of(&step->form, p);
+        draft_set(draft, step->place, &bits, sizeof bits);
+        return p + step->form.nbytes;
+    case KIND_TEXT:
+        if (!text_follow(machine, step, p))
+            return NULL;
+        draft_set(draft, step->place, &step->string, sizeof step->string);
+        return p + step->form.nbytes;
+    case KIND_WORD: p = known_take(machine, p + step->key_nbytes, VALUE_STRING, &id); break;
+    case KIND_FRAMES: p = frames_take(machine, p + step->key_nbytes, &id); break;
+    default: return NULL;
+    }
+    if (p != NULL)
+        draft_set(draft, step->place, &id, sizeof id);
+    return p;
+}
+
+/* As many pairs as follow the recipe from step `*n` on. */
+static inline const uint8_t *pairs_follow(struct machine *machine, const uint8_t *p, uint32_t *n,
+                                          struct draft *draft) {
+    const struct event_recipe *recipe = &machine->event_recipe;
+    const struct event_step *step = &recipe->step[*n], *end = &recipe->step[recipe->count];
+    for (; step < end; step++) {
+        const uint8_t *next = pair_follow(machine, p, step, draft);
+        if (next == NULL)
+            break;
+        p = next;
+    }
+    *n = (uint32_t)(step - recipe->step);
+    return p;
+}
+
+/* All pairs from `p` to the SETITEMS, whose place is returned. */
+static const uint8_t *fields_take(struct machine *machine, const uint8_t *p, struct draft *draft) {
+    uint32_t n = 0;
+    for (p = pairs_follow(machine, p, &n, draft); *p != 'u'; p = pairs_follow(machine, p, &n, draft)) {
+        p = pair_take_other(machine, p, n++, draft);
+        if (p == NULL)
+            return NULL;
+    }
+    uint64_t keys = n == 0 ? 0 : machine->event_recipe.step[n - 1].keys;
+    draft->event.has_time = keys >> KEY_TIME_US & 1;
+    draft->event.has_pool = keys >> KEY_POOL_ID & 1;
+    return keys >> KEY_ACTION & 1 ? p : NULL;
+}
+
+static bool event_finish(struct machine *machine, struct draft *draft) {
+    struct event *event = &draft->event;
+    event->action = snapshot_action(draft->action);
+    event->address = event->action == ACTION_OOM ? draft->device_free : event->address;
+    event->size = event->size <= INT64_MAX ? event->size : 0;
+    return snapshot_context(&machine->snapshot, event->action, draft->context, &event->context);
+}
+
+/* The event whose EMPTY_DICT is at `p`. NULL: left as it was, or an error. */
+static const uint8_t *event_take(struct machine *machine, const uint8_t *p, struct value *list) {
+    struct draft draft;
+    draft.event = (struct event){.address = 0};
+    draft.context = (struct context){.category = 0};
+    draft.device_free = draft.action = 0;
+    uint32_t n_memo = machine->memo.count;
+    const uint8_t *end = memo_append(machine, VALUE_SPENT, 0) ? fields_take(machine, p + 3, &draft) : NULL;
+    if (machine->cursor->error->code != READ_OK)
+        return NULL;
+    if (end == NULL || is_about_top(end[1])) {
+        machine->memo.count = n_memo;
+        return NULL;
+    }
+    if (!event_finish(machine, &draft) || !snapshot_append_event(&machine->snapshot, list, &draft.event)) {
+        machine_fail_snapshot(machine);
+        return NULL;
+    }
+    return end + 1;
+}
+
+bool events_take(struct machine *machine) {
+    struct cursor *cursor = machine->cursor;
+    struct value *list = machine_top(machine);
+    if (list->tag != VALUE_EVENTS || machine->n_marks == 0 ||
+        machine->mark[machine->n_marks - 1] != machine->n_stack)
+        return true;
+    while (cursor->end - cursor->p >= EVENT_NBYTES && dict_begins(cursor->p)) {
+        machine->opcode_offset = cursor_offset(cursor);
+        const uint8_t *next = event_take(machine, cursor->p, list);
+        if (next == NULL)
+            break;
+        cursor->p = next;
+    }
+    cursor->n_events = machine->snapshot.n_events;
+    return cursor->error->code == READ_OK;
+}
