@@ -365,7 +365,7 @@ static uint32_t allocations_kept(const struct scene *scene, uint32_t from, uint3
     for (uint32_t at = from; at < to;) {
         uint32_t n = 64 - at % 64 < to - at ? 64 - at % 64 : to - at;
         uint64_t bits = scene->keep[at / 64] >> at % 64;
-        count += (uint32_t)__builtin_popcountll(n == 64 ? bits : bits & ((UINT64_C(1) << n) - 1));
+        count += bits_count(n == 64 ? bits : bits & ((UINT64_C(1) << n) - 1));
         at += n;
     }
     return count;

@@ -205,7 +205,7 @@ static bool is_plumbing(struct text name) {
 
 /* What a text says as a file and as the name of a function. */
 enum {
-    MARK_KNOWN = 1,
+    FILE_KNOWN = 1,
     FILE_NONE = 2,
     FILE_PYTHON = 4,
     FILE_LIBRARY = 8,
@@ -214,18 +214,20 @@ enum {
     NAME_PLACE_LIBRARY = 64,
     NAME_NOISE = 128,
     NAME_PLUMBING = 256,
-    NAME_NODE = 512
+    NAME_NODE = 512,
+    NAME_KNOWN = 1024
 };
 
 static unsigned file_marks(struct text file) {
-    return (file_is_none(file) ? FILE_NONE : 0u) | (file_is_python(file) ? FILE_PYTHON : 0u) |
+    return FILE_KNOWN | (file_is_none(file) ? FILE_NONE : 0u) | (file_is_python(file) ? FILE_PYTHON : 0u) |
            (is_library(file) ? FILE_LIBRARY : 0u) | (is_noise_file(file) ? FILE_NOISE : 0u);
 }
 
 static unsigned name_marks(struct text name) {
     struct place place;
     struct text node;
-    unsigned marks = (is_noise_name(name) ? NAME_NOISE : 0u) | (is_plumbing(name) ? NAME_PLUMBING : 0u) |
+    unsigned marks = NAME_KNOWN | (is_noise_name(name) ? NAME_NOISE : 0u) |
+                     (is_plumbing(name) ? NAME_PLUMBING : 0u) |
                      (place_node(name, &node) && !text_contains(name, "VariableType") ? NAME_NODE : 0u);
     if (place_of_profiler(name, &place))
         marks |= NAME_PLACE | (is_library(place.file) ? NAME_PLACE_LIBRARY : 0u);
@@ -266,10 +268,15 @@ enum frame_kind frame_kind_of_rank(uint8_t rank) {
     return rank == RANK_NODE ? FRAME_NATIVE : (enum frame_kind)((rank + 1u) / 2);
 }
 
-static unsigned string_marks(const struct trace *trace, uint16_t *marks, uint32_t string) {
-    if (marks[string] == 0)
-        marks[string] = (uint16_t)(MARK_KNOWN | file_marks(trace_text(trace, string)) |
-                                   name_marks(trace_text(trace, string)));
+static unsigned file_marks_of(const struct trace *trace, uint16_t *marks, uint32_t string) {
+    if (!(marks[string] & FILE_KNOWN))
+        marks[string] |= (uint16_t)file_marks(trace_text(trace, string));
+    return marks[string];
+}
+
+static unsigned name_marks_of(const struct trace *trace, uint16_t *marks, uint32_t string) {
+    if (!(marks[string] & NAME_KNOWN))
+        marks[string] |= (uint16_t)name_marks(trace_text(trace, string));
     return marks[string];
 }
 
@@ -285,8 +292,8 @@ bool frames_rank(const struct trace *trace, uint8_t *rank, struct arena *arena) 
     rank[0] = 2 * FRAME_NOISE;
     for (uint32_t i = 1; i < trace->frames.count; i++) {
         const struct frame *frame = &trace->frames.frame[i];
-        rank[i] = rank_of_marks(string_marks(trace, marks, frame->file),
-                                string_marks(trace, marks, frame->name), frame->line);
+        rank[i] = rank_of_marks(file_marks_of(trace, marks, frame->file),
+                                name_marks_of(trace, marks, frame->name), frame->line);
         if (trace->frames.owner != NULL)
             rank[i] = rank_of_owner(rank[i], trace->frames.owner[i]);
     }

@@ -14,7 +14,7 @@ bool stack_slots_init(struct stack_slots *slots, const struct trace *trace, cons
         slots->bits[stack[i] / 64] |= UINT64_C(1) << stack[i] % 64;
     for (uint32_t i = 0; i < n_words; i++) {
         slots->before[i] = slots->count;
-        slots->count += (uint32_t)__builtin_popcountll(slots->bits[i]);
+        slots->count += bits_count(slots->bits[i]);
     }
     return true;
 }

@@ -25,5 +25,5 @@ static inline bool stack_has_slot(const struct stack_slots *slots, uint32_t stac
 /* Slot of a stack that has one. */
 static inline uint32_t stack_slot(const struct stack_slots *slots, uint32_t stack) {
     uint64_t below = slots->bits[stack / 64] & ((UINT64_C(1) << stack % 64) - 1);
-    return slots->before[stack / 64] + (uint32_t)__builtin_popcountll(below);
+    return slots->before[stack / 64] + bits_count(below);
 }

@@ -19,7 +19,7 @@ static void map_place(struct address_map *map, struct address_slot entry) {
     map->slot[at] = entry;
 }
 
-static bool map_grow(struct arena *arena, struct address_map *map) {
+static __attribute__((noinline)) bool map_grow(struct arena *arena, struct address_map *map) {
     uint64_t n_slots = map->mask == 0 ? FIRST_SLOTS : ((uint64_t)map->mask + 1) * 2;
     struct address_map larger = {.mask = (uint32_t)(n_slots - 1), .count = map->count};
     uint32_t capacity = 0;
@@ -193,6 +193,9 @@ bool recorder_init(struct recorder *recorder, struct interner *interner, int32_t
 
 /* ---- events ---- */
 
+/* What few events come to: kept out of the way of the others, which then need no registers saved. */
+#define RARE __attribute__((noinline, cold))
+
 /* So many bytes more are alive, or fewer are reserved; `nbytes` modulo 2^64. */
 static void above_add(struct recorder *recorder, uint64_t nbytes) {
     recorder->above = (int64_t)((uint64_t)recorder->above + nbytes);
@@ -213,7 +216,7 @@ static void allocation_complete(struct recorder *recorder, uint32_t slot, uint32
 }
 
 /* Its address is allocated again although no free was recorded. */
-static void allocation_reopen(struct recorder *recorder, uint32_t slot, uint32_t moment) {
+static RARE void allocation_reopen(struct recorder *recorder, uint32_t slot, uint32_t moment) {
     uint32_t reference = recorder->open.slot[slot].reference - 1;
     struct allocations *allocations = allocations_of(recorder, reference);
     above_add(recorder, 0 - allocations->size[reference & ~BEFORE]);
@@ -251,8 +254,8 @@ static bool record_alloc(struct recorder *recorder, const struct event *event, u
 
 /* A free of what was never allocated in the recording: it was there before. Its stack is all that is known.
  */
-static bool record_orphan(struct recorder *recorder, const struct event *event, uint32_t moment,
-                          bool completed) {
+static RARE bool record_orphan(struct recorder *recorder, const struct event *event, uint32_t moment,
+                               bool completed) {
     struct allocation_row row;
     if (!event_row(recorder, event, &row))
         return false;
@@ -296,8 +299,8 @@ static bool record_free(struct recorder *recorder, const struct event *event, ui
     return true;
 }
 
-static bool record_segment_change(struct recorder *recorder, const struct event *event,
-                                  enum segment_change change) {
+static RARE bool record_segment_change(struct recorder *recorder, const struct event *event,
+                                       enum segment_change change) {
     struct device_trace *device = &recorder->device;
     if (!ARENA_GROW(recorder_arena(recorder), device->segment_events, recorder->segment_event_capacity,
                     (uint64_t)device->n_segment_events + 1))
@@ -313,7 +316,7 @@ static bool record_segment_change(struct recorder *recorder, const struct event 
     return stream_index(recorder, event->stream, &row->stream);
 }
 
-static bool record_oom(struct recorder *recorder, const struct event *event) {
+static RARE bool record_oom(struct recorder *recorder, const struct event *event) {
     struct device_trace *device = &recorder->device;
     if (!ARENA_GROW(recorder_arena(recorder), device->ooms, recorder->oom_capacity,
                     (uint64_t)device->n_ooms + 1))
@@ -323,7 +326,7 @@ static bool record_oom(struct recorder *recorder, const struct event *event) {
     return true;
 }
 
-static bool record_snapshot(struct recorder *recorder, const struct event *event) {
+static RARE bool record_snapshot(struct recorder *recorder, const struct event *event) {
     struct device_trace *device = &recorder->device;
     if (!ARENA_GROW(recorder_arena(recorder), device->snapshots, recorder->snapshot_capacity,
                     (uint64_t)device->n_snapshots + 1))
@@ -334,7 +337,7 @@ static bool record_snapshot(struct recorder *recorder, const struct event *event
 }
 
 /* Text for a live allocation; several add up, a line each. */
-static bool record_annotate(struct recorder *recorder, const struct event *event) {
+static RARE bool record_annotate(struct recorder *recorder, const struct event *event) {
     uint32_t slot = recorder_map_slot(&recorder->open, event->address);
     struct trace *trace = recorder->interner->trace;
     uint32_t text = trace->contexts.context[event->context].user_metadata;

@@ -219,26 +219,23 @@ static bool key_text(struct snapshot *snapshot, enum key key, enum value_tag tag
     return done;
 }
 
-bool snapshot_context(struct snapshot *snapshot, enum action action, struct context context, uint32_t *id) {
-    *id = 0;
-    if (action != ACTION_ALLOC && action != ACTION_ANNOTATE)
-        return true;
+bool snapshot_context(struct snapshot *snapshot, struct context context, uint32_t *id) {
     if (is_word(context.compile_context, KEY_NOT_AVAILABLE))
         context.compile_context = 0;
     return intern_context(&snapshot->interner, context, id) || snapshot_fail_memory(snapshot);
 }
 
-static bool key_context(struct snapshot *snapshot, enum action action, uint32_t *id) {
+static bool key_context(struct snapshot *snapshot, uint32_t *id) {
     const uint64_t any = UINT64_C(1) << KEY_COMPILE_CONTEXT | UINT64_C(1) << KEY_USER_METADATA |
                          UINT64_C(1) << KEY_CATEGORY | UINT64_C(1) << KEY_FORWARD_FRAMES;
     *id = 0;
-    if ((action != ACTION_ALLOC && action != ACTION_ANNOTATE) || (snapshot->key_mask & any) == 0)
+    if ((snapshot->key_mask & any) == 0)
         return true;
     struct context context = {.compile_context = key_string(snapshot, KEY_COMPILE_CONTEXT),
                               .category = key_string(snapshot, KEY_CATEGORY)};
     return key_text(snapshot, KEY_USER_METADATA, VALUE_DICT, &context.user_metadata) &&
            key_text(snapshot, KEY_FORWARD_FRAMES, VALUE_LIST, &context.forward_frames) &&
-           snapshot_context(snapshot, action, context, id);
+           snapshot_context(snapshot, context, id);
 }
 
 static bool event_row(struct snapshot *snapshot, uint32_t *index) {
@@ -264,7 +261,9 @@ static bool event_of_keys(struct snapshot *snapshot, struct event *event) {
     event->has_time = key_has(snapshot, KEY_TIME_US);
     event->time_us = (int64_t)key_uint(snapshot, KEY_TIME_US);
     event->pool = key_pool(snapshot, KEY_POOL_ID, &event->has_pool);
-    return key_context(snapshot, event->action, &event->context);
+    event->context = 0;
+    return (event->action != ACTION_ALLOC && event->action != ACTION_ANNOTATE) ||
+           key_context(snapshot, &event->context);
 }
 
 static bool shape_event(struct snapshot *snapshot, struct value *result) {
@@ -298,7 +297,7 @@ static bool recorder_of_list(struct snapshot *snapshot, struct value *list) {
     return true;
 }
 
-bool snapshot_append_event(struct snapshot *snapshot, struct value *list, const struct event *event) {
+static bool event_record(struct snapshot *snapshot, struct value *list, const struct event *event) {
     if (!recorder_of_list(snapshot, list))
         return false;
     if (!recorder_event(&snapshot->recorders.row[list->bits], event))
@@ -312,7 +311,7 @@ static bool append_event(struct snapshot *snapshot, struct value *list, const st
     struct waiting_event *row = &snapshot->events.row[index];
     if (row->turn != item->bits >> 32)
         return true;
-    if (!snapshot_append_event(snapshot, list, &row->event))
+    if (!event_record(snapshot, list, &row->event))
         return false;
     row->turn = (row->turn + 1) & 0xFFFFFF;
     row->next_free = snapshot->free_event;
@@ -322,7 +321,7 @@ static bool append_event(struct snapshot *snapshot, struct value *list, const st
 
 bool snapshot_append_dict(struct snapshot *snapshot, struct value *list) {
     struct event event;
-    return event_of_keys(snapshot, &event) && snapshot_append_event(snapshot, list, &event);
+    return event_of_keys(snapshot, &event) && event_record(snapshot, list, &event);
 }
 
 static bool chain_of_list(struct snapshot *snapshot, struct value *list, enum value_tag tag) {

@@ -151,11 +151,10 @@ bool snapshot_shape(struct snapshot *snapshot, struct value *dict);
 /* The dict in key_value and key_mask is an event: adds it to a VALUE_NEW_LIST or VALUE_EVENTS at once. */
 bool snapshot_append_dict(struct snapshot *snapshot, struct value *list);
 
-/* An event that the reader has put together: what its word says, the id of its context (0 for actions that have none), and
- * itself, added to a VALUE_NEW_LIST or VALUE_EVENTS. */
+/* For a reader that puts events together itself: what the word of an action says, and the id of what alloc and annotate are told
+ * in. */
 enum action snapshot_action(uint32_t word);
-bool snapshot_context(struct snapshot *snapshot, enum action action, struct context context, uint32_t *id);
-bool snapshot_append_event(struct snapshot *snapshot, struct value *list, const struct event *event);
+bool snapshot_context(struct snapshot *snapshot, struct context context, uint32_t *id);
 
 /* Adds to a dict that is not complete; VALUE_NEW_DICT becomes VALUE_DICT. */
 bool snapshot_dict_add(struct snapshot *snapshot, struct value *dict, const struct value *pairs,

@@ -107,7 +107,7 @@ static void bit_set(uint32_t *bits, uint32_t i) {
 
 static uint32_t number_of(const struct kept *kept, uint32_t stack) {
     uint32_t below = kept->bits[stack / 32] & ((UINT32_C(1) << stack % 32) - 1);
-    return kept->before[stack / 32] + (uint32_t)__builtin_popcount(below);
+    return kept->before[stack / 32] + bits_count(below);
 }
 
 /* The stack's id from then on. */
@@ -146,7 +146,7 @@ static void parents_mark(const struct stack_table *stacks, const struct kept *ke
 static void kept_count(struct kept *kept, uint32_t n_words) {
     for (uint32_t i = 0; i < n_words; i++) {
         kept->before[i] = kept->count;
-        kept->count += (uint32_t)__builtin_popcount(kept->bits[i]);
+        kept->count += bits_count(kept->bits[i]);
     }
 }
 

@@ -18,6 +18,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/numbers.h"
 #include "base/text.h"
 
 #include <stdbool.h>
@@ -91,7 +92,7 @@ static inline uint32_t stack_parent(const struct stack_table *stacks, uint32_t s
     if (!(word->branched >> stack % 32 & 1))
         return stack - (stack != 0);
     uint32_t below = word->branched & ((UINT32_C(1) << stack % 32) - 1);
-    return stacks->parent[word->before + (uint32_t)__builtin_popcount(below)];
+    return stacks->parent[word->before + bits_count(below)];
 }
 
 /* What else was noted with an allocation; id 0 is "nothing". String ids. */

@@ -42,10 +42,11 @@ struct finder {
     struct {
         struct sort_row *row; /* by size, then when it is let go */
         uint32_t count;
-    } olds;             /* of leaks: allocations that are older than the recording and let go in it */
-    uint8_t *blamed;    /* [frames.count] sites that a leak or a growing buffer was found at */
-    uint32_t made;      /* moment of the last recorded birth: what is alive after it is there at the end */
-    bool has_optimizer; /* seen by stacks or annotations */
+    } olds;              /* of leaks: allocations that are older than the recording and let go in it */
+    uint8_t *blamed;     /* [frames.count] sites that a leak or a growing buffer was found at */
+    uint32_t *last_turn; /* that finder_turn found */
+    uint32_t made;       /* moment of the last recorded birth: what is alive after it is there at the end */
+    bool has_optimizer;  /* seen by stacks or annotations */
     struct finding *finding;
     uint32_t count, capacity;
     struct {
@@ -78,8 +79,18 @@ enum finding_severity severity_of_saving(uint64_t saves, uint64_t peak);
 /* By turns that show it: 2 possible, 3 likely, more certain. */
 enum finding_confidence confidence_of_turns(uint32_t turns);
 
-/* Turn of a recorded allocation; UINT32_MAX: none. O(log turns). */
-uint32_t finder_turn(const struct finder *finder, uint32_t allocation);
+/* Turn of a recorded allocation; UINT32_MAX: none. O(1) for one in the turn that was asked for last or in the next, else O(log
+ * turns): the allocations of a stack come turn by turn. */
+static inline uint32_t finder_turn(const struct finder *finder, uint32_t allocation) {
+    const struct turns *turns = &finder->verdicts->turns;
+    uint32_t recorded = allocation - finder->allocations->preexisting, near = *finder->last_turn;
+    if (near >= turns->count || recorded < turns->turn[near].first || recorded >= turns->turn[near].end)
+        *finder->last_turn = near + 1 < turns->count && recorded >= turns->turn[near + 1].first &&
+                                     recorded < turns->turn[near + 1].end
+                                 ? near + 1
+                                 : turns_at(turns, recorded);
+    return *finder->last_turn;
+}
 
 /* First allocation of a turn that forward() makes, else the first of the forward side; turn->end: none. O(turn). */
 uint32_t finder_forward(const struct finder *finder, const struct turn *turn);

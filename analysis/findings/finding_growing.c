@@ -116,7 +116,7 @@ static struct link *links_of_pairs(struct finder *finder, uint32_t *count) {
         bits[pair->value / 64] |= UINT64_C(1) << pair->value % 64;
     }
     for (size_t word = 0; word < n_words; word++)
-        n += (uint32_t)__builtin_popcountll(bits[word]);
+        n += bits_count(bits[word]);
     links = arena_column(finder->arena, n, sizeof *links);
     for (size_t word = 0; links != NULL && word < n_words; word++)
         for (uint64_t left = bits[word]; left != 0; left &= left - 1)

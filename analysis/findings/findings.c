@@ -45,10 +45,6 @@ enum finding_confidence confidence_of_turns(uint32_t turns) {
     return turns >= 4 ? CONFIDENCE_CERTAIN : turns == 3 ? CONFIDENCE_LIKELY : CONFIDENCE_POSSIBLE;
 }
 
-uint32_t finder_turn(const struct finder *finder, uint32_t allocation) {
-    return turns_at(&finder->verdicts->turns, allocation - finder->allocations->preexisting);
-}
-
 uint32_t finder_forward(const struct finder *finder, const struct turn *turn) {
     const uint8_t *letter = finder->verdicts->runs.letter + finder->allocations->preexisting;
     uint32_t side = turn->end;
@@ -311,15 +307,17 @@ static bool finder_init(struct finder *finder, const struct verdicts *verdicts, 
                               .key = arena_column(arena, verdicts->runs.slots.count, sizeof(uint32_t)),
                               .order = arena_column(arena, n_recorded, sizeof(uint32_t)),
                               .blamed = arena_column(arena, trace->frames.count, 1),
+                              .last_turn = arena_column(arena, 1, sizeof(uint32_t)),
                               .made = n_recorded > 0 ? allocations->birth[allocations->count - 1] : 0,
                               .has_optimizer = optimizer_is_seen(verdicts)};
-    if (finder->key == NULL || finder->order == NULL || finder->blamed == NULL ||
+    if (finder->key == NULL || finder->order == NULL || finder->blamed == NULL || finder->last_turn == NULL ||
         !removed_init(&finder->removed, timeline->n_moments, arena) || !keys_fill(finder))
         return false;
     finder->start = arena_column(arena, (uint64_t)finder->n_keys + 2, sizeof *finder->start);
     if (finder->start == NULL)
         return false;
     bytes_zero(finder->blamed, trace->frames.count);
+    *finder->last_turn = 0;
     order_fill(finder);
     return true;
 }

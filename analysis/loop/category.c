@@ -405,18 +405,33 @@ static enum category category_of_open(struct judge *judge, uint32_t allocation,
     return freed ? CATEGORY_TEMPORARY : forward ? CATEGORY_ACTIVATION : CATEGORY_OTHER;
 }
 
-/* What the recording's end leaves open is what most of the same stack were. */
-static void open_settle(struct judge *judge, struct majority *majority) {
+/* The stacks of what is open, as bits. NULL: no memory. */
+static uint64_t *open_stacks(const struct judge *judge, struct arena *arena) {
+    uint64_t *bits = arena_bits(arena, judge->timeline->trace->stacks.count);
+    for (uint32_t i = judge->runs->first_allocation; bits != NULL && i < judge->allocations->count; i++)
+        if (judge->category[i] == CATEGORY_OPEN)
+            bits[judge->allocations->stack[i] / 64] |= UINT64_C(1) << judge->allocations->stack[i] % 64;
+    return bits;
+}
+
+/* What the recording's end leaves open is what most of the same stack were. False: no memory. */
+static bool open_settle(struct judge *judge, struct majority *majority, struct arena *arena) {
     const struct allocations *allocations = judge->allocations;
+    uint64_t *is_open = open_stacks(judge, arena);
+    if (is_open == NULL)
+        return false;
     for (uint32_t i = judge->runs->first_allocation; i < allocations->count; i++)
-        if (judge->category[i] != CATEGORY_OPEN && judge->category[i] != CATEGORY_OTHER)
+        if ((is_open[allocations->stack[i] / 64] >> allocations->stack[i] % 64 & 1) != 0 &&
+            judge->category[i] != CATEGORY_OPEN && judge->category[i] != CATEGORY_OTHER)
             majority_vote(&majority[slot_of(judge, i)], judge->category[i], 0);
+    ARENA_DROP(arena, is_open);
     for (uint32_t i = judge->runs->first_allocation; i < allocations->count; i++)
         if (judge->category[i] == CATEGORY_OPEN)
             judge->category[i] = (uint8_t)category_of_open(judge, i, &majority[slot_of(judge, i)]);
     for (uint32_t i = 0; judge->reason != NULL && i < allocations->count; i++)
         if (judge->category[i] != CATEGORY_OTHER)
             judge->reason[i] = REASON_NONE;
+    return true;
 }
 
 /* What of forward outlives its turn, and what outlives all of its forward. */
@@ -488,11 +503,11 @@ bool categories_end(struct judge *judge, struct arena *arena) {
         if (runs->run[r].side == SIDE_BACKWARD)
             backward_settle(judge, &runs->run[r], r, majority);
     bytes_zero(majority, n_slots * sizeof *majority);
-    open_settle(judge, majority);
+    bool done = open_settle(judge, majority, arena);
     ARENA_DROP(arena, judge->weight);
     ARENA_DROP(arena, majority);
     ARENA_DROP(arena, judge->held);
-    return true;
+    return done;
 }
 
 bool categories_find(const struct timeline *timeline, uint8_t *category, struct arena *arena) {

@@ -57,13 +57,15 @@ static inline const uint8_t *word_take(struct machine *machine, const uint8_t *p
     return next;
 }
 
+/* A list of frames, or one that is in the memo. What comes after it must be at hand as well. */
 static inline const uint8_t *frames_take(struct machine *machine, const uint8_t *p, uint32_t *stack) {
     if (*p != ']')
         return known_take(machine, p, VALUE_STACK, stack);
-    struct value value;
-    const uint8_t *next = stack_take(machine, p, &value);
-    *stack = next != NULL && value.tag == VALUE_STACK ? (uint32_t)value.bits : 0;
-    return next != NULL && machine->cursor->end - next >= EVENT_NBYTES ? next : NULL;
+    const uint8_t *next = p[1] == 0x94 && p[2] == '(' ? list_take(machine, p + 3, stack) : NULL;
+    return next != NULL && machine->cursor->end - next >= EVENT_NBYTES &&
+                   memo_append(machine, VALUE_STACK, *stack)
+               ? next
+               : NULL;
 }
 
 static const uint8_t *pool_take(struct machine *machine, const uint8_t *p, struct event *event) {
@@ -121,15 +123,16 @@ static const uint8_t *value_take(struct machine *machine, uint8_t key, const uin
 
 /* ---- the recipe ---- */
 
-/* The opcode of an integer is recognised together with its key. */
-static void step_learn_integer(struct event_step *step, const uint8_t *p) {
+/* The opcode of an integer is recognised together with its key. False: the value is none. */
+static bool step_learn_integer(struct event_step *step, const uint8_t *p) {
     if (!integer_form(p + step->key_nbytes, &step->form))
-        return;
+        return false;
     step->kind = KIND_INTEGER;
-    step->mask |= step->form.opcode_mask << 8 * step->key_nbytes;
+    step->mask = step->key_mask | step->form.opcode_mask << 8 * step->key_nbytes;
     step->opcodes = load_u64(p) & step->mask;
     step->form.at = (uint8_t)(step->form.at + step->key_nbytes);
     step->form.nbytes = (uint8_t)(step->form.nbytes + step->key_nbytes);
+    return true;
 }
 
 /* So is a text, as far as 8 bytes go: "N/A" comes with every event of a program that is not compiled. */
@@ -167,7 +170,7 @@ static bool step_learn(struct machine *machine, const uint8_t *p, uint32_t n) {
     if (kind == KIND_FRAMES)
         step->kind = KIND_FRAMES;
     else if (kind == KIND_INTEGER)
-        step_learn_integer(step, p);
+        (void)step_learn_integer(step, p);
     else if (kind == KIND_WORD)
         step_learn_text(machine, step, p);
     recipe->count = n + 1;
@@ -191,11 +194,11 @@ static inline bool text_follow(struct machine *machine, const struct event_step 
 }
 
 /* The pair at `p`, of which `step` says how it is written; NULL: not as it says, or an error. */
-static inline const uint8_t *pair_follow(struct machine *machine, const uint8_t *p,
-                                         const struct event_step *step, struct draft *draft) {
-    uint64_t bits;
+static inline const uint8_t *pair_follow(struct machine *machine, const uint8_t *p, struct event_step *step,
+                                         struct draft *draft) {
+    uint64_t bits, other = load_u64(p) ^ step->opcodes;
     uint32_t id;
-    if (((load_u64(p) ^ step->opcodes) & step->mask) != 0)
+    if ((other & step->mask) != 0 && ((other & step->key_mask) != 0 || !step_learn_integer(step, p)))
         return NULL;
     switch ((enum kind)step->kind) {
     case KIND_INTEGER:
@@ -219,8 +222,8 @@ static inline const uint8_t *pair_follow(struct machine *machine, const uint8_t 
 /* As many pairs as follow the recipe from step `*n` on. */
 static inline const uint8_t *pairs_follow(struct machine *machine, const uint8_t *p, uint32_t *n,
                                           struct draft *draft) {
-    const struct event_recipe *recipe = &machine->event_recipe;
-    const struct event_step *step = &recipe->step[*n], *end = &recipe->step[recipe->count];
+    struct event_recipe *recipe = &machine->event_recipe;
+    struct event_step *step = &recipe->step[*n], *end = &recipe->step[recipe->count];
     for (; step < end; step++) {
         const uint8_t *next = pair_follow(machine, p, step, draft);
         if (next == NULL)
@@ -250,11 +253,14 @@ static bool event_finish(struct machine *machine, struct draft *draft) {
     event->action = snapshot_action(draft->action);
     event->address = event->action == ACTION_OOM ? draft->device_free : event->address;
     event->size = event->size <= INT64_MAX ? event->size : 0;
-    return snapshot_context(&machine->snapshot, event->action, draft->context, &event->context);
+    event->context = 0;
+    return (event->action != ACTION_ALLOC && event->action != ACTION_ANNOTATE) ||
+           snapshot_context(&machine->snapshot, draft->context, &event->context);
 }
 
 /* The event whose EMPTY_DICT is at `p`. NULL: left as it was, or an error. */
-static const uint8_t *event_take(struct machine *machine, const uint8_t *p, struct value *list) {
+static inline const uint8_t *event_take(struct machine *machine, const uint8_t *p,
+                                        struct recorder *recorder) {
     struct draft draft;
     draft.event = (struct event){.address = 0};
     draft.context = (struct context){.category = 0};
@@ -267,10 +273,11 @@ static const uint8_t *event_take(struct machine *machine, const uint8_t *p, stru
         machine->memo.count = n_memo;
         return NULL;
     }
-    if (!event_finish(machine, &draft) || !snapshot_append_event(&machine->snapshot, list, &draft.event)) {
-        machine_fail_snapshot(machine);
+    if (!event_finish(machine, &draft) || !recorder_event(recorder, &draft.event)) {
+        machine_fail_memory(machine);
         return NULL;
     }
+    machine->snapshot.n_events++;
     return end + 1;
 }
 
@@ -280,9 +287,10 @@ bool events_take(struct machine *machine) {
     if (list->tag != VALUE_EVENTS || machine->n_marks == 0 ||
         machine->mark[machine->n_marks - 1] != machine->n_stack)
         return true;
+    struct recorder *recorder = &machine->snapshot.recorders.row[list->bits];
     while (cursor->end - cursor->p >= EVENT_NBYTES && dict_begins(cursor->p)) {
         machine->opcode_offset = cursor_offset(cursor);
-        const uint8_t *next = event_take(machine, cursor->p, list);
+        const uint8_t *next = event_take(machine, cursor->p, recorder);
         if (next == NULL)
             break;
         cursor->p = next;
