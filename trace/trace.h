@@ -18,7 +18,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "base/numbers.h"
+#include "base/bits.h"
 #include "base/text.h"
 
 #include <stdbool.h>
