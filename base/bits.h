@@ -1,3 +1,4 @@
+/* Bits of words. Freestanding. */
 #pragma once
 
 #include <stdint.h>
