@@ -69,11 +69,19 @@ export function showAll(page, all) {
 /** Letters of a mark's note. */
 export const NOTE_MOST = 60;
 
-/** The address as it was written last, and when. */
-const lastOf = perPage(() => ({ timer: 0, hash: "", at: 0 }));
+/** The address as it was written last, when, and what makes it. */
+const lastOf = perPage(() => ({ timer: 0, hash: "", at: 0, form: hashOfState }));
 
 /** Changes nearer to each other than this are one step of the history. */
 const HISTORY_PAUSE_MS = 1000;
+
+/** The address is of more than a page. @param {Page} page @param {() => string} form */
+export function formAddress(page, form) {
+    lastOf(page).form = form;
+}
+
+/** What is shown, as an address. @param {Page} page */
+export const addressOf = (page) => lastOf(page).form(page);
 
 /** Browsers limit how often an address may change, so it follows a moment later. @param {Page} page */
 export function scheduleHash(page) {
@@ -141,7 +149,7 @@ function plainWords(page) {
         ["view", "viewBy", oneOf(VIEWINGS), "age"],
         ["group", "groupBy", oneOf(LIST_GROUPINGS), "site"],
         ["of", "rangeOf", questions, "allocated"],
-        ["tab", "tab", oneOf(TABS), firstTab(page)],
+        ["tab", "tab", oneOf([...page.first.map(([id]) => id), ...TABS]), firstTab(page)],
         ["tree", "treeDirection", oneOf(TREES), "callees"],
         ["from", "treeFrom", number(1, session.facts.frames), 0],
         ["depth", "treeDepth", number(1, 31), 9],
@@ -185,7 +193,7 @@ export function hashOfState(page) {
 export function writeHash(/** @type {Page} */ page) {
     const last = lastOf(page);
     last.timer = 0;
-    const hash = hashOfState(page);
+    const hash = addressOf(page);
     if (hash === last.hash) return;
     // What follows within a moment (a drag, a wheel that turns on) is one change; it can be undone as one.
     const now = performance.now();
@@ -225,6 +233,7 @@ const TABS = ["why", "who", "tree", "compare", "allocator", "each"];
 
 /** What the side shows of a file that is opened: why, where something urgent was found. @param {Page} page */
 function firstTab(page) {
+    if (page.first.length) return page.first[0][0];
     return askFindings(page.view).some(({ severity }) => severity === "high") ? "why" : "who";
 }
 
@@ -328,9 +337,9 @@ export function readHash(page, text) {
 }
 
 /** Another address in the same page. @param {Page} page */
-export function followAddress(page) {
-    if (location.hash === hashOfState(page)) return;
-    readHash(page, location.hash);
+export function followAddress(page, read = readHash) {
+    if (location.hash === addressOf(page)) return;
+    read(page, location.hash);
     // As the page writes it, it takes that one's place: as a view of its own it would be in the way of Back.
     lastOf(page).hash = "";
 }

@@ -116,10 +116,11 @@ export function createCompare(page, box) {
     strip.setAttribute("role", "group");
     strip.setAttribute("aria-label", "Steps; a click compares one as B, with Shift as A");
     const { heads, setUnit } = makeEndHeads();
-    const { scroll, body } = makeGrid("compare-rows", [...heads, makeCell("columnheader", "compare-curve", "Run")], {
-        kind: "colored compare-list",
-        row: "row compare-row",
-    });
+    const { scroll, body } = makeGrid(
+        `compare-rows${page.suffix}`,
+        [...heads, makeCell("columnheader", "compare-curve", "Run")],
+        { kind: "colored compare-list", row: "row compare-row" },
+    );
     scroll.setAttribute("aria-label", "Differences");
     const sum = asSum(makeLine());
     sum.swatch.hidden = sum.fold.hidden = sum.spark.hidden = true;

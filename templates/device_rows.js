@@ -27,7 +27,7 @@ import {
     zoomWindow,
 } from "./state.js";
 import { deviceName, formatBytes, formatDuration, formatPlural, make, setText } from "./text.js";
-import { listen, makeStage } from "./two_stage.js";
+import { listen, makeStage } from "./stage.js";
 import { Matcher, selectWords } from "./words.js";
 
 /** @typedef {import("./session.js").View} View */
@@ -67,13 +67,13 @@ function headText(page, shown, inHand) {
 
 /** The line above a device's timeline; its button takes the device in hand. @param {number} device index */
 function makeHead(/** @type {Page} */ page, device) {
-    const head = make("p", "two-head");
+    const head = make("p", "pane-head");
     const button = make("button", "quiet", `Device ${deviceName(page.session.devices[device].ordinal)}`);
     button.type = "button";
     button.title = "List, tabs and header are of this device (n: of the next one)";
     button.addEventListener("click", () => setDevice(page, device));
-    const facts = make("span", "two-dim");
-    const cursor = make("b", "two-cursor");
+    const facts = make("span", "pane-dim");
+    const cursor = make("b", "pane-cursor");
     head.append(button, cursor, facts);
     return { head, button, facts, cursor };
 }
@@ -86,7 +86,7 @@ function createRow(page, device, shown) {
     const { session, state } = page;
     const ROUND = roundOf(page);
     const plot = plotOf(page);
-    const box = make("section", "two-plot");
+    const box = make("section", "pane-plot");
     const { head, facts, cursor } = makeHead(page, device);
     const lane = emptyLane();
     const { stage, measure } = makeStage(`device-${device}`, box, ROUND, () => lane.height);

@@ -218,7 +218,7 @@ export function createEach(page, box) {
     const title = make("h2", "", "Each allocation");
     const total = make("p", "panel-total");
     const save = make("button", "quiet", "Save CSV");
-    title.id = "each-title";
+    title.id = `each-title${page.suffix}`;
     save.type = "button";
     save.addEventListener("click", () => void saveCsv(page, save));
     top.append(title, save, total);
@@ -230,7 +230,7 @@ export function createEach(page, box) {
         cell.append(button);
         return cell;
     });
-    const { scroll, body } = makeGrid("each", heads, { kind: "each", row: "each-row" });
+    const { scroll, body } = makeGrid(`each${page.suffix}`, heads, { kind: "each", row: "each-row" });
     scroll.setAttribute("aria-labelledby", title.id);
     box.append(top, scroll);
     const list = new VirtualList(scroll, body, {

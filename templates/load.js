@@ -1,5 +1,6 @@
 // Brings the recording that this file carries into the WebAssembly module, in slices, so that the page stays alive.
 import { Session } from "./session.js";
+import { element, setText } from "./text.js";
 import { unpack } from "./unpack.js";
 
 export const PAYLOAD_ERRORS = new Map([
@@ -195,4 +196,33 @@ export async function loadPage(report) {
         throw new Error("This page carries no recording. `strata html SNAPSHOT` makes a page of one.");
     report("Starting", 0);
     return loadSession(await loadModule(), carriedText("payload"), report);
+}
+
+/* ---- while it is read, and when something fails ---- */
+
+/** @param {string} stage @param {number} done 0..1 */
+export function reportProgress(stage, done) {
+    element("progress", HTMLProgressElement).value = done;
+    setText(element("stage-name", HTMLParagraphElement), stage);
+}
+
+/** A fault of the module is ours: say so, and what helps mend it. @param {unknown} error @param {Page | null} page */
+function showFault(error, page) {
+    if (!(error instanceof WebAssembly.RuntimeError)) return;
+    const { version, fingerprint } = page?.meta ?? {};
+    const failure = element("failure", HTMLDivElement);
+    failure.hidden = false;
+    setText(
+        failure,
+        `This page has met a fault of its own (${error.message}); what it shows may be out of date, and ` +
+            `reloading it starts afresh. Please report it with what you did last, version ${version} of ` +
+            `Strata and the recording's fingerprint ${fingerprint}. The recording itself is not needed at ` +
+            "first.",
+    );
+}
+
+/** @param {() => Page | null} inHand */
+export function startFaults(inHand) {
+    addEventListener("error", ({ error }) => showFault(error, inHand()));
+    addEventListener("unhandledrejection", ({ reason }) => showFault(reason, inHand()));
 }

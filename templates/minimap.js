@@ -26,12 +26,12 @@ const GRIP = 7;
 function fillCurve(page, context, top, color, ofKept) {
     const { width, height } = minimapOf(page).canvas;
     const whole = wholeRange(page);
-    const curve = page.view.curve(axisNumber(page), whole.from, whole.to, width, ofKept);
+    const curve = page.view.curveBeyond(axisNumber(page), whole.from, whole.to, width, ofKept);
     context.fillStyle = themeColor(color);
     context.beginPath();
     context.moveTo(0, height);
     for (let x = 0; x < width; x++) {
-        const y = height * (1 - curve[x] / top);
+        const y = height * (1 - (curve[x] || 0) / top);
         context.lineTo(x, y);
         context.lineTo(x + 1, y);
     }

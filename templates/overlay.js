@@ -377,7 +377,7 @@ export function drawOverlay(/** @type {Page} */ page) {
         drawCrosshair(page, context, state.pointer.x, plot.hover.event);
         if (showsAreas(page)) drawEdges(page, context, state.pointer.x, plot.hover.event);
     }
-    const x = state.all ? plot.pointed : null;
+    const x = state.all || page.beside ? plot.pointed : null;
     if (x !== null) drawCrosshair(page, context, x, view.c.event_of_x(x * plot.ratio));
     showTip(page);
     tellList(page);

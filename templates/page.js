@@ -1,15 +1,14 @@
-// Starts the page and draws what is out of date.
+// A page: all of its parts, started, and drawn where they are out of date.
 import { COLORING_TITLES } from "./api.js";
-import { followAddress, readHash, scheduleHash, setDevice, showAll } from "./address.js";
+import { setDevice, showAll } from "./address.js";
 import { plotOf } from "./canvas.js";
 import { drawDetail, startDetails } from "./details.js";
 import { drawRows, placeRows } from "./device_rows.js";
 import { startFilter } from "./filter_form.js";
 import { ALL, drawDrawn, drawHeader, openTrust, uiOf } from "./header.js";
-import { goToOom, pressKey } from "./keys.js";
+import { goToOom } from "./keys.js";
 import { laneHeight, laneOf, startLane } from "./lane.js";
 import { drawLegend, drawLegendFigures } from "./legend.js";
-import { loadPage, nextTurn } from "./load.js";
 import { drawMap, mapOf, startMap } from "./map_view.js";
 import { placeLaneSplitter, startLaneSplitter } from "./memory_lane.js";
 import { drawMinimap, placeBrush, startMinimap } from "./minimap.js";
@@ -20,11 +19,9 @@ import { startPicture } from "./picture.js";
 import { drawTimelineAxes, drawTimelineStack, layoutPlot, lightFocus } from "./plot.js";
 import { startPlot } from "./pointer.js";
 import { drawProof, startProof } from "./proof.js";
-import { makeApi } from "./scripts.js";
 import { goToMatch, setOnly, setSearch } from "./search.js";
-import { View } from "./session.js";
 import { drawSide, placeSide, startSide } from "./side.js";
-import { speakSoon, startSpoken } from "./spoken.js";
+import { speakSoon } from "./spoken.js";
 import {
     AXES,
     change,
@@ -34,7 +31,6 @@ import {
     fitBytes,
     fitWindow,
     flush,
-    flushInTurns,
     goToEvent,
     HEADER,
     invalidate,
@@ -48,13 +44,12 @@ import {
     setPaper,
     setViewBy,
     STACK,
-    createPage,
     startState,
     THEMES,
     TIMELINE,
     VIEWINGS,
 } from "./state.js";
-import { deviceName, element, formatBytes, formatEvent, formatPlural, make, setText } from "./text.js";
+import { deviceName, formatBytes, formatEvent, formatPlural, make, setText } from "./text.js";
 
 /* ---- the one draw ---- */
 
@@ -207,12 +202,6 @@ function startSearch(/** @type {Page} */ page) {
 
 /* ---- start ---- */
 
-/** @param {string} stage @param {number} done 0..1 */
-function reportProgress(stage, done) {
-    element("progress", HTMLProgressElement).value = done;
-    setText(element("stage-name", HTMLParagraphElement), stage);
-}
-
 function fillDevices(/** @type {Page} */ page) {
     const { session, view } = page;
     const ui = uiOf(page);
@@ -247,29 +236,31 @@ function namePeaks(page) {
     }
 }
 
-/** What is shown; null until it is read. @type {Page | null} */
-let shown = null;
-
-async function start() {
-    const loaded = await loadPage(reportProgress);
-    reportProgress("Drawing", 0.95);
-    await nextTurn();
-    if (loaded.facts.devices === 0) throw new Error("The file holds no device: no segments, no blocks and no events.");
-    const page = createPage(new View(loaded, 0), "");
+/**
+ * Shows a recording in its elements. Every part of it is made here, of the page alone.
+ * @param {Page} page
+ * @param {() => void} changed something that the address shows
+ * @param {(parts: number) => void} [drawn]
+ */
+export function openPage(page, changed, drawn) {
     const { meta } = page;
-    shown = page;
     startState(
         page,
-        (parts) => draw(page, parts),
-        () => scheduleHash(page),
+        (parts) => {
+            draw(page, parts);
+            drawn?.(parts);
+        },
+        changed,
     );
     const file = page.element("file", HTMLParagraphElement);
     setText(file, String(meta.title || meta.file || ""));
     file.title = String(meta.file ?? "");
     fillDevices(page);
-    element("loading", HTMLDivElement).hidden = true;
     page.element("app", HTMLDivElement).hidden = false;
-    readHash(page, location.hash || String(meta.view ?? ""));
+}
+
+/** What follows once the address is read: hands, keys, and the parts beside the timeline. @param {Page} page */
+export function startPage(page) {
     startPlot(page);
     startMinimap(page);
     startMap(page);
@@ -285,38 +276,6 @@ async function start() {
     startTools(page);
     startSearch(page);
     startPalette(page);
-    document.addEventListener("keydown", (event) => pressKey(page, event));
     addEventListener("beforeprint", () => setPrinting(page, true));
     addEventListener("afterprint", () => setPrinting(page, false));
-    addEventListener("popstate", () => {
-        followAddress(page);
-        speakSoon(page, true);
-    });
-    await flushInTurns(page, nextTurn);
-    startSpoken(page);
 }
-
-/** A fault of the module is ours: say so, and what helps to mend it. @param {unknown} error */
-function showFault(error) {
-    if (!(error instanceof WebAssembly.RuntimeError)) return;
-    const { version, fingerprint } = shown?.meta ?? {};
-    const failure = element("failure", HTMLDivElement);
-    failure.hidden = false;
-    setText(
-        failure,
-        `This page has met a fault of its own (${error.message}); what it shows may be out of date, and ` +
-            `reloading it starts afresh. Please report it with what you did last, version ${version} of ` +
-            `Strata and the recording's fingerprint ${fingerprint}. The recording itself is not needed at ` +
-            "first.",
-    );
-}
-
-addEventListener("error", ({ error }) => showFault(error));
-addEventListener("unhandledrejection", ({ reason }) => showFault(reason));
-
-const ready = start();
-
-// boot.js says what has failed.
-ready.catch(() => {});
-
-window.strata = makeApi(ready, () => shown);

@@ -42,7 +42,7 @@ function find(page) {
     ui.list.replaceChildren(
         ...offer.found.map((command, i) => {
             const item = make("li", "", command.name);
-            item.id = `palette-${i}`;
+            item.id = `palette-${i}${page.suffix}`;
             if (command.key) item.append(make("kbd", "", command.key));
             item.addEventListener("click", () => take(page, command));
             return item;

@@ -628,7 +628,7 @@ export function startPanel(/** @type {Page} */ page) {
         ...Object.entries(QUESTIONS).map(([what, text]) => {
             const button = make("button", "", text);
             button.type = "button";
-            button.id = `range-${what}`;
+            button.id = `range-${what}${page.suffix}`;
             button.addEventListener("click", () => askOfRange(page, what));
             return button;
         }),

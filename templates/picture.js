@@ -1,5 +1,5 @@
 // "Save PNG": what is shown, composed on a canvas: title, timeline with its axes and lane, legend or call sites.
-import { hashOfState, writeHash } from "./address.js";
+import { addressOf, writeHash } from "./address.js";
 import { FRAME_USER } from "./api.js";
 import { AXIS_HEIGHT, context2d, cutText, gutterOf, plotOf, theme, themeColor } from "./canvas.js";
 import { pinnedStack, pinnedText } from "./details.js";
@@ -323,7 +323,7 @@ export function startPicture(/** @type {Page} */ page) {
     const link = page.element("link", HTMLButtonElement);
     link.addEventListener("click", async () => {
         writeHash(page);
-        await copyText(pageName() + hashOfState(page));
+        await copyText(pageName() + addressOf(page));
         flashButton(link, "Copied");
     });
 }

@@ -34,7 +34,7 @@ import {
     usOfEvent,
 } from "./state.js";
 import { decimalsOf, formatBytes, formatCount } from "./text.js";
-import { drawBytes } from "./two_stage.js";
+import { drawBytes } from "./stage.js";
 
 /** @typedef {import("./canvas.js").Pane} Pane */
 
@@ -110,7 +110,7 @@ export function drawStack(page, canvas, shown, from, to, bottom, top, found, lai
             DRAW_RESERVED |
             (laid ? DRAW_MARKS : 0) |
             (state.viewBy === "segments" ? DRAW_SEGMENTS : 0) |
-            (state.all ? DRAW_RECORDED : 0) |
+            (state.all || page.beside ? DRAW_RECORDED : 0) |
             (laid && shown !== view ? DRAW_PLACED : 0),
         color_by: COLORINGS.indexOf(state.colorBy),
         capacity_bytes: capacityBytes(page, shown.device),
@@ -366,7 +366,9 @@ function nameLines(page, context, pane) {
     const capacity = capacityBytes(page, view.device);
     const reservedAt = (/** @type {number} */ x) => view.c.reserved_at(view.c.event_of_x(x * pane.ratio));
     // Beside other devices the lines end with this one's recording.
-    const end = page.state.all ? Math.min(pane.width, xOfAxis(page, view.c.whole(1).to, pane)) : pane.width;
+    const axis = page.state.all ? 1 : axisNumber(page);
+    const ends = page.state.all || page.beside;
+    const end = ends ? Math.min(pane.width, xOfAxis(page, view.c.whole(axis).to, pane)) : pane.width;
     const lines =
         view.facts.reserved_peak > 0 && end > 80
             ? [{ text: "reserved", bytes: reservedAt(end - 8), reserved: true }]

@@ -209,7 +209,7 @@ function aboutOf({ at = "peak", from, to, what }) {
 }
 
 /** What scripts may ask of a page. */
-const callsOf = perPage((page) => {
+export const callsOf = perPage((page) => {
     const { kept, session, view } = page;
     const search = searchOf(page);
     const plot = plotOf(page);
@@ -337,15 +337,20 @@ const NAMES = [
 
 /**
  * Calls that say so where there is no recording yet, or never will be.
- * @param {Promise<void>} ready @param {() => Page | null} inHand what they are about @returns {PageApi}
+ * @param {Promise<void>} ready
+ * @param {() => Page | null} inHand what they are about
+ * @param {string[]} [names] of further calls
+ * @param {() => object} [own] which take the place of the page's
+ * @returns {PageApi}
  */
-export function makeApi(ready, inHand) {
-    const calls = NAMES.map((name) => [
+export function makeApi(ready, inHand, names = [], own = () => ({})) {
+    const calls = [...NAMES, ...names].map((name) => [
         name,
         (/** @type {unknown[]} */ ...asked) => {
             const page = inHand();
             if (!page) throw new Error(`strata.${name} needs the recording: await strata.ready first.`);
-            return /** @type {any} */ (callsOf(page)[name])(...asked.map((one) => one ?? undefined));
+            const all = /** @type {any} */ ({ ...callsOf(page), ...own() });
+            return all[name](...asked.map((one) => one ?? undefined));
         },
     ]);
     return { ready, ...Object.fromEntries(calls) };

@@ -359,6 +359,25 @@ export class View {
         return place === 0 ? new Float64Array(width) : floats(this.module, place, width).slice();
     }
 
+    /**
+     * The same of a window that reaches beyond the run: NaN where the run is not.
+     * @param {number} axis
+     * @param {number} from
+     * @param {number} to
+     * @param {number} width
+     * @param {boolean} kept
+     */
+    curveBeyond(axis, from, to, width, kept) {
+        const columns = new Float64Array(width).fill(NaN);
+        const whole = this.c.whole(axis);
+        const scale = width / (to - from);
+        const begin = Math.max(0, Math.round((whole.from - from) * scale));
+        const end = Math.min(width, Math.round((whole.to - from) * scale));
+        if (end > begin)
+            columns.set(this.curve(axis, from + begin / scale, from + end / scale, end - begin, kept), begin);
+        return columns;
+    }
+
     /** The call site with this name, of any stack; -1: none. @param {string} text */
     siteOfText(text) {
         return [...new Set(this.sitesOfStacks())].find((site) => this.session.siteText(site) === text) ?? -1;

@@ -17,7 +17,9 @@ import { createWhy } from "./why.js";
  * boolean}} SideView
  */
 
-/** @type {[id: string, create: (page: Page, box: HTMLElement) => SideView][]} */
+/** @typedef {[id: string, create: (page: Page, box: HTMLElement) => SideView]} Registered */
+
+/** @type {Registered[]} */
 const REGISTRY = [
     ["why", createWhy],
     ["who", (page) => ({ id: "who", draw: () => drawList(page), keys: listKeysOf(page) })],
@@ -65,7 +67,7 @@ function inHand(page) {
     return groupsAsTree(page) ? [treeView(page), current(page)] : [current(page)];
 }
 
-const treeView = (/** @type {Page} */ page) => sideOf(page).views[REGISTRY.findIndex(([id]) => id === "tree")];
+const treeView = (/** @type {Page} */ page) => sideOf(page).views.find(({ id }) => id === "tree") ?? current(page);
 
 /** What stands beside the timeline, before either is drawn. True: it may be of another width. @param {Page} page */
 export function placeSide(page) {
@@ -135,7 +137,7 @@ function startWidth(/** @type {Page} */ page) {
 export function startSide(/** @type {Page} */ page) {
     const side = sideOf(page);
     startWidth(page);
-    for (const [id, create] of REGISTRY) {
+    for (const [id, create] of [...page.first, ...REGISTRY]) {
         side.views.push(create(page, panelOf(page, id)));
         tabOf(page, id).addEventListener("click", () => change(page, { tab: id }));
         tabOf(page, id).addEventListener("keydown", (event) => {

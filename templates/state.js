@@ -198,14 +198,24 @@ const newKept = () => ({
 });
 
 /**
+ * @typedef {{whole: (page: Page) => {from: number, to: number}, top: number}} Beside what a page has in common with one
+ * beside it: how far both reach, in its own events, and the top of their axis of bytes
+ */
+
+/**
  * A recording as it is shown: what shows a part of it takes this as its first argument. A document may have several.
  * @param {View} view
  * @param {string} suffix of the ids of its elements
+ * @param {Beside | null} beside
  */
-export function createPage(view, suffix) {
+export function createPage(view, suffix, beside) {
     return {
         session: view.session,
         view,
+        beside,
+        suffix,
+        /** Views of the side before the usual ones. @type {import("./side.js").Registered[]} */
+        first: [],
         /** Facts that the writer of the page added. @type {Record<string, unknown>} */
         meta: view.session.meta(),
         state: newState(),
@@ -370,6 +380,7 @@ export function axisNumber(page) {
  * end.
  */
 export function wholeRange(/** @type {Page} */ page) {
+    if (page.beside && page.state.axis === "events") return page.beside.whole(page);
     const own = page.view.c.whole(axisNumber(page));
     if (!page.state.all) return own;
     const runs = [...timedViews(page).values()].map((one) => ({ run: one.c.whole(1), shift: clockShift(page, one) }));
@@ -467,7 +478,7 @@ function mostBytes(/** @type {Page} */ page) {
         headroom.device = state.device;
         headroom.bytes = view.c.headroom(-1, view.facts.events, capacityBytes(page));
     }
-    return kept.top || headroom.bytes;
+    return kept.top || Math.max(headroom.bytes, page.beside?.top ?? 0);
 }
 
 export function topBytes(/** @type {Page} */ page) {

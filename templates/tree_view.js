@@ -171,7 +171,7 @@ export function createTree(page, box) {
         ["Count", "number"],
         ["\u2212 A", "number delta"],
     ].map(([name, kind]) => makeCell("columnheader", kind, name));
-    const { scroll, body } = makeGrid("tree-rows", heads, { kind: "colored", role: "treegrid" });
+    const { scroll, body } = makeGrid(`tree-rows${page.suffix}`, heads, { kind: "colored", role: "treegrid" });
     scroll.setAttribute("aria-label", "Tree of callers");
     box.replaceChildren(head, tools, icicle, scroll);
 

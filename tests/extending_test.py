@@ -177,7 +177,7 @@ class Extending(unittest.TestCase):
             run(self.strata, "png", self.toy, "-q", "-o", picture, "--color-by", name)
             colors[name] = picture.read_bytes()
         self.assertNotEqual(colors["toy"], colors["stream"])
-        self.assertIn("toy and toy", (self.folder / "out" / "embedded" / "page.js").read_text())
+        self.assertIn("toy and toy", (self.folder / "out" / "embedded" / "main.js").read_text())
 
     def test_a_call_of_the_module(self):
         self.assertIn(b"view_toy", (self.folder / "out" / "strata.wasm").read_bytes())

@@ -52,7 +52,7 @@ class Modules(unittest.TestCase):
         self.assertIsNone(cycle({"a": ["b", "c"], "b": ["c"], "c": []}))
 
     def test_no_cycles(self):
-        for entry in ("boot.js", "page.js", "index.js", "difference.js"):
+        for entry in ("boot.js", "main.js", "index.js", "pair.js"):
             meta = json.loads((STRATA.parent / "embedded" / f"{entry}.meta.json").read_text())
             imports = {name: [one["path"] for one in module["imports"]] for name, module in meta["inputs"].items()}
             self.assertIn(f"templates/{entry}", imports)

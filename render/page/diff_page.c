@@ -5,14 +5,14 @@
 #include "render/page/shell.h"
 
 /* What the build made of the files of templates/. */
-extern const unsigned char asset_difference_html[], asset_difference_css[], asset_difference_js[];
-extern const size_t asset_difference_html_nbytes, asset_difference_css_nbytes, asset_difference_js_nbytes;
-extern const char asset_difference_css_hash[], asset_difference_js_hash[];
+extern const unsigned char asset_page_html[], asset_pair_css[], asset_pair_js[];
+extern const size_t asset_page_html_nbytes, asset_pair_css_nbytes, asset_pair_js_nbytes;
+extern const char asset_pair_css_hash[], asset_pair_js_hash[];
 
 static const struct shell_assets assets = {
-    .markup = {asset_difference_html, &asset_difference_html_nbytes, ""},
-    .style = {asset_difference_css, &asset_difference_css_nbytes, asset_difference_css_hash},
-    .program = {asset_difference_js, &asset_difference_js_nbytes, asset_difference_js_hash},
+    .markup = {asset_page_html, &asset_page_html_nbytes, ""},
+    .style = {asset_pair_css, &asset_pair_css_nbytes, asset_pair_css_hash},
+    .program = {asset_pair_js, &asset_pair_js_nbytes, asset_pair_js_hash},
 };
 
 /* What is filled into the template. */

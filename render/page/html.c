@@ -4,14 +4,14 @@
 #include "render/page/shell.h"
 
 /* What the build made of the files of templates/. */
-extern const unsigned char asset_page_html[], asset_page_css[], asset_page_js[];
-extern const size_t asset_page_html_nbytes, asset_page_css_nbytes, asset_page_js_nbytes;
-extern const char asset_page_css_hash[], asset_page_js_hash[];
+extern const unsigned char asset_page_html[], asset_page_css[], asset_main_js[];
+extern const size_t asset_page_html_nbytes, asset_page_css_nbytes, asset_main_js_nbytes;
+extern const char asset_page_css_hash[], asset_main_js_hash[];
 
 static const struct shell_assets assets = {
     .markup = {asset_page_html, &asset_page_html_nbytes, ""},
     .style = {asset_page_css, &asset_page_css_nbytes, asset_page_css_hash},
-    .program = {asset_page_js, &asset_page_js_nbytes, asset_page_js_hash},
+    .program = {asset_main_js, &asset_main_js_nbytes, asset_main_js_hash},
 };
 
 /* What is filled into the template. */

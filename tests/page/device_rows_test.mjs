@@ -26,13 +26,13 @@ print(json.dumps({"times": {i: [e["time_us"] for e in t] for i, t in enumerate(d
     return JSON.parse(run("python3", "-c", program, input).toString());
 }
 
-const row = (/** @type {Page} */ page) => page.locator(".two-room").first();
+const row = (/** @type {Page} */ page) => page.locator(".pane-room").first();
 
 /** Pixels of a canvas of the first row that something is drawn on; only those in the colour of the search's ticks, or only in the plot's lower part. @param {Page} page @param {string} canvas @param {"all" | "ticks" | "low"} [what] */
 function inked(page, canvas, what = "all") {
     return row(page).locator(canvas).evaluate((one, which) => {
         const { width, height } = /** @type {HTMLCanvasElement} */ (one);
-        const plot = /** @type {HTMLCanvasElement} */ (one.parentElement?.querySelector(".two-pixels"));
+        const plot = /** @type {HTMLCanvasElement} */ (one.parentElement?.querySelector(".pane-pixels"));
         const [left, top] = [plot.offsetLeft + 2, plot.offsetTop + plot.height / 2];
         const box = which === "low" ? [left, top, plot.width - 4, plot.height / 2 - 4] : [0, 0, width, height];
         const data = (/** @type {HTMLCanvasElement} */ (one).getContext("2d"))?.getImageData(box[0], box[1], box[2], box[3]).data ?? [];
@@ -73,11 +73,11 @@ describe("rows of other devices", { skip }, () => {
         await withPage(writePage(INPUT), async (page) => {
             const title = await row(page).locator("button.marker-peak").getAttribute("title");
             near(/\((-?[\d.]+) ms\)/.exec(title ?? ""), times[0][live.indexOf(Math.max(...live)) - 1]);
-            const box = await row(page).locator(".two-pixels").boundingBox();
+            const box = await row(page).locator(".pane-pixels").boundingBox();
             assert.ok(box);
             const [first, last] = [Math.min(...Object.values(times).flat()), Math.max(...Object.values(times).flat())];
             await page.mouse.move(box.x + (((step.from + step.to) / 2 - first) / (last - first)) * box.width, box.y + box.height + 10);
-            const tip = page.locator(".two-room .tip");
+            const tip = page.locator(".pane-room .tip");
             await until(async () => (await tip.isVisible()) && /ProfilerStep#1/.test(await tip.innerText()), "the tip of the phase");
             const words = await tip.innerText();
             near(/from (-?[\d.]+) ms to/.exec(words), step.from);
@@ -90,13 +90,13 @@ describe("rows of other devices", { skip }, () => {
         const step = phases.find(({ name, device }) => name === "ProfilerStep#1" && device === 0);
         assert.ok(step);
         await withPage(writePage(INPUT), async (page) => {
-            const box = await row(page).locator(".two-pixels").boundingBox();
+            const box = await row(page).locator(".pane-pixels").boundingBox();
             assert.ok(box);
             const first = Math.min(...Object.values(times).flat());
             const last = Math.max(...Object.values(times).flat());
             const x = box.x + (((step.from + step.to) / 2 - first) / (last - first)) * box.width;
             await page.mouse.move(x, box.y + box.height + 10);
-            const tip = page.locator(".two-room .tip");
+            const tip = page.locator(".pane-room .tip");
             await until(() => tip.isVisible(), "the tip of the phase");
             assert.match(await tip.innerText(), /ProfilerStep#1/);
             await page.mouse.down();
@@ -111,12 +111,12 @@ describe("rows of other devices", { skip }, () => {
 
     test("each head has the totals at the cursor", async () => {
         await withPage(writePage(INPUT), async (page) => {
-            const box = await row(page).locator(".two-pixels").boundingBox();
+            const box = await row(page).locator(".pane-pixels").boundingBox();
             assert.ok(box);
             await page.mouse.move(box.x + box.width * 0.6, box.y + box.height / 2);
             await until(async () => (await ask(page, "strata.rows()")).every((/** @type {any} */ { cursor }) => cursor !== null), "the cursor in both");
             await settle(page);
-            const told = await shownTexts(page, ".two-cursor");
+            const told = await shownTexts(page, ".pane-cursor");
             for (const [i, { device, cursor }] of (await ask(page, "strata.rows()")).entries()) {
                 const { live, reserved } = replay("--curves", INPUT, device);
                 const [said, held] = [...told[i].matchAll(/([\d.]+) ([GM])iB/g)].map(([, number, unit]) => Number(number) * (unit === "G" ? 1024 ** 3 : 1024 ** 2));
@@ -128,27 +128,27 @@ describe("rows of other devices", { skip }, () => {
 
     test("names on bands, ticks of the search, range and marks are drawn in the row too", async () => {
         await withPage(writePage(INPUT), async (page) => {
-            const bare = await inked(page, ".two-overlay");
+            const bare = await inked(page, ".pane-overlay");
             assert.equal(bare, 0, "nothing is held");
             // In the lower part of the plot stand nothing but names, and lines a pixel wide; names come when the view rests.
-            await until(async () => (await inked(page, ".two-axes", "low")) > 500, "names on bands");
+            await until(async () => (await inked(page, ".pane-axes", "low")) > 500, "names on bands");
             await setView(page, { search: "attention" });
-            await until(async () => (await inked(page, ".two-axes", "ticks")) > 20, "ticks above the row");
+            await until(async () => (await inked(page, ".pane-axes", "ticks")) > 20, "ticks above the row");
             await setView(page, { search: "", range: { from: 400, to: 900 } });
-            await until(async () => (await inked(page, ".two-overlay")) > 100, "the range in the row");
+            await until(async () => (await inked(page, ".pane-overlay")) > 100, "the range in the row");
             await setView(page, { range: null });
-            await until(async () => (await inked(page, ".two-overlay")) === 0, "no range");
+            await until(async () => (await inked(page, ".pane-overlay")) === 0, "no range");
             await page.keyboard.press("m");
-            await until(async () => (await inked(page, ".two-overlay")) > 100, "mark A in the row");
+            await until(async () => (await inked(page, ".pane-overlay")) > 100, "mark A in the row");
         }, { hash: "#all=1&device=1" });
     });
 
     test("a device that ran out of memory says so in its row", { skip: existsSync(OOM) ? false : "STRATA_CORPUS is not there" }, async () => {
         const [failed] = report(OOM).devices.find((/** @type {any} */ { device }) => device === 1).oom;
         await withPage(writePage(OOM), async (page) => {
-            const label = page.locator(".two-room button.marker-oom");
+            const label = page.locator(".pane-room button.marker-oom");
             assert.match((await label.getAttribute("title")) ?? "", /asked for/);
-            assert.ok((await page.locator("#timeline-device-1 ~ .two-overlay").count()) === 1);
+            assert.ok((await page.locator("#timeline-device-1 ~ .pane-overlay").count()) === 1);
             await label.click();
             await settle(page);
             const text = await until(async () => /at=([^&]*)/.exec(await hashOf(page))?.[1], "a moment");

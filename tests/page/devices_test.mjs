@@ -33,11 +33,11 @@ describe("all devices on one axis", { skip }, () => {
             await page.locator("#device").selectOption("all");
             await settle(page);
             assert.deepEqual((await rows(page)).map((/** @type {any} */ row) => [row.device, row.peak_bytes]), devices.map((/** @type {any} */ device) => [device.device, device.peak_bytes]));
-            const heads = await shownTexts(page, ".two-head");
+            const heads = await shownTexts(page, ".pane-head");
             devices.forEach((/** @type {any} */ device, /** @type {number} */ i) => assert.match(heads[i], new RegExp(`Device ${device.device}[^]*${device.events.toLocaleString("en-US")} events`)));
             assert.match(heads[0], /list, tabs and header are of this device/);
             // The canvases of all rows hold a picture.
-            const drawn = await page.evaluate(() => Array.from(document.querySelectorAll("#timeline, canvas.two-pixels"), (canvas) => {
+            const drawn = await page.evaluate(() => Array.from(document.querySelectorAll("#timeline, canvas.pane-pixels"), (canvas) => {
                 const { width, height } = /** @type {HTMLCanvasElement} */ (canvas);
                 const { data } = /** @type {CanvasRenderingContext2D} */ (/** @type {HTMLCanvasElement} */ (canvas).getContext("2d")).getImageData(0, 0, width, height);
                 return { width, colors: new Set(new Uint32Array(data.buffer)).size };
@@ -47,7 +47,7 @@ describe("all devices on one axis", { skip }, () => {
             for (const { colors } of drawn) assert.ok(colors > 5);
             await page.locator("#device").selectOption("1");
             await settle(page);
-            assert.deepEqual([(await rows(page)).length, await page.locator(".two-head").count(), (await ask(page, "strata.view()")).device], [0, 0, 1]);
+            assert.deepEqual([(await rows(page)).length, await page.locator(".pane-head").count(), (await ask(page, "strata.view()")).device], [0, 0, 1]);
         });
     });
 
@@ -56,7 +56,7 @@ describe("all devices on one axis", { skip }, () => {
         await withPage(writePage(INPUT), async (page) => {
             await page.keyboard.press("r");
             await settle(page);
-            const other = await page.locator("canvas.two-pixels").boundingBox();
+            const other = await page.locator("canvas.pane-pixels").boundingBox();
             assert.ok(other);
             const whole = await rows(page);
             const check = async () => {
@@ -101,11 +101,11 @@ describe("all devices on one axis", { skip }, () => {
             await settle(page);
             await setView(page, { from: 400, to: 1400 });
             const before = await rows(page);
-            const other = await page.locator("canvas.two-pixels").boundingBox();
+            const other = await page.locator("canvas.pane-pixels").boundingBox();
             assert.ok(other);
             await page.mouse.move(other.x + other.width / 2, other.y + other.height - 6);
             await settle(page);
-            assert.match(await page.locator(".two-room .tip").innerText(), /on this device/);
+            assert.match(await page.locator(".pane-room .tip").innerText(), /on this device/);
             await page.mouse.click(other.x + other.width / 2, other.y + other.height - 6);
             await settle(page);
             const view = await ask(page, "strata.view()");
@@ -133,10 +133,10 @@ describe("all devices on one axis", { skip }, () => {
             await page.keyboard.press("n");
             await settle(page);
             assert.equal((await ask(page, "strata.view()")).device, 0);
-            await page.locator(".two-head button").last().press("Enter");
+            await page.locator(".pane-head button").last().press("Enter");
             await settle(page);
             assert.equal((await ask(page, "strata.view()")).device, 1);
-            const pixels = () => page.evaluate(() => /** @type {HTMLCanvasElement} */ (document.querySelector("canvas.two-pixels")).toDataURL());
+            const pixels = () => page.evaluate(() => /** @type {HTMLCanvasElement} */ (document.querySelector("canvas.pane-pixels")).toDataURL());
             const all = await pixels();
             await setView(page, { filter: { words: "attention" } });
             await until(async () => (await pixels()) !== all, "the other row is filtered too");

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { test } from "node:test";
 
-import { ask, eventually, folder, run, samples, setView, skip, strata, texts, withPage } from "./browser.mjs";
+import { ask, eventually, folder, run, samples, setView, settle, skip, strata, texts, withPage } from "./browser.mjs";
 
 const page = path.join(folder, "difference_address.html");
 
@@ -12,8 +12,8 @@ function makePage(/** @type {string[]} */ ...files) {
     return page;
 }
 
-/** What the address brings back. @param {any} view */
-const kept = ({ show, tab, align, linked, windows, cursors, focus, filter }) => ({ show, tab, align, linked, windows, cursors, focus, filter });
+/** What the address brings back. @param {import("playwright-core").Page} tab */
+const kept = async (tab) => ({ view: await ask(tab, "strata.view()"), a: await ask(tab, "strata.a.view()"), b: await ask(tab, "strata.b.view()"), lit: await ask(tab, "strata.b.lit()") });
 
 test("what is shown stands in the address and comes back from it", { skip }, async () => {
     makePage(path.join(samples, "leak_zero_grad.pickle"), path.join(samples, "leak_zero_grad_healthy.pickle"));
@@ -21,44 +21,45 @@ test("what is shown stands in the address and comes back from it", { skip }, asy
     /** @type {any} */
     let before;
     await withPage(page, async (tab) => {
-        assert.equal(await tab.evaluate(() => location.hash), "", "as it is at first the address is bare");
-        await setView(tab, { align: "step", show: "difference", tab: "sites", from: 400, to: 700, filter: "size:>1MiB" });
-        await setView(tab, { focus: (await ask(tab, "strata.compare()"))[0].name });
-        before = kept(await ask(tab, "strata.view()"));
-        assert.equal(before.filter, "size:>1MiB");
-        assert.equal(await tab.locator("#filter").inputValue(), "size:>1MiB", "what a script sets can be seen");
+        await setView(tab, { align: "step", show: "b", from: 400, to: 700, filter: { words: "size:>1MiB" } });
+        await tab.locator("#panel-difference [data-choice=site]").click();
+        await tab.locator("#pair-rows > .row").first().click();
+        await settle(tab);
+        before = await kept(tab);
+        assert.ok(before.lit, "a call site is highlighted in both");
         hash = await eventually(async () => {
             const address = await tab.evaluate(() => location.hash);
-            for (const part of ["show=difference", "tab=sites", "from=400", "to=700", "align=step", "focus=", "filter="]) assert.ok(address.includes(part), address);
+            for (const part of ["show=b", "rows=site", "window=400_700", "align=step", "focus=", "filter="]) assert.ok(address.includes(part), address);
             return address;
         });
     });
     await withPage(page, async (tab) => {
-        assert.deepEqual(kept(await ask(tab, "strata.view()")), before);
-        assert.equal(await tab.locator("#filter").inputValue(), "size:>1MiB");
-        // Back to what it was at first, by the address.
-        await tab.evaluate(() => (location.hash = "#tab=tree&at=cursors&cursor=120&linked=0"));
+        assert.deepEqual(await kept(tab), before);
+        await tab.evaluate(() => (location.hash = "#device=0&tab=tree&hand=b"));
         await eventually(async () => {
             const view = await ask(tab, "strata.view()");
-            assert.deepEqual([view.show, view.tab, view.filter, view.focus, view.linked, view.cursors.a], ["two", "tree", "", null, false, 120]);
-            assert.ok(await tab.locator("#note").isHidden(), "all of it is understood");
+            assert.deepEqual([view.show, view.inHand, view.filter.words], ["two", "b", ""]);
+            assert.ok(await tab.locator("#panel-tree-b").isVisible());
         });
+        await setView(tab, { linked: false, from: 100, to: 200 });
+        const alone = await kept(tab);
+        await eventually(async () => assert.match(await tab.evaluate(() => location.hash), /other=/));
+        hash = await tab.evaluate(() => location.hash);
+        await withPage(page, async (other) => assert.deepEqual((await kept(other)).b, alone.b), { hash });
     }, { hash });
     // Nothing that somebody writes there does harm, and what is not understood is named.
     for (const [wrong, names] of [
-        ["#show=nothing&tab=x&align=y&color=z&from=9e9&to=1&cursor=abc", "show, tab, align, color, from, to, cursor"],
-        ["#from=5&to=2&focus=nobody", "from, to, focus"],
-        ["#filter=%F0&linked=2&__proto__=1&tab=causes", "linked, __proto__"],
-        ["#from=-999999999999&to=999999999999&at=peak", "at"],
+        ["#show=nothing&tab=x&align=y&color=z&rows=a&when=b&hand=c", ["show", "tab", "align", "color", "rows", "when", "hand"]],
+        ["#window=5_2&focus=nobody&__proto__=1", ["window", "focus", "__proto__"]],
+        ["#other=%F0%25&filter=%F0", []],
     ])
         await withPage(page, async (tab) => {
             const view = await ask(tab, "strata.view()");
-            assert.deepEqual([view.show, view.tab], ["two", "causes"], wrong);
-            assert.ok(Number.isFinite(view.windows.a.from) && view.windows.a.to > view.windows.a.from, wrong);
-            assert.equal(await tab.locator("#note").innerText(), `Not understood of this address: ${names}.`);
-            await setView(tab, { tab: "tree" });
-            await eventually(async () => assert.ok(await tab.locator("#note").isHidden(), "it goes with the address"));
-        }, { hash: wrong });
+            assert.equal(view.show, "two", String(wrong));
+            assert.ok(Number.isFinite(view.from) && view.to > view.from, String(wrong));
+            const note = names.length ? await tab.locator("#note").innerText() : "";
+            for (const name of names) assert.ok(note.includes(name), `${name}: ${note}`);
+        }, { hash: String(wrong) });
 });
 
 test("annotations that are too many to be paired are said", { skip }, async () => {
@@ -71,7 +72,7 @@ pickle.dump(snapshot, open(sys.argv[2], "wb"), 4)`;
     run("python3", "-c", script, path.join(samples, "train.pickle"), many);
     makePage(many, path.join(samples, "train.pickle"));
     await withPage(page, async (tab) => {
-        const notes = await texts(tab, "#trust-body li");
+        const notes = await texts(tab, ".pair-strip");
         assert.ok(notes.some((note) => note.includes("only the first 20,000 of 20,010")), notes.join("; "));
     });
 });

@@ -32,21 +32,37 @@ function byName(rows) {
     return Object.fromEntries(rows.filter((row) => row.a_count + row.b_count > 0).map(({ name, a_bytes, b_bytes, a_count, b_count }) => [name, [a_bytes, b_bytes, a_count, b_count]]));
 }
 
+/** Shows rows of a kind in the side. @param {import("playwright-core").Page} tab @param {string} rows */
+async function choose(tab, rows) {
+    await tab.keyboard.press("1");
+    await tab.locator(`#panel-difference [data-choice=${rows}]`).click();
+    await settle(tab);
+}
+
+/** @param {import("playwright-core").Page} tab @param {string} where @param {number} x @param {number} y shares of it */
+async function point(tab, where, x, y) {
+    const box = await tab.locator(where).boundingBox();
+    assert.ok(box);
+    await tab.mouse.move(box.x + box.width * x, box.y + box.height * y);
+}
+
 test("rows that the page sums up are the program's", { skip }, async () => {
     const pairs = [...[0, 1, 2, 3, 4].map(twins), { a: sample("leak_zero_grad"), b: sample("train") }, { a: sample("one_event"), b: sample("streams") }];
     for (const { a, b } of pairs) {
         const { page, document } = pageOf(a, b);
         await withPage(page, async (tab) => {
-            const sites = await ask(tab, "strata.compare()");
+            const { rows: sites, a_bytes, b_bytes } = await ask(tab, "strata.compare()");
+            assert.deepEqual([a_bytes, b_bytes], [document.a_bytes, document.b_bytes]);
             assert.deepEqual(byName(sites), byName(document.sites.map((/** @type {any} */ row) => ({ ...row, name: row.site }))), page);
-            const categories = await ask(tab, `strata.compare({by: "category"})`);
+            const { rows: categories } = await ask(tab, `strata.compare({by: "category"})`);
             assert.deepEqual(byName(categories), byName(document.categories.map((/** @type {any} */ row) => ({ ...row, name: row.category.replaceAll("_", " ") }))), page);
-            const { a: factsA, b: factsB } = await ask(tab, "strata.summary()");
-            assert.equal(factsB.peak_bytes - factsA.peak_bytes, document.peak_delta_bytes);
-            const anywhere = await ask(tab, "strata.compare({a: 17, b: 40})");
-            const sum = anywhere.reduce((/** @type {number} */ all, /** @type {any} */ row) => all + row.delta_bytes, 0);
-            const live = await ask(tab, "strata.compare({a: 17, b: 40, by: 'category'})");
-            assert.equal(sum, live.reduce((/** @type {number} */ all, /** @type {any} */ row) => all + row.delta_bytes, 0));
+            const [peakA, peakB] = await ask(tab, "[strata.a, strata.b].map((side) => side.summary().peak_bytes)");
+            assert.equal(peakB - peakA, document.peak_delta_bytes);
+            const anywhere = await ask(tab, "strata.compare({a: {at: 17}, b: {at: 40}})");
+            const sum = anywhere.rows.reduce((/** @type {number} */ all, /** @type {any} */ row) => all + row.delta_bytes, 0);
+            const live = await ask(tab, "strata.compare({a: {at: 17}, b: {at: 40}, by: 'category'})");
+            assert.equal(sum, live.rows.reduce((/** @type {number} */ all, /** @type {any} */ row) => all + row.delta_bytes, 0));
+            assert.equal(sum, live.b_bytes - live.a_bytes);
         });
     }
 });
@@ -54,71 +70,67 @@ test("rows that the page sums up are the program's", { skip }, async () => {
 test("causes come first, then rows that sum up", { skip }, async () => {
     const { page, document } = pageOf(sample("leak_zero_grad"), sample("leak_zero_grad_healthy"));
     await withPage(page, async (tab) => {
-        const cards = await texts(tab, ".cause");
+        const cards = await texts(tab, "#panel-difference .cause");
         assert.equal(cards.length, document.causes.length);
         assert.ok(cards[0].includes(document.causes[0].title.replace(/^[^:]*: /, "")), cards[0]);
-        await tab.keyboard.press("2");
-        await settle(tab);
-        const rows = await tab.locator("#two-sites > .row:not([hidden])").count();
+        await choose(tab, "site");
+        const rows = await tab.locator("#pair-rows > .row:not([hidden])").count();
         assert.ok(rows > 5 && rows <= document.sites.length);
         const exact = `${Math.abs(document.delta_bytes).toLocaleString("en-US")} bytes`;
-        assert.ok((await tab.locator(".why-foot:visible").textContent())?.includes(exact));
-        await tab.keyboard.press("4");
+        assert.ok((await tab.locator("#panel-difference > .why-foot").textContent())?.includes(exact));
+        await choose(tab, "calls");
+        assert.ok((await tab.locator(".pair-gone:visible").count()) > 0, "what is gone stands in the tree");
+        assert.ok((await tab.locator("#panel-difference > .why-foot").textContent())?.includes(exact));
+        await tab.locator("#pair-rows [aria-expanded=false]").first().click();
         await settle(tab);
-        const gone = document.sites.filter((/** @type {any} */ row) => row.change === "gone").length;
-        assert.ok(gone > 0 && (await tab.locator(".two-gone").textContent())?.includes(`${gone} call site`));
-        assert.ok((await tab.locator(".two-gone-row:visible").count()) > 0, "what is gone stands in the table");
-        assert.ok((await tab.locator(".two-box").count()) > 5);
+        assert.ok((await tab.locator("#pair-rows [aria-expanded=true]").count()) > 0, "calls unfold");
     });
 });
 
 test("cursors and windows are linked", { skip }, async () => {
     const { page } = pageOf(sample("leak_zero_grad"), sample("leak_zero_grad_healthy"));
     await withPage(page, async (tab) => {
-        const view = await setView(tab, { align: "step", from: 400, to: 700, cursor: 500 });
-        assert.deepEqual(view.windows.a, { from: 400, to: 700 });
-        for (const [letter, event] of [["from", 400], ["to", 700]]) assert.equal(view.windows.b[letter], await ask(tab, `strata.belongs("a", ${event})`));
-        assert.equal(view.cursors.b, await ask(tab, `strata.belongs("a", 500)`));
+        const view = await setView(tab, { align: "step", from: 400, to: 700 });
+        assert.deepEqual([view.from, view.to], [400, 700]);
+        const other = await ask(tab, "strata.b.view()");
+        for (const [end, event] of /** @type {["from" | "to", number][]} */ ([["from", 400], ["to", 700]]))
+            assert.ok(Math.abs(other[end] - (await ask(tab, `strata.belongs("a", ${event})`))) < 0.002);
         assert.equal(await ask(tab, `Math.round(strata.belongs("b", strata.belongs("a", 500)) * 1e6)`), 5e8, "there and back");
-        const box = await tab.locator("#timeline-b").boundingBox();
-        assert.ok(box);
-        await tab.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
-        await settle(tab);
-        const hovered = await ask(tab, "strata.view()");
-        assert.ok(Math.abs(hovered.cursors.a - (await ask(tab, `strata.belongs("b", ${hovered.cursors.b})`))) < 1e-6, "B's cursor moves A's");
+        await point(tab, "#timeline-b", 0.5, 0.5);
         await tab.mouse.wheel(0, -300);
+        const windows = () => ask(tab, "[strata.a.view(), strata.b.view()].map(({ from, to }) => ({ from, to }))");
         const zoomed = await until(async () => {
-            const now = await ask(tab, "strata.view()");
-            return now.windows.a.to - now.windows.a.from < 300 && now;
+            const now = await windows();
+            return now[0].to - now[0].from < 299 && now;
         }, "the wheel over B zooms A");
-        await tab.keyboard.press("l");
+        await setView(tab, { linked: false });
+        await point(tab, "#timeline-b", 0.5, 0.5);
         await tab.mouse.wheel(0, -300);
         const alone = await until(async () => {
-            const now = await ask(tab, "strata.view()");
-            return now.windows.b.to - now.windows.b.from < zoomed.windows.b.to - zoomed.windows.b.from && now;
+            const now = await windows();
+            return now[1].to - now[1].from < zoomed[1].to - zoomed[1].from && now;
         }, "B is closer");
-        assert.deepEqual([alone.linked, alone.windows.a], [false, zoomed.windows.a], "unlinked, A stays");
+        assert.deepEqual(alone[0], zoomed[0], "unlinked, A stays");
     });
 });
 
 test("peaks lie below each other when aligned by them, on one scale", { skip }, async () => {
     const { page } = pageOf(sample("train"), sample("oom"));
     await withPage(page, async (tab) => {
-        const { a, b } = await ask(tab, "strata.summary()");
-        const view = await setView(tab, { align: "peak" });
-        assert.equal(a.peak_event - view.windows.a.from, b.peak_event - view.windows.b.from);
-        assert.equal(view.windows.a.to - view.windows.a.from, view.windows.b.to - view.windows.b.from);
-        assert.ok(view.top > Math.max(a.peak_bytes, b.peak_bytes, a.reserved_peak, b.reserved_peak));
+        await setView(tab, { align: "peak" });
+        const [a, b] = await ask(tab, "[strata.a, strata.b].map((side) => ({ ...side.view(), peak: side.summary().peak_event }))");
+        assert.equal(a.peak - a.from, b.peak - b.from);
+        assert.equal(a.to - a.from, b.to - b.from);
     });
 });
 
 test("A, B and their difference can be shown alone", { skip }, async () => {
     const { page } = pageOf(sample("train"), sample("train"));
     await withPage(page, async (tab) => {
-        const seen = async () => Promise.all(["#timeline-a", "#timeline-b", "#timeline-difference"].map((one) => tab.locator(one).isVisible()));
+        const seen = async () => Promise.all(["#timeline", "#timeline-b", "#timeline-difference"].map((one) => tab.locator(one).isVisible()));
         assert.deepEqual(await seen(), [true, true, false]);
-        for (const wanted of [[true, false, false], [false, true, false], [false, false, true], [true, true, false]]) {
-            await tab.keyboard.press("v");
+        for (const [show, wanted] of Object.entries({ a: [true, false, false], b: [false, true, false], difference: [false, false, true], two: [true, true, false] })) {
+            await tab.locator(`#show-${show}`).click();
             await settle(tab);
             assert.deepEqual(await seen(), wanted);
         }
@@ -129,7 +141,7 @@ test("A, B and their difference can be shown alone", { skip }, async () => {
             return data.some((value) => value !== 0);
         });
         assert.equal(colored, false, "a recording does not differ from itself");
-        assert.ok((await ask(tab, "strata.compare()")).every((/** @type {any} */ row) => row.delta_bytes === 0));
+        assert.ok((await ask(tab, "strata.compare()")).rows.every((/** @type {any} */ row) => row.delta_bytes === 0));
     });
 });
 
@@ -138,41 +150,78 @@ test("a filter takes out in both", { skip }, async () => {
     const { page } = pageOf(a, b);
     const { page: filtered, document } = pageOf(a, b, "--filter", "attention");
     const wanted = byName(document.sites.map((/** @type {any} */ row) => ({ ...row, name: row.site })));
-    await withPage(filtered, async (tab) => assert.deepEqual(byName(await ask(tab, "strata.compare()")), wanted));
+    await withPage(filtered, async (tab) => assert.deepEqual(byName((await ask(tab, "strata.compare()")).rows), wanted));
     await withPage(page, async (tab) => {
-        await setView(tab, { filter: "attention" });
-        assert.deepEqual(byName(await ask(tab, "strata.compare()")), wanted);
-        await setView(tab, { filter: "size:nonsense" });
-        assert.equal(await tab.locator("#filter").getAttribute("aria-invalid"), "true");
-        await setView(tab, { filter: "" });
-        assert.ok(Object.keys(byName(await ask(tab, "strata.compare()"))).length > Object.keys(wanted).length);
+        await setView(tab, { filter: { words: "attention" } });
+        assert.deepEqual(byName((await ask(tab, "strata.compare()")).rows), wanted);
+        await setView(tab, { filter: {} });
+        assert.ok(Object.keys(byName((await ask(tab, "strata.compare()")).rows)).length > Object.keys(wanted).length);
     });
 });
 
 test("a click holds the cursors and highlights the call site in both", { skip }, async () => {
     const { page } = pageOf(sample("leak_zero_grad"), sample("leak_zero_grad_healthy"));
     await withPage(page, async (tab) => {
-        const box = await tab.locator("#timeline-a").boundingBox();
-        assert.ok(box);
-        await tab.mouse.click(box.x + box.width * 0.9, box.y + box.height - 3);
+        await point(tab, "#timeline", 0.9, 0.98);
+        await tab.mouse.down();
+        await tab.mouse.up();
         await settle(tab);
-        const held = await ask(tab, "strata.view()");
-        assert.ok(held.focus, "something lies there");
-        await tab.mouse.move(box.x + 40, box.y + 40);
+        const [a, b] = await ask(tab, "[strata.a.lit(), strata.b.lit()]");
+        assert.ok(a.count > 0 && b.count > 0, "something lies there");
+        await point(tab, "#timeline", 0.1, 0.1);
         await settle(tab);
-        assert.equal((await ask(tab, "strata.view()")).cursors.a, held.cursors.a);
-        await tab.keyboard.press("2");
-        await settle(tab);
-        assert.equal(await tab.locator("#two-sites .focused .row-text").textContent(), held.focus);
+        assert.equal((await ask(tab, "strata.a.lit()")).event, a.event, "it is held");
+        await choose(tab, "site");
+        assert.equal(await tab.locator("#pair-rows .focused").count(), 1);
         await tab.keyboard.press("Escape");
         await settle(tab);
-        assert.equal((await ask(tab, "strata.view()")).focus, null);
+        assert.deepEqual(await ask(tab, "[strata.a.lit(), strata.b.lit()]"), [null, null]);
+    });
+});
+
+test("the page's keys, map, search and cards work on the side in hand", { skip }, async () => {
+    const { page } = pageOf(sample("leak_zero_grad"), sample("leak_two_per_layer"));
+    await withPage(page, async (tab) => {
+        await tab.keyboard.press("g");
+        await settle(tab);
+        assert.ok((await tab.locator("#map").isVisible()) && (await tab.locator("#map-b").isVisible()));
+        await tab.keyboard.press("g");
+        for (const [letter, suffix] of [["a", ""], ["b", "-b"]]) {
+            const view = await setView(tab, { inHand: letter });
+            assert.equal(view.inHand, letter);
+            await tab.keyboard.press("2");
+            await settle(tab);
+            assert.equal(await tab.locator(`#panel-why${suffix} [data-finding]:visible`).count(), (await ask(tab, "strata.findings()")).length);
+            assert.equal(await tab.locator("[data-finding]:visible").count(), (await ask(tab, "strata.findings()")).length, "of one side only");
+            await tab.locator(`#panel-why${suffix} [data-action="show"]:visible`).first().click();
+            await settle(tab);
+            assert.ok((await ask(tab, `strata.${letter}.lit()`)).count > 0);
+            await tab.keyboard.press("Escape");
+            await settle(tab);
+        }
+        const found = await ask(tab, `strata.search("train_step")`);
+        assert.ok(found.allocations > 0);
+        await settle(tab);
+        assert.ok((await ask(tab, "strata.a.lit()")).count > 0, "what is searched in one is searched in the other");
+    });
+});
+
+test("calls that cannot be answered say so in words, and change nothing", { skip }, async () => {
+    const { page } = pageOf(sample("train"), sample("oom"));
+    await withPage(page, async (tab) => {
+        const before = await ask(tab, "strata.view()");
+        for (const call of ["setView({ show: 'x' })", "setView({ filter: 'x' })", "setView({ filter: { words: 1 } })", "setView({ linked: 1 })", "setView({ inHand: 'c' })", "compare({ a: 17 })", "compare({ by: 'x' })", "belongs('c', 1)", "belongs('a', 'x')", "allocation(1e9)"]) {
+            const error = await tab.evaluate(`(async () => strata.${call})().then(() => "nothing", (error) => \`\${error.name}: \${error.message}\`)`);
+            assert.match(String(error), /^RangeError: .+\.$/, call);
+        }
+        assert.deepEqual(await ask(tab, "strata.view()"), before);
+        for (const call of ["setView()", "setView(null)", "setView({ filter: { words: 'x' } })", "compare(null)"]) await ask(tab, `strata.${call}`);
     });
 });
 
 test("hostile names are text, a small page says what it lacks, redacted ones have no paths", { skip }, async () => {
     await withPage(pageOf(sample("hostile_names"), sample("train")).page, async (tab) => {
-        for (const key of ["1", "2", "3", "4"]) {
+        for (const key of ["1", "2", "3", "4", "5", "6"]) {
             await tab.keyboard.press(key);
             await settle(tab);
         }
@@ -181,7 +230,7 @@ test("hostile names are text, a small page says what it lacks, redacted ones hav
     const most = statSync(pageOf(sample("leak_zero_grad"), sample("train")).page).size - 4096;
     const { page: small, document } = pageOf(sample("leak_zero_grad"), sample("train"), "--max-html-size", `${most}B`);
     await withPage(small, async (tab) => {
-        assert.match((await tab.locator("#trust").textContent()) ?? "", /note/);
+        assert.match((await texts(tab, ".badge")).join(" "), /note/);
         assert.deepEqual((await ask(tab, "strata.difference()")).sites, document.sites, "the figures are of the whole recordings");
     });
     const { page: redacted } = pageOf(sample("leak_zero_grad"), sample("train"), "--redact");

@@ -34,7 +34,7 @@ describe("Save PNG", { skip }, () => {
                 const { rows, plot, crop } = await pictureOf(page);
                 assert.deepEqual(rows.map((/** @type {any} */ { device }) => device), [0, 1]);
                 assert.deepEqual(rows[1], plot, "the device in hand is the second");
-                for (const [row, canvas] of [[rows[0], "canvas.two-pixels"], [rows[1], "#timeline"]]) {
+                for (const [row, canvas] of [[rows[0], "canvas.pane-pixels"], [rows[1], "#timeline"]]) {
                     const saved = crop(row);
                     assert.ok(colorsOf(saved) > 6, "the picture is not empty");
                     assert.deepEqual(Buffer.from(saved), Buffer.from(await shownPixels(page, canvas)), canvas);

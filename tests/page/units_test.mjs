@@ -90,10 +90,10 @@ describe("units of tables", { skip }, () => {
         const target = `${writePage(healthy)}-difference.html`;
         run(strata, "diff", "-f", "-q", "-o", target, healthy, leak);
         await withPage(target, async (page) => {
-            await page.keyboard.press("2");
-            await until(() => page.locator("#two-sites > .row").first().isVisible(), "rows");
-            const [, unit] = /** @type {RegExpExecArray} */ (/^A, (\w+)$/.exec(await page.locator(".two-list .list-head .number >> visible=true").first().innerText()));
-            const figures = await figuresIn(page, "#two-sites > .row:not([hidden]) .number", unit);
+            await page.locator("#panel-difference [data-choice=site]").click();
+            await until(() => page.locator("#pair-rows > .row").first().isVisible(), "rows");
+            const [, unit] = /** @type {RegExpExecArray} */ (/^A, (\w+)$/.exec(await page.locator(".pair-list .list-head .number >> visible=true").first().innerText()));
+            const figures = await figuresIn(page, "#pair-rows > .row:not([hidden]) .number", unit);
             checkAlike(figures.filter(({ text }) => !text.startsWith("\u2013")));
         });
     });

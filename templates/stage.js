@@ -22,10 +22,10 @@ const TICK_FORMATS = [0, 1, 2, 3].map(
  * @param {() => number} below pixels below the plot besides the axis
  */
 export function makeStage(name, box, gutter, below) {
-    const [pixels, axes, overlay] = ["pixels", "axes", "overlay"].map((part) => make("canvas", `two-${part}`));
+    const [pixels, axes, overlay] = ["pixels", "axes", "overlay"].map((part) => make("canvas", `pane-${part}`));
     pixels.setAttribute("role", "img");
     pixels.id = `timeline-${name}`;
-    const room = make("div", "two-room");
+    const room = make("div", "pane-room");
     room.append(axes, pixels, overlay);
     box.append(room);
     const stage = { room, pixels, axes, overlay, width: 1, height: 1, ratio: 1 };

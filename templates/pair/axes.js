@@ -1,8 +1,8 @@
 // Which event of A belongs to which event of B: pairs of events that mean the same, and straight lines between them.
-import { askSteps } from "./questions.js";
-import { formatCount } from "./text.js";
+import { askSteps } from "../questions.js";
+import { formatCount } from "../text.js";
 
-/** @typedef {import("./session.js").View} View */
+/** @typedef {import("../session.js").View} View */
 /** @typedef {[number, number]} Anchor an event of A and the one of B that it belongs to */
 /**
  * @typedef {{anchors: Anchor[], count: number, by: string}} Alignment in rising order of both; count: how many steps or
@@ -111,31 +111,8 @@ export function belongs(anchors, event, from) {
 }
 
 /**
- * Highest totals of a run in equal columns of [from, to); NaN where the run is not.
- * @param {View} view
- * @param {number} from
- * @param {number} to
- * @param {number} width
- * @param {boolean} kept
- */
-function columnsOf(view, from, to, width, kept) {
-    const columns = new Float64Array(width).fill(NaN);
-    const whole = view.c.whole(0);
-    const [first, last] = [Math.max(from, whole.from), Math.min(to, whole.to)];
-    if (!(last > first)) return columns;
-    const scale = width / (to - from);
-    const [begin, end] = [
-        Math.max(0, Math.round((first - from) * scale)),
-        Math.min(width, Math.round((last - from) * scale)),
-    ];
-    if (end > begin) columns.set(view.curve(0, from + begin / scale, from + end / scale, end - begin, kept), begin);
-    return columns;
-}
-
-/**
  * B less A, in columns of a window of A's events: where both run, the highest total of B less that of A in the events
- * that
- * belong to the column; NaN elsewhere.
+ * that belong to the column; NaN elsewhere.
  * @param {View} a
  * @param {View} b
  * @param {Anchor[]} anchors
@@ -144,7 +121,7 @@ function columnsOf(view, from, to, width, kept) {
  * @param {boolean} kept
  */
 export function differenceOf(a, b, anchors, { from, to }, width, kept) {
-    const ofA = columnsOf(a, from, to, width, kept);
+    const ofA = a.curveBeyond(0, from, to, width, kept);
     const difference = new Float64Array(width);
     const eventAt = (/** @type {number} */ x) => from + (x / width) * (to - from);
     const columnAt = (/** @type {number} */ event) => Math.round(((event - from) / (to - from)) * width);
@@ -154,7 +131,7 @@ export function differenceOf(a, b, anchors, { from, to }, width, kept) {
         const [x0, x1] = [edges[i], edges[i + 1]];
         if (x1 === x0) continue;
         const [first, last] = [eventAt(x0), eventAt(x1)].map((event) => belongs(anchors, event, 0));
-        const ofB = columnsOf(b, first, last, x1 - x0, kept);
+        const ofB = b.curveBeyond(0, first, last, x1 - x0, kept);
         for (let x = x0; x < x1; x++) difference[x] = ofB[x - x0] - ofA[x];
     }
     return difference;

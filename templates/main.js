@@ -1,0 +1,42 @@
+// The page of one recording.
+import { followAddress, readHash, scheduleHash } from "./address.js";
+import { pressKey } from "./keys.js";
+import { loadPage, nextTurn, reportProgress, startFaults } from "./load.js";
+import { openPage, startPage } from "./page.js";
+import { makeApi } from "./scripts.js";
+import { View } from "./session.js";
+import { speakSoon, startSpoken } from "./spoken.js";
+import { createPage, flushInTurns } from "./state.js";
+import { element } from "./text.js";
+
+/** What is shown; null until it is read. @type {Page | null} */
+let shown = null;
+
+async function start() {
+    const loaded = await loadPage(reportProgress);
+    reportProgress("Drawing", 0.95);
+    await nextTurn();
+    if (loaded.facts.devices === 0) throw new Error("The file holds no device: no segments, no blocks and no events.");
+    const page = createPage(new View(loaded, 0), "", null);
+    shown = page;
+    openPage(page, () => scheduleHash(page));
+    element("loading", HTMLDivElement).hidden = true;
+    readHash(page, location.hash || String(page.meta.view ?? ""));
+    startPage(page);
+    document.addEventListener("keydown", (event) => pressKey(page, event));
+    addEventListener("popstate", () => {
+        followAddress(page);
+        speakSoon(page, true);
+    });
+    await flushInTurns(page, nextTurn);
+    startSpoken(page);
+}
+
+startFaults(() => shown);
+
+const ready = start();
+
+// boot.js says what has failed.
+ready.catch(() => {});
+
+window.strata = makeApi(ready, () => shown);

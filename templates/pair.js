@@ -1,0 +1,434 @@
+// The page of a difference: two pages of one recording each, which move together, and what differs beside them.
+import { followAddress, formAddress, hashOfState, readHash, scheduleHash, setDevice } from "./address.js";
+import { setFilter } from "./filter.js";
+import { pressKey } from "./keys.js";
+import {
+    base64Length,
+    carriedText,
+    damaged,
+    decodeBase64,
+    loadModule,
+    loadSession,
+    missingFeature,
+    nextTurn,
+    reportProgress,
+    startFaults,
+} from "./load.js";
+import { openPage, startPage } from "./page.js";
+import { align, ALIGNMENTS, annotationsLeftOut } from "./pair/axes.js";
+import { createCurve } from "./pair/curve.js";
+import { createLink } from "./pair/link.js";
+import { createDifference, ROWS } from "./pair/panel.js";
+import { rowsAt } from "./pair/rows.js";
+import { callsOf, makeApi } from "./scripts.js";
+import { View } from "./session.js";
+import { speakSoon, startSpoken } from "./spoken.js";
+import {
+    capacityBytes,
+    createPage,
+    EVERYTHING,
+    fitWindow,
+    flush,
+    flushInTurns,
+    heldMoment,
+    invalidate,
+    OVERLAY,
+    panWindow,
+    TIMELINE,
+    zoomWindow,
+} from "./state.js";
+import { element, make, setText } from "./text.js";
+import { inflate } from "./unpack.js";
+
+/** @typedef {import("./pair/rows.js").Figures} Figures */
+
+/** What stands in the page, and where that is in the address; the first is usual. */
+const CHOICES = /** @type {Record<"show" | "align" | "rows" | "at", string[]>} */ ({
+    show: ["two", "a", "b", "difference"],
+    align: ALIGNMENTS,
+    rows: Object.keys(ROWS),
+    at: ["compared", "held"],
+});
+
+const SHOW_TEXTS = ["Two", "A", "B", "B \u2212 A"];
+
+/** What the verb found. @returns {Promise<Figures>} */
+async function readFigures() {
+    const text = carriedText("figures");
+    const bytes = new Uint8Array(base64Length(text));
+    decodeBase64(text, bytes, 0);
+    try {
+        return await inflate(bytes).json();
+    } catch {
+        throw damaged();
+    }
+}
+
+/** @param {ModuleExports} module @param {"a" | "b"} letter @param {number} device its number */
+async function loadView(module, letter, device) {
+    const begin = letter === "a" ? 0 : 0.48;
+    const session = await loadSession(module, carriedText(`payload-${letter}`), (stage, done) =>
+        reportProgress(`${stage} of ${letter.toUpperCase()}`, begin + done * 0.48),
+    );
+    return new View(session, session.deviceIndex(device));
+}
+
+const IDS = ["id", "for", "aria-controls", "aria-labelledby", "aria-describedby"];
+
+/** Elements of a second page: the same with other ids. @param {string} suffix */
+function copyElements(suffix) {
+    for (const one of document.querySelectorAll("#spoken, #app, #app ~ dialog")) {
+        const copy = /** @type {HTMLElement} */ (one.cloneNode(true));
+        for (const part of [copy, ...copy.querySelectorAll("*")])
+            for (const name of IDS) {
+                const words = part.getAttribute(name);
+                if (words) part.setAttribute(name, words.replace(/\S+/g, `$&${suffix}`));
+            }
+        document.body.append(copy);
+    }
+}
+
+/** Its letter, and the tab of what differs. @param {Page} page @param {string} letter */
+function addElements(page, letter) {
+    const app = page.element("app", HTMLDivElement);
+    app.dataset.letter = letter;
+    app.querySelector(".file")?.before(make("b", `letter letter-${letter.toLowerCase()}`, letter));
+    const [tabs, first] = [app.querySelector(".tabs"), app.querySelector(".panel")];
+    const tab = make("button", "", "Difference");
+    const panel = make("div", "panel list-panel");
+    tab.type = "button";
+    tab.title = "What differs, and why (1)";
+    tab.id = `tab-difference${page.suffix}`;
+    tab.setAttribute("role", "tab");
+    tab.setAttribute("aria-controls", (panel.id = `panel-difference${page.suffix}`));
+    panel.setAttribute("role", "tabpanel");
+    panel.setAttribute("aria-labelledby", tab.id);
+    for (const other of tabs?.children ?? [])
+        if (other instanceof HTMLElement)
+            other.title = other.title.replace(/\((\d)\)/, (_, nth) => `(${Number(nth) + 1})`);
+    tabs?.prepend(tab);
+    first?.before(panel);
+}
+
+/** @typedef {ReturnType<typeof createPair>} Pair */
+
+/** @param {View} viewA @param {View} viewB @param {Figures} figures */
+function createPair(viewA, viewB, figures) {
+    const beside = { whole: (/** @type {Page} */ page) => page.view.c.whole(0), top: 0 };
+    const [a, b] = [createPage(viewA, "", beside), createPage(viewB, "-b", beside)];
+    const pages = [a, b];
+    const link = createLink(a, b, figures.matches, beside);
+    beside.top = Math.max(
+        ...pages.map((page) => page.view.c.headroom(-1, page.view.facts.events, capacityBytes(page))),
+    );
+    const shown = { show: "two", align: link.link.alignment.by, rows: "causes", at: "compared", linked: true };
+    const usual = { ...shown };
+    const moments = [figures.a.event, figures.b.event];
+    const pair = {
+        a,
+        b,
+        pages,
+        figures,
+        moments,
+        link,
+        shown,
+        usual,
+        /** What keys and the side are about. */
+        inHand: a,
+        renames: new Map(figures.matches.map(({ a_site, site }) => [a_site, site])),
+        /** The moments that the rows are of. @returns {[import("./pair/rows.js").End, import("./pair/rows.js").End]} */
+        ends: () => {
+            const [endA, endB] = pages.map((page, i) => ({
+                view: page.view,
+                about: { at: shown.at === "held" ? heldMoment(page) : moments[i] },
+            }));
+            return [endA, endB];
+        },
+        /** The rows are those of the verb. */
+        asFound: () => shown.at === "compared" && pages.every(({ kept }) => kept.active === !!figures.filter),
+        /** The call site that is highlighted, as B calls it. */
+        litSite: () => {
+            const [ofA, ofB] = pages.map(({ state, session }) =>
+                state.focus?.by === "site" ? session.siteText(state.focus.id) : null,
+            );
+            return ofB ?? (ofA === null ? null : link.nameOf(a, ofA));
+        },
+        /** @param {string} name */
+        toggleSite: (name) => link.lightSite(pair.litSite() === name ? null : name),
+        /** @param {string} name @param {boolean} dark */
+        siteColor: (name, dark) => {
+            const ofB = b.view.siteOfText(name);
+            const ofA = ofB < 0 ? a.view.siteOfText(link.nameOf(b, name)) : -1;
+            return ofB >= 0 ? b.view.siteColor(ofB, dark) : ofA >= 0 ? a.view.siteColor(ofA, dark) : "";
+        },
+        /** @param {Partial<typeof shown>} fields */
+        change: (fields) => {
+            Object.assign(shown, fields);
+            if (fields.align !== undefined) {
+                link.alignBy(fields.align, pair.inHand);
+                shown.align = link.link.alignment.by;
+                for (const page of pages) fitWindow(page);
+            }
+            if (fields.linked !== undefined) link.setLinked(fields.linked, pair.inHand);
+            for (const page of pages) invalidate(page, EVERYTHING);
+            scheduleHash(a);
+        },
+    };
+    for (const page of pages) {
+        page.first.push(["difference", createDifference(pair)]);
+        formAddress(page, () => hashOfPair(pair));
+    }
+    return pair;
+}
+
+/* ---- the strip above the timelines ---- */
+
+/** @param {Pair} pair */
+function createStrip(pair) {
+    const { a, b, shown } = pair;
+    const [strip, show, foot] = [make("div", "pair-strip"), make("div", "segmented"), make("span", "pane-dim")];
+    show.setAttribute("role", "group");
+    show.setAttribute("aria-label", "Show");
+    const buttons = CHOICES.show.map((name, i) => {
+        const button = make("button", "", SHOW_TEXTS[i]);
+        button.type = "button";
+        button.id = `show-${name}`;
+        button.addEventListener("click", () => pair.change({ show: name }));
+        return button;
+    });
+    show.append(...buttons);
+    const select = make("select");
+    select.id = "align";
+    select.setAttribute("aria-label", "Align by");
+    for (const by of ALIGNMENTS) {
+        const option = new Option(`align by ${by}`, by);
+        option.disabled = align(a.view, b.view, by).by !== by;
+        select.append(option);
+    }
+    select.addEventListener("change", () => pair.change({ align: select.value }));
+    const linked = make("button", "quiet");
+    linked.type = "button";
+    linked.id = "linked";
+    linked.title = "Windows and cursors of both move together";
+    linked.addEventListener("click", () => pair.change({ linked: !shown.linked }));
+    strip.append(show, select, linked, foot);
+    a.element("app", HTMLDivElement).before(strip);
+    return () => {
+        document.body.dataset.show = shown.show;
+        buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(CHOICES.show[i] === shown.show)));
+        select.value = shown.align;
+        linked.setAttribute("aria-pressed", String(shown.linked));
+        setText(linked, shown.linked ? "Linked" : "Not linked");
+        const { count } = pair.link.link.alignment;
+        const how =
+            count > 0 ? `at the same place of the same ${shown.align}` : `as many events from the ${shown.align}`;
+        const says = shown.linked ? `One scale for both; cursors stand ${how}.` : "One scale for both.";
+        setText(foot, [says, ...annotationsLeftOut(a.view, b.view)].join(" "));
+    };
+}
+
+/** @param {Pair} pair */
+function createDifferenceStage(pair) {
+    const { a, b } = pair;
+    const hands = {
+        zoom: (/** @type {number} */ factor, /** @type {number} */ at) => zoomWindow(a, factor, at),
+        pan: (/** @type {number} */ share) => panWindow(a, share),
+        hover: (/** @type {number | null} */ event) => {
+            curve.cursor = event;
+            invalidate(a, OVERLAY);
+        },
+        choose: () => {},
+        fit: () => fitWindow(a),
+    };
+    const curve = { ...createCurve(a.view, b.view, hands), cursor: /** @type {number | null} */ (null) };
+    a.element("app", HTMLDivElement).before(curve.box);
+    return (/** @type {number} */ parts) => {
+        if (pair.shown.show !== "difference") return;
+        const { anchors } = pair.link.link.alignment;
+        curve.draw(a.state, anchors, a.kept.active, curve.cursor, (parts & TIMELINE) !== 0);
+    };
+}
+
+/** What keys and the side are about from now on. @param {Pair} pair @param {Page} page */
+function takeInHand(pair, page) {
+    const app = page.element("app", HTMLDivElement);
+    if (app.classList.contains("in-hand")) return;
+    pair.inHand = page;
+    for (const one of pair.pages) one.element("app", HTMLDivElement).classList.toggle("in-hand", one === page);
+    invalidate(page, EVERYTHING);
+}
+
+/* ---- the address ---- */
+
+/** @param {Pair} pair */
+function hashOfPair({ a, b, shown, usual, inHand }) {
+    const hash = new URLSearchParams(hashOfState(a).slice(1));
+    for (const name of /** @type {(keyof typeof CHOICES)[]} */ (Object.keys(CHOICES)))
+        if (shown[name] !== usual[name]) hash.set(name === "at" ? "when" : name, shown[name]);
+    if (inHand === b) hash.set("hand", "b");
+    // What is not linked stands for itself.
+    if (!shown.linked) hash.set("other", hashOfState(b).slice(1));
+    return `#${hash}`;
+}
+
+/** @param {Pair} pair @param {string} text */
+function readPair(pair, text) {
+    const hash = new URLSearchParams(text.replace(/^#/, ""));
+    const { a, b, usual, shown } = pair;
+    const misread = [];
+    const fields = { ...usual, linked: !hash.has("other") };
+    for (const name of /** @type {(keyof typeof CHOICES)[]} */ (Object.keys(CHOICES))) {
+        const word = name === "at" ? "when" : name;
+        const value = hash.get(word);
+        if (value !== null && CHOICES[name].includes(value)) fields[name] = value;
+        else if (value !== null) misread.push(word);
+        hash.delete(word);
+    }
+    const [other, hand] = [hash.get("other"), hash.get("hand")];
+    if (hand !== null && hand !== "a" && hand !== "b") misread.push("hand");
+    for (const name of ["other", "hand"]) hash.delete(name);
+    Object.assign(shown, fields);
+    pair.link.link.alignment = align(a.view, b.view, fields.align);
+    shown.align = pair.link.link.alignment.by;
+    pair.link.link.linked = fields.linked;
+    readHash(a, `#${hash}`);
+    a.state.misread.push(...misread);
+    if (other !== null) readHash(b, `#${other}`);
+    else pair.link.follow(a);
+    takeInHand(pair, hand === "b" ? b : a);
+}
+
+/* ---- start ---- */
+
+/** What is shown; null until it is read. @type {Pair | null} */
+let shown = null;
+
+/** @returns {Promise<Pair>} */
+async function loadPair() {
+    const missing = missingFeature();
+    if (missing) throw new Error(missing);
+    if (!carriedText("payload-a") || !carriedText("payload-b"))
+        throw new Error("This page carries no recordings. `strata diff A B -o X.html` makes a page of two.");
+    const figures = await readFigures();
+    const module = await loadModule();
+    const a = await loadView(module, "a", figures.a.device);
+    const b = await loadView(module, "b", figures.b.device);
+    reportProgress("Drawing", 0.97);
+    await nextTurn();
+    copyElements("-b");
+    return createPair(a, b, figures);
+}
+
+async function start() {
+    const pair = await loadPair();
+    const { a, pages, figures } = pair;
+    document.body.classList.add("pair");
+    pages.forEach((page, i) => addElements(page, "AB"[i]));
+    const drawStrip = createStrip(pair);
+    const drawDifference = createDifferenceStage(pair);
+    for (const page of pages) {
+        openPage(
+            page,
+            () => {
+                pair.link.follow(page);
+                scheduleHash(a);
+            },
+            (parts) => {
+                if (parts & OVERLAY) pair.link.point(page);
+                if (page === a) drawStrip();
+                if (page === a) drawDifference(parts);
+            },
+        );
+        setText(page.element("file", HTMLParagraphElement), figures[page === a ? "a" : "b"].file);
+        for (const type of ["pointerdown", "focusin"])
+            page.element("app", HTMLDivElement).addEventListener(type, () => takeInHand(pair, page));
+    }
+    element("loading", HTMLDivElement).hidden = true;
+    shown = pair;
+    for (const page of pages) setDevice(page, page.view.device);
+    readPair(pair, location.hash);
+    for (const page of pages) startPage(page);
+    if (figures.filter && !location.hash) setFilter(a, { words: figures.filter });
+    document.addEventListener("keydown", (event) => pressKey(pair.inHand, event));
+    addEventListener("popstate", () => {
+        followAddress(a, (_, text) => readPair(pair, text));
+        speakSoon(pair.inHand, true);
+    });
+    for (const page of pages) await flushInTurns(page, nextTurn);
+    startSpoken(a);
+}
+
+startFaults(() => shown?.inHand ?? null);
+
+const ready = start();
+
+// boot.js says what has failed.
+ready.catch(() => {});
+
+/** What a view says of both, and what it may be. @param {Pair} pair */
+const viewOfBoth = ({ shown: { show, align, linked }, inHand, a }) => ({
+    show,
+    align,
+    linked,
+    inHand: inHand === a ? "a" : "b",
+});
+
+/** @type {Record<string, (value: unknown) => boolean>} */
+const FIELDS = {
+    show: (show) => CHOICES.show.includes(String(show)),
+    align: (by) => ALIGNMENTS.includes(String(by)),
+    linked: (linked) => typeof linked === "boolean",
+    inHand: (letter) => letter === "a" || letter === "b",
+};
+
+/** @param {Pair} pair */
+const callsOfPair = (pair) => ({
+    /** What the verb found. */
+    difference: () => pair.figures,
+    /** Where an event of one lies in the other. @param {"a" | "b"} letter @param {number} event */
+    belongs(letter, event) {
+        if (!FIELDS.inHand(letter) || !Number.isFinite(event))
+            throw new RangeError(`There is no event ${event} of "${letter}".`);
+        return pair.link.mapped(pair[letter], event);
+    },
+    view: () => ({ ...callsOf(pair.inHand).view(), ...viewOfBoth(pair) }),
+    /** @param {any} wanted */
+    async setView(wanted = {}) {
+        for (const [name, fits] of Object.entries(FIELDS))
+            if (wanted[name] !== undefined && !fits(wanted[name]))
+                throw new RangeError(`The view's ${name} cannot be ${JSON.stringify(wanted[name])}.`);
+        const { show, align: by, linked, inHand, ...rest } = wanted;
+        if (inHand !== undefined) takeInHand(pair, pair[/** @type {"a" | "b"} */ (inHand)]);
+        if (show !== undefined) pair.change({ show });
+        if (by !== undefined) pair.change({ align: by });
+        if (linked !== undefined) pair.change({ linked });
+        const view = await callsOf(pair.inHand).setView(rest);
+        for (const { kept } of pair.pages) await kept.done;
+        for (const page of pair.pages) flush(page);
+        return { ...view, ...viewOfBoth(pair) };
+    },
+    /** What A and B hold: at the compared moments where none is named. @param {any} question */
+    compare({ a, b, by = "site" } = {}) {
+        const [endA, endB] = pair.moments.map((at, i) => ({ view: pair.pages[i].view, about: [a, b][i] ?? { at } }));
+        const rows = rowsAt(endA, endB, by, pair.renames).map((row) => ({
+            name: row.name,
+            a_bytes: row.a,
+            b_bytes: row.b,
+            delta_bytes: row.b - row.a,
+            a_count: row.aCount,
+            b_count: row.bCount,
+        }));
+        const sum = (/** @type {"a_bytes" | "b_bytes"} */ side) => rows.reduce((all, row) => all + row[side], 0);
+        return { a_bytes: sum("a_bytes"), b_bytes: sum("b_bytes"), rows };
+    },
+});
+
+window.strata = Object.assign(
+    makeApi(
+        ready,
+        () => shown?.inHand ?? null,
+        ["difference", "belongs"],
+        () => (shown ? callsOfPair(shown) : {}),
+    ),
+    { a: makeApi(ready, () => shown?.a ?? null), b: makeApi(ready, () => shown?.b ?? null) },
+);

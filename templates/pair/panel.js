@@ -1,0 +1,265 @@
+// What differs, beside the timelines: causes as cards; call sites, files, categories or calls as rows that add up.
+import { asSum, fillEnds, foldByArrows, makeEndHeads, makeFigures, makeGrid, makeRowHead, showFold } from "../grid.js";
+import { VirtualList } from "../list.js";
+import { invalidate, isDark, LIST } from "../state.js";
+import {
+    formatBytes,
+    formatChange,
+    formatCount,
+    formatExactBytes,
+    formatPlural,
+    make,
+    setText,
+    tableFigures,
+} from "../text.js";
+import { rowsAt, rowsOfFigures } from "./rows.js";
+import { makePairs } from "./tree.js";
+
+/** @typedef {import("./rows.js").Row & {level?: number, pair?: import("./tree.js").Pair}} Row */
+/** @typedef {import("../pair.js").Pair} Pair */
+
+const CAUSES_SHOWN = 60;
+
+/** What the rows are of, and what one of them is called. */
+export const ROWS = /** @type {Record<string, string>} */ ({
+    causes: "Causes",
+    site: "Call sites",
+    file: "Files",
+    category: "Categories",
+    calls: "Tree",
+});
+
+const HOW = /** @type {Record<string, string>} */ ({
+    step: "at the peak of the same step",
+    annotation: "at the peak of the same annotation",
+    event: "at the moments that were asked for",
+});
+
+function makeLine() {
+    const row = make("div", "row pair-row");
+    const [fold, swatch, text] = [make("i", "fold-sign"), make("i", "swatch"), make("span", "row-text")];
+    const what = makeRowHead(fold, swatch, text);
+    const [a, b, delta] = makeFigures("a", "b", "delta");
+    row.append(what, a, b, delta);
+    return { element: row, fold, swatch, text, what, a, b, delta };
+}
+
+/** The sum of it all, in a sentence. @param {import("./rows.js").Figures} figures */
+function makeVerdict(figures) {
+    const { delta_bytes: delta } = figures;
+    const figure = make("b", delta > 0 ? "more" : delta < 0 ? "less" : "", formatChange(delta));
+    figure.title = formatExactBytes(delta);
+    const verdict = make("p", "verdict");
+    verdict.append(
+        figure,
+        ` ${HOW[figures.aligned_by] ?? "at the peaks"}: ${formatBytes(figures.a_bytes)} \u2192 ` +
+            `${formatBytes(figures.b_bytes)}${figures.filter ? ` of what passes \u201c${figures.filter}\u201d` : ""}` +
+            `. ${formatPlural(figures.causes.length, "cause")}.`,
+    );
+    return verdict;
+}
+
+/** A cause as a card, with what lights its call site. @param {Pair} pair @param {Pair["figures"]["causes"][0]} cause */
+function makeCause(pair, { title, site, bytes, kind, sites }) {
+    const card = make("article", `card cause${bytes > 0 ? " cause-more" : bytes < 0 ? " cause-less" : ""}`);
+    const [amount, sentence] = /^([+-]?[\d.,]+ \w+): (.*)$/s.exec(title)?.slice(1) ?? [formatChange(bytes), title];
+    const head = make("p", "cause-head");
+    const colour = bytes > 0 ? "more" : bytes < 0 ? "less" : "";
+    const figure = make("b", colour, bytes === 0 ? "moved" : amount.replace("-", "\u2212"));
+    figure.title = formatExactBytes(bytes);
+    const facts = [bytes === 0 ? "" : kind, sites > 1 ? formatPlural(sites, "call site") : ""].filter(Boolean);
+    head.append(figure, make("span", "pane-dim", facts.join(" \u00b7 ")));
+    const show = make("button", "quiet", "Show in both");
+    show.type = "button";
+    show.title = `Highlight ${site}`;
+    show.addEventListener("click", () => pair.toggleSite(site));
+    const actions = make("p", "card-actions");
+    actions.append(show);
+    card.append(head, make("p", "card-title", sentence), actions);
+    return { card, site, show };
+}
+
+/** @param {Pair} pair */
+function makeCauses(pair) {
+    const box = make("div", "scroll why");
+    box.tabIndex = 0;
+    const all = pair.figures.causes;
+    const made = all.slice(0, CAUSES_SHOWN).map((cause) => makeCause(pair, cause));
+    box.append(...made.map(({ card }) => card));
+    const rest = all.length - CAUSES_SHOWN;
+    if (all.length === 0) box.append(make("p", "hint", "No call site differs at the compared moments."));
+    if (rest > 0) box.append(make("p", "hint", `and ${formatCount(rest)} smaller ones; strata diff --json has all.`));
+    const draw = () => {
+        for (const { site, show } of made) show.setAttribute("aria-pressed", String(pair.litSite() === site));
+    };
+    return { box, draw };
+}
+
+/** Calls of which others are shown below; the way down to where the difference divides is open. @param {Pair} pair */
+function makeCalls(pair) {
+    const pairs = makePairs(...pair.ends(), pair.renames);
+    /** @type {Set<import("./tree.js").Pair>} */
+    const open = new Set();
+    const weight = (/** @type {import("./tree.js").Pair} */ one) =>
+        Math.abs(one.b - one.a) || Math.max(one.a, one.b) / 1e6;
+    for (let at = pairs.root, level = 0; level < 8; level++) {
+        const [largest] = [...pairs.childrenOf(at)].sort((x, y) => weight(y) - weight(x));
+        if (!largest || (level > 2 && weight(largest) * 2 < weight(at))) break;
+        open.add(largest);
+        at = largest;
+    }
+    /** @param {import("./tree.js").Pair} one @returns {Row[]} */
+    const below = (one) =>
+        pairs
+            .childrenOf(one)
+            .flatMap((child) => [
+                { ...child, pair: child, before: "", aCount: 0, bCount: 0 },
+                ...(open.has(child) ? below(child) : []),
+            ]);
+    return {
+        open,
+        folds: (/** @type {Row} */ { pair: one }) => !!one && pairs.childrenOf(one).length > 0,
+        rows: () => below(pairs.root),
+    };
+}
+
+/** What is below nothing. @param {Row[]} rows */
+function sumOf(rows) {
+    const top = rows.filter(({ level = 0 }) => level === 0);
+    return top.reduce((all, { a, b }) => ({ a: all.a + a, b: all.b + b }), { a: 0, b: 0 });
+}
+
+/**
+ * A row of buttons, one of which is pressed.
+ * @param {[key: string, text: string][]} choices @param {(key: string) => void} act
+ */
+function makeChoice(choices, act) {
+    const box = make("div", "segmented");
+    box.setAttribute("role", "group");
+    const buttons = choices.map(([key, text]) => {
+        const button = make("button", "", text);
+        button.type = "button";
+        button.dataset.choice = key;
+        button.addEventListener("click", () => act(key));
+        box.append(button);
+        return button;
+    });
+    const press = (/** @type {string} */ key) => {
+        for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.choice === key));
+    };
+    return { box, press };
+}
+
+/** The view of the side. @param {Pair} pair @returns {import("../side.js").Registered[1]} */
+export const createDifference = (pair) => (page, box) => {
+    const causes = makeCauses(pair);
+    const by = makeChoice(Object.entries(ROWS), (rows) => pair.change({ rows }));
+    const when = makeChoice(
+        [
+            ["compared", "Compared moments"],
+            ["held", "At the cursors"],
+        ],
+        (at) => pair.change({ at }),
+    );
+    const says = make("span", "pane-dim");
+    const head = make("div", "panel-head");
+    head.append(makeVerdict(pair.figures), by.box, when.box, says);
+    const { heads, setUnit } = makeEndHeads();
+    const { scroll, body } = makeGrid(`pair-rows${page.suffix}`, heads, {
+        kind: "pair-list",
+        row: "row pair-row",
+        role: "treegrid",
+    });
+    scroll.setAttribute("aria-label", "Differences");
+    const sum = asSum(makeLine());
+    sum.swatch.hidden = sum.fold.hidden = true;
+    setText(sum.text, "Sum");
+    const foot = make("p", "why-foot");
+    box.replaceChildren(head, causes.box, scroll, sum.element, foot);
+
+    let asked = "";
+    /** @type {Row[]} */
+    let rows = [];
+    /** @type {ReturnType<typeof makeCalls> | null} */
+    let calls = null;
+    let figures = tableFigures(0, true);
+    const isLit = (/** @type {Row} */ { name }) => pair.shown.rows !== "category" && pair.litSite() === name;
+    const turn = (/** @type {Row} */ row) => {
+        if (!calls || !row.pair) return;
+        if (!calls.open.delete(row.pair)) calls.open.add(row.pair);
+        rows = calls.rows();
+        invalidate(page, LIST);
+    };
+    const list = new VirtualList(scroll, body, {
+        make: makeLine,
+        fill: (line, index) => {
+            const row = rows[index];
+            const moved = row.before && row.before !== row.name ? ` (A: ${row.before})` : "";
+            setText(line.text, row.name);
+            const counts = `: ${formatPlural(row.aCount, "allocation")} in A, ${formatCount(row.bCount)} in B`;
+            line.what.title = `${row.name}${moved}${calls ? "" : counts}`;
+            line.what.style.paddingLeft = row.level ? `${row.level * 14}px` : "";
+            showFold(line, false, calls?.folds(row) && row.pair ? calls.open.has(row.pair) : null);
+            const color =
+                pair.shown.rows === "category" || pair.shown.rows === "file"
+                    ? ""
+                    : pair.siteColor(row.name, isDark(page));
+            line.swatch.hidden = color === "";
+            line.swatch.style.background = color;
+            fillEnds(line, row, figures.number, "\u2013");
+            line.element.classList.toggle("pair-gone", row.b === 0 && row.a > 0);
+            line.element.classList.toggle("focused", isLit(row));
+            line.element.setAttribute("aria-selected", String(isLit(row)));
+        },
+        choose: (index) => {
+            if (calls) turn(rows[index]);
+            else if (pair.shown.rows === "site") pair.toggleSite(rows[index].name);
+        },
+        redraw: () => invalidate(page, LIST),
+    });
+    foldByArrows(scroll, () => {
+        const row = rows[list.active];
+        return row?.pair && calls?.folds(row) ? { open: calls.open.has(row.pair), turn: () => turn(row) } : null;
+    });
+
+    const ask = () => {
+        const { rows: kind } = pair.shown;
+        calls = kind === "calls" ? makeCalls(pair) : null;
+        const found = kind === "site" ? pair.figures.sites : pair.figures.categories;
+        if (calls) rows = calls.rows();
+        else if (pair.asFound() && (kind === "site" || kind === "category")) rows = rowsOfFigures(found);
+        else rows = rowsAt(...pair.ends(), kind, pair.renames);
+        const total = sumOf(rows);
+        figures = tableFigures(Math.max(total.a, total.b), true);
+        setUnit(figures.unit);
+        setText(heads[0], ROWS[kind]);
+        fillEnds(sum, total, figures.number);
+        setText(foot, `${formatCount(rows.length)} rows; they add up to ${formatExactBytes(total.b - total.a)}.`);
+        list.restart();
+    };
+    return {
+        id: "difference",
+        draw() {
+            // The other page's side is not there.
+            if (box.offsetParent === null) return;
+            const { rows: kind, at } = pair.shown;
+            by.press(kind);
+            when.press(at);
+            const isCauses = kind === "causes";
+            causes.box.hidden = !isCauses;
+            scroll.hidden = sum.element.hidden = foot.hidden = when.box.hidden = says.hidden = isCauses;
+            if (isCauses) return causes.draw();
+            const moments = pair.ends().map(({ about }) => ("at" in about ? about.at : 0));
+            const words = moments.map((event) => (Number(event) < 0 ? "start" : formatCount(Number(event))));
+            setText(says, `A at ${words[0]}, B at ${words[1]}`);
+            const now = JSON.stringify([kind, moments, pair.pages.map(({ kept }) => kept.version)]);
+            if (now !== asked) ask();
+            asked = now;
+            list.draw(rows.length);
+        },
+        keys: {
+            q: () => pair.change({ at: pair.shown.at === "held" ? "compared" : "held" }),
+            l: () => pair.change({ linked: !pair.shown.linked }),
+        },
+    };
+};

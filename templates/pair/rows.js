@@ -1,0 +1,69 @@
+// What two recordings hold, in rows: the program's at the moments that it compared, or sums of any two moments, by the
+// matches that the program found. The rows add up to the difference to the byte.
+import { askSums } from "../questions.js";
+
+/** @typedef {import("../session.js").View} View */
+/**
+ * @typedef {{site?: string, category?: string, a_site?: string, a_bytes: number, b_bytes: number, a_count: number,
+ * b_count: number, match?: string}} FigureRow
+ */
+/** @typedef {{file: string, fingerprint: string, device: number, event: number}} FigureSide */
+/**
+ * @typedef {{a: FigureSide, b: FigureSide, aligned_by: string, filter?: string, a_bytes: number, b_bytes: number,
+ * delta_bytes: number, peak_delta_bytes: number, causes: {title: string, site: string, bytes: number, kind: string,
+ * sites: number}[], sites: FigureRow[], categories: FigureRow[], matches: {site: string, a_site: string}[]}} Figures
+ * what the verb found, as `strata diff --json` has it
+ */
+/** @typedef {{name: string, before: string, a: number, b: number, aCount: number, bCount: number}} Row */
+/** @typedef {{view: View, about: import("../questions.js").About}} End */
+
+/** By falling size of the difference, then falling bytes. @param {Row} x @param {Row} y */
+function byDifference(x, y) {
+    return Math.abs(y.b - y.a) - Math.abs(x.b - x.a) || y.b + y.a - x.b - x.a || (x.name < y.name ? -1 : 1);
+}
+
+/** Rows of the verb, as they are. @param {FigureRow[]} rows @returns {Row[]} */
+export function rowsOfFigures(rows) {
+    return rows.map((row) => ({
+        name: row.site ?? (row.category ?? "").replace(/_/g, " "),
+        before: row.a_site ?? "",
+        a: row.a_bytes,
+        b: row.b_bytes,
+        aCount: row.a_count,
+        bCount: row.b_count,
+    }));
+}
+
+/**
+ * Rows of any two ends; a call site of A that has another name in B is in the row of that name.
+ * @param {End} a
+ * @param {End} b
+ * @param {string} by
+ * @param {Map<string, string>} renames
+ * @returns {Row[]}
+ */
+export function rowsAt(a, b, by, renames) {
+    /** @type {Map<string, Row>} */
+    const rows = new Map();
+    const rowOf = (/** @type {string} */ name) => {
+        const row = rows.get(name) ?? { name, before: "", a: 0, b: 0, aCount: 0, bCount: 0 };
+        rows.set(name, row);
+        return row;
+    };
+    const text = (/** @type {string} */ name) => (by === "category" ? name.replace(/_/g, " ") : name);
+    const ofA = askSums(a.view, 0, a.about, by);
+    for (let i = 0; i < ofA.groups; i++) {
+        const [name, { bytes, count }] = [ofA.name(i), ofA.row(i)];
+        const row = rowOf(text((by === "site" && renames.get(name)) || name));
+        if (row.name !== text(name)) row.before = name;
+        row.a += bytes;
+        row.aCount += count;
+    }
+    const ofB = askSums(b.view, 0, b.about, by);
+    for (let i = 0; i < ofB.groups; i++) {
+        const row = rowOf(text(ofB.name(i)));
+        row.b += ofB.row(i).bytes;
+        row.bCount += ofB.row(i).count;
+    }
+    return [...rows.values()].sort(byDifference);
+}
