@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/numbers.h"
+#include "base/words.h"
 
 enum { LARGE_SEGMENT_MIB = 20, MILLION = 1000000 };
 
@@ -11,9 +12,9 @@ struct allocator_settings allocator_settings_default(void) {
                                        .large_segment_bytes = LARGE_SEGMENT_MIB * MIB};
 }
 
-/* ---- words ---- */
+/* ---- what people write ---- */
 
-struct words {
+struct conf {
     const char *text;
     size_t nbytes, at;
 };
@@ -27,23 +28,23 @@ static bool is_mark(char c) {
     return c == ',' || c == ':' || c == '[' || c == ']' || c == ' ';
 }
 
-static void words_skip_blanks(struct words *words) {
-    while (words->at < words->nbytes && words->text[words->at] == ' ')
-        words->at++;
+static void conf_skip_blanks(struct conf *conf) {
+    while (conf->at < conf->nbytes && conf->text[conf->at] == ' ')
+        conf->at++;
 }
 
-static bool words_take(struct words *words, char mark) {
-    words_skip_blanks(words);
-    bool there = words->at < words->nbytes && words->text[words->at] == mark;
-    words->at += there;
+static bool conf_take(struct conf *conf, char mark) {
+    conf_skip_blanks(conf);
+    bool there = conf->at < conf->nbytes && conf->text[conf->at] == mark;
+    conf->at += there;
     return there;
 }
 
-static struct word words_next(struct words *words) {
-    words_skip_blanks(words);
-    struct word word = {words->text + words->at, 0};
-    while (words->at < words->nbytes && !is_mark(words->text[words->at])) {
-        words->at++;
+static struct word conf_next(struct conf *conf) {
+    conf_skip_blanks(conf);
+    struct word word = {conf->text + conf->at, 0};
+    while (conf->at < conf->nbytes && !is_mark(conf->text[conf->at])) {
+        conf->at++;
         word.nbytes++;
     }
     return word;
@@ -98,40 +99,41 @@ static bool word_ppm(struct word word, uint32_t *ppm) {
 
 /* ---- one function per key ---- */
 
-static bool take_bool(struct allocator_settings *settings, struct words *words) {
-    struct word word = words_next(words);
+static bool take_bool(struct allocator_settings *settings, struct conf *conf) {
+    struct word word = conf_next(conf);
     settings->expandable = word_is(word, "True");
+    settings->told.expandable = true;
     return settings->expandable || word_is(word, "False");
 }
 
-static bool take_mib(struct words *words, uint64_t least, uint64_t *nbytes) {
+static bool take_mib(struct conf *conf, uint64_t least, uint64_t *nbytes) {
     uint64_t mib;
-    if (!word_number(words_next(words), &mib) || mib < least)
+    if (!word_number(conf_next(conf), &mib) || mib < least)
         return false;
     *nbytes = mib < UINT64_MAX / MIB ? mib * MIB : ALLOCATOR_UNLIMITED;
     return true;
 }
 
-static bool take_split(struct allocator_settings *settings, struct words *words) {
-    return take_mib(words, LARGE_SEGMENT_MIB, &settings->max_split_bytes);
+static bool take_split(struct allocator_settings *settings, struct conf *conf) {
+    return take_mib(conf, LARGE_SEGMENT_MIB, &settings->max_split_bytes);
 }
 
-static bool take_non_split(struct allocator_settings *settings, struct words *words) {
-    return take_mib(words, LARGE_SEGMENT_MIB, &settings->non_split_bytes);
+static bool take_non_split(struct allocator_settings *settings, struct conf *conf) {
+    return take_mib(conf, LARGE_SEGMENT_MIB, &settings->non_split_bytes);
 }
 
-static bool take_large_segment(struct allocator_settings *settings, struct words *words) {
-    return take_mib(words, LARGE_SEGMENT_MIB, &settings->large_segment_bytes) &&
+static bool take_large_segment(struct allocator_settings *settings, struct conf *conf) {
+    return take_mib(conf, LARGE_SEGMENT_MIB, &settings->large_segment_bytes) &&
            settings->large_segment_bytes <= UINT64_C(1) << 40;
 }
 
-static bool take_threshold(struct allocator_settings *settings, struct words *words) {
-    return word_ppm(words_next(words), &settings->collect_ppm) && settings->collect_ppm > 0 &&
+static bool take_threshold(struct allocator_settings *settings, struct conf *conf) {
+    return word_ppm(conf_next(conf), &settings->collect_ppm) && settings->collect_ppm > 0 &&
            settings->collect_ppm < MILLION;
 }
 
-static bool take_fraction(struct allocator_settings *settings, struct words *words) {
-    return word_ppm(words_next(words), &settings->fraction_ppm);
+static bool take_fraction(struct allocator_settings *settings, struct conf *conf) {
+    return word_ppm(conf_next(conf), &settings->fraction_ppm);
 }
 
 static void roundup_fill(struct allocator_settings *settings, unsigned from, unsigned to,
@@ -140,36 +142,36 @@ static void roundup_fill(struct allocator_settings *settings, unsigned from, uns
         settings->roundup[i] = (uint32_t)divisions;
 }
 
-static bool take_divisions(struct words *words, uint64_t *divisions) {
-    return word_number(words_next(words), divisions) && *divisions <= UINT32_MAX &&
+static bool take_divisions(struct conf *conf, uint64_t *divisions) {
+    return word_number(conf_next(conf), divisions) && *divisions <= UINT32_MAX &&
            (*divisions == 0 || is_power_of_two(*divisions));
 }
 
 /* "256:1,512:2,>:8]": the first one holds for all that is smaller too. */
-static bool take_classes(struct allocator_settings *settings, struct words *words) {
+static bool take_classes(struct allocator_settings *settings, struct conf *conf) {
     unsigned last = 0;
-    for (bool first = true; !words_take(words, ']'); first = false) {
-        struct word bound = words_next(words);
+    for (bool first = true; !conf_take(conf, ']'); first = false) {
+        struct word bound = conf_next(conf);
         uint64_t mib = 0, divisions;
         bool rest = word_is(bound, ">");
         if (!rest && (!word_number(bound, &mib) || !is_power_of_two(mib)))
             return false;
-        if (!words_take(words, ':') || !take_divisions(words, &divisions))
+        if (!conf_take(conf, ':') || !take_divisions(conf, &divisions))
             return false;
         unsigned index = rest || log2_of(mib) >= ROUNDUP_CLASSES ? ROUNDUP_CLASSES - 1 : log2_of(mib);
         roundup_fill(settings, rest ? last + 1 : first ? 0 : index, index + 1, divisions);
         last = index;
-        (void)words_take(words, ',');
+        (void)conf_take(conf, ',');
     }
     return true;
 }
 
-static bool take_roundup(struct allocator_settings *settings, struct words *words) {
+static bool take_roundup(struct allocator_settings *settings, struct conf *conf) {
     uint64_t divisions;
     roundup_fill(settings, 0, ROUNDUP_CLASSES, 0);
-    if (words_take(words, '['))
-        return take_classes(settings, words);
-    if (!take_divisions(words, &divisions))
+    if (conf_take(conf, '['))
+        return take_classes(settings, conf);
+    if (!take_divisions(conf, &divisions))
         return false;
     roundup_fill(settings, 0, ROUNDUP_CLASSES, divisions);
     return true;
@@ -177,7 +179,7 @@ static bool take_roundup(struct allocator_settings *settings, struct words *word
 
 static const struct {
     const char *name;
-    bool (*take)(struct allocator_settings *settings, struct words *words);
+    bool (*take)(struct allocator_settings *settings, struct conf *conf);
 } keys[] = {
     {"expandable_segments", take_bool},
     {"garbage_collection_threshold", take_threshold},
@@ -202,47 +204,46 @@ static bool key_is_idle(struct word key) {
 }
 
 /* To the comma that ends a value, over those inside of brackets. */
-static void value_skip(struct words *words) {
-    for (int depth = 0; words->at < words->nbytes; words->at++) {
-        char c = words->text[words->at];
+static void value_skip(struct conf *conf) {
+    for (int depth = 0; conf->at < conf->nbytes; conf->at++) {
+        char c = conf->text[conf->at];
         depth += (c == '[') - (c == ']');
         if (c == ',' && depth <= 0)
             return;
     }
 }
 
-static enum settings_problem key_add(struct allocator_settings *settings, struct words *words) {
-    struct word key = words_next(words);
+static enum settings_problem key_add(struct allocator_settings *settings, struct conf *conf) {
+    struct word key = conf_next(conf);
     for (unsigned i = 0; i < N_KEYS; i++)
         if (word_is(key, keys[i].name)) {
             struct allocator_settings changed = *settings;
-            if (!words_take(words, ':') || !keys[i].take(&changed, words))
+            if (!conf_take(conf, ':') || !keys[i].take(&changed, conf))
                 return SETTINGS_WRONG;
             *settings = changed;
-            words_skip_blanks(words);
-            return words->at == words->nbytes || words->text[words->at] == ',' ? SETTINGS_FINE
-                                                                               : SETTINGS_WRONG;
+            conf_skip_blanks(conf);
+            return conf->at == conf->nbytes || conf->text[conf->at] == ',' ? SETTINGS_FINE : SETTINGS_WRONG;
         }
     return key_is_idle(key) ? SETTINGS_FINE : SETTINGS_UNKNOWN;
 }
 
 enum settings_problem allocator_settings_add(struct allocator_settings *settings, const char *text,
                                              size_t nbytes, size_t *bad_at) {
-    struct words words = {text, nbytes, 0};
+    struct conf conf = {text, nbytes, 0};
     enum settings_problem problem = SETTINGS_FINE;
     *bad_at = 0;
-    while (words.at < nbytes) {
-        words_skip_blanks(&words);
-        size_t from = words.at;
+    while (conf.at < nbytes) {
+        conf_skip_blanks(&conf);
+        size_t from = conf.at;
         if (from == nbytes)
             break;
-        enum settings_problem now = words.text[from] == ',' ? SETTINGS_FINE : key_add(settings, &words);
+        enum settings_problem now = conf.text[from] == ',' ? SETTINGS_FINE : key_add(settings, &conf);
         if (now != SETTINGS_FINE && problem == SETTINGS_FINE) {
             problem = now;
             *bad_at = from;
         }
-        value_skip(&words);
-        words.at++;
+        value_skip(&conf);
+        conf.at++;
     }
     return problem;
 }
@@ -324,20 +325,23 @@ static void read_split(struct allocator_settings *settings, struct word value) {
     uint64_t nbytes;
     if (word_number(value, &nbytes) && nbytes > 0 && nbytes < UINT64_C(1) << 60)
         settings->max_split_bytes = nbytes;
+    settings->told.max_split = value.nbytes != 0 && value.text[-1] != '"' && value.text[0] <= '9';
 }
 
 static void read_key(struct allocator_settings *settings, struct word key, struct word value) {
     size_t bad_at;
+    uint32_t ppm;
     if (word_is(key, "PYTORCH_CUDA_ALLOC_CONF") || word_is(key, "PYTORCH_ALLOC_CONF"))
         (void)allocator_settings_add(settings, value.text, value.nbytes, &bad_at);
     else if (word_is(key, "expandable_segments"))
-        settings->expandable = word_is(value, "true") || word_is(value, "1");
+        settings->expandable =
+            (settings->told.expandable = true) && (word_is(value, "true") || word_is(value, "1"));
     else if (word_is(key, "max_split_size"))
         read_split(settings, value);
     else if (word_is(key, "roundup_power2_divisions"))
         read_roundup(settings, value);
     else if (word_is(key, "garbage_collection_threshold"))
-        (void)(word_ppm(value, &settings->collect_ppm) || (settings->collect_ppm = 0));
+        settings->collect_ppm = (settings->told.collect = true) && word_ppm(value, &ppm) ? ppm : 0;
 }
 
 bool allocator_settings_read(struct allocator_settings *settings, const struct trace *trace) {
@@ -371,84 +375,64 @@ bool allocator_settings_equal(const struct allocator_settings *a, const struct a
 
 /* ---- as text ---- */
 
-struct print {
-    char *text;
-    size_t used;
-};
-
-static void print_text(struct print *print, const char *text) {
-    for (; *text != '\0' && print->used + 1 < ALLOCATOR_SETTINGS_TEXT; text++)
-        print->text[print->used++] = *text;
+static void print_key(struct words *words, const char *key) {
+    words_say(words, words->nbytes != 0 ? "," : "");
+    words_say(words, key);
+    words_say(words, ":");
 }
 
-static void print_number(struct print *print, uint64_t number) {
-    char digits[24];
-    size_t at = sizeof digits - 1;
-    digits[at] = '\0';
-    do
-        digits[--at] = (char)('0' + number % 10);
-    while ((number /= 10) != 0);
-    print_text(print, digits + at);
+static void print_mib(struct words *words, const char *key, uint64_t nbytes) {
+    print_key(words, key);
+    words_number(words, nbytes / MIB);
 }
 
-static void print_key(struct print *print, const char *key) {
-    print_text(print, print->used != 0 ? "," : "");
-    print_text(print, key);
-    print_text(print, ":");
-}
-
-static void print_mib(struct print *print, const char *key, uint64_t nbytes) {
-    print_key(print, key);
-    print_number(print, nbytes / MIB);
-}
-
-static void print_ppm(struct print *print, const char *key, uint32_t ppm) {
+static void print_ppm(struct words *words, const char *key, uint32_t ppm) {
     char digits[8] = {0};
-    print_key(print, key);
-    print_number(print, ppm / MILLION);
-    print_text(print, ".");
+    print_key(words, key);
+    words_number(words, ppm / MILLION);
+    words_say(words, ".");
     for (uint32_t i = 0, rest = ppm % MILLION, scale = MILLION / 10; i < 6 && (rest != 0 || i == 0); i++) {
         digits[i] = (char)('0' + rest / scale);
         rest %= scale;
         scale /= 10;
     }
-    print_text(print, digits);
+    words_say(words, digits);
 }
 
-static void print_roundup(struct print *print, const uint32_t *roundup) {
+static void print_roundup(struct words *words, const uint32_t *roundup) {
     bool one = true;
     for (unsigned i = 1; i < ROUNDUP_CLASSES; i++)
         one &= roundup[i] == roundup[0];
     if (one && roundup[0] == 0)
         return;
-    print_key(print, "roundup_power2_divisions");
+    print_key(words, "roundup_power2_divisions");
     if (one) {
-        print_number(print, roundup[0]);
+        words_number(words, roundup[0]);
         return;
     }
     for (unsigned i = 0; i < ROUNDUP_CLASSES; i++) {
-        print_text(print, i == 0 ? "[" : ",");
-        print_number(print, UINT64_C(1) << i);
-        print_text(print, ":");
-        print_number(print, roundup[i]);
+        words_say(words, i == 0 ? "[" : ",");
+        words_number(words, UINT64_C(1) << i);
+        words_say(words, ":");
+        words_number(words, roundup[i]);
     }
-    print_text(print, "]");
+    words_say(words, "]");
 }
 
 void allocator_settings_print(const struct allocator_settings *settings, char text[ALLOCATOR_SETTINGS_TEXT]) {
-    struct print print = {text, 0};
+    struct words words = {text, ALLOCATOR_SETTINGS_TEXT, 0};
     if (settings->expandable)
-        print_text(&print, "expandable_segments:True");
+        words_say(&words, "expandable_segments:True");
     if (settings->collect_ppm != 0)
-        print_ppm(&print, "garbage_collection_threshold", settings->collect_ppm);
+        print_ppm(&words, "garbage_collection_threshold", settings->collect_ppm);
     if (settings->large_segment_bytes != LARGE_SEGMENT_MIB * MIB)
-        print_mib(&print, "large_segment_size_mb", settings->large_segment_bytes);
+        print_mib(&words, "large_segment_size_mb", settings->large_segment_bytes);
     if (settings->non_split_bytes != 0)
-        print_mib(&print, "max_non_split_rounding_mb", settings->non_split_bytes);
+        print_mib(&words, "max_non_split_rounding_mb", settings->non_split_bytes);
     if (settings->max_split_bytes != ALLOCATOR_UNLIMITED)
-        print_mib(&print, "max_split_size_mb", settings->max_split_bytes);
+        print_mib(&words, "max_split_size_mb", settings->max_split_bytes);
     if (settings->fraction_ppm != 0)
-        print_ppm(&print, "per_process_memory_fraction", settings->fraction_ppm);
-    print_roundup(&print, settings->roundup);
-    text[print.used] = '\0';
+        print_ppm(&words, "per_process_memory_fraction", settings->fraction_ppm);
+    print_roundup(&words, settings->roundup);
+    (void)words_end(&words);
 }

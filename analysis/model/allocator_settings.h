@@ -19,6 +19,9 @@ struct allocator_settings {
     uint32_t collect_ppm;         /* garbage_collection_threshold in millionths; 0: off */
     uint32_t fraction_ppm;        /* per_process_memory_fraction; 0: not set */
     uint32_t roundup[ROUNDUP_CLASSES]; /* roundup_power2_divisions from 1, 2, 4, ... MiB on; 0 and 1: none */
+    struct {
+        bool expandable, max_split, collect;
+    } told; /* the recording says it, whatever it says; max_split and collect by keys of their own only */
 };
 
 /* Nothing set. */

@@ -73,6 +73,19 @@ static bool report_timeline_make(struct report_device *report, uint32_t index, s
                                 arena);
 }
 
+static bool report_ooms_prepare(struct report_device *report) {
+    if (report->device->n_ooms == 0)
+        return true;
+    report->oom_ground = arena_alloc(report->arena, sizeof *report->oom_ground);
+    return report->oom_ground != NULL &&
+           oom_ground_find(report->oom_ground, &report->verdicts, &report->free_blocks, report->arena);
+}
+
+static bool report_ooms_model(struct report_device *report) {
+    return report->oom_ground == NULL || !report->replayed ||
+           oom_ground_model(report->oom_ground, &report->replay, report->arena);
+}
+
 /* All that needs no replay. */
 static bool report_device_find(struct report_device *report, uint32_t index, struct arena *arena) {
     const struct report_options *options = report->options;

@@ -6,7 +6,7 @@
 static bool follows_write(void *context, const struct report_device *report) {
     struct json_writer *json = context;
     const struct device_trace *device = report->device;
-    struct report_advice advice[REPORT_ADVICE_MAX];
+    struct report_advice advice[OOM_ADVICE_MOST];
     struct report_oom oom;
     char name[16];
     if (!report_oom_of(&oom, report, &device->ooms[device->n_ooms - 1]))

@@ -1,7 +1,7 @@
 /* What the kinds of report share. Private to report.c, report_json.c, report_text.c and report_sheet.c. */
 #pragma once
 
-#include "analysis/findings/oom.h"
+#include "analysis/findings/oom_advice.h"
 #include "analysis/findings/verdicts.h"
 #include "analysis/model/fragmentation.h"
 #include "analysis/model/free_blocks.h"
@@ -48,7 +48,7 @@ struct report_device {
     struct fragmentation gap[REPORT_GAPS]; /* when most is reserved, when most is in use, at the end */
     struct report_map map;                 /* where `gap_known` */
     struct verdicts verdicts;
-    struct report_oom_ground *oom_ground; /* of report_ooms_prepare; NULL: no such event */
+    struct oom_ground *oom_ground; /* NULL: no such event */
     struct arena *arena;
 };
 
@@ -85,25 +85,17 @@ enum { REPORT_OOMS_IN_FULL = 5 }; /* a run that goes on after the first tries th
 /* Is there anything that says how much was reserved? */
 bool report_reserved_known(const struct device_trace *device);
 
-/* What is needed of each event, all at once: O((allocations + events) log events). False: no memory. */
-bool report_ooms_prepare(struct report_device *report);
-
-/* Asks the model what expandable segments would have made of the first event, where the replay is exact. After the
- * replay. False: no memory. */
-bool report_ooms_model(struct report_device *report);
-
 /* O(1), in full O(allocations + blocks log). False: no memory. */
 bool report_oom_of(struct report_oom *oom, const struct report_device *report, const struct oom_event *event);
 
 /* What follows from an out-of-memory event, one sentence each, with the figure that justifies it. O(1), in full
  * O(blocks). */
-enum { REPORT_ADVICE_MAX = 12 };
 struct report_advice {
     const char *code; /* never changes its spelling: "enable_expandable_segments" */
     char text[420];
 };
 uint32_t report_oom_advice(const struct report_device *report, const struct report_oom *oom,
-                           struct report_advice advice[REPORT_ADVICE_MAX]);
+                           struct report_advice advice[OOM_ADVICE_MOST]);
 
 /* The writers behind report_render. */
 #define STRATA_EXPORT_WRITER(NUMBER, name, ending, writer)              \

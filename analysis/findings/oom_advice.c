@@ -1,0 +1,251 @@
+#include "analysis/findings/oom_advice.h"
+
+#include "analysis/model/whatif.h"
+#include "base/bytes.h"
+#include "base/numbers.h"
+#include "base/search.h"
+
+#include <string.h>
+
+/* A model takes some eighty replays: of larger recordings strata whatif tells as much, on demand. */
+enum { MODELLED_EVENTS_MAX = 50000 };
+
+const char *oom_advice_code(enum oom_advice_kind kind) {
+#define OOM_ADVICE_CODE(KIND, code) code,
+    static const char *const codes[] = {STRATA_OOM_ADVICE(OOM_ADVICE_CODE)};
+#undef OOM_ADVICE_CODE
+    return codes[kind];
+}
+
+/* ---- what is computed once ---- */
+
+/* Index of the first event from which on `moment` has come. */
+static uint32_t oom_from(const struct device_trace *device, uint32_t moment) {
+    uint32_t low = 0, high = device->n_ooms;
+    SEARCH(low, high, i, device->ooms[i].event + 1 < moment);
+    return low;
+}
+
+/* Changes first, then their running sum, in one array. */
+static bool pending_find(struct oom_ground *ground, const struct device_trace *device, struct arena *arena) {
+    const struct allocations *allocations = &device->allocations;
+    uint64_t n = (uint64_t)device->n_ooms + 1, *pending = arena_column(arena, n, sizeof *pending);
+    ground->pending_bytes = pending;
+    if (pending == NULL)
+        return false;
+    bytes_zero(pending, n * sizeof *pending);
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        if (allocations->request[i] >= allocations->death[i])
+            continue;
+        pending[oom_from(device, allocations->request[i])] += allocations->size[i];
+        pending[oom_from(device, allocations->death[i])] -= allocations->size[i];
+    }
+    for (uint32_t i = 1; i < device->n_ooms; i++)
+        pending[i] += pending[i - 1];
+    return true;
+}
+
+bool oom_ground_find(struct oom_ground *ground, const struct verdicts *verdicts,
+                     const struct free_blocks_summary *free_blocks, struct arena *arena) {
+    const struct device_trace *device = verdicts->timeline->device;
+    *ground = (struct oom_ground){.verdicts = verdicts, .free_blocks = free_blocks};
+    (void)allocator_settings_read(&ground->settings, verdicts->timeline->trace);
+    if (!ground->settings.told.expandable && device_is_expandable(device))
+        ground->settings.told.expandable = ground->settings.expandable = true;
+    for (uint32_t i = 0; i < verdicts->findings.count; i++) {
+        const struct finding *finding = &verdicts->findings.finding[i];
+        if (finding->kind != FINDING_LEAK || finding->severity == SEVERITY_INFO)
+            continue;
+        ground->risen_bytes += finding->figure[0];
+        ground->slope_bytes += finding->per_bytes;
+    }
+    return pending_find(ground, device, arena);
+}
+
+/* The scenario of expandable segments, which stands third in the table. */
+static struct whatif_scenario *expandable_scenario(struct whatif *whatif) {
+    for (uint32_t i = 0; i < whatif->n_scenarios; i++)
+        if (strcmp(whatif->scenario[i].name, "expandable_segments:True") == 0)
+            return &whatif->scenario[i];
+    return NULL;
+}
+
+bool oom_ground_model(struct oom_ground *ground, const struct replay *replay, struct arena *arena) {
+    const struct timeline *timeline = ground->verdicts->timeline;
+    struct whatif_request request = {.find_smallest = true, .leave_packing = true};
+    struct program program;
+    if (replay->grade != REPLAY_EXACT || replay->settings.expandable ||
+        timeline->device->n_events > MODELLED_EVENTS_MAX)
+        return true;
+    struct whatif *whatif = arena_alloc(arena, sizeof *whatif);
+    if (whatif == NULL || !program_init(&program, timeline->trace, timeline->device, arena) ||
+        !whatif_init(whatif, &program, &request, arena))
+        return false;
+    struct whatif_scenario *expandable = expandable_scenario(whatif);
+    if (expandable == NULL || whatif->budget.at_most_bytes == 0)
+        return true;
+    if (!whatif_solve(whatif, (uint32_t)(expandable - whatif->scenario), arena))
+        return false;
+    ground->modelled = !expandable->endless;
+    ground->budget_bytes = whatif->budget.at_most_bytes;
+    ground->expandable_bytes = expandable->smallest_budget_bytes;
+    ARENA_DROP(arena, program.op);
+    return true;
+}
+
+/* ---- advice ---- */
+
+struct advisor {
+    const struct oom_ground *ground;
+    const struct oom_event *event;
+    const struct oom_state *state;
+    const struct device_trace *device;
+    struct oom_advice *advice;
+    uint32_t count;
+};
+
+/* Free memory and the request are what the file says, of any size. */
+static uint64_t sum_of(uint64_t a, uint64_t b) {
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* Whether `part` is at least an n-th of the whole. */
+static bool is_part(uint64_t part, uint64_t whole, uint64_t n) {
+    return part >= whole / n + (whole % n != 0);
+}
+
+static void advise(struct advisor *advisor, enum oom_advice_kind kind, uint64_t first, uint64_t second) {
+    if (advisor->count < OOM_ADVICE_MOST)
+        advisor->advice[advisor->count++] = (struct oom_advice){kind, {first, second, first - second}};
+}
+
+static enum oom_advice_kind unused_kind(const struct oom_state *state, uint64_t asked) {
+    uint64_t in_free = state->free_blocks.all.free_bytes;
+    if (!state->free_blocks_known || in_free >= asked)
+        return OOM_ADVICE_NO_BLOCK_LARGE;
+    if (in_free == 0)
+        return OOM_ADVICE_ALL_ROUNDING;
+    return state->at_end ? OOM_ADVICE_FREE_PARTS : OOM_ADVICE_FREE_PARTS_AT_MOST;
+}
+
+/* Without the final segments reserved bytes are a lower bound: what was not in use may have been more. */
+static void advise_verdict(struct advisor *advisor) {
+    const struct oom_state *state = advisor->state;
+    uint64_t asked = advisor->event->size, device_free = advisor->event->device_free;
+    uint64_t all = sum_of(state->reserved_bytes, device_free);
+    if (state->live_bytes == 0)
+        advise(advisor, OOM_ADVICE_NOTHING_IN_USE, asked, device_free);
+    else if (state->unused_bytes >= asked)
+        advise(advisor, unused_kind(state, asked), state->unused_bytes, state->free_blocks.all.free_bytes);
+    else if (!state->reserved_known)
+        return;
+    else if (asked > all)
+        advise(advisor, OOM_ADVICE_REQUEST_TOO_LARGE, all, 0);
+    else if (state->lacking_bytes > 0)
+        advise(advisor, OOM_ADVICE_LACKING, state->lacking_bytes, 0);
+    else
+        advise(advisor, OOM_ADVICE_NOT_IN_ONE_PIECE, sum_of(state->unused_bytes, device_free), 0);
+}
+
+/* What expandable segments would have helped: the model says it of the first event. */
+static void advise_expandable(struct advisor *advisor) {
+    const struct oom_ground *ground = advisor->ground;
+    const struct oom_state *state = advisor->state;
+    uint64_t lacking = state->lacking_bytes;
+    /* Free blocks are the trouble where they would have been enough, or are more than what was lacking. */
+    if (state->unused_bytes <= lacking || !is_part(state->unused_bytes, advisor->event->size, 10))
+        return;
+    enum oom_advice_kind kind = lacking != 0 ? OOM_ADVICE_UNSAID_LACKING : OOM_ADVICE_UNSAID;
+    if (ground->modelled && advisor->event == advisor->device->ooms) {
+        bool fits = ground->expandable_bytes <= ground->budget_bytes;
+        advise(advisor, fits ? OOM_ADVICE_FITS : OOM_ADVICE_FITS_FROM, ground->expandable_bytes,
+               ground->budget_bytes);
+        return;
+    }
+    if (ground->settings.told.expandable)
+        kind = ground->settings.expandable ? OOM_ADVICE_ON_ALREADY
+               : lacking != 0              ? OOM_ADVICE_OFF_LACKING
+                                           : OOM_ADVICE_OFF;
+    advise(advisor, kind, state->unused_bytes, lacking);
+}
+
+/* Free bytes in blocks that only requests of at least max_split_size_mb may use. */
+static uint64_t oversize_bytes(const struct device_trace *device, uint64_t limit) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < device->n_blocks; i++)
+        if (device->blocks[i].state == BLOCK_INACTIVE && device->blocks[i].size >= limit)
+            bytes += device->blocks[i].size;
+    return bytes;
+}
+
+/* Free bytes in parts of segments that serve large requests, which alone max_split_size_mb changes. */
+static uint64_t large_parts(const struct free_blocks_summary *summary) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < summary->n_groups; i++) {
+        const struct free_blocks *blocks = &summary->groups[i].free_blocks;
+        bytes += summary->groups[i].small ? 0 : blocks->free_bytes - blocks->empty_bytes;
+    }
+    return bytes;
+}
+
+static void advise_split(struct advisor *advisor) {
+    const struct allocator_settings *settings = &advisor->ground->settings;
+    uint64_t asked = advisor->event->size, parts = large_parts(advisor->ground->free_blocks);
+    uint64_t limit = settings->max_split_bytes;
+    if (!settings->told.max_split)
+        return;
+    if (limit != ALLOCATOR_UNLIMITED && asked < limit && oversize_bytes(advisor->device, limit) >= asked)
+        advise(advisor, OOM_ADVICE_SPLIT_CLOSED, limit, oversize_bytes(advisor->device, limit));
+    if (limit == ALLOCATOR_UNLIMITED && settings->told.expandable && !settings->expandable &&
+        parts >= asked && asked > MIB)
+        advise(advisor, OOM_ADVICE_SPLIT_UNSET, parts, 0);
+}
+
+/* Free bytes of the final segments outside of the default pool. */
+static uint64_t private_bytes(const struct advisor *advisor) {
+    const struct free_blocks_summary *summary = advisor->ground->free_blocks;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < summary->n_groups; i++) {
+        const struct free_blocks_group *group = &summary->groups[i];
+        const struct pool_id *id = &advisor->device->pools[group->pool];
+        if (group->pool != POOL_UNKNOWN && (id->first != 0 || id->second != 0))
+            bytes += group->free_blocks.free_bytes;
+    }
+    return bytes;
+}
+
+/* What the final segments say, where nothing has changed since. */
+static void advise_end(struct advisor *advisor) {
+    uint64_t asked = advisor->event->size, apart = private_bytes(advisor);
+    advise_split(advisor);
+    if (apart > advisor->state->lacking_bytes && is_part(apart, asked, 10))
+        advise(advisor, OOM_ADVICE_PRIVATE_POOLS, apart, 0);
+}
+
+static void advise_others(struct advisor *advisor) {
+    uint64_t capacity = advisor->device->capacity_bytes,
+             known = sum_of(advisor->state->reserved_bytes, advisor->event->device_free);
+    if (advisor->device->n_segments != 0 && capacity > known && is_part(capacity - known, capacity, 10))
+        advise(advisor, OOM_ADVICE_HELD_BY_OTHERS, capacity - known, capacity);
+}
+
+uint32_t oom_advise(const struct oom_ground *ground, const struct oom_event *event,
+                    const struct oom_state *state, struct oom_advice advice[OOM_ADVICE_MOST]) {
+    const struct device_trace *device = ground->verdicts->timeline->device;
+    struct advisor advisor = {
+        .ground = ground, .event = event, .state = state, .device = device, .advice = advice};
+    uint64_t pending = ground->pending_bytes[event - device->ooms], risen = ground->risen_bytes,
+             rounding = free_blocks_rounding(&ground->free_blocks->all);
+    advise_verdict(&advisor);
+    advise_expandable(&advisor);
+    if (state->at_end)
+        advise_end(&advisor);
+    if (is_part(pending, event->size, 10))
+        advise(&advisor, OOM_ADVICE_PENDING, pending, 0);
+    if (state->at_end && rounding >= event->size)
+        advise(&advisor, OOM_ADVICE_ROUNDING, rounding, 0);
+    advise_others(&advisor);
+    if (is_part(risen, state->live_bytes, 20) && risen != 0)
+        advise(&advisor, OOM_ADVICE_GROWTH, risen, ground->slope_bytes);
+    return advisor.count;
+}
