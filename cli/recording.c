@@ -1,10 +1,10 @@
 #include "cli/recording.h"
 
+#include "analysis/loop/category.h"
 #include "analysis/loop/frame_bits.h"
 #include "base/format.h"
 #include "cli/exit_code.h"
 #include "cli/memory.h"
-#include "cli/redact.h"
 #include "cli/rules.h"
 #include "cli/series.h"
 #include "cli/terminal.h"
@@ -12,6 +12,7 @@
 #include "layout/timeline.h"
 #include "parser/recording_id.h"
 #include "render/words/diagnostics.h"
+#include "trace/redact.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -140,7 +141,7 @@ static bool recording_prepare(struct recording *recording, const struct settings
         return false;
     if (!owners_apply(recording, settings))
         return false;
-    if ((!settings->redact || trace_redact(&recording->trace, settings->redact_all)) &&
+    if ((!settings->redact || trace_redact(&recording->trace, settings->redact_all, category_is_known)) &&
         frames_keep(&recording->trace))
         return true;
     recording_print_no_memory(recording, recording->trace.arena.limit_hit);

@@ -46,6 +46,10 @@ const char *category_title(enum category category);
 /* The category with this name; CATEGORY_COUNT: none has it. */
 enum category category_by_name(const uint8_t *name, uint32_t nbytes);
 
+static inline bool category_is_known(const uint8_t *name, uint32_t nbytes) {
+    return category_by_name(name, nbytes) != CATEGORY_COUNT;
+}
+
 /* "older": for JSON. */
 const char *category_reason_name(enum category_reason reason);
 

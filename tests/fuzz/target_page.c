@@ -1,10 +1,11 @@
 /* The page of a recipe, redacted or not, merged below a size or not, and read again: a page that was made can be read, and
  * says the same where nothing was merged. */
-#include "cli/redact.h"
+#include "analysis/loop/category.h"
 #include "render/page/html.h"
 #include "tests/fuzz/examine.h"
 #include "tests/fuzz/recipe.h"
 #include "tests/fuzz/target.h"
+#include "trace/redact.h"
 
 #include <string.h>
 
@@ -40,7 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes) {
     struct trace trace;
     if (choice & 1) /* the page without a recording has some 200 KB */
         options.max_nbytes = 150000 + size * 1000U;
-    if (examine_read_recipe(&trace, bytes, nbytes) && (!(choice & 2) || trace_redact(&trace, true))) {
+    if (examine_read_recipe(&trace, bytes, nbytes) &&
+        (!(choice & 2) || trace_redact(&trace, true, category_is_known))) {
         struct buffer page = {.host = arena_share(&trace.arena)};
         enum html_result result = html_render(&page, &trace, arena_share(&trace.arena), &options, &outcome);
         if (result == HTML_DONE) {

@@ -1,6 +1,5 @@
-#include "cli/redact.h"
+#include "trace/redact.h"
 
-#include "analysis/loop/category.h"
 #include "base/buffer.h"
 
 #include <cjson/cJSON.h>
@@ -14,6 +13,7 @@
 struct redaction {
     struct trace *trace;
     bool all; /* of --redact=all */
+    bool (*category_is_known)(const uint8_t *name, uint32_t nbytes);
     struct string_table old;
     uint32_t *kept;  /* [old.count] new id of a string that is kept but for the paths in it; 0: not yet */
     uint32_t *named; /* [old.count] the same of an annotation's name, where it is replaced */
@@ -263,7 +263,7 @@ static void keep_compile_context(struct redaction *redaction, uint32_t *id) {
 static void keep_category(struct redaction *redaction, uint32_t *id) {
     uint32_t nbytes;
     const uint8_t *bytes = old_string(redaction, *id, &nbytes);
-    if (category_by_name(bytes, nbytes) == CATEGORY_COUNT)
+    if (!redaction->category_is_known(bytes, nbytes))
         drop(id);
     else
         keep(redaction, id);
@@ -492,8 +492,10 @@ static bool table_begin(struct trace *trace) {
     return true;
 }
 
-bool trace_redact(struct trace *trace, bool all) {
-    struct redaction redaction = {.trace = trace, .all = all, .old = trace->strings};
+bool trace_redact(struct trace *trace, bool all,
+                  bool (*category_is_known)(const uint8_t *name, uint32_t nbytes)) {
+    struct redaction redaction = {
+        .trace = trace, .all = all, .category_is_known = category_is_known, .old = trace->strings};
     redaction.kept = calloc((size_t)trace->strings.count + 1, sizeof *redaction.kept);
     redaction.named = calloc((size_t)trace->strings.count + 1, sizeof *redaction.named);
     bool begun = redaction.kept != NULL && redaction.named != NULL && table_begin(trace);
