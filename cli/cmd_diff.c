@@ -91,7 +91,7 @@ static int side_open(struct side *side, const char *word, const struct settings 
     arena_init(&side->scratch, memory_host(), SIZE_MAX);
     if (!recording_read(&side->recording, &side->settings))
         return EXIT_CODE_FAILED;
-    if (side->recording.trace.kind == TRACE_LOG) {
+    if (!trace_has_allocations(&side->recording.trace)) {
         terminal_error(
             side->recording.input.shown,
             "is a log: it holds levels, not allocations that could be compared; strata report shows "

@@ -133,7 +133,7 @@ static int export_tell(struct buffer *out, const struct recording *recording, co
         !device_choose(recording, settings, &device))
         return EXIT_CODE_FAILED;
     ranging.any_oom = any_oom(&recording->trace, device);
-    if (recording->trace.kind == TRACE_LOG)
+    if (!trace_has_allocations(&recording->trace))
         terminal_note(recording->input.shown, "a log prints levels: each row is one, not an allocation");
     char *folder = output_folder(settings);
     struct export_options options = {

@@ -132,7 +132,7 @@ static uint16_t bend_remains(const struct scene *scene, uint32_t column) {
     int32_t centre = (int32_t)(column * 256 + 128);
     int64_t wide = (int64_t)to - from; /* both may be at the limits of view_x_q8 */
     /* A level of a log takes the place of the one before: nothing slides down. */
-    if (moment == 0 || wide < BEND_MIN_PX * 256 || scene->timeline->trace->kind == TRACE_LOG)
+    if (moment == 0 || wide < BEND_MIN_PX * 256 || !trace_has_allocations(scene->timeline->trace))
         return 0;
     int32_t length = wide / 2 < BEND_MAX_PX * 256 ? (int32_t)(wide / 2) : BEND_MAX_PX * 256;
     if (centre < from || centre - from >= length)

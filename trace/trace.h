@@ -323,6 +323,12 @@ struct trace {
     uint32_t meta;     /* string: JSON object of the writer (file name, digest, title); 0 in a fresh trace */
 };
 
+/* Whether it has the allocations one by one, each with a size and a life. A log prints levels; what stands for its allocations is
+ * made of them, so nothing may be concluded from these. */
+static inline bool trace_has_allocations(const struct trace *trace) {
+    return trace->kind != TRACE_LOG;
+}
+
 /* An empty trace that takes its memory from `host`, `limit_nbytes` at most. False: no memory. */
 bool trace_init(struct trace *trace, struct arena_host host, size_t limit_nbytes);
 

@@ -273,7 +273,7 @@ bool rank_profile_make(struct rank_profile *profile, const struct verdicts *verd
     if (maker.frame_hash == NULL || !steps_make(&maker))
         return false;
     phases_make(&maker);
-    if (verdicts->timeline->trace->kind == TRACE_LOG) { /* its levels have no call sites */
+    if (!trace_has_allocations(verdicts->timeline->trace)) { /* its levels have no call sites */
         oom_place(&maker);
         return true;
     }

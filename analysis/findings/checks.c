@@ -14,7 +14,7 @@ const char *check_state_name(enum check_state state) {
 
 uint32_t verdicts_checks(const struct verdicts *verdicts) {
     const struct timeline *timeline = verdicts->timeline;
-    return timeline->trace->kind == TRACE_LOG || timeline->device->n_events == 0
+    return !trace_has_allocations(timeline->trace) || timeline->device->n_events == 0
                ? 0
                : (uint32_t)(sizeof kinds / sizeof kinds[0]);
 }

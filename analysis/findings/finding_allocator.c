@@ -50,7 +50,7 @@ void finding_retry_flush_find(struct finder *finder) {
     struct releases releases;
     struct finding finding = {
         .kind = FINDING_RETRY_FLUSH, .confidence = CONFIDENCE_CERTAIN, .from_moment = UINT32_MAX};
-    if (finder->timeline->trace->kind == TRACE_LOG) {
+    if (!trace_has_allocations(finder->timeline->trace)) {
         counted_find(finder);
         return;
     }

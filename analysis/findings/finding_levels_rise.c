@@ -156,7 +156,7 @@ static void lines_judge(struct finder *finder, const struct levels *levels, stru
 void finding_levels_rise_find(struct finder *finder) {
     const struct device_trace *device = finder->timeline->device;
     struct levels levels;
-    if (finder->timeline->trace->kind != TRACE_LOG || device->ordinal == ORDINAL_CPU)
+    if (trace_has_allocations(finder->timeline->trace) || device->ordinal == ORDINAL_CPU)
         return;
     levels_find(&levels, device);
     struct level_line *line = arena_column(finder->arena, device->n_notes, sizeof *line);

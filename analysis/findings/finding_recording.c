@@ -108,7 +108,7 @@ void finding_out_of_memory_detail(struct telling *telling) {
              "Counted since the process began; what was asked for and what was free is not printed.");
         return;
     }
-    if (timeline->trace->kind == TRACE_LOG) {
+    if (!trace_has_allocations(timeline->trace)) {
         tell_logged(telling);
         tell_last_of(telling);
         return;

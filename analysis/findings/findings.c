@@ -371,7 +371,7 @@ static bool findings_end(struct verdicts *verdicts, struct arena *arena) {
 
 /* A log holds levels, whose allocations are made up: only what is said of levels can be said of it. */
 static bool kind_fits(const struct verdicts *verdicts, enum finding_kind kind) {
-    return verdicts->timeline->trace->kind != TRACE_LOG || kind == FINDING_OUT_OF_MEMORY ||
+    return trace_has_allocations(verdicts->timeline->trace) || kind == FINDING_OUT_OF_MEMORY ||
            kind == FINDING_RETRY_FLUSH || kind == FINDING_LEVELS_RISE;
 }
 

@@ -98,7 +98,7 @@ static void say_judged(struct words *words, const struct verdicts *verdicts) {
 
 uint32_t verdicts_judged_text(const struct verdicts *verdicts, char *text, uint32_t capacity) {
     struct words words = {text, capacity, 0};
-    if (verdicts->timeline->trace->kind == TRACE_LOG) {
+    if (!trace_has_allocations(verdicts->timeline->trace)) {
         words_say(&words, "These are levels printed in a log, not allocations: it does not say what holds "
                           "the memory, nor what stays from step to step.");
         return words_end(&words);

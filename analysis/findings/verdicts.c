@@ -94,7 +94,7 @@ static bool levels_step(struct verdicts *verdicts, uint32_t step, struct arena *
 
 bool verdicts_step(struct verdicts *verdicts, const struct timeline *timeline, uint32_t step,
                    struct arena *arena) {
-    if (timeline->trace->kind == TRACE_LOG && step >= LEVELS_FIRST && step <= LEVELS_LAST)
+    if (!trace_has_allocations(timeline->trace) && step >= LEVELS_FIRST && step <= LEVELS_LAST)
         return levels_step(verdicts, step, arena);
     switch (step) {
     case 0: return verdicts_begin(verdicts, timeline, arena);

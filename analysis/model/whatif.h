@@ -103,7 +103,7 @@ struct whatif {
 
 /* Levels of a log are no requests: `bounds` are nothing then. */
 static inline bool whatif_has_requests(const struct whatif *whatif) {
-    return whatif->program->trace->kind != TRACE_LOG;
+    return trace_has_allocations(whatif->program->trace);
 }
 
 /* A snapshot says what was reserved, if only that it was nothing; of other recordings 0 means that they do not. */

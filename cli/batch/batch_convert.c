@@ -103,7 +103,7 @@ static enum convert_code convert_read(const struct batch_file *file, struct reco
     if (!recording_open(recording, settings))
         return CONVERT_FAILED;
     bool done = recording_read(recording, settings);
-    if (done && recording->trace.kind == TRACE_LOG && !file->named &&
+    if (done && !trace_has_allocations(&recording->trace) && !file->named &&
         !log_convinces(&recording->trace, file)) {
         terminal_error(file->path, "is a text with hardly a line about memory; name it to have it read");
         return CONVERT_NO_SNAPSHOT;

@@ -425,7 +425,7 @@ static bool log_says(const struct subject *subject, const struct rule *rule) {
 }
 
 static void log_check(const struct subject *subject, struct check_verdict *verdict) {
-    if (subject->timeline.trace->kind == TRACE_LOG && !log_says(subject, verdict->rule))
+    if (!trace_has_allocations(subject->timeline.trace) && !log_says(subject, verdict->rule))
         doubt(verdict, "a log does not say this");
 }
 

@@ -70,7 +70,7 @@ place view_part_name(struct page_view *view, u32 kind, u32 nth) {
 place view_peak_made(struct page_view *view) {
     const struct verdicts *verdicts = verdicts_of(view);
     struct peak_made made;
-    if (verdicts == NULL || verdicts->timeline->trace->kind == TRACE_LOG)
+    if (verdicts == NULL || !trace_has_allocations(verdicts->timeline->trace))
         return 0;
     peak_made_of(&made, verdicts);
     peak_made_text(&made, verdicts, view->name, sizeof view->name);

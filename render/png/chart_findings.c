@@ -72,7 +72,7 @@ static int32_t finding_height(const struct chart_maker *maker, const struct find
 static bool made_text(const struct chart_maker *maker, char text[FINDING_TEXT_NBYTES]) {
     const struct verdicts *verdicts = maker->in->verdicts;
     struct peak_made made;
-    if (verdicts == NULL || verdicts->timeline->trace->kind == TRACE_LOG)
+    if (verdicts == NULL || !trace_has_allocations(verdicts->timeline->trace))
         return false;
     peak_made_of(&made, verdicts);
     peak_made_text(&made, verdicts, text, FINDING_TEXT_NBYTES);

@@ -316,7 +316,7 @@ static void header_of(const struct chart_maker *maker, struct header *header) {
         bytes = chart_shown(in)->live[in->moment];
     if (in->selection != NULL || in->counted != NULL)
         snprintf(whole, sizeof whole, " of %s", format_bytes(in->timeline->live[in->moment]).text);
-    const char *thing = in->timeline->trace->kind == TRACE_LOG ? "level" : "allocation";
+    const char *thing = !trace_has_allocations(in->timeline->trace) ? "level" : "allocation";
     snprintf(header->figure, sizeof header->figure, "%s%s \xc2\xb7 %s %s%s", format_bytes(bytes).text, whole,
              format_count(count).text, thing, count == 1 ? "" : "s");
     snprintf(header->both, sizeof header->both, "%.150s \xc2\xb7 %.90s", header->what, header->figure);

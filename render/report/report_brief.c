@@ -81,7 +81,7 @@ static void peaks_keep(struct brief_device *brief, const struct report_device *r
     struct levels levels;
     brief->peak = report->timeline.peak_bytes;
     brief->reserved_peak = report->timeline.reserved_peak;
-    if (report->trace->kind != TRACE_LOG)
+    if (trace_has_allocations(report->trace))
         return;
     levels_find(&levels, report->device);
     const struct level_track *allocated = &levels.track[LEVEL_ALLOCATED],
@@ -97,7 +97,7 @@ static void device_keep(struct brief_device *brief, const struct report_device *
     peaks_keep(brief, report);
     oom_keep(brief, report);
     brief->rank = brief->n_ooms != 0 ? UINT64_MAX : report->timeline.peak_bytes;
-    if (report->trace->kind != TRACE_LOG) {
+    if (trace_has_allocations(report->trace)) {
         peak_made_of(&made, &report->verdicts);
         peak_made_text(&made, &report->verdicts, brief->made_of, BRIEF_TEXT);
     }

@@ -361,7 +361,7 @@ static void add_fragmentation(struct json_writer *json, const struct report_devi
 
 static bool add_device(void *context, const struct report_device *report) {
     struct json_writer *json = context;
-    if (report->trace->kind == TRACE_LOG) {
+    if (!trace_has_allocations(report->trace)) {
         report_log_json(json, report);
         return !json->out->failed;
     }

@@ -349,7 +349,7 @@ static bool device_write(void *context, const struct report_device *report) {
     words_device_heading(&sheet, report->trace->kind, report->device->ordinal);
     report_peak_made(&sheet, report);
     report_findings(&sheet, report);
-    if (report->trace->kind == TRACE_LOG) {
+    if (!trace_has_allocations(report->trace)) {
         report_log_text(&sheet, report);
         report_steps(&sheet, report);
         sheet_heading(&sheet, 3, "Trust");
@@ -380,7 +380,7 @@ bool report_text(struct buffer *out, const struct trace *trace, const struct rep
         diagnostics_write(&sheet, trace, ORDINAL_NONE, NULL);
     }
     /* Whoever looks for the one that failed need not read through the others. */
-    if (trace->n_devices > 1 && options->device == REPORT_ALL_DEVICES && trace->kind != TRACE_LOG)
+    if (trace->n_devices > 1 && options->device == REPORT_ALL_DEVICES && trace_has_allocations(trace))
         sheet_say(&sheet, "%s devices: %s.", format_count(trace->n_devices).text,
                   devices_text(&sheet, trace, NULL));
     return report_each_device(trace, options, scratch, device_write, out) && !out->failed;

@@ -53,7 +53,7 @@ void report_peak_made(struct sheet *sheet, const struct report_device *report) {
     char text[FINDING_TEXT_NBYTES];
     struct peak_made made;
     peak_made_of(&made, &report->verdicts);
-    if (made.n_parts == 0 || report->trace->kind == TRACE_LOG)
+    if (made.n_parts == 0 || !trace_has_allocations(report->trace))
         return;
     peak_made_text(&made, &report->verdicts, text, sizeof text);
     sheet_say(sheet, "%s", text);
@@ -62,7 +62,7 @@ void report_peak_made(struct sheet *sheet, const struct report_device *report) {
 void report_findings(struct sheet *sheet, const struct report_device *report) {
     const struct verdicts *verdicts = &report->verdicts;
     char text[FINDING_TEXT_NBYTES];
-    bool log = report->trace->kind == TRACE_LOG;
+    bool log = !trace_has_allocations(report->trace);
     if (verdicts->findings.count == 0 && (report->device->allocations.count == 0 || log))
         return;
     sheet_heading(sheet, 3, "What to know");
