@@ -383,7 +383,7 @@ class Sidecars(Case):
     def test_a_tree_larger_than_memory(self):
         for rank, text in ((1, "[" + "0," * (20 << 20) + "0]"), (2, "[" * 900_000), (3, '{"batch":' * 1000)):
             (self.folder / "out" / f"rank{rank}.strata.json").write_text(text)
-        summary, told = self.index(memory="64MiB")
+        summary, told = self.index(4, "64MiB")
         self.assertEqual(len(summary["rows"]), 1)
         self.assertEqual(told.count(b"is not a sidecar"), 3)
 
