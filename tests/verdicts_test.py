@@ -65,9 +65,10 @@ STORY_STYLES = (("mixed", "posix"), ("python", "posix"), ("python", "windows"), 
 SHAPES = ("plain", "accumulation", "sgd", "fused", "two_optimizers", "evaluation", "lengths", "rising_lengths", "ema",
           "bounded_queue", "lazy_caches", "inference", "ends_in_forward", "ends_in_backward", "zero_first", "clip",
           "saturating_cache", "prefetch", "lora")
-# What is true of these runs with and without the fault: an optimizer of foreach, a first step that makes the state, and a
-# forward without no_grad.
+# What is true of these runs with and without the fault, and judged apart: an optimizer of foreach, a first step that makes the
+# state, and a forward without no_grad.
 PRICES = ("optimizer_temporaries", "next_step_peak", "unused_graph")
+GRAPHS = ("held_graph",)  # the runs that have an unused graph
 # What the prototype reports in healthy runs, and says as what it is: a price, or what one turn cannot tell.
 TOLERATED = {"lazy_caches": ("kept_per_layer",)}
 # Limits: at least as good as the prototype.
@@ -213,6 +214,40 @@ def judge_healthy(outcome, device):
                             if each["severity"] in LOUD and each["kind"] not in tolerated + PRICES]
 
 
+def price(device, kind):
+    return next((each for each in device["findings"] if each["kind"] == kind), None)
+
+
+def saving_of_temporaries(played):
+    """What the peak would be less without what the optimizer makes and drops in its step, by the ledger."""
+    labels, without = played.world.labels(), list(played.curve)
+    for each in played.world.allocations:
+        if each.phase.kind == "optimizer" and labels[each.device, each.birth] == {"temporary"}:
+            for event in range(each.birth, each.death + 1):
+                without[event] -= each.size
+    return played.peak() - max(without)
+
+
+def judge_prices(outcome, played, device):
+    """Said where they are true, with the figure of the same run without them or of the next step; and nowhere else."""
+    twin, peak = played.twin, played.peak()
+    said = {kind: price(device, kind) for kind in PRICES}
+    if said["unused_graph"] and twin.fault not in GRAPHS:
+        outcome.problems.append("no graph is unused: " + short(said["unused_graph"]))
+    saves = saving_of_temporaries(played)
+    if said["optimizer_temporaries"] and abs(said["optimizer_temporaries"]["saves_peak_bytes"] - saves) * 20 > peak:
+        outcome.problems.append(f"without temporaries {saves} less: " + short(said["optimizer_temporaries"]))
+    if not said["optimizer_temporaries"] and saves * 25 > peak and twin.stacks != "cpp":
+        outcome.problems.append(f"the optimizer's temporaries are {saves} of {peak}, and nothing is said")
+    if twin.fault == "retry_flush" or twin.shape in ("ends_in_forward", "ends_in_backward"):
+        return
+    if said["next_step_peak"] or (twin.steps == 1 and twin.stacks != "cpp"):
+        second = twins.record(dataclasses.replace(twin, steps=twin.steps + 1), played.faulty).peak()
+        expected = (said["next_step_peak"] or {}).get("expected_peak_bytes", peak)
+        if abs(expected - second) * 20 > second and (said["next_step_peak"] or not played.faulty):
+            outcome.problems.append(f"the next step's peak is {second}, of {peak}: {expected}")
+
+
 def judge_words(outcome, device, path):
     """Where growth was not judged, nobody is reassured."""
     if device["judged"]["growth"] == "judged":
@@ -287,6 +322,7 @@ def run_pair(twin):
                 judge_faulty(outcome, healthy, faulty, device)
             else:
                 judge_healthy(outcome, device)
+            judge_prices(outcome, played, device)
             if twin.steps <= 2:
                 judge_words(outcome, device, path)
             if twin.stacks != "none":
@@ -300,7 +336,9 @@ def run_healthy(twin):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "healthy.pickle")
         played.write(path)
-        judge_healthy(outcome, device_of(path))
+        device = device_of(path)
+        judge_healthy(outcome, device)
+        judge_prices(outcome, played, device)
         outcome.labels += judge_labels(played.world, played.snapshot, path)
     return outcome
 

@@ -106,41 +106,59 @@ static struct sort_row *candidates_sorted(struct copying *copying, uint32_t *cou
     return rows;
 }
 
-/* Different sizes, up to two, of which some turn has as many candidates as there are weights. */
-static uint32_t sizes_alike(struct copying *copying, const struct sort_row *rows, uint32_t count) {
+/* Rows of one turn, or of one size in it. */
+struct stretch {
+    const struct sort_row *rows;
+    uint32_t from, to, count;
+};
+
+/* The next rows that are alike; false: there are none. */
+static bool stretch_next(const struct copying *copying, struct stretch *stretch, bool of_size) {
     const uint64_t *size = copying->allocations->size;
-    uint64_t first = 0;
-    uint32_t n = 0;
-    for (uint32_t from = 0, to; n < 2 && from < count; from = to) {
-        uint64_t own = size[rows[from].value];
-        for (to = from; to < count && rows[to].key == rows[from].key && size[rows[to].value] == own; to++)
-            continue;
-        if (to - from < weights_of(copying, own) || (n == 1 && own == first))
-            continue;
-        first = own;
-        n++;
+    const struct sort_row *rows = stretch->rows;
+    uint32_t from = stretch->to, to = from;
+    while (to < stretch->count && rows[to].key == rows[from].key &&
+           (!of_size || size[rows[to].value] == size[rows[from].value]))
+        to++;
+    stretch->from = from;
+    stretch->to = to;
+    return to > from;
+}
+
+/* How many of one size in a turn are copies: as many as there are weights. Without native frames fewer than these are none. */
+static uint32_t copies_of_size(struct copying *copying, const struct stretch *stretch) {
+    uint32_t n = stretch->to - stretch->from,
+             most = weights_of(copying, copying->allocations->size[stretch->rows[stretch->from].value]);
+    return n >= most ? most : copying->native ? n : 0;
+}
+
+/* Without native frames a size may be an activation's by chance. Autocast copies nearly all weights of a turn: two sizes at least,
+ * and half of the weights, so that the copies have a quarter of their bytes. */
+static bool turn_casts(struct copying *copying, const struct stretch *turn) {
+    struct stretch part = {turn->rows, turn->from, turn->from, turn->to};
+    uint64_t weights = size_set_bytes(&copying->sizes, copying->n_weights), bytes = 0;
+    uint32_t n_sizes = 0;
+    while (stretch_next(copying, &part, true)) {
+        uint32_t n = copies_of_size(copying, &part);
+        n_sizes += n > 0;
+        bytes += n * copying->allocations->size[turn->rows[part.from].value];
     }
-    return n;
+    return copying->native || (n_sizes >= 2 && bytes >= weights / 4);
 }
 
 static bool copies_mark(struct copying *copying, uint64_t *bitmap, struct arena *arena) {
-    const uint64_t *size = copying->allocations->size;
     uint32_t count;
     struct sort_row *rows = candidates_sorted(copying, &count, arena);
     if (rows == NULL)
         return false;
-    if (!copying->native && sizes_alike(copying, rows, count) < 2)
-        count = 0; /* one size may be that of an activation by chance */
-    for (uint32_t from = 0, to; from < count; from = to) {
-        for (to = from;
-             to < count && rows[to].key == rows[from].key && size[rows[to].value] == size[rows[from].value];
-             to++)
+    struct stretch turn = {rows, 0, 0, count};
+    while (stretch_next(copying, &turn, false)) {
+        struct stretch part = {rows, turn.from, turn.from, turn.to};
+        if (!turn_casts(copying, &turn))
             continue;
-        uint32_t most = weights_of(copying, size[rows[from].value]);
-        if (!copying->native && to - from < most)
-            continue;
-        for (uint32_t i = from; i < to && i - from < most; i++)
-            bitmap[rows[i].value / 64] |= UINT64_C(1) << rows[i].value % 64;
+        while (stretch_next(copying, &part, true))
+            for (uint32_t n = copies_of_size(copying, &part), i = part.from; i < part.from + n; i++)
+                bitmap[rows[i].value / 64] |= UINT64_C(1) << rows[i].value % 64;
     }
     ARENA_DROP(arena, rows);
     return true;
