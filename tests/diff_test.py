@@ -21,7 +21,10 @@ import unittest
 import zlib
 
 sys.dont_write_bytecode = True
+import peak_twins  # noqa: E402
 import replay  # noqa: E402
+from peak_twins import Case  # noqa: E402
+from twins_ledger import Ledger  # noqa: E402
 
 STRATA = os.environ.get("STRATA", "strata")
 CORPUS = os.environ.get("STRATA_CORPUS")
@@ -272,6 +275,99 @@ class SampleTwins(unittest.TestCase):
             first = document["causes"][0]
             self.assertEqual((site, "kept"), (first["site"].split(" ")[0], first["kind"]), first["title"])
             self.assertEqual(document["delta_bytes"], sum(each["delta_bytes"] for each in document["sites"]))
+
+
+class Halved(Ledger):
+    """The same program in a data type of half the width; token ids stay numbers."""
+
+    def malloc(self, nbytes, *rest, **named):
+        whole = self.role == "input" or self.now.kind == "optimizer"  # it copies what is halved
+        return super().malloc(nbytes if whole else max(1, nbytes // 2), *rest, **named)
+
+
+def trained(program):
+    for _ in range(2):
+        program.train()
+
+
+class OneCause(unittest.TestCase):
+    """One change of a program is one cause, which comes first and is called what it is, in every style of stacks."""
+
+    def each(self, change, **fields):
+        """(style, difference of the plain program and the changed one)."""
+        for style in peak_twins.STYLES:
+            with tempfile.TemporaryDirectory() as folder:
+                yield style, Case("foreach", style, **fields), Case("foreach", style, **{**fields, **change}), folder
+
+    def difference(self, folder, *played):
+        paths = [pathlib.Path(folder, name) for name in ("a.pickle", "b.pickle")]
+        for path, each in zip(paths, played):
+            path.write_bytes(pickle.dumps(each.snapshot, protocol=4))
+        document = diff(*paths)
+        self.assertEqual(document["delta_bytes"], sum(each["delta_bytes"] for each in document["sites"]))
+        self.assertEqual(document["delta_bytes"], max(played[1].curve) - max(played[0].curve))
+        return document
+
+    def test_a_data_type(self):
+        for _, a, b, folder in self.each({}, rows=16):
+            document = self.difference(folder, peak_twins.play(a, True, trained), peak_twins.play(b, True, trained, Halved))
+            first = document["causes"][0]
+            self.assertEqual("dtype", first["kind"], document["causes"][:3])
+            self.assertIn("data type", first["title"])
+            self.assertGreater(-first["bytes"] * 10, -document["delta_bytes"] * 9)
+
+    def test_a_batch_is_no_data_type(self):
+        for _, a, b, folder in self.each({"rows": 32}, rows=16):
+            document = self.difference(folder, peak_twins.play(a, True, trained), peak_twins.play(b, True, trained))
+            self.assertEqual("size", document["causes"][0]["kind"])
+            self.assertNotIn("data type", " ".join(each["title"] for each in document["causes"]))
+
+    def test_a_sequence_is_one_cause(self):
+        """What grows by the square of its length follows from it."""
+        def longer(program):
+            program.resize(tokens=256)
+            trained(program)
+
+        for _, a, b, folder in self.each({}, rows=16):
+            document = self.difference(folder, peak_twins.play(a, True, trained), peak_twins.play(b, True, longer))
+            first, *rest = document["causes"]
+            self.assertEqual(("size", False), (first["kind"], first["follows"]))
+            squares = [each for each in rest if "square" in each["title"]]
+            self.assertTrue(all(each["follows"] for each in squares) and squares, rest)
+
+    def test_phase_with_phase(self):
+        """Both peaks are in the optimizer, and forward needs twice as much."""
+        for _, a, b, folder in self.each({"rows": 8}, rows=2, layers=8, width=1024):
+            played = peak_twins.play(a, True, trained), peak_twins.play(b, True, trained)
+            document = self.difference(folder, *played)
+            self.assertLess(document["delta_bytes"] * 50, document["a_bytes"])
+            phases = {each["phase"]: each for each in document["phases"]}
+            for letter, each in zip("ab", played):
+                inside = [each.curve[event] for phase in each.world.phases if phase.kind == "forward" for event in range(phase.begin, phase.end)]
+                self.assertLessEqual(abs(phases["forward"][f"{letter}_bytes"] - max(inside)), max(inside) // 50)
+            first = document["causes"][0]
+            self.assertEqual("elsewhere", first["kind"], document["causes"][:2])
+            self.assertIn("in backward" if phases["backward"]["delta_bytes"] > phases["forward"]["delta_bytes"] else "in forward", first["title"])
+
+    def test_the_same_parameters_at_another_place(self):
+        places = (("/srv/other/zoo.py", "assemble", 300), ("/srv/other/run.py", "start", 12))
+
+        class Elsewhere(Ledger):
+            def malloc(self, nbytes, stack, *rest, **named):
+                return super().malloc(nbytes, self.stacks.alloc("to", places) if self.role == "parameter" else stack, *rest, **named)
+
+        for _, a, b, folder in self.each({}):
+            document = self.difference(folder, peak_twins.play(a, True, trained), peak_twins.play(b, True, trained, Elsewhere))
+            (row,) = [each for each in document["sites"] if each["site"] == "zoo.py:300 assemble"]
+            self.assertEqual((0, "sizes"), (row["delta_bytes"], row["match"]))
+            self.assertEqual({"moved"}, {each["kind"] for each in document["causes"]})
+
+    def test_no_backward(self):
+        for style, a, b, folder in self.each({}, rows=16):
+            document = self.difference(folder, peak_twins.play(a, True, trained), peak_twins.play(b, True, lambda program: program.infer(False)))
+            kinds = [each["kind"] for each in document["causes"]]
+            self.assertIn("phase", kinds)
+            self.assertTrue(any("only A runs" in each["title"] for each in document["causes"]), document["causes"])
 
 
 class Operands(unittest.TestCase):

@@ -363,10 +363,9 @@ class Played:
     program: Program
 
 
-def play(case, faulty, script=None, limit=None):
+def play(case, faulty, script=None, ledger=Ledger):
     recording = Recording(Flavour(), 1)
-    world = Ledger(case.seed, recording, style=case.style[:2])
-    world.limit = limit
+    world = ledger(case.seed, recording, style=case.style[:2])
     program = Program(world, case, faulty)
     program.mark("built")
     with contextlib.suppress(RecordingEnds):

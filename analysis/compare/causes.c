@@ -1,5 +1,6 @@
 #include "analysis/compare/causes.h"
 
+#include "analysis/loop/category.h"
 #include "base/bytes.h"
 #include "base/numbers.h"
 #include "base/search.h"
@@ -102,7 +103,7 @@ static enum cause_kind kind_of(const struct compare_site *site, struct cause_ste
 }
 
 static bool is_moved(const struct compare_site *site) {
-    return site->match == SITE_MOVED || site->match == SITE_RENAMED || site->match == SITE_BY_STACK;
+    return site->match != SITE_SAME && site->match != SITE_ALONE;
 }
 
 static void figures_set(struct cause *cause, const struct compare_site *site, struct cause_steps steps) {
@@ -228,6 +229,116 @@ static bool shared_join(struct finding *finding) {
     return done;
 }
 
+/* ---- one change behind several ---- */
+
+static const struct compare_site *row_of(const struct finding *finding, const struct cause *cause) {
+    return &finding->comparison->site[cause->row];
+}
+
+/* Of the sizes of both sides: 1024ths of the factor, where it is one that a data type makes. */
+static bool is_width(uint64_t factor) {
+    return factor == 256 || factor == 512 || factor == 2048 || factor == 4096;
+}
+
+static uint64_t factor_of_row(const struct compare_site *site) {
+    return factor_of(&(struct cause){.from = mean_size(&site->a), .to = mean_size(&site->b)});
+}
+
+/* Is it the data type that changed, and no batch or sequence? Then weights change too, or copies of them come or go, or token ids,
+ * which are numbers, do not. */
+static bool is_dtype(const struct finding *finding, const struct cause *cause) {
+    static const uint32_t weights =
+        1u << CATEGORY_PARAMETER | 1u << CATEGORY_GRADIENT | 1u << CATEGORY_OPTIMIZER_STATE;
+    uint64_t factor = factor_of(cause);
+    uint32_t copies_a = 0, copies_b = 0;
+    bool weighs = false, stays = false;
+    for (uint32_t i = 0; i < finding->comparison->n_sites; i++) {
+        const struct compare_site *site = &finding->comparison->site[i];
+        copies_a |= site->a.categories & 1u << CATEGORY_WEIGHT_COPY;
+        copies_b |= site->b.categories & 1u << CATEGORY_WEIGHT_COPY;
+        if (!profile_exists(&site->a) || !profile_exists(&site->b))
+            continue;
+        uint32_t both = site->a.categories & site->b.categories;
+        weighs |= (both & weights) != 0 && factor_of_row(site) == factor;
+        if ((both & 1u << CATEGORY_INPUT) == 0)
+            continue;
+        if (sizes_differ(&site->a, &site->b))
+            return false;
+        stays = true;
+    }
+    return is_width(factor) && (weighs || stays || copies_a != copies_b);
+}
+
+/* The change that most sites share; NULL: there is none. */
+static struct cause *shared_largest(const struct finding *finding) {
+    struct cause *best = NULL;
+    for (uint32_t i = 0; i < finding->causes->count; i++) {
+        struct cause *cause = &finding->causes->cause[i];
+        if (cause->kind == CAUSE_SIZE && cause->n_sites >= SHARED_LEAST &&
+            (best == NULL || cause->n_sites > best->n_sites))
+            best = cause;
+    }
+    return best;
+}
+
+/* Is it what a change of the factor `shared` entails: the square of it (attention by sequence), or copies that a data type needs? */
+static bool is_entailed(const struct finding *finding, const struct cause *cause,
+                        const struct cause *shared) {
+    const struct compare_site *site = row_of(finding, cause);
+    uint64_t factor = factor_of(shared);
+    if (shared->kind == CAUSE_SIZE)
+        return cause->kind == CAUSE_SIZE && cause != shared && !cause->mean && factor < UINT64_C(1) << 20 &&
+               factor_of(cause) >> 4 == (factor * factor >> 10) >> 4;
+    return shared->kind == CAUSE_DTYPE &&
+           ((cause->kind == CAUSE_NEW && site->b.categories == 1u << CATEGORY_WEIGHT_COPY) ||
+            (cause->kind == CAUSE_GONE && site->a.categories == 1u << CATEGORY_WEIGHT_COPY));
+}
+
+static void shared_name(struct finding *finding) {
+    struct cause *shared = shared_largest(finding);
+    if (shared == NULL)
+        return;
+    if (is_dtype(finding, shared))
+        shared->kind = CAUSE_DTYPE;
+    for (uint32_t i = 0; i < finding->causes->count; i++)
+        finding->causes->cause[i].follows = is_entailed(finding, &finding->causes->cause[i], shared);
+}
+
+/* Sites that a backward (or an optimizer) makes which only one of the recordings has are one cause, at the place of the first. */
+static void phases_join(struct finding *finding) {
+    struct causes *causes = finding->causes;
+    for (uint32_t side = SIDE_BACKWARD; side <= SIDE_OPTIMIZER; side++) {
+        uint32_t parts_a = 0, parts_b = 0, left = 0;
+        struct cause *first = NULL;
+        for (uint32_t i = 0; i < finding->comparison->n_sites; i++) {
+            parts_a |= finding->comparison->site[i].a.parts;
+            parts_b |= finding->comparison->site[i].b.parts;
+        }
+        if (((parts_a ^ parts_b) >> side & 1) == 0 || parts_a == 0 || parts_b == 0)
+            continue;
+        for (uint32_t i = 0; i < causes->count; i++) {
+            struct cause *cause = &causes->cause[i];
+            const struct compare_site *site = row_of(finding, cause);
+            bool joins = (cause->kind == CAUSE_NEW && site->b.parts == 1u << side) ||
+                         (cause->kind == CAUSE_GONE && site->a.parts == 1u << side);
+            if (joins && first != NULL) {
+                first->bytes = (int64_t)((uint64_t)first->bytes + (uint64_t)cause->bytes);
+                first->n_sites++;
+                continue;
+            }
+            causes->cause[left] = *cause;
+            if (joins) {
+                first = &causes->cause[left];
+                first->kind = CAUSE_PHASE;
+                first->phase = (uint8_t)side;
+                first->from = (parts_a >> side & 1) != 0;
+            }
+            left++;
+        }
+        causes->count = left;
+    }
+}
+
 static uint64_t cause_size(const struct cause *cause) {
     return cause->bytes < 0 ? 0 - (uint64_t)cause->bytes : (uint64_t)cause->bytes;
 }
@@ -246,7 +357,7 @@ static bool causes_sort(struct finding *finding) {
             rows[i] = (struct sort_row){~cause_size(&copy[i]), i};
         sort_rows(rows, spare, n);
         for (uint32_t i = 0; i < n; i++)
-            rows[i].key = copy[rows[i].value].kind == CAUSE_MOMENT;
+            rows[i].key = copy[rows[i].value].kind == CAUSE_MOMENT ? 2 : copy[rows[i].value].follows;
         sort_rows(rows, spare, n);
         for (uint32_t i = 0; i < n; i++)
             causes->cause[i] = copy[rows[i].value];
@@ -274,7 +385,81 @@ bool causes_find(struct causes *causes, const struct comparison *comparison, str
                  struct arena *arena) {
     struct finding finding = {.causes = causes, .comparison = comparison, .steps = steps, .arena = arena};
     *causes = (struct causes){0};
-    return rows_judge(&finding) && shared_join(&finding) && causes_sort(&finding) && moved_add(&finding);
+    if (!rows_judge(&finding) || !shared_join(&finding))
+        return false;
+    phases_join(&finding);
+    shared_name(&finding);
+    return causes_sort(&finding) && moved_add(&finding);
+}
+
+/* ---- phase with phase ---- */
+
+void phase_peaks_find(struct phase_peak peaks[PHASE_PEAKS], const struct spans *a, const struct spans *b) {
+    const struct spans *sides[] = {a, b};
+    for (uint32_t p = 0; p < PHASE_PEAKS; p++) {
+        bool found[2] = {false, false};
+        peaks[p] = (struct phase_peak){0};
+        for (uint32_t s = 0; s < 2; s++) {
+            uint64_t *bytes = s == 0 ? &peaks[p].a_bytes : &peaks[p].b_bytes;
+            uint32_t *moment = s == 0 ? &peaks[p].a_moment : &peaks[p].b_moment;
+            for (uint32_t i = 0; i < sides[s]->count; i++) {
+                const struct span *span = &sides[s]->span[i];
+                if (span->kind != SPAN_FORWARD + p || (found[s] && span->peak_bytes <= *bytes))
+                    continue;
+                found[s] = true;
+                *bytes = span->peak_bytes;
+                *moment = span->peak_moment;
+            }
+        }
+        peaks[p].known = found[0] && found[1];
+    }
+}
+
+static uint64_t size_of_difference(uint64_t a, uint64_t b) {
+    return a < b ? b - a : a - b;
+}
+
+static uint32_t row_of_site(const struct comparison *comparison, const struct compare_site *site) {
+    uint32_t row = 0;
+    while (row + 1 < comparison->n_sites &&
+           (comparison->site[row].a.site != site->a.site || comparison->site[row].b.site != site->b.site))
+        row++;
+    return row;
+}
+
+bool causes_add_phase(struct causes *causes, const struct comparison *comparison,
+                      const struct phase_peak peaks[PHASE_PEAKS], const struct compare_side *a,
+                      const struct compare_side *b, struct arena *arena) {
+    uint64_t told = size_of_difference(comparison->a_bytes, comparison->b_bytes), most = 0;
+    uint64_t larger = comparison->a_bytes < comparison->b_bytes ? comparison->b_bytes : comparison->a_bytes;
+    uint32_t phase = 0;
+    for (uint32_t p = 0; p < PHASE_PEAKS; p++) {
+        uint64_t apart = size_of_difference(peaks[p].a_bytes, peaks[p].b_bytes);
+        if (!peaks[p].known || apart <= most)
+            continue;
+        most = apart;
+        phase = p;
+    }
+    if (most <= told || most - told < larger / 10)
+        return true;
+    struct compare_side at_a = *a, at_b = *b;
+    struct comparison there;
+    at_a.moment = peaks[phase].a_moment;
+    at_b.moment = peaks[phase].b_moment;
+    struct cause *cause = arena_column(arena, (uint64_t)causes->count + 1, sizeof *cause);
+    if (cause == NULL || !compare_sites(&there, &at_a, &at_b, arena))
+        return false;
+    bytes_copy(cause + 1, causes->cause, (size_t)causes->count * sizeof *cause);
+    *cause = (struct cause){.kind = CAUSE_ELSEWHERE,
+                            .bytes = compare_delta(peaks[phase].a_bytes, peaks[phase].b_bytes),
+                            .row = row_of_site(comparison, &there.site[0]),
+                            .n_sites = 1,
+                            .from = peaks[phase].a_bytes,
+                            .to = peaks[phase].b_bytes,
+                            .phase = (uint8_t)(SPAN_FORWARD + phase)};
+    causes->cause = cause;
+    causes->count++;
+    return true;
 }
 
 /* ---- where allocations end ---- */
@@ -315,9 +500,12 @@ static enum cause_death deaths_of(const struct compare_side *side, const struct 
     for (uint32_t i = allocations->preexisting; i < allocations->count; i++)
         if (filter_keeps(side->keep, i) && same[side->timeline->site[allocations->stack[i]]] == site)
             count[death_of(side, phases, i)]++;
-    for (uint32_t i = 1; i < DEATH_PLACES; i++)
+    uint64_t all = count[DIES_UNKNOWN];
+    for (uint32_t i = 1; i < DEATH_PLACES; i++) {
+        all += count[i];
         most = count[i] > count[most] ? i : most;
-    return (enum cause_death)most;
+    }
+    return count[most] * 2 > all ? (enum cause_death)most : DIES_UNKNOWN;
 }
 
 bool causes_find_deaths(struct causes *causes, const struct comparison *comparison,

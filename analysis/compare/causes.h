@@ -8,14 +8,17 @@
 #include "analysis/loop/spans.h"
 
 enum cause_kind {
-    CAUSE_NEW,    /* only B has the site */
-    CAUSE_GONE,   /* only A has it */
-    CAUSE_SIZE,   /* its allocations are of another size */
-    CAUSE_OFTEN,  /* it allocates more or less often */
-    CAUSE_OLDER,  /* more or less of it is older than the recording */
-    CAUSE_KEPT,   /* its allocations live longer or shorter */
-    CAUSE_MOMENT, /* these sites behave as before: what differs is the moments */
-    CAUSE_MOVED,  /* no difference in bytes: the line, the file or the function has another name */
+    CAUSE_NEW,       /* only B has the site */
+    CAUSE_GONE,      /* only A has it */
+    CAUSE_SIZE,      /* its allocations are of another size */
+    CAUSE_DTYPE,     /* the same because the data type is another */
+    CAUSE_PHASE,     /* only one recording runs a backward, or an optimizer, in which these sites allocate */
+    CAUSE_OFTEN,     /* it allocates more or less often */
+    CAUSE_OLDER,     /* more or less of it is older than the recording */
+    CAUSE_KEPT,      /* its allocations live longer or shorter */
+    CAUSE_MOMENT,    /* these sites behave as before: what differs is the moments */
+    CAUSE_ELSEWHERE, /* what the compared moments hide: a phase in which the recordings differ more */
+    CAUSE_MOVED,     /* no difference in bytes: the line, the file or the function has another name */
     CAUSE_KINDS
 };
 
@@ -26,10 +29,12 @@ struct cause {
     uint32_t n_sites; /* 1 but for causes that many sites share */
     uint64_t from,
         to; /* SIZE: bytes of one allocation; OFTEN: allocations of a step, or of the run; OLDER: allocations;
-                          KEPT: events that an allocation lives, the geometric mean */
+                          KEPT: events that an allocation lives, the geometric mean; ELSEWHERE: bytes at the phase's peaks */
     bool per_step;          /* OFTEN: both recordings have steps */
     bool mean;              /* SIZE: they are of several sizes, and this is their mean */
     uint8_t dies_a, dies_b; /* KEPT: enum cause_death, where most of its allocations end */
+    uint8_t phase;          /* PHASE: enum run_side; ELSEWHERE: enum span_kind */
+    bool follows; /* from the first cause: another sequence length changes what depends on its square too */
 };
 
 /* Where in its own step an allocation ends. */
@@ -44,7 +49,7 @@ enum cause_death {
 
 struct causes {
     uint32_t count;
-    struct cause *cause; /* by falling size of `bytes`; then MOMENT, then MOVED */
+    struct cause *cause; /* by falling size of `bytes`; then what follows; then MOMENT, then MOVED */
 };
 
 /* What the recordings' loops look like. 0: not known. */
@@ -55,6 +60,22 @@ struct cause_steps {
 /* Of a comparison. Memory from `arena`. O(sites log sites). False: no memory. */
 bool causes_find(struct causes *causes, const struct comparison *comparison, struct cause_steps steps,
                  struct arena *arena);
+
+/* The highest moment of each kind of phase, forward, backward and optimizer, and what is alive there. */
+struct phase_peak {
+    uint32_t a_moment, b_moment;
+    uint64_t a_bytes, b_bytes;
+    bool known; /* both recordings have the phase */
+};
+enum { PHASE_PEAKS = 3 };
+void phase_peaks_find(struct phase_peak peaks[PHASE_PEAKS], const struct spans *a, const struct spans *b);
+
+/* Adds, first, the phase in which the recordings differ most, where that is much more than what is compared: by a tenth of the
+ * larger peak. Its row is the site that differs most there. The sides are those of the comparison. O(causes_find + compare_sites).
+ * False: no memory. */
+bool causes_add_phase(struct causes *causes, const struct comparison *comparison,
+                      const struct phase_peak peaks[PHASE_PEAKS], const struct compare_side *a,
+                      const struct compare_side *b, struct arena *arena);
 
 /* Finds where the allocations of the first causes of kind KEPT end (`dies_a`, `dies_b`), by the phases of each side.
  * O(16 * (allocations + frames)). False: no memory. */

@@ -1,6 +1,7 @@
 /* Call sites of two recordings: what each did (profiles), which are the same (matching), and how they differ. */
 #include "analysis/compare/compare.h"
 
+#include "analysis/loop/category.h"
 #include "base/bytes.h"
 #include "base/search.h"
 #include "base/sort.h"
@@ -44,6 +45,12 @@ static void profile_add(struct site_profile *profile, const struct compare_side 
         profile->lifetime_bits +=
             n * log2_q8(allocations->death[allocation] - allocations->birth[allocation]);
     }
+    if (side->category != NULL)
+        profile->categories |= 1u << side->category[allocation];
+    if (side->runs != NULL && allocation >= allocations->preexisting)
+        profile->parts |= 1u << side_of_letter(side->runs->letter[allocation]);
+    uint64_t mixed = size * UINT64_C(0x9e3779b97f4a7c15);
+    profile->sizes += n * ((mixed ^ mixed >> 31) * UINT64_C(0xbf58476d1ce4e5b9));
     profile->least_bytes = size < profile->least_bytes ? size : profile->least_bytes;
     profile->most_bytes = size > profile->most_bytes ? size : profile->most_bytes;
     profile->at_end += allocations->death[allocation] >= side->timeline->n_moments ? n : 0;
@@ -430,6 +437,33 @@ static uint32_t callers_rows(const struct profiles *profiles, const struct compa
     return n;
 }
 
+static uint32_t sizes_rows(const struct profiles *profiles, struct sort_row *rows) {
+    static const uint32_t lasting[] = {1u << CATEGORY_PARAMETER, 1u << CATEGORY_GRADIENT,
+                                       1u << CATEGORY_OPTIMIZER_STATE};
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < profiles->count; i++)
+        for (uint32_t k = 0; k < 3 && profiles->other[i] == COMPARE_NONE; k++)
+            if (profiles->profile[i].categories == lasting[k])
+                rows[n++] = (struct sort_row){profiles->profile[i].sizes + k, i};
+    return n;
+}
+
+/* What all of a site's allocations are for, and their sizes, are the same, and no other site has these. */
+static void sizes_match(struct matching *matching, struct sort_row *a, struct sort_row *b,
+                        struct sort_row *spare) {
+    uint32_t n_a = sizes_rows(&matching->a, a), n_b = sizes_rows(&matching->b, b);
+    sort_rows(a, spare, n_a);
+    sort_rows(b, spare, n_b);
+    for (uint32_t i = 0, k = 0; i < n_a && k < n_b;) {
+        uint32_t i_end = run_end(a, n_a, i), k_end = run_end(b, n_b, k);
+        bool same = a[i].key == b[k].key, before = a[i].key < b[k].key;
+        if (same && i_end == i + 1 && k_end == k + 1)
+            pair(matching, a[i].value, b[k].value, SITE_BY_SIZES);
+        i = same || before ? i_end : i;
+        k = same || !before ? k_end : k;
+    }
+}
+
 /* A site that only one other has the callers of, in the same file or function. */
 static bool callers_match(struct matching *matching) {
     struct arena *arena = matching->arena;
@@ -453,6 +487,8 @@ static bool callers_match(struct matching *matching) {
         i = same || before ? i_end : i;
         k = same || !before ? k_end : k;
     }
+    if (done)
+        sizes_match(matching, a, b, spare);
     ARENA_DROP(arena, spare);
     ARENA_DROP(arena, b);
     ARENA_DROP(arena, a);

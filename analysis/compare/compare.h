@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "analysis/loop/phase_runs.h"
 #include "layout/extent.h"
 #include "layout/filter.h"
 
@@ -62,6 +63,8 @@ struct compare_side {
     const struct timeline *timeline; /* the whole device */
     const uint64_t *keep;            /* what a filter leaves; NULL: all */
     uint32_t moment;
+    const uint8_t *category;       /* of each allocation; NULL: not known */
+    const struct phase_runs *runs; /* who made each; NULL: not known */
 };
 
 /* What a call site did over the whole run, and what of it is alive at the moment that is compared. */
@@ -73,7 +76,9 @@ struct site_profile {
     uint64_t least_bytes, most_bytes; /* of one allocation */
     uint64_t
         lifetime_bits; /* sum of the binary logarithms of lifetimes in events, in 1/256, of what was made */
-    uint64_t older, at_end; /* allocations older than the recording, and alive at its end */
+    uint64_t older, at_end;     /* allocations older than the recording, and alive at its end */
+    uint64_t sizes;             /* of all of its allocations, a hash of the multiset */
+    uint32_t categories, parts; /* bits of enum category, and of enum run_side where it was recorded */
 };
 
 enum site_match {
@@ -81,7 +86,8 @@ enum site_match {
     SITE_MOVED,    /* another line of the same function */
     SITE_RENAMED,  /* the same in a file with another name */
     SITE_BY_STACK, /* called by the same lines; its own name is another */
-    SITE_ALONE     /* only one side has it */
+    SITE_BY_SIZES, /* the same parameters, gradients or optimizer state, made at another place or before the recording */
+    SITE_ALONE /* only one side has it */
 };
 
 enum site_change { CHANGE_NEW, CHANGE_GONE, CHANGE_GROWN, CHANGE_SHRUNK, CHANGE_SAME };

@@ -28,7 +28,11 @@ static uint32_t n_steps(const struct diff_side *side) {
 }
 
 static struct compare_side compare_side_of(const struct diff_side *side) {
-    return (struct compare_side){.timeline = side->timeline, .keep = side->keep, .moment = side->moment};
+    return (struct compare_side){.timeline = side->timeline,
+                                 .keep = side->keep,
+                                 .moment = side->moment,
+                                 .category = side->verdicts->category,
+                                 .runs = &side->verdicts->runs};
 }
 
 bool diff_compute(struct diff *diff, struct arena *arena) {
@@ -36,9 +40,14 @@ bool diff_compute(struct diff *diff, struct arena *arena) {
     struct cause_steps steps = {n_steps(&diff->a), n_steps(&diff->b)};
     categories_add(diff, &diff->a, false);
     categories_add(diff, &diff->b, true);
-    return compare_sites(&diff->comparison, &a, &b, arena) &&
-           causes_find(&diff->causes, &diff->comparison, steps, arena) &&
-           causes_find_deaths(&diff->causes, &diff->comparison, &a, &diff->a.verdicts->phases, &b,
+    phase_peaks_find(diff->phase, &diff->a.verdicts->phases, &diff->b.verdicts->phases);
+    if (!compare_sites(&diff->comparison, &a, &b, arena) ||
+        !causes_find(&diff->causes, &diff->comparison, steps, arena))
+        return false;
+    if (strcmp(diff->aligned_by, "peak") == 0 && diff->filter == NULL &&
+        !causes_add_phase(&diff->causes, &diff->comparison, diff->phase, &a, &b, arena))
+        return false;
+    return causes_find_deaths(&diff->causes, &diff->comparison, &a, &diff->a.verdicts->phases, &b,
                               &diff->b.verdicts->phases, arena);
 }
 
@@ -68,11 +77,9 @@ static bool is_renamed(const struct compare_site *site) {
 }
 
 static void add_site(struct json_writer *json, const struct diff *diff, const struct compare_site *site) {
-    static const char *const matches[] = {[SITE_SAME] = "same",
-                                          [SITE_MOVED] = "moved",
-                                          [SITE_RENAMED] = "renamed",
-                                          [SITE_BY_STACK] = "stack",
-                                          [SITE_ALONE] = "alone"};
+    static const char *const matches[] = {
+        [SITE_SAME] = "same",      [SITE_MOVED] = "moved",    [SITE_RENAMED] = "renamed",
+        [SITE_BY_STACK] = "stack", [SITE_BY_SIZES] = "sizes", [SITE_ALONE] = "alone"};
     char text[1024];
     json_object(json, NULL, JSON_COMPACT);
     diff_site_text(diff, site, text, sizeof text);
@@ -131,9 +138,12 @@ static void add_categories(struct json_writer *json, const struct diff *diff) {
 }
 
 static void add_causes(struct json_writer *json, const struct diff *diff) {
-    static const char *const kinds[CAUSE_KINDS] = {
-        [CAUSE_NEW] = "new",     [CAUSE_GONE] = "gone", [CAUSE_SIZE] = "size",     [CAUSE_OFTEN] = "often",
-        [CAUSE_OLDER] = "older", [CAUSE_KEPT] = "kept", [CAUSE_MOMENT] = "moment", [CAUSE_MOVED] = "moved"};
+    static const char *const kinds[CAUSE_KINDS] = {[CAUSE_NEW] = "new",       [CAUSE_GONE] = "gone",
+                                                   [CAUSE_SIZE] = "size",     [CAUSE_DTYPE] = "dtype",
+                                                   [CAUSE_PHASE] = "phase",   [CAUSE_OFTEN] = "often",
+                                                   [CAUSE_OLDER] = "older",   [CAUSE_KEPT] = "kept",
+                                                   [CAUSE_MOMENT] = "moment", [CAUSE_ELSEWHERE] = "elsewhere",
+                                                   [CAUSE_MOVED] = "moved"};
     char text[2048];
     json_array(json, "causes", JSON_LINES);
     for (uint32_t i = 0; i < diff->causes.count; i++) {
@@ -146,6 +156,26 @@ static void add_causes(struct json_writer *json, const struct diff *diff) {
         json_i64(json, "bytes", cause->bytes);
         json_text(json, "kind", kinds[cause->kind]);
         json_u64(json, "sites", cause->n_sites);
+        json_bool(json, "follows", cause->follows || cause->kind == CAUSE_MOMENT);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+/* Each phase at its own highest moment. */
+static void add_phases(struct json_writer *json, const struct diff *diff) {
+    json_array(json, "phases", JSON_LINES);
+    for (uint32_t p = 0; p < PHASE_PEAKS; p++) {
+        const struct phase_peak *peak = &diff->phase[p];
+        if (!peak->known)
+            continue;
+        json_object(json, NULL, JSON_COMPACT);
+        json_text(json, "phase", span_kind_name((enum span_kind)(SPAN_FORWARD + p)));
+        json_u64(json, "a_bytes", peak->a_bytes);
+        json_u64(json, "b_bytes", peak->b_bytes);
+        json_i64(json, "delta_bytes", compare_delta(peak->a_bytes, peak->b_bytes));
+        json_i64(json, "a_event", (int64_t)peak->a_moment - 1);
+        json_i64(json, "b_event", (int64_t)peak->b_moment - 1);
         json_end(json);
     }
     json_end(json);
@@ -163,6 +193,7 @@ static void add_diff(struct json_writer *json, const struct diff *diff) {
     json_i64(json, "delta_bytes", compare_delta(comparison->a_bytes, comparison->b_bytes));
     json_i64(json, "peak_delta_bytes",
              compare_delta(diff->a.timeline->peak_bytes, diff->b.timeline->peak_bytes));
+    add_phases(json, diff);
     add_causes(json, diff);
     json_array(json, "sites", JSON_LINES);
     for (uint32_t i = 0; i < comparison->n_listed && !json->out->failed; i++)
@@ -243,6 +274,10 @@ static void figures_write(struct sheet *sheet, const struct diff *diff) {
     sheet_table(sheet, headings, "lrrr");
     figure_row(sheet, "Compared", diff->comparison.a_bytes, diff->comparison.b_bytes, unit);
     figure_row(sheet, "Peak", a->peak_bytes, b->peak_bytes, unit);
+    static const char *const phases[] = {"Peak in forward", "Peak in backward", "Peak in optimizer"};
+    for (uint32_t p = 0; p < PHASE_PEAKS; p++)
+        if (diff->phase[p].known)
+            figure_row(sheet, phases[p], diff->phase[p].a_bytes, diff->phase[p].b_bytes, unit);
     figure_row(sheet, "At the beginning", a->start_bytes, b->start_bytes, unit);
     figure_row(sheet, "At the end", a->end_bytes, b->end_bytes, unit);
     figure_row(sheet, "Reserved peak", a->reserved_peak, b->reserved_peak, unit);

@@ -28,6 +28,7 @@ struct diff {
     struct comparison comparison;
     struct causes causes;
     struct diff_sum category[CATEGORY_COUNT];
+    struct phase_peak phase[PHASE_PEAKS];
 };
 
 /* Fills what is computed, of `a`, `b`, `aligned_by` and `filter`, which are set. Memory from `arena`. False: no memory. */

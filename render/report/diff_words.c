@@ -48,12 +48,15 @@ static void size_text(const struct cause *cause, const char *where, char *text, 
     snprintf(text, capacity, "%s: %s %s at a time; it was %s before%s", where,
              cause->to > cause->from ? "larger allocations," : "smaller allocations,",
              format_bytes(cause->to).text, format_bytes(cause->from).text, cause->mean ? " (means)" : "");
-    if (cause->n_sites > 1)
-        snprintf(text, capacity,
-                 "%s allocate %s at a time (the first: %s instead of %s), as with another batch size or "
-                 "sequence length",
-                 where, cause->to > cause->from ? "more" : "less", format_bytes(cause->to).text,
-                 format_bytes(cause->from).text);
+    if (cause->n_sites > 1 || cause->follows)
+        snprintf(text, capacity, "%s %s %s at a time (%s%s instead of %s), %s", where,
+                 cause->n_sites == 1 ? "allocates" : "allocate", cause->to > cause->from ? "more" : "less",
+                 cause->n_sites == 1 ? "" : "the first: ", format_bytes(cause->to).text,
+                 format_bytes(cause->from).text,
+                 cause->kind == CAUSE_DTYPE
+                     ? "because the data type is another: the weights change too, or the inputs do not"
+                 : cause->follows ? "by the square of it, as with another sequence length"
+                                  : "as with another batch size or sequence length");
 }
 
 static void often_text(const struct cause *cause, const char *where, char *text, size_t capacity) {
@@ -87,12 +90,13 @@ static void kept_text(const struct diff *diff, const struct cause *cause, const 
     const struct compare_site *site = &diff->comparison.site[cause->row];
     bool longer = cause->bytes > 0, places = cause->dies_a != DIES_UNKNOWN && cause->dies_b != DIES_UNKNOWN;
     char allocations[160] = "";
-    if (places && cause->dies_a != cause->dies_b && (cause->dies_a < cause->dies_b) == longer) {
+    bool lives = longer ? cause->to > cause->from : cause->to < cause->from;
+    if (places && lives && cause->dies_a != cause->dies_b && (cause->dies_a < cause->dies_b) == longer) {
         kept_by_phase_text(cause, where, text, capacity);
         return;
     }
     /* The middle lifetime may tell the opposite: where gradients add up, the few that stay do not move it. */
-    if (longer ? cause->to > cause->from : cause->to < cause->from)
+    if (lives)
         snprintf(allocations, sizeof allocations, " an allocation lives for about %s events, %s before;",
                  format_count(cause->to).text, format_count(cause->from).text);
     bool told = longer ? site->b.count > site->a.count : site->b.count < site->a.count;
@@ -114,10 +118,29 @@ static void moved_text(const struct diff *diff, const struct cause *cause, const
                                        [SITE_MOVED] = "only the line differs",
                                        [SITE_RENAMED] = "the file has another name",
                                        [SITE_BY_STACK] = "called from the same lines",
+                                       [SITE_BY_SIZES] = "the same sizes, for the same purpose",
                                        [SITE_ALONE] = ""};
     char before[SITE_NBYTES];
     site_text(diff->a.timeline->trace, row->a.site, before, sizeof before);
     snprintf(text, capacity, "%s was %s before (%s)", site, before, whys[row->match]);
+}
+
+/* "B runs no backward: 5 call sites of A's, the first backward of DivBackward0". */
+static void phase_text(const struct cause *cause, const char *site, char *text, size_t capacity) {
+    snprintf(text, capacity, "only %s runs %s: %s call site%s of it, %s %s", cause->from ? "A" : "B",
+             cause->phase == SIDE_BACKWARD ? "a backward" : "an optimizer's step",
+             format_count(cause->n_sites).text, plural(cause->n_sites),
+             cause->n_sites == 1 ? "which is" : "the largest is", site);
+}
+
+/* "in forward B reaches 80.0 GiB and A 38.0 GiB, which the compared moments do not show; most of it at x". */
+static void elsewhere_text(const struct cause *cause, const char *site, char *text, size_t capacity) {
+    snprintf(text, capacity,
+             "%s B reaches %s at most and A %s; the compared moments do not show that. %s differs most there",
+             cause->phase == SPAN_FORWARD    ? "in forward"
+             : cause->phase == SPAN_BACKWARD ? "in backward"
+                                             : "in the optimizer's step",
+             format_bytes(cause->to).text, format_bytes(cause->from).text, site);
 }
 
 static void moment_text(const struct diff *diff, const struct cause *cause, const char *where, char *text,
@@ -149,10 +172,13 @@ void diff_cause_text(const struct diff *diff, const struct cause *cause, char *t
         snprintf(head, sizeof head, "%s is gone", site);
         new_text(&row->a, head, what, sizeof what);
         break;
+    case CAUSE_DTYPE:
     case CAUSE_SIZE: size_text(cause, where, what, sizeof what); break;
     case CAUSE_OFTEN: often_text(cause, where, what, sizeof what); break;
     case CAUSE_OLDER: older_text(cause, where, what, sizeof what); break;
     case CAUSE_KEPT: kept_text(diff, cause, where, what, sizeof what); break;
+    case CAUSE_PHASE: phase_text(cause, site, what, sizeof what); break;
+    case CAUSE_ELSEWHERE: elsewhere_text(cause, site, what, sizeof what); break;
     case CAUSE_MOMENT: moment_text(diff, cause, where, what, sizeof what); break;
     case CAUSE_MOVED:
     case CAUSE_KINDS: moved_text(diff, cause, site, what, sizeof what); break;
@@ -160,5 +186,6 @@ void diff_cause_text(const struct diff *diff, const struct cause *cause, char *t
     if (cause->kind == CAUSE_MOVED)
         snprintf(text, capacity, "%s", what);
     else
-        snprintf(text, capacity, "%s: %s", format_bytes_change(cause->bytes).text, what);
+        snprintf(text, capacity, "%s: %s%s", format_bytes_change(cause->bytes).text,
+                 cause->follows ? "with it, " : "", what);
 }

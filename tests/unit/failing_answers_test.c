@@ -42,7 +42,8 @@ static enum outcome done_or_not(bool done, bool right) {
 
 static enum outcome compare_task(struct arena_host host, const void *input) {
     const struct pair *pair = input;
-    struct compare_side a = {pair->a, NULL, pair->a->peak_moment}, b = {pair->b, NULL, pair->b->peak_moment};
+    struct compare_side a = {.timeline = pair->a, .moment = pair->a->peak_moment},
+                        b = {.timeline = pair->b, .moment = pair->b->peak_moment};
     struct comparison comparison;
     struct causes causes = {0};
     struct arena arena;
@@ -126,7 +127,8 @@ static void test_compare(void **state) {
     (void)state;
     struct recording *one = recording_open(), *two = recording_open();
     struct pair pair = {.a = program(one, false), .b = program(two, true)};
-    struct compare_side a = {pair.a, NULL, pair.a->peak_moment}, b = {pair.b, NULL, pair.b->peak_moment};
+    struct compare_side a = {.timeline = pair.a, .moment = pair.a->peak_moment},
+                        b = {.timeline = pair.b, .moment = pair.b->peak_moment};
     assert_true(compare_sites(&pair.wanted, &a, &b, &one->arena));
     assert_true(pair.wanted.n_sites >= 4);
     assert_true(fail_each(compare_task, &pair) >= 1);
