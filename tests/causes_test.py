@@ -6,7 +6,9 @@
 
 1. A program with one fault, and the same without it: the fault is named, at its line, and the peak that is said to be
    without it is, within 5 %, the peak of the other program, which has no such finding and no alarm.
-2. The front of a complete recording is cut off: what was made before the cut has the category that its ledger says.
+2. The front of a complete recording is cut off: what was made before the cut has the category that its ledger says. So it has
+   where weights are frozen beside adapters, where the optimizer has them in 32 bits, and where backward adds to gradients; an
+   average of the weights and a CUDA graph's pool are other, and why.
 3. What the peak is made of is said of each of them, and its parts add up to the peak.
 """
 
@@ -22,6 +24,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 import peak_twins  # noqa: E402
+from simulator.allocator import MIB  # noqa: E402
 from peak_twins import CUTS, FAULTS, STYLES, Case  # noqa: E402
 
 STRATA = os.environ.get("STRATA", "strata")
@@ -140,12 +143,51 @@ def whole(program):
             program.mark("in backward", (program.marks["begin backward"] + program.marks["end backward"]) // 2)
 
 
+def adapters(program):
+    """The model is frozen; matrices of a small rank are trained beside its weights."""
+    program.adapt()
+    whole(program)
+
+
+def masters(program):
+    """Parameters and gradients in 16 bits; the optimizer has the weights and its two states in 32."""
+    for _ in range(3):
+        program.copies(2, "optimizer_state")
+    program.state, program.faulty = {"made": []}, False
+    whole(program)
+
+
+def average(program):
+    """An average of the weights is kept: no event tells a fourth copy from another."""
+    program.copies(1, "other")
+    whole(program)
+
+
+def added(program):
+    """Gradients are never None, so backward adds to them in place; no optimizer allocates."""
+    program.optimize = program.zero = lambda: None
+    whole(program)
+
+
+def pool(program):
+    """A CUDA graph has a pool of its own."""
+    own = program.world.gpus[0].private_pool((1, 0))
+    with program.world.acting("other"):
+        for _ in range(6):
+            program.world.malloc(40 * MIB, program.stack("capture"), pool=own)
+    whole(program)
+
+
+SCRIPTS = {"whole": whole, "adapters": adapters, "masters": masters, "average": average, "added": added, "pool": pool}
+REASONS = {"average": "copy", "pool": "private_pool"}  # of what stays other
+
+
 class Cut:
     """Of one cut front: bytes that are right, wrong and not named, and problems."""
 
-    def __init__(self, case, name):
+    def __init__(self, case, name, script="whole"):
         self.case, self.problems = case, []
-        played = peak_twins.play(case, True, whole)
+        played = peak_twins.play(case, True, SCRIPTS[script])
         at, labels, truth = played.program.marks[name], played.world.labels(), collections.Counter()
         device = device_of(peak_twins.cut(played.snapshot, at))
         peak = device["peak_event"] + at
@@ -159,11 +201,17 @@ class Cut:
         self.row = collections.Counter(cuts=1, bytes=nbytes, right=right, wrong=wrong,
                                        named=right * 10 >= nbytes * 9 and wrong * 100 <= nbytes)
         if not self.row["named"]:
-            self.problems.append(f"{name}, {case.words()}: {dict(truth)}, said {said}")
+            self.problems.append(f"{script}, {name}, {case.words()}: {dict(truth)}, said {said}")
+        (other,) = [each for each in device["categories_at_peak"] if each["category"] == "other"] or [{"reason": {}}]
+        if script in REASONS and other["reason"].get(REASONS[script], 0) < truth["other"]:
+            self.problems.append(f"{script}, {name}, {case.words()}: reason {other['reason']}")
 
 
 def cuts(shapes):
-    return [(Case("foreach", style, **shape), name) for shape in shapes for style in STYLES for name in CUTS]
+    """(case, where, what is played) of every cut front."""
+    return [(Case("foreach", style, **shape), name, "whole") for shape in shapes for style in STYLES for name in CUTS] + [
+        (Case("foreach", style, width=512), name, script) for script in SCRIPTS for style in STYLES for name in CUTS[1:]
+        if script != "whole"]
 
 
 # ---- running ----

@@ -31,6 +31,7 @@ SITES = {"collect": ((_PREDICT, "collect", 14), (_PREDICT, "predict", 24)) + _LO
          "store": ((PROJECT + "store.py", "put", 8),) + MAIN,
          "rebind": ((_PREDICT, "predict", 22),) + _LOOP,
          "own": ((PROJECT + "train/lookahead.py", "step", 41), (TORCH + "optim/optimizer.py", "wrapper", 533)) + STEP,
+         "adapt": ((PROJECT + "lora.py", "inject", 33),) + MAIN,
          "capture": LINEAR + ((PROJECT + "serve/graphs.py", "capture", 96),) + MAIN}
 _ONE = ((TORCH + "optim/adamw.py", "_single_tensor_adamw", 449), (TORCH + "optim/adamw.py", "step", 220),
         (TORCH + "optim/optimizer.py", "wrapper", 533)) + STEP
@@ -57,11 +58,14 @@ class Stacks:
         )) + stacks._python(python))
 
 
+ADAPTER_RANK = 8
+
+
 class Program(Training):
     """Model and loop; every part tells the ledger its phase."""
 
     def __init__(self, world, case, faulty):
-        self.case, self.faulty, self.marks, self.number = case, faulty, {}, 0
+        self.case, self.faulty, self.marks, self.number, self.frozen = case, faulty, {}, 0, {}
         super().__init__(world, Shape(layers=case.layers, width=case.width, heads=8, batch=case.rows, tokens=128))
 
     def mark(self, name, at=None):
@@ -79,6 +83,30 @@ class Program(Training):
             self.world.free(block, self.world.stacks.free(SITES[name]))
 
     # ---- a step of training ----
+
+    def adapt(self):
+        """Freezes the model and trains two matrices beside each weight matrix."""
+        self.frozen, self.parameters = self.parameters, {}
+        width = self.shape.width
+        widths = {"qkv.weight": (width, 3 * width), "proj.weight": (width, width), "fc1.weight": (width, 4 * width),
+                  "fc2.weight": (4 * width, width)}
+        with self.world.phase("load"), self.world.acting("parameter"):
+            for layer in range(self.shape.layers):
+                for name, (inner, outer) in widths.items():
+                    for part, size in (("a", inner), ("b", outer)):
+                        self.parameters[layer, name + part] = self.world.malloc(FLOAT * ADAPTER_RANK * size, self.stack("adapt", "empty"))
+
+    def _parameter_gradient(self, layer, name, elements, stack, device):
+        if not self.frozen:
+            super()._parameter_gradient(layer, name, elements, stack, device)
+        for part in "ab" if self.frozen and (layer, name + "a") in self.parameters else ():
+            super()._parameter_gradient(layer, name + part, self.parameters[layer, name + part].requested // FLOAT, stack, device)
+
+    def copies(self, times, role):
+        """`times` the bytes of every parameter, made by the optimizer's constructor."""
+        with self.world.phase("load"), self.world.acting(role):
+            for block in list(self.parameters.values()):
+                self.world.malloc(times * block.requested, self.stack("adapt", "empty"))
 
     def begin(self):
         """The step's number and batch."""

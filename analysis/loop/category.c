@@ -37,6 +37,8 @@ static const struct {
     [REASON_CUT_OFF] = {"cut_off", "the recording ends before it could tell"},
     [REASON_OF_FILE] = {"of_file", "the file has its own word for it"},
     [REASON_KEPT] = {"kept", "kept: see leak"},
+    [REASON_COPY] = {"copy", "older: a further copy of the parameters"},
+    [REASON_POOL] = {"private_pool", "older: in a private pool, as a CUDA graph has"},
     [REASON_BY_SIZE] = {"by_size", "older than the recording; by their sizes"},
 };
 

@@ -343,6 +343,7 @@ static bool all_name(struct naming *naming, struct older *older, struct arena *a
     bool done = held != NULL && held_name(naming, held, n_held, &older->copies, arena);
     ARENA_DROP(arena, held);
     ARENA_DROP(arena, freed);
+    pools_name(naming);
     named_sum(naming, older);
     return done;
 }

@@ -8,24 +8,8 @@ enum {
     WORKSPACE_NBYTES = 8519680, /* cuBLAS's default */
     NEW_WORKSPACE_NBYTES = 33554432,
     COPIES_MOST = 8,
-    KINDS_MOST = 4,
-    WORTH_NBYTES = 1024 /* smaller ones are many, of few sizes */
+    KINDS_MOST = 4
 };
-
-struct held_rows {
-    const struct sort_row *row; /* by size, then address */
-    uint32_t count;
-    uint32_t *of_size; /* [sizes.count] how many */
-};
-
-/* The first row of each size, as its index in `naming->sizes`; `*to`: behind the last. */
-static uint32_t run_at(struct naming *naming, const struct held_rows *rows, uint32_t from, uint32_t *to) {
-    const uint64_t *size = naming->allocations->size;
-    uint64_t own = size[rows->row[from].value];
-    for (*to = from; *to < rows->count && size[rows->row[*to].value] == own; (*to)++)
-        continue;
-    return size_set_at(&naming->sizes, own);
-}
 
 /* Workspaces are named, and are in no multiset. */
 static void rows_count(struct naming *naming, struct held_rows *rows) {
@@ -98,7 +82,7 @@ static void copies_name(struct naming *naming, const struct held_rows *rows, uin
     uint32_t n_kinds = kinds_of(naming, kinds);
     bool cut = naming->begins_backward && naming->source == OLDER_OPTIMIZER;
     for (uint32_t from = 0, to; from < rows->count; from = to) {
-        uint32_t at = run_at(naming, rows, from, &to);
+        uint32_t at = held_run(naming, rows, from, &to);
         if (naming->parameters[at] == 0 || rows->of_size[at] == 0)
             continue;
         uint32_t length = copy_length(naming, rows, at, copies), made = naming->gradients[at];
@@ -109,15 +93,18 @@ static void copies_name(struct naming *naming, const struct held_rows *rows, uin
                 name_as(naming, allocation, CATEGORY_GRADIENT, REASON_BY_SIZE);
             else if (q >= length)
                 copy = (q - older) / length;
-            if (is_unnamed(naming, allocation) && copy < copies && copy < n_kinds)
+            if (!is_unnamed(naming, allocation) || copy >= copies)
+                continue;
+            if (copy < n_kinds)
                 name_as(naming, allocation, (enum category)kinds[copy], REASON_BY_SIZE);
+            else if (naming->reason != NULL)
+                naming->reason[allocation] = REASON_COPY;
         }
     }
 }
 
 /* ---- without ---- */
 
-/* Are nearly all sizes there in multiples of n? */
 static bool is_multiple(const struct naming *naming, const struct held_rows *rows, uint32_t n) {
     uint64_t n_sizes = 0, n_even = 0, bytes = 0;
     for (uint32_t i = 0; i < naming->sizes.count; i++) {
@@ -191,7 +178,7 @@ static void forward_only_name(struct naming *naming, const struct held_rows *row
         {CATEGORY_PARAMETER, CATEGORY_OPTIMIZER_STATE, CATEGORY_OPTIMIZER_STATE},
         {CATEGORY_PARAMETER, CATEGORY_GRADIENT, CATEGORY_OPTIMIZER_STATE, CATEGORY_OPTIMIZER_STATE}};
     for (uint32_t from = 0, to; from < rows->count; from = to) {
-        uint32_t at = run_at(naming, rows, from, &to), count = rows->of_size[at];
+        uint32_t at = held_run(naming, rows, from, &to), count = rows->of_size[at];
         bool workspace = naming->sizes.nbytes[at] == NEW_WORKSPACE_NBYTES && count <= 2;
         if (count == 0 || count % copies != 0 || mark[at] == 1 || workspace)
             continue;
@@ -220,14 +207,18 @@ bool held_name(struct naming *naming, const struct sort_row *row, uint32_t count
         return false;
     bytes_zero(rows.of_size, (size_t)naming->sizes.count * sizeof *rows.of_size);
     bytes_zero(mark, naming->sizes.count);
-    if (sizes_known || forward_only)
+    if (sizes_known || forward_only || naming->has_backward)
         rows_count(naming, &rows);
-    if (sizes_known && parameters_narrow(naming, &rows)) {
+    if (count > 0 && naming->has_backward && !naming->zero_grad_seen)
+        done = added_name(naming, &rows, copies, arena);
+    if (done && *copies == 0 && sizes_known && parameters_narrow(naming, &rows)) {
         *copies = copies_count(naming, &rows);
-        if (*copies > 0)
+        if (*copies > 0) {
             copies_name(naming, &rows, *copies);
+            done = rest_name(naming, &rows, arena);
+        }
     }
-    if (forward_only && count > 0 && (done = passes_mark(naming, &rows, mark, arena))) {
+    if (done && forward_only && count > 0 && (done = passes_mark(naming, &rows, mark, arena))) {
         *copies = is_multiple(naming, &rows, 4) ? 4 : is_multiple(naming, &rows, 3) ? 3 : 1;
         forward_only_name(naming, &rows, mark, *copies);
     }

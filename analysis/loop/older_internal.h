@@ -38,6 +38,35 @@ static inline void name_as(struct naming *naming, uint32_t allocation, enum cate
         naming->reason[allocation] = (uint8_t)reason;
 }
 
+struct held_rows {
+    const struct sort_row *row; /* by size, then address */
+    uint32_t count;
+    uint32_t *of_size; /* [sizes.count] how many */
+};
+
+/* The first row of each size, as its index in `naming->sizes`; `*to`: behind the last. */
+static inline uint32_t held_run(struct naming *naming, const struct held_rows *rows, uint32_t from,
+                                uint32_t *to) {
+    const uint64_t *size = naming->allocations->size;
+    uint64_t own = size[rows->row[from].value];
+    for (*to = from; *to < rows->count && size[rows->row[*to].value] == own; (*to)++)
+        continue;
+    return size_set_at(&naming->sizes, own);
+}
+
+enum { WORTH_NBYTES = 1024 /* smaller ones are many, of few sizes */ };
+
+/* Gradients to which a backward adds in place, where no optimizer tells: parameters, gradients and what else has their sizes. The
+ * copies that were named; 0: none. False: no memory. */
+bool added_name(struct naming *naming, const struct held_rows *rows, uint32_t *copies, struct arena *arena);
+
+/* What is left beside the copies of the parameters: the optimizer's 32-bit copies of 16-bit parameters, weights that nobody trains
+ * beside adapters. Changes `rows->of_size`. False: no memory. */
+bool rest_name(struct naming *naming, const struct held_rows *rows, struct arena *arena);
+
+/* The reason of what is older and in a private pool. */
+void pools_name(struct naming *naming);
+
 /* What is freed in the recording: `rows` by gap (the recorded allocations before the free), size and address. */
 bool freed_name(struct naming *naming, const struct sort_row *rows, uint32_t count, struct arena *arena);
 
