@@ -115,7 +115,7 @@ void finding_retry_flush_detail(struct telling *telling) {
     if (finding->figure[3] != 0)
         tell(telling, " It was not enough: an out-of-memory error follows.");
     else
-        tell(telling, " A little more, and the run fails.");
+        tell(telling, " Where that is not enough, the run fails.");
     if (finding->site != 0) {
         tell(telling, finding->figure[0] > 1 ? " The largest was for " : " It was for ");
         tell_site(telling);
@@ -308,7 +308,9 @@ void finding_fragmentation_find(struct finder *finder) {
         .kind = FINDING_FRAGMENTATION, .severity = SEVERITY_LOW, .confidence = CONFIDENCE_CERTAIN};
     if (device->n_segments == 0 || timeline->reserved_shift != 0)
         return;
-    finder->looked[FINDING_FRAGMENTATION] = timeline->reserved_peak != 0;
+    /* Where more is in use than is known to be reserved, what is reserved is not known. */
+    finder->looked[FINDING_FRAGMENTATION] =
+        timeline->reserved_peak != 0 && timeline->reserved_peak >= timeline->peak_bytes;
     if (!fragmented_failure(finder, &finding)) {
         uint32_t moment = timeline->reserved_peak_moment;
         uint64_t reserved = timeline->reserved_peak, live = timeline->live[moment];
@@ -358,5 +360,6 @@ void finding_fragmentation_detail(struct telling *telling) {
         tell_bytes(telling, finding->figure[4]);
         tell(telling, " free ends of expandable segments.");
     }
-    tell(telling, " strata whatif says what other allocator settings would have reserved.");
+    if (timeline->trace->kind == TRACE_SNAPSHOT) /* a profile says nothing that could be replayed */
+        tell(telling, " strata whatif says what other allocator settings would have reserved.");
 }

@@ -374,8 +374,13 @@ static void tell_before(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell(telling, "Gradients of the step before (");
     tell_bytes(telling, finding->bytes);
+    uint64_t peak = telling->verdicts->timeline->peak_bytes;
+    if (!is_percent(finding->saves, peak, 1)) {
+        tell(telling, ") are alive in the forward; the peak would be as high without them");
+        return;
+    }
     tell(telling, ") are alive in the forward; freed before it, the peak would be ");
-    tell_bytes(telling, telling->verdicts->timeline->peak_bytes - finding->saves);
+    tell_bytes(telling, peak - finding->saves);
 }
 
 void finding_gradients_kept_title(struct telling *telling) {

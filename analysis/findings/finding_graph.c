@@ -3,7 +3,7 @@
  * copies of weights that autocast keeps until its region ends.
  *
  * unused_graph: variant: enum graph_end; saves: an estimate, as if each layer's activations went when the same line comes
- * again. autocast_copies: variant 1: a backward was recorded, and needs them.
+ * again; figure [0]: 1 where only the pass before is known to have been let go of. autocast_copies: variant 1: a backward was recorded, and needs them.
  */
 #include "analysis/findings/finder.h"
 
@@ -160,8 +160,10 @@ static void graph_report(struct finder *finder, struct graph *graph) {
     struct finding finding = {
         .kind = FINDING_UNUSED_GRAPH, .from_moment = UINT32_MAX, .at_moment = finder->timeline->peak_moment};
     uint32_t n_freed = turns_freed(finder, graph);
-    if (n_freed == 0 && finder->graph_held)
+    if (n_freed == 0 && finder->graph_held) {
         n_freed = 1; /* the pass before was let go of without a backward */
+        finding.figure[0] = 1;
+    }
     if (any_oom(finder->timeline->trace))
         n_freed = 0; /* an exception lets go of everything */
     finding.variant = n_freed > 0 ? GRAPH_IS_FREED : GRAPH_STAYS;
@@ -214,8 +216,10 @@ void finding_unused_graph_detail(struct telling *telling) {
     tell_things(telling, finding->count, "allocation");
     tell(telling, finding->count == 1 ? " of the forward is" : " of the forward are");
     tell(telling, " still there after the layers that made them");
-    tell(telling, finding->variant == GRAPH_STAYS
-                      ? ", as a backward would need them."
+    tell(telling, finding->variant == GRAPH_STAYS ? ", as a backward would need them."
+                  : finding->figure[0] != 0
+                      ? ", and the graph of the pass before was let go of although no backward ran in the "
+                        "recording."
                       : ", and most were let go of although no backward ran in the recording.");
 }
 
@@ -274,9 +278,10 @@ void finding_autocast_copies_title(struct telling *telling) {
 void finding_autocast_copies_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     words_add_count(telling->words, finding->count);
-    tell(telling, finding->count == 1 ? " copy of a weight, half as large, stays"
-                                      : " copies of weights, half as large, stay");
-    tell(telling, " until the autocast region ends.");
+    tell(telling,
+         finding->count == 1 ? " copy of a weight in 16 bits is" : " copies of weights in 16 bits are");
+    tell(telling,
+         " alive at the peak: autocast keeps them until its region ends, unless cache_enabled=False.");
     if (finding->variant == 1)
         tell(telling, " The backward pass needs them: they are the price of autocast over 32-bit weights.");
     tell_saving(telling, "Without them");

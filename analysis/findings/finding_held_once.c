@@ -106,9 +106,12 @@ void tell_held_once(struct telling *telling) {
 void tell_held_once_more(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell_things(telling, finding->count, "allocation");
-    tell(telling, finding->count == 1 ? " that is" : " that are");
     tell(telling,
-         " older than the recording and let go of before any backward, after much of this forward has run.");
+         finding->count == 1
+             ? " is older than the recording and is let go of before any backward, after half of this "
+               "forward, or 64 of its allocations."
+             : " are older than the recording and are let go of before any backward, after half of this "
+               "forward, or 64 of its allocations.");
     if (!finding->figure[0])
         tell(telling, " A state that is passed on to the next pass looks the same.");
     tell_saving(telling, "Dropped before the forward,");

@@ -254,7 +254,9 @@ static void tell_origin(struct telling *telling) {
 
 void finding_starts_late_detail(struct telling *telling) {
     tell_bytes(telling, telling->finding->figure[0]);
-    tell(telling, " in ");
-    tell_things(telling, telling->finding->count, "allocation");
+    if (telling->verdicts->timeline->trace->kind != TRACE_KINETO) { /* whose running total says no number */
+        tell(telling, " in ");
+        tell_things(telling, telling->finding->count, "allocation");
+    }
     tell_origin(telling);
 }

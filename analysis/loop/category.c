@@ -39,6 +39,7 @@ static const struct {
     [REASON_KEPT] = {"kept", "kept: see leak"},
     [REASON_COPY] = {"copy", "older: a further copy of the parameters"},
     [REASON_POOL] = {"private_pool", "older: in a private pool, as a CUDA graph has"},
+    [REASON_CACHE] = {"kv_cache", "room for keys and values"},
     [REASON_BY_SIZE] = {"by_size", "older than the recording; by their sizes"},
 };
 
@@ -124,6 +125,11 @@ static enum category category_of_context(struct judge *judge, uint32_t allocatio
     return category;
 }
 
+/* Room that is made outside of every forward, as in _allocate_kv_cache. */
+static bool is_cache(uint32_t bits) {
+    return (bits & (BIT_CACHE | BIT_FORWARD)) == BIT_CACHE;
+}
+
 /* ---- older than the recording ---- */
 
 static enum category category_of_older(struct judge *judge, uint32_t allocation) {
@@ -132,6 +138,8 @@ static enum category category_of_older(struct judge *judge, uint32_t allocation)
         return open_as(judge, allocation, REASON_OLDER);
     if (bits & BIT_WORK)
         return CATEGORY_WORKSPACE;
+    if (is_cache(bits))
+        return open_as(judge, allocation, REASON_CACHE);
     if (judge->runs->letter[allocation] == PHASE_OPTIMIZER)
         return CATEGORY_OPTIMIZER_STATE;
     if (judge->runs->letter[allocation] == PHASE_BACKWARD)
@@ -224,6 +232,8 @@ static enum category category_of_forward(struct judge *judge, uint32_t allocatio
     uint32_t bits = runs->stack_bits[judge->allocations->stack[allocation]];
     uint32_t let_go = judge->allocations->request[allocation], next = runs->run[run].next_backward;
     bool forward = runs->letter[allocation] == PHASE_FORWARD;
+    if (is_cache(bits) && let_go == judge->never)
+        return open_as(judge, allocation, REASON_CACHE);
     enum category loaded = category_of_loading(judge, allocation, bits);
     if (loaded != CATEGORY_COUNT)
         return loaded;

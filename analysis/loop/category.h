@@ -35,7 +35,8 @@ enum category_reason {
     REASON_KEPT,      /* a leak was found that keeps it, so no graph needs it */
     REASON_BY_SIZE, /* something does: it is older than the recording, and its size is that of such a thing */
     REASON_COPY, /* its size is a parameter's, and it is one copy more than parameters, gradients and state need */
-    REASON_POOL, /* older than the recording, and in a private pool, as those of CUDA graphs are */
+    REASON_POOL,  /* older than the recording, and in a private pool, as those of CUDA graphs are */
+    REASON_CACHE, /* a server made room for keys and values, which is none of the others */
     REASON_COUNT
 };
 

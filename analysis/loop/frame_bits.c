@@ -87,7 +87,8 @@ enum {
     /* of Python again */
     NAME_ZERO_GRAD = 1 << 23,
     NAME_FOREACH = 1 << 24,
-    NAME_SINGLE = 1 << 25
+    NAME_SINGLE = 1 << 25,
+    NAME_CACHE = 1 << 26 /* room for keys and values */
 };
 
 static const struct text_word name_words[] = {
@@ -142,6 +143,7 @@ static const struct text_word name_words[] = {
     {"load_weights", WORD_WHOLE, NAME_LOADS},
     {"init_weights", WORD_WHOLE, NAME_LOADS},
     {"_init_weights", WORD_WHOLE, NAME_LOADS},
+    {"kv_cache", WORD_INSIDE, NAME_CACHE},
     {"next_batch", WORD_ENDS, NAME_DATA},
     {"get_batch", WORD_ENDS, NAME_DATA},
     {"prefetch", WORD_ENDS, NAME_DATA},
@@ -233,7 +235,8 @@ static uint32_t python_bits(uint32_t file, uint32_t name) {
     return (uint32_t)(BIT_PYTHON | backward_bits(file, name) | optimizer_bits(file, name) |
                       (name & NAME_FORWARD ? BIT_FORWARD : 0) | (parameter ? BIT_PARAMETER : 0) |
                       (name & NAME_INIT ? BIT_INIT : 0) | (data ? BIT_DATA : 0) |
-                      (name & NAME_ZERO_GRAD ? BIT_ZERO_GRAD : 0) | way_bits(name));
+                      (name & NAME_ZERO_GRAD ? BIT_ZERO_GRAD : 0) | (name & NAME_CACHE ? BIT_CACHE : 0) |
+                      way_bits(name));
 }
 
 static uint32_t native_bits(uint32_t name) {

@@ -27,7 +27,8 @@ enum frame_bit {
     BIT_ZERO_GRAD = 1 << 15, /* gradients are set to None */
     BIT_CAST = 1 << 16,      /* autocast makes a copy of a weight */
     BIT_FOREACH = 1 << 17,   /* an optimizer that works on all parameters at once */
-    BIT_SINGLE = 1 << 18     /* on one after the other */
+    BIT_SINGLE = 1 << 18,    /* on one after the other */
+    BIT_CACHE = 1 << 19      /* a server makes room for keys and values */
 };
 
 /* Bits of every frame into `bits[frames.count]`. Each text is looked at once, however many frames have it.

@@ -68,6 +68,8 @@ static enum category carried_as(const struct naming *naming, uint32_t at) {
 
 static void forward_name(struct naming *naming, const struct gap *gap) {
     uint32_t left = 0;
+    if (naming->runs->n_allocations == 0)
+        return; /* a state without events: what waits for another stream is no graph of a pass before */
     for (uint32_t i = gap->from; i < gap->to; i++)
         left += is_unnamed(naming, gap->rows[i].value);
     for (uint32_t i = gap->from; i < gap->to; i++) {

@@ -202,7 +202,10 @@ bool held_name(struct naming *naming, const struct sort_row *row, uint32_t count
     struct held_rows rows = {row, count, arena_column(arena, naming->sizes.count, sizeof *rows.of_size)};
     uint8_t *mark = arena_column(arena, naming->sizes.count, 1);
     bool sizes_known = naming->source != OLDER_NONE,
-         forward_only = !sizes_known && !naming->has_backward && has_forward(naming->runs), done = true;
+         total = naming->timeline->trace->kind ==
+                 TRACE_KINETO, /* what was there is one sum, of no size of anything */
+        forward_only = !sizes_known && !total && !naming->has_backward && has_forward(naming->runs),
+         done = true;
     if (rows.of_size == NULL || mark == NULL)
         return false;
     bytes_zero(rows.of_size, (size_t)naming->sizes.count * sizeof *rows.of_size);

@@ -1,6 +1,7 @@
 /* What older.c, older_freed.c and older_held.c share. */
 #pragma once
 
+#include "analysis/loop/frame_bits.h"
 #include "analysis/loop/older.h"
 #include "analysis/loop/size_set.h"
 
@@ -25,6 +26,7 @@ struct naming {
 /* Does nothing say what it is for? */
 static inline bool is_unnamed(const struct naming *naming, uint32_t allocation) {
     return naming->category[allocation] == CATEGORY_OTHER &&
+           !(naming->runs->stack_bits[naming->allocations->stack[allocation]] & BIT_CACHE) &&
            naming->timeline->trace->contexts.context[naming->allocations->context[allocation]].category == 0;
 }
 
