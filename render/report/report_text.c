@@ -188,13 +188,14 @@ static void baseline_write(struct sheet *sheet, const struct report_device *repo
     if (timeline->start_bytes == 0)
         return;
     sheet_heading(sheet, 3, "Before recording");
-    if (report->trace->kind == TRACE_KINETO) /* a running total says no number of allocations */
+    bool total = report->trace->kind == TRACE_KINETO; /* a running total says no number of allocations */
+    if (total)
         sheet_say(sheet, "%s were there before the first event.", words_bytes(sheet, timeline->start_bytes));
     else
         sheet_say(sheet, "%s in %s were there before the first event.",
                   words_bytes(sheet, timeline->start_bytes),
                   words_counted(sheet, allocations->preexisting, "allocation"));
-    if (baseline.n_blocks != 0)
+    if (baseline.n_blocks != 0 && !total)
         sheet_point(sheet, "%s in %s were never freed: they are known from what was there at the end.",
                     format_bytes(baseline.block_bytes).text,
                     words_counted(sheet, baseline.n_blocks, "allocation"));

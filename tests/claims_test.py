@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Sentences that were once false: each is said of a recording in which it would be false, and must not be there.
+
+    STRATA=path/to/strata claims_test.py
+"""
+
+import json
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+import peak_twins  # noqa: E402
+from peak_twins import Case  # noqa: E402
+from simulator.allocator import MIB  # noqa: E402
+
+STRATA = os.environ.get("STRATA", "strata")
+
+
+class Claims(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_report(self, path, *words):
+        return subprocess.run([STRATA, "report", *words, str(path)], capture_output=True, timeout=120, check=True).stdout.decode()
+
+    def read(self, content):
+        """(text, device) of a snapshot, or of a profiler's trace."""
+        path = self.folder / "recording"
+        path.write_bytes(json.dumps(content).encode() if "traceEvents" in content else pickle.dumps(content, protocol=4))
+        return " ".join(self.run_report(path).split()), json.loads(self.run_report(path, "--json"))["devices"][0]
+
+    def played(self, fault, script=None, **fields):
+        played = peak_twins.play(Case(fault, peak_twins.STYLES[0], **fields), True, script)
+        return self.read(peak_twins.recorded(played, True)[0])
+
+    @staticmethod
+    def categories(device):
+        return {each["category"]: each["bytes"] for each in device["categories_at_peak"]}
+
+    @staticmethod
+    def segment(blocks):
+        total = sum(block["size"] for block in blocks)
+        return {"device": 0, "address": 0x7F00000000, "total_size": total, "allocated_size": total, "active_size": total, "requested_size": total,
+                "stream": 0, "segment_type": "large", "segment_pool_id": (0, 0), "is_expandable": False, "frames": [], "blocks": blocks}
+
+    @staticmethod
+    def block(number, size, state="active_allocated", frames=()):
+        return {"address": 0x7F00000000 + number * 64 * MIB, "size": size, "requested_size": size, "state": state, "frames": list(frames)}
+
+    def test_a_running_total_is_no_allocation(self):
+        """A profile knows what was there before as one sum: neither as one allocation nor as parameters."""
+        events = [{"ph": "X", "cat": "python_function", "name": "model.py(3): forward", "pid": 1, "tid": 1, "ts": 0, "dur": 1000,
+                   "args": {"Python id": 1, "Python parent id": None}}]
+        total = 900 * MIB
+        for number in range(6):
+            for size in (4 * MIB, -4 * MIB):
+                total += size
+                events.append({"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": 10 + 20 * number + (size < 0), "args": {
+                    "Device Type": 1, "Device Id": 0, "Addr": 4096 * (number + 1), "Bytes": size, "Total Allocated": total, "Total Reserved": 4000 * MIB}})
+        text, device = self.read({"traceEvents": events})
+        self.assertIn("900.0 MiB", text.replace("900 MiB", "900.0 MiB"))
+        self.assertNotIn("in 1 allocation", text)
+        self.assertNotIn("strata whatif says", text)
+        self.assertNotIn("parameter", self.categories(device))
+
+    def test_a_cache_of_keys_and_values_is_no_parameter(self):
+        frames = [{"filename": "/srv/serve/cache_engine.py", "line": line, "name": name}
+                  for line, name in ((83, "_allocate_kv_cache"), (64, "__init__"), (12, "<module>"))]
+        weights = [{"filename": "/srv/serve/model.py", "line": 9, "name": "__init__"}]
+        _, device = self.read({"segments": [self.segment([self.block(0, 32 * MIB, frames=frames), self.block(1, 8 * MIB, frames=weights)])],
+                               "device_traces": [[]]})
+        self.assertEqual({"other": 32 * MIB, "parameter": 8 * MIB}, self.categories(device))
+        (other,) = [each for each in device["categories_at_peak"] if each["category"] == "other"]
+        self.assertEqual({"kv_cache": 32 * MIB}, other["reason"])
+
+    def test_a_state_tells_no_graph(self):
+        """Blocks that wait for another stream, in a file without events, were part of no forward that anybody saw."""
+        blocks = [self.block(number, MIB, "active_pending_free") for number in range(12)]
+        _, device = self.read({"segments": [self.segment(blocks)], "device_traces": [[]]})
+        self.assertEqual({"other"}, set(self.categories(device)))
+
+    def test_what_is_reserved_is_not_known(self):
+        """More is in use than the segments hold: nobody says that all of them were in use at once, or were not."""
+        frames = [{"filename": "/srv/a.py", "line": 1, "name": "forward"}]
+        events = [{"action": "alloc", "addr": 1 << 40 | number << 30, "size": 512 * MIB, "stream": 0, "frames": frames, "time_us": number} for number in range(4)]
+        text, device = self.read({"segments": [self.segment([self.block(0, 8 * MIB)])], "device_traces": [events]})
+        (check,) = [each for each in device["judged"]["checks"] if each["kind"] == "fragmentation"]
+        self.assertEqual("not_judged", check["state"])
+        self.assertNotIn("were in use at once", text)
+
+    def test_a_saving_of_nothing(self):
+        """The optimizer's peak is as high with and without the gradients that the forward has beside it."""
+        text, device = self.played("late zero_grad", rows=32)
+        (finding,) = [each for each in device["findings"] if each["kind"] == "gradients_kept"]
+        self.assertEqual(0, finding["saves_peak_bytes"])
+        self.assertIn("as high without them", finding["title"])
+        self.assertNotIn("the peak would be", finding["title"].replace("the peak would be as high", ""))
+
+    def test_whose_graph_was_let_go_of(self):
+        """The pass before's was; this one's result is there at the end."""
+        def script(program):
+            before = program.infer(True)
+            program.mark("begin")
+            program.infer(True)
+            program.drop(before)
+
+        _, device = self.played("held in one pass", script)
+        (finding,) = [each for each in device["findings"] if each["kind"] == "unused_graph"]
+        self.assertIn("the graph of the pass before was let go of", finding["detail"])
+        self.assertNotIn("most were let go of", finding["detail"])
+
+    def test_giving_back_is_not_the_end(self):
+        """A flush that was enough says nothing of how much more there would have been."""
+        with_flush = [each for each in (peak_twins.twins.pair(peak_twins.twins.Twin(fault="retry_flush", steps=3, seed=seed))[1] for seed in range(1, 4)) if each]
+        text, device = self.read(with_flush[0].snapshot)
+        self.assertIn("retry_flush", {each["kind"] for each in device["findings"]})
+        self.assertNotIn("little more", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
