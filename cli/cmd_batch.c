@@ -3,6 +3,7 @@
 #include "cli/batch/batch_join.h"
 #include "cli/batch/batch_shard.h"
 #include "cli/batch/batch_sidecar.h"
+#include "cli/batch/batch_store.h"
 #include "cli/batch/batch_workers.h"
 #include "cli/exit_code.h"
 #include "cli/memory.h"
@@ -35,6 +36,30 @@ static void note_series(const struct index *index, const struct batch *batch) {
                       format_count(index->n_series).text);
 }
 
+/* DIR/ranks.sqlite of the databases of all rows; rows of one file are one database. False: printed. */
+static bool databases_join(const struct index *index, struct batch *batch) {
+    struct export_part *parts = arena_column(&batch->arena, index->n_rows, sizeof *parts);
+    char reason[EXPORT_REASON_NBYTES] = "no memory";
+    struct output_file file;
+    uint32_t n = 0;
+    for (uint32_t i = 0; parts != NULL && i < index->n_rows; i++) {
+        const struct index_row *row = &index->rows[i];
+        if (n != 0 && strcmp(row->name, parts[n - 1].name) == 0)
+            continue;
+        parts[n++] = (struct export_part){.name = row->name,
+                                          .path = batch_text(batch, "%s/%s.sqlite", batch->directory, row->name),
+                                          .input = row->input,
+                                          .rank = row->rank,
+                                          .step = row->step};
+    }
+    if (!store_begin(&file, batch->directory, "ranks.sqlite", batch->settings->force, (struct arena_host){0}))
+        return false;
+    bool joined = parts != NULL && export_join(&file.out, parts, n, batch->directory, reason);
+    if (!joined && !file.out.refused)
+        terminal_error(NULL, "%s/ranks.sqlite: %s", batch->directory, reason);
+    return output_file_end(&file, joined) && joined;
+}
+
 static int index_finish(struct index *index, struct batch *batch, bool complete) {
     int number;
     if (!join_write(index, batch, &number))
@@ -49,6 +74,8 @@ static int index_finish(struct index *index, struct batch *batch, bool complete)
         terminal_note(NULL, "and %" PRIu32 " more in the index", index->n_findings - SHOWN);
     note_count(index->n_skipped, "skipped");
     note_count(index->n_failed, "failed");
+    if (batch->settings->join && !databases_join(index, batch))
+        return EXIT_CODE_FAILED;
     bool whole = complete && index->n_failed == 0 && !batch->incomplete;
     return whole ? EXIT_CODE_DONE : EXIT_CODE_PARTLY;
 }
@@ -152,6 +179,10 @@ static bool usage_is_wrong(const struct settings *settings) {
         wrong = "-o DIR says where the results go";
     else if (settings->output != NULL && strcmp(settings->output, "-") == 0)
         wrong = "a batch writes many files; -o names a directory";
+    else if (settings->join && settings->export_kind != EXPORT_SQLITE)
+        wrong = "--join makes one database: it goes with --export sqlite";
+    else if (settings->join && settings->shard != NULL)
+        wrong = "--join wants all ranks: strata batch --index DIR --export sqlite --join, when all shards are done";
     for (uint32_t i = 0; i < settings->n_inputs; i++)
         if (strcmp(settings->inputs[i], "-") == 0 || settings->inputs[i][0] == '\0')
             wrong = "a batch reads files and directories, not standard input";
@@ -197,6 +228,7 @@ const struct verb verb_batch = {
              "and Kubernetes.\n",
     .examples = "  strata batch dumps/ -o report/\n"
                 "  strata batch dumps/ -o report/ -j 8 --png --resume\n"
+                "  strata batch dumps/ -o report/ --export sqlite --join\n"
                 "  strata batch logs/ -o report/ --rank-regex 'node(\\d+)'\n"
                 "  srun -n 64 strata batch dumps/ -o report/ --shard auto && strata batch --index report/\n",
     .run = batch_run,

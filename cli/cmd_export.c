@@ -1,6 +1,7 @@
 #include "cli/convert.h"
 #include "cli/exit_code.h"
 #include "cli/filter.h"
+#include "cli/render.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "cli/window.h"
@@ -123,8 +124,8 @@ static int export_end(const struct recording *recording, enum export_result resu
     return EXIT_CODE_FAILED;
 }
 
-static int export_tell(struct buffer *out, const struct recording *recording, const struct settings *settings,
-                       struct arena *scratch) {
+int export_write(struct buffer *out, const struct recording *recording, const struct settings *settings,
+                 const char *folder, struct arena *scratch) {
     struct filter_set filter;
     struct ranging ranging = {.recording = recording, .settings = settings};
     char reason[EXPORT_REASON_NBYTES] = "";
@@ -135,7 +136,6 @@ static int export_tell(struct buffer *out, const struct recording *recording, co
     ranging.any_oom = any_oom(&recording->trace, device);
     if (!trace_has_allocations(&recording->trace))
         terminal_note(recording->input.shown, "a log prints levels: each row is one, not an allocation");
-    char *folder = output_folder(settings);
     struct export_options options = {
         .kind = settings->export_kind,
         .file = recording->input.name,
@@ -150,8 +150,15 @@ static int export_tell(struct buffer *out, const struct recording *recording, co
         .directory = folder,
     };
     enum export_result result = export_render(out, &recording->trace, &options, scratch, reason);
-    free(folder);
     return export_end(recording, result, reason, scratch, out->refused);
+}
+
+static int export_tell(struct buffer *out, const struct recording *recording, const struct settings *settings,
+                       struct arena *scratch) {
+    char *folder = output_folder(settings);
+    int code = export_write(out, recording, settings, folder, scratch);
+    free(folder);
+    return code;
 }
 
 /* What --to and the output's ending say together. */

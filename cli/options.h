@@ -85,8 +85,9 @@ struct settings {
 
     enum align align; /* diff */
 
-    enum export_kind export_kind; /* export; EXPORT_KINDS: the output's ending says it */
+    enum export_kind export_kind; /* export: EXPORT_KINDS: the output's ending says it; batch: none */
     bool allocated;               /* export: sums of what was allocated, not of what is live */
+    bool join;                    /* batch: one database of all exports */
 
     const char *set[SETS_CAPACITY]; /* whatif: of the allocator, "key=value" or "key:value" */
     uint32_t n_set;

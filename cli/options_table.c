@@ -258,6 +258,11 @@ static bool apply_rule(struct settings *settings, const char *value) {
     return *value != '\0';
 }
 
+static bool apply_export_kind(struct settings *settings, const char *value) {
+    settings->export_kind = export_kind_by_name(value);
+    return settings->export_kind != EXPORT_KINDS;
+}
+
 static bool apply_group_by(struct settings *settings, const char *value) {
     settings->group_by = value;
     return *value != '\0' &&
@@ -355,6 +360,10 @@ static const struct option options[] = {
     {'j', VERB_BATCH, "jobs", "N", NUMBER(jobs, 1, 4096),
      "files at once (default: as many as there are cores and\nas --max-memory has room for)"},
     {0, VERB_BATCH, "png", NULL, SET(png, 1), "write a picture of each file too"},
+    {0, VERB_BATCH | SHAPES, "export", export_kind_words + 1, CALL(apply_export_kind),
+     "write that of each file too (docs/export.md)"},
+    {0, VERB_BATCH, "join", NULL, SET(join, 1),
+     "with --export sqlite: one database of all, ranks.sqlite"},
     {'r', VERB_BATCH, "recursive", NULL, SET(flat, 0), "descend into directories (the default)"},
     {0, VERB_BATCH, "no-recursive", NULL, SET(flat, 1), "take only the files of the named directories"},
     {0, VERB_BATCH, "resume", NULL, SET(resume, 1),

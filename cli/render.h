@@ -32,6 +32,11 @@ int picture_print_error(const char *file, enum chart_error error, const struct s
 bool report_build(struct buffer *report, const struct recording *recording, const struct settings *settings,
                   const struct report_more *more, bool beside, struct arena *scratch);
 
+/* Appends the export of settings->export_kind, which a file in `folder` (NULL: the system's place) may be needed for. Returns an
+ * enum exit_code; what is not done is printed. In cmd_export.c. */
+int export_write(struct buffer *out, const struct recording *recording, const struct settings *settings,
+                 const char *folder, struct arena *scratch);
+
 /* Appends the page of the difference of two operands (cli/operand.h); format and device are not the settings'. False:
  * printed. In cmd_diff.c. */
 bool difference_render(struct buffer *out, const char *a, const char *b, const struct settings *settings);

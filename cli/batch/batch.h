@@ -78,5 +78,10 @@ struct batch_file *batch_add(struct batch *batch);
 /* The name of a file's outputs without the folder. */
 const char *batch_base_name(const struct batch_file *file);
 
+/* Is an export wanted of it? A series has none of its own. */
+static inline bool batch_exports(const struct batch *batch, const struct batch_file *file) {
+    return batch->settings->export_kind != EXPORT_KINDS && file->series == NULL;
+}
+
 /* A number that depends on the text only (64-bit FNV-1a): the same on every machine. */
 uint64_t batch_hash(const char *text);

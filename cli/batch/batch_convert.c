@@ -75,6 +75,20 @@ static enum convert_code convert_sidecar(const struct parts *parts, const struct
     return code;
 }
 
+static enum convert_code convert_export(const struct parts *parts, const struct recording *recording,
+                                        const struct settings *settings) {
+    struct arena scratch;
+    struct output_file file;
+    recording_scratch(recording, &scratch);
+    enum convert_code code = CONVERT_FAILED;
+    if (part_begin(&file, parts, export_kind_ending(settings->export_kind), arena_share(&scratch)))
+        code = part_end(&file, export_write(&file.out, recording, settings, parts->staging, &scratch) == EXIT_CODE_DONE
+                                   ? CONVERT_DONE
+                                   : CONVERT_FAILED);
+    arena_release(&scratch);
+    return code;
+}
+
 /* Texts of all kinds quote lines of logs: one that nobody named is a log if it is called so and tells of an error, or of
  * levels at several lines. */
 static bool log_convinces(const struct trace *trace, const struct batch_file *file) {
@@ -143,6 +157,8 @@ enum convert_code batch_convert(const struct batch *batch, const struct batch_fi
         code = convert_picture(&parts, &recording, &settings, device);
     if (code == CONVERT_DONE)
         code = convert_sidecar(&parts, &recording, device);
+    if (code == CONVERT_DONE && batch_exports(batch, file))
+        code = convert_export(&parts, &recording, &settings);
     if (code == CONVERT_DONE) /* last, because it writes its facts into the trace */
         code = convert_page(&parts, &recording, &settings, device);
     recording_release(&recording);

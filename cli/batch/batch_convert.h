@@ -12,7 +12,7 @@ enum convert_code {
     CONVERT_MERGED = 12,      /* printed: a series' pages were kept too small to be joined */
 };
 
-/* Writes NAME.html, NAME.png (if wanted) and NAME.strata.json into the directory `staging`, with at most
+/* Writes NAME.html, NAME.png and an export (if wanted) and NAME.strata.json into the directory `staging`, with at most
  * `memory_nbytes` of memory for the recording. */
 enum convert_code batch_convert(const struct batch *batch, const struct batch_file *file, const char *staging,
                                 size_t memory_nbytes);

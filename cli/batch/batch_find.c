@@ -132,7 +132,7 @@ static bool has_ending(const char *name, const char *ending) {
 static bool is_result(const char *name) {
     return strcmp(name, "summary.json") == 0 || strcmp(name, "shards") == 0 || strcmp(name, "series") == 0 ||
            names_is_folder(name) || has_ending(name, ".html") || has_ending(name, ".png") ||
-           has_ending(name, ".strata.json");
+           has_ending(name, ".strata.json") || export_kind_of_path(name) != EXPORT_KINDS;
 }
 
 static bool is_output(const struct search *search, const struct stat *status) {

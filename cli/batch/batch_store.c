@@ -20,8 +20,18 @@ enum { HEAD_NBYTES = 4096 };
 #define STAGING_FORMAT ".strata-%" PRIu32 "-of-%" PRIu32 ".tmp"
 
 /* Endings of a file's outputs in the order in which they are put in place. The sidecar vouches for the others. */
-static const char *const endings[] = {".png", ".html", ".strata.json"};
-enum { N_ENDINGS = sizeof endings / sizeof endings[0] };
+enum { ENDING_PNG, ENDING_EXPORT, ENDING_HTML, ENDING_SIDECAR, N_ENDINGS };
+
+/* NULL: no such output is wanted. */
+static const char *ending_of(const struct batch *batch, const struct batch_file *file, unsigned which) {
+    switch (which) {
+    case ENDING_PNG: return batch->settings->png ? ".png" : NULL;
+    case ENDING_EXPORT:
+        return batch_exports(batch, file) ? export_kind_ending(batch->settings->export_kind) : NULL;
+    case ENDING_HTML: return ".html";
+    default: return ".strata.json";
+    }
+}
 
 /* ---- whose files ---- */
 
@@ -40,6 +50,11 @@ static bool has_ending(const char *path, const char *ending) {
     return length > n && strcmp(path + length - n, ending) == 0;
 }
 
+static bool is_our_database(const char *path, const char *head, ssize_t n) {
+    return has_ending(path, ".sqlite") && n > EXPORT_APPLICATION_AT + 4 &&
+           memcmp(head + EXPORT_APPLICATION_AT, "Stra", 4) == 0;
+}
+
 /* Whether Strata wrote the file at `path`; also if there is none. `*error`: why that cannot be told, 0 where it can. */
 static bool is_ours(const char *path, int *error) {
     char head[HEAD_NBYTES];
@@ -50,6 +65,7 @@ static bool is_ours(const char *path, int *error) {
         return *error == 0;
     bool ours = false;
     ssize_t n = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? read(fd, head, sizeof head) : -1;
+    ours = is_our_database(path, head, n);
     for (size_t i = 0; n > 0 && i < sizeof marks / sizeof marks[0]; i++)
         ours = ours || (has_ending(path, marks[i].ending) &&
                         memmem(head, (size_t)n, marks[i].mark, strlen(marks[i].mark)) != NULL);
@@ -68,13 +84,26 @@ static char *objection_to(int error) {
                : text;
 }
 
+/* An export is ours if a sidecar of ours stands beside it: most kinds of file say nothing of their writer. */
+static bool output_is_ours(struct batch *batch, const struct batch_file *file, unsigned which,
+                           const char *path, int *error) {
+    struct stat status;
+    if (which != ENDING_EXPORT)
+        return is_ours(path, error);
+    const char *sidecar = batch_text(batch, "%s/%s.strata.json", batch->directory, file->name);
+    *error = 0;
+    return lstat(path, &status) != 0 ||
+           (sidecar != NULL && lstat(sidecar, &status) == 0 && is_ours(sidecar, error));
+}
+
 const char *store_objection(struct batch *batch, const struct batch_file *file) {
-    for (size_t i = 0; i < N_ENDINGS && !batch->settings->force; i++) {
-        char *path = batch_text(batch, "%s/%s%s", batch->directory, file->name, endings[i]);
-        if (path == NULL)
+    for (unsigned i = 0; i < N_ENDINGS && !batch->settings->force; i++) {
+        const char *ending = ending_of(batch, file, i);
+        char *path = ending != NULL ? batch_text(batch, "%s/%s%s", batch->directory, file->name, ending) : NULL;
+        if (ending != NULL && path == NULL)
             return "no memory";
         int error;
-        if ((i == 0 && !batch->settings->png) || is_ours(path, &error))
+        if (ending == NULL || output_is_ours(batch, file, i, path, &error))
             continue;
         char *why = objection_to(error);
         const char *text = why != NULL ? batch_text(batch, "%s %s", path, why) : NULL;
@@ -288,11 +317,14 @@ static void staged_path(const struct store *store, const struct batch_file *file
 /* The names of the others are on the disk before that of the sidecar, which vouches for them. */
 const char *store_commit(const struct store *store, struct batch *batch, const struct batch_file *file) {
     const char *reason = NULL;
-    for (size_t i = batch->settings->png ? 0 : 1; reason == NULL && i < N_ENDINGS; i++) {
+    for (unsigned i = 0; reason == NULL && i < N_ENDINGS; i++) {
         char *from;
-        const char *to = batch_text(batch, "%s/%s%s", batch->directory, file->name, endings[i]);
-        bool last = i == N_ENDINGS - 1;
-        staged_path(store, file, endings[i], &from);
+        const char *ending = ending_of(batch, file, i);
+        if (ending == NULL)
+            continue;
+        const char *to = batch_text(batch, "%s/%s%s", batch->directory, file->name, ending);
+        bool last = i == ENDING_SIDECAR;
+        staged_path(store, file, ending, &from);
         if (from == NULL || to == NULL)
             reason = "no memory";
         else if ((last && !output_keep_names(to)) || rename(from, to) != 0 ||
@@ -304,9 +336,11 @@ const char *store_commit(const struct store *store, struct batch *batch, const s
 }
 
 void store_discard(const struct store *store, const struct batch_file *file) {
-    for (size_t i = 0; i < N_ENDINGS; i++) {
-        char *path;
-        staged_path(store, file, endings[i], &path);
+    for (unsigned i = 0; i < N_ENDINGS; i++) {
+        const char *ending = ending_of(store->batch, file, i);
+        char *path = NULL;
+        if (ending != NULL)
+            staged_path(store, file, ending, &path);
         if (path != NULL)
             unlink(path);
         free(path);

@@ -81,3 +81,18 @@ enum { EXPORT_REASON_NBYTES = 256 };
 enum export_result export_render(struct buffer *out, const struct trace *trace,
                                  const struct export_options *options, struct arena *scratch,
                                  char reason[EXPORT_REASON_NBYTES]);
+
+/* One of the databases that are joined. */
+struct export_part {
+    const char *path;
+    const char *name, *input; /* of its outputs; of what it was made of */
+    int64_t rank, step;       /* below 0: not known */
+};
+
+/* "Stra": what a joined database has where SQLite keeps the number of its application. */
+enum { EXPORT_APPLICATION = 0x53747261, EXPORT_APPLICATION_AT = 68 };
+
+/* Appends one database of all parts to `out`: each table has a column `recording` in front, which table `recording` explains.
+ * Works in a file of `directory`. False: `reason` says why, or out->refused. O(rows). */
+bool export_join(struct buffer *out, const struct export_part *parts, uint32_t n_parts, const char *directory,
+                 char reason[EXPORT_REASON_NBYTES]);

@@ -10,7 +10,7 @@
  *
  * Counters are absolute bytes. Times are the recording's own; where it has none, an event is a microsecond.
  */
-#include "analysis/model/replay.h"
+#include "analysis/model/fragmentation.h"
 #include "base/bytes.h"
 #include "layout/phases.h"
 #include "render/export/export_parts.h"
@@ -211,26 +211,75 @@ static bool categories_add(struct perfetto *to) {
     return true;
 }
 
-/* Known where the allocator's model meets the recording in every decision. */
+/* ---- the largest free block ---- */
+
+/* As the replay follows it, at every change. */
+static void largest_of_replay(struct perfetto *to, const struct replay *replay) {
+    const struct export_device *device = to->device;
+    for (uint32_t i = 0; i < replay->n_largest && !to->work->out->failed; i++) {
+        uint32_t moment = replay->largest[i].moment;
+        bool last_before = i + 1 == replay->n_largest || replay->largest[i + 1].moment > device->range.from;
+        if (moment < device->range.until && last_before)
+            counter_add(to, moment_ns(device, moment < device->range.from ? device->range.from : moment),
+                        TRACK_LARGEST, replay->largest[i].bytes);
+    }
+}
+
+static bool largest_at(struct perfetto *to, const struct segments *segments, uint32_t moment) {
+    struct fragmentation found;
+    struct arena scratch;
+    arena_init(&scratch, arena_share(to->device->arena), SIZE_MAX);
+    bool done = fragmentation_find(&found, &to->device->timeline, segments, NULL, moment, &scratch);
+    if (done)
+        counter_add(to, moment_ns(to->device, moment), TRACK_LARGEST, found.largest_free_bytes);
+    arena_release(&scratch);
+    return done;
+}
+
+/* Between the blocks that are known, at some moments of the curve: each costs what is alive then. */
+static bool largest_of_segments(struct perfetto *to) {
+    enum { WORK = 1 << 24, POINTS_LEAST = 16, POINTS_MOST = 512 };
+    const struct export_device *device = to->device;
+    uint32_t *moments, count, wanted = WORK / (device->timeline.live_at_peak + 1);
+    struct segments segments;
+    if (!segments_init(&segments, device->device, device->arena) ||
+        !export_curve_find(device, &moments, &count))
+        return false;
+    wanted = wanted < POINTS_LEAST ? POINTS_LEAST : wanted > POINTS_MOST ? POINTS_MOST : wanted;
+    uint32_t stride = count / wanted + 1;
+    for (uint32_t i = 0; i < count && !to->work->out->failed; i += stride)
+        if (!largest_at(to, &segments, moments[i]))
+            return false;
+    return true;
+}
+
+/* Are there blocks with places in segments? */
+static bool largest_is_told(const struct export_device *device) {
+    const struct allocations *allocations = &device->device->allocations;
+    uint32_t i = 0;
+    while (i < allocations->count && allocations->address[i] == 0)
+        i++;
+    return device->trace->kind == TRACE_SNAPSHOT && allocations->merged == NULL && i < allocations->count &&
+           device->timeline.reserved_peak != 0;
+}
+
 static bool largest_add(struct perfetto *to) {
     const struct export_device *device = to->device;
     struct replay replay;
     enum replay_progress progress = REPLAY_GOES_ON;
+    if (!largest_is_told(device))
+        return true;
     struct replay_work *work = replay_begin(&replay, device->trace, device->device, device->arena);
     if (work == NULL)
         return false;
     while (progress == REPLAY_GOES_ON)
         progress = replay_go_on(work, 1 << 20);
-    if (progress == REPLAY_NO_MEMORY || replay.largest == NULL || replay.n_largest == 0)
-        return progress != REPLAY_NO_MEMORY;
+    if (progress == REPLAY_NO_MEMORY)
+        return false;
     track_add(to, TRACK_LARGEST, "largest free block", true);
-    for (uint32_t i = 0; i < replay.n_largest && !to->work->out->failed; i++) {
-        uint32_t moment = replay.largest[i].moment;
-        bool last_before = i + 1 == replay.n_largest || replay.largest[i + 1].moment > device->range.from;
-        if (moment < device->range.until && last_before)
-            counter_add(to, moment_ns(device, moment < device->range.from ? device->range.from : moment),
-                        TRACK_LARGEST, replay.largest[i].bytes);
-    }
+    if (replay.largest == NULL || replay.n_largest == 0)
+        return largest_of_segments(to);
+    largest_of_replay(to, &replay);
     return true;
 }
 

@@ -11,6 +11,13 @@ bool export_sqlite(struct export_work *work) {
         work, "this strata was built without SQLite (libsqlite3-dev); --to csv writes the same rows");
 }
 
+bool export_join(struct buffer *out, const struct export_part *parts, uint32_t n_parts, const char *directory,
+                 char reason[EXPORT_REASON_NBYTES]) {
+    struct export_work work = {.out = out, .reason = reason};
+    (void)parts, (void)n_parts, (void)directory;
+    return export_sqlite(&work);
+}
+
 #else
 
 #include "base/bytes.h"
@@ -298,7 +305,7 @@ static bool segments_put(struct database *to, const struct export_device *device
 static void span_put(struct database *to, const struct span *span) {
     put_i64(to, export_event(span->from_moment));
     put_i64(to, export_event(span->to_moment));
-    put_u64(to, span->begin_bytes);
+    put_known(to, (int64_t)span->begin_bytes, span->begin_known);
     put_u64(to, span->end_bytes);
     put_u64(to, span->peak_bytes);
     put_i64(to, export_event(span->peak_moment));
@@ -467,17 +474,96 @@ static bool database_fill(struct database *to) {
            execute(to, views);
 }
 
+/* Hands the file on, where `done`, and closes it. */
+static bool database_end(struct database *to, bool done) {
+    for (uint32_t i = 0; i < TABLES; i++)
+        sqlite3_finalize(to->insert[i]);
+    sqlite3_close(to->db);
+    done = done && database_hand_on(to);
+    if (to->fd >= 0)
+        close(to->fd);
+    buffer_release(&to->text);
+    return done;
+}
+
 bool export_sqlite(struct export_work *work) {
     struct database to = {.work = work, .text = {.host = arena_share(work->scratch)}, .fd = -1};
-    bool done = database_open(&to) && database_fill(&to);
-    for (uint32_t i = 0; i < TABLES; i++)
-        sqlite3_finalize(to.insert[i]);
-    sqlite3_close(to.db);
-    done = done && database_hand_on(&to);
-    if (to.fd >= 0)
-        close(to.fd);
-    buffer_release(&to.text);
+    return database_end(&to, database_open(&to) && database_fill(&to));
+}
+
+/* ---- several databases as one ---- */
+
+static const char join_views[] =
+    "CREATE INDEX allocation_event ON allocation(recording, device, alloc_event);"
+    "CREATE INDEX allocation_site ON allocation(recording, site_id);"
+    "CREATE VIEW live_at_peak AS SELECT a.* FROM allocation a JOIN device d USING(recording, device)"
+    " WHERE (a.alloc_event IS NULL OR a.alloc_event <= d.peak_event)"
+    " AND (a.free_event IS NULL OR a.free_event > d.peak_event);"
+    "CREATE VIEW by_site AS SELECT a.recording AS recording, a.device AS device, s.name AS site,"
+    " sum(a.bytes) AS bytes, count(*) AS count FROM live_at_peak a JOIN site s ON s.recording = a.recording"
+    " AND s.id = a.site_id GROUP BY a.recording, a.device, s.id ORDER BY a.recording, bytes DESC, s.id;";
+
+static bool execute_with(struct database *to, const char *statement, const char *text) {
+    sqlite3_stmt *made;
+    if (sqlite3_prepare_v2(to->db, statement, -1, &made, NULL) != SQLITE_OK)
+        return database_failed(to);
+    sqlite3_bind_text(made, 1, text, -1, SQLITE_STATIC);
+    bool done = sqlite3_step(made) == SQLITE_DONE || database_failed(to);
+    sqlite3_finalize(made);
     return done;
+}
+
+static bool part_tables_add(struct database *to, uint32_t number) {
+    char statement[256];
+    for (uint32_t i = 0; i < TABLES; i++) {
+        const char *name = tables[i].name;
+        if (number == 0) {
+            snprintf(statement, sizeof statement,
+                     "CREATE TABLE %s AS SELECT 0 AS recording, * FROM one.%s WHERE 0", name, name);
+            if (!execute(to, statement))
+                return false;
+        }
+        snprintf(statement, sizeof statement, "INSERT INTO main.%s SELECT %" PRIu32 ", * FROM one.%s", name,
+                 number, name);
+        if (!execute(to, statement))
+            return false;
+    }
+    return true;
+}
+
+static bool part_add(struct database *to, const struct export_part *part, uint32_t number) {
+    char statement[128], rank[24] = "NULL", step[24] = "NULL";
+    if (part->rank >= 0)
+        snprintf(rank, sizeof rank, "%" PRId64, part->rank);
+    if (part->step >= 0)
+        snprintf(step, sizeof step, "%" PRId64, part->step);
+    snprintf(statement, sizeof statement, "INSERT INTO recording VALUES(%" PRIu32 ", ?, %s, %s)", number,
+             rank, step);
+    if (access(part->path, R_OK) != 0)
+        return export_fail(to->work, "%s has no database: run the batch with --export sqlite", part->input);
+    return execute_with(to, "ATTACH ? AS one", part->path) && execute(to, "BEGIN") &&
+           execute_with(to, statement, part->input) && part_tables_add(to, number) &&
+           execute(to, "COMMIT; DETACH one");
+}
+
+static bool parts_join(struct database *to, const struct export_part *parts, uint32_t n_parts) {
+    char statement[64];
+    snprintf(statement, sizeof statement, "PRAGMA application_id = %d", (int)EXPORT_APPLICATION);
+    bool done = execute(to, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -16384;"
+                            "CREATE TABLE recording(recording INTEGER PRIMARY KEY, input TEXT, rank INTEGER,"
+                            " step INTEGER)") &&
+                execute(to, statement);
+    for (uint32_t i = 0; done && i < n_parts; i++)
+        done = part_add(to, &parts[i], i);
+    return done && (n_parts == 0 || execute(to, join_views));
+}
+
+bool export_join(struct buffer *out, const struct export_part *parts, uint32_t n_parts, const char *directory,
+                 char reason[EXPORT_REASON_NBYTES]) {
+    const struct export_options options = {.directory = directory};
+    struct export_work work = {.out = out, .options = &options, .reason = reason};
+    struct database to = {.work = &work, .fd = -1};
+    return database_end(&to, database_open(&to) && parts_join(&to, parts, n_parts));
 }
 
 #endif
