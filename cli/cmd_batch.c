@@ -46,11 +46,12 @@ static bool databases_join(const struct index *index, struct batch *batch) {
         const struct index_row *row = &index->rows[i];
         if (n != 0 && strcmp(row->name, parts[n - 1].name) == 0)
             continue;
-        parts[n++] = (struct export_part){.name = row->name,
-                                          .path = batch_text(batch, "%s/%s.sqlite", batch->directory, row->name),
-                                          .input = row->input,
-                                          .rank = row->rank,
-                                          .step = row->step};
+        parts[n++] =
+            (struct export_part){.name = row->name,
+                                 .path = batch_text(batch, "%s/%s.sqlite", batch->directory, row->name),
+                                 .input = row->input,
+                                 .rank = row->rank,
+                                 .step = row->step};
     }
     if (!store_begin(&file, batch->directory, "ranks.sqlite", batch->settings->force, (struct arena_host){0}))
         return false;
@@ -182,7 +183,8 @@ static bool usage_is_wrong(const struct settings *settings) {
     else if (settings->join && settings->export_kind != EXPORT_SQLITE)
         wrong = "--join makes one database: it goes with --export sqlite";
     else if (settings->join && settings->shard != NULL)
-        wrong = "--join wants all ranks: strata batch --index DIR --export sqlite --join, when all shards are done";
+        wrong = "--join wants all ranks: strata batch --index DIR --export sqlite --join, when all shards "
+                "are done";
     for (uint32_t i = 0; i < settings->n_inputs; i++)
         if (strcmp(settings->inputs[i], "-") == 0 || settings->inputs[i][0] == '\0')
             wrong = "a batch reads files and directories, not standard input";

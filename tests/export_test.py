@@ -13,11 +13,15 @@ import os
 import pathlib
 import pickle
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+import urllib.error
+import urllib.request
 
 sys.dont_write_bytecode = True
 
@@ -77,13 +81,13 @@ def quietly(*command, seconds=240, **options):
         return False
 
 
-def package(name):
-    """Python of an environment that has the package; None, and skipped, where it cannot be had."""
+def package(*names):
+    """Python of an environment that has the packages; None, and skipped, where they cannot be had."""
     python = READERS / "bin" / "python"
     if not python.exists() and not quietly(sys.executable, "-m", "venv", READERS):
         shutil.rmtree(READERS, ignore_errors=True)
         return None
-    if quietly(python, "-c", f"import {name}") or quietly(python, "-m", "pip", "install", "-q", name):
+    if quietly(python, "-c", f"import {', '.join(names)}") or quietly(python, "-m", "pip", "install", "-q", *names):
         return python
     return None
 
@@ -105,7 +109,7 @@ def corpus():
         print("skipped: the corpus (STRATA_CORPUS is not set)")
         return []
     files = sorted(path for path in pathlib.Path(folder).rglob("*") if path.is_file() and path.name != "MANIFEST.json")
-    return [path for path in files if path.stat().st_size < 4 << 20]
+    return files
 
 
 class Export(unittest.TestCase):
@@ -166,16 +170,37 @@ class Export(unittest.TestCase):
             for sample in profile["samples"]:
                 self.assertLess(max(sample), len(shown["shared"]["frames"]))
 
+    def check_window(self, path):
+        """The middle half: what is allocated in it, by rows and as flame graph; and what is live when memory runs out."""
+        said = report(path)
+        if said is None or said["kind"] == "log" or not said["devices"]:
+            return
+        device = max(said["devices"], key=lambda one: one["peak_bytes"])
+        words = ("-d", device["device"])
+        if device["events"] > 8:
+            begin, end = device["events"] // 4, device["events"] * 3 // 4
+            made = sum(int(row["bytes"]) for row in rows_of(export("csv", path, *words))
+                       if row["alloc_event"] and begin <= int(row["alloc_event"]) < end)
+            lines = export("folded", path, *words, "--allocated", "--from", begin, "--to", end).decode().splitlines()
+            self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in lines), made, path)
+        for oom, device in ((one["oom_details"][0], one) for one in said["devices"] if one["oom_details"]):
+            db = database(export("sqlite", path))
+            live_then = db.execute("SELECT sum(bytes) FROM live_at_oom WHERE device = ?", (device["device"],)).fetchone()
+            self.assertEqual(live_then[0] or 0, oom["live_bytes"], path)
+
     def test_samples(self):
         for path in samples():
             with self.subTest(path=path.name):
                 self.check_rows(path)
                 self.check_sums(path)
+                self.check_window(path)
 
     def test_corpus(self):
         for path in corpus():
             with self.subTest(path=path.name):
                 self.check_rows(path)
+                self.check_sums(path)
+                self.check_window(path)
 
     def test_rows_are_the_events(self):
         """The control is CPython's pickle: every alloc event is a row, and what ends it is free_completed."""
@@ -255,13 +280,41 @@ class Export(unittest.TestCase):
             self.assertEqual(run("export", SAMPLES / "train.pickle", "--to", "folded", "--at", "oom", "-o", "-").returncode, 2)
 
     def test_redacted(self):
+        """Directories in both modes; with =all what annotations are called, too."""
         secrets = (b"/home/user", b"/venv/")
         for kind in KINDS:
-            data = export(kind, SAMPLES / "train.pickle", "--redact")
-            data = gzip.decompress(data) if kind == "pprof" else data
-            for secret in secrets:
-                self.assertFalse(secret in data, kind)
-            self.assertTrue((b"main.py" if kind != "perfetto" else b"live") in data, kind)
+            for option in ("--redact", "--redact=all"):
+                data = export(kind, SAMPLES / "train.pickle", option)
+                data = gzip.decompress(data) if kind == "pprof" else data
+                for secret in secrets:
+                    self.assertFalse(secret in data, (kind, option))
+                self.assertTrue((b"main.py" if kind != "perfetto" else b"live") in data, kind)
+
+    def test_redacted_annotations(self):
+        with open(SAMPLES / "train.pickle", "rb") as file:
+            snapshot = pickle.load(file)
+        times = [event["time_us"] for event in snapshot["device_traces"][0]]
+        snapshot["external_annotations"] = [
+            {"stage": stage, "name": "project mayhem", "device": 0, "time_us": times[at]} for stage, at in (("START", 100), ("END", 400))]
+        for event in snapshot["device_traces"][0]:
+            event["user_metadata"] = "customer acme"
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "secret.pickle"
+            path.write_bytes(pickle.dumps(snapshot))
+            self.assertIn(b"project mayhem", export("perfetto", path))
+            for kind in KINDS:
+                for option, secrets in (("--redact", (b"acme",)), ("--redact=all", (b"acme", b"mayhem"))):
+                    data = export(kind, path, option)
+                    data = gzip.decompress(data) if kind == "pprof" else data
+                    for secret in secrets:
+                        self.assertFalse(secret in data, (kind, option))
+
+    def test_without_a_verb(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for kind, ending in KINDS.items():
+                path = pathlib.Path(folder) / f"x{ending}"
+                self.assertEqual(run("-q", SAMPLES / "oom.pickle", "-o", path).returncode, 0, ending)
+                self.assertEqual(path.read_bytes(), export(kind, SAMPLES / "oom.pickle"), ending)
 
     def test_duckdb(self):
         python = package("duckdb")
@@ -351,22 +404,156 @@ print(json.dumps([answer, slices]))
                                      ) <= device["end_bytes"], True)
             self.assertEqual(slices.get("steps", 0), sum(len(device["steps"]) for device in report(path)["devices"]))
 
-    def test_documented_queries(self):
-        """Every query of docs/export.md has an answer."""
-        program = shutil.which("sqlite3")
+    # ---- the commands of docs/export.md, as they stand there ----
+
+    def folder_of_docs(self, folder):
+        folder = pathlib.Path(folder)
+        (folder / "dumps").mkdir()
+        for name, sample in (("snapshot", "train"), ("other", "oom")):
+            shutil.copy(SAMPLES / f"{sample}.pickle", folder / f"{name}.pickle")
+            for kind in ("sqlite", "pprof", "perfetto"):
+                (folder / f"{name}{KINDS[kind]}").write_bytes(export(kind, SAMPLES / f"{sample}.pickle"))
+        for rank, sample in enumerate(("train", "train", "oom")):
+            shutil.copy(SAMPLES / f"{sample}.pickle", folder / "dumps" / f"rank{rank}.pickle")
+        self.assertEqual(run("batch", "-q", folder / "dumps", "-o", folder / "report", "--export", "sqlite", "--join").returncode, 0)
+        os.remove(folder / "snapshot.sqlite")
+
+    def programs_of_docs(self, folder):
+        """Their names on a path: strata itself, and programs of packages. Which are missing."""
+        missing, programs = [], pathlib.Path(folder) / "programs"
+        programs.mkdir()
+        (programs / "strata").symlink_to(STRATA)
+        scripts = {"duckdb": (package("duckdb"), "import sys, duckdb; duckdb.sql(sys.argv[2])"),
+                   "python3": (package("pandas", "pyarrow"), "import sys; exec(sys.argv[2])")}
+        for name, (python, code) in scripts.items():
+            if python is None:
+                missing.append(name)
+            else:
+                (programs / name).write_text(f"#!{python}\n{code}\n")
+                (programs / name).chmod(0o755)
+        pprof = pprof_program()
+        if pprof is None:
+            missing.append("go")
+        else:
+            (programs / "go").write_text(f'#!/bin/sh\nshift 2\nexec "{pprof}" "$@"\n')
+            (programs / "go").chmod(0o755)
+        return missing + ([] if shutil.which("sqlite3") else ["sqlite3"])
+
+    @staticmethod
+    def page_of(address):
+        """It says where before it listens. (Its graph, the first page, needs graphviz.)"""
+        for _ in range(100):
+            try:
+                with urllib.request.urlopen(address, timeout=60) as page:
+                    return page.read()
+            except urllib.error.URLError:
+                time.sleep(0.1)
+        return b""
+
+    def serves(self, command, **options):
+        """A web server: it says where, and answers."""
+        served = subprocess.Popen(command.replace("-http :", "-no_browser -http localhost:"), shell=True, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, **options)
+        try:
+            address = next((line.split()[-1] for line in served.stdout if "http://" in line), None)
+            self.assertIsNotNone(address, command)
+            self.assertIn(b"forward", self.page_of(f"{address}/ui/top"), command)
+        finally:
+            os.killpg(served.pid, signal.SIGKILL)
+            served.stdout.close()
+            served.wait()
+
+    def test_documented_commands(self):
         commands = [line.strip() for line in (ROOT / "docs" / "export.md").read_text().splitlines()
-                    if line.startswith("    sqlite3 ")]
-        self.assertGreater(len(commands), 5)
-        if program is None:
-            print("skipped: the queries of docs/export.md (sqlite3 is missing)")
-            return
+                    if line.startswith("    ") and line.split()[0] in ("strata", "sqlite3", "duckdb", "python3", "go", "cat")]
+        self.assertGreaterEqual(sum(command.startswith("sqlite3") for command in commands), 10)
+        self.assertEqual({command.split()[0] for command in commands}, {"strata", "sqlite3", "duckdb", "python3", "go", "cat"})
         with tempfile.TemporaryDirectory() as folder:
-            for name, sample in (("snapshot", "train"), ("other", "oom")):
-                (pathlib.Path(folder) / f"{name}.sqlite").write_bytes(export("sqlite", SAMPLES / f"{sample}.pickle"))
+            self.folder_of_docs(folder)
+            missing = self.programs_of_docs(folder)
+            options = {"cwd": folder, "env": {**os.environ, "PATH": f"{folder}/programs:{os.environ['PATH']}", "HOME": folder}}
+            for name in missing:
+                print(f"skipped: commands of docs/export.md ({name} cannot be had)")
             for command in commands:
-                done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, timeout=60)
-                self.assertEqual((done.returncode, done.stderr), (0, ""), command)
-                self.assertTrue(done.stdout.strip(), command)
+                if command.split()[0] in missing:
+                    continue
+                if "-http" in command:
+                    self.serves(command, **options)
+                    continue
+                for kind, ending in KINDS.items():
+                    if command.startswith("strata export") and (f"-o snapshot{ending}" in command or f"--to {kind}" in command):
+                        pathlib.Path(folder, f"snapshot{ending}").unlink(missing_ok=True)
+                done = subprocess.run(command.split("  #")[0], shell=True, capture_output=True, text=True, timeout=120, **options)
+                self.assertEqual((done.returncode, done.stderr if command.startswith("sqlite3") else ""), (0, ""), (command, done.stderr[-500:]))
+                if command.split()[0] == "sqlite3":
+                    self.assertTrue(done.stdout.strip(), command)
+
+    def test_batch(self):
+        """One export a file, the same as by itself; one database of all, whose rows are theirs."""
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            (folder / "dumps").mkdir()
+            names = ("train", "two_devices", "oom")
+            for rank, name in enumerate(names):
+                shutil.copy(SAMPLES / f"{name}.pickle", folder / "dumps" / f"rank{rank}.pickle")
+            batch = ("batch", "-q", folder / "dumps", "-o", folder / "out")
+            for kind, ending in KINDS.items():
+                self.assertEqual(run(*batch, "--export", kind).returncode, 0)
+                for rank, name in enumerate(names):
+                    self.assertEqual((folder / "out" / f"rank{rank}{ending}").read_bytes() == export(kind, folder / "dumps" / f"rank{rank}.pickle"),
+                                     True, (kind, name))
+            self.assertEqual(run(*batch, "--export", "sqlite", "--join", "--resume").returncode, 0)
+            db = sqlite3.connect(folder / "out" / "ranks.sqlite")
+            self.assertEqual(db.execute("PRAGMA integrity_check").fetchone(), ("ok",))
+            self.assertEqual(db.execute("SELECT rank, input FROM recording ORDER BY 1").fetchall(),
+                             [(rank, f"rank{rank}.pickle") for rank in range(3)])
+            for rank, name in enumerate(names):
+                peaks = db.execute("SELECT device, sum(bytes) FROM live_at_peak JOIN recording USING(recording) WHERE rank = ? "
+                                   "GROUP BY device ORDER BY device", (rank,)).fetchall()
+                self.assertEqual(peaks, [(device["device"], device["peak_bytes"]) for device in report(SAMPLES / f"{name}.pickle")["devices"]])
+                own = sqlite3.connect(folder / "out" / f"rank{rank}.sqlite")
+                for table in ("allocation", "frame", "stack_frame", "site", "segment", "finding", "curve", "meta"):
+                    told = db.execute(f"SELECT * FROM {table} WHERE recording = ?", (rank,)).fetchall()
+                    self.assertEqual(sorted(row[1:] for row in told), sorted(own.execute(f"SELECT * FROM {table}").fetchall()), table)
+            self.assertEqual(run("batch", "-q", "--index", folder / "out", "--export", "sqlite", "--join").returncode, 0)
+            (folder / "out" / "rank1.sqlite").unlink()
+            done = run("batch", "-q", "--index", folder / "out", "--export", "sqlite", "--join")
+            self.assertEqual((done.returncode, done.stderr.count(b"\n")), (1, 1))
+            self.assertIn(b"rank1.pickle has no database", done.stderr)
+            for words in (("--join",), ("--export", "csv", "--join"), ("--export", "parquet"), ("--shard", "1/2", "--export", "sqlite", "--join")):
+                self.assertEqual(run(*batch, *words).returncode, 2, words)
+            foreign = folder / "new"
+            foreign.mkdir()
+            (foreign / "rank0.csv").write_text("mine")
+            self.assertEqual(run("batch", "-q", folder / "dumps", "-o", foreign, "--export", "csv").returncode, 4)
+            self.assertEqual((foreign / "rank0.csv").read_text(), "mine")
+
+    def test_largest_free_block(self):
+        """Told of every snapshot with segments; where the replay is refused, from the blocks: at the end, the final segments' own."""
+        python = package("perfetto")
+        if python is None:
+            return
+        code = """
+import json, sys
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
+trace = pb.Trace()
+trace.ParseFromString(open(sys.argv[1], "rb").read())
+named = {p.track_descriptor.uuid for p in trace.packet if p.track_descriptor.name == "largest free block"}
+print(json.dumps([p.track_event.counter_value for p in trace.packet if p.track_event.track_uuid in named]))
+"""
+        with open(SAMPLES / "train.pickle", "rb") as file:
+            snapshot = pickle.load(file)
+        trace = snapshot["device_traces"][0]
+        snapshot["device_traces"][0] = [event for event in trace if not event["action"].startswith("segment") or event["size"] % 3]
+        with tempfile.TemporaryDirectory() as folder:
+            path, out = pathlib.Path(folder) / "x.pickle", pathlib.Path(folder) / "x.pftrace"
+            path.write_bytes(pickle.dumps(snapshot))
+            self.assertNotEqual(report(path)["devices"][0]["replay"]["grade"], "exact")
+            out.write_bytes(export("perfetto", path))
+            values = json.loads(subprocess.run([python, "-c", code, out], capture_output=True, text=True, timeout=120, check=True).stdout)
+        holes = [block["size"] for segment in snapshot["segments"] for block in segment["blocks"] if block["state"] == "inactive"]
+        self.assertGreater(len(values), 100)
+        self.assertEqual(values[-1], max(holes))
 
     def test_speedscope_schema(self):
         try:

@@ -82,7 +82,8 @@ static enum convert_code convert_export(const struct parts *parts, const struct 
     recording_scratch(recording, &scratch);
     enum convert_code code = CONVERT_FAILED;
     if (part_begin(&file, parts, export_kind_ending(settings->export_kind), arena_share(&scratch)))
-        code = part_end(&file, export_write(&file.out, recording, settings, parts->staging, &scratch) == EXIT_CODE_DONE
+        code = part_end(&file, export_write(&file.out, recording, settings, parts->staging, &scratch) ==
+                                       EXIT_CODE_DONE
                                    ? CONVERT_DONE
                                    : CONVERT_FAILED);
     arena_release(&scratch);

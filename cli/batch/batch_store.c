@@ -99,7 +99,8 @@ static bool output_is_ours(struct batch *batch, const struct batch_file *file, u
 const char *store_objection(struct batch *batch, const struct batch_file *file) {
     for (unsigned i = 0; i < N_ENDINGS && !batch->settings->force; i++) {
         const char *ending = ending_of(batch, file, i);
-        char *path = ending != NULL ? batch_text(batch, "%s/%s%s", batch->directory, file->name, ending) : NULL;
+        char *path =
+            ending != NULL ? batch_text(batch, "%s/%s%s", batch->directory, file->name, ending) : NULL;
         if (ending != NULL && path == NULL)
             return "no memory";
         int error;

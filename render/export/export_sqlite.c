@@ -499,6 +499,9 @@ static const char join_views[] =
     "CREATE VIEW live_at_peak AS SELECT a.* FROM allocation a JOIN device d USING(recording, device)"
     " WHERE (a.alloc_event IS NULL OR a.alloc_event <= d.peak_event)"
     " AND (a.free_event IS NULL OR a.free_event > d.peak_event);"
+    "CREATE VIEW live_at_oom AS SELECT a.* FROM allocation a JOIN device d USING(recording, device)"
+    " WHERE d.oom_event IS NOT NULL AND (a.alloc_event IS NULL OR a.alloc_event <= d.oom_event)"
+    " AND (a.free_event IS NULL OR a.free_event > d.oom_event);"
     "CREATE VIEW by_site AS SELECT a.recording AS recording, a.device AS device, s.name AS site,"
     " sum(a.bytes) AS bytes, count(*) AS count FROM live_at_peak a JOIN site s ON s.recording = a.recording"
     " AND s.id = a.site_id GROUP BY a.recording, a.device, s.id ORDER BY a.recording, bytes DESC, s.id;";
