@@ -1,8 +1,8 @@
 /* Pages that show how an odd rank differs from the median of its cohort. */
 #pragma once
 
+#include "analysis/compare/index.h"
 #include "cli/batch/batch.h"
-#include "render/index/index.h"
 
 enum {
     BATCH_DIFFS = 4

@@ -11,6 +11,7 @@
 #include "cli/json_file.h"
 #include "cli/terminal.h"
 #include "cli/version.h"
+#include "render/index/index.h"
 
 #include <dirent.h>
 #include <errno.h>

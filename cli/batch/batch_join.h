@@ -1,8 +1,8 @@
 /* From sidecars and the shards' records to index.html and summary.json. */
 #pragma once
 
+#include "analysis/compare/index.h"
 #include "cli/batch/batch.h"
-#include "render/index/index.h"
 
 /* Writes shards/shard-I-of-N.json: which files this shard has refused and why, and what all shards must agree on. Its
  * presence says that the shard has finished. False: printed. */

@@ -1,8 +1,8 @@
 /* What an index had made beside the pages of its recordings, so that the next one removes what it has no more use for. */
 #pragma once
 
+#include "analysis/compare/index.h"
 #include "cli/batch/batch.h"
-#include "render/index/index.h"
 
 /*
  * Compares the pages of differences and the timelines that the index links to with the list that the last index left,

@@ -1,8 +1,8 @@
 /* What a sidecar says of a device beyond the report: the profile by which ranks are compared. docs/cluster.md has its form. */
 #pragma once
 
+#include "analysis/compare/index.h"
 #include "base/json_writer.h"
-#include "render/index/index.h"
 
 #include <cjson/cJSON.h>
 

@@ -1,8 +1,8 @@
 /* Dumps of one rank at several steps or times, as one recording beside those of the dumps. */
 #pragma once
 
+#include "analysis/compare/index.h"
 #include "cli/batch/batch.h"
-#include "render/index/index.h"
 
 /*
  * Finds in the index's rows the dumps that are of one rank, at several steps or dates by their paths, or with windows of events

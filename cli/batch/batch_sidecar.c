@@ -273,6 +273,21 @@ static bool read_sites(struct index_row *row, const cJSON *sites, struct arena *
     return true;
 }
 
+/* Names are what this version writes; what an older or a later one calls otherwise counts as the least that is a finding. */
+static enum finding_severity severity_of(const char *name) {
+    enum finding_severity severity = SEVERITY_HIGH;
+    while (severity > SEVERITY_INFO && strcmp(finding_severity_name(severity), name) != 0)
+        severity--;
+    return severity == SEVERITY_INFO && strcmp(name, "info") != 0 ? SEVERITY_LOW : severity;
+}
+
+static enum finding_confidence confidence_of(const char *name) {
+    enum finding_confidence confidence = CONFIDENCE_CERTAIN;
+    while (confidence > CONFIDENCE_POSSIBLE && strcmp(finding_confidence_name(confidence), name) != 0)
+        confidence--;
+    return confidence;
+}
+
 /* Findings of the report, the first INDEX_NOTES. */
 static bool read_notes(struct index_note **notes, uint32_t *count, const cJSON *findings,
                        struct arena *arena) {
@@ -285,16 +300,16 @@ static bool read_notes(struct index_note **notes, uint32_t *count, const cJSON *
             break;
         struct index_note note = {
             .kind = json_file_keep(arena, json_file_text(item, "kind", NULL)),
-            .severity = json_file_keep(arena, json_file_text(item, "severity", NULL)),
-            .confidence = json_file_keep(arena, json_file_text(item, "confidence", NULL)),
+            .severity = severity_of(json_file_text(item, "severity", "")),
+            .confidence = confidence_of(json_file_text(item, "confidence", "")),
             .title = json_file_keep(arena, json_file_text(item, "title", NULL)),
             .site = json_file_keep(arena, json_file_text(item, "site", NULL)),
             .view = json_file_keep(arena, json_file_text(item, "view", NULL)),
             .bytes = number_of(item, "bytes"),
         };
-        if (note.kind == NULL || note.severity == NULL || note.confidence == NULL || note.title == NULL ||
-            note.site == NULL || note.view == NULL)
+        if (note.kind == NULL || note.title == NULL || note.site == NULL || note.view == NULL)
             return false;
+        note.out_of_memory = strcmp(note.kind, finding_kind_name(FINDING_OUT_OF_MEMORY)) == 0;
         (*notes)[(*count)++] = note;
     }
     return true;

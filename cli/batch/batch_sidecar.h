@@ -5,11 +5,11 @@
  */
 #pragma once
 
+#include "analysis/compare/index.h"
 #include "base/buffer.h"
 #include "cli/batch/batch.h"
 #include "cli/json_file.h"
 #include "cli/recording.h"
-#include "render/index/index.h"
 
 /* Appends the sidecar; `device` is an index into trace.devices, `scratch` as for report_build. That of a series is its report
  * and what it was made of. False: printed. */

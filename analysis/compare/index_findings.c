@@ -1,5 +1,5 @@
 /* What the comparison of ranks found: one finding for all rows that are alike. */
-#include "render/index/index_internal.h"
+#include "analysis/compare/index_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -74,18 +74,9 @@ static uint64_t key_add(uint64_t hash, const char *text) {
     return (hash ^ 0xff) * 0x100000001b3u;
 }
 
-static uint32_t severity_order(const char *severity) {
-    static const char *const names[] = {"high", "medium", "low"};
-    for (uint32_t i = 0; i < 3; i++)
-        if (strcmp(severity, names[i]) == 0)
-            return i + 1;
-    return 4;
-}
-
-static const char *row_severity(const struct index_row *row) {
-    if (row->odd & INDEX_ODD_OOM)
-        return "high";
-    return row->severity >= 0.10 ? "high" : row->severity >= 0.03 ? "medium" : "low";
+static enum finding_severity row_severity(const struct index_row *row) {
+    bool high = (row->odd & INDEX_ODD_OOM) != 0 || row->severity >= 0.10;
+    return high ? SEVERITY_HIGH : row->severity >= 0.03 ? SEVERITY_MEDIUM : SEVERITY_LOW;
 }
 
 /* Ranks of two logs are not alike: nothing says that these are of one job. */
@@ -103,8 +94,7 @@ static uint64_t row_key(const struct index_row *row) {
 
 /* Findings that are about the recording itself are not the index's. */
 static bool note_counts(const struct index_note *note) {
-    return strcmp(note->severity, "info") != 0 && strcmp(note->kind, "out_of_memory") != 0 &&
-           note->title[0] != '\0';
+    return note->severity != SEVERITY_INFO && !note->out_of_memory && note->title[0] != '\0';
 }
 
 static int claim_compare(const void *a, const void *b) {
@@ -118,12 +108,10 @@ static int claim_compare(const void *a, const void *b) {
 
 static int finding_compare(const void *a, const void *b) {
     const struct index_finding *x = a, *y = b;
-    uint32_t oom_x = strcmp(x->kind, "out_of_memory") != 0, oom_y = strcmp(y->kind, "out_of_memory") != 0;
-    uint32_t order_x = severity_order(x->severity), order_y = severity_order(y->severity);
-    if (oom_x != oom_y)
-        return oom_x < oom_y ? -1 : 1;
-    if (order_x != order_y)
-        return order_x < order_y ? -1 : 1;
+    if ((x->about == INDEX_OF_OOM) != (y->about == INDEX_OF_OOM))
+        return x->about == INDEX_OF_OOM ? -1 : 1;
+    if (x->severity != y->severity)
+        return x->severity > y->severity ? -1 : 1;
     if (x->bytes != y->bytes)
         return x->bytes > y->bytes ? -1 : 1;
     return x->rows[0] != y->rows[0] ? (x->rows[0] < y->rows[0] ? -1 : 1) : strcmp(x->kind, y->kind);
@@ -141,7 +129,10 @@ static bool finding_make(struct index *index, const struct claim *claims, uint32
     char title[FINDING_CAPACITY] = "";
     *finding = (struct index_finding){.kind = note != NULL ? note->kind : row->kind,
                                       .severity = note != NULL ? note->severity : row_severity(row),
-                                      .confidence = note != NULL ? note->confidence : "certain",
+                                      .confidence = note != NULL ? note->confidence : CONFIDENCE_CERTAIN,
+                                      .about = note != NULL                 ? INDEX_OF_REPORTS
+                                               : (row->odd & INDEX_ODD_OOM) ? INDEX_OF_OOM
+                                                                            : INDEX_OF_RANK,
                                       .site = note != NULL ? note->site : row->blamed,
                                       .view = note != NULL && note->view[0] != '\0' ? note->view : NULL,
                                       .series = claims[0].series,
@@ -184,7 +175,7 @@ static int alike_compare(const void *a, const void *b) {
 }
 
 static bool findings_alike(const struct index_finding *a, const struct index_finding *b) {
-    return strcmp(a->kind, b->kind) == 0 && strncmp(a->kind, "rank_", 5) != 0 && a->n_rows == b->n_rows &&
+    return strcmp(a->kind, b->kind) == 0 && a->about != INDEX_OF_RANK && a->n_rows == b->n_rows &&
            (a->series == NULL) == (b->series == NULL) &&
            memcmp(a->rows, b->rows, a->n_rows * sizeof *a->rows) == 0;
 }
@@ -192,7 +183,7 @@ static bool findings_alike(const struct index_finding *a, const struct index_fin
 /* Forty lines of one leak are one finding: the first speaks, the others are counted, and named in its detail. */
 static bool finding_join(struct index *index, struct index_finding *first, uint32_t n_more) {
     char text[FINDING_CAPACITY];
-    const char *what = strcmp(first->kind, "out_of_memory") == 0 ? "time" : "line";
+    const char *what = first->about == INDEX_OF_OOM ? "time" : "line";
     snprintf(text, sizeof text, "%.1300s; likewise %" PRIu32 " more %s%s", first->title, n_more, what,
              n_more == 1 ? "" : "s");
     first->title = index_text(index, text);
@@ -233,7 +224,7 @@ static uint32_t claims_collect(const struct index *index, struct claim *claims) 
             if (note_counts(note))
                 claims[count++] = (struct claim){i, note, NULL,
                                                  key_add(key_add(key_begin(row) + 1, note->kind), note->site),
-                                                 severity_order(note->severity)};
+                                                 (uint32_t)(SEVERITY_HIGH - note->severity)};
         }
     }
     return count;
@@ -261,7 +252,7 @@ static uint32_t claims_collect_series(const struct index *index, struct claim *c
             if (note_counts(note) && !dump_says(index, series, note))
                 claims[count++] = (struct claim){series->dump[series->n_dumps - 1].row, note, series,
                                                  key_add(key_add(2, note->kind), note->site),
-                                                 severity_order(note->severity)};
+                                                 (uint32_t)(SEVERITY_HIGH - note->severity)};
         }
     }
     return count;

@@ -1,5 +1,5 @@
 /* The title of a finding: which ranks it is about, and what is said of them. */
-#include "render/index/index_internal.h"
+#include "analysis/compare/index_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>

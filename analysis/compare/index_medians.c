@@ -1,7 +1,6 @@
-#include "render/index/index.h"
+#include "analysis/compare/index.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct candidate {
     uint64_t peak_bytes;
@@ -35,7 +34,7 @@ bool index_choose_medians(struct index *index) {
     struct candidate *candidates = malloc(((size_t)index->n_rows + 1) * sizeof *candidates);
     for (uint32_t i = 0; candidates != NULL && i < index->n_findings; i++) {
         struct index_finding *finding = &index->findings[i];
-        bool differs = strncmp(finding->kind, "rank_", 5) == 0 && !index->rows[finding->rows[0]].is_log;
+        bool differs = finding->about == INDEX_OF_RANK && !index->rows[finding->rows[0]].is_log;
         finding->against = differs ? median_of(index, finding->rows[0], candidates) : INDEX_NOBODY;
     }
     free(candidates);

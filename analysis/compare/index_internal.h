@@ -1,11 +1,10 @@
 /*
  * Findings of the index, shared by index_findings.c (which rows are one finding), index_rows.c (what is said of a row) and
- * index_titles.c (what is said of several); and its JSON, by index_json.c. Private to them.
+ * index_titles.c (what is said of several). Private to them.
  */
 #pragma once
 
-#include "base/json_writer.h"
-#include "render/index/index.h"
+#include "analysis/compare/index.h"
 
 /* Of a title, with its NUL. */
 enum { FINDING_CAPACITY = 1400, RANKS_SHOWN = 160 };
@@ -32,8 +31,3 @@ bool index_row_tell(struct index *index, struct index_row *row, const struct out
 void index_title_of_rows(const struct index *index, const struct index_finding *finding, char *title);
 void index_title_of_notes(const struct index *index, const struct index_finding *finding,
                           const struct index_note *note, char *title);
-
-/* ---- index_json.c ---- */
-
-/* The document, with curves, steps and notes of the rows where the writer is for the page. False: no memory. */
-bool index_write(struct json_writer *json, const struct index *index);

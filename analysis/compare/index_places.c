@@ -2,7 +2,7 @@
  * Ranks whose names say which experts, which part of the context or of the tensors they have may differ for that reason. They
  * do where all that have the same place are alike and those of another place are not; then they are compared within their place.
  */
-#include "render/index/index.h"
+#include "analysis/compare/index.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* What the comparison of ranks found of each, in words: its sentences, and what stands beside them in the table. */
-#include "render/index/index_internal.h"
+#include "analysis/compare/index_internal.h"
 
 #include "base/format.h"
 

@@ -1,0 +1,200 @@
+/*
+ * Many recordings side by side: which rank is different, and why. The figures come from the sidecars that strata
+ * batch writes beside each page; index.html and summary.json are made of the same struct, so they cannot disagree.
+ */
+#pragma once
+
+#include "analysis/compare/outliers.h"
+#include "analysis/findings/finding.h"
+
+enum { INDEX_UNKNOWN = -1 }; /* a rank or step that the file's name does not tell */
+
+enum { INDEX_NOBODY = UINT32_MAX }; /* no row */
+
+enum { INDEX_SAMPLES = 256 }; /* at most, per curve */
+
+enum { INDEX_PLACES = 3 }; /* in expert, context and tensor parallelism */
+
+/* What one call site holds at the peak. */
+struct index_site {
+    const char *site; /* "train.py:41 forward" */
+    uint64_t bytes;
+    uint64_t count; /* allocations */
+};
+
+/* What a row's call site holds more (or less) than the median of its cohort. */
+struct index_difference {
+    const char *site;
+    uint64_t bytes, median_bytes;
+};
+
+enum { INDEX_NOTES = 16 }; /* findings taken from a row's own report, at most */
+
+/* What a finding of the index is. */
+enum index_about {
+    INDEX_OF_REPORTS, /* what reports of single recordings conclude */
+    INDEX_OF_OOM,     /* rows that ran out of memory */
+    INDEX_OF_RANK,    /* rank_odd, rank_only_line: a row against its cohort */
+};
+
+/* What the report of one recording concludes. */
+struct index_note {
+    const char *kind, *title, *site, *view; /* `site` "": none */
+    enum finding_severity severity;
+    enum finding_confidence confidence;
+    bool out_of_memory; /* it is of this kind */
+    uint64_t bytes;
+};
+
+/* In which respect a row is far from the others of its step. */
+enum index_odd {
+    INDEX_ODD_PEAK = 1,
+    INDEX_ODD_END = 2,
+    INDEX_ODD_EVENTS = 4,
+    INDEX_ODD_OOM = 8,
+    INDEX_ODD_TRUNCATED = 16,
+    INDEX_ODD_GROWTH = 32,
+    INDEX_ODD_LINE = 64,  /* a call site that no other rank has */
+    INDEX_ODD_STEPS = 128 /* fewer complete steps than the others */
+};
+
+enum { INDEX_DIFFERENCES = 8 }; /* at most, per row */
+
+/* One recording; its device with the most events. */
+struct index_row {
+    bool is_snapshot; /* neither a trace of the profiler nor a log */
+    bool is_log;      /* levels at lines: it has no call sites, and its page shows others beside it */
+    uint32_t n_others;
+    struct index_row *others; /* rows of a log's other ranks or GPUs, until they are rows of the index */
+    uint64_t stamp;           /* hash of what its page was made of, and how */
+    const char *input;        /* path below what the command line names */
+    const char *name;         /* of the outputs, without ending; letters, digits, '.', '_' and '-' only */
+    int64_t rank, step;
+    int64_t device;
+    uint32_t n_devices;
+    bool has_png;
+    uint64_t input_nbytes;
+    uint64_t n_events, peak_bytes, end_bytes, reserved_peak_bytes, reserved_end_bytes;
+    uint64_t capacity_bytes; /* of the device; 0: not known */
+    int64_t peak_event;
+    uint32_t n_ooms;
+    uint64_t oom_requested_bytes, oom_free_bytes; /* of the first; OOM_UNKNOWN */
+    const char *truncation; /* the reader's sentence where the file is cut short; NULL: it is whole */
+    uint32_t n_samples, n_sites;
+    uint64_t *samples;        /* live bytes: highest of each of n_samples equal parts of the run */
+    uint64_t *sample_us;      /* when each part begins, since the Unix epoch; NULL: the file has no times */
+    struct index_site *sites; /* at the peak, by falling bytes */
+    struct rank_profile profile;
+    const char **call_names;     /* [profile.n_calls] */
+    const char *host, *group;    /* "": the name tells none */
+    int64_t local_rank;          /* INDEX_UNKNOWN */
+    int64_t place[INDEX_PLACES]; /* as the name tells it; INDEX_UNKNOWN: it does not, or the user groups */
+    const char *recording_id;    /* "": a sidecar of an older version */
+    uint64_t oom_event;
+    uint32_t n_notes;
+    struct index_note *notes;
+
+    /* Filled by index_analyse: */
+    bool has_namesake;   /* another row, no copy, has this rank and step: the path tells them apart */
+    unsigned odd;        /* of enum index_odd */
+    double score;        /* robust z-score of the peak in its cohort; 0: too few rows, or no spread */
+    double severity;     /* the largest difference as a share of the median, for sorting */
+    const char *made_of; /* what the peak is made of, in a sentence; NULL: a log, or not known */
+    const char *finding; /* sentences for people; NULL: there is nothing to say */
+    const char *kind;    /* of the finding, as in summary.json */
+    const char *blamed;  /* call site that the finding names; NULL: none */
+    const char
+        *diff; /* page of the difference from the median of its cohort, beside the index; NULL: not made */
+    const char *copy_of; /* input of another row with the same recording; NULL: it counts */
+    uint32_t cohort, cohort_size;
+    int64_t at_step;          /* compared at this step's end; INDEX_UNKNOWN: over the whole recordings */
+    int64_t growth_bytes;     /* per step */
+    const char *growth_site;  /* NULL: none */
+    int64_t difference_bytes; /* of the figure that the finding speaks of first */
+    uint32_t n_steps, n_differences;
+    struct index_difference *differences; /* what is more first, by falling size; then what is less */
+};
+
+/* A dump of a series; what stayed, came and went since the one before it. */
+struct index_dump {
+    uint32_t row;
+    uint64_t live_bytes, stayed_bytes, new_bytes, gone_bytes;
+    bool gap; /* events between it and the next are missing */
+};
+
+/* Several dumps of one rank as one recording, which is not a row: each of them is. */
+struct index_series {
+    const char *name; /* of its outputs, below the index: "series/rank3" */
+    const char *what; /* "rank 3", or what the paths of its dumps have in common */
+    int64_t rank;
+    uint32_t n_dumps;
+    struct index_dump *dump; /* oldest first */
+    bool has_png;
+    uint64_t n_events, peak_bytes;
+    uint32_t n_notes;
+    struct index_note *notes;
+};
+
+/* What is said of one row or of several alike. */
+struct index_finding {
+    const char *kind, *title, *detail, *site, *view; /* `site`, `view` NULL: none */
+    enum finding_severity severity;
+    enum finding_confidence confidence;
+    enum index_about about;
+    uint64_t bytes;
+    uint32_t n_rows, *rows; /* indices of rows, rising */
+    /* Of kinds rank_...: the first of its rows against the median of its cohort. */
+    uint32_t against; /* that row; INDEX_NOBODY: there is none */
+    const char *diff; /* page of the difference, beside the index; NULL: not made */
+    const struct index_series
+        *series; /* it is about all of its dumps, and `view` of its page; NULL: about rows */
+};
+
+/* A file without a row. */
+struct index_refusal {
+    const char *input;
+    const char *reason;
+};
+
+struct index {
+    struct arena *arena; /* of everything here */
+    const char *version; /* of Strata */
+    uint32_t n_rows, n_failed, n_skipped, n_notes;
+    uint32_t rows_capacity;
+    struct index_row *rows; /* sorted by index_sort */
+    struct index_refusal *failed, *skipped;
+    const char **notes; /* sentences about the whole: missing shards */
+
+    uint32_t n_cohorts, n_copies;
+    uint32_t n_findings; /* index_analyse: the most severe first */
+    struct index_finding *findings;
+    uint32_t n_series;
+    struct index_series *series;
+};
+
+/* Adds a row and its others. False: no memory. */
+bool index_add_row(struct index *index, const struct index_row *row);
+
+/* Rows by rank, step and input (unknown numbers last), refusals by input. O(n log n). */
+void index_sort(struct index *index);
+
+/* Names rows with the recording of another row as its copies. Rows are sorted. O(n log n). False: no memory. */
+bool index_mark_copies(struct index *index);
+
+/*
+ * Gives a group of its own to each place in expert, context or tensor parallelism, where ranks of the same place are alike and
+ * those of another are not: "pp2 ep1". After index_mark_copies. O(n log n). False: no memory.
+ */
+bool index_split_places(struct index *index);
+
+/*
+ * Compares each row with the others of its cohort (analysis/compare/outliers.h), puts what is found into words and unites what is
+ * alike, with what series show besides. Copies are not compared. After index_mark_copies. False: no memory.
+ */
+bool index_analyse(struct index *index);
+
+/*
+ * Of every finding that says how a rank differs, the row to compare it with: of its cohort and step the one with the middle
+ * peak among those of which nothing is said (`against`). After index_analyse. O(findings * rows). False: no memory.
+ */
+bool index_choose_medians(struct index *index);
