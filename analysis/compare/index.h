@@ -62,8 +62,8 @@ enum { INDEX_DIFFERENCES = 8 }; /* at most, per row */
 
 /* One recording; its device with the most events. */
 struct index_row {
-    bool is_snapshot; /* neither a trace of the profiler nor a log */
-    bool is_log;      /* levels at lines: it has no call sites, and its page shows others beside it */
+    bool is_snapshot;     /* neither a trace of the profiler nor a log */
+    bool has_allocations; /* else levels of a log: no call sites, and its page shows others beside it */
     uint32_t n_others;
     struct index_row *others; /* rows of a log's other ranks or GPUs, until they are rows of the index */
     uint64_t stamp;           /* hash of what its page was made of, and how */

@@ -81,7 +81,7 @@ static enum finding_severity row_severity(const struct index_row *row) {
 
 /* Ranks of two logs are not alike: nothing says that these are of one job. */
 static uint64_t key_begin(const struct index_row *row) {
-    return row->is_log ? key_add(0xcbf29ce484222325u, row->group) : 0xcbf29ce484222325u;
+    return row->has_allocations ? 0xcbf29ce484222325u : key_add(0xcbf29ce484222325u, row->group);
 }
 
 static uint64_t row_key(const struct index_row *row) {

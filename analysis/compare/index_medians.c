@@ -34,7 +34,7 @@ bool index_choose_medians(struct index *index) {
     struct candidate *candidates = malloc(((size_t)index->n_rows + 1) * sizeof *candidates);
     for (uint32_t i = 0; candidates != NULL && i < index->n_findings; i++) {
         struct index_finding *finding = &index->findings[i];
-        bool differs = finding->about == INDEX_OF_RANK && !index->rows[finding->rows[0]].is_log;
+        bool differs = finding->about == INDEX_OF_RANK && index->rows[finding->rows[0]].has_allocations;
         finding->against = differs ? median_of(index, finding->rows[0], candidates) : INDEX_NOBODY;
     }
     free(candidates);

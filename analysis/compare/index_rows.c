@@ -55,7 +55,7 @@ struct subject index_subject(const struct index_row *row, const char *finding) {
         snprintf(path, sizeof path, " (%.200s)", row->input);
     if (*finding != '\0')
         snprintf(subject.text, sizeof subject.text, "it");
-    else if (row->rank == INDEX_UNKNOWN && row->is_log && row->n_devices > 1 && row->device >= 0)
+    else if (row->rank == INDEX_UNKNOWN && !row->has_allocations && row->n_devices > 1 && row->device >= 0)
         snprintf(subject.text, sizeof subject.text, "%.200s, GPU %" PRId64, row->input, row->device);
     else if (row->rank == INDEX_UNKNOWN)
         snprintf(subject.text, sizeof subject.text, "%.200s", row->input);

@@ -117,7 +117,7 @@ bool join_batch(struct index *index, struct batch *batch) {
         }
         if (file->row != NULL) {
             struct index_row row = *file->row;
-            row.group = row.is_log ? row.group : file->group; /* --group-by is of this run */
+            row.group = row.has_allocations ? file->group : row.group; /* --group-by is of this run */
             done = index_add_row(index, &row);
             continue;
         }
@@ -246,7 +246,7 @@ static bool join_sidecar(struct join *join, const char *name) {
     }
     if (!ARENA_GROW(&join->batch->arena, join->rows, join->rows_capacity, (uint64_t)join->n_rows + 1))
         return false;
-    if (join->batch->settings->group_by != NULL && !sidecar.row.is_log)
+    if (join->batch->settings->group_by != NULL && sidecar.row.has_allocations)
         sidecar.row.group = names_group(join->batch, sidecar.row.input, sidecar.row.host);
     join->rows[join->n_rows++] = sidecar.row;
     if (version_is_older(sidecar.version) && join->n_older++ == 0)
@@ -538,7 +538,8 @@ static bool join_result(const struct index *index, const struct batch *batch, co
 static void places_read(struct index *index, const struct batch *batch) {
     for (uint32_t i = 0; i < index->n_rows; i++) {
         struct index_row *row = &index->rows[i];
-        names_places(row->is_log || batch->settings->group_by != NULL ? "" : row->input, row->place);
+        names_places(!row->has_allocations || batch->settings->group_by != NULL ? "" : row->input,
+                     row->place);
     }
 }
 

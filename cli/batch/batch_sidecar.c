@@ -347,16 +347,17 @@ static bool read_device(struct index_row *row, const cJSON *figures, const cJSON
     row->capacity_bytes = number_of(extra, "capacity_bytes");
     read_figures(row, figures);
     const cJSON *made = cJSON_GetObjectItemCaseSensitive(figures, "peak_made_of");
-    bool is_told = made != NULL && !row->is_log;
+    bool is_told = made != NULL && row->has_allocations;
     row->made_of = is_told ? json_file_keep(arena, json_file_text(made, "text", NULL)) : NULL;
-    if (row->is_log)
+    if (!row->has_allocations)
         read_levels(row, figures);
     return (row->made_of != NULL || !is_told) && profile_read(row, extra, arena) &&
            read_notes(&row->notes, &row->n_notes, cJSON_GetObjectItemCaseSensitive(figures, "findings"),
                       arena) &&
            read_curve(row, cJSON_GetObjectItemCaseSensitive(extra, "curve"), arena) &&
            read_curve_times(row, extra, arena) &&
-           (row->is_log || read_sites(row, cJSON_GetObjectItemCaseSensitive(extra, "sites"), arena));
+           (!row->has_allocations ||
+            read_sites(row, cJSON_GetObjectItemCaseSensitive(extra, "sites"), arena));
 }
 
 static bool device_is_fine(const cJSON *figures, const cJSON *extra) {
@@ -402,7 +403,6 @@ static bool read_other(struct index_row *row, const struct index_row *main, cons
                               .n_devices = main->n_devices,
                               .has_png = main->has_png,
                               .input_nbytes = main->input_nbytes,
-                              .is_log = true,
                               .truncation = main->truncation};
     return read_device(row, figures, extra, arena) && log_group(row, figures, false, arena);
 }
@@ -469,13 +469,13 @@ static enum sidecar_result read_document(struct sidecar *sidecar, const cJSON *d
     sidecar->rules_fingerprint = json_file_keep(arena, json_file_text(batch, "rules_fingerprint", NULL));
     sidecar->version = json_file_keep(arena, json_file_text(batch, "version", NULL));
     row->is_snapshot = strcmp(json_file_text(document, "kind", ""), "snapshot") == 0;
-    row->is_log = strcmp(json_file_text(document, "kind", ""), "log") == 0;
+    row->has_allocations = strcmp(json_file_text(document, "kind", ""), "log") != 0;
     row->stamp = stamp_of(document, batch);
     bool kept = row->input != NULL && row->name != NULL && row->host != NULL && row->group != NULL &&
                 row->recording_id != NULL && sidecar->flags != NULL && sidecar->rules_fingerprint != NULL &&
                 sidecar->version != NULL && read_device(row, figures, extra, arena) &&
                 read_truncation(row, document, arena) &&
-                (!row->is_log || read_log(row, document, batch, figures, arena));
+                (row->has_allocations || read_log(row, document, batch, figures, arena));
     return kept ? SIDECAR_READ : SIDECAR_NO_MEMORY;
 }
 

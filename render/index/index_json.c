@@ -73,7 +73,7 @@ static bool row_ends_in_step(const struct index_row *row) {
 /* The members that summary.json and the page share. */
 static void add_row_members(struct json_writer *json, const struct index_row *row) {
     json_text(json, "input", row->input);
-    json_text(json, "kind", row->is_log ? "log" : row->is_snapshot ? "snapshot" : "profile");
+    json_text(json, "kind", !row->has_allocations ? "log" : row->is_snapshot ? "snapshot" : "profile");
     add_number(json, "rank", row->rank);
     add_number(json, "step", row->step);
     json_i64(json, "device", row->device);
