@@ -189,7 +189,7 @@ class BatchSeries(batch_case.Folder):
         for step in (1, 2):
             self.put(f"step_{step}/rank0.pickle", pickle.dumps({"segments": [], "device_traces": [trace[:10000 * step]]}, 4))
         self.assertEqual(len(self.series()["series"]), 1)
-        summary = self.series("--max-html-size", "280KB", out="small")
+        summary = self.series("--max-html-size", "288KB", out="small")
         self.assertEqual(summary["series"], [])
         self.assertEqual(len(summary["notes"]), 1, summary["notes"])
         self.assertIn("no timeline of the 2 dumps of rank 0", summary["notes"][0])
