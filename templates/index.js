@@ -1,4 +1,5 @@
 // The index of a batch: which rank is different, and why. What is chosen lies in one state, which the address carries.
+import { checkView, makeCalls, NAMES } from "./calls.js";
 import { misreadSentence } from "./history.js";
 import { createCurves } from "./index/curves.js";
 import { createBatch, readData } from "./index/data.js";
@@ -34,7 +35,7 @@ function start() {
     const detail = createDetail(batch);
     const search = element("words", HTMLInputElement);
     const known = { sort: table.sorts, figure: heat.figures, axis: curves.axes };
-    const state = createState(rows, known, (before, choice) => {
+    const state = createState(rows, known, batch.oddRows[0] ?? -1, (before, choice) => {
         showNotes();
         if (before.theme !== choice.theme) applyTheme();
         if (before.words !== choice.words || before.sort !== choice.sort || before.falling !== choice.falling)
@@ -165,12 +166,53 @@ function start() {
     if (state.get().row >= 0) table.choose(state.get().row, true);
     drawPictures();
     new ResizeObserver(drawPictures).observe(element("plot", HTMLElement));
+    /** What is chosen, in the page's words. */
+    const view = () => {
+        const { row, words, ...choice } = state.get();
+        return { ...choice, search: words, filter: { words }, selected: row < 0 ? null : row };
+    };
+    const isRow = (/** @type {unknown} */ row) => Number.isInteger(row) && Object.hasOwn(rows, String(row));
+    /** @type {Record<string, (value: any) => boolean>} */
+    const fields = {
+        sort: (sort) => table.sorts.includes(sort),
+        falling: (falling) => typeof falling === "boolean",
+        search: (search) => typeof search === "string",
+        filter: (filter) => ["string", "undefined"].includes(typeof filter?.words),
+        selected: (row) => row === null || isRow(row),
+        figure: (figure) => heat.figures.includes(figure),
+        axis: (axis) => curves.axes.includes(axis),
+        theme: (theme) => ["", "light", "dark"].includes(theme),
+    };
+    /** @param {any} wanted */
+    const setView = async (wanted = {}) => {
+        checkView(fields, wanted);
+        const { search: words = wanted.filter ? (wanted.filter.words ?? "") : undefined, selected, ...rest } = wanted;
+        const asked = { ...rest, words, row: selected === null ? -1 : selected };
+        const known = Object.entries(asked).filter(([name, value]) => value !== undefined && name in state.get());
+        state.change(Object.fromEntries(known));
+        return view();
+    };
     return {
+        view,
+        setView,
+        summary: () => data.totals,
+        findings: () => data.findings,
         rows: () => table.order().map((index) => rows[index]),
-        sort: (/** @type {string} */ sort) =>
-            state.change({ sort, falling: state.get().sort === sort && !state.get().falling }),
-        choose: (/** @type {number} */ row) => state.change({ row }),
-        pick: curves.nearest,
+        search: async (/** @type {unknown} */ words) => {
+            if (typeof words !== "string") throw new RangeError("A search is a text.");
+            await setView({ search: words });
+            return { rows: table.order().length };
+        },
+        sort: (/** @type {string} */ sort) => {
+            checkView(fields, { sort });
+            if (sort !== undefined) state.change({ sort, falling: state.get().sort === sort && !state.get().falling });
+        },
+        choose: (/** @type {number} */ row = -1) => {
+            if (row !== -1 && !isRow(row)) throw new RangeError(`There is no recording ${row}.`);
+            state.change({ row });
+        },
+        pick: (/** @type {number} */ x, /** @type {number} */ y) =>
+            Number.isFinite(x + y) ? curves.nearest(x, y) : null,
     };
 }
 
@@ -198,5 +240,10 @@ function begin() {
     }
 }
 
+/** @type {Record<string, (...asked: any[]) => unknown>} */
 const calls = begin();
-Object.assign(window, { strata: { ...calls, ready: new Promise((done) => requestAnimationFrame(() => done(true))) } });
+const ready = new Promise((done) => requestAnimationFrame(() => done(true)));
+window.strata = makeCalls(ready, [...new Set([...NAMES, ...Object.keys(calls)])], (name) => {
+    if (!Object.hasOwn(calls, name)) throw new Error(`strata.${name} needs one recording: ask its page.`);
+    return calls[name];
+});

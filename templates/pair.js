@@ -1,5 +1,6 @@
 // The page of a difference: two pages of one recording each, which move together, and what differs beside them.
 import { followAddress, formAddress, hashOfState, readHash, scheduleHash, setDevice } from "./address.js";
+import { checkView } from "./calls.js";
 import { setFilter } from "./filter.js";
 import { pressKey } from "./keys.js";
 import {
@@ -394,9 +395,7 @@ const callsOfPair = (pair) => ({
     view: () => ({ ...callsOf(pair.inHand).view(), ...viewOfBoth(pair) }),
     /** @param {any} wanted */
     async setView(wanted = {}) {
-        for (const [name, fits] of Object.entries(FIELDS))
-            if (wanted[name] !== undefined && !fits(wanted[name]))
-                throw new RangeError(`The view's ${name} cannot be ${JSON.stringify(wanted[name])}.`);
+        checkView(FIELDS, wanted);
         const { show, align: by, linked, inHand, ...rest } = wanted;
         if (inHand !== undefined) takeInHand(pair, pair[/** @type {"a" | "b"} */ (inHand)]);
         if (show !== undefined) pair.change({ show });

@@ -1,5 +1,6 @@
 // The page for scripts: window.strata (docs/page.md, "For scripts").
 import { setDevice, showAll } from "./address.js";
+import { checkView, makeCalls, NAMES } from "./calls.js";
 import { plotOf } from "./canvas.js";
 import { poolText } from "./describe.js";
 import { rowFigures } from "./device_rows.js";
@@ -135,17 +136,10 @@ const fieldsOf = perPage(
         }),
 );
 
-/** A view that cannot be changes nothing. @param {Page} page @param {Record<string, unknown>} wanted */
-function checkView(page, wanted) {
-    for (const [name, fits] of Object.entries(fieldsOf(page)))
-        if (wanted[name] !== undefined && !fits(wanted[name], wanted))
-            throw new RangeError(`The view's ${name} cannot be ${JSON.stringify(wanted[name])}.`);
-}
-
 /** @param {Page} page @param {Parameters<PageApi["setView"]>[0]} wanted */
 async function changeView(page, wanted = {}) {
     const { kept, session, state } = page;
-    checkView(page, wanted);
+    checkView(fieldsOf(page), wanted);
     if (wanted.device !== undefined) {
         const index = session.deviceIndex(wanted.device);
         if (index !== state.device) setDevice(page, index);
@@ -312,29 +306,6 @@ export const callsOf = perPage((page) => {
     });
 });
 
-/** @type {(keyof Omit<PageApi, "ready">)[]} */
-const NAMES = [
-    "devices",
-    "summary",
-    "view",
-    "setView",
-    "pick",
-    "allocation",
-    "rows",
-    "phases",
-    "search",
-    "findings",
-    "lit",
-    "groups",
-    "tree",
-    "compare",
-    "picture",
-    "lanes",
-    "gap",
-    "blocks",
-    "stats",
-];
-
 /**
  * Calls that say so where there is no recording yet, or never will be.
  * @param {Promise<void>} ready
@@ -344,14 +315,9 @@ const NAMES = [
  * @returns {PageApi}
  */
 export function makeApi(ready, inHand, names = [], own = () => ({})) {
-    const calls = [...NAMES, ...names].map((name) => [
-        name,
-        (/** @type {unknown[]} */ ...asked) => {
-            const page = inHand();
-            if (!page) throw new Error(`strata.${name} needs the recording: await strata.ready first.`);
-            const all = /** @type {any} */ ({ ...callsOf(page), ...own() });
-            return all[name](...asked.map((one) => one ?? undefined));
-        },
-    ]);
-    return { ready, ...Object.fromEntries(calls) };
+    return makeCalls(ready, [...NAMES, ...names], (name) => {
+        const page = inHand();
+        if (!page) throw new Error(`strata.${name} needs the recording: await strata.ready first.`);
+        return /** @type {any} */ ({ ...callsOf(page), ...own() })[name];
+    });
 }

@@ -261,6 +261,8 @@ describe("sixteen ranks", { skip }, () => {
 
     test("what is chosen lies in the address and can be undone", async () => {
         await withIndex(ranks, async (page) => {
+            const first = await page.locator("#detail h2").textContent();
+            assert.equal(first, "rank 7", "the oddest is chosen at first");
             await page.locator("#findings .finding", { hasText: "rank 3 peaks " }).click();
             await page.getByRole("button", { name: "Carried over" }).click();
             await page.getByRole("button", { name: "Events" }).first().click();
@@ -270,13 +272,29 @@ describe("sixteen ranks", { skip }, () => {
                 await page.evaluate("history.back()");
                 await eventually(async () => assert.match(String(await page.evaluate("location.href")), wanted));
             }
-            await eventually(async () => assert.equal(await page.locator("#detail h2").count(), 0));
+            await eventually(async () => assert.equal(await page.locator("#detail h2").textContent(), first));
             await page.goto(address);
             await page.reload();
             await page.evaluate("strata.ready");
             assert.equal(await page.locator("#detail h2").textContent(), "rank 3");
             assert.equal(await page.locator("#figures [aria-pressed=true]").textContent(), "Carried over");
             assert.equal(await page.locator("#axes [aria-pressed=true]").textContent(), "Events");
+        });
+    });
+
+    test("calls that cannot be answered say so in words, and change nothing", async () => {
+        await withIndex(ranks, async (page) => {
+            const before = await page.evaluate("strata.view()");
+            const says = (/** @type {string} */ call) => page.evaluate(`(async () => strata.${call})().then(() => "nothing", (error) => \`\${error.name}: \${error.message}\`)`);
+            for (const call of ["sort('constructor')", "choose(1e9)", "choose('x')", "choose(-2)", "setView({ filter: { words: 1 } })", "setView({ sort: 'toString' })", "setView({ selected: 0.5 })", "setView(1)", "search(1)"])
+                assert.match(String(await says(call)), /^RangeError: .+\.$/, call);
+            for (const call of ["compare(null)", "lit()", "groups()"])
+                assert.match(String(await says(call)), /^Error: strata\.\w+ needs one recording: ask its page\.$/, call);
+            assert.deepEqual(await page.evaluate("strata.view()"), before);
+            for (const call of ["setView()", "setView(null)", "choose(null)", "sort(null)", "pick()"]) assert.equal(await says(call), "nothing", call);
+            const narrowed = /** @type {any} */ (await page.evaluate('strata.setView({ filter: { words: "rank 3" }, selected: null })'));
+            assert.deepEqual([narrowed.search, narrowed.filter.words, narrowed.selected], ["rank 3", "rank 3", null]);
+            assert.equal(/** @type {any[]} */ (await page.evaluate("strata.rows()")).length, 1);
         });
     });
 

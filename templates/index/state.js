@@ -11,12 +11,15 @@ import { writeAddress } from "../history.js";
 /** @type {Choice} */
 const BEGIN = { sort: "rank", falling: false, words: "", row: -1, figure: "peak", axis: "", theme: "" };
 
-/** @param {Choice} choice @param {{page: string}[]} rows */
-function hashOf(choice, rows) {
+/** No page is called so. */
+const NO_WORD = "\n";
+
+/** @param {Choice} choice @param {{page: string}[]} rows @param {number} first row of a fresh page */
+function hashOf(choice, rows, first) {
     const parts = new URLSearchParams();
     if (choice.sort !== BEGIN.sort || choice.falling) parts.set("sort", (choice.falling ? "-" : "") + choice.sort);
     if (choice.words) parts.set("words", choice.words);
-    if (choice.row >= 0) parts.set("row", rows[choice.row].page.replace(/\.html$/, ""));
+    if (choice.row !== first) parts.set("row", rows[choice.row]?.page.replace(/\.html$/, "") ?? "");
     if (choice.figure !== BEGIN.figure) parts.set("figure", choice.figure);
     if (choice.axis !== BEGIN.axis) parts.set("axis", choice.axis);
     if (choice.theme) parts.set("theme", choice.theme);
@@ -28,9 +31,10 @@ function hashOf(choice, rows) {
  * @param {string} hash
  * @param {{page: string}[]} rows
  * @param {Known} known
+ * @param {number} first
  * @returns {{choice: Choice, misread: string[]}}
  */
-function choiceOf(hash, rows, known) {
+function choiceOf(hash, rows, known, first) {
     const parts = new URLSearchParams(hash.replace(/^#/, ""));
     const misread = new Set(parts.keys());
     /** @param {string} name @param {string} usual @param {(word: string) => boolean} means */
@@ -43,11 +47,12 @@ function choiceOf(hash, rows, known) {
     const oneOf = (/** @type {readonly string[]} */ words) => (/** @type {string} */ word) => words.includes(word);
     const rowOf = (/** @type {string} */ page) => rows.findIndex((row) => row.page === `${page}.html`);
     const sort = take("sort", BEGIN.sort, (word) => known.sort.includes(word.replace(/^-/, "")));
+    const row = take("row", NO_WORD, (word) => word === "" || rowOf(word) >= 0);
     const choice = {
         sort: sort.replace(/^-/, ""),
         falling: sort.startsWith("-"),
         words: take("words", BEGIN.words, () => true),
-        row: rowOf(take("row", "", (word) => rowOf(word) >= 0)),
+        row: row === NO_WORD ? first : rowOf(row),
         figure: take("figure", BEGIN.figure, oneOf(known.figure)),
         axis: take("axis", BEGIN.axis, oneOf(known.axis)),
         theme: take("theme", BEGIN.theme, oneOf(["light", "dark"])),
@@ -58,13 +63,14 @@ function choiceOf(hash, rows, known) {
 /**
  * @param {{page: string}[]} rows
  * @param {Known} known
+ * @param {number} first row that a fresh page has chosen; -1: none
  * @param {(before: Choice, choice: Choice) => void} show draws what has changed
  */
-export function createState(rows, known, show) {
-    let { choice, misread } = choiceOf(location.hash, rows, known);
+export function createState(rows, known, first, show) {
+    let { choice, misread } = choiceOf(location.hash, rows, known, first);
     addEventListener("popstate", () => {
         const before = choice;
-        ({ choice, misread } = choiceOf(location.hash, rows, known));
+        ({ choice, misread } = choiceOf(location.hash, rows, known, first));
         show(before, choice);
     });
     return {
@@ -75,8 +81,8 @@ export function createState(rows, known, show) {
         change(wish) {
             const before = choice;
             choice = { ...choice, ...wish };
-            const hash = hashOf(choice, rows);
-            if (hash === hashOf(before, rows)) return;
+            const hash = hashOf(choice, rows, first);
+            if (hash === hashOf(before, rows, first)) return;
             const typing = "words" in wish && before.words !== "";
             misread = [];
             writeAddress(hash, typing);

@@ -1,0 +1,43 @@
+// Calls for scripts: the same names in every page, and the same sentences where one cannot be answered.
+
+/** What scripts may ask of every page. */
+export const NAMES = (
+    "devices summary view setView pick allocation rows phases search findings lit groups tree compare picture " +
+    "lanes gap blocks stats"
+).split(" ");
+
+/** A value as a sentence shows it. @param {unknown} value */
+function valueText(value) {
+    try {
+        return JSON.stringify(value) ?? String(value);
+    } catch {
+        return String(value);
+    }
+}
+
+/**
+ * A view that cannot be changes nothing.
+ * @param {Record<string, (value: any, wanted: any) => boolean>} fields what each may be
+ * @param {any} wanted
+ */
+export function checkView(fields, wanted) {
+    if (typeof wanted !== "object") throw new RangeError(`A view is an object, not ${valueText(wanted)}.`);
+    for (const [name, fits] of Object.entries(fields))
+        if (wanted[name] !== undefined && !fits(wanted[name], wanted))
+            throw new RangeError(`The view's ${name} cannot be ${valueText(wanted[name])}.`);
+}
+
+/**
+ * @param {Promise<unknown>} ready
+ * @param {string[]} names
+ * @param {(name: string) => (...asked: any[]) => unknown} find what answers; it says so where nothing does
+ * @returns {any}
+ */
+export function makeCalls(ready, names, find) {
+    const calls = names.map((name) => [
+        name,
+        // null is as good as nothing.
+        (/** @type {unknown[]} */ ...asked) => find(name)(...asked.map((one) => one ?? undefined)),
+    ]);
+    return { ready, ...Object.fromEntries(calls) };
+}
