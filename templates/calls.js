@@ -7,7 +7,7 @@ export const NAMES = (
 ).split(" ");
 
 /** A value as a sentence shows it. @param {unknown} value */
-function valueText(value) {
+export function valueText(value) {
     try {
         return JSON.stringify(value) ?? String(value);
     } catch {

@@ -1,5 +1,5 @@
 // The index of a batch: which rank is different, and why. What is chosen lies in one state, which the address carries.
-import { checkView, makeCalls, NAMES } from "./calls.js";
+import { checkView, makeCalls, NAMES, valueText } from "./calls.js";
 import { misreadSentence } from "./history.js";
 import { createCurves } from "./index/curves.js";
 import { createBatch, readData } from "./index/data.js";
@@ -208,11 +208,11 @@ function start() {
             if (sort !== undefined) state.change({ sort, falling: state.get().sort === sort && !state.get().falling });
         },
         choose: (/** @type {number} */ row = -1) => {
-            if (row !== -1 && !isRow(row)) throw new RangeError(`There is no recording ${row}.`);
+            if (row !== -1 && !isRow(row)) throw new RangeError(`There is no recording ${valueText(row)}.`);
             state.change({ row });
         },
         pick: (/** @type {number} */ x, /** @type {number} */ y) =>
-            Number.isFinite(x + y) ? curves.nearest(x, y) : null,
+            [x, y].every(Number.isFinite) ? curves.nearest(x, y) : null,
     };
 }
 

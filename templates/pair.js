@@ -1,6 +1,6 @@
 // The page of a difference: two pages of one recording each, which move together, and what differs beside them.
 import { followAddress, formAddress, hashOfState, readHash, scheduleHash, setDevice } from "./address.js";
-import { checkView } from "./calls.js";
+import { checkView, valueText } from "./calls.js";
 import { setFilter } from "./filter.js";
 import { pressKey } from "./keys.js";
 import {
@@ -389,7 +389,7 @@ const callsOfPair = (pair) => ({
     /** Where an event of one lies in the other. @param {"a" | "b"} letter @param {number} event */
     belongs(letter, event) {
         if (!FIELDS.inHand(letter) || !Number.isFinite(event))
-            throw new RangeError(`There is no event ${event} of "${letter}".`);
+            throw new RangeError(`There is no event ${valueText(event)} of ${valueText(letter)}.`);
         return pair.link.mapped(pair[letter], event);
     },
     view: () => ({ ...callsOf(pair.inHand).view(), ...viewOfBoth(pair) }),

@@ -1,6 +1,6 @@
 // The page for scripts: window.strata (docs/page.md, "For scripts").
 import { setDevice, showAll } from "./address.js";
-import { checkView, makeCalls, NAMES } from "./calls.js";
+import { checkView, makeCalls, NAMES, valueText } from "./calls.js";
 import { plotOf } from "./canvas.js";
 import { poolText } from "./describe.js";
 import { rowFigures } from "./device_rows.js";
@@ -174,7 +174,7 @@ async function changeView(page, wanted = {}) {
 /** @param {Page} page @param {number} x @param {number} y CSS pixels of the timeline @returns {PagePick | null} */
 function pickForScripts(page, x, y) {
     flush(page);
-    if (!insidePlot(page, { x, y })) return null;
+    if (!isNumber(x) || !isNumber(y) || !insidePlot(page, { x, y })) return null;
     const { allocation } = pickAt(page, x, y);
     return allocation === null ? null : allocationForScripts(page, allocation);
 }
@@ -220,7 +220,7 @@ export const callsOf = perPage((page) => {
         pick: (x, y) => pickForScripts(page, x, y),
         allocation: (allocation) => {
             if (!(Number.isInteger(allocation) && allocation >= 0 && allocation < view.facts.allocations))
-                throw new RangeError(`There is no allocation ${allocation}.`);
+                throw new RangeError(`There is no allocation ${valueText(allocation)}.`);
             const { pool, category, context: id } = view.c.allocation(allocation);
             const context = session.c.context(id);
             return {

@@ -1,0 +1,37 @@
+// Whatever scripts ask of the page, the page of a difference and the index: an answer, or a sentence that says why there is none.
+import assert from "node:assert/strict";
+import { copyFileSync, mkdirSync } from "node:fs";
+import path from "node:path";
+import { test } from "node:test";
+
+import { folder, run, samples, skip, strata, withPage, writePage } from "./browser.mjs";
+
+const sample = (/** @type {string} */ name) => path.join(samples, `${name}.pickle`);
+
+/** Asks every call for nonsense: what it threw that is no sentence of ours. Runs in the page. */
+async function askNonsense() {
+    const wanted = [{ filter: 5 }, { filter: null }, { filter: { words: 5 } }, { filter: { constructor: 1 } }, { range: 5 }, { range: {} }, { map: "x" }, { device: 9, selected: 0 }, { selected: 1e9 }, { search: 5 }, { axis: "x" }, { colorBy: "__proto__" }, { sort: "__proto__" }, { theme: 5 }, { show: 5 }, { align: 5 }, { inHand: 5 }];
+    const questions = [{ at: "x" }, { at: null }, { at: 1e9 }, { at: -5 }, { a: { at: 1 }, b: 5 }, { a: { at: 1 }, b: { at: 2 }, by: "constructor" }, { from: "x", to: 5 }, { from: 1, to: 2, what: "x" }, { by: "x" }, { direction: "x" }, { through: 5 }, { scale: 3 }];
+    const bad = [];
+    const api = /** @type {Record<string, any>} */ (/** @type {unknown} */ (window.strata));
+    for (const name of Object.keys(api).filter((key) => typeof api[key] === "function"))
+        for (const first of [undefined, null, 5, -1, 1e9, NaN, "x", "constructor", {}, [], 5n, Symbol("s"), ...wanted, ...questions])
+            for (const second of [undefined, "x", 5])
+                try {
+                    await api[name](first, second);
+                } catch (error) {
+                    const ours = error instanceof Error && !(error instanceof TypeError) && /^(strata\.|[A-Z"]).*\.$/s.test(error.message);
+                    if (!ours) bad.push(`${name}(${typeof first === "object" ? JSON.stringify(first) : String(first)}): ${error}`);
+                }
+    return bad;
+}
+
+test("no call throws what the browser says", { skip }, async () => {
+    const [two, dumps, out] = ["two.html", "dumps", "out"].map((name) => path.join(folder, `calls_${name}`));
+    run(strata, "diff", "-q", "-f", sample("train"), sample("oom"), "-o", two);
+    mkdirSync(dumps);
+    for (const rank of [0, 1, 2]) copyFileSync(sample(rank ? "train" : "oom"), path.join(dumps, `rank${rank}.pickle`));
+    run(strata, "batch", "-q", dumps, "-o", out);
+    for (const page of [writePage(sample("oom")), two, path.join(out, "index.html")])
+        await withPage(page, async (tab) => assert.deepEqual(await tab.evaluate(askNonsense), [], page));
+});
