@@ -10,7 +10,9 @@ const sample = (/** @type {string} */ name) => path.join(samples, `${name}.pickl
 
 /** Asks every call for nonsense: what it threw that is no sentence of ours. Runs in the page. */
 async function askNonsense() {
+    /** @type {any[]} */
     const wanted = [{ filter: 5 }, { filter: null }, { filter: { words: 5 } }, { filter: { constructor: 1 } }, { range: 5 }, { range: {} }, { map: "x" }, { device: 9, selected: 0 }, { selected: 1e9 }, { search: 5 }, { axis: "x" }, { colorBy: "__proto__" }, { sort: "__proto__" }, { theme: 5 }, { show: 5 }, { align: 5 }, { inHand: 5 }];
+    /** @type {any[]} */
     const questions = [{ at: "x" }, { at: null }, { at: 1e9 }, { at: -5 }, { a: { at: 1 }, b: 5 }, { a: { at: 1 }, b: { at: 2 }, by: "constructor" }, { from: "x", to: 5 }, { from: 1, to: 2, what: "x" }, { by: "x" }, { direction: "x" }, { through: 5 }, { scale: 3 }];
     const bad = [];
     const api = /** @type {Record<string, any>} */ (/** @type {unknown} */ (window.strata));
