@@ -5,7 +5,7 @@ import { boxText, phaseColor } from "./paint.js";
 import { comparedRanges } from "./ends.js";
 import { drawMemoryLane, memoryLaneHeight } from "./memory_lane.js";
 import { askParts, once } from "./questions.js";
-import { axisOfEvent, change, clockShift, isDark, perPage, wholeRange } from "./state.js";
+import { axisNumber, axisOfEvent, change, clockShift, isDark, perPage, wholeRange } from "./state.js";
 import { formatBytes, formatCount, formatDuration, formatPlural, setText } from "./text.js";
 
 const LANE_ROW = 18;
@@ -134,7 +134,17 @@ function partMarks(page, pane, { from, to, shift }, row) {
 export function drawLane(page, context, pane, lane) {
     const plot = plotOf(page);
     let top = pane.height;
-    if (pane === plot) drawMemoryLane(page, context, top);
+    if (pane === plot) {
+        // Behind the last event nothing is known.
+        const { left } = gutterOf(page);
+        const end = xOfAxis(page, page.view.c.whole(axisNumber(page)).to);
+        context.save();
+        context.beginPath();
+        context.rect(-left, top, left + end, lane.height);
+        context.clip();
+        drawMemoryLane(page, context, top);
+        context.restore();
+    }
     top += lane.inset;
     lane.marks = lane.ownRows === 0 ? [] : findPhaseMarks(page, pane);
     const rows = lane.height === lane.inset ? [] : partRows(page, pane.view);

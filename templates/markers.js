@@ -66,7 +66,8 @@ function isLast({ facts: { events } }, event) {
 export function rightGutter(/** @type {Page} */ page) {
     const ends = (/** @type {View} */ shown) =>
         shown.facts.ooms > 0 && isLast(shown, shown.c.oom(shown.facts.ooms - 1).event);
-    return [page.view, ...(page.state.all ? timedViews(page).values() : [])].some(ends) ? GHOST_WIDTH + 20 : 16;
+    const shown = page.state.all ? timedViews(page).values() : (page.beside?.views ?? [page.view]);
+    return [...shown].some(ends) ? GHOST_WIDTH + 20 : 16;
 }
 
 const GHOSTS_MOST = 8;

@@ -94,6 +94,16 @@ function addElements(page, letter) {
     const app = page.element("app", HTMLDivElement);
     app.dataset.letter = letter;
     app.querySelector(".file")?.before(make("b", `letter letter-${letter.toLowerCase()}`, letter));
+    // One banner and one main part are enough for a document.
+    if (page.suffix)
+        for (const part of app.querySelectorAll("header, main")) {
+            part.setAttribute("role", "group");
+            part.setAttribute(
+                "aria-label",
+                `${letter}: ${part.localName === "main" ? "timeline and details" : "file"}`,
+            );
+        }
+    app.querySelector(".stage")?.setAttribute("aria-label", `Timeline of ${letter}`);
     const [tabs, first] = [app.querySelector(".tabs"), app.querySelector(".panel")];
     const tab = make("button", "", "Difference");
     const panel = make("div", "panel list-panel");
@@ -115,7 +125,7 @@ function addElements(page, letter) {
 
 /** @param {View} viewA @param {View} viewB @param {Figures} figures */
 function createPair(viewA, viewB, figures) {
-    const beside = { whole: (/** @type {Page} */ page) => page.view.c.whole(0), top: 0 };
+    const beside = { views: [viewA, viewB], whole: (/** @type {Page} */ page) => page.view.c.whole(0), top: 0 };
     const [a, b] = [createPage(viewA, "", beside), createPage(viewB, "-b", beside)];
     const pages = [a, b];
     const link = createLink(a, b, figures.matches, beside);
@@ -188,6 +198,8 @@ function createPair(viewA, viewB, figures) {
 function createStrip(pair) {
     const { a, b, shown } = pair;
     const [strip, show, foot] = [make("div", "pair-strip"), make("div", "segmented"), make("span", "pane-dim")];
+    strip.setAttribute("role", "region");
+    strip.setAttribute("aria-label", "Both recordings");
     show.setAttribute("role", "group");
     show.setAttribute("aria-label", "Show");
     const buttons = CHOICES.show.map((name, i) => {

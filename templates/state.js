@@ -198,8 +198,8 @@ const newKept = () => ({
 });
 
 /**
- * @typedef {{whole: (page: Page) => {from: number, to: number}, top: number}} Beside what a page has in common with one
- * beside it: how far both reach, in its own events, and the top of their axis of bytes
+ * @typedef {{views: View[], whole: (page: Page) => {from: number, to: number}, top: number}} Beside what a page has in
+ * common with one beside it: both views, how far both reach, in its own events, and the top of their axis of bytes
  */
 
 /**
