@@ -95,9 +95,11 @@ function addElements(page, letter) {
     app.dataset.letter = letter;
     app.querySelector(".file")?.before(make("b", `letter letter-${letter.toLowerCase()}`, letter));
     // One banner and one main part are enough for a document.
-    if (page.suffix) for (const part of app.querySelectorAll("header, .main")) part.setAttribute("role", "group");
-    app.setAttribute("role", page.suffix ? "region" : "group");
-    app.setAttribute("aria-label", letter);
+    if (page.suffix) {
+        for (const part of app.querySelectorAll("header, .main")) part.setAttribute("role", "group");
+        app.setAttribute("role", "region");
+        app.setAttribute("aria-label", letter);
+    }
     app.querySelector(".stage")?.setAttribute("aria-label", `Timeline of ${letter}`);
     const [tabs, first] = [app.querySelector(".tabs"), app.querySelector(".panel")];
     const tab = make("button", "", "Difference");
