@@ -132,6 +132,9 @@ function createPair(viewA, viewB, figures) {
     const shown = { show: "two", align: link.link.alignment.by, rows: "causes", at: "compared", linked: true };
     const usual = { ...shown };
     const moments = [figures.a.event, figures.b.event];
+    /** Its device is the one that the program compared. @param {Page} page @param {number} i */
+    const isCompared = ({ session, state }, i) =>
+        session.devices[state.device].ordinal === [figures.a, figures.b][i].device;
     const pair = {
         a,
         b,
@@ -148,12 +151,15 @@ function createPair(viewA, viewB, figures) {
         ends: () => {
             const [endA, endB] = pages.map((page, i) => ({
                 view: page.view,
-                about: { at: shown.at === "held" ? heldMoment(page) : moments[i] },
+                about: { at: shown.at === "held" || !isCompared(page, i) ? heldMoment(page) : moments[i] },
             }));
             return [endA, endB];
         },
         /** The rows are those of the verb. */
-        asFound: () => shown.at === "compared" && pages.every(({ kept }) => kept.active === !!figures.filter),
+        asFound: () =>
+            shown.at === "compared" &&
+            pages.every(isCompared) &&
+            pages.every(({ kept }) => kept.active === !!figures.filter),
         /** The call site that is highlighted, as B calls it. */
         litSite: () => {
             const [ofA, ofB] = pages.map(({ state, session }) =>

@@ -42,6 +42,8 @@ export function createLink(a, b, matches, beside) {
     ];
     const link = { alignment: align(a.view, b.view, ALIGNMENTS[0]), linked: true };
     let follows = false;
+    /** Those that the alignment is of. */
+    let devices = `${a.view.device} ${b.view.device}`;
     const sideOf = (/** @type {Page} */ page) => (page === a ? 0 : 1);
     const other = (/** @type {Page} */ page) => (page === a ? b : a);
     /** Where an event of one lies in the other. @param {Page} page @param {number} event */
@@ -74,6 +76,9 @@ export function createLink(a, b, matches, beside) {
     const follow = (page) => {
         if (follows) return;
         follows = true;
+        const now = `${a.state.device} ${b.state.device}`;
+        if (now !== devices) link.alignment = align(a.view, b.view, link.alignment.by);
+        devices = now;
         const [{ state }, its] = [page, other(page)];
         if (state.axis !== its.state.axis) setAxis(its, state.axis);
         change(its, Object.fromEntries(SAME.map((field) => [field, state[field]])));

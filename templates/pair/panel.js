@@ -252,7 +252,11 @@ export const createDifference = (pair) => (page, box) => {
             const moments = pair.ends().map(({ about }) => ("at" in about ? about.at : 0));
             const words = moments.map((event) => (Number(event) < 0 ? "start" : formatCount(Number(event))));
             setText(says, `A at ${words[0]}, B at ${words[1]}`);
-            const now = JSON.stringify([kind, moments, pair.pages.map(({ kept }) => kept.version)]);
+            const now = JSON.stringify([
+                kind,
+                moments,
+                pair.pages.map(({ kept, state }) => [kept.version, state.device]),
+            ]);
             if (now !== asked) ask();
             asked = now;
             list.draw(rows.length);
