@@ -347,6 +347,7 @@ class OneCause(unittest.TestCase):
                 self.assertLessEqual(abs(phases["forward"][f"{letter}_bytes"] - max(inside)), max(inside) // 50)
             first = document["causes"][0]
             self.assertEqual("elsewhere", first["kind"], document["causes"][:2])
+            self.assertIn("other call sites allocate more at a time", first["title"])
             self.assertIn("in backward" if phases["backward"]["delta_bytes"] > phases["forward"]["delta_bytes"] else "in forward", first["title"])
 
     def test_the_same_parameters_at_another_place(self):

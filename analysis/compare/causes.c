@@ -427,9 +427,14 @@ static uint32_t row_of_site(const struct comparison *comparison, const struct co
     return row;
 }
 
+/* Without figures of the moment, which are those of another phase here. */
+static bool says_how(enum cause_kind kind) {
+    return kind == CAUSE_SIZE || kind == CAUSE_DTYPE || kind == CAUSE_OFTEN;
+}
+
 bool causes_add_phase(struct causes *causes, const struct comparison *comparison,
-                      const struct phase_peak peaks[PHASE_PEAKS], const struct compare_side *a,
-                      const struct compare_side *b, struct arena *arena) {
+                      const struct phase_peak peaks[PHASE_PEAKS], struct cause_steps steps,
+                      const struct compare_side *a, const struct compare_side *b, struct arena *arena) {
     uint64_t told = size_of_difference(comparison->a_bytes, comparison->b_bytes), most = 0;
     uint64_t larger = comparison->a_bytes < comparison->b_bytes ? comparison->b_bytes : comparison->a_bytes;
     uint32_t phase = 0;
@@ -444,19 +449,28 @@ bool causes_add_phase(struct causes *causes, const struct comparison *comparison
         return true;
     struct compare_side at_a = *a, at_b = *b;
     struct comparison there;
+    struct causes found;
     at_a.moment = peaks[phase].a_moment;
     at_b.moment = peaks[phase].b_moment;
     struct cause *cause = arena_column(arena, (uint64_t)causes->count + 1, sizeof *cause);
-    if (cause == NULL || !compare_sites(&there, &at_a, &at_b, arena))
+    if (cause == NULL || !compare_sites(&there, &at_a, &at_b, arena) ||
+        !causes_find(&found, &there, steps, arena))
         return false;
     bytes_copy(cause + 1, causes->cause, (size_t)causes->count * sizeof *cause);
     *cause = (struct cause){.kind = CAUSE_ELSEWHERE,
-                            .bytes = compare_delta(peaks[phase].a_bytes, peaks[phase].b_bytes),
-                            .row = row_of_site(comparison, &there.site[0]),
+                            .row = 0,
                             .n_sites = 1,
                             .from = peaks[phase].a_bytes,
                             .to = peaks[phase].b_bytes,
-                            .phase = (uint8_t)(SPAN_FORWARD + phase)};
+                            .inside = CAUSE_ELSEWHERE};
+    if (found.count > 0 && says_how(found.cause[0].kind)) {
+        *cause = found.cause[0];
+        cause->inside = (uint8_t)cause->kind;
+        cause->kind = CAUSE_ELSEWHERE;
+    }
+    cause->row = row_of_site(comparison, &there.site[cause->row]);
+    cause->bytes = compare_delta(peaks[phase].a_bytes, peaks[phase].b_bytes);
+    cause->phase = (uint8_t)(SPAN_FORWARD + phase);
     causes->cause = cause;
     causes->count++;
     return true;

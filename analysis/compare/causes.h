@@ -29,11 +29,14 @@ struct cause {
     uint32_t n_sites; /* 1 but for causes that many sites share */
     uint64_t from,
         to; /* SIZE: bytes of one allocation; OFTEN: allocations of a step, or of the run; OLDER: allocations;
-                          KEPT: events that an allocation lives, the geometric mean; ELSEWHERE: bytes at the phase's peaks */
+                          KEPT: events that an allocation lives, the geometric mean */
     bool per_step;          /* OFTEN: both recordings have steps */
     bool mean;              /* SIZE: they are of several sizes, and this is their mean */
     uint8_t dies_a, dies_b; /* KEPT: enum cause_death, where most of its allocations end */
     uint8_t phase;          /* PHASE: enum run_side; ELSEWHERE: enum span_kind */
+    uint8_t
+        inside; /* ELSEWHERE: SIZE, DTYPE or OFTEN, the first cause in that phase, whose `from`, `to` and sites these
+                       are; else ELSEWHERE */
     bool follows; /* from the first cause: another sequence length changes what depends on its square too */
 };
 
@@ -71,11 +74,11 @@ enum { PHASE_PEAKS = 3 };
 void phase_peaks_find(struct phase_peak peaks[PHASE_PEAKS], const struct spans *a, const struct spans *b);
 
 /* Adds, first, the phase in which the recordings differ most, where that is much more than what is compared: by a tenth of the
- * larger peak. Its row is the site that differs most there. The sides are those of the comparison. O(causes_find + compare_sites).
+ * larger peak, with the first cause of that. The sides and steps are those of the comparison. O(causes_find + compare_sites).
  * False: no memory. */
 bool causes_add_phase(struct causes *causes, const struct comparison *comparison,
-                      const struct phase_peak peaks[PHASE_PEAKS], const struct compare_side *a,
-                      const struct compare_side *b, struct arena *arena);
+                      const struct phase_peak peaks[PHASE_PEAKS], struct cause_steps steps,
+                      const struct compare_side *a, const struct compare_side *b, struct arena *arena);
 
 /* Finds where the allocations of the first causes of kind KEPT end (`dies_a`, `dies_b`), by the phases of each side.
  * O(16 * (allocations + frames)). False: no memory. */

@@ -45,7 +45,7 @@ bool diff_compute(struct diff *diff, struct arena *arena) {
         !causes_find(&diff->causes, &diff->comparison, steps, arena))
         return false;
     if (strcmp(diff->aligned_by, "peak") == 0 && diff->filter == NULL &&
-        !causes_add_phase(&diff->causes, &diff->comparison, diff->phase, &a, &b, arena))
+        !causes_add_phase(&diff->causes, &diff->comparison, diff->phase, steps, &a, &b, arena))
         return false;
     return causes_find_deaths(&diff->causes, &diff->comparison, &a, &diff->a.verdicts->phases, &b,
                               &diff->b.verdicts->phases, arena);

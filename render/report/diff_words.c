@@ -53,7 +53,7 @@ static void size_text(const struct cause *cause, const char *where, char *text, 
                  cause->n_sites == 1 ? "allocates" : "allocate", cause->to > cause->from ? "more" : "less",
                  cause->n_sites == 1 ? "" : "the first: ", format_bytes(cause->to).text,
                  format_bytes(cause->from).text,
-                 cause->kind == CAUSE_DTYPE
+                 cause->kind == CAUSE_DTYPE || cause->inside == CAUSE_DTYPE
                      ? "because the data type is another: the weights change too, or the inputs do not"
                  : cause->follows ? "by the square of it, as with another sequence length"
                                   : "as with another batch size or sequence length");
@@ -133,14 +133,21 @@ static void phase_text(const struct cause *cause, const char *site, char *text, 
              cause->n_sites == 1 ? "which is" : "the largest is", site);
 }
 
-/* "in forward B reaches 80.0 GiB and A 38.0 GiB, which the compared moments do not show; most of it at x". */
-static void elsewhere_text(const struct cause *cause, const char *site, char *text, size_t capacity) {
+/* "in forward B reaches 80.0 GiB at most and A 38.0 GiB, which the compared moments do not show: x and 5 other call sites ..." */
+static void elsewhere_text(const struct diff *diff, const struct cause *cause, const char *where, char *text,
+                           size_t capacity) {
+    const struct phase_peak *peak = &diff->phase[cause->phase - SPAN_FORWARD];
+    char how[SITE_NBYTES * 2];
+    switch (cause->inside) {
+    case CAUSE_OFTEN: often_text(cause, where, how, sizeof how); break;
+    case CAUSE_ELSEWHERE: snprintf(how, sizeof how, "most at %s", where); break;
+    default: size_text(cause, where, how, sizeof how); break;
+    }
     snprintf(text, capacity,
-             "%s B reaches %s at most and A %s; the compared moments do not show that. %s differs most there",
-             cause->phase == SPAN_FORWARD    ? "in forward"
-             : cause->phase == SPAN_BACKWARD ? "in backward"
-                                             : "in the optimizer's step",
-             format_bytes(cause->to).text, format_bytes(cause->from).text, site);
+             "in %s B reaches %s at most and A %s, which the compared moments do not show: %s",
+             cause->phase == SPAN_OPTIMIZER ? "the optimizer's step"
+                                            : span_kind_name((enum span_kind)cause->phase),
+             format_bytes(peak->b_bytes).text, format_bytes(peak->a_bytes).text, how);
 }
 
 static void moment_text(const struct diff *diff, const struct cause *cause, const char *where, char *text,
@@ -178,7 +185,7 @@ void diff_cause_text(const struct diff *diff, const struct cause *cause, char *t
     case CAUSE_OLDER: older_text(cause, where, what, sizeof what); break;
     case CAUSE_KEPT: kept_text(diff, cause, where, what, sizeof what); break;
     case CAUSE_PHASE: phase_text(cause, site, what, sizeof what); break;
-    case CAUSE_ELSEWHERE: elsewhere_text(cause, site, what, sizeof what); break;
+    case CAUSE_ELSEWHERE: elsewhere_text(diff, cause, where, what, sizeof what); break;
     case CAUSE_MOMENT: moment_text(diff, cause, where, what, sizeof what); break;
     case CAUSE_MOVED:
     case CAUSE_KINDS: moved_text(diff, cause, site, what, sizeof what); break;
