@@ -4,7 +4,7 @@
 #include "base/bytes.h"
 #include "base/numbers.h"
 
-enum { MASTERS_MOST = 3, COPIES_ADDED_MOST = 4, ADAPTER_SIZES = 16, RANK_MOST = 1024 };
+enum { MASTERS_MOST = 3, COPIES_ADDED_MOST = 4, ADAPTER_SIZES = 8, REST_SIZES = 4096, RANK_MOST = 1024 };
 
 /* ---- gradients that are added to, where no optimizer was recorded ---- */
 
@@ -177,7 +177,9 @@ static uint64_t adapted_bytes(const struct naming *naming, const struct held_row
 static bool rest_is_adapted(const struct naming *naming, const struct held_rows *rows) {
     uint64_t sizes[ADAPTER_SIZES], rest = size_set_bytes(&naming->sizes, rows->of_size);
     uint32_t n = adapter_sizes(naming, sizes), n_sizes, tried = 0;
-    if (n == 0 || rest < size_set_bytes(&naming->sizes, naming->parameters))
+    /* No model has so many different sizes; what follows is up to 300 rounds over all of them. */
+    if (n == 0 || naming->sizes.count > REST_SIZES ||
+        rest < size_set_bytes(&naming->sizes, naming->parameters))
         return false;
     for (uint32_t i = naming->sizes.count; i-- > 0 && tried < ADAPTER_SIZES;) {
         if (rows->of_size[i] < 2 || naming->sizes.nbytes[i] < WORTH_NBYTES)
