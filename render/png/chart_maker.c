@@ -74,29 +74,6 @@ int32_t chart_put_sentence(struct chart_maker *maker, struct rect line, struct f
     return chart_put_text(maker, line, CHART_LEFT, style, color, fitted);
 }
 
-/* Cuts `rest` after as many words as fit into `width`, one at least. Returns the length; the line is in
- * `line`. */
-static size_t chart_break_line(const struct chart_maker *maker, const char *rest, int32_t width,
-                               struct font_style style, char *line, size_t capacity) {
-    size_t best = 0;
-    for (size_t end = strcspn(rest, " ");; end += 1 + strcspn(rest + end + 1, " ")) {
-        if (end >= capacity)
-            break;
-        memcpy(line, rest, end);
-        line[end] = '\0';
-        if (best != 0 && chart_text_width(maker, style, line) > width)
-            break;
-        best = end;
-        if (rest[end] == '\0')
-            break;
-    }
-    if (best == 0)
-        best = strlen(rest) < capacity ? strlen(rest) : capacity - 1;
-    memcpy(line, rest, best);
-    line[best] = '\0';
-    return best;
-}
-
 enum { LINES_MAX = 12, LINE_NBYTES = 256 };
 
 /* Returns how many lines the text has, at most `most` of them. */
@@ -104,7 +81,7 @@ static int32_t chart_break_text(const struct chart_maker *maker, const char *tex
                                 struct font_style style, int32_t most, char lines[LINES_MAX][LINE_NBYTES]) {
     int32_t n = 0;
     for (; *text != '\0' && n < LINES_MAX && n < most; n++) {
-        text += chart_break_line(maker, text, width, style, lines[n], LINE_NBYTES);
+        text += font_break(maker->font, style, text, width, lines[n], LINE_NBYTES);
         text += strspn(text, " ");
     }
     return n;

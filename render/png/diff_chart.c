@@ -18,27 +18,6 @@ struct pad {
 
 /* ---- texts ---- */
 
-/* The longest start of whole words that fits; one word at least. Returns its length. */
-static size_t line_fit(struct pad *pad, struct font_style style, const char *text, int32_t width,
-                       char line[LINE_NBYTES]) {
-    size_t best = 0;
-    for (size_t end = strcspn(text, " ");; end += 1 + strcspn(text + end + 1, " ")) {
-        if (end >= LINE_NBYTES)
-            break;
-        memcpy(line, text, end);
-        line[end] = '\0';
-        if (best != 0 && (int32_t)font_width(pad->picture.font, style, line) > width)
-            break;
-        best = end;
-        if (text[end] == '\0')
-            break;
-    }
-    best = best == 0 ? (strlen(text) < LINE_NBYTES ? strlen(text) : LINE_NBYTES - 1) : best;
-    memcpy(line, text, best);
-    line[best] = '\0';
-    return best;
-}
-
 /* A paragraph of at most `most` lines; returns the y below it. */
 static int32_t paragraph_put(struct pad *pad, struct rect area, struct font_style style, uint32_t color,
                              uint32_t most, const char *text) {
@@ -46,7 +25,7 @@ static int32_t paragraph_put(struct pad *pad, struct rect area, struct font_styl
     int32_t height = canvas_line_height(style), bottom = area.y + area.height;
     for (uint32_t n = 0; *text != '\0' && n < most && area.y + height <= bottom; n++, area.y += height) {
         bool last = n + 1 == most || area.y + 2 * height > bottom;
-        size_t used = line_fit(pad, style, text, area.width, line);
+        size_t used = font_break(pad->picture.font, style, text, area.width, line, LINE_NBYTES);
         picture_text(&pad->picture, area, style, color, false, FONT_CUT_END, last ? text : line);
         text += used + strspn(text + used, " ");
     }

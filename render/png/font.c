@@ -210,6 +210,25 @@ static bool pen_render(const struct pen *pen, uint32_t px, font_glyph_sink *sink
     return true;
 }
 
+size_t font_break(struct font *font, struct font_style style, const char *text, int32_t width, char *line,
+                  size_t capacity) {
+    size_t best = 0;
+    for (size_t end = strcspn(text, " "); end < capacity; end += 1 + strcspn(text + end + 1, " ")) {
+        memcpy(line, text, end);
+        line[end] = '\0';
+        if (best != 0 && (int32_t)font_width(font, style, line) > width)
+            break;
+        best = end;
+        if (text[end] == '\0')
+            break;
+    }
+    if (best == 0)
+        best = strlen(text) < capacity ? strlen(text) : capacity - 1;
+    memcpy(line, text, best);
+    line[best] = '\0';
+    return best;
+}
+
 bool font_draw(struct font *font, struct font_style style, const char *text, font_glyph_sink *sink,
                void *context) {
     struct run run;

@@ -48,6 +48,11 @@ enum font_cut { FONT_CUT_MIDDLE, FONT_CUT_END };
 bool font_elide(struct font *font, struct font_style style, const char *text, uint32_t max_px,
                 enum font_cut cut, char out[FONT_TEXT_NBYTES]);
 
+/* The longest start of whole words of `text` that is at most `width` wide, one word at least, into `line`, cut at capacity - 1
+ * bytes. Returns its length. */
+size_t font_break(struct font *font, struct font_style style, const char *text, int32_t width, char *line,
+                  size_t capacity);
+
 /* How much of each pixel a glyph covers: 255 is all. Rows from the top, `pitch` bytes apart. */
 struct font_glyph {
     int32_t x,
