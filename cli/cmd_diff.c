@@ -100,6 +100,8 @@ static int side_open(struct side *side, const char *word, const struct settings 
     }
     if (!recording_choose_device(&side->recording, &side->settings, &device, &code))
         return code;
+    if ((code = filter_look(&side->recording, &side->settings, &device)) != EXIT_CODE_DONE)
+        return code;
     recording_scratch(&side->recording, &side->scratch);
     snprintf(side->shown, sizeof side->shown, "%s%s", side->recording.input.name,
              word + strlen(side->operand.path));

@@ -1,6 +1,7 @@
 #include "cli/convert.h"
 
 #include "cli/exit_code.h"
+#include "cli/filter.h"
 #include "cli/output.h"
 
 /* How the opened recording becomes the output: `write` knows which of the two it calls. */
@@ -19,7 +20,8 @@ static int device_write(struct recording *recording, const struct settings *sett
     int code;
     if (!recording_read(recording, settings))
         return EXIT_CODE_FAILED;
-    if (!recording_choose_device(recording, settings, &device, &code))
+    if (!recording_choose_device(recording, settings, &device, &code) ||
+        (code = filter_look(recording, settings, &device)) != EXIT_CODE_DONE)
         return code;
     struct buffer out = {.host = arena_share(&recording->trace.arena)};
     struct output_stream stream;
@@ -37,10 +39,13 @@ static int words_write(struct recording *recording, const struct settings *setti
         return EXIT_CODE_FAILED;
     if (!recording_check_device(recording, settings))
         return EXIT_CODE_USAGE;
+    int code = filter_look(recording, settings, NULL);
+    if (code != EXIT_CODE_DONE)
+        return code;
     recording_scratch(recording, &scratch);
     struct buffer out = {.host = arena_share(&scratch)};
     output_stream(&stream, output, &out);
-    int code = output_end(&stream, conversion->tell(&out, recording, settings, &scratch));
+    code = output_end(&stream, conversion->tell(&out, recording, settings, &scratch));
     buffer_release(&out);
     arena_release(&scratch);
     return code;

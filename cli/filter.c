@@ -1,12 +1,16 @@
 #include "cli/filter.h"
 
+#include "analysis/findings/verdicts.h"
 #include "base/bytes.h"
+#include "cli/exit_code.h"
 #include "cli/recording.h"
 #include "cli/regex.h"
+#include "cli/suggest.h"
 #include "cli/terminal.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* Longer texts are tested as far as that: a hostile file repeats long names in millions of frames. */
 enum { TEXT_NBYTES = 4096, EXPRESSION_NBYTES = 4 * FILTER_TEXT_MAX_NBYTES + 1 };
@@ -42,6 +46,63 @@ static bool expression_compile(regex_t *expression, const struct filter_word *wo
     return regex_compile(expression, text, REG_NOSUB | (word->sensitive ? 0 : REG_ICASE), wrong);
 }
 
+/* ---- words that nobody knows ---- */
+
+/* The part of a word before its colon, where it looks like a key: at least three letters, then a value that is no number,
+ * no path and no second colon (so "train.py:41", "http://a" and "at::native" are texts). 0: it does not. */
+static size_t key_length(const char *word, size_t nbytes) {
+    size_t n = 0;
+    while (n < nbytes && ((word[n] >= 'a' && word[n] <= 'z') || word[n] == '_'))
+        n++;
+    return n >= 3 && n + 1 < nbytes && word[n] == ':' && strchr(":/", word[n + 1]) == NULL ? n : 0;
+}
+
+static bool key_is_known(const char *word, size_t nbytes, char *wrong, size_t capacity) {
+    char typed[32];
+    size_t n = key_length(word, nbytes);
+    if (n == 0 || n >= sizeof typed)
+        return true;
+    snprintf(typed, sizeof typed, "%.*s", (int)n, word);
+    struct suggestion suggestion = suggestion_start(typed);
+    for (uint32_t i = 0; filter_key(i) != NULL; i++)
+        suggestion_offer(&suggestion, filter_key(i));
+    if (suggestion.closest != NULL)
+        snprintf(wrong, capacity,
+                 "\"%s:\" is unknown; did you mean \"%s:\"? (quotes around it make it a text)", typed,
+                 suggestion.closest);
+    return suggestion.closest == NULL;
+}
+
+static bool category_is_known(const struct filter_word *word, char *wrong, size_t capacity) {
+    char typed[FILTER_TEXT_MAX_NBYTES + 1];
+    snprintf(typed, sizeof typed, "%.*s", (int)word->nbytes, word->text);
+    struct suggestion suggestion = suggestion_start(typed);
+    for (uint32_t i = 0; i < CATEGORY_COUNT; i++) {
+        if (strcasecmp(typed, category_name((enum category)i)) == 0)
+            return true;
+        suggestion_offer(&suggestion, category_name((enum category)i));
+    }
+    int n = snprintf(wrong, capacity, "\"%.60s\" is not a category; ", typed);
+    if (suggestion.closest != NULL)
+        snprintf(wrong + n, capacity - (size_t)n, "did you mean \"category:%s\"?", suggestion.closest);
+    for (uint32_t i = 0; suggestion.closest == NULL && i < CATEGORY_COUNT; i++)
+        n += snprintf(wrong + n, capacity - (size_t)n, "%s%s", i == 0 ? "they are " : ", ",
+                      category_name((enum category)i));
+    return false;
+}
+
+static bool words_are_known(const struct filter *filter, const char *words, char *wrong, size_t capacity) {
+    bool known = true;
+    for (uint32_t i = 0; known && i < filter->n_words; i++) {
+        const struct filter_word *word = &filter->word[i];
+        if (word->kind == FILTER_CATEGORY)
+            known = category_is_known(word, wrong, capacity);
+        else if (word->kind == FILTER_TEXT)
+            known = key_is_known(words + word->from, word->until - word->from, wrong, capacity);
+    }
+    return known;
+}
+
 bool filter_check(const char *words, char *wrong, size_t capacity, bool *no_memory) {
     struct filter filter;
     struct filter_error error;
@@ -69,7 +130,7 @@ bool filter_check(const char *words, char *wrong, size_t capacity, bool *no_memo
         }
         regfree(&expression);
     }
-    return true;
+    return words_are_known(&filter, words, wrong, capacity);
 }
 
 /* ---- texts ---- */
@@ -178,4 +239,90 @@ bool filter_set_of(struct filter_set *set, const struct recording *recording, co
     note_without_times(recording, &set->parsed.filter);
     set->query = &set->parsed;
     return true;
+}
+
+/* ---- what is left ---- */
+
+struct looked {
+    uint64_t allocations;            /* that pass, of all devices that are shown */
+    const struct filter_word *phase; /* the first word that asks for one, which may be misspelt; NULL: none */
+    bool known;                      /* some phase has its name */
+    struct suggestion suggestion;
+    char typed[FILTER_TEXT_MAX_NBYTES + 1], closest[FILTER_TEXT_MAX_NBYTES + 1];
+};
+
+static void phase_offer(struct looked *looked, const uint8_t *name, uint32_t nbytes) {
+    char text[FILTER_TEXT_MAX_NBYTES + 1];
+    snprintf(text, sizeof text, "%.*s", (int)(nbytes < sizeof text ? nbytes : 0), (const char *)name);
+    suggestion_offer(&looked->suggestion, text);
+    if (looked->suggestion.closest == text) {
+        memcpy(looked->closest, text, sizeof text);
+        looked->suggestion.closest = looked->closest;
+    }
+    looked->known |= filter_text_meets(looked->phase, name, nbytes);
+}
+
+static void looked_start(struct looked *looked, const struct filter *filter) {
+    *looked = (struct looked){0};
+    for (uint32_t i = 0; i < filter->n_words && looked->phase == NULL; i++)
+        if (filter->word[i].kind == FILTER_PHASE)
+            looked->phase = &filter->word[i];
+    if (looked->phase == NULL)
+        return;
+    snprintf(looked->typed, sizeof looked->typed, "%.*s", (int)looked->phase->nbytes, looked->phase->text);
+    looked->suggestion = suggestion_start(looked->typed);
+}
+
+/* False: no memory. */
+static bool device_look(struct looked *looked, const struct recording *recording, uint32_t device,
+                        const struct filter_query *query, struct arena *arena) {
+    struct timeline timeline;
+    struct selection selection = {0};
+    struct selecting selecting = {
+        .selection = &selection, .whole = &timeline, .query = query, .bits_only = true, .arena = arena};
+    enum selecting_progress progress = SELECTING_GOES_ON;
+    if (!timeline_init(&timeline, &recording->trace, device, arena))
+        return false;
+    while (progress == SELECTING_GOES_ON)
+        progress = selecting_go_on(&selecting);
+    looked->allocations += selection.allocations;
+    for (uint32_t i = 0; looked->phase != NULL && i < selecting.facts.n_phases; i++)
+        phase_offer(looked, selecting.facts.phases[i].name, selecting.facts.phases[i].nbytes);
+    return progress == SELECTING_DONE;
+}
+
+static int looked_answer(const struct looked *looked, const struct recording *recording, const char *words) {
+    if (looked->allocations != 0)
+        return EXIT_CODE_DONE;
+    if (looked->phase != NULL && !looked->known && looked->suggestion.closest != NULL) {
+        terminal_error(recording->input.shown,
+                       "--filter: no phase is called \"%s\"; did you mean \"phase:%s\"?", looked->typed,
+                       looked->closest);
+        return EXIT_CODE_USAGE;
+    }
+    terminal_note(recording->input.shown, "the filter \"%s\" leaves nothing: no allocation meets it", words);
+    return EXIT_CODE_DONE;
+}
+
+int filter_look(const struct recording *recording, const struct settings *settings, const uint32_t *device) {
+    struct filter_set set;
+    struct looked looked;
+    struct arena arena;
+    const struct trace *trace = &recording->trace;
+    if (settings->filter[0] == '\0')
+        return EXIT_CODE_DONE;
+    recording_scratch(recording, &arena);
+    bool done = filter_set_make(&set, recording, settings, &arena), printed = !done;
+    looked_start(&looked, &set.parsed.filter);
+    for (uint32_t i = 0; done && set.query != NULL && i < trace->n_devices; i++)
+        if (device != NULL ? i == *device
+                           : !settings->has_device || trace->devices[i].ordinal == settings->device)
+            done = device_look(&looked, recording, i, set.query, &arena);
+    if (!done && !printed)
+        recording_print_no_memory(recording, arena.limit_hit);
+    int code = !done               ? EXIT_CODE_FAILED
+               : set.query == NULL ? EXIT_CODE_DONE
+                                   : looked_answer(&looked, recording, settings->filter);
+    arena_release(&arena);
+    return code;
 }

@@ -9,8 +9,8 @@
 struct recording;
 struct settings;
 
-/* Are these the words of a filter? False: `wrong` says in a phrase what is not understood; it was for want of memory if
- * `*no_memory` is set, which otherwise stays as it is. */
+/* Are these the words of a filter, and known ones (a key or a category that is misspelt is not)? False: `wrong` says in a
+ * phrase what is not understood; it was for want of memory if `*no_memory` is set, which otherwise stays as it is. */
 bool filter_check(const char *words, char *wrong, size_t capacity, bool *no_memory);
 
 struct filter_set {
@@ -27,3 +27,8 @@ bool filter_set_make(struct filter_set *set, const struct recording *recording,
 /* The same for other words, which must have been checked and must outlive the set. */
 bool filter_set_of(struct filter_set *set, const struct recording *recording, const char *words,
                    struct arena *arena);
+
+/* Says in a note where the settings' filter leaves nothing of the device (index into trace.devices; NULL: of all that the
+ * settings show). An enum exit_code: EXIT_CODE_USAGE where it asks for a phase whose name is a misspelt one, printed.
+ * O(selection_make for each device); without a filter nothing is done. */
+int filter_look(const struct recording *recording, const struct settings *settings, const uint32_t *device);

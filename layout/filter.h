@@ -74,6 +74,9 @@ struct filter_error {
  * and the filter is empty. O(nbytes). */
 bool filter_parse(struct filter *filter, const char *text, uint32_t nbytes, struct filter_error *error);
 
+/* The nth key of the grammar ("size"); NULL: there are no more. */
+const char *filter_key(uint32_t nth);
+
 /* Does a text of the trace hold the word's, capitals aside? O(length). */
 bool filter_text_meets(const struct filter_word *word, const uint8_t *text, uint32_t nbytes);
 

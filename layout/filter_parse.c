@@ -236,6 +236,10 @@ static const struct {
             {"step", value_of_step}, {"file", value_of_file},         {"alive", value_of_alive},
             {"own", value_of_own}};
 
+const char *filter_key(uint32_t nth) {
+    return nth < sizeof keys / sizeof *keys ? keys[nth].name : NULL;
+}
+
 /* ---- words ---- */
 
 struct reader {

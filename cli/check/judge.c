@@ -513,9 +513,10 @@ static void recording_open_and_judge(struct check_file *file, struct recording *
     uint32_t device;
     if (!recording_read(recording, settings))
         unreadable(file, "it cannot be read");
-    else if (recording_choose_device(recording, settings, &device, code))
-        recording_judge(file, recording, device, plan, settings);
-    else
+    else if (recording_choose_device(recording, settings, &device, code)) {
+        if ((*code = filter_look(recording, settings, &device)) == EXIT_CODE_DONE)
+            recording_judge(file, recording, device, plan, settings);
+    } else
         unreadable(file, *code == EXIT_CODE_USAGE ? "it does not have this device"
                                                   : "it has neither events nor segments");
 }
