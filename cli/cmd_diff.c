@@ -435,8 +435,10 @@ bool difference_render(struct buffer *out, const char *a, const char *b, const s
 }
 
 static int diff_write_all(struct side *base, const struct settings *settings, const struct output *output) {
-    struct diff_options options = {
-        .format = settings->format, .top = settings->top, .as_several = settings->n_inputs > 2};
+    struct diff_options options = {.format = settings->format,
+                                   .look = terminal_look(settings->output),
+                                   .top = settings->top,
+                                   .as_several = settings->n_inputs > 2};
     struct buffer out = {0};
     struct output_stream stream;
     struct json_writer json = json_writer_of(&out);

@@ -58,8 +58,10 @@ static bool devices_plan(struct plan_report *report, const struct recording *rec
 /* An enum exit_code. */
 static int plan_build(struct buffer *out, const struct recording *recording, const struct settings *settings,
                       struct arena *scratch) {
-    struct plan_report report = {
-        .format = settings->format, .file = recording->input.name, .fingerprint = recording->fingerprint};
+    struct plan_report report = {.format = settings->format,
+                                 .look = terminal_look(settings->output),
+                                 .file = recording->input.name,
+                                 .fingerprint = recording->fingerprint};
     struct plan_request request = request_of(settings);
     struct beside beside;
     struct arena guarded;

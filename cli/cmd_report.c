@@ -28,6 +28,7 @@ bool report_build(struct buffer *report, const struct recording *recording, cons
         return false;
     struct report_options options = {
         .format = settings->format,
+        .look = terminal_look(settings->output),
         .file = recording->input.name,
         .fingerprint = recording->fingerprint,
         .recording_id = recording->id,

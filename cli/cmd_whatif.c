@@ -236,8 +236,10 @@ static int page_build(struct buffer *out, const struct recording *recording, con
 /* An enum exit_code. */
 static int words_build(struct buffer *out, const struct recording *recording, const struct settings *settings,
                        struct arena *scratch) {
-    struct whatif_report report = {
-        .format = settings->format, .file = recording->input.name, .fingerprint = recording->fingerprint};
+    struct whatif_report report = {.format = settings->format,
+                                   .look = terminal_look(settings->output),
+                                   .file = recording->input.name,
+                                   .fingerprint = recording->fingerprint};
     if (devices_solve(&report, recording, settings, scratch) && whatif_report_write(out, &report, scratch))
         return EXIT_CODE_DONE;
     if (!out->refused)

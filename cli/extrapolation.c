@@ -244,7 +244,8 @@ static int both_parse(struct sized sized[2], struct extrapolation_report *report
 
 int extrapolation_main(const struct settings *settings) {
     struct sized sized[2] = {0};
-    struct extrapolation_report report = {.format = settings->format, .asked = settings->to_size};
+    struct extrapolation_report report = {
+        .format = settings->format, .look = terminal_look(settings->output), .asked = settings->to_size};
     int code = EXIT_CODE_USAGE;
     if (settings->to_size == 0)
         terminal_error(NULL, "whatif: --extrapolate needs --to SIZE");

@@ -95,7 +95,7 @@ static int verb_run_settings(const struct verb *verb, enum options_result result
     case OPTIONS_WRONG: return EXIT_CODE_USAGE;
     case OPTIONS_NO_MEMORY: return EXIT_CODE_FAILED;
     }
-    terminal_init(settings->quiet);
+    terminal_init(settings->quiet, (enum terminal_color)settings->color);
     return verb->run(settings);
 }
 
@@ -204,7 +204,7 @@ int main(int argc, char **argv) {
     standard_descriptors_fill();
     memory_begin();
     output_catch_signals();
-    terminal_init(false);
+    terminal_init(false, COLOR_AUTO);
     if (argc < 2)
         return verbs_list();
     const char *word = argv[1];

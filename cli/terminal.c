@@ -20,6 +20,7 @@ static const int64_t progress_interval_us = 100000;
 /* There is one standard error, hence one of this. */
 static struct {
     bool quiet, progress, color;
+    enum terminal_color color_asked;
     volatile sig_atomic_t line_shown;
     const char *file;
     uint64_t total_nbytes;
@@ -31,12 +32,39 @@ static bool environment_has(const char *name) {
     return value != NULL && *value != '\0';
 }
 
-void terminal_init(bool quiet) {
+/* Is that a terminal which can more than print? */
+static bool is_capable(int fd) {
     const char *term = getenv("TERM");
-    bool capable = isatty(STDERR_FILENO) && term != NULL && strcmp(term, "dumb") != 0;
+    return isatty(fd) && term != NULL && strcmp(term, "dumb") != 0;
+}
+
+static bool may_color(int fd) {
+    if (terminal.color_asked != COLOR_AUTO)
+        return terminal.color_asked == COLOR_ALWAYS;
+    return is_capable(fd) && !environment_has("NO_COLOR");
+}
+
+void terminal_init(bool quiet, enum terminal_color color) {
+    terminal.color_asked = color;
     terminal.quiet = quiet;
-    terminal.progress = capable && !quiet;
-    terminal.color = capable && !environment_has("NO_COLOR");
+    terminal.progress = is_capable(STDERR_FILENO) && !quiet;
+    terminal.color = may_color(STDERR_FILENO);
+}
+
+/* Columns of a terminal; 0: it is none. */
+static uint32_t terminal_columns(int fd) {
+    struct winsize size;
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 0;
+}
+
+struct text_look terminal_look(const char *output) {
+    const char *given = getenv("COLUMNS");
+    if (output != NULL && strcmp(output, "-") != 0)
+        return (struct text_look){.color = terminal.color_asked == COLOR_ALWAYS};
+    unsigned long columns = given != NULL && *given >= '0' && *given <= '9' ? strtoul(given, NULL, 10) : 0;
+    if (columns == 0 || columns > 10000)
+        columns = terminal_columns(STDOUT_FILENO);
+    return (struct text_look){(uint32_t)columns, may_color(STDOUT_FILENO)};
 }
 
 void terminal_tame(char *to, size_t capacity, const char *text) {
@@ -108,11 +136,6 @@ static void remaining_text(char *text, size_t capacity, uint64_t nbytes, int64_t
              format_duration(left_s * 1000000).text);
 }
 
-static int terminal_columns(void) {
-    struct winsize size;
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
-}
-
 void progress_report(uint64_t nbytes, uint64_t n_events) {
     if (!terminal.progress)
         return;
@@ -132,7 +155,8 @@ bool progress_show(const char *line) {
     if (!terminal.progress)
         return false;
     terminal.line_shown = 1;
-    fprintf(stderr, "\r%.*s\033[K", terminal_columns() - 1, line);
+    uint32_t columns = terminal_columns(STDERR_FILENO);
+    fprintf(stderr, "\r%.*s\033[K", (int)(columns != 0 ? columns : 80) - 1, line);
     fflush(stderr);
     return true;
 }

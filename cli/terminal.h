@@ -6,13 +6,21 @@
  */
 #pragma once
 
+#include "render/report/text_look.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Notes are kept back when `quiet`; errors never are. Progress needs a terminal that is not TERM=dumb; colour
+/* What --color says. */
+enum terminal_color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+/* Notes are kept back when `quiet`; errors never are. Progress needs a terminal that is not TERM=dumb; COLOR_AUTO
  * needs in addition that NO_COLOR is unset or empty. */
-void terminal_init(bool quiet);
+void terminal_init(bool quiet, enum terminal_color color);
+
+/* How text is written to `output` (-o; NULL and "-": standard output): there as wide as COLUMNS or the terminal say. */
+struct text_look terminal_look(const char *output);
 
 /* `file` NULL: the line is about no file. */
 void terminal_error(const char *file, const char *format, ...) __attribute__((format(printf, 2, 3)));

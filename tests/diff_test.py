@@ -413,7 +413,8 @@ class Operands(unittest.TestCase):
         """The table comes first, a row for each, with the figures of each difference alone."""
         others = [self.train, SAMPLES / "oom.pickle", SAMPLES / "streams.pickle"]
         for form in ((), ("--markdown",)):
-            text = run("diff", *form, self.leak, *others).stdout.decode()
+            text = subprocess.run([STRATA, "diff", *form, self.leak, *others], capture_output=True, timeout=120,
+                                  env={**os.environ, "COLUMNS": "1000"}).stdout.decode()
             head = text[: text.index("holds")]
             self.assertIn("3 recordings against", head)
             for other in others:

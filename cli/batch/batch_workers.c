@@ -77,7 +77,7 @@ __attribute__((noreturn)) static void worker_main(const struct pool *pool, const
     if (dup2(worker->log, STDERR_FILENO) < 0)
         _exit(CONVERT_FAILED);
     pthread_sigmask(SIG_SETMASK, &pool->before, NULL);
-    terminal_init(true);
+    terminal_init(true, COLOR_NEVER);
     enum convert_code code =
         batch_convert(pool->batch, worker->file, pool->store->staging, (size_t)worker->reserved_nbytes);
     _exit((int)code);

@@ -50,7 +50,7 @@ __attribute__((noreturn)) static void batch_child(const struct folder *folder) {
     }
     if (options_parse(&verb_batch, 4, words, &settings) != OPTIONS_RUN)
         _exit(1);
-    terminal_init(true);
+    terminal_init(true, COLOR_AUTO);
     int code = verb_batch.run(&settings);
     fflush(NULL);
     _exit(code);

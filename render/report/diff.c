@@ -459,6 +459,7 @@ static struct sheet sheet_of(struct diff_writer *writer, struct buffer *out, str
     return (struct sheet){.out = out,
                           .arena = arena,
                           .markdown = writer->options->format == REPORT_MARKDOWN,
+                          .look = writer->options->look,
                           .last = out->nbytes == 0 ? SHEET_NOTHING : SHEET_PARAGRAPH};
 }
 

@@ -36,8 +36,9 @@ bool diff_compute(struct diff *diff, struct arena *arena);
 
 struct diff_options {
     enum report_format format;
-    uint32_t top;    /* sites in text and Markdown; 0: all. JSON has all of them */
-    bool as_several; /* JSON is a list of comparisons, also of one */
+    struct text_look look; /* text only */
+    uint32_t top;          /* sites in text and Markdown; 0: all. JSON has all of them */
+    bool as_several;       /* JSON is a list of comparisons, also of one */
 };
 
 /* Begins and ends a document of one or several diffs; each is written between. diff_write and diff_end work in `arena`.

@@ -6,6 +6,7 @@
 #include "base/beside.h"
 #include "base/json_writer.h"
 #include "layout/groups.h"
+#include "render/report/text_look.h"
 
 /* The ways to write a report, each X(NUMBER, name, ending of a file, writer): strata report --format takes the name, and
  * report_WRITER writes it. Differences and scenarios have the first three. */
@@ -32,6 +33,7 @@ struct report_more {
 
 struct report_options {
     enum report_format format;
+    struct text_look look;    /* text only */
     const char *file;         /* name of the input as the reader knows it */
     const char *fingerprint;  /* of the input, "xxh128:" and 32 hex digits */
     const char *recording_id; /* of what it holds, spelled alike; JSON only */

@@ -404,7 +404,8 @@ static void device_write(struct sheet *sheet, const struct plan *plan) {
 bool plan_report_write(struct buffer *out, const struct plan_report *report, struct arena *scratch) {
     if (report->format == REPORT_JSON)
         return write_json(out, report, scratch);
-    struct sheet sheet = {.out = out, .arena = scratch, .markdown = report->format == REPORT_MARKDOWN};
+    struct sheet sheet = {
+        .out = out, .arena = scratch, .markdown = report->format == REPORT_MARKDOWN, .look = report->look};
     sheet_heading(&sheet, 1,
                   sheet_format(&sheet, "Plan: %s", sheet_quote(&sheet, report->file, strlen(report->file))));
     if (report->n_devices == 0)

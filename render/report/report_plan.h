@@ -6,6 +6,7 @@
 
 struct plan_report {
     enum report_format format;
+    struct text_look look; /* text only */
     const char *file, *fingerprint;
     uint32_t n_devices;
     const struct plan *device;

@@ -7,7 +7,83 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_CHARACTERS = 100, LINE_COLUMNS = 100 /* of sentences; a table takes what it needs */ };
+enum {
+    NAME_CHARACTERS = 100,
+    LINE_COLUMNS = 100,
+    LINE_COLUMNS_LEAST = 40,
+    WORDS_COLUMNS_LEAST = 14,
+    FIGURE_COLUMNS_LEAST = 8
+};
+
+static size_t text_width(const char *text) {
+    size_t width = 0, nbytes = strlen(text);
+    for (size_t at = 0; at < nbytes; width++)
+        (void)utf8_next(text, nbytes, &at);
+    return width;
+}
+
+/* Columns of a line, with the `used` ones at its begin taken away. */
+static size_t columns_behind(const struct sheet *sheet, size_t used) {
+    size_t columns = sheet->look.columns != 0 ? sheet->look.columns : LINE_COLUMNS;
+    columns = columns < LINE_COLUMNS_LEAST ? LINE_COLUMNS_LEAST : columns;
+    return columns - used;
+}
+
+/* May a line end before the blank at `at`? Not between a figure and its unit. */
+static bool may_break(const char *text, size_t at) {
+    bool figure = at > 0 && text[at - 1] >= '0' && text[at - 1] <= '9';
+    bool unit = text[at + 1] == '%' || (text[at + 1] >= 'A' && text[at + 1] <= 'z');
+    return text[at] == ' ' && !(figure && unit);
+}
+
+/* Bytes of the words that fit into so many columns; of a word that does not fit, its begin. */
+static size_t line_nbytes(const char *text, size_t columns) {
+    size_t nbytes = strlen(text), at = 0, words = 0;
+    for (size_t column = 0; at < nbytes && column < columns; column++) {
+        if (at > 0 && may_break(text, at))
+            words = at;
+        (void)utf8_next(text, nbytes, &at);
+    }
+    return at == nbytes || words == 0 || may_break(text, at) ? at : words;
+}
+
+/* ---- colours ---- */
+
+static const char bold[] = "\033[1m", red[] = "\033[1;31m", yellow[] = "\033[1;33m", plain[] = "\033[0m";
+
+/* What of a point's text is written in which colour: the tag by its urgency, then the first sentence, which says what it
+ * is; the rest justifies it. */
+struct tint {
+    const char *tag; /* NULL: nothing is tinted */
+    size_t tag_nbytes, nbytes;
+};
+
+static struct tint tint_of(const struct sheet *sheet, const char *text) {
+    struct tint tint = {0};
+    const char *close = *text == '[' ? strchr(text, ']') : NULL;
+    if (!sheet->look.color || close == NULL)
+        return tint;
+    const char *end = strstr(close, ". ");
+    tint.tag = strncmp(text, "[high", 5) == 0 ? red : strncmp(text, "[medium", 7) == 0 ? yellow : bold;
+    tint.tag_nbytes = (size_t)(close - text) + 1;
+    tint.nbytes = end != NULL ? (size_t)(end - text) : strlen(text);
+    return tint;
+}
+
+static void add_in(struct buffer *out, const char *color, const char *text, size_t nbytes) {
+    if (nbytes != 0)
+        buffer_printf(out, "%s%.*s%s", color, (int)nbytes, text, *color != '\0' ? plain : "");
+}
+
+/* Bytes `from` to `to` of a text, each part in its colour. */
+static void add_tinted(struct buffer *out, const struct tint *tint, const char *text, size_t from,
+                       size_t to) {
+    size_t tag = tint->tag_nbytes < from ? from : tint->tag_nbytes < to ? tint->tag_nbytes : to;
+    size_t title = tint->nbytes < tag ? tag : tint->nbytes < to ? tint->nbytes : to;
+    add_in(out, tint->tag != NULL ? tint->tag : "", text + from, tag - from);
+    add_in(out, bold, text + tag, title - tag);
+    add_in(out, "", text + title, to - title);
+}
 
 /* ---- texts ---- */
 
@@ -167,11 +243,13 @@ void sheet_heading(struct sheet *sheet, int level, const char *text) {
         buffer_printf(sheet->out, "%.*s %s\n", level + 1, "####", text);
         return;
     }
-    buffer_printf(sheet->out, "%s\n", text);
-    size_t length = 0, nbytes = strlen(text);
-    for (size_t at = 0; at < nbytes; length++)
-        (void)utf8_next(text, nbytes, &at);
-    for (size_t i = 0; i < length && level < 3; i++)
+    size_t length = text_width(text), most = columns_behind(sheet, 0);
+    for (size_t nbytes; *text != '\0'; text += nbytes + (text[nbytes] == ' ')) {
+        nbytes = line_nbytes(text, most);
+        add_in(sheet->out, sheet->look.color ? bold : "", text, nbytes);
+        buffer_add_text(sheet->out, "\n");
+    }
+    for (size_t i = 0; i < length && i < most && level < 3; i++)
         buffer_add_text(sheet->out, level == 1 ? "=" : "-");
     if (level < 3)
         buffer_add_text(sheet->out, "\n");
@@ -183,15 +261,8 @@ static void add_line(struct sheet *sheet, const char *before, const char *text, 
     buffer_add_text(sheet->out, after);
 }
 
-/* Bytes of the words that fit into a line; of one that is too long, all. A figure stays with its unit. */
-static size_t line_nbytes(const char *text) {
-    size_t nbytes = strlen(text), at = 0, words = 0;
-    for (size_t columns = 0; at < nbytes && (columns <= LINE_COLUMNS || words == 0); columns++) {
-        if (text[at] == ' ' && at > 0 && (text[at - 1] < '0' || text[at - 1] > '9'))
-            words = at;
-        (void)utf8_next(text, nbytes, &at);
-    }
-    return at == nbytes ? nbytes : words;
+static void add_blanks(struct sheet *sheet, size_t count) {
+    buffer_printf(sheet->out, "%*s", (int)count, "");
 }
 
 /* As text, broken between words; `before` begins the first line, blanks the others. */
@@ -207,12 +278,16 @@ static void add_sentence(struct sheet *sheet, const char *before, const char *te
         return;
     }
     buffer_printf(sheet->out, "  %s", before);
-    for (bool first = true; first || *text != '\0'; first = false) {
-        size_t nbytes = line_nbytes(text);
-        buffer_printf(sheet->out, "%*s%.*s\n", first ? 0 : (int)indent + 2, "", (int)nbytes, text);
-        text += nbytes;
-        text += *text == ' ';
-    }
+    const struct tint tint = tint_of(sheet, text);
+    size_t at = 0;
+    do {
+        size_t nbytes = line_nbytes(text + at, columns_behind(sheet, indent + 2));
+        add_blanks(sheet, at == 0 ? 0 : indent + 2);
+        add_tinted(sheet->out, &tint, text, at, at + nbytes);
+        buffer_add_text(sheet->out, "\n");
+        at += nbytes;
+        at += text[at] == ' ';
+    } while (text[at] != '\0');
 }
 
 static bool leads_on(const char *text) {
@@ -261,30 +336,81 @@ void sheet_cell(struct sheet *sheet, const char *format, ...) {
     sheet->cells[sheet->n_cells++] = text;
 }
 
-static size_t text_width(const char *text) {
-    size_t width = 0, nbytes = strlen(text);
-    for (size_t at = 0; at < nbytes; width++)
-        (void)utf8_next(text, nbytes, &at);
-    return width;
-}
+/* What is left of each cell of a row, which takes as many lines as its longest cell. */
+struct row_rest {
+    const char *text[SHEET_COLUMNS_MAX];
+    uint32_t n_columns, strong; /* `strong`: counted from 1; 0: none */
+};
 
-static void add_blanks(struct sheet *sheet, size_t count) {
-    buffer_printf(sheet->out, "%*s", (int)count, "");
-}
-
-/* One row of aligned text. No blanks at its end. */
-static void add_text_row(struct sheet *sheet, const char *const *cells, const size_t *width) {
-    uint32_t n_columns = sheet->n_columns;
-    while (n_columns != 0 && *cells[n_columns - 1] == '\0')
-        n_columns--;
-    for (uint32_t i = 0; i < n_columns; i++) {
-        size_t gap = width[i] - text_width(cells[i]);
-        add_blanks(sheet, 2 + (sheet->align[i] == 'r' ? gap : 0));
-        buffer_add_text(sheet->out, cells[i]);
-        if (sheet->align[i] == 'l' && i + 1 < n_columns)
-            add_blanks(sheet, gap);
+/* One line of a row. No blanks at its end. */
+static void add_row_line(struct sheet *sheet, struct row_rest *rest, const size_t *width) {
+    size_t gap = 0;
+    for (uint32_t i = 0; i < rest->n_columns; i++) {
+        const char *text = rest->text[i];
+        size_t nbytes = line_nbytes(text, width[i]), columns = 0;
+        for (size_t at = 0; at < nbytes; columns++)
+            (void)utf8_next(text, nbytes, &at);
+        size_t blanks = width[i] - columns;
+        if (nbytes != 0) {
+            add_blanks(sheet, gap + 2 + (sheet->align[i] == 'r' ? blanks : 0));
+            add_in(sheet->out, i + 1 == rest->strong && sheet->look.color ? bold : "", text, nbytes);
+            gap = sheet->align[i] == 'r' ? 0 : blanks;
+        } else {
+            gap += 2 + blanks;
+        }
+        rest->text[i] = text + nbytes + (text[nbytes] == ' ');
     }
     buffer_add_text(sheet->out, "\n");
+}
+
+static void add_text_row(struct sheet *sheet, const char *const *cells, const size_t *width,
+                         uint32_t strong) {
+    struct row_rest rest = {.n_columns = sheet->n_columns, .strong = strong};
+    bool more = true;
+    for (uint32_t i = 0; i < sheet->n_columns; i++)
+        rest.text[i] = cells[i];
+    while (more) {
+        add_row_line(sheet, &rest, width);
+        more = false;
+        for (uint32_t i = 0; i < sheet->n_columns; i++)
+            more |= *rest.text[i] != '\0';
+    }
+}
+
+/* How narrow a column may become: figures stay whole, of names so many letters stay together; where that is still too
+ * wide (`hard`), of both so many as a figure without its unit has. */
+static size_t column_least(const struct sheet *sheet, uint32_t column, size_t width, bool hard) {
+    size_t least = hard ? FIGURE_COLUMNS_LEAST : WORDS_COLUMNS_LEAST;
+    for (uint32_t i = column; !hard && sheet->align[column] == 'r' && i < sheet->n_cells;
+         i += sheet->n_columns) {
+        size_t n = text_width(sheet->cells[i]);
+        least = n > least ? n : least;
+    }
+    return width < least ? width : least;
+}
+
+/* Takes from the widest column, but sooner from the last, which says the least, until the table fits or nothing more can
+ * be taken. */
+static void columns_fit(const struct sheet *sheet, size_t *width, bool hard) {
+    size_t total = 0, least[SHEET_COLUMNS_MAX], most = columns_behind(sheet, 0);
+    for (uint32_t i = 0; i < sheet->n_columns; i++) {
+        total += 2 + width[i];
+        least[i] = column_least(sheet, i, width[i], hard);
+    }
+    for (; total > most; total--) {
+        uint32_t taken = sheet->n_columns;
+        size_t highest = 0;
+        for (uint32_t i = 0; i < sheet->n_columns; i++) {
+            size_t weight = i + 1 == sheet->n_columns ? 2 * width[i] : width[i];
+            if (width[i] > least[i] && weight >= highest) {
+                taken = i;
+                highest = weight;
+            }
+        }
+        if (taken == sheet->n_columns)
+            return;
+        width[taken]--;
+    }
 }
 
 static void add_text_table(struct sheet *sheet) {
@@ -299,10 +425,14 @@ static void add_text_table(struct sheet *sheet) {
         size_t *most = &width[i % sheet->n_columns];
         *most = n > *most ? n : *most;
     }
+    columns_fit(sheet, width, false);
+    columns_fit(sheet, width, true);
     if (headed)
-        add_text_row(sheet, sheet->headings, width);
-    for (uint32_t i = 0; i + sheet->n_columns <= sheet->n_cells; i += sheet->n_columns)
-        add_text_row(sheet, sheet->cells + i, width);
+        add_text_row(sheet, sheet->headings, width, 0);
+    for (uint32_t i = 0; i + sheet->n_columns <= sheet->n_cells; i += sheet->n_columns) {
+        bool strong = sheet->strong > i && sheet->strong <= i + sheet->n_columns;
+        add_text_row(sheet, sheet->cells + i, width, strong ? sheet->strong - i : 0);
+    }
 }
 
 /* A figure and its unit stay in one line, however narrow the column is. */
@@ -359,6 +489,10 @@ static void add_table_elements(struct sheet *sheet) {
     buffer_add_text(sheet->out, "</tbody>\n</table></div>\n");
 }
 
+void sheet_strong(struct sheet *sheet) {
+    sheet->strong = sheet->n_cells + 1;
+}
+
 static bool table_is_pairs(const struct sheet *sheet) {
     return sheet->n_columns == 2 && *sheet->headings[0] == '\0' && *sheet->headings[1] == '\0';
 }
@@ -376,4 +510,5 @@ void sheet_table_end(struct sheet *sheet) {
     else
         add_text_table(sheet);
     sheet->n_cells = 0;
+    sheet->strong = 0;
 }

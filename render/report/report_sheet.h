@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/buffer.h"
+#include "render/report/text_look.h"
 
 enum { SHEET_COLUMNS_MAX = 8 };
 
@@ -17,6 +18,7 @@ struct sheet {
     struct buffer *out;      /* its `failed` is set when there is no memory, and nothing more is written */
     struct arena *arena;     /* of the cells and texts */
     bool markdown, elements; /* neither: text */
+    struct text_look look;   /* of text */
     enum sheet_part last;    /* what has been written last decides where empty lines go */
 
     /* the open table */
@@ -24,6 +26,7 @@ struct sheet {
     const char *align; /* 'l' or 'r' per column */
     uint32_t n_columns, n_cells, cells_capacity;
     const char **cells;
+    uint32_t strong; /* the cell that matters most, counted from 1; 0: none */
 };
 
 /* `level` 1: the file, 2: a device, 3: a section. */
@@ -37,6 +40,8 @@ void sheet_point(struct sheet *sheet, const char *format, ...) __attribute__((fo
  * are written, and in Markdown such a table of two columns is a list. */
 void sheet_table(struct sheet *sheet, const char *const *headings, const char *align);
 void sheet_cell(struct sheet *sheet, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The cell that comes next is the figure that people look for: bold where there is colour. */
+void sheet_strong(struct sheet *sheet);
 void sheet_table_end(struct sheet *sheet);
 
 /* Ends what is open: for elements only, after the last part. */

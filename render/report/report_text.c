@@ -61,6 +61,7 @@ static void allocations_row(struct sheet *sheet, const struct report_device *rep
 static void peak_row(struct sheet *sheet, const struct report_device *report) {
     const struct timeline *timeline = &report->timeline;
     row_begin(sheet, "Peak");
+    sheet_strong(sheet);
     sheet_cell(sheet, "%s %s, in %s", words_bytes(sheet, timeline->peak_bytes),
                words_moment(sheet, timeline, timeline->peak_moment),
                words_counted(sheet, timeline->live_at_peak, "allocation"));
@@ -350,6 +351,7 @@ static bool device_write(void *context, const struct report_device *report) {
     struct sheet sheet = {.out = out,
                           .arena = report->arena,
                           .markdown = report->options->format == REPORT_MARKDOWN,
+                          .look = report->options->look,
                           .last = SHEET_PARAGRAPH};
     words_device_heading(&sheet, report->trace->kind, report->device->ordinal);
     report_peak_made(&sheet, report);
@@ -376,7 +378,8 @@ static bool device_write(void *context, const struct report_device *report) {
 
 bool report_text(struct buffer *out, const struct trace *trace, const struct report_options *options,
                  struct arena *scratch) {
-    struct sheet sheet = {.out = out, .arena = scratch, .markdown = options->format == REPORT_MARKDOWN};
+    struct sheet sheet = {
+        .out = out, .arena = scratch, .markdown = options->format == REPORT_MARKDOWN, .look = options->look};
     const char *name = sheet_name(&sheet, options->file, strlen(options->file));
     sheet_heading(&sheet, 1, sheet_format(&sheet, "Memory of %s", name));
     sheet_say(&sheet, "Fingerprint %s", options->fingerprint);

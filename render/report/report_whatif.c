@@ -426,7 +426,8 @@ static void device_rest(struct sheet *sheet, const struct whatif *whatif, const 
 bool whatif_report_write(struct buffer *out, const struct whatif_report *report, struct arena *scratch) {
     if (report->format == REPORT_JSON)
         return write_json(out, report);
-    struct sheet sheet = {.out = out, .arena = scratch, .markdown = report->format == REPORT_MARKDOWN};
+    struct sheet sheet = {
+        .out = out, .arena = scratch, .markdown = report->format == REPORT_MARKDOWN, .look = report->look};
     sheet_heading(
         &sheet, 1,
         sheet_format(&sheet, "What if: %s", sheet_quote(&sheet, report->file, strlen(report->file))));
@@ -576,7 +577,8 @@ bool extrapolation_report_write(struct buffer *out, const struct extrapolation_r
                                 struct arena *scratch) {
     if (report->format == REPORT_JSON)
         return extrapolation_json(out, report);
-    struct sheet sheet = {.out = out, .arena = scratch, .markdown = report->format == REPORT_MARKDOWN};
+    struct sheet sheet = {
+        .out = out, .arena = scratch, .markdown = report->format == REPORT_MARKDOWN, .look = report->look};
     sheet_heading(&sheet, 1, extrapolation_title(&sheet, report));
     if (report->n_devices == 0)
         sheet_say(&sheet, "%s", no_device_sentence);

@@ -9,6 +9,7 @@
 
 struct whatif_report {
     enum report_format format;
+    struct text_look look; /* text only */
     const char *file, *fingerprint;
     uint32_t n_devices;
     const struct whatif *device;
@@ -28,6 +29,7 @@ bool whatif_report_elements(struct buffer *out, const struct whatif_report *repo
 /* A program at a size that was not recorded. */
 struct extrapolation_report {
     enum report_format format;
+    struct text_look look; /* text only */
     const char *file[2], *fingerprint[2];
     uint64_t size[2], asked; /* as recorded, rising; as asked for */
     uint32_t n_devices;

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""What people type by habit, and what they are told: words of a filter, width and colour of text.
+
+    STRATA=path/to/strata habits_test.py
+"""
+
+import os
+import re
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+from cli_case import SAMPLES, Case  # noqa: E402
+
+OOM = str(SAMPLES / "oom.pickle")
+TRAIN = str(SAMPLES / "train.pickle")
+ESCAPE = re.compile(r"\033\[[0-9;]*m")
+
+
+def environment(**more):
+    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "CI")}
+    return {**kept, **more}
+
+
+class Filters(Case):
+    def test_unknown_words(self):
+        for words, says in (("categry:activation", 'did you mean "category:"'),
+                            ("category:activatoin", 'did you mean "category:activation"'),
+                            ("category:colour", "they are .*gradient, "),
+                            ("sise:>1MiB", 'did you mean "size:"'),
+                            ("alive:peek", "neither alive:peak nor alive:end"),
+                            ("phase:bakward", 'did you mean "phase:backward"')):
+            for verb in ("report", "png", "html", "check"):
+                more = ("--rule", "peak < 1TiB") if verb == "check" else ("-o", "out")
+                self.expect(2, verb, TRAIN, "--filter", words, *(more if verb != "report" else ()), says=says)
+        self.assertEqual([], self.files())
+
+    def test_what_is_no_key_is_a_text(self):
+        for words in ("at::native", '"categry:activation"', "attention.py:53"):
+            self.expect(0, "report", TRAIN, "--filter", words)
+
+    def test_nothing_is_left(self):
+        for words in ("file:nowhere", "size:>100TiB", "phase:warm_up_of_sorts", "stream:99"):
+            for verb, output in (("report", "-"), ("html", "a.html"), ("png", "a.png"), ("export", "a.csv")):
+                self.expect(0, verb, TRAIN, "-f", "-o", output, "--filter", words, says="leaves nothing")
+        self.expect(0, "diff", TRAIN, OOM, "--filter", "file:nowhere", says="(?s)leaves nothing.*leaves nothing")
+        for words in ("phase:forward", "category:gradient", "size:>1MiB"):
+            talk = self.expect(0, "report", TRAIN, "--filter", words).stderr.decode()
+            self.assertNotIn("leaves nothing", talk)
+
+
+class Text(Case):
+    """No line is longer than the terminal, or COLUMNS, or 100; what is wrapped is all still there."""
+
+    def text(self, *words, **more):
+        return self.expect(0, *words, env=environment(**more)).stdout.decode()
+
+    def widest(self, text):
+        return max(map(len, text.splitlines()))
+
+    def test_columns(self):
+        for sample in ("oom", "leak_graph", "two_devices", "hostile_names", "expandable"):
+            path = str(SAMPLES / f"{sample}.pickle")
+            for verb in (("report",), ("whatif",), ("plan", "--gpu", "6GiB"), ("diff", TRAIN)):
+                for columns in (60, 80, 132):
+                    self.assertLessEqual(self.widest(self.text(*verb, path, COLUMNS=str(columns))), columns, (verb, sample))
+                self.assertLessEqual(self.widest(self.text(*verb, path)), 100, (verb, sample))
+
+    def test_nothing_is_lost(self):
+        wide, narrow = (self.text("report", OOM, COLUMNS=columns) for columns in ("400", "70"))
+        self.assertGreater(self.widest(wide), 100)
+        letters = [sorted(re.sub(r"[\s=-]", "", text)) for text in (wide, narrow)]
+        self.assertEqual(*letters)
+
+    def test_files_are_as_wide_whatever_the_terminal(self):
+        for columns in ("60", "200"):
+            self.expect(0, "report", OOM, "-o", f"{columns}.txt", env=environment(COLUMNS=columns))
+        self.assertEqual((self.path / "60.txt").read_bytes(), (self.path / "200.txt").read_bytes())
+
+    def test_a_terminal_is_asked(self):
+        import fcntl
+        import pty
+        import struct
+        import termios
+        main, end = pty.openpty()
+        fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 72, 0, 0))
+        process = self.start("report", OOM, stdout=end, env=environment(TERM="xterm"))
+        os.close(end)
+        data = b""
+        while True:
+            try:
+                block = os.read(main, 65536)
+            except OSError:
+                break
+            if not block:
+                break
+            data += block
+        os.close(main)
+        self.assertEqual(0, process.wait())
+        text = data.decode().replace("\r\n", "\n")
+        self.assertIn("\033[1;31m[high]", text)
+        self.assertLessEqual(self.widest(ESCAPE.sub("", text)), 72)
+
+    def test_colour(self):
+        plain = self.text("report", OOM)
+        self.assertNotIn("\033", plain)
+        always = self.text("report", "--color", "always", OOM, NO_COLOR="1")
+        self.assertEqual(plain, ESCAPE.sub("", always))
+        self.assertLessEqual(len(set(ESCAPE.findall(always)) - {"\033[0m", "\033[1m"}), 3)
+        self.assertIn("\033[1m", always)
+        self.assertEqual(plain, self.text("report", "--color=never", OOM))
+        for form in ("--json", "--markdown"):
+            self.assertNotIn("\033", self.text("report", form, "--color", "always", OOM))
+        self.expect(2, "report", "--color", "maybe", OOM, says="auto|always|never")
+
+
+if __name__ == "__main__":
+    unittest.main()
