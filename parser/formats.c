@@ -2,6 +2,7 @@
 
 #include "parser/container/gzip.h"
 #include "parser/container/html.h"
+#include "parser/container/packed.h"
 #include "parser/container/zip.h"
 #include "parser/json/json.h"
 #include "parser/layers.h"
@@ -88,6 +89,8 @@ static bool json_format_read(struct cursor *cursor, struct trace *trace, unsigne
 const struct format formats[] = {
     {"pickle", is_pickle, pickle_format_read, false},
     {"gzip", gzip_recognises, gzip_layer_read, true},
+    {"zstd", zstd_recognises, zstd_layer_read, true},
+    {"xz", xz_recognises, xz_layer_read, true},
     {"zip", zip_recognises, zip_layer_read, true},
     {"page", html_recognises, html_layer_read, true},
     {"json", is_json, json_format_read, false},

@@ -4,6 +4,7 @@
 #include "parser/container/base64.h"
 #include "parser/container/gzip.h"
 #include "parser/container/html.h"
+#include "parser/container/packed.h"
 #include "parser/container/page.h"
 #include "parser/container/zip.h"
 #include <inttypes.h>
@@ -155,6 +156,29 @@ bool zip_layer_read(struct cursor *cursor, struct trace *trace, unsigned depth) 
     bool done = read && zip_finish(&zip) && envelope_check(cursor, trace, zip.end, "truncated/zip");
     zip_release(&zip);
     return done;
+}
+
+static bool library_layer_read(struct cursor *cursor, struct trace *trace, unsigned depth,
+                               enum packed_kind kind) {
+    struct packed packed;
+    if (!packed_open(&packed, cursor, kind))
+        return false;
+    struct read_source source = packed_source(&packed);
+    bool read = packed_layer_read(cursor, &source, trace, depth);
+    if (!read)
+        envelope_blame(cursor, source, &packed.end);
+    bool done =
+        read && packed_finish(&packed) && envelope_check(cursor, trace, packed.end, "truncated/packed");
+    packed_release(&packed);
+    return done;
+}
+
+bool zstd_layer_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
+    return library_layer_read(cursor, trace, depth, PACKED_ZSTD);
+}
+
+bool xz_layer_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
+    return library_layer_read(cursor, trace, depth, PACKED_XZ);
 }
 
 bool html_layer_read(struct cursor *cursor, struct trace *trace, unsigned depth) {

@@ -38,9 +38,9 @@ bool input_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
         return false;
     const struct format *format = format_of(cursor->p, (size_t)(cursor->end - cursor->p));
     if (format == NULL)
-        return cursor_fail(
-            cursor, READ_UNKNOWN_KIND, 0,
-            "this is not a memory snapshot: it is neither a pickle nor JSON, a page, a zip or gzip");
+        return cursor_fail(cursor, READ_UNKNOWN_KIND, 0,
+                           "this is not a memory snapshot: it is neither a pickle nor JSON, a page, a zip, "
+                           "gzip, zstd or xz");
     if (format->packs && depth == FORMAT_LAYERS_MAX)
         return cursor_fail(cursor, READ_LIMIT, 0, "inputs are packed into each other more than 4 deep");
     return format->read(cursor, trace, depth);

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""What people type by habit, and what they are told: words of a filter, width and colour of text.
+"""What people type by habit, and what they are told: words of a filter, packed files, width and colour of text.
 
     STRATA=path/to/strata habits_test.py
 """
 
+import gzip
+import lzma
 import os
 import re
+import shutil
+import subprocess
 import sys
 import unittest
 
@@ -47,6 +51,51 @@ class Filters(Case):
         for words in ("phase:forward", "category:gradient", "size:>1MiB"):
             talk = self.expect(0, "report", TRAIN, "--filter", words).stderr.decode()
             self.assertNotIn("leaves nothing", talk)
+
+
+class Packed(Case):
+    """Recordings in zstd and xz are the recordings; Python's lzma and zstd(1) pack them."""
+
+    def packed(self):
+        data = (SAMPLES / "oom.pickle").read_bytes()
+        half = len(data) // 2
+        yield "xz", lzma.compress(data)
+        yield "xz", lzma.compress(data[:half], preset=0) + lzma.compress(data[half:])
+        if shutil.which("zstd") is None:
+            print("skipped: zstd is missing")
+            return
+        pack = lambda *words: subprocess.run(["zstd", "-qc", *words], input=data, capture_output=True, check=True).stdout
+        yield "zst", pack("-19", "--check")
+        yield "zst", b"\x50\x2a\x4d\x18\x03\x00\x00\x00abc" + pack("-1") + b"and what follows is ignored"
+
+    def test_same_recording(self):
+        plain = self.report(OOM)
+        for ending, data in self.packed():
+            self.write("dump.pickle." + ending, data)
+            again = self.report("dump.pickle." + ending)
+            for name in ("recording_id", "devices"):
+                self.assertEqual(plain[name], again[name])
+            self.expect(0, "report", "-", stdin=data)
+            self.expect(0, "dump.pickle." + ending, "-f", says="dump.html")
+        gzipped = gzip.compress(lzma.compress((SAMPLES / "oom.pickle").read_bytes()))
+        self.assertEqual(plain["devices"], self.report("-", stdin=gzipped)["devices"])
+
+    def test_cut_and_damaged(self):
+        for _, data in self.packed():
+            for at in (5, 20, len(data) // 3, len(data) - 40):
+                done = self.run_strata("report", "-", stdin=data[:at])
+                self.assertIn(done.returncode, (0, 1))
+                self.assertRegex(done.stderr.decode(), "cut off")
+                broken = bytearray(data)
+                broken[at + 4] ^= 0x55
+                done = self.run_strata("report", "-", stdin=bytes(broken))
+                self.assertIn(done.returncode, (0, 1))
+                self.assertLess(done.stderr.count(b"\n"), 4)
+
+    def test_more_memory_than_is_sensible(self):
+        filters = [{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 30}]
+        huge = lzma.compress(b"x" * 100, filters=filters)
+        self.expect(1, "report", "-", stdin=huge, says="takes more than 256 MiB")
 
 
 class Text(Case):

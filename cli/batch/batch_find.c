@@ -30,7 +30,7 @@ struct search {
 
 /* An empty file is somebody's lost dump where its name says so; elsewhere it is nothing. */
 static bool name_promises(const struct batch_file *file) {
-    static const char *const endings[] = {".pickle", ".pkl", ".gz", ".zip", ".pt"};
+    static const char *const endings[] = {".pickle", ".pkl", ".gz", ".zst", ".xz", ".zip", ".pt"};
     size_t length = strlen(file->input);
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
         size_t n = strlen(endings[i]);

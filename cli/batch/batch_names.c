@@ -9,8 +9,8 @@
 
 enum { SHORT_NAME = 120 };
 
-static const char *const endings[] = {".gz",   ".zip",  ".pickle", ".pkl", ".pt",
-                                      ".json", ".html", ".trace",  ".pt",  ".snapshot"};
+static const char *const endings[] = {".gz", ".zst",  ".xz",   ".zip",   ".pickle", ".pkl",
+                                      ".pt", ".json", ".html", ".trace", ".pt",     ".snapshot"};
 
 size_t names_stem_length(const char *name) {
     size_t length = strlen(name);

@@ -131,6 +131,7 @@ static const struct sentence sentences[] = {
      "The file is cut off at byte %c0: the %c1 event%p1(|s) before that %p1(is|are) shown. From device "
      "%n2 on, what was there before the recording is known from frees only, and totals may be too "
      "low."},
+    {"truncated/packed", "The packed data is cut off at byte %c0, after the recording: nothing is missing."},
     {"truncated/gzip", "The gzip data is cut off at byte %c0, after the recording: nothing is missing."},
     {"truncated/json",
      "The file ends too early, at byte %c0: the %c1 event%p1(|s) before that %p1(is|are) used."},
