@@ -5,6 +5,7 @@
 #include "cli/batch/batch_sidecar.h"
 #include "cli/batch/batch_store.h"
 #include "cli/batch/batch_workers.h"
+#include "cli/browser.h"
 #include "cli/exit_code.h"
 #include "cli/memory.h"
 #include "cli/terminal.h"
@@ -77,6 +78,7 @@ static int index_finish(struct index *index, struct batch *batch, bool complete)
     note_count(index->n_failed, "failed");
     if (batch->settings->join && !databases_join(index, batch))
         return EXIT_CODE_FAILED;
+    browser_open(batch->settings, batch_text(batch, "%s/index.html", batch->directory));
     bool whole = complete && index->n_failed == 0 && !batch->incomplete;
     return whole ? EXIT_CODE_DONE : EXIT_CODE_PARTLY;
 }

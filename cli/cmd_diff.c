@@ -1,5 +1,6 @@
 #include "base/format.h"
 #include "base/json_writer.h"
+#include "cli/browser.h"
 #include "cli/ending.h"
 #include "cli/exit_code.h"
 #include "cli/memory.h"
@@ -479,6 +480,8 @@ static int diff_read(struct side *base, const struct settings *settings) {
         return EXIT_CODE_FAILED;
     code = output_spares_path(&output, settings->rules) ? diff_write_all(base, settings, &output)
                                                         : EXIT_CODE_FAILED;
+    if (code == EXIT_CODE_DONE)
+        browser_open(settings, output.path);
     output_release(&output);
     return code;
 }

@@ -1,5 +1,6 @@
 #include "cli/convert.h"
 
+#include "cli/browser.h"
 #include "cli/exit_code.h"
 #include "cli/filter.h"
 #include "cli/output.h"
@@ -69,6 +70,8 @@ static int convert_open(const struct settings *settings, const struct output_req
     if (output_choose(&output, request, &recording.input)) {
         if (others_are_spared(&output, settings))
             code = conversion->write(&recording, settings, &output, conversion);
+        if (code == EXIT_CODE_DONE)
+            browser_open(settings, output.path);
         output_release(&output);
     }
     recording_release(&recording);

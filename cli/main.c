@@ -1,3 +1,4 @@
+#include "cli/browser.h"
 #include "cli/ending.h"
 #include "cli/exit_code.h"
 #include "cli/manual.h"
@@ -96,6 +97,8 @@ static int verb_run_settings(const struct verb *verb, enum options_result result
     case OPTIONS_NO_MEMORY: return EXIT_CODE_FAILED;
     }
     terminal_init(settings->quiet, (enum terminal_color)settings->color);
+    if (!browser_agrees(verb->name, settings))
+        return EXIT_CODE_USAGE;
     return verb->run(settings);
 }
 

@@ -56,6 +56,7 @@ struct settings {
     const char *input;
     const char *output;
     bool force, quiet, verbose, has_device;
+    bool open;      /* the page, in the browser */
     uint32_t color; /* enum terminal_color */
     int32_t device;
     size_t max_memory_nbytes; /* 0: memory_default_limit */

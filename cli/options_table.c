@@ -493,6 +493,8 @@ static const struct option options[] = {
      "base names instead of paths, and none of the user's\nmetadata; all: nor what annotations are called"},
     {0, VERB_ANY, "max-memory", "SIZE", BYTES(max_memory_nbytes),
      "how much memory the recording may take\n(default: three quarters of what there is)"},
+    {0, VERB_HTML | VERB_BATCH | VERB_DIFF | VERB_WHATIF, "open", NULL, SET(open, 1),
+     "open the page that was written in the browser ($BROWSER,\nxdg-open)"},
     {0, VERB_ANY, "color", "auto|always|never", WORD(color),
      "colour in text and messages (default: auto, on a terminal\nwithout NO_COLOR)"},
     {'q', VERB_ANY | VERB_RUN, "quiet", NULL, SET(quiet, 1), "no notes and no progress on standard error"},

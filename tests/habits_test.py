@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import unittest
+from xml.etree import ElementTree
 
 sys.dont_write_bytecode = True
 from cli_case import SAMPLES, Case  # noqa: E402
@@ -161,6 +162,84 @@ class Text(Case):
         for form in ("--json", "--markdown"):
             self.assertNotIn("\033", self.text("report", form, "--color", "always", OOM))
         self.expect(2, "report", "--color", "maybe", OOM, says="auto|always|never")
+
+
+class Open(Case):
+    """--open starts what BROWSER or the system names, with the page's absolute path."""
+
+    def browser(self, name, code=0):
+        path = self.path / "bin" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f'#!/bin/sh\necho "{name} $*" >> "{self.path}/opened"\nexit {code}\n')
+        path.chmod(0o755)
+        return path
+
+    def opened(self):
+        return (self.path / "opened").read_text().split("\n")[:-1]
+
+    def environment(self, **more):
+        return {**environment(**more), "PATH": f"{self.path}/bin:/usr/bin:/bin"}
+
+    def test_each_verb(self):
+        self.browser("xdg-open")
+        pages = {"dump.html": ("html", "dump.pickle"), "d.html": ("diff", "dump.pickle", TRAIN, "-o", "d.html"),
+                 "w.html": ("whatif", "dump.pickle", "-o", "w.html"), "report/index.html": ("batch", "dump.pickle", "-o", "report")}
+        self.write("dump.pickle", (SAMPLES / "oom.pickle").read_bytes())
+        plain = {name: value for name, value in self.environment().items() if name != "BROWSER"}
+        for words in pages.values():
+            self.expect(0, *words, "--open", env=plain)
+        self.assertEqual([f"xdg-open {self.path.resolve()}/{page}" for page in pages], self.opened())
+
+    def test_browser(self):
+        self.browser("mine")
+        self.expect(0, "html", OOM, "-o", "a b.html", "--open", env=self.environment(BROWSER="mine --new %s:other"))
+        self.assertEqual([f"mine --new {self.path.resolve()}/a b.html"], self.opened())
+
+    def test_none(self):
+        self.browser("broken", 3)
+        self.expect(0, "html", OOM, "-o", "a.html", "--open", env=self.environment(BROWSER="broken"), says="by hand")
+        for words in (("html", OOM, "-o", "-"), ("whatif", OOM), ("diff", OOM, TRAIN, "-o", "d.txt")):
+            self.expect(2, *words, "--open", says="--open opens a page")
+
+
+class Check(Case):
+    def test_a_baseline_that_is_not_there(self):
+        rule = ("--rule", "peak <= baseline + 2%")
+        says = "is not there; `(strata check --baseline base.json --update-baseline .*oom.pickle)` makes it"
+        done = self.expect(1, "check", "--baseline", "base.json", *rule, OOM, says=says, env=environment())
+        command = re.search(says, done.stderr.decode())[1].split()[1:]
+        self.expect(0, *command, env=environment())
+        self.expect(0, "check", "--baseline", "base.json", *rule, OOM, env=environment())
+        self.expect(2, "check", *rule, OOM, says="--update-baseline")
+
+    def test_time(self):
+        done = self.expect(3, "check", "--format", "junit", "--rule", "peak < 1GiB", "--rule", "oom = none", OOM, TRAIN)
+        root = ElementTree.fromstring(done.stdout)
+        self.assertGreater(float(root.get("time")), 0)
+        suites = root.findall("testsuite")
+        self.assertAlmostEqual(float(root.get("time")), sum(float(each.get("time")) for each in suites), places=5)
+        for suite in suites:
+            self.assertGreater(float(suite.get("time")), 0)
+            cases = [float(each.get("time")) for each in suite.findall("testcase")]
+            self.assertAlmostEqual(float(suite.get("time")), sum(cases), places=5)
+
+    def files_named(self, **more):
+        done = self.run_strata("check", "--format", "github", "--rule", "peak < 1GiB", TRAIN, env=environment(**more))
+        return re.findall(r"file=([^,]*),", done.stdout.decode())
+
+    def test_annotations_name_files_of_the_workspace(self):
+        """The recorded path is /home/user/train/model/loss.py; the longest ending of it that exists below the workspace."""
+        (recorded,) = self.files_named()
+        workspace = self.path / "checkout"
+        parts = recorded.strip("/").split("/")
+        for i in reversed(range(len(parts))):
+            path = workspace.joinpath(*parts[i:])
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("")
+            self.assertEqual(["/".join(parts[i:])], self.files_named(GITHUB_WORKSPACE=str(workspace)))
+        self.assertEqual([recorded], self.files_named(GITHUB_WORKSPACE=str(self.path / "nowhere")))
+        (self.path / parts[-1]).write_text("")
+        self.assertEqual([parts[-1]], self.files_named())
 
 
 if __name__ == "__main__":

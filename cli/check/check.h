@@ -52,6 +52,7 @@ struct check_file {
     const char *name; /* base name */
     enum check_status status;
     char reason[200]; /* of CHECK_UNREADABLE */
+    int64_t taken_us; /* reading and judging it; for JUnit */
     struct check_verdict *verdicts;
     uint32_t n_verdicts;
 

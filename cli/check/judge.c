@@ -4,6 +4,7 @@
 #include "base/format.h"
 #include "base/search.h"
 #include "cli/check/check.h"
+#include "cli/clock.h"
 #include "cli/exit_code.h"
 #include "cli/filter.h"
 #include "layout/groups.h"
@@ -527,6 +528,7 @@ bool check_file_judge(struct check_file *file, const char *path, const struct ch
     struct recording recording;
     const char *slash = strrchr(path, '/');
     int code = EXIT_CODE_DONE;
+    int64_t start_us = clock_us();
     own.input = path;
     file->path = path;
     file->name = strcmp(path, "-") == 0 ? "stdin" : slash != NULL ? slash + 1 : path;
@@ -536,6 +538,7 @@ bool check_file_judge(struct check_file *file, const char *path, const struct ch
     }
     recording_open_and_judge(file, &recording, plan, &own, &code);
     recording_release(&recording);
+    file->taken_us = clock_us() - start_us;
     return code != EXIT_CODE_USAGE;
 }
 

@@ -6,8 +6,11 @@
 #include "cli/terminal.h"
 
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { TAME_NBYTES = 16384 };
 
@@ -131,14 +134,31 @@ static void command_add(struct buffer *out, const char *text, bool property) {
     }
 }
 
-/* GitHub knows files by their path in the repository. */
+/* Below the folder, is there such a file? Not above it again. */
+static bool exists_below(const char *folder, const char *path) {
+    char whole[PATH_MAX];
+    struct stat status;
+    int n = snprintf(whole, sizeof whole, "%s/%s", folder, path);
+    return n > 0 && (size_t)n < sizeof whole && strstr(path, "..") == NULL && stat(whole, &status) == 0 &&
+           S_ISREG(status.st_mode);
+}
+
+/* GitHub knows files by their path in the repository, and a recording by that of the machine where it was made: the longest
+ * ending that exists below the workspace. Where none does, the path as it is, less the workspace's own. */
 static const char *workspace_path(const char *path) {
-    const char *workspace = getenv("GITHUB_WORKSPACE");
-    size_t length = workspace != NULL ? strlen(workspace) : 0;
+    const char *given = getenv("GITHUB_WORKSPACE");
+    const char *workspace = given != NULL && *given != '\0' ? given : ".";
+    size_t length = strlen(workspace);
     while (length > 0 && workspace[length - 1] == '/')
         length--;
-    return length != 0 && strncmp(path, workspace, length) == 0 && path[length] == '/' ? path + length + 1
-                                                                                       : path;
+    if (length != 0 && strncmp(path, workspace, length) == 0 && path[length] == '/')
+        return path + length + 1;
+    for (const char *ending = path; ending != NULL; ending = strchr(ending, '/')) {
+        ending += strspn(ending, "/");
+        if (*ending != '\0' && exists_below(workspace, ending))
+            return ending;
+    }
+    return path;
 }
 
 static void error_begin(struct buffer *out, const struct check_site *site, const char *title) {
@@ -224,12 +244,18 @@ static void xml_add(struct buffer *out, const char *text) {
     }
 }
 
-static void case_begin(struct buffer *out, const struct check_file *file, const char *name) {
+static void time_add(struct buffer *out, int64_t us) {
+    buffer_printf(out, " time=\"%" PRId64 ".%06" PRId64 "\"", us / 1000000, us % 1000000);
+}
+
+/* The file's time stands at its first case: what it is read for once, no rule takes again. */
+static void case_begin(struct buffer *out, const struct check_file *file, const char *name, bool first) {
     buffer_add_text(out, "    <testcase classname=\"strata.");
     xml_add(out, file->name);
     buffer_add_text(out, "\" name=\"");
     xml_add(out, name);
-    buffer_add_text(out, "\" time=\"0\"");
+    buffer_add_text(out, "\"");
+    time_add(out, first ? file->taken_us : 0);
 }
 
 static void case_end(struct buffer *out, const char *element, const char *type, const char *message) {
@@ -242,7 +268,7 @@ static void case_end(struct buffer *out, const char *element, const char *type, 
 
 static void verdict_junit(struct buffer *out, const struct check_file *file,
                           const struct check_verdict *verdict) {
-    case_begin(out, file, verdict->rule->text);
+    case_begin(out, file, verdict->rule->text, verdict == file->verdicts);
     if (verdict->status == CHECK_HELD)
         buffer_add_text(out, "/>\n");
     else
@@ -269,10 +295,12 @@ static void file_junit(struct buffer *out, const struct check_file *file) {
     struct counts counts = file_counts(file);
     buffer_add_text(out, "  <testsuite name=\"");
     xml_add(out, file->path);
-    buffer_printf(out, "\" tests=\"%u\" failures=\"%u\" errors=\"%u\" skipped=\"0\" time=\"0\">\n",
-                  counts.tests, counts.failures, counts.errors);
+    buffer_printf(out, "\" tests=\"%u\" failures=\"%u\" errors=\"%u\" skipped=\"0\"", counts.tests,
+                  counts.failures, counts.errors);
+    time_add(out, file->taken_us);
+    buffer_add_text(out, ">\n");
     if (file->status == CHECK_UNREADABLE) {
-        case_begin(out, file, "read");
+        case_begin(out, file, "read", true);
         case_end(out, "error", "unreadable", file->reason);
     }
     for (uint32_t i = 0; i < file->n_verdicts; i++)
@@ -282,16 +310,20 @@ static void file_junit(struct buffer *out, const struct check_file *file) {
 
 static void junit_write(struct buffer *out, const struct check_file *files, uint32_t n_files) {
     struct counts all = {0};
+    int64_t taken_us = 0;
     for (uint32_t i = 0; i < n_files; i++) {
         struct counts counts = file_counts(&files[i]);
         all = (struct counts){all.tests + counts.tests, all.failures + counts.failures,
                               all.errors + counts.errors};
+        taken_us += files[i].taken_us;
     }
     buffer_printf(
         out,
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"strata check\" tests=\"%u\" "
-        "failures=\"%u\" errors=\"%u\" time=\"0\">\n",
+        "failures=\"%u\" errors=\"%u\"",
         all.tests, all.failures, all.errors);
+    time_add(out, taken_us);
+    buffer_add_text(out, ">\n");
     for (uint32_t i = 0; i < n_files; i++)
         file_junit(out, &files[i]);
     buffer_add_text(out, "</testsuites>\n");

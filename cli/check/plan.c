@@ -133,11 +133,18 @@ static bool plan_is_sound(const struct check_plan *plan) {
         return usage(
             "there is no rule; give --rule \"peak < 75GiB\", --config strata.json or --update-baseline");
     if (needs_baseline(plan) && plan->baseline == NULL)
-        return usage("a rule refers to the baseline; --baseline FILE names it");
+        return usage(
+            "a rule refers to the baseline; --baseline FILE names it, and with --update-baseline it is made");
     return true;
 }
 
-static int baseline_read(struct check_plan *plan) {
+/* The command that makes the baseline which is not there. */
+static void baseline_print_missing(const char *path, const struct settings *settings) {
+    terminal_error(path, "is not there; `strata check --baseline %s --update-baseline %s%s` makes it", path,
+                   settings->input, settings->n_inputs > 1 ? " ..." : "");
+}
+
+static int baseline_read(struct check_plan *plan, const struct settings *settings) {
     if (plan->baseline == NULL)
         return EXIT_CODE_DONE;
     struct json_fault fault;
@@ -152,9 +159,13 @@ static int baseline_read(struct check_plan *plan) {
         return EXIT_CODE_USAGE;
     }
     struct stat status;
-    if (plan->update && plan->known == NULL && lstat(plan->baseline, &status) != 0 && errno == ENOENT)
+    bool absent = plan->known == NULL && lstat(plan->baseline, &status) != 0 && errno == ENOENT;
+    if (absent && plan->update)
         return EXIT_CODE_DONE; /* the first one */
-    terminal_error(plan->baseline, "cannot be read as a baseline (schema 1)%s", fault.text);
+    if (absent)
+        baseline_print_missing(plan->baseline, settings);
+    else
+        terminal_error(plan->baseline, "cannot be read as a baseline (schema 1)%s", fault.text);
     return EXIT_CODE_FAILED;
 }
 
@@ -170,7 +181,7 @@ int check_plan_make(struct check_plan *plan, const struct settings *settings) {
         return plan->no_memory ? EXIT_CODE_FAILED : EXIT_CODE_USAGE;
     if (!plan_is_sound(plan))
         return EXIT_CODE_USAGE;
-    return baseline_read(plan);
+    return baseline_read(plan, settings);
 }
 
 void check_plan_release(struct check_plan *plan) {

@@ -19,7 +19,7 @@ bool zstd_recognises(const uint8_t *p, size_t nbytes) {
 }
 
 bool xz_recognises(const uint8_t *p, size_t nbytes) {
-    static const uint8_t magic[] = {0xfd, '7', 'z', 'X', 'Z', 0};
+    static const uint8_t magic[] = {0xfd, '7', 'z', 'X', 'Z'};
     return nbytes >= sizeof magic && memcmp(p, magic, sizeof magic) == 0;
 }
 

@@ -312,7 +312,7 @@ static bool log_finish(struct reader *reader) {
     if (reader->rows.count == 0)
         return cursor_fail(reader->cursor, READ_UNKNOWN_KIND, 0,
                            "this is not a memory snapshot: it is neither a pickle nor JSON, a page, a zip or "
-                           "gzip, nor a log with lines about memory");
+                           "gzip, zstd or xz, nor a log with lines about memory");
     if (!log_diagnose(reader))
         return false;
     switch (log_build(&reader->interner, &reader->rows)) {
