@@ -1,0 +1,18 @@
+# A toolchain file: Debian's gcc-aarch64-linux-gnu, with the libraries that scripts/static-sysroot has put into STRATA_SYSROOT.
+# Tests of the compiler and of the program run under qemu-user-static where that is there.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES STRATA_SYSROOT)
+set(CMAKE_FIND_ROOT_PATH ${STRATA_SYSROOT})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+find_program(STRATA_QEMU NAMES qemu-aarch64-static qemu-aarch64)
+if(STRATA_QEMU)
+    set(CMAKE_CROSSCOMPILING_EMULATOR ${STRATA_QEMU})
+endif()
+set(ENV{PKG_CONFIG_SYSROOT_DIR} ${STRATA_SYSROOT})
+set(ENV{PKG_CONFIG_LIBDIR} ${STRATA_SYSROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:${STRATA_SYSROOT}/usr/share/pkgconfig)

@@ -1,0 +1,152 @@
+# The page and the fonts as C: bundles, WebAssembly, packed, embedded. Included at the top level; sets embedded_sources.
+find_program(STRATA_CLANG NAMES clang clang-19 clang-18 clang-17 clang-16 clang-15 clang-14)
+if(NOT STRATA_CLANG)
+    strata_missing("clang, which compiles the page's WebAssembly," clang)
+endif()
+find_program(STRATA_ESBUILD NAMES esbuild)
+if(NOT STRATA_ESBUILD)
+    strata_missing("esbuild, which bundles the page's scripts and styles," esbuild)
+endif()
+find_program(STRATA_WASM_LD NAMES wasm-ld wasm-ld-19 wasm-ld-18 wasm-ld-17 wasm-ld-16 wasm-ld-15 wasm-ld-14)
+if(NOT STRATA_WASM_LD)
+    strata_missing("wasm-ld, which links the page's WebAssembly," lld)
+endif()
+# strata_font(VARIABLE FILE STYLE): the file of a font: what the variable names, where distributions put it, or where
+# fontconfig knows it.
+function(strata_font variable file style)
+    find_file(${variable} ${file} PATHS /usr/share/fonts /usr/local/share/fonts
+              PATH_SUFFIXES truetype/dejavu dejavu dejavu-sans-fonts TTF NO_DEFAULT_PATH
+              DOC "${file}, which is built into the program for PNGs")
+    find_program(STRATA_FC_MATCH NAMES fc-match)
+    if(NOT ${variable} AND STRATA_FC_MATCH)
+        execute_process(COMMAND ${STRATA_FC_MATCH} -f "%{file}" "DejaVu Sans:style=${style}" OUTPUT_VARIABLE found)
+        if(found MATCHES "/${file}$") # fontconfig answers with another font where it lacks the one
+            set(${variable} ${found} CACHE FILEPATH "" FORCE)
+        endif()
+    endif()
+    if(NOT EXISTS "${${variable}}")
+        strata_missing("${file} (or is elsewhere: -D${variable}=/path/to/${file})" fonts-dejavu-core)
+    endif()
+endfunction()
+strata_font(STRATA_FONT DejaVuSans.ttf Book)
+strata_font(STRATA_FONT_BOLD DejaVuSans-Bold.ttf Bold)
+
+# ---- embedded files ----
+
+set(embedded ${CMAKE_BINARY_DIR}/embedded)
+file(MAKE_DIRECTORY ${embedded})
+
+# strata_embed(FILE NAME [OF]): the file as the array NAME. OF: and what a Content-Security-Policy calls this file.
+function(strata_embed input name)
+    add_custom_command(
+        OUTPUT ${embedded}/${name}.c
+        COMMAND ${CMAKE_COMMAND} -DINPUT=${input} -DOUTPUT=${embedded}/${name}.c -DNAME=${name} -DHASH_OF=${ARGN}
+                -P ${PROJECT_SOURCE_DIR}/scripts/embed.cmake
+        DEPENDS ${input} ${ARGN} ${PROJECT_SOURCE_DIR}/scripts/embed.cmake
+        VERBATIM)
+    set(embedded_sources ${embedded_sources} ${embedded}/${name}.c PARENT_SCOPE)
+endfunction()
+
+# strata_embed_packed(FILE NAME [OF]): the same of the file as an inert element of a page carries it.
+add_executable(strata_pack scripts/pack.c)
+target_link_libraries(strata_pack PRIVATE PkgConfig::zlib ${STRATA_LIBDEFLATE_LIBRARY})
+target_compile_definitions(strata_pack PRIVATE $<$<BOOL:${STRATA_LIBDEFLATE_LIBRARY}>:STRATA_LIBDEFLATE>)
+function(strata_embed_packed input name)
+    add_custom_command(
+        OUTPUT ${embedded}/${name}.packed
+        COMMAND strata_pack ${input} ${embedded}/${name}.packed
+        DEPENDS ${input} strata_pack
+        VERBATIM)
+    strata_embed(${embedded}/${name}.packed ${name} ${ARGN})
+    set(embedded_sources ${embedded_sources} PARENT_SCOPE)
+endfunction()
+
+# strata_bundle(ENTRY): an entry file of templates/ and all it imports as one minified file, ${embedded}/ENTRY, with
+# ENTRY.meta.json beside it, which says what went in.
+file(GLOB_RECURSE template_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/templates/*.js
+     ${PROJECT_SOURCE_DIR}/templates/*.css)
+function(strata_bundle entry)
+    add_custom_command(
+        OUTPUT ${embedded}/${entry}
+        COMMAND ${STRATA_ESBUILD} templates/${entry} --bundle --minify --format=iife --charset=utf8
+                --target=chrome105,firefox121,safari16.4 --log-level=warning
+                --metafile=${embedded}/${entry}.meta.json --outfile=${embedded}/${entry}
+        WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+        DEPENDS ${template_files}
+        VERBATIM)
+endfunction()
+
+strata_embed(${STRATA_FONT} asset_font_regular)
+strata_embed(${STRATA_FONT_BOLD} asset_font_bold)
+strata_embed(${PROJECT_SOURCE_DIR}/templates/shell.html asset_shell_html)
+strata_embed(${PROJECT_SOURCE_DIR}/templates/index.html asset_index_html)
+strata_embed(${PROJECT_SOURCE_DIR}/templates/whatif.html asset_whatif_html)
+strata_embed(${PROJECT_SOURCE_DIR}/python/torch_strata/recorder.py asset_recorder_py)
+strata_embed_packed(${PROJECT_SOURCE_DIR}/templates/page.html asset_page_html)
+
+# Each text is exactly what its element holds, and what its hash is of; what boot.js unpacks is carried packed.
+foreach(bundle boot.js boot.css index.js index.css whatif.css)
+    string(REPLACE "." "_" name ${bundle})
+    strata_bundle(${bundle})
+    strata_embed(${embedded}/${bundle} asset_${name} ${embedded}/${bundle})
+endforeach()
+foreach(bundle main.js page.css pair.js pair.css)
+    string(REPLACE "." "_" name ${bundle})
+    strata_bundle(${bundle})
+    strata_embed_packed(${embedded}/${bundle} asset_${name} ${embedded}/${bundle})
+endforeach()
+
+# ---- WebAssembly: the same trace, layout and raster as the program's, for the page ----
+
+# What the page computes is the program's own code: all of these folders but what only the program asks for.
+set(native_sources
+    analysis/findings/figures.c analysis/findings/oom_advice.c
+    analysis/compare/causes.c analysis/compare/cohorts.c analysis/compare/index.c
+    analysis/compare/index_findings.c analysis/compare/index_medians.c analysis/compare/index_places.c
+    analysis/compare/index_rows.c analysis/compare/index_titles.c analysis/compare/outlier_differences.c
+    analysis/compare/outliers.c analysis/compare/ranks.c analysis/model/alignment.c
+    analysis/model/extrapolate.c analysis/model/extrapolate_layers.c analysis/model/whatif.c
+    analysis/model/whatif_bounds.c analysis/model/whatif_run.c base/base64.c base/buffer.c base/json_writer.c
+    layout/merge.c layout/owner.c trace/redact.c)
+set(shared_sources)
+foreach(folder base trace layout analysis/model analysis/loop analysis/findings analysis/compare render/raster)
+    file(GLOB found CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${folder}/*.c)
+    list(APPEND shared_sources ${found})
+endforeach()
+list(REMOVE_ITEM shared_sources ${native_sources})
+set(wasm_file ${CMAKE_BINARY_DIR}/strata.wasm)
+# What runs for every pixel, event or allocation while somebody drags is made for speed; the rest for size, since every
+# page carries it.
+set(wasm_fast ${shared_sources} ${page_sources})
+list(FILTER wasm_fast INCLUDE REGEX "^(base|trace|render/raster)/|layout/(extent|groups|scene|segments|segment_curve|timeline|filter)\\.c|page_draw")
+# Only while the view rests, once for a page, or for a few words.
+list(FILTER wasm_fast EXCLUDE REGEX "band_names|raster_marks|base/(format|units|words)\\.c|payload_(format|open)\\.c")
+set(wasm_flags --target=wasm32 -std=c17 -mbulk-memory -msimd128 -ffreestanding -fno-builtin -fvisibility=hidden -Wall
+    -Wextra -Wconversion -Wshadow -Werror -I${PROJECT_SOURCE_DIR})
+set(wasm_objects)
+foreach(source ${shared_sources} ${page_sources})
+    set(object ${CMAKE_BINARY_DIR}/wasm/${source}.o)
+    set(level -Oz)
+    if(source IN_LIST wasm_fast)
+        set(level -O3)
+    endif()
+    get_filename_component(folder ${object} DIRECTORY)
+    file(MAKE_DIRECTORY ${folder})
+    add_custom_command(
+        OUTPUT ${object}
+        COMMAND ${CMAKE_C_COMPILER_LAUNCHER} ${STRATA_CLANG} ${wasm_flags} ${level} -MD -MF ${object}.d -MT ${object}
+                -c ${PROJECT_SOURCE_DIR}/${source} -o ${object}
+        DEPENDS ${PROJECT_SOURCE_DIR}/${source}
+        DEPFILE ${object}.d
+        COMMENT "Building ${source} for the page"
+        VERBATIM)
+    list(APPEND wasm_objects ${object})
+endforeach()
+add_custom_command(
+    OUTPUT ${wasm_file}
+    COMMAND ${STRATA_CLANG} --target=wasm32 -nostdlib
+            -Wl,--no-entry,--strip-all,--compress-relocations,-z,stack-size=262144 -o ${wasm_file} ${wasm_objects}
+    DEPENDS ${wasm_objects}
+    COMMENT "Linking the page's WebAssembly"
+    VERBATIM)
+strata_embed_packed(${wasm_file} asset_strata_wasm)
