@@ -8,7 +8,7 @@ set(manual_files)
 function(strata_manual what file)
     add_custom_command(
         OUTPUT ${manual}/${file}
-        COMMAND ${CMAKE_COMMAND} -DSTRATA=$<TARGET_FILE:strata> -DWHAT=${what} -DOUTPUT=${manual}/${file}
+        COMMAND ${CMAKE_COMMAND} -DSTRATA=$<TARGET_FILE:strata> -DEMULATOR=${CMAKE_CROSSCOMPILING_EMULATOR} -DWHAT=${what} -DOUTPUT=${manual}/${file}
                 -P ${PROJECT_SOURCE_DIR}/scripts/manual.cmake
         DEPENDS strata ${PROJECT_SOURCE_DIR}/scripts/manual.cmake
         VERBATIM)
@@ -41,12 +41,23 @@ install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING 
 
 set(CPACK_GENERATOR DEB TGZ)
 set(CPACK_PACKAGE_NAME strata)
-set(CPACK_PACKAGE_CONTACT "The developers of Strata <strata@example.com>")
+set(CPACK_PACKAGE_CONTACT "The developers of Strata <strata@example.com>" CACHE STRING
+    "Who answers for a package (docs/release.md)")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "pictures and reports of PyTorch memory snapshots")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "Turns a snapshot of PyTorch's allocator into an interactive page in one
+file, a picture or a report: every allocation over the run, by the line of
+your own code that made it, what leaks, and what held the memory when it ran
+out. Compares recordings, checks limits in pipelines, and plans what would
+fit.")
+if(STRATA_STATIC)
+    set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS OFF)
+else()
+    set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+endif()
+set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/scripts/package.cmake)
 set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 include(CPack)
