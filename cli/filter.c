@@ -73,7 +73,7 @@ static bool key_is_known(const char *word, size_t nbytes, char *wrong, size_t ca
     return suggestion.closest == NULL;
 }
 
-static bool category_is_known(const struct filter_word *word, char *wrong, size_t capacity) {
+static bool category_word_is_known(const struct filter_word *word, char *wrong, size_t capacity) {
     char typed[FILTER_TEXT_MAX_NBYTES + 1];
     snprintf(typed, sizeof typed, "%.*s", (int)word->nbytes, word->text);
     struct suggestion suggestion = suggestion_start(typed);
@@ -96,7 +96,7 @@ static bool words_are_known(const struct filter *filter, const char *words, char
     for (uint32_t i = 0; known && i < filter->n_words; i++) {
         const struct filter_word *word = &filter->word[i];
         if (word->kind == FILTER_CATEGORY)
-            known = category_is_known(word, wrong, capacity);
+            known = category_word_is_known(word, wrong, capacity);
         else if (word->kind == FILTER_TEXT)
             known = key_is_known(words + word->from, word->until - word->from, wrong, capacity);
     }
