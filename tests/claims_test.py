@@ -123,6 +123,17 @@ class Claims(unittest.TestCase):
         self.assertIn("retry_flush", {each["kind"] for each in device["findings"]})
         self.assertNotIn("little more", text)
 
+    def test_a_full_buffer_holds_no_limit(self):
+        """What came before is lost, so no limit is said to be held; of the same run's first ten thousand events it is."""
+        case = next(each for each in peak_twins.cases() if each.fault == "full buffer")
+        for faulty, status in ((True, "untrusted"), (False, "held")):
+            path = self.folder / f"{status}.pickle"
+            path.write_bytes(pickle.dumps(peak_twins.recorded(peak_twins.play(case, faulty), faulty)[0], protocol=4))
+            rules = ["--rule", "peak < 100GiB", "--rule", "growth = none", "--rule", "category.optimizer_state < 100GiB"]
+            done = subprocess.run([STRATA, "check", str(path), "--format", "json", *rules], capture_output=True, timeout=120)
+            (file,) = json.loads(done.stdout)["files"]
+            self.assertEqual((3 if faulty else 0, {status}), (done.returncode, {rule["status"] for rule in file["rules"]}))
+
 
 if __name__ == "__main__":
     unittest.main()
