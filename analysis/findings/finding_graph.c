@@ -17,8 +17,10 @@ enum { GRAPH_LEAST = 8, BEHIND = 4 };
 
 struct graph {
     uint32_t *n_own, *n_freed; /* [turns + 1] of the graph in each turn, the last: without turns */
-    uint64_t bytes, removed;   /* of what counts, in all turns; of what has a saving */
-    uint32_t n_turns;          /* that count */
+    uint32_t *gap,
+        *lead; /* [turns + 1] before which allocation most of a turn's are let go, by majority vote */
+    uint64_t bytes, removed; /* of what counts, in all turns; of what has a saving */
+    uint32_t n_turns;        /* that count */
 };
 
 static bool has_side(const struct finder *finder, enum run_side side) {
@@ -49,7 +51,22 @@ static bool any_oom(const struct trace *trace) {
     return false;
 }
 
-/* How many turns let go of most of their graph; those that do not count have none of it. */
+/* The recorded allocation before which one is let go; UINT32_MAX: it never is. */
+static uint32_t gap_of(const struct finder *finder, uint32_t allocation) {
+    uint32_t let_go = finder->allocations->request[allocation];
+    return let_go < finder->timeline->n_moments
+               ? recorded_from(&finder->verdicts->runs, finder->timeline, let_go)
+               : UINT32_MAX;
+}
+
+static void gap_vote(struct graph *graph, uint32_t place, uint32_t gap) {
+    if (graph->lead[place] == 0)
+        graph->gap[place] = gap;
+    graph->lead[place] += graph->gap[place] == gap ? 1 : UINT32_MAX; /* less one */
+}
+
+/* How many turns let go of most of their graph; those that do not count have none of it. A graph goes at once, with the result that
+ * holds it. What goes one after the other while the next turn makes the same is a cache that each layer replaces, and no graph. */
 static uint32_t turns_freed(const struct finder *finder, struct graph *graph) {
     const struct allocations *allocations = finder->allocations;
     uint32_t n = 0, n_places = finder->verdicts->turns.count == 0 ? 1 : finder->verdicts->turns.count;
@@ -58,11 +75,22 @@ static uint32_t turns_freed(const struct finder *finder, struct graph *graph) {
         if (place == UINT32_MAX)
             continue;
         graph->n_own[place]++;
-        graph->n_freed[place] += allocations->request[i] < finder->timeline->n_moments;
+        gap_vote(graph, place, gap_of(finder, i));
     }
+    for (uint32_t i = allocations->preexisting; i < allocations->count; i++) {
+        uint32_t place = is_of_graph(finder, i) ? place_of(finder, i) : UINT32_MAX;
+        if (place != UINT32_MAX)
+            graph->n_freed[place] += gap_of(finder, i) == graph->gap[place];
+    }
+    bool cache = false;
+    for (uint32_t place = 0; place < n_places; place++)
+        cache |= counts(graph, place) && graph->n_freed[place] * 2 <= graph->n_own[place];
     for (uint32_t place = 0; place < n_places; place++) {
+        bool stays = graph->gap[place] == UINT32_MAX;
+        if (graph->n_freed[place] * 2 <= graph->n_own[place] || (stays && cache))
+            graph->n_own[place] = 0;
         graph->n_turns += counts(graph, place);
-        n += counts(graph, place) && graph->n_freed[place] * 2 > graph->n_own[place];
+        n += counts(graph, place) && !stays;
     }
     return n;
 }
@@ -185,14 +213,20 @@ static void graph_report(struct finder *finder, struct graph *graph) {
 void finding_unused_graph_find(struct finder *finder) {
     size_t n = (size_t)finder->verdicts->turns.count + 1;
     struct graph graph = {.n_own = arena_column(finder->arena, n, sizeof *graph.n_own),
-                          .n_freed = arena_column(finder->arena, n, sizeof *graph.n_freed)};
-    finder->failed |= graph.n_own == NULL || graph.n_freed == NULL;
+                          .n_freed = arena_column(finder->arena, n, sizeof *graph.n_freed),
+                          .gap = arena_column(finder->arena, n, sizeof *graph.gap),
+                          .lead = arena_column(finder->arena, n, sizeof *graph.lead)};
+    finder->failed |= graph.n_own == NULL || graph.n_freed == NULL || graph.gap == NULL || graph.lead == NULL;
     if (!finder->failed && finder->verdicts->runs.stacks != STACKS_NONE && !has_side(finder, SIDE_BACKWARD) &&
         !has_side(finder, SIDE_OPTIMIZER)) {
         bytes_zero(graph.n_own, n * sizeof *graph.n_own);
         bytes_zero(graph.n_freed, n * sizeof *graph.n_freed);
+        bytes_zero(graph.gap, n * sizeof *graph.gap);
+        bytes_zero(graph.lead, n * sizeof *graph.lead);
         graph_report(finder, &graph);
     }
+    ARENA_DROP(finder->arena, graph.lead);
+    ARENA_DROP(finder->arena, graph.gap);
     ARENA_DROP(finder->arena, graph.n_freed);
     ARENA_DROP(finder->arena, graph.n_own);
 }
