@@ -123,6 +123,13 @@ class Claims(unittest.TestCase):
         self.assertIn("retry_flush", {each["kind"] for each in device["findings"]})
         self.assertNotIn("little more", text)
 
+    def test_keys_and_values_are_no_graph(self):
+        """Each layer of a decoder replaces its keys: they live from turn to turn, as a graph does that is held."""
+        for faulty in (False, True):
+            played = peak_twins.twins.record(peak_twins.twins.Twin(fault="growing_keys", steps=3, layers=24, annotations="none"), faulty)
+            _, device = self.read(played.snapshot)
+            self.assertNotIn("unused_graph", {each["kind"] for each in device["findings"]})
+
     def test_a_full_buffer_holds_no_limit(self):
         """What came before is lost, so no limit is said to be held; of the same run's first ten thousand events it is."""
         case = next(each for each in peak_twins.cases() if each.fault == "full buffer")
