@@ -125,8 +125,8 @@ class Claims(unittest.TestCase):
 
     def test_keys_and_values_are_no_graph(self):
         """Each layer of a decoder replaces its keys: they live from turn to turn, as a graph does that is held."""
-        for faulty in (False, True):
-            played = peak_twins.twins.record(peak_twins.twins.Twin(fault="growing_keys", steps=3, layers=24, annotations="none"), faulty)
+        for steps, faulty in ((1, True), (3, False), (3, True)):
+            played = peak_twins.twins.record(peak_twins.twins.Twin(fault="growing_keys", steps=steps, layers=24, annotations="none"), faulty)
             _, device = self.read(played.snapshot)
             self.assertNotIn("unused_graph", {each["kind"] for each in device["findings"]})
 

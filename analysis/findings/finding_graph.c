@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 
 enum graph_end { GRAPH_STAYS, GRAPH_IS_FREED };
-enum { GRAPH_LEAST = 8, BEHIND = 4 };
+enum { GRAPH_LEAST = 8, GRAPH_STACKS = 3, BEHIND = 4 };
 
 /* ---- unused_graph ---- */
 
@@ -183,11 +183,21 @@ static void graph_weigh(struct finder *finder, struct graph *graph, struct findi
     finding->severity = worth ? SEVERITY_LOW : SEVERITY_INFO;
 }
 
+/* Notes a stack; returns how many different ones were noted, three at most. */
+static uint32_t stack_note(uint32_t stacks[GRAPH_STACKS], uint32_t n, uint32_t stack) {
+    for (uint32_t i = 0; i < n; i++)
+        if (stacks[i] == stack)
+            return n;
+    if (n < GRAPH_STACKS)
+        stacks[n++] = stack;
+    return n;
+}
+
 static void graph_report(struct finder *finder, struct graph *graph) {
     const struct allocations *allocations = finder->allocations;
     struct finding finding = {
         .kind = FINDING_UNUSED_GRAPH, .from_moment = UINT32_MAX, .at_moment = finder->timeline->peak_moment};
-    uint32_t n_freed = turns_freed(finder, graph);
+    uint32_t n_freed = turns_freed(finder, graph), stacks[GRAPH_STACKS], n_stacks = 0;
     if (n_freed == 0 && finder->graph_held) {
         n_freed = 1; /* the pass before was let go of without a backward */
         finding.figure[0] = 1;
@@ -199,11 +209,14 @@ static void graph_report(struct finder *finder, struct graph *graph) {
         if (!is_of_graph(finder, i) || !counts(graph, place_of(finder, i)))
             continue;
         graph->bytes += allocations->size[i];
+        n_stacks = stack_note(stacks, n_stacks, allocations->stack[i]);
         finder_count(finder, &finding, i);
         finding.from_moment = finding.from_moment == UINT32_MAX ? allocations->birth[i] : finding.from_moment;
         finding.to_moment = allocations->birth[i];
     }
-    if (!is_percent(finding.bytes, finder->timeline->peak_bytes, 5))
+    /* Keys and values of each layer are one line or two. */
+    if (!is_percent(finding.bytes, finder->timeline->peak_bytes, 5) ||
+        (finding.variant == GRAPH_STAYS && n_stacks < GRAPH_STACKS))
         return;
     graph_remove(finder, graph);
     graph_weigh(finder, graph, &finding, n_freed);
