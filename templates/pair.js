@@ -26,6 +26,7 @@ import { View } from "./session.js";
 import { speakSoon, startSpoken } from "./spoken.js";
 import {
     capacityBytes,
+    change,
     createPage,
     EVERYTHING,
     fitWindow,
@@ -308,6 +309,11 @@ function readPair(pair, text) {
     shown.align = pair.link.link.alignment.by;
     pair.link.link.linked = fields.linked;
     readHash(a, `#${hash}`);
+    // Two runs are compared: neither opens at the end of its own.
+    if (String(hash) === "") {
+        change(a, { moment: null });
+        fitWindow(a);
+    }
     a.state.misread.push(...misread);
     if (other !== null) readHash(b, `#${other}`);
     else pair.link.follow(a);
