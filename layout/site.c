@@ -420,8 +420,8 @@ static void write_native(struct words *words, struct text name) {
         words_add(words, name);
 }
 
-uint32_t site_color_index(const struct trace *trace, uint32_t frame) {
-    return (uint32_t)((uint64_t)(site_hash(trace, frame) * 0x9E3779B1u) * SITE_COLORS >> 32);
+uint32_t site_color_index(const struct trace *trace, uint32_t frame, uint32_t n) {
+    return (uint32_t)((uint64_t)(site_hash(trace, frame) * 0x9E3779B1u) * n >> 32);
 }
 
 uint32_t site_text(const struct trace *trace, uint32_t frame, char *text, uint32_t capacity) {

@@ -30,9 +30,8 @@ void sites_of_stacks(const struct trace *trace, const uint8_t *rank, uint32_t *s
  * every machine, so colours made of it are comparable. */
 uint32_t site_hash(const struct trace *trace, uint32_t frame);
 
-/* Which of the colours it has (render/raster/palette.h), by that hash. Not of frame 0. */
-enum { SITE_COLORS = 26 };
-uint32_t site_color_index(const struct trace *trace, uint32_t frame);
+/* Which of `n` colours it would have, by that hash, if none were taken. Not of frame 0. */
+uint32_t site_color_index(const struct trace *trace, uint32_t frame, uint32_t n);
 
 /* What a person calls the place, taken apart, to find it again in another recording: hashes of the file's base name and of
  * the function, and the line. Frame 0: all 0. O(length, 1 KiB at most). */

@@ -4,7 +4,7 @@
 #include "base/search.h"
 #include "layout/oldest.h"
 #include "layout/site.h"
-#include "layout/site_twins.h"
+#include "layout/site_slots.h"
 
 enum { PEAK_BLOCK = 64 };
 
@@ -291,7 +291,7 @@ static void timeline_begin(struct timeline *timeline, const struct trace *trace,
 }
 
 static bool stacking_build(struct timeline *timeline, struct arena *arena) {
-    return oldest_order(timeline, arena) && site_twins_find(timeline, arena);
+    return oldest_order(timeline, arena) && site_slots_find(timeline, arena);
 }
 
 bool timeline_init_step(struct timeline *timeline, const struct trace *trace, uint32_t index, uint32_t step,
@@ -357,6 +357,7 @@ bool timeline_like(struct timeline *timeline, const struct timeline *whole, cons
     timeline->end_us = whole->end_us;
     timeline->frame_rank = whole->frame_rank;
     timeline->site = whole->site;
+    timeline->slot = whole->slot;
     timeline->twin = whole->twin;
     return curves_build(timeline, arena) && buckets_build(timeline, NULL, arena) &&
            oldest_order(timeline, arena);

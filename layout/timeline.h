@@ -11,7 +11,7 @@
 
 enum { LIFETIME_BUCKETS = 33 }; /* bucket k: lifetimes of 2^k .. 2^(k+1) - 1 moments */
 
-enum { SITE_TEXTURES = 6 };
+enum { SITE_COLORS = 12, SITE_REST = SITE_COLORS };
 
 struct timeline {
     const struct trace *trace;
@@ -50,9 +50,9 @@ struct timeline {
     uint8_t *frame_rank; /* [trace->frames.count] how telling a frame is as a call site (layout/site.h) */
     uint32_t *site;      /* [trace->stacks.count] call site of a stack: a frame id, 0: no stack */
 
-    /* [trace->frames.count] Colours of call sites never move, so some share one: 0 for the largest of them, and 1 ..
-     * SITE_TEXTURES for those that wear a texture to be told from it (layout/site_twins.h). */
-    uint8_t *twin;
+    /* [trace->frames.count] both: the colour of a call site, 0 .. SITE_COLORS - 1 of the 24 largest, SITE_REST of all others; and
+     * 1 for the second one of a colour, which wears stripes (layout/site_slots.h). */
+    uint8_t *slot, *twin;
 
     /* In what order allocations older than the recording were made is not known, so in the stack they lie by call site: the
      * one with the most bytes at the bottom, in it what is freed last. [allocations.preexisting] both: the allocation at a place

@@ -2,7 +2,7 @@
 import { aboutOfText } from "./ends.js";
 import { emptyFilter, filterOfText, filterWords, hasStreamAndPool, setFilter } from "./filter.js";
 import { writeAddress } from "./history.js";
-import { askFindings, COMPARE_QUESTIONS, GROUPINGS, LIST_GROUPINGS, ORDERS, QUESTIONS, TREES } from "./questions.js";
+import { askFindings, askSteps, COMPARE_QUESTIONS, GROUPINGS, ORDERS, QUESTIONS, TREES } from "./questions.js";
 import {
     axisOfEvent,
     change,
@@ -23,7 +23,7 @@ import {
     VIEWINGS,
     wholeRange,
 } from "./state.js";
-import { boundedInteger, numberPair } from "./text.js";
+import { boundedInteger, formatCount, numberPair } from "./text.js";
 
 /** Another device. Beside the others, what is shown of time stays. @param {Page} page @param {number} index */
 export function setDevice(page, index) {
@@ -147,7 +147,7 @@ function plainWords(page) {
         ["order", "order", orderOf(ORDERS), "-bytes"],
         ["color", "colorBy", oneOf(COLORINGS), meta.color || "site"],
         ["view", "viewBy", oneOf(VIEWINGS), "age"],
-        ["group", "groupBy", oneOf(LIST_GROUPINGS), "site"],
+        ["group", "groupBy", oneOf(GROUPINGS), "site"],
         ["of", "rangeOf", questions, "allocated"],
         ["tab", "tab", oneOf([...page.first.map(([id]) => id), ...TABS]), firstTab(page)],
         ["tree", "treeDirection", oneOf(TREES), "callees"],
@@ -229,12 +229,42 @@ function focusOfText(page, text) {
     return by && number !== null ? { by, id: number } : null;
 }
 
-const TABS = ["why", "who", "tree", "compare", "allocator", "each"];
+const TABS = ["why", "plan", "who", "tree", "compare", "allocator", "each"];
 
-/** What the side shows of a file that is opened: why, where something urgent was found. @param {Page} page */
-function firstTab(page) {
+/** What the side shows of a file that is opened: why, where anything was found. */
+function firstTab(/** @type {Page} */ page) {
     if (page.first.length) return page.first[0][0];
-    return askFindings(page.view).some(({ severity }) => severity === "high") ? "why" : "who";
+    return askFindings(page.view).length ? "why" : "who";
+}
+
+/** Of a recording without steps, what is shown of its end. */
+const LAST_SHARE = 0.2;
+
+const LAST_LEAST = 200;
+
+/**
+ * Where a recording opens: the whole run, or of one that ran out of memory the step that failed and the one before it.
+ * @returns {{from: number, to: number, name: string}} along the axis
+ */
+export function openingWindow(/** @type {Page} */ page) {
+    const whole = { ...wholeRange(page), name: "Whole run" };
+    const { ooms, events } = page.view.facts;
+    if (ooms === 0 || page.state.all) return whole;
+    const { event } = page.view.c.oom(ooms - 1);
+    const steps = askSteps(page.view).filter(({ from }) => from <= event);
+    const end = askSteps(page.view)[steps.length];
+    const width = Math.max(LAST_LEAST, events * LAST_SHARE);
+    // What follows a request that failed long before the end is not what is asked about.
+    const to = end ? end.from : Math.min(events, event + width / 4);
+    const from = steps.length > 1 ? steps[steps.length - 2].from : Math.max(-1, event - width);
+    const name = steps.length > 1 ? "Last 2 steps" : `Last ${formatCount(to - from)} events`;
+    return { from: axisOfEvent(page, from), to: to >= events ? whole.to : axisOfEvent(page, to), name };
+}
+
+export function fitOpening(/** @type {Page} */ page) {
+    const { from, to } = openingWindow(page);
+    change(page, { bottom: 0, top: 0 });
+    setWindow(page, from, to);
 }
 
 /** Shows what a part of an address speaks of (a finding's view), and leaves the rest as it is. @param {string} text */
@@ -274,7 +304,7 @@ function readWindow(page, take, asked) {
     });
     showAll(page, take("all", isOn) === true);
     fitWindow(page);
-    const window = take("window", numberPair);
+    const window = take("window", numberPair) ?? (asked ? null : openingWindow(page));
     if (window) setWindow(page, window.from, window.to);
     // First what is left, which has a scale of its own, then the bytes.
     let filter = emptyFilter();
@@ -306,6 +336,11 @@ function deviceOf(page, ordinal) {
 /** Takes over a hash; whatever it holds, the state stays valid. @param {Page} page @param {string} text */
 export function readHash(page, text) {
     const hash = new URLSearchParams(text.replace(/^#/, ""));
+    // A list by tree was what is now the tree.
+    if (hash.get("group") === "tree") {
+        hash.delete("group");
+        if ((hash.get("tab") ?? "who") === "who") hash.set("tab", "tree");
+    }
     const misread = new Set(hash.keys());
     /** @type {Take} */
     const take = (name, meaning) => {

@@ -45,10 +45,23 @@ export function endName(page, text) {
     return `event ${formatCount(Number(text.slice(1)))}${note ? ` \u201c${note}\u201d` : ""}`;
 }
 
-/** What is compared as long as nobody chose: the last step with the one before, else the start with the peak. */
+/**
+ * The first and the last whole step: what is made once and for all comes with the first of all, and the last one may be
+ * cut off. Null: there are no two.
+ */
+export function wholeSteps(/** @type {Page} */ page) {
+    const steps = askSteps(page.view);
+    const events = steps.map(({ from, to }) => to - from);
+    const usual = [...events].sort((a, b) => a - b)[events.length >> 1];
+    const isCut = steps.length > 2 && events[events.length - 1] < 0.9 * usual;
+    const [first, last] = [steps.length > 2 ? 1 : 0, steps.length - 1 - (isCut ? 1 : 0)];
+    return last > first ? { first, last } : null;
+}
+
+/** What is compared as long as nobody chose: the first with the last whole step, else the start with the peak. */
 function defaultEnds(/** @type {Page} */ page) {
-    const { length } = askSteps(page.view);
-    return length > 1 ? { a: `s${length - 2}`, b: `s${length - 1}` } : { a: "start", b: "peak" };
+    const whole = wholeSteps(page);
+    return whole ? { a: `s${whole.first}`, b: `s${whole.last}` } : { a: "start", b: "peak" };
 }
 
 /** Both ends, as text and as what they mean. @param {Page} page */

@@ -103,13 +103,4 @@ export function startFilter(/** @type {Page} */ page) {
         event.preventDefault();
         filterUi.menu.open = false;
     });
-    document.addEventListener("pointerdown", (event) => {
-        if (event.target instanceof Node && !filterUi.menu.contains(event.target)) filterUi.menu.open = false;
-    });
-    filterUi.menu.addEventListener("keydown", (event) => {
-        if (event.key !== "Escape") return;
-        event.stopPropagation();
-        filterUi.menu.open = false;
-        filterUi.open.focus();
-    });
 }

@@ -27,7 +27,11 @@ export const KIND_TITLES = {
     cached_free: "Cached, not in use",
 };
 
-/** What a finding is about, in a figure: "24 MiB a step", "1.5 GiB", "". @param {PageFinding} finding */
-export function findingFigure({ per, bytes }) {
-    return per ? `${formatBytes(per.bytes)} a ${per.unit}` : bytes > 0 ? formatBytes(bytes) : "";
+/** What becomes more from step to step; of the others `per` says what each step has anew. */
+const GROWING = ["leak", "growing_buffer", "levels_rise"];
+
+/** What a finding is about, in a figure: "+24 MiB a step", "1.5 GiB", "". @param {PageFinding} finding */
+export function findingFigure({ kind, per, bytes }) {
+    if (per && GROWING.includes(kind)) return `+${formatBytes(per.bytes)} a ${per.unit}`;
+    return bytes > 0 ? formatBytes(bytes) : "";
 }

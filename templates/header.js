@@ -1,14 +1,15 @@
 // Header and toolbar: the file, its figures, what to know before trusting them.
 import { KIND_LOG, WHOLE_FILE } from "./api.js";
+import { openingWindow } from "./address.js";
 import { plotOf } from "./canvas.js";
 import { findingFigure, KIND_TITLES } from "./finding_words.js";
 import { drawFilter } from "./filter_form.js";
 import { misreadSentence } from "./history.js";
 import { oomMarker } from "./markers.js";
-import { listsCategories } from "./panel.js";
-import { askFindings, LIST_GROUPINGS } from "./questions.js";
+import { placeOfText } from "./go_to.js";
+import { askFindings } from "./questions.js";
 import { placeOfMatch, searchOf, updateSearch } from "./search.js";
-import { allocationWord, capacityBytes, isDark, momentText, perPage, VIEWINGS } from "./state.js";
+import { allocationWord, capacityBytes, isDark, momentText, perPage, rangeEvents, VIEWINGS, wholeRange } from "./state.js";
 import {
     addFact,
     askedText,
@@ -35,6 +36,7 @@ export const uiOf = perPage((page) => ({
     color: page.element("color", HTMLSelectElement),
     search: page.element("search", HTMLInputElement),
     found: page.element("found", HTMLOutputElement),
+    groupBy: page.element("group-by", HTMLSelectElement),
     drawn: page.element("drawn", HTMLParagraphElement),
     note: page.element("note", HTMLParagraphElement),
 }));
@@ -71,15 +73,12 @@ function drawFigures(/** @type {Page} */ page) {
     const ooms = view.facts.ooms;
     ui.oom.hidden = ooms === 0;
     if (ooms) ui.oom.title = `${oomMarker(page, 0).title}. Go there (o)`;
-    if (ooms)
-        fillFigure(
-            ui.oom,
-            view.c.oom(0).device_free < 0 ? "OOM" : "OOM asked",
-            view.c.oom(0).device_free < 0
-                ? askedText(view.c.oom(0).size, -1)
-                : `${formatBytes(view.c.oom(0).size)}, ${formatBytes(view.c.oom(0).device_free)} free`,
-            ooms > 1 ? `and ${formatPlural(ooms - 1, "more time")}` : "",
-        );
+    if (ooms === 0) return;
+    const { size, device_free } = page.view.c.oom(ooms - 1);
+    const { lacking_bytes } = page.view.c.oom_state(ooms - 1);
+    const lacks = device_free >= 0 && lacking_bytes > 0;
+    const text = lacks ? `${formatBytes(lacking_bytes)} short of ${formatBytes(size)}` : askedText(size, device_free);
+    fillFigure(ui.oom, "Out of memory", text, ooms > 1 ? `and ${formatPlural(ooms - 1, "time")} before` : "");
 }
 
 /** The most urgent of what was found; an OOM has a figure of its own. @param {Page} page */
@@ -91,7 +90,7 @@ function drawFinding(page) {
     fillFigure(
         ui.finding,
         `! ${KIND_TITLES[first.kind] ?? first.kind}`,
-        `${first.per ? "+" : ""}${findingFigure(first)}`,
+        findingFigure(first),
         "",
     );
     ui.finding.title = `${first.title}. Show why (1)`;
@@ -157,13 +156,17 @@ export function openTrust(/** @type {Page} */ page) {
     ui.trustDialog.showModal();
 }
 
+const SEARCH_HINT = "Search or go to: attention.py, size:>100M, event 2737";
+
+const GO_TO_HINT = "Go to: 2737, 62 ms, step 4, peak, oom";
+
 function drawSearch(/** @type {Page} */ page) {
     const { state } = page;
     const ui = uiOf(page);
     const searching = state.search !== "";
     updateSearch(page);
     const { result, error, running } = searchOf(page);
-    if (document.activeElement !== ui.search && ui.search.value !== state.search) ui.search.value = state.search;
+    if (document.activeElement !== ui.search && ui.search.value !== state.search && !placeOfText(page, ui.search.value)) ui.search.value = state.search;
     for (const id of ["search-next", "search-previous", "search-only"])
         page.element(id, HTMLButtonElement).hidden = !searching || result.allocations === 0;
     ui.search.setAttribute("aria-invalid", String(error !== ""));
@@ -171,8 +174,10 @@ function drawSearch(/** @type {Page} */ page) {
     const count = place
         ? `${formatCount(place)} of ${formatCount(result.allocations)}`
         : formatPlural(result.allocations, "allocation");
+    const moment = placeOfText(page, ui.search.value, ui.search.dataset.goTo === "1");
     const text = running ? "searching \u2026" : error || `${count} \u00b7 ${formatBytes(result.bytesAtPeak)}`;
-    setText(ui.found, searching ? text : "");
+    ui.search.placeholder = ui.search.dataset.goTo ? GO_TO_HINT : SEARCH_HINT;
+    setText(ui.found, searching ? text : moment ? `${moment.go ? "Enter: go to " : ""}${moment.name}` : "");
     ui.found.title = searching
         ? error ||
           `${formatPlural(result.allocations, "allocation")}, ${formatExactBytes(result.bytesAtPeak)} at the peak`
@@ -213,8 +218,7 @@ export function drawHeader(/** @type {Page} */ page) {
     for (const viewing of VIEWINGS) page.press(`view-${viewing}`, state.viewBy === viewing);
     page.press("axis-events", state.axis === "events");
     page.press("axis-time", state.axis === "time");
-    for (const by of LIST_GROUPINGS) page.press(`group-${by}`, state.groupBy === by);
-    page.element("group-by", HTMLDivElement).hidden = listsCategories(page) && state.groupBy === "site";
+    ui.groupBy.value = state.groupBy;
     page.press("search-only", state.only);
     const time = page.element("axis-time", HTMLButtonElement);
     time.disabled = !view.facts.has_time;
@@ -222,10 +226,10 @@ export function drawHeader(/** @type {Page} */ page) {
     // Devices have nothing but time in common.
     page.element("axis-events", HTMLButtonElement).disabled = state.all;
     const pressed = page.element(`view-${state.viewBy}`, HTMLButtonElement).textContent;
-    setText(
-        page.element("tools-open", HTMLButtonElement),
-        `${pressed} \u00b7 ${ui.color.selectedOptions[0]?.text} \u00b7 ${state.axis === "time" ? "seconds" : "events"}`,
-    );
+    const axis = state.axis === "time" ? " \u00b7 seconds" : "";
+    const how = `${pressed?.replace(" over time", "")} \u00b7 ${ui.color.selectedOptions[0]?.text}${axis}`;
+    setText(page.element("view-open", HTMLElement), how);
+    setText(page.element("tools-open", HTMLButtonElement), how);
     drawNote(page);
 }
 
@@ -260,10 +264,27 @@ function drawNote(/** @type {Page} */ page) {
     ui.note.hidden = reason === "";
 }
 
+/** What of the run the window shows, in a word. @param {Page} page */
+function windowName(page) {
+    const { state } = page;
+    const is = (/** @type {{from: number, to: number}} */ { from, to }) =>
+        Math.abs(state.from - from) < 0.002 && Math.abs(state.to - to) < 0.002;
+    const opening = openingWindow(page);
+    if (is(wholeRange(page))) return "Whole run";
+    if (is(opening)) return opening.name;
+    const { first, end } = rangeEvents(page, state);
+    return formatPlural(end - first, "event");
+}
+
 export function drawDrawn(/** @type {Page} */ page) {
     const { kept, meta, state, view } = page;
     const ui = uiOf(page);
     const { drawn, merged, between } = plotOf(page);
+    const opening = openingWindow(page);
+    const reopen = page.element("fit-opening", HTMLButtonElement);
+    setText(page.element("window-open", HTMLElement), windowName(page));
+    reopen.hidden = opening.name === "Whole run";
+    reopen.replaceChildren(`${opening.name} `, make("kbd", "", "9"));
     const short = between ? `, ${formatCount(between)} shorter than a pixel column` : "";
     page.press("fit-bytes", state.top !== 0);
     setText(ui.drawn, `${formatCount(drawn + merged)} visible at this zoom${short}`);

@@ -1,5 +1,5 @@
 // What keys do.
-import { goToView, showAll } from "./address.js";
+import { fitOpening, goToView, showAll } from "./address.js";
 import { plotOf } from "./canvas.js";
 import { nextDevice } from "./device_rows.js";
 import { KIND_TITLES } from "./finding_words.js";
@@ -19,7 +19,9 @@ import {
     fitWindow,
     flush,
     goToEvent,
+    HEADER,
     heldMoment,
+    invalidate,
     markAt,
     panWindow,
     perPage,
@@ -98,6 +100,13 @@ function pinMoment(page) {
     select(page, allocation === null || allocation < 0 ? null : allocation);
 }
 
+/** `e`: the search, which a number alone is an event for. @param {Page} page */
+function askWhere(page) {
+    uiOf(page).search.dataset.goTo = "1";
+    invalidate(page, HEADER);
+    uiOf(page).search.focus();
+}
+
 const keyActionsOf = perPage(
     (page) =>
         /** @type {Record<string, () => void>} */ ({
@@ -108,6 +117,8 @@ const keyActionsOf = perPage(
             "+": () => zoomWindow(page, 1.5, keyMiddle(page)),
             "-": () => zoomWindow(page, 1 / 1.5, keyMiddle(page)),
             0: () => fitWindow(page),
+            9: () => fitOpening(page),
+            e: () => askWhere(page),
             f: () => fitSelection(page),
             v: () => fitBytes(page, plotOf(page).timeline.width),
             p: () => goToEvent(page, page.view.facts.peak_event),
@@ -121,7 +132,6 @@ const keyActionsOf = perPage(
             3: () => openTab(page, 2),
             4: () => openTab(page, 3),
             5: () => openTab(page, 4),
-            6: () => openTab(page, 5),
             g: () => toggleMap(page),
             m: () => markMoment(page),
             "[": viewBack,
@@ -147,6 +157,8 @@ const KEY_NAMES = [
     ["Go to the peak", "p"],
     ["Go to the out-of-memory moment", "o"],
     ["Show the whole run", "0"],
+    ["The window that the page opened with", "9"],
+    ["Go to an event, a time or a step", "e"],
     ["Fit the selection", "f"],
     ["Fit the height to the window", "v"],
     ["Zoom in", "w"],
@@ -154,11 +166,9 @@ const KEY_NAMES = [
     ["Pan left", "a"],
     ["Pan right", "d"],
     ["Why: what was found", "1"],
-    ["Who holds the memory", "2"],
-    ["Tree of callers and callees", "3"],
+    ["Who holds the memory", "3"],
     ["Compare A with B", "4"],
     ["Allocator: why more is reserved than in use", "5"],
-    ["Each allocation that the search finds", "6"],
     ["Map of segments and blocks", "g"],
     ["Mark this moment: A, then B, then C", "m"],
     ["One event back", ","],
@@ -182,12 +192,13 @@ function commands(/** @type {Page} */ page) {
     ].filter(
         (button) =>
             button instanceof HTMLElement &&
-            (button.offsetParent !== null || button.closest("#tools") !== null) &&
+            (button.offsetParent !== null || button.closest(".menu") !== null) &&
             button.textContent?.trim(),
     );
     const named = buttons.map((button) => {
         const group = button.closest("[role=group]")?.getAttribute("aria-label")?.replace(/:.*/, "");
-        const name = (button.getAttribute("aria-label") ?? button.textContent ?? "").trim();
+        const words = Array.from(button.childNodes, (node) => (node.nodeName === "KBD" ? "" : node.textContent));
+        const name = (button.getAttribute("aria-label") ?? words.join("")).trim();
         return { name: group ? `${group}: ${name}` : name, act: () => /** @type {HTMLElement} */ (button).click() };
     });
     const chosen = [ui.color, ui.device].flatMap((select) =>

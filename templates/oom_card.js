@@ -1,8 +1,10 @@
 // The card of an out-of-memory event: who asked, the device as one bar, what could not serve the request, and why not.
 import { KIND_LOG } from "./api.js";
+import { actionLine } from "./action_line.js";
 import { phasesOfEvent, phaseText } from "./describe.js";
-import { askAll, momentText } from "./state.js";
-import { askedText, BYTE_UNITS, formatBytes, formatExactBytes, formatPlural, make } from "./text.js";
+import { prove } from "./proof.js";
+import { askAll, change, isDark, momentText } from "./state.js";
+import { askedText, BYTE_UNITS, formatBytes, formatEvent, formatExactBytes, formatPlural, make } from "./text.js";
 
 /** Figures in one unit, small enough that the ones that differ look different. @param {number[]} values */
 function formatAlike(values) {
@@ -20,9 +22,9 @@ function formatAlike(values) {
 
 /** What was lacking, in a line. @param {Page} page @param {record_oom} oom @param {record_oom_state} found */
 function lackText(page, { size }, { lacking_bytes }) {
-    if (lacking_bytes > 0) return `${formatBytes(lacking_bytes)} short of the ${formatBytes(size)} asked for`;
-    if (page.session.facts.kind === KIND_LOG) return `${formatBytes(size)} asked for, by the log`;
-    return `Not short of memory, but of one free block of ${formatBytes(size)}`;
+    if (lacking_bytes > 0) return `${formatBytes(lacking_bytes)} short of the ${formatBytes(size)} requested`;
+    if (page.session.facts.kind === KIND_LOG) return `${formatBytes(size)} requested, by the log`;
+    return `Enough memory, but no hole of ${formatBytes(size)}`;
 }
 
 /** @param {string} kind @param {number} bytes @param {number} whole @param {string} label */
@@ -46,7 +48,8 @@ export function shareBar(whole, parts) {
         bar.append(barPart(kind, bytes, Math.max(1, whole), label));
         const item = make("span");
         item.append(make("i", `swatch part-${kind}`), label);
-        key.append(item);
+        // What stands in the bar needs no key.
+        if (!bar.lastElementChild?.textContent) key.append(item);
     }
     return [bar, key];
 }
@@ -58,30 +61,22 @@ function deviceBar(
     capacity,
 ) {
     const other = Math.max(0, capacity - reserved_bytes - free);
-    const caption = make(
-        "p",
-        "bar-caption",
-        `this process can have ${formatBytes(live + unused + free)}: reserved and free`,
-    );
-    return [
-        caption,
-        ...shareBar(live + unused + free + other, [
-            ["live", live, "live {}"],
-            ["unused", unused, `unused {}${free_blocks_known ? ` in ${formatPlural(free_blocks, "free block")}` : ""}`],
-            ["free", free, "free {}"],
-            ["other", other, "other {}"],
-        ]),
-    ];
+    return shareBar(live + unused + free + other, [
+        ["live", live, "in use {}"],
+        ["unused", unused, `unused {}${free_blocks_known ? ` in ${formatPlural(free_blocks, "hole")}` : ""}`],
+        ["free", free, "free on the GPU {}"],
+        ["other", other, "other {}"],
+    ]);
 }
 
 /** @param {record_oom} oom @param {record_oom_state} found */
 function lackTable({ size, device_free }, found) {
     /** @type {[string, number][]} */
-    const rows = [["Asked for", size]];
-    // The file's last state is a later one: what is known of the free blocks are upper bounds.
+    const rows = [["Requested", size]];
+    // The file's last state is a later one: what is known of the holes are upper bounds.
     if (found.free_blocks_known)
-        rows.push([found.exact ? "Largest free block" : "Largest free block, at most", found.largest_bytes]);
-    rows.push(["Free on the device", device_free], ["Unused + free", found.unused_bytes + device_free]);
+        rows.push([found.exact ? "Largest hole" : "Largest hole, at most", found.largest_bytes]);
+    rows.push(["Free on the GPU", device_free], ["All holes + free", found.unused_bytes + device_free]);
     const texts = formatAlike([...rows.map(([, bytes]) => bytes), found.lacking_bytes]);
     const table = make("table", "lack");
     rows.forEach(([name, bytes], i) => {
@@ -89,48 +84,70 @@ function lackTable({ size, device_free }, found) {
         const head = make("th", "", name);
         head.scope = "row";
         const enough = bytes >= size;
-        const verdict = i === 0 ? "" : enough ? "\u2713 enough" : "\u2715";
+        const lacks = i === rows.length - 1 && found.lacking_bytes > 0 ? ` ${texts[rows.length]} short` : "";
+        const verdict = i === 0 ? "" : enough ? "\u2713 enough" : `\u2715${lacks}`;
         row.append(head, make("td", "number", texts[i]), make("td", enough ? "enough" : "short", verdict));
         table.append(row);
     });
-    if (found.lacking_bytes > 0) {
-        const row = make("tr", "lack-sum");
-        const head = make("th", "", "Short by");
-        head.scope = "row";
-        row.append(head, make("td", "number short", texts[rows.length]), make("td"));
-        table.append(row);
-    }
     return table;
 }
 
+/** Lights what a call site holds at a moment. @param {Page} page @param {number} site @param {string} text @param {number} moment */
+function siteButton(page, site, text, moment) {
+    const button = make("button", "figure-link");
+    const swatch = make("i", "swatch");
+    swatch.style.background = page.view.siteColor(site, isDark(page));
+    button.type = "button";
+    button.append(swatch, " ", text);
+    const said = `Showing what ${page.session.siteText(site)} holds at ${formatEvent(moment)}`;
+    button.addEventListener("click", () =>
+        prove(page, button, said, () => change(page, { focus: { by: "site", id: site }, selected: null, moment })),
+    );
+    return button;
+}
+
 /** Who held the memory, in a sentence. @param {Page} page @param {record_oom} oom @param {record_oom_state} found */
-function holderText(page, oom, { lacking_bytes }) {
+function holders(page, oom, { lacking_bytes, unused_bytes }) {
     const top = askAll(page, (all) => {
         all.groups(oom.event, "site");
-        return all.firstGroups(2).map(({ site, bytes }) => `${page.session.siteText(site)} ${formatBytes(bytes)}`);
+        return all.firstGroups(2);
     });
-    const really =
-        lacking_bytes > 0 && !page.meta.follows
-            ? "The memory was really in use. Most of it"
-            : "Most of what was in use";
-    return top.length ? `${really}: ${top.join(", ")}.` : "";
+    const line = make("p");
+    const lacked = `Even with every free byte it would have been ${formatBytes(lacking_bytes)} short. `;
+    if (lacking_bytes > 0) line.append(`The memory was in use. ${unused_bytes > 0 ? lacked : ""}`);
+    if (top.length === 0) return line;
+    line.append("Held most: ");
+    top.forEach(({ site, bytes }, i) =>
+        line.append(i ? ", " : "", siteButton(page, site, `${page.session.siteText(site)} ${formatBytes(bytes)}`, oom.event)),
+    );
+    line.append(".");
+    return line;
 }
+
+/** What advice says that the card's table and first sentence say already. */
+const SAID_ABOVE = ["memory_in_use", "nothing_in_use", "not_in_one_piece"];
 
 /**
  * What follows, as the report says it: only the writer of the page could ask the model.
  * @param {Page} page @param {number} index of the event
  */
-function followsList(page, index) {
+function follows(page, index) {
     const { meta, session, view } = page;
-    const follows =
-        /** @type {Record<string, string[]> | undefined} */ (meta.follows)?.[
+    const all =
+        /** @type {Record<string, {code: string, text: string, short_bytes: number}[]> | undefined} */ (meta.follows)?.[
             String(session.devices[view.device].ordinal)
         ] ?? [];
     // It was asked of the last one.
-    if (index < view.facts.ooms - 1 || follows.length === 0) return [];
-    const list = make("ul", "card-advice");
-    list.append(...follows.map((sentence) => make("li", "", sentence)));
-    return [list];
+    if (index < view.facts.ooms - 1) return [];
+    return all
+        .filter(({ code }) => !SAID_ABOVE.includes(code))
+        .map(({ code, text, short_bytes: short }) =>
+            short > 0
+                ? actionLine("Not enough by itself", `${formatBytes(short)} short`, text, true)
+                : code === "enable_expandable_segments"
+                  ? actionLine("What to do", "", text)
+                  : make("p", "card-advice", text),
+        );
 }
 
 /** The card's parts for an event. @param {number} index of the event @param {number} capacity 0: unknown */
@@ -143,7 +160,6 @@ export function oomParts(/** @type {Page} */ page, index, capacity) {
     if (site) by.append("by ", make("code", "", site));
     const during = phasesOfEvent(page, oom.event);
     if (during.length) by.append(` in ${during.map(phaseText).join(" \u203a ")}`);
-    const follows = followsList(page, index);
     // Without the final segments what was reserved is a lower bound: nothing follows from it.
     const known = found.reserved_known !== 0 && oom.size >= 0 && oom.device_free >= 0;
     return {
@@ -152,10 +168,9 @@ export function oomParts(/** @type {Page} */ page, index, capacity) {
         body: [
             by,
             ...(known ? [...deviceBar(found, oom.device_free, capacity), lackTable(oom, found)] : []),
-            make("p", "", known ? holderText(page, oom, found) : ""),
-            ...follows,
+            known ? holders(page, oom, found) : "",
+            ...follows(page, index),
         ],
-        follows: follows.length > 0,
         event: oom.event,
         stack: oom.stack,
     };

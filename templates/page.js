@@ -1,6 +1,6 @@
 // A page: all of its parts, started, and drawn where they are out of date.
 import { COLORING_TITLES } from "./api.js";
-import { setDevice, showAll } from "./address.js";
+import { fitOpening, setDevice, showAll } from "./address.js";
 import { plotOf } from "./canvas.js";
 import { drawDetail, startDetails } from "./details.js";
 import { drawRows, placeRows } from "./device_rows.js";
@@ -13,8 +13,10 @@ import { drawMap, mapOf, startMap } from "./map_view.js";
 import { placeLaneSplitter, startLaneSplitter } from "./memory_lane.js";
 import { drawMinimap, placeBrush, startMinimap } from "./minimap.js";
 import { drawOverlay } from "./overlay.js";
+import { startMenus } from "./menus.js";
 import { panelOf, startPanel } from "./panel.js";
 import { startPalette } from "./palette.js";
+import { placeOfText } from "./go_to.js";
 import { startPicture } from "./picture.js";
 import { drawTimelineAxes, drawTimelineStack, layoutPlot, lightFocus } from "./plot.js";
 import { startPlot } from "./pointer.js";
@@ -29,6 +31,7 @@ import {
     eventOfAxis,
     EVERYTHING,
     fitBytes,
+    fitSelection,
     fitWindow,
     flush,
     goToEvent,
@@ -138,6 +141,12 @@ function startToolbar(/** @type {Page} */ page) {
     });
     ui.trust.addEventListener("click", () => openTrust(page));
     page.element("help", HTMLButtonElement).addEventListener("click", () => ui.keysDialog.showModal());
+    page.element("about", HTMLButtonElement).addEventListener("click", () => openTrust(page));
+    page.element("fit-opening", HTMLButtonElement).addEventListener("click", () => fitOpening(page));
+    page.element("fit-peak", HTMLButtonElement).addEventListener("click", () =>
+        goToEvent(page, page.view.facts.peak_event),
+    );
+    page.element("fit-selection", HTMLButtonElement).addEventListener("click", () => fitSelection(page));
     page.element("fit", HTMLButtonElement).addEventListener("click", () => fitWindow(page));
     page.element("fit-bytes", HTMLButtonElement).addEventListener("click", () =>
         fitBytes(page, plotOf(page).timeline.width),
@@ -175,13 +184,28 @@ function startTools(page) {
 function startSearch(/** @type {Page} */ page) {
     const ui = uiOf(page);
     let timer = 0;
+    const placeOf = () => placeOfText(page, ui.search.value, ui.search.dataset.goTo === "1");
     const now = () => {
         clearTimeout(timer);
-        if (ui.search.value !== page.state.search) setSearch(page, ui.search.value);
+        // A moment is gone to, not looked for.
+        const words = placeOf() ? "" : ui.search.value;
+        if (words !== page.state.search) setSearch(page, words);
+    };
+    const goTo = () => {
+        const go = placeOf()?.go;
+        if (!go) return;
+        ui.search.value = "";
+        plotOf(page).box.focus();
+        go();
     };
     ui.search.addEventListener("input", () => {
         clearTimeout(timer);
         timer = setTimeout(now, 150);
+        invalidate(page, HEADER);
+    });
+    ui.search.addEventListener("blur", () => {
+        delete ui.search.dataset.goTo;
+        invalidate(page, HEADER);
     });
     ui.search.addEventListener("keydown", (event) => {
         if (event.key === "Escape") {
@@ -191,7 +215,8 @@ function startSearch(/** @type {Page} */ page) {
         } else if (event.key === "Enter") {
             event.preventDefault();
             now();
-            goToMatch(page, event.shiftKey ? -1 : 1);
+            if (placeOf()) goTo();
+            else goToMatch(page, event.shiftKey ? -1 : 1);
         }
     });
     page.element("search-form", HTMLFormElement).addEventListener("submit", (event) => event.preventDefault());
@@ -202,13 +227,16 @@ function startSearch(/** @type {Page} */ page) {
 
 /* ---- start ---- */
 
+/** "GPU 0", or what a device that has no number is called. @param {string} name */
+const deviceLabel = (name) => (/^\d+$/.test(name) ? `GPU ${name}` : name);
+
 function fillDevices(/** @type {Page} */ page) {
     const { session, view } = page;
     const ui = uiOf(page);
     for (let i = 0; i < session.facts.devices; i++) {
         const option = make("option", "", deviceName(session.devices[i].ordinal));
         option.title = session.string(session.devices[i].name);
-        option.label = `${option.text} \u00b7 ${formatPlural(session.devices[i].events, "event")}`;
+        option.label = `${deviceLabel(option.text)} \u00b7 ${formatPlural(session.devices[i].events, "event")}`;
         option.value = String(i);
         ui.device.append(option);
     }
@@ -232,7 +260,8 @@ function namePeaks(page) {
     for (const option of Array.from(uiOf(page).device.options).slice(0, session.facts.devices)) {
         const events = formatPlural(session.devices[Number(option.value)].events, "event");
         option.label =
-            `${option.text} \u00b7 peak ${formatBytes(session.devicePeak(Number(option.value)))} \u00b7 ` + `${events}`;
+            `${deviceLabel(option.text)} \u00b7 peak ` +
+            `${formatBytes(session.devicePeak(Number(option.value)))} \u00b7 ${events}`;
     }
 }
 
@@ -274,6 +303,7 @@ export function startPage(page) {
     startProof(page);
     startToolbar(page);
     startTools(page);
+    startMenus(page);
     startSearch(page);
     startPalette(page);
     addEventListener("beforeprint", () => setPrinting(page, true));

@@ -5,7 +5,7 @@ import { fillName, firstBelow, foldByArrows, makeFigures, makeRowHead, showFold 
 import { groupColor, keyColor } from "./legend.js";
 import { ROWS_PRINTED, VirtualList } from "./list.js";
 import { shownMoment } from "./moment.js";
-import { askSums, GROUP_HEADS, GROUPINGS, groupName, LIST_GROUPINGS, QUESTIONS, WHATS } from "./questions.js";
+import { askSums, GROUP_HEADS, GROUPINGS, groupName, QUESTIONS, WHATS } from "./questions.js";
 import { csvField, saveBlob } from "./save.js";
 import { searchOf } from "./search.js";
 import { PARTS } from "./session.js";
@@ -593,8 +593,6 @@ function drawRangeTabs(/** @type {Page} */ page) {
 export function drawList(/** @type {Page} */ page) {
     const panel = panelOf(page);
     drawRangeTabs(page);
-    // The tree stands in the list's place.
-    if (page.state.groupBy === "tree") return;
     const moment = shownMoment(page);
     panel.content = listContent(page, moment);
     const { groups, title, text, entry, rows } = panel.content;
@@ -634,9 +632,9 @@ export function startPanel(/** @type {Page} */ page) {
         }),
     );
     panel.save.addEventListener("click", () => void saveList(page));
-    for (const by of LIST_GROUPINGS)
-        page.element(`group-${by}`, HTMLButtonElement).addEventListener("click", () => {
-            change(page, { groupBy: by });
-            panel.list?.restart();
-        });
+    const groups = page.element("group-by", HTMLSelectElement);
+    groups.addEventListener("change", () => {
+        change(page, { groupBy: groups.value });
+        panel.list?.restart();
+    });
 }

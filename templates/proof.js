@@ -1,6 +1,6 @@
 // The proof of a card: its set alone is bright, at its moment, and a strip above the plot counts what is lit. Esc goes
 // back to what was shown before, the window included.
-import { goToView, hashOfState, readHash } from "./address.js";
+import { fitOpening, goToView, hashOfState, readHash } from "./address.js";
 import { askFindings } from "./questions.js";
 import { searchOf } from "./search.js";
 import { change, heldMoment, perPage } from "./state.js";
@@ -45,6 +45,7 @@ export function prove(page, button, text, show) {
 export function showFinding(/** @type {Page} */ page, button, finding, index) {
     prove(page, button, `Showing event ${formatCount(finding.at_event)}`, () => {
         goToView(page, finding.view);
+        if (finding.kind === "out_of_memory") fitOpening(page);
         const at = finding.at_event;
         if (at >= 0) change(page, { moment: at === page.view.facts.peak_event ? null : at });
         const has = page.view.c.finding_ids(index).count >= 0;

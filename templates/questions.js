@@ -14,9 +14,6 @@
 /** As the module counts them (enum compare_by). */
 export const GROUPINGS = ["site", "stack", "file", "category", "stream", "pool"];
 
-/** What the list groups by: these, and as a tree. */
-export const LIST_GROUPINGS = [...GROUPINGS, "tree"];
-
 /** What stands over the names of each. @type {Record<string, string>} */
 export const GROUP_HEADS = {
     site: "Call site",

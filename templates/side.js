@@ -5,10 +5,10 @@ import { createCompare } from "./compare_view.js";
 import { drawSiteLine } from "./details.js";
 import { createEach } from "./each_view.js";
 import { shownMoment } from "./moment.js";
-import { drawList, listKeysOf } from "./panel.js";
+import { drawList, listKeysOf, listsCategories } from "./panel.js";
 import { makeSplitter } from "./splitter.js";
-import { change, perPage } from "./state.js";
-import { make, setText } from "./text.js";
+import { change, flush, perPage } from "./state.js";
+import { setText } from "./text.js";
 import { createTree } from "./tree_view.js";
 import { createWhy } from "./why.js";
 
@@ -23,7 +23,7 @@ import { createWhy } from "./why.js";
 const REGISTRY = [
     ["why", createWhy],
     ["who", (page) => ({ id: "who", draw: () => drawList(page), keys: listKeysOf(page) })],
-    ["tree", (page) => createTree(page, sideOf(page).tree)],
+    ["tree", createTree],
     ["compare", createCompare],
     ["allocator", createAllocator],
     ["each", createEach],
@@ -32,9 +32,7 @@ const REGISTRY = [
 const sideOf = perPage(() => ({
     /** @type {SideView[]} */
     views: [],
-    /** The tree, which stands in its tab, or in the list's place where that is grouped as a tree. */
-    tree: make("div", "tree-box"),
-    /** The tab that is open, and whether it is a tree. */
+    /** The view that is open. */
     placed: "",
     /** Widths that somebody has chosen, by tab. @type {Map<string, number>} */
     widths: new Map(),
@@ -50,34 +48,26 @@ function current(page) {
     return side.views.find(({ id }) => id === page.state.tab) ?? side.views[1];
 }
 
-function groupsAsTree(/** @type {Page} */ page) {
-    return current(page).id === "who" && page.state.groupBy === "tree";
-}
+/** Forms of Who: they share its tab. */
+const FORMS = ["who", "tree", "each"];
 
-function placeTree(/** @type {Page} */ page) {
-    const side = sideOf(page);
-    const asTree = groupsAsTree(page);
-    const home = panelOf(page, asTree ? "who" : "tree");
-    if (side.tree.parentElement !== home) home.append(side.tree);
-    panelOf(page, "who").classList.toggle("as-tree", asTree);
-}
-
-/** Views that have a say in keys, the inmost first. @param {Page} page */
-function inHand(page) {
-    return groupsAsTree(page) ? [treeView(page), current(page)] : [current(page)];
-}
-
-const treeView = (/** @type {Page} */ page) => sideOf(page).views.find(({ id }) => id === "tree") ?? current(page);
+/** The tab of a view. @param {string} id */
+const tabIdOf = (id) => (FORMS.includes(id) ? "who" : id);
 
 /** What stands beside the timeline, before either is drawn. True: it may be of another width. @param {Page} page */
 export function placeSide(page) {
     const side = sideOf(page);
     const shown = current(page);
+    page.element("who-forms", HTMLDivElement).hidden = tabIdOf(shown.id) !== "who";
+    page.element("group-by", HTMLSelectElement).hidden =
+        shown.id !== "who" || (listsCategories(page) && page.state.groupBy === "site");
+    for (const id of FORMS) page.press(`form-${id}`, id === shown.id);
     for (const { id, count, urgent } of side.views) {
-        const tab = tabOf(page, id);
-        tab.setAttribute("aria-selected", String(id === shown.id));
-        tab.tabIndex = id === shown.id ? 0 : -1;
         panelOf(page, id).hidden = id !== shown.id;
+        if (tabIdOf(id) !== id) continue;
+        const tab = tabOf(page, id);
+        tab.setAttribute("aria-selected", String(id === tabIdOf(shown.id)));
+        tab.tabIndex = id === tabIdOf(shown.id) ? 0 : -1;
         const number = count?.() ?? 0;
         const badge = tab.querySelector("span");
         if (badge) {
@@ -86,27 +76,40 @@ export function placeSide(page) {
         }
     }
     applyWidth(page);
-    placeTree(page);
-    const now = `${shown.id} ${groupsAsTree(page)}`;
-    const moved = now !== side.placed;
-    side.placed = now;
+    const moved = shown.id !== side.placed;
+    side.placed = shown.id;
     return moved;
 }
 
 export function drawSide(/** @type {Page} */ page) {
-    for (const one of inHand(page)) one.draw();
+    current(page).draw();
     drawSiteLine(page, shownMoment(page));
 }
 
 /** What a key does in the open view. @param {Page} page @param {string} key */
 export function sideKey(page, key) {
-    return inHand(page).find(({ keys }) => keys?.[key])?.keys?.[key];
+    return current(page).keys?.[key];
 }
 
-/** `1` to `6`. @param {Page} page @param {number} nth */
+/** The tabs in their order; one that nothing stands behind is not shown. */
+const TABS = ["why", "plan", "who", "compare", "allocator"];
+
+/** @param {Page} page */
+const tabsOf = (page) => [...page.first.map(([id]) => id), ...TABS];
+
+/** @param {Page} page */
+const shownTabs = (page) => tabsOf(page).filter((id) => sideOf(page).views.some((view) => view.id === id));
+
+/** `1` to `5`: the tab, and the focus in its panel. @param {Page} page @param {number} nth */
 export function openTab(page, nth) {
-    const side = sideOf(page);
-    if (side.views[nth]) change(page, { tab: side.views[nth].id });
+    const id = tabsOf(page)[nth];
+    if (!shownTabs(page).includes(id)) return;
+    if (tabIdOf(current(page).id) !== id) change(page, { tab: id });
+    flush(page);
+    const panel = panelOf(page, current(page).id);
+    const inner = panel.querySelector("summary, [tabindex='0']");
+    if (inner instanceof HTMLElement) inner.focus();
+    else panel.focus();
 }
 
 const SIDE_LEAST = 280;
@@ -137,19 +140,20 @@ function startWidth(/** @type {Page} */ page) {
 export function startSide(/** @type {Page} */ page) {
     const side = sideOf(page);
     startWidth(page);
-    for (const [id, create] of [...page.first, ...REGISTRY]) {
-        side.views.push(create(page, panelOf(page, id)));
-        tabOf(page, id).addEventListener("click", () => change(page, { tab: id }));
-        tabOf(page, id).addEventListener("keydown", (event) => {
+    for (const [id, create] of [...page.first, ...REGISTRY]) side.views.push(create(page, panelOf(page, id)));
+    for (const id of FORMS)
+        page.element(`form-${id}`, HTMLButtonElement).addEventListener("click", () => change(page, { tab: id }));
+    for (const id of shownTabs(page)) {
+        const tab = tabOf(page, id);
+        tab.hidden = false;
+        tab.addEventListener("click", () => change(page, { tab: id }));
+        tab.addEventListener("keydown", (event) => {
             const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
             if (by === 0) return;
-            const next =
-                side.views[
-                    (side.views.findIndex((view) => view.id === page.state.tab) + by + side.views.length) %
-                        side.views.length
-                ];
-            change(page, { tab: next.id });
-            tabOf(page, next.id).focus();
+            const tabs = shownTabs(page);
+            const next = tabs[(tabs.indexOf(id) + by + tabs.length) % tabs.length];
+            change(page, { tab: next });
+            tabOf(page, next).focus();
             event.preventDefault();
             event.stopPropagation();
         });

@@ -68,7 +68,7 @@ export const newState = () => ({
     colorBy: "site",
     /** What lies together: "age" (each allocation a band), or sums by "category", "stream" or "pool". */
     viewBy: "age",
-    /** What the list groups by, of questions.js' LIST_GROUPINGS. */
+    /** What the list groups by, of questions.js' GROUPINGS. */
     groupBy: "site",
     theme: "auto",
     search: "",

@@ -125,21 +125,13 @@ export function cssColor(rgb) {
     return `#${(rgb & 0xffffff).toString(16).padStart(6, "0")}`;
 }
 
-const STRIPE_INKS = [
-    ["#fff6", "#0006"],
-    ["#fff6", "#fff6"],
-    ["#0006", "#0006"],
-];
-
 /**
- * Stripes of a call site that shares its colour with a larger one, as raster_texture of render/raster/raster.h draws
- * them: the first two.
- * @param {number} value 0xRRGGBB, and above it the texture
+ * Stripes of a call site that has its colour second, as raster_texture of render/raster/raster.h draws them: the first
+ * two.
+ * @param {number} value 0xRRGGBB, and above it 1 where it has some
  */
 export function stripesOf(value) {
-    const texture = value >>> 24;
-    const wide = texture > 3 ? 1 : 2;
-    return texture ? STRIPE_INKS[texture % 3].map((ink, i) => ({ ink, wide, from: wide * (3 * i + 2) })) : [];
+    return value >>> 24 ? [4, 10].map((from) => ({ ink: "#fff6", wide: 2, from })) : [];
 }
 
 /** A call site's colour as a background. @param {number} value 0xRRGGBB, and above it the texture */

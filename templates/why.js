@@ -1,16 +1,17 @@
 // Why: what Strata concludes, as cards with their figures and buttons that show what they speak of.
 import { CHECK_CLEAR, CHECK_FOUND, CHECK_NOT_JUDGED } from "./api.js";
+import { actionLine } from "./action_line.js";
 import { findingFigure, KIND_TITLES } from "./finding_words.js";
 import { REPLAYED_AT_ONCE, replayOnce } from "./map_view.js";
 import { oomParts, shareBar } from "./oom_card.js";
 import { curveShape } from "./paint.js";
-import { endName } from "./ends.js";
+import { endName, wholeSteps } from "./ends.js";
 import { prove, showFinding } from "./proof.js";
-import { askFindings, askSteps } from "./questions.js";
+import { askFindings, askSteps, askSums, findingIds, listSums } from "./questions.js";
 import { floats } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
 import { askAll, capacityBytes, change, momentText } from "./state.js";
-import { copyText, formatBytes, formatCount, make, tableFigures } from "./text.js";
+import { copyText, formatBytes, formatCount, formatEvent, make, tableFigures } from "./text.js";
 
 /** @typedef {import("./session.js").View} View */
 
@@ -32,13 +33,48 @@ function named(action, button) {
     return button;
 }
 
-/** Bytes of a call site alive at the end of each step, the new part of each red. @param {number} site */
-function stepBars(/** @type {Page} */ page, site) {
+/**
+ * What of a finding is alive at the end of each step: of a leak its set, of gradients all of them, else its call site.
+ * @param {Page} page
+ * @param {PageFinding} finding
+ * @param {number} index
+ * @param {number[]} ends
+ */
+function bytesAtEnds(page, { kind }, index, ends) {
+    const { site } = page.view.c.finding(index);
+    if (kind === "leak") {
+        const set = (findingIds(page.view, index) ?? []).map((id) => {
+            const { birth, bytes } = page.view.c.allocation(id);
+            return { birth, bytes };
+        });
+        return ends.map((end) => set.reduce((sum, { birth, bytes }) => sum + (birth <= end ? bytes : 0), 0));
+    }
+    if (kind !== "gradients_kept") return ends.map((end) => page.view.c.site_sum(site, end).bytes);
+    return askAll(page, (all) =>
+        ends.map((at) => {
+            const found = listSums(askSums(all, 3, { at }, "category")).find(({ name }) => name === "gradient");
+            return found?.bytes ?? 0;
+        }),
+    );
+}
+
+/**
+ * Bytes that are alive at the end of each step, the new part of each red; none where they do not come to what the title
+ * says.
+ * @param {Page} page
+ * @param {PageFinding} finding
+ * @param {number} index
+ */
+function stepBars(page, finding, index) {
     const steps = askSteps(page.view).slice(-STEPS_SHOWN);
     if (steps.length < 2) return [];
-    const bytes = steps.map(({ to }) => page.view.c.site_sum(site, to - 1).bytes);
+    const bytes = bytesAtEnds(page, 
+        finding,
+        index,
+        steps.map(({ to }) => to - 1),
+    );
     const most = Math.max(...bytes);
-    if (most === 0) return [];
+    if (most === 0 || (finding.kind !== "levels_rise" && most !== finding.bytes)) return [];
     const { text } = tableFigures(most);
     const bars = make("div", "step-bars");
     bars.setAttribute("role", "img");
@@ -121,16 +157,39 @@ function isOfGap({ kind }) {
     return kind === "fragmentation" || kind === "cached_free";
 }
 
-/** What shows a finding at a glance. @param {Page} page @param {PageFinding} finding @param {record_finding} record */
-function findingPicture(page, finding, record) {
+/** What shows a finding at a glance. @param {Page} page @param {PageFinding} finding @param {number} index */
+function findingPicture(page, finding, index) {
     if (isOfGap(finding)) return gapPicture(page, finding);
-    const bars = finding.per?.unit === "step" ? stepBars(page, record.site) : [];
-    return bars.length ? bars : runPicture(page, finding, record);
+    const bars = finding.per?.unit === "step" ? stepBars(page, finding, index) : [];
+    return bars.length ? bars : runPicture(page, finding, page.view.c.finding(index));
 }
 
-/** @param {Page} page @param {PageFinding} finding @param {record_finding} record */
-function findingBody(page, finding, record) {
-    return [...findingPicture(page, finding, record), make("p", "", finding.detail)];
+/** @param {Page} page @param {PageFinding} finding */
+function findingAction(page, { action, saves_peak_bytes: saves, site, bytes }) {
+    if (action) return [actionLine("What to do", saves ? `${formatBytes(saves)} off the peak` : "", action)];
+    // Without stacks nobody can be named.
+    const nameless = bytes > 0 && site === null && page.session.facts.stacks <= 1;
+    return nameless ? [actionLine("Who is not known", "", "Record with stacks to see who.", true)] : [];
+}
+
+/** @param {Page} page @param {PageFinding} finding @param {number} index */
+function findingBody(page, finding, index) {
+    const { detail, action } = finding;
+    const said = action && detail.endsWith(action) ? detail.slice(0, -action.length).trim() : detail;
+    return [...findingPicture(page, finding, index), make("p", "", said), ...findingAction(page, finding)];
+}
+
+/**
+ * A button that shows something else, from which Escape comes back.
+ * @param {Page} page
+ * @param {string} text
+ * @param {string} said of what is shown
+ * @param {Partial<PageState>} fields
+ */
+function provingButton(page, text, said, fields) {
+    /** @type {HTMLButtonElement} */
+    const button = actionButton(text, () => prove(page, button, said, () => change(page, fields)));
+    return button;
 }
 
 /** The stack behind a card, unfolded by its button. @param {HTMLElement} row @param {number} stack */
@@ -154,8 +213,8 @@ function stackButton(/** @type {Page} */ page, row, stack) {
 function showButton(page, finding, index) {
     const has = page.view.c.finding_ids(index).count >= 0;
     const things = finding.kind === "gradients_kept" ? " gradients" : "";
-    const event = finding.at_event < 0 ? "the recording" : `event ${formatCount(finding.at_event)}`;
-    const text = has ? `Show the ${formatCount(finding.count)}${things}` : `Show ${event}`;
+    const event = finding.at_event < 0 ? "Show the recording" : `Go to event ${formatCount(finding.at_event)}`;
+    const text = has ? `Show the ${formatCount(finding.count)}${things}` : event;
     const button = actionButton(text, () => showFinding(page, button, finding, index), true);
     return named("show", button);
 }
@@ -167,12 +226,9 @@ function showButton(page, finding, index) {
  */
 function compareButton(page, finding, record) {
     const steps = askSteps(page.view);
-    // What is made once and for all comes with the first step, and the last one may be cut off.
-    const sizes = steps.map(({ from, to }) => to - from).sort((a, b) => a - b);
-    const isCut =
-        steps.length > 2 && steps[steps.length - 1].to - steps[steps.length - 1].from < 0.9 * sizes[sizes.length >> 1];
-    const [first, last] = [steps.length > 2 ? 1 : 0, steps.length - 1 - (isCut ? 1 : 0)];
-    if (finding.kind !== "leak" || !record.site || last <= first) return [];
+    const whole = wholeSteps(page);
+    if (finding.kind !== "leak" || !record.site || !whole) return [];
+    const { first, last } = whole;
     const alive = (/** @type {number} */ nth) => page.view.c.site_sum(record.site, steps[nth].to - 1).bytes;
     if (alive(last) <= alive(first)) return [];
     const text = `Compare step ${steps[first].name.replace("#", "")} with step ${steps[last].name.replace("#", "")}`;
@@ -183,16 +239,9 @@ function compareButton(page, finding, record) {
         compareWhat: "end",
         compareBy: "site",
     };
-    const button = actionButton(text, () =>
-        prove(
-            page,
-            button,
-            `Comparing what is alive at the end of ${endName(page, fields.compareA)} and of ` +
-                `${endName(page, fields.compareB)}`,
-            () => change(page, fields),
-        ),
-    );
-    return [named("compare", button)];
+    const ends = `${endName(page, fields.compareA)} and of ${endName(page, fields.compareB)}`;
+    const said = `Comparing what is alive at the end of ${ends}`;
+    return [named("compare", provingButton(page, text, said, fields))];
 }
 
 /** What to do about a finding. @param {PageFinding} finding @param {record_finding} record @param {number} index */
@@ -202,8 +251,11 @@ function findingActions(/** @type {Page} */ page, finding, record, index) {
     if (isOfGap(finding) && !page.view.sentence("map_refusal")) {
         const moment = finding.at_event;
         row.append(
-            actionButton("Map", () => change(page, { mapOpen: true, moment })),
-            actionButton("Show what keeps it", () => change(page, { tab: "allocator", moment })),
+            provingButton(page, "Map", `Showing the map at ${formatEvent(moment)}`, { mapOpen: true, moment }),
+            provingButton(page, "Show what keeps it", `Showing what keeps it at ${formatEvent(moment)}`, {
+                tab: "allocator",
+                moment,
+            }),
         );
     }
     row.append(...compareButton(page, finding, record));
@@ -268,12 +320,14 @@ function oomCard(page, finding, index, open) {
     const actions = make("p", "card-actions");
     actions.append(
         requestButton(page, finding, index),
-        actionButton(`Who held ${formatBytes(page.view.c.live_at(last.event))}`, () =>
-            change(page, { tab: "who", moment: last.event, range: null }),
+        provingButton(page, 
+            `Who held ${formatBytes(page.view.c.live_at(last.event))}`,
+            `Showing who held ${formatBytes(page.view.c.live_at(last.event))} at ${formatEvent(last.event)}`,
+            { tab: "who", moment: last.event, range: null, groupBy: "site" },
         ),
     );
     if (last.stack) actions.append(stackButton(page, actions, last.stack));
-    card.append(...last.body, last.follows ? "" : make("p", "card-advice", finding.detail), actions);
+    card.append(...last.body, actions);
     return card;
 }
 
@@ -293,8 +347,7 @@ function findingCard(page, finding, index, open) {
     card.append(actions);
     // The rest of what a card holds is made when it is first opened: bars of every step are not free.
     const fill = () => {
-        if (actions.previousElementSibling?.tagName === "SUMMARY")
-            actions.before(...findingBody(page, finding, record));
+        if (actions.previousElementSibling?.tagName === "SUMMARY") actions.before(...findingBody(page, finding, index));
     };
     if (open) fill();
     card.addEventListener("toggle", fill);
@@ -354,7 +407,7 @@ export function createWhy(page, box) {
             findingCard(page, finding, i, i < OPEN_MOST && (finding.severity === "high" || i === 0)),
         );
         cards.forEach((card, i) => (card.dataset.finding = String(i)));
-        box.replaceChildren(...peakMade(page), ...cards, judgedFoot(page, findings.length));
+        box.replaceChildren(...cards, ...peakMade(page), judgedFoot(page, findings.length));
     };
     const step = (/** @type {number} */ by) => {
         const cards = Array.from(box.querySelectorAll("summary"));

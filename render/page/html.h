@@ -12,7 +12,7 @@ struct html_options {
     const char *color; /* what the colours show first: "site", "category", ...; NULL: the page's default */
     const char *view;  /* what is shown first, as the page writes it after the # of its address; NULL: all */
     const char *
-        follows; /* what follows from running out of memory: a JSON object of arrays of sentences by ordinals; NULL: not known */
+        follows; /* what follows from running out of memory: a JSON object of arrays of { code, text, short_bytes } by ordinals; NULL: not known */
     int32_t device;          /* ordinal shown first */
     uint64_t capacity_bytes; /* 0: unknown */
     uint64_t

@@ -213,8 +213,8 @@ u32 view_stack_site(struct page_view *view, u32 stack) {
 u32 view_site_color(struct page_view *view, u32 site, u32 dark) {
     if (site >= view->session->trace.frames.count)
         return 0;
-    return raster_site_color(&view->session->trace, site, dark != 0) | (u32)view_timeline(view)->twin[site]
-                                                                           << 24;
+    return raster_site_color(view_timeline(view), site, dark != 0) | (u32)view_timeline(view)->twin[site]
+                                                                         << 24;
 }
 
 u32 view_frame_kind(struct page_view *view, u32 frame) {

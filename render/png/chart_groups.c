@@ -158,6 +158,5 @@ size_t chart_site_place_nbytes(const char *site) {
 
 uint32_t chart_site_color(const struct chart_maker *maker, uint32_t site) {
     const struct timeline *timeline = maker->in->timeline;
-    return raster_site_color(timeline->trace, site, maker->in->options->dark) | (uint32_t)timeline->twin[site]
-                                                                                    << 24;
+    return raster_site_color(timeline, site, maker->in->options->dark) | (uint32_t)timeline->twin[site] << 24;
 }

@@ -8,32 +8,31 @@
 
 /* ---- sizes and colours ---- */
 
-/* GitHub's neutral tones: bug reports are read there, and the picture should not shout on either of its
- * pages. */
+/* The page's own (templates/base.css). */
 static const struct chart_colors colors_light = {.background = 0xffffff,
-                                                 .text = 0x1f2328,
+                                                 .text = 0x1c2128,
                                                  .quiet = 0x59636e,
-                                                 .line = 0xd1d9e0,
-                                                 .alarm = 0xcf222e,
-                                                 .note = 0x9a6700,
+                                                 .line = 0xdde1e7,
+                                                 .alarm = 0xc0292b,
+                                                 .note = 0x8a5a00,
                                                  .live = 0x4a76b8,
                                                  .unused = 0xb97a14,
                                                  .unused_soft = 0xf4dfb6,
                                                  .phase = {0xe3e9f0, 0xd3dce6},
                                                  .mark = {0x1f5fc4, 0x7a3db8, 0x0b7a75},
                                                  .hit = 0xb4530a};
-static const struct chart_colors colors_dark = {.background = 0x0d1117,
-                                                .text = 0xe6edf3,
-                                                .quiet = 0x9198a1,
-                                                .line = 0x3d444d,
-                                                .alarm = 0xff7b72,
-                                                .note = 0xd29922,
-                                                .live = 0x6f9adb,
-                                                .unused = 0xc98a2c,
-                                                .unused_soft = 0x4a3a1c,
+static const struct chart_colors colors_dark = {.background = 0x14181e,
+                                                .text = 0xe4e8ee,
+                                                .quiet = 0xa0aab6,
+                                                .line = 0x343b45,
+                                                .alarm = 0xff8078,
+                                                .note = 0xe6b866,
+                                                .live = 0x6288c4,
+                                                .unused = 0xc48a34,
+                                                .unused_soft = 0x46381e,
                                                 .phase = {0x252c36, 0x323b48},
-                                                .mark = {0x7db0ff, 0xc79bff, 0x5fd0c5},
-                                                .hit = 0xff9f5a};
+                                                .mark = {0x82b1f7, 0xc4a0f2, 0x68c4ba},
+                                                .hit = 0xf2a065};
 
 static uint32_t square_root(uint32_t n) {
     uint32_t root = 0;

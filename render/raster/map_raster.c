@@ -18,7 +18,7 @@ struct map_theme {
 
 static const struct map_theme themes[2] = {
     {.ground = 0xFFFFFF, .free = 0xF4DFB6, .hatch = 0xC98F35, .other = 0xB9C1CC},
-    {.ground = 0x12161C, .free = 0x4A3A1C, .hatch = 0xA97622, .other = 0x4A525D},
+    {.ground = 0x14181E, .free = 0x46381E, .hatch = 0xA97622, .other = 0x4A525D},
 };
 
 /* What covers a column of a part so far, in 1/256 of a pixel. */
@@ -31,7 +31,6 @@ struct column {
 struct map_painter {
     const struct map_picture *picture;
     const struct map_theme *theme;
-    uint32_t *site_color; /* [frames.count]; 0: not yet known */
     struct column *column;
     uint32_t *pixels, width;
 };
@@ -42,9 +41,7 @@ static uint32_t color_of(struct map_painter *painter, uint32_t allocation) {
     if (style->color_by != COLOR_BY_SITE)
         return raster_key_color(style->color_by, raster_key(timeline, style, allocation), style->dark);
     uint32_t site = timeline->site[timeline->device->allocations.stack[allocation]];
-    if (painter->site_color[site] == 0)
-        painter->site_color[site] = raster_site_color(timeline->trace, site, style->dark) | 0xFF000000u;
-    return painter->site_color[site] & 0xFFFFFFu;
+    return raster_site_color(timeline, site, style->dark);
 }
 
 static uint32_t block_color(struct map_painter *painter, const struct held_block *block) {
@@ -146,14 +143,11 @@ bool map_raster_draw(struct raster *raster, const struct map_picture *picture, u
                                   .theme = &themes[picture->style->dark],
                                   .pixels = (uint32_t *)(void *)rgba,
                                   .width = map->grid.width};
-    size_t n_frames = picture->timeline->trace->frames.count,
-           columns = (map->grid.width + (size_t)1) * sizeof *painter.column;
-    size_t nbytes = columns + n_frames * sizeof *painter.site_color;
+    size_t nbytes = (map->grid.width + (size_t)1) * sizeof *painter.column;
     if (nbytes > UINT32_MAX || !ARENA_GROW(&raster->arena, raster->scratch, raster->scratch_capacity, nbytes))
         return false;
     bytes_zero(raster->scratch, nbytes);
     painter.column = (struct column *)(void *)raster->scratch;
-    painter.site_color = (uint32_t *)(void *)(raster->scratch + columns);
     uint32_t ground = color_pixel(painter.theme->ground);
     for (size_t i = 0; i < (size_t)painter.width * picture->height; i++)
         painter.pixels[i] = ground;

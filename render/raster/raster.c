@@ -9,13 +9,13 @@
 
 enum {
     MIN_OUTLINED_Q8 = 3 * 256, /* bands of this height get an edge of one pixel at the top */
+    MIN_PARTED_Q8 = 9 * 256,   /* and this high, also below one of their own colour */
     MIN_EDGE_COLUMNS = 4,      /* and, when so wide, one on the left */
     MIN_PATTERN_Q8 = 4 * 256,
     TEXTURE_COLUMNS = 6, /* stripes come every six at most */
     PATTERN_SHARE = 110, /* of 256, of the colour that dots and hatching are drawn in */
     DOT_EVERY = 6,       /* pixels both ways */
     DOT_AT = 2,
-    SHADES = 4 /* of a call site's colour */
 };
 
 /* ---- the picture while it is being filled ---- */
@@ -151,79 +151,33 @@ static void columns_paint(struct painter *painter, uint32_t from, uint32_t to, u
 
 /* ---- colour of an allocation ---- */
 
-/* Shares of the ground, of 256. In the first every colour of the palettes keeps 3:1 to its ground (scripts/palette.py). */
-enum { PALER = 26, PALEST = 76, PALENESS_STEP = 10 };
-
-/* Its contrast with the other is 3:1 or more; a little above, since light is known to 0.2 % of white's. */
-static bool color_stands_out(uint32_t rgb, uint32_t ground) {
-    enum { GLARE = 3277 }; /* 0.05 of 2^16 */
-    uint32_t a = color_light(rgb), b = color_light(ground), bright = a > b ? a : b, dim = a > b ? b : a;
-    return (bright + GLARE) * 100 >= (dim + GLARE) * 315;
-}
-
-/* Every other allocation is a shade paler, so that a run from one call site still shows its parts; what is older than
- * the recording is as pale as its ground allows, and all of one shade. */
-static uint32_t shade(const struct theme *theme, uint32_t rgb, bool odd, bool old) {
-    uint32_t share = old ? PALEST : odd ? PALER : 0;
-    while (share > PALER && !color_stands_out(color_mix(rgb, theme->ground, share), theme->ground))
-        share -= PALENESS_STEP;
-    return share ? color_mix(rgb, theme->ground, share) : rgb;
-}
-
 /* What does not match is nearly gone. */
 static uint32_t fade(const struct theme *theme, uint32_t rgb) {
     return color_mix(rgb, theme->ground, 205);
 }
 
-/* Computed once for each site and shade: the frames' table is small, the allocations are many. */
-static uint32_t site_color(struct painter *painter, uint32_t stack, bool odd, bool old) {
-    uint32_t site = painter->scene->timeline->site[stack];
-    uint32_t *known = &painter->site_color[(size_t)site * SHADES + odd + 2 * old];
-    if (*known == 0) {
-        uint32_t rgb = raster_site_color(painter->scene->timeline->trace, site, painter->style->dark);
-        *known = shade(painter->theme, rgb, odd, old) | 0xFF000000u;
-    }
-    return *known & 0xFFFFFFu;
-}
-
-static uint32_t key_color(const struct painter *painter, uint32_t allocation, bool odd, bool old) {
-    const struct raster_style *style = painter->style;
-    uint32_t key = raster_key(painter->scene->timeline, style, allocation);
-    return shade(painter->theme, raster_key_color(style->color_by, key, style->dark), odd, old);
-}
-
-static uint32_t allocation_color(struct painter *painter, uint32_t allocation) {
-    const struct allocations *allocations = &painter->scene->timeline->device->allocations;
-    bool old = allocations->birth[allocation] == 0, odd = !old && allocation % 2 != 0;
-    uint32_t rgb = painter->style->color_by == COLOR_BY_SITE
-                       ? site_color(painter, allocations->stack[allocation], odd, old)
-                       : key_color(painter, allocation, odd, old);
-    if (!filter_keeps(painter->style->lit, allocation))
-        rgb = fade(painter->theme, rgb);
-    return rgb;
-}
-
 uint32_t raster_allocation_color(const struct timeline *timeline, const struct raster_style *style,
                                  uint32_t allocation) {
-    const struct allocations *allocations = &timeline->device->allocations;
-    const struct theme *theme = &raster_themes[style->dark];
     uint32_t rgb =
         style->color_by == COLOR_BY_SITE
-            ? raster_site_color(timeline->trace, timeline->site[allocations->stack[allocation]], style->dark)
+            ? raster_site_color(timeline, timeline->site[timeline->device->allocations.stack[allocation]],
+                                style->dark)
             : raster_key_color(style->color_by, raster_key(timeline, style, allocation), style->dark);
-    bool old = allocations->birth[allocation] == 0;
-    rgb = shade(theme, rgb, !old && allocation % 2 != 0, old);
-    return filter_keeps(style->lit, allocation) ? rgb : fade(theme, rgb);
+    return filter_keeps(style->lit, allocation) ? rgb : fade(&raster_themes[style->dark], rgb);
+}
+
+static uint32_t allocation_color(const struct painter *painter, uint32_t allocation) {
+    return raster_allocation_color(painter->scene->timeline, painter->style, allocation);
 }
 
 /* ---- bands of their own ---- */
 
 static void band_column(struct painter *painter, const struct band *band, uint32_t column, uint64_t bytes,
-                        uint32_t rgb, uint32_t edge, bool hatched) {
+                        uint32_t rgb, uint32_t edge, uint32_t least, bool hatched) {
     painter->base[column] += bytes;
     uint32_t y = y_scale_q8(&painter->scale, painter->base[column]);
     uint32_t height = y > painter->y[column] ? y - painter->y[column] : 0, pen = painter->pen;
-    if (height >= MIN_OUTLINED_Q8 * pen) {
+    if (height >= least * pen) {
         bool begins = column - band->start < pen && band->start != 0 &&
                       (uint32_t)(band->tail - band->start) >= MIN_EDGE_COLUMNS * pen;
         column_paint(painter, column, y - 256 * pen, begins ? edge : rgb,
@@ -231,6 +185,14 @@ static void band_column(struct painter *painter, const struct band *band, uint32
         rgb = edge;
     }
     column_paint(painter, column, y, rgb, false);
+}
+
+/* From which height on a band is parted from the one above: a run of one call site would be a grille. */
+static uint32_t parted_from(struct painter *painter, const struct band *band, uint32_t rgb) {
+    const struct scene *scene = painter->scene;
+    const struct band *above = band + 1;
+    bool same = above != scene->bands + scene->n_bands && allocation_color(painter, above->allocation) == rgb;
+    return same ? MIN_PARTED_Q8 : MIN_OUTLINED_Q8;
 }
 
 /* Up to which column the band above is one with this one: what is older than the recording is one band per call site. */
@@ -263,7 +225,7 @@ static void band_draw(struct painter *painter, const struct band *band) {
     uint32_t rgb = allocation_color(painter, band->allocation),
              line = color_mix(rgb, painter->theme->edge, 120);
     uint32_t column = band->start, joined = joined_until(painter, band, rgb),
-             texture = texture_of(painter, band);
+             texture = texture_of(painter, band), least = parted_from(painter, band, rgb);
     if (size <= 2 * painter->pixel_bytes) { /* too thin for an edge or a pattern */
         columns_paint(painter, band->start, band->end, size, rgb);
         column = band->end;
@@ -272,7 +234,7 @@ static void band_draw(struct painter *painter, const struct band *band) {
         uint64_t bytes = column < band->end ? size : scene_band_bytes(painter->scene, band, column);
         bool hatched = column >= band->pending && column < band->end;
         uint32_t color = raster_texture(rgb, texture, column / painter->pen);
-        band_column(painter, band, column, bytes, color, column < joined ? color : line, hatched);
+        band_column(painter, band, column, bytes, color, column < joined ? color : line, least, hatched);
     }
     painter->drawn++;
 }
@@ -498,12 +460,11 @@ static void *scratch_take(uint8_t **at, size_t nbytes) {
     return result;
 }
 
-static bool painter_init(struct painter *painter, struct raster *raster, uint32_t n_frames) {
+static bool painter_init(struct painter *painter, struct raster *raster) {
     struct sum *sum = &painter->sum;
     size_t width = painter->width;
     size_t nbytes = width * (8 + 4 + 8) + (width + 1) * (sizeof *sum->bytes + sizeof *sum->color) +
-                    (width / 64 + 1) * sizeof *sum->changed + (size_t)n_frames * SHADES * sizeof(uint32_t) +
-                    8 * 16;
+                    (width / 64 + 1) * sizeof *sum->changed + 8 * 16;
     if (nbytes > UINT32_MAX || !ARENA_GROW(&raster->arena, raster->scratch, raster->scratch_capacity, nbytes))
         return false;
     uint8_t *at = raster->scratch;
@@ -513,7 +474,6 @@ static bool painter_init(struct painter *painter, struct raster *raster, uint32_
     sum->bytes = scratch_take(&at, (width + 1) * sizeof *sum->bytes);
     sum->color = scratch_take(&at, (width + 1) * sizeof *sum->color);
     sum->changed = scratch_take(&at, (width / 64 + 1) * sizeof *sum->changed);
-    painter->site_color = scratch_take(&at, (size_t)n_frames * SHADES * sizeof *painter->site_color);
     bytes_zero(raster->scratch, (size_t)(at - raster->scratch));
     return true;
 }
@@ -532,7 +492,7 @@ bool raster_draw(struct raster *raster, const struct scene *scene, const struct 
                               .pixel_bytes = (view->top_bytes - view->bottom_bytes) / view->height};
     painter.weight_bytes = painter.pixel_bytes / 256 + 1;
     painter.factor = u32x4_all(painter.scale.factor);
-    if (!painter_init(&painter, raster, scene->timeline->trace->frames.count))
+    if (!painter_init(&painter, raster))
         return false;
     if (style->areas != NULL) {
         areas_draw(&painter);

@@ -78,12 +78,9 @@ bool raster_draw(struct raster *raster, const struct scene *scene, const struct 
                  uint8_t *rgba);
 
 /* The colour of a call site (frame id; 0: none) as 0xRRGGBB, for legends. */
-uint32_t raster_site_color(const struct trace *trace, uint32_t site, bool dark);
+uint32_t raster_site_color(const struct timeline *timeline, uint32_t site, bool dark);
 
-/*
- * Textures of call sites that share a colour with a larger one (timeline->twin): upright stripes, paler, darker or both in
- * turn, and the same again finer. The colour of column `x` (in pixels of scale 1) in that texture.
- */
+/* The second call site of a colour (timeline->twin) has upright stripes: its colour in column `x`, in pixels of scale 1. */
 uint32_t raster_texture(uint32_t color, uint32_t twin, uint32_t x);
 
 /* The colour that the band of an allocation has. */

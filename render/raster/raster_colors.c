@@ -1,45 +1,43 @@
 /* Which colour an allocation has under each colouring, and what shares it: its key. */
 #include "render/raster/raster_internal.h"
 
-#include "layout/site.h"
 #include "render/raster/mix.h"
 #include "render/raster/palette.h"
 
 const struct theme raster_themes[2] = {
     {.ground = 0xFFFFFF,
-     .grid = 0xECEEF1,
+     .grid = 0xECEFF3,
      .edge = 0xFFFFFF,
-     .ink = 0x1F2328,
-     .no_stack = 0x828891,
+     .ink = 0x1C2128,
+     .no_stack = 0x6F7781,
      .mark = {0x1F5FC4, 0x7A3DB8, 0x0B7A75},
      .select_share = 41,
      .bad = 0xC0292B,
      .ghost_share = 31},
-    {.ground = 0x12161C,
+    {.ground = 0x14181E,
      .grid = 0x232932,
      .edge = 0x0B0E12,
-     .ink = 0xE6EDF3,
-     .no_stack = 0x6B737E,
-     .mark = {0x7DB0FF, 0xC79BFF, 0x5FD0C5},
+     .ink = 0xE4E8EE,
+     .no_stack = 0x7E8894,
+     .mark = {0x82B1F7, 0xC4A0F2, 0x68C4BA},
      .select_share = 51,
-     .bad = 0xFF7B74,
+     .bad = 0xFF8078,
      .ghost_share = 41},
 };
 
 _Static_assert((int)SITE_COLORS == (int)PALETTE_SITES, "a call site has one of the palette's colours");
 
-uint32_t raster_site_color(const struct trace *trace, uint32_t site, bool dark) {
-    return site == 0 ? raster_themes[dark].no_stack
-                     : (dark ? palette_sites_dark : palette_sites_light)[site_color_index(trace, site)];
+static uint32_t slot_color(uint32_t slot, bool dark) {
+    return (dark ? palette_sites_dark : palette_sites_light)[slot];
+}
+
+uint32_t raster_site_color(const struct timeline *timeline, uint32_t site, bool dark) {
+    return site == 0 ? raster_themes[dark].no_stack : slot_color(timeline->slot[site], dark);
 }
 
 uint32_t raster_texture(uint32_t color, uint32_t twin, uint32_t x) {
-    enum { SHARE = 102 };
-    const uint32_t wide = twin > 3 ? 1 : 2, every = 3 * wide, kind = twin % 3;
-    if (twin == 0 || x % every < every - wide)
-        return color;
-    bool darker = kind == 2 || (kind == 0 && x / every % 2 != 0);
-    return color_mix(color, darker ? 0x000000 : 0xFFFFFF, SHARE);
+    enum { SHARE = 102, WIDE = 2, EVERY = 6 };
+    return twin == 0 || x % EVERY < EVERY - WIDE ? color : color_mix(color, 0xFFFFFF, SHARE);
 }
 
 static unsigned log2_of(uint64_t value) {
@@ -82,17 +80,15 @@ void raster_key_range(const struct timeline *timeline, enum color_by by, uint32_
     }
 }
 
-/* Apart from each other under normal sight, deuteranopia and protanopia, and at 3:1 or more against their ground, in the
- * paler shade too. What only a profiler tells and what is not a tensor stand back. */
+/* Categories take the palette's colours, so that they are as far apart; what only a profiler tells and what is not a tensor
+ * stand back. */
 static uint32_t category_color(uint32_t category, bool dark) {
-    static const uint32_t color[CATEGORY_COUNT][2] = {
-        [CATEGORY_OTHER] = {0x636464, 0x858D97},      [CATEGORY_PARAMETER] = {0x2A5328, 0x66C691},
-        [CATEGORY_GRADIENT] = {0x4C69CA, 0x4D68BF},   [CATEGORY_OPTIMIZER_STATE] = {0x976306, 0xC98201},
-        [CATEGORY_ACTIVATION] = {0xC97252, 0xB2503C}, [CATEGORY_TEMPORARY] = {0x622582, 0xC796FC},
-        [CATEGORY_INPUT] = {0x009A9C, 0x3BECEC},      [CATEGORY_AUTOGRAD_DETAIL] = {0x7A6FA8, 0x9F97C4},
-        [CATEGORY_UNKNOWN] = {0x636464, 0x858D97},    [CATEGORY_WORKSPACE] = {0x8A7F72, 0x9C8F80},
-        [CATEGORY_RESULT] = {0xB0507E, 0xE07FAE},     [CATEGORY_WEIGHT_COPY] = {0x6F8A1E, 0xA3B64A}};
-    return color[category < CATEGORY_COUNT ? category : CATEGORY_OTHER][dark];
+    static const uint8_t slot[CATEGORY_COUNT] = {
+        [CATEGORY_ACTIVATION] = 0, [CATEGORY_OPTIMIZER_STATE] = 1, [CATEGORY_GRADIENT] = 2,
+        [CATEGORY_TEMPORARY] = 3,  [CATEGORY_INPUT] = 4,           [CATEGORY_OTHER] = 5,
+        [CATEGORY_PARAMETER] = 6,  [CATEGORY_AUTOGRAD_DETAIL] = 9, [CATEGORY_UNKNOWN] = SITE_REST,
+        [CATEGORY_WORKSPACE] = 8,  [CATEGORY_RESULT] = 10,         [CATEGORY_WEIGHT_COPY] = 11};
+    return slot_color(slot[category < CATEGORY_COUNT ? category : CATEGORY_OTHER], dark);
 }
 
 static uint32_t category_of(const struct timeline *timeline, const struct raster_style *style,
@@ -108,7 +104,7 @@ static uint32_t category_of(const struct timeline *timeline, const struct raster
 
 /* Small numbers as colours: neighbours in the table are far apart. */
 static uint32_t number_color(uint32_t number, bool dark) {
-    return (dark ? palette_sites_dark : palette_sites_light)[number % PALETTE_SITES];
+    return slot_color(number % PALETTE_SITES, dark);
 }
 
 uint32_t raster_key(const struct timeline *timeline, const struct raster_style *style, uint32_t allocation) {
@@ -131,7 +127,7 @@ uint32_t raster_key(const struct timeline *timeline, const struct raster_style *
 /* Neighbours in number are far apart in the table; each round through it begins elsewhere, so that what comes once per
  * layer does not have one colour. */
 static uint32_t each_color(uint32_t number, bool dark) {
-    return number_color(number % PALETTE_SITES + number / PALETTE_SITES % PALETTE_SITES * 7, dark);
+    return number_color(number % PALETTE_SITES + number / PALETTE_SITES % PALETTE_SITES * 5, dark);
 }
 
 uint32_t raster_key_color(enum color_by by, uint32_t key, bool dark) {

@@ -45,12 +45,11 @@ struct painter {
     struct y_scale scale;
     u32x4 factor; /* the scale's, in every lane */
     uint32_t width, height;
-    uint32_t pen;         /* pixels of a line: the style's scale */
-    uint32_t *site_color; /* [frames.count][SHADES] computed on demand; 0: not yet */
-    uint64_t *base;       /* [width] bytes below what comes next */
-    uint32_t *y;          /* [width] the same in 1/256 px above the lower edge */
-    uint64_t *lanes;      /* [width] the pixel that is partly covered so far */
-    uint32_t *pixels;     /* [height][width], rows from the top */
+    uint32_t pen;     /* pixels of a line: the style's scale */
+    uint64_t *base;   /* [width] bytes below what comes next */
+    uint32_t *y;      /* [width] the same in 1/256 px above the lower edge */
+    uint64_t *lanes;  /* [width] the pixel that is partly covered so far */
+    uint32_t *pixels; /* [height][width], rows from the top */
     struct sum sum;
     uint64_t pixel_bytes;  /* below this an allocation is thinner than a pixel */
     uint64_t weight_bytes; /* that a colour in a sum gains weight by */

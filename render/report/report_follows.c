@@ -3,6 +3,14 @@
 
 #include <stdio.h>
 
+static void follow_write(struct json_writer *json, const struct report_advice *advice) {
+    json_object(json, NULL, JSON_COMPACT);
+    json_text(json, "code", advice->code);
+    json_text(json, "text", advice->text);
+    json_u64(json, "short_bytes", advice->short_bytes);
+    json_end(json);
+}
+
 static bool follows_write(void *context, const struct report_device *report) {
     struct json_writer *json = context;
     const struct device_trace *device = report->device;
@@ -15,7 +23,7 @@ static bool follows_write(void *context, const struct report_device *report) {
     snprintf(name, sizeof name, "%d", (int)device->ordinal);
     json_array(json, name, JSON_COMPACT);
     for (uint32_t i = 0; i < n; i++)
-        json_text(json, NULL, advice[i].text);
+        follow_write(json, &advice[i]);
     json_end(json);
     return true;
 }

@@ -93,6 +93,7 @@ bool report_oom_of(struct report_oom *oom, const struct report_device *report, c
 struct report_advice {
     const char *code; /* never changes its spelling: "enable_expandable_segments" */
     char text[420];
+    uint64_t short_bytes; /* what it gains is so much too little; 0: enough, or not known */
 };
 uint32_t report_oom_advice(const struct report_device *report, const struct report_oom *oom,
                            struct report_advice advice[OOM_ADVICE_MOST]);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, canvasPixels, folder, hashOf, recording, replay, report, run, samples, settle, setView, skip, until, withPage, writePage } from "./browser.mjs";
+import { ask, canvasPixels, folder, hashOf, recording, replay, report, run, samples, settle, setView, skip, until, withPage, writePage, tool } from "./browser.mjs";
 
 const sample = (/** @type {string} */ name) => path.join(samples, `${name}.pickle`);
 
@@ -100,7 +100,7 @@ describe("the allocator", { skip }, () => {
     test("segments over time stand under the reserved line, and say who asked for them", async () => {
         await withPage(writePage(sample("oom")), async (page) => {
             const before = await canvasPixels(page);
-            await page.click("#view-segments");
+            await tool(page, "#view-segments");
             await settle(page);
             assert.notDeepEqual((await canvasPixels(page)).rgba, before.rgba);
             assert.match(await hashOf(page), /view=segments|^#device/);
@@ -109,7 +109,7 @@ describe("the allocator", { skip }, () => {
             await page.mouse.move(box.x + box.width * 0.6, box.y + box.height * 0.5);
             await until(() => page.locator("#tip").isVisible(), "the tip");
             assert.match(await page.locator("#tip").innerText(), /[\d.]+ [MG]iB\s*segment[\s\S]*(to the end|lived)/);
-            await page.click("#view-age");
+            await tool(page, "#view-age");
             await settle(page);
             assert.deepEqual((await canvasPixels(page)).width, before.width);
         });

@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, canvasPixels, hashOf, plotBox, replay, report, samples, settle, setView, skip, until, withPage, writePage } from "./browser.mjs";
+import { ask, canvasPixels, hashOf, plotBox, replay, report, samples, settle, setView, skip, until, withPage, writePage, openForm, tool } from "./browser.mjs";
 
 describe("why, tree and compare", { skip }, () => {
     test("a leak's card has its line, its bars, and a button that shows its allocations", async () => {
@@ -28,7 +28,7 @@ describe("why, tree and compare", { skip }, () => {
     test("the tree opens, turns, and highlights what goes through a frame", async () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
             const before = await canvasPixels(page);
-            await page.keyboard.press("3");
+            await openForm(page, "tree");
             await until(() => page.locator("#tree-rows > .row").first().isVisible(), "rows");
             assert.match(await page.locator("#tree-rows > .row").first().innerText(), /main\.py/);
             await page.locator("#tree-rows > .row", { hasText: "attention.py" }).first().click();
@@ -75,7 +75,7 @@ describe("why, tree and compare", { skip }, () => {
     test("areas: the same silhouette, and totals at the cursor", async () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
             const before = await canvasPixels(page);
-            await page.locator("#view-category").click();
+            await tool(page, "#view-category");
             await until(async () => /view=category/.test(await hashOf(page)), "the address");
             const after = await canvasPixels(page);
             const ground = new Uint32Array(before.rgba.buffer, before.rgba.byteOffset)[before.width + 1];
@@ -116,7 +116,7 @@ describe("why, tree and compare", { skip }, () => {
                 await page.evaluate(() => void (location.hash = "#tab=compare&marks=1000,2000&a=e1000&b=e2000&map=size"));
                 await until(() => page.locator("#compare-rows > .row").first().isVisible(), "the comparison");
                 await check("marks and the map");
-                await page.keyboard.press("3");
+                await openForm(page, "tree");
                 await page.getByLabel("Search in the tree").fill("main.py");
                 await check("the tree against a mark");
                 await page.getByLabel("Search in the tree").blur();

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { each, hashOf, samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { each, hashOf, samples, settle, skip, until, withPage, writePage, tool } from "./browser.mjs";
 
 /** What is written on the axes, from now on: texts with their left edge, middle and width, in CSS pixels of the plot. @param {import("playwright-core").Page} page */
 function record(page) {
@@ -43,7 +43,7 @@ describe("names in areas", { skip }, () => {
             test(`${name} by ${by}, ${colorScheme}`, async () => {
                 await withPage(writePage(path.join(samples, `${name}.pickle`)), async (page) => {
                     await record(page);
-                    await page.locator(`#view-${by}`).click();
+                    await tool(page, `#view-${by}`);
                     await settle(page);
                     const legend = await page.locator("#legend").innerText();
                     await page.locator("#tab-who").click();
@@ -65,7 +65,7 @@ describe("names in areas", { skip }, () => {
 
     test("a click on an area highlights it, and the side speaks of it", async () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
-            await page.locator("#view-category").click();
+            await tool(page, "#view-category");
             await page.locator("#tab-who").click();
             await settle(page);
             const box = await page.locator("#timeline").boundingBox();
@@ -97,7 +97,7 @@ describe("names in areas", { skip }, () => {
 
     test("the dots on the cursor are the areas' edges", async () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
-            await page.locator("#view-category").click();
+            await tool(page, "#view-category");
             const box = await page.locator("#timeline").boundingBox();
             assert.ok(box);
             await page.evaluate(() => {

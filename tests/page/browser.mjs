@@ -175,6 +175,27 @@ export async function setView(page, change) {
     return ask(page, "strata.view()");
 }
 
+/**
+ * Clicks a control of the header or the toolbar, in the menu that it stands in, which is closed again.
+ * @param {import("playwright-core").Page} page
+ * @param {string} selector
+ */
+export async function tool(page, selector) {
+    const menu = page.locator("details.menu", { has: page.locator(selector) });
+    const turn = async (/** @type {boolean} */ open) => {
+        if ((await menu.count()) && ((await menu.getAttribute("open")) !== null) !== open) await menu.locator("summary").click();
+    };
+    await turn(true);
+    await page.locator(selector).click();
+    await turn(false);
+}
+
+/** Opens Who in a form: "who", "tree" or "each". @param {import("playwright-core").Page} page @param {string} form */
+export async function openForm(page, form) {
+    await page.locator("#tab-who").click();
+    await page.locator(`#form-${form}`).click();
+}
+
 /** The canvas' pixels. @param {import("playwright-core").Page} page */
 export async function canvasPixels(page) {
     const { width, height, base64 } = await page.evaluate(() => {

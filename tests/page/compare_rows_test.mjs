@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ALL, ask, each, report, resize, rest, samples, settle, skip, texts, until, withPage, writePage } from "./browser.mjs";
+import { ALL, ask, each, report, resize, rest, samples, settle, skip, texts, until, withPage, writePage, openForm } from "./browser.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 /** @typedef {{name: string, a: number, b: number, delta: number, nested: boolean}} Row */
@@ -74,7 +74,7 @@ describe("rows of a comparison", { skip }, () => {
             await row(page, before[1].name).click();
             await settle(page);
             assert.deepEqual((await rowsOf(page)).slice(0, 2), before.slice(0, 2));
-            await page.keyboard.press("3");
+            await openForm(page, "tree");
             const names = () => texts(page, "#tree-rows > .row:not([hidden]) .row-text");
             await until(async () => (await names()).length > 3, "the tree");
             await rest(page);

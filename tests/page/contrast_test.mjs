@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { folder, run, samples, setView, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { folder, run, samples, setView, settle, skip, until, withPage, writePage, openForm } from "./browser.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
@@ -139,7 +139,7 @@ describe("contrast", { skip }, () => {
                         await assertTexts(page, `${name}, tab ${tab}, ${theme}`);
                     }
                     // A tip over a band, a range whose rows are freed later, a search with what does not match.
-                    await page.keyboard.press("2");
+                    await page.keyboard.press("3");
                     const box = /** @type {{x: number, y: number, width: number, height: number}} */ (await page.locator("#timeline").boundingBox());
                     await page.mouse.move(box.x + box.width * 0.6, box.y + box.height - 12);
                     await until(() => page.locator("#tip").isVisible(), "a tip");
@@ -153,7 +153,7 @@ describe("contrast", { skip }, () => {
                     await page.locator("#list > .row").first().click();
                     await settle(page);
                     await assertTexts(page, `${name}, search, ${theme}`);
-                    await page.keyboard.press("3");
+                    await openForm(page, "tree");
                     await page.getByLabel("Search in the tree").fill("block");
                     await settle(page);
                     await assertTexts(page, `${name}, tree searched, ${theme}`);

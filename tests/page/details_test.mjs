@@ -5,7 +5,7 @@ import path from "node:path";
 import { describe, test } from "node:test";
 
 import { cropPng, decodePng } from "../png.mjs";
-import { ALL, ask, canvasPixels, corpus, each, run, samples, settle, setView, shownTexts, skip, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
+import { ALL, ask, canvasPixels, corpus, each, run, samples, settle, setView, shownTexts, skip, until, withPage, writePage, writeSnapshot, openForm, tool } from "./browser.mjs";
 
 describe("what is known of an allocation", { skip }, () => {
     test("phase, compiled region, metadata and generated code are shown and found", async () => {
@@ -130,16 +130,16 @@ describe("long lists", { skip }, () => {
             await settle(page);
             assert.equal((await seen())[0].name, `site.py:${nSites} f`, "the least first");
             assert.doesNotMatch(await page.locator("#list-total").innerText(), /above/);
-            await page.locator("#group-stack").click();
+            await page.locator("#group-by").selectOption("stack");
             await settle(page);
             assert.match(await page.locator("#list-total").innerText(), /above 20,000 stacks, names may repeat/);
-            await page.keyboard.press("3");
+            await openForm(page, "tree");
             await settle(page);
             const total = page.locator("#panel-tree .panel-total");
             assert.doesNotMatch(await total.innerText(), /searched/);
             await page.getByLabel("Search in the tree").fill("site.py:7");
             await until(async () => /above 200,000 nodes, the tree is not searched/.test(await total.innerText()), "why nothing is found");
-        }, { viewport: { width: 1200, height: 800 } });
+        }, { viewport: { width: 1200, height: 800 }, hash: "#tab=who" });
     });
 });
 
@@ -227,7 +227,7 @@ describe("legend, picture and link", { skip }, () => {
             await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
                 const canvas = await canvasPixels(page);
                 const waiting = page.waitForEvent("download");
-                await page.locator("#save").click();
+                await tool(page, "#save");
                 const download = await waiting;
                 assert.equal(download.suggestedFilename(), "train-device0.png");
                 const png = decodePng(readFileSync(await download.path()));
@@ -249,7 +249,7 @@ describe("legend, picture and link", { skip }, () => {
                 // It says so for a moment.
                 new MutationObserver(() => window.said.push(button.textContent)).observe(button, { childList: true });
             });
-            await page.locator("#link").click();
+            await tool(page, "#link");
             const link = await until(() => page.evaluate("copied"), "the link");
             assert.match(link, /^[^/\\]+\.html#.*window=300_900.*filter=size%3A%3E%3D1M/);
             await until(() => page.evaluate("said.includes('Copied')"), "that it was copied");

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, corpus, each, hashOf, plotBox, recording, report, resize, samples, settle, setView, shownTexts, skip, texts, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
+import { ask, corpus, each, hashOf, plotBox, recording, report, resize, samples, settle, setView, shownTexts, skip, texts, until, withPage, writePage, writeSnapshot, tool } from "./browser.mjs";
 
 const train = path.join(samples, "train.pickle");
 const oom = path.join(samples, "oom.pickle");
@@ -31,7 +31,7 @@ const painted = (page, id, box) =>
 describe("the list and the cursor", { skip }, () => {
     test("the list follows the view after a wheel zoom", async () => {
         await withPage(writePage(train), async (page) => {
-            await page.keyboard.press("2");
+            await page.keyboard.press("3");
             const box = await plotBox(page);
             await page.mouse.move(box.x + box.width * 0.4, box.y + box.height * 0.8);
             for (let i = 0; i < 5; i++) await page.mouse.wheel(0, -300);
@@ -47,7 +47,7 @@ describe("the list and the cursor", { skip }, () => {
 
     test("leaving the plot keeps the last moment for two seconds", async () => {
         await withPage(writePage(train), async (page) => {
-            await page.keyboard.press("2");
+            await page.keyboard.press("3");
             const box = await plotBox(page);
             await page.mouse.move(box.x + box.width * 0.2, box.y + box.height * 0.9);
             await until(async () => (await textOf(page, "#list-title")) === "At the cursor", "the cursor");
@@ -70,7 +70,7 @@ describe("the list and the cursor", { skip }, () => {
             await page.mouse.move(box.x + 3, box.y + box.height - 10);
             await until(async () => /^At the cursor:/.test(await textOf(page, "#legend")), "the cursor's figures");
             const figures = await each(page, ".legend-figure", (one) => Number((one.getAttribute("title") ?? "").replace(/\D/g, "")));
-            await page.keyboard.press("2");
+            await page.keyboard.press("3");
             const live = await until(async () => Number((await page.locator("#list-total").getAttribute("title"))?.replace(/\D/g, "")), "a total");
             assert.equal(figures.reduce((sum, bytes) => sum + bytes, 0), live, "the legend adds up to what the list has");
         });
@@ -92,7 +92,7 @@ describe("the list and the cursor", { skip }, () => {
 
     test("a pinned call site's line speaks of the selected range", async () => {
         await withPage(writePage(train), async (page) => {
-            await page.keyboard.press("2");
+            await page.keyboard.press("3");
             await page.locator("#list .row").first().click();
             assert.match(await textOf(page, ".site-line >> nth=0"), /at the peak/);
             await setView(page, { range: { from: 100, to: 900 } });
@@ -153,6 +153,8 @@ describe("zoom", { skip }, () => {
 
     test("what no column shows is counted, and nothing else is left out", async () => {
         await withPage(writePage(recording), async (page) => {
+            await page.keyboard.press("0");
+            await settle(page);
             const { allocations, drawn, merged } = await ask(page, "strata.stats()");
             const found = /^([\d,]+) visible at this zoom(?:, ([\d,]+) shorter than a pixel column)?$/.exec(await textOf(page, "#drawn"));
             assert.ok(found, await textOf(page, "#drawn"));
@@ -175,12 +177,12 @@ describe("zoom", { skip }, () => {
             // The highest total takes most of the height.
             const { peak_bytes } = await ask(page, "strata.summary()");
             await setView(page, { from: 60, to: 120 });
-            await page.locator("#fit-bytes").click();
+            await tool(page, "#fit-bytes");
             await until(async () => /bytes=/.test(await hashOf(page)), "fitted");
             assert.equal(await page.locator("#fit-bytes").getAttribute("aria-pressed"), "true");
             const top = Number(/bytes=\d+_(\d+)/.exec(await hashOf(page))?.[1]);
             assert.ok(top < peak_bytes, `${top} of ${peak_bytes}`);
-            await page.locator("#fit-bytes").click();
+            await tool(page, "#fit-bytes");
             await until(async () => !/bytes=/.test(await hashOf(page)), "all bytes");
         });
         await withPage(writePage(train), async (page) => {
@@ -293,8 +295,8 @@ describe("names and colours", { skip }, () => {
     test("a name of 71 KiB is clamped everywhere, and no two stacks have one label", async () => {
         const long = writeSnapshot("long.pickle", `(lambda f: {"segments": [], "device_traces": [[e for i in range(4) for e in ({"action": "alloc", "addr": 4096 * i + 4096, "size": 512, "stream": 0, "frames": f(i)},)]]})(lambda i: [{"filename": "model.py", "line": 7, "name": "x" * 72704}, {"filename": "model.py", "line": 9, "name": "run"}, {"filename": "/usr/lib/python3/site-packages/torch/nn/mod.py", "line": 40 + i % 2, "name": "call"}, {"filename": "main.py", "line": 1, "name": "main" if i < 2 else "other"}])`);
         await withPage(writePage(long), async (page) => {
-            await page.keyboard.press("2");
-            await page.locator("#group-stack").click();
+            await page.keyboard.press("3");
+            await page.locator("#group-by").selectOption("stack");
             await page.locator("#list .row").first().click();
             await settle(page);
             for (const selector of ["#list .row", ".frame-head", ".site-heading"]) {
@@ -310,7 +312,7 @@ describe("names and colours", { skip }, () => {
 
     test("frames are clickable: everything through one", async () => {
         await withPage(writePage(train), async (page) => {
-            await page.keyboard.press("2");
+            await page.keyboard.press("3");
             await page.locator("#list .row").first().click();
             const frame = page.locator(".frame-user button.frame-place").last();
             await frame.click();

@@ -147,7 +147,7 @@ describe("mouse and keys", { skip }, () => {
             assert.ok((await page.locator("#panel-why .card-title").first().innerText()).startsWith(`${lacking} short of`), String(lacking));
             assert.match(await page.locator("#panel-why .card").first().innerText(), /short of the 1\.5 GiB asked for[\s\S]*loss\.py:19[\s\S]*Asked for\s+1,570\.5 MiB/);
             await page.keyboard.press("p");
-            await page.keyboard.press("2");
+            await page.keyboard.press("3");
             await page.keyboard.press("o");
             await settle(page);
             assert.equal(await page.locator("#list-title").innerText(), "When memory ran out");

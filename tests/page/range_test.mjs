@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, hashOf, recording, reload, replay, report, run, samples, settle, setView, skip, until, withPage, writePage } from "./browser.mjs";
+import { ask, hashOf, recording, reload, replay, report, run, samples, settle, setView, skip, until, withPage, writePage, tool } from "./browser.mjs";
 
 const QUESTIONS = ["allocated", "freed", "kept", "through", "peak"];
 
@@ -15,7 +15,7 @@ function control(/** @type {string} */ input, /** @type {number} */ device, /** 
 
 /** A list's rows saved as a table, without its head. @param {import("playwright-core").Page} page */
 async function savedRows(page) {
-    const [download] = await Promise.all([page.waitForEvent("download"), page.locator("#list-save").click()]);
+    const [download] = await Promise.all([page.waitForEvent("download"), tool(page, "#list-save")]);
     const lines = readFileSync(await download.path(), "utf8").trim().split("\r\n");
     // Figures stand after the name, which may have commas of its own.
     return { head: lines[0], rows: lines.slice(1).map((line) => line.replace(/^("(?:[^"]|"")*"|[^,]*),/, "").split(",").map(Number)) };
@@ -41,7 +41,7 @@ describe("questions of a range", { skip }, () => {
                         if (by === "stack") assert.deepEqual(rows.map(({ bytes }) => bytes), wanted[what].stacks.map((/** @type {number[]} */ [bytes]) => bytes), what);
                     }
                 await setView(page, { range });
-                await page.keyboard.press("2");
+                await page.keyboard.press("3");
                 for (const what of QUESTIONS) {
                     await page.locator(`#range-${what}`).click();
                     await settle(page);
@@ -61,7 +61,7 @@ describe("questions of a range", { skip }, () => {
             const edge = (/** @type {number} */ event) => times.findIndex((/** @type {number} */ time, /** @type {number} */ i) => i >= event && time > times[i - 1] && times[i + 1] === time);
             const range = { from: edge(700), to: edge(1600) };
             await setView(page, { range });
-            await page.keyboard.press("2");
+            await page.keyboard.press("3");
             await page.locator("#range-freed").click();
             await settle(page);
             const total = await page.locator("#list-total").innerText();
@@ -83,7 +83,7 @@ describe("questions of a range", { skip }, () => {
         const wanted = control(input, 0, range.from, range.to);
         await withPage(writePage(input), async (page) => {
             await setView(page, { range });
-            await page.keyboard.press("2");
+            await page.keyboard.press("3");
             await settle(page);
             assert.equal(await page.locator("#range-allocated").getAttribute("aria-pressed"), "true");
             for (const what of ["freed", "kept"]) {

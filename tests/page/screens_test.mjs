@@ -6,7 +6,7 @@ import path from "node:path";
 import { describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
-import { ask, canvasPixels, colorsOf, folder, openContext, plotBox, recording, report, run, samples, setView, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { ask, canvasPixels, colorsOf, folder, openContext, plotBox, recording, report, run, samples, setView, settle, skip, until, withPage, writePage, tool } from "./browser.mjs";
 
 describe("pages of a command line", { skip }, () => {
     test("a page of limited size says what is merged", async () => {
@@ -91,11 +91,11 @@ describe("overview, axes, theme and paper", { skip }, () => {
     test("the seconds' button switches the axis and back", async () => {
         await withPage(writePage(sample), async (page) => {
             const events = await canvasPixels(page);
-            await page.locator("#axis-time").click();
+            await tool(page, "#axis-time");
             await settle(page);
             assert.equal((await ask(page, "strata.view()")).axis, "time");
             assert.notDeepEqual((await canvasPixels(page)).rgba, events.rgba);
-            await page.locator("#axis-events").click();
+            await tool(page, "#axis-events");
             await settle(page);
             assert.deepEqual((await canvasPixels(page)).rgba, events.rgba);
         });
@@ -117,7 +117,7 @@ describe("overview, axes, theme and paper", { skip }, () => {
             const themes = [];
             const stacks = new Set();
             for (let i = 0; i < 3; i++) {
-                await page.locator("#theme").click();
+                await tool(page, "#theme");
                 await settle(page);
                 themes.push(await page.evaluate(() => document.documentElement.dataset.theme));
                 stacks.add(Buffer.from((await canvasPixels(page)).rgba).toString("latin1"));

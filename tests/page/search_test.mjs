@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ALL, ask, hashOf, reload, samples, settle, setView, shownTexts, skip, until, withPage, writePage } from "./browser.mjs";
+import { ALL, ask, hashOf, reload, samples, settle, setView, shownTexts, skip, until, withPage, writePage, openForm, tool } from "./browser.mjs";
 
 const train = path.join(samples, "train.pickle");
 
@@ -79,10 +79,10 @@ describe("search", { skip }, () => {
 
     test("only matches narrows list and sums", async () => {
         await withPage(writePage(train), async (page) => {
-            await page.keyboard.press("2");
+            await page.keyboard.press("3");
             const { bytesAtPeak } = await ask(page, 'strata.search("attention")');
             const all = await ask(page, 'strata.groups({ by: "category" })');
-            await page.locator("#search-only").click();
+            await tool(page, "#search-only");
             await until(async () => /only=1/.test(await hashOf(page)), "the address");
             const some = await ask(page, 'strata.groups({ by: "category" })');
             const sum = (/** @type {{bytes: number}[]} */ groups) => groups.reduce((total, { bytes }) => total + bytes, 0);
@@ -93,7 +93,7 @@ describe("search", { skip }, () => {
             // The address brings it back.
             await reload(page);
             await until(async () => sum(await ask(page, 'strata.groups({ by: "category" })')) === bytesAtPeak, "the same");
-            await page.locator("#search-only").click();
+            await tool(page, "#search-only");
             await until(async () => sum(await ask(page, 'strata.groups({ by: "category" })')) === sum(all), "all again");
         });
     });
@@ -117,7 +117,7 @@ describe("search", { skip }, () => {
         await withPage(writePage(train), async (page) => {
             await find(page, "attention size:>100M alive:peak");
             await page.keyboard.press("Escape");
-            await page.locator("#tab-each").click();
+            await openForm(page, "each");
             const { allocations } = await ask(page, 'strata.search("attention size:>100M alive:peak")');
             await until(async () => (await page.locator("#panel-each .panel-total").innerText()).startsWith(`${allocations} allocation`), "the count");
             const cells = (/** @type {string} */ name) => shownTexts(page, `#each .each-row:not([hidden]) .each-${name}`);

@@ -8,7 +8,7 @@ import { pathToFileURL } from "node:url";
 import { samples, settle, skip, withPage, writePage } from "./browser.mjs";
 import { firefox, firefoxSkip } from "./firefox.mjs";
 
-const TABS = ["why", "who", "tree", "compare", "allocator", "each"];
+const TABS = ["why", "who", "tree", "compare", "allocator", "each"]; // tree and each are forms of Who
 
 /** What has the focus: its name, its part of the page, whether it (or the row that it is at) shows that; null: nothing has. */
 const STOP = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))).then(() => {
@@ -47,7 +47,7 @@ async function walk(press, evaluate) {
 }
 
 function check(/** @type {Stop[]} */ stops, /** @type {string} */ where) {
-    assert.ok(stops.length > 25, `${where}: ${stops.length} stops`);
+    assert.ok(stops.length > 18, `${where}: ${stops.length} stops`);
     assert.deepEqual(stops.filter(({ name }) => !name).map(({ id }) => id), [], `${where}: without a name`);
     assert.deepEqual(stops.filter(({ shows }) => !shows).map(({ id, outline }) => `${id} ${outline}`), [], `${where}: the focus does not show`);
     assert.deepEqual(stops.map(({ at }) => at), stops.map(({ at }) => at).sort((a, b) => a - b), `${where}: not in the order of the document`);
@@ -77,7 +77,7 @@ describe("Tab in Chromium", { skip }, () => {
     test("reduced motion: nothing moves by itself", async () => {
         await withPage(file(), async (page) => {
             for (const tab of TABS) {
-                await page.locator(`#tab-${tab}`).click();
+                await page.evaluate((to) => void (location.hash = `#tab=${to}`), tab);
                 await settle(page);
                 const moving = await page.evaluate(() => [...document.querySelectorAll("*")].filter((element) => {
                     const { transitionDuration, animationName } = getComputedStyle(element);

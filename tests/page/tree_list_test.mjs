@@ -1,9 +1,9 @@
-// The tree in the list's place, and its many small rows in one: who called them, and how much it is.
+// The tree, which an older address names as a grouping of the list, and its many small rows in one: who called them, and how much it is.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, each, folder, hashOf, run, samples, skip, until, withPage, writePage } from "./browser.mjs";
+import { ask, each, folder, hashOf, run, samples, skip, until, withPage, writePage, openForm } from "./browser.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
@@ -13,8 +13,6 @@ async function treeRows(/** @type {Page} */ page) {
         [row.querySelector(".row-text")?.textContent ?? "", Number((row.querySelector(".bytes")?.getAttribute("title") ?? "").replace(/\D/g, ""))]);
     return /** @type {[string, number][]} */ (rows);
 }
-
-const press = (/** @type {Page} */ page, /** @type {string} */ name) => page.locator("#group-by").getByRole("button", { name, exact: true }).press("Enter");
 
 /** 1,000 lines of a cache that are all called by one, some others, and one large one; each size of its own. */
 const SMALL_SITES = `
@@ -38,20 +36,19 @@ function smallSites() {
 
 const CACHED_BYTES = 1000 * 4096 + (1000 * 1001) / 2;
 
-describe("the tree in the list's place", { skip }, () => {
-    test("the list groups as a tree, in the address, by keyboard, of the moment, the range and the filter", async () => {
+describe("the tree", { skip }, () => {
+    test("the tree by keyboard, in the address, of the moment, the range and the filter", async () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
-            await press(page, "Tree");
-            await until(async () => /group=tree/.test(await hashOf(page)), "the address");
+            await page.locator("#form-tree").press("Enter");
+            await until(async () => /tab=tree/.test(await hashOf(page)), "the address");
             const rootBytes = async (/** @type {string} */ about) => /** @type {any} */ (await ask(page, `strata.tree(${about})`)).children[0];
             const shows = async (/** @type {string} */ about) => {
                 const { name, bytes } = await rootBytes(about);
                 await until(async () => String((await treeRows(page))[0]) === String([name, bytes]), `the tree of ${about}`);
             };
             await shows('{ at: "peak" }');
-            assert.equal(await page.locator("#panel-who #tree-rows").isVisible(), true);
+            assert.equal(await page.locator("#panel-tree #tree-rows").isVisible(), true);
             assert.equal(await page.locator("#list-scroll").isVisible(), false);
-            // Keys of the tree and of the list both.
             await page.keyboard.press("c");
             await until(async () => /tree=callers/.test(await hashOf(page)), "call sites first");
             await shows('{ at: "peak", direction: "callers" }');
@@ -59,20 +56,11 @@ describe("the tree in the list's place", { skip }, () => {
             await until(async () => /axis=time/.test(await hashOf(page)), "seconds");
             await page.evaluate("strata.setView({ range: { from: 900, to: 1500 } })");
             await shows('{ from: 900, to: 1500, what: "allocated", direction: "callers" }');
-            await page.locator("#plot").focus();
-            await page.keyboard.press("q");
-            await until(async () => /of=freed/.test(await hashOf(page)), "the next question");
-            await shows('{ from: 900, to: 1500, what: "freed", direction: "callers" }');
             await page.keyboard.press("Escape");
             await page.evaluate("strata.setView({ filter: { words: \"attention\" } })");
             await shows('{ at: "peak", direction: "callers" }');
-            // The tab has the same tree, and the list comes back.
-            await page.keyboard.press("3");
-            await until(() => page.locator("#panel-tree #tree-rows").isVisible(), "the tab");
-            await page.keyboard.press("2");
-            await press(page, "Sites");
+            await openForm(page, "who");
             await until(() => page.locator("#list > .row").first().isVisible(), "the list");
-            assert.equal(await page.locator("#panel-who #tree-rows").count(), 0);
         });
     });
 

@@ -34,7 +34,7 @@ describe("tree and list", { skip }, () => {
 
     test("a list is sorted by any column", async () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
-            await page.keyboard.press("2");
+            await page.keyboard.press("3");
             await page.locator("#list-scroll").getByRole("button", { name: "Call site" }).click();
             await until(async () => /sort=name/.test(await hashOf(page)), "the address");
             const names = await listedSites(page);

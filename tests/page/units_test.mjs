@@ -4,7 +4,7 @@ import { copyFileSync, mkdirSync } from "node:fs";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { each, folder, run, samples, skip, strata, texts, until, withPage, writePage } from "./browser.mjs";
+import { each, folder, run, samples, skip, strata, texts, until, withPage, writePage, openForm } from "./browser.mjs";
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
@@ -42,18 +42,18 @@ describe("units of tables", { skip }, () => {
         test(`the list and the tree of ${name}, and what the report says`, async () => {
             const input = path.join(samples, `${name}.pickle`);
             await withPage(writePage(input), async (page) => {
-                await page.keyboard.press("2");
+                await page.keyboard.press("3");
                 const figures = await figuresIn(page, "#list > .row:not([hidden]) .bytes");
                 checkAlike(figures);
                 assert.deepEqual(figures.map(({ text }) => text), reportedBytes(input).slice(0, figures.length));
-                await page.keyboard.press("3");
+                await openForm(page, "tree");
                 checkAlike(await figuresIn(page, "#tree-rows > .row:not([hidden]) .bytes"));
             });
         });
 
     test("each allocation, in whatever order", async () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
-            await page.keyboard.press("6");
+            await openForm(page, "each");
             for (const head of ["Size", "Made at", "Call site"]) {
                 await page.locator("#panel-each").getByRole("button", { name: head }).click();
                 await until(() => page.locator("#panel-each [aria-sort]:not([aria-sort=none])", { hasText: head }).isVisible(), head);

@@ -319,21 +319,9 @@ static uint32_t mixed(uint32_t a, uint32_t b, uint32_t share) {
     return result;
 }
 
-/* As pale as was always meant, or less where it would be nearer than 3:1 to the ground. */
-static uint32_t old_color(uint32_t rgb) {
-    uint32_t share = 76;
-    while (share > 26 && contrast_of(mixed(rgb, 0xFFFFFF, share), 0xFFFFFF) < 3.15)
-        share -= 10;
-    assert_true(contrast_of(mixed(rgb, 0xFFFFFF, share), 0xFFFFFF) >= 3);
-    return mixed(rgb, 0xFFFFFF, share);
-}
-
 static uint32_t color_of(const struct recording *recording, uint32_t allocation) {
-    uint32_t rgb =
-        raster_site_color(&recording->trace, recording->timeline.site[recording->stack[allocation]], false);
-    if (recording->birth[allocation] == 0)
-        return old_color(rgb);
-    return allocation % 2 != 0 ? mixed(rgb, 0xFFFFFF, 26) : rgb;
+    const struct timeline *timeline = &recording->timeline;
+    return raster_site_color(timeline, timeline->site[recording->stack[allocation]], false);
 }
 
 /* Widens the channels' limits by a colour. */
@@ -380,7 +368,7 @@ static void column_check(const struct drawing *drawing, const struct view *view,
             limits_add(limits, color_of(drawing->recording, allocations[i]));
             limits_add(limits, mixed(color_of(drawing->recording, allocations[i]), 0xFFFFFF,
                                      120)); /* hatch and edge */
-            limits_add(limits, mixed(color_of(drawing->recording, allocations[i]), 0x1F2328, 120)); /* dots */
+            limits_add(limits, mixed(color_of(drawing->recording, allocations[i]), 0x1C2128, 120)); /* dots */
             if (scene->timeline->twin[scene->timeline->site[drawing->recording->stack[allocations[i]]]] == 0)
                 continue;
             limits_add(limits, mixed(color_of(drawing->recording, allocations[i]), 0x000000,

@@ -1,0 +1,98 @@
+#include "layout/site_slots.h"
+
+#include "base/bytes.h"
+#include "base/sort.h"
+#include "layout/site.h"
+
+/* What a call site has now, and has had at most. */
+struct site_bytes {
+    uint64_t now, most;
+};
+
+/* Working memory of the walk over the recording. */
+struct walk {
+    const struct allocations *allocations;
+    const uint32_t *site; /* [stacks] of the timeline */
+    struct site_bytes *bytes;
+    uint32_t *ended; /* [n_moments + 1] an allocation that ends at the moment, + 1; 0: none */
+    uint32_t *next;  /* [allocations.count] another one that ends with it, + 1 */
+};
+
+static void walk_make(struct walk *walk, uint32_t allocation) {
+    struct site_bytes *own = &walk->bytes[walk->site[walk->allocations->stack[allocation]]];
+    own->now += walk->allocations->size[allocation];
+    if (own->now > own->most)
+        own->most = own->now;
+}
+
+static void walk_end(struct walk *walk, uint32_t moment) {
+    for (uint32_t i = walk->ended[moment]; i != 0; i = walk->next[i - 1])
+        walk->bytes[walk->site[walk->allocations->stack[i - 1]]].now -= walk->allocations->size[i - 1];
+}
+
+/* Allocations are in the order of their births, so one walk over the moments meets all. */
+static void walk_run(struct walk *walk, uint32_t n_moments) {
+    const struct allocations *allocations = walk->allocations;
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        uint32_t death = allocations->death[i] < n_moments ? allocations->death[i] : n_moments;
+        walk->next[i] = walk->ended[death];
+        walk->ended[death] = i + 1;
+    }
+    for (uint32_t moment = 0, i = 0; moment < n_moments; moment++) {
+        walk_end(walk, moment);
+        for (; i < allocations->count && allocations->birth[i] <= moment; i++)
+            walk_make(walk, i);
+    }
+}
+
+/* The sites that have anything, the largest first; returns their number. */
+static uint32_t sites_rank(const struct site_bytes *bytes, uint32_t n_frames, struct sort_row *row,
+                           struct sort_row *spare) {
+    uint32_t count = 0;
+    for (uint32_t site = 1; site < n_frames; site++)
+        if (bytes[site].most != 0)
+            row[count++] = (struct sort_row){UINT64_MAX - bytes[site].most, site};
+    sort_rows(row, spare, count);
+    return count;
+}
+
+static void slots_give(struct timeline *timeline, const struct sort_row *row, uint32_t count) {
+    bool taken[2][SITE_COLORS] = {{false}};
+    bytes_fill(timeline->slot, SITE_REST, timeline->trace->frames.count);
+    for (uint32_t i = 0; i < count && i < 2 * SITE_COLORS; i++) {
+        uint32_t site = row[i].value, round = i / SITE_COLORS;
+        uint32_t slot = site_color_index(timeline->trace, site, SITE_COLORS);
+        while (taken[round][slot])
+            slot = (slot + 1) % SITE_COLORS;
+        taken[round][slot] = true;
+        timeline->slot[site] = (uint8_t)slot;
+        timeline->twin[site] = (uint8_t)round;
+    }
+}
+
+bool site_slots_find(struct timeline *timeline, struct arena *arena) {
+    const struct allocations *allocations = &timeline->device->allocations;
+    uint32_t n_frames = timeline->trace->frames.count, n_ends = timeline->n_moments + 1;
+    timeline->slot = arena_column(arena, n_frames, sizeof *timeline->slot);
+    timeline->twin = arena_column(arena, n_frames, sizeof *timeline->twin);
+    struct site_bytes *bytes = arena_column(arena, n_frames, sizeof *bytes);
+    struct sort_row *row = arena_column(arena, n_frames, sizeof *row),
+                    *spare = arena_column(arena, n_frames, sizeof *spare);
+    uint32_t *ended = arena_column(arena, n_ends, sizeof *ended),
+             *next = arena_column(arena, allocations->count, sizeof *next);
+    bool done = timeline->slot && timeline->twin && bytes && row && spare && ended && next;
+    if (done) {
+        struct walk walk = {allocations, timeline->site, bytes, ended, next};
+        bytes_zero(timeline->twin, n_frames * sizeof *timeline->twin);
+        bytes_zero(bytes, n_frames * sizeof *bytes);
+        bytes_zero(ended, n_ends * sizeof *ended);
+        walk_run(&walk, timeline->n_moments);
+        slots_give(timeline, row, sites_rank(bytes, n_frames, row, spare));
+    }
+    ARENA_DROP(arena, next);
+    ARENA_DROP(arena, ended);
+    ARENA_DROP(arena, spare);
+    ARENA_DROP(arena, row);
+    ARENA_DROP(arena, bytes);
+    return done;
+}

@@ -1,0 +1,36 @@
+// Menus of the header and the toolbar: one is open at a time; Escape, a click elsewhere and a choice close it.
+/** @param {HTMLDetailsElement} menu */
+function startMenu(menu) {
+    const summary = /** @type {HTMLElement} */ (menu.querySelector("summary"));
+    const close = () => {
+        menu.open = false;
+        summary.focus();
+    };
+    menu.addEventListener("keydown", (event) => {
+        const items = Array.from(menu.querySelectorAll(".menu-list button:not([hidden])"));
+        const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+        if (event.key === "Escape" && menu.open) close();
+        else if (by && items.length) {
+            menu.open = true;
+            const at = items.findIndex((item) => item === document.activeElement);
+            /** @type {HTMLElement} */ (items[(at + by + items.length) % items.length]).focus();
+        } else return;
+        event.preventDefault();
+        event.stopPropagation();
+    });
+    menu.querySelector(".menu-list")?.addEventListener("click", (event) => {
+        // What says that it was done stays to say it.
+        if (event.target instanceof HTMLButtonElement && event.target.id !== "link") close();
+    });
+}
+
+/** @param {Page} page */
+export function startMenus(page) {
+    const menus = Array.from(page.element("app", HTMLDivElement).querySelectorAll("details.menu"));
+    const closeOthers = (/** @type {Node} */ of) => {
+        for (const menu of menus) if (menu instanceof HTMLDetailsElement && !menu.contains(of)) menu.open = false;
+    };
+    for (const menu of menus) if (menu instanceof HTMLDetailsElement) startMenu(menu);
+    for (const type of ["pointerdown", "focusin"])
+        document.addEventListener(type, ({ target }) => target instanceof Node && closeOthers(target));
+}
