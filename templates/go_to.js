@@ -24,7 +24,8 @@ function eventPlace(page, event) {
 function stepPlace(page, number) {
     const steps = askSteps(page.view);
     const step = steps.find(({ name }) => name === `#${Number(number)}`);
-    if (!step) return { name: steps.length ? `steps are ${steps[0].name} to ${steps.at(-1)?.name}` : "no steps", go: null };
+    const all = steps.length ? `steps are ${steps[0].name} to ${steps[steps.length - 1].name}` : "no steps";
+    if (!step) return { name: all, go: null };
     const go = () => {
         setWindow(page, axisOfEvent(page, step.from), axisOfEvent(page, step.to));
         change(page, { moment: step.peak_event });
@@ -53,7 +54,10 @@ export function placeOfText(page, text, bare = false) {
     }
     if (words === "peak") return { ...eventPlace(page, view.facts.peak_event), name: "the peak" };
     const { ooms } = view.facts;
-    if (words === "oom")
-        return { name: ooms ? "the request" : "memory never ran out", go: ooms ? () => goToEvent(page, view.c.oom(ooms - 1).event) : null };
-    return null;
+    if (words !== "oom") return null;
+    const known = ooms > 0;
+    return {
+        name: known ? "the request" : "memory never ran out",
+        go: known ? () => goToEvent(page, view.c.oom(ooms - 1).event) : null,
+    };
 }

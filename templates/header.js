@@ -9,7 +9,16 @@ import { oomMarker } from "./markers.js";
 import { placeOfText } from "./go_to.js";
 import { askFindings } from "./questions.js";
 import { placeOfMatch, searchOf, updateSearch } from "./search.js";
-import { allocationWord, capacityBytes, isDark, momentText, perPage, rangeEvents, VIEWINGS, wholeRange } from "./state.js";
+import {
+    allocationWord,
+    capacityBytes,
+    isDark,
+    momentText,
+    perPage,
+    rangeEvents,
+    VIEWINGS,
+    wholeRange,
+} from "./state.js";
 import {
     addFact,
     askedText,
@@ -87,12 +96,7 @@ function drawFinding(page) {
     const [first] = askFindings(page.view);
     ui.finding.hidden = page.view.facts.ooms > 0 || !["high", "medium"].includes(first?.severity);
     if (ui.finding.hidden) return;
-    fillFigure(
-        ui.finding,
-        `! ${KIND_TITLES[first.kind] ?? first.kind}`,
-        findingFigure(first),
-        "",
-    );
+    fillFigure(ui.finding, `! ${KIND_TITLES[first.kind] ?? first.kind}`, findingFigure(first), "");
     ui.finding.title = `${first.title}. Show why (1)`;
 }
 
@@ -166,7 +170,9 @@ function drawSearch(/** @type {Page} */ page) {
     const searching = state.search !== "";
     updateSearch(page);
     const { result, error, running } = searchOf(page);
-    if (document.activeElement !== ui.search && ui.search.value !== state.search && !placeOfText(page, ui.search.value)) ui.search.value = state.search;
+    const moment = placeOfText(page, ui.search.value, ui.search.dataset.goTo === "1");
+    if (document.activeElement !== ui.search && ui.search.value !== state.search && !moment)
+        ui.search.value = state.search;
     for (const id of ["search-next", "search-previous", "search-only"])
         page.element(id, HTMLButtonElement).hidden = !searching || result.allocations === 0;
     ui.search.setAttribute("aria-invalid", String(error !== ""));
@@ -174,7 +180,6 @@ function drawSearch(/** @type {Page} */ page) {
     const count = place
         ? `${formatCount(place)} of ${formatCount(result.allocations)}`
         : formatPlural(result.allocations, "allocation");
-    const moment = placeOfText(page, ui.search.value, ui.search.dataset.goTo === "1");
     const text = running ? "searching \u2026" : error || `${count} \u00b7 ${formatBytes(result.bytesAtPeak)}`;
     ui.search.placeholder = ui.search.dataset.goTo ? GO_TO_HINT : SEARCH_HINT;
     setText(ui.found, searching ? text : moment ? `${moment.go ? "Enter: go to " : ""}${moment.name}` : "");

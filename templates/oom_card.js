@@ -92,7 +92,10 @@ function lackTable({ size, device_free }, found) {
     return table;
 }
 
-/** Lights what a call site holds at a moment. @param {Page} page @param {number} site @param {string} text @param {number} moment */
+/**
+ * Lights what a call site holds at a moment.
+ * @param {Page} page @param {number} site @param {string} text @param {number} moment
+ */
 function siteButton(page, site, text, moment) {
     const button = make("button", "figure-link");
     const swatch = make("i", "swatch");
@@ -116,9 +119,10 @@ function holders(page, oom, { lacking_bytes, unused_bytes }) {
     const lacked = `Even with every free byte it would have been ${formatBytes(lacking_bytes)} short. `;
     if (lacking_bytes > 0) line.append(`The memory was in use. ${unused_bytes > 0 ? lacked : ""}`);
     if (top.length === 0) return line;
+    const siteText = (/** @type {number} */ site) => page.session.siteText(site);
     line.append("Held most: ");
     top.forEach(({ site, bytes }, i) =>
-        line.append(i ? ", " : "", siteButton(page, site, `${page.session.siteText(site)} ${formatBytes(bytes)}`, oom.event)),
+        line.append(i ? ", " : "", siteButton(page, site, `${siteText(site)} ${formatBytes(bytes)}`, oom.event)),
     );
     line.append(".");
     return line;

@@ -68,7 +68,8 @@ function bytesAtEnds(page, { kind }, index, ends) {
 function stepBars(page, finding, index) {
     const steps = askSteps(page.view).slice(-STEPS_SHOWN);
     if (steps.length < 2) return [];
-    const bytes = bytesAtEnds(page, 
+    const bytes = bytesAtEnds(
+        page,
         finding,
         index,
         steps.map(({ to }) => to - 1),
@@ -320,7 +321,8 @@ function oomCard(page, finding, index, open) {
     const actions = make("p", "card-actions");
     actions.append(
         requestButton(page, finding, index),
-        provingButton(page, 
+        provingButton(
+            page,
             `Who held ${formatBytes(page.view.c.live_at(last.event))}`,
             `Showing who held ${formatBytes(page.view.c.live_at(last.event))} at ${formatEvent(last.event)}`,
             { tab: "who", moment: last.event, range: null, groupBy: "site" },
