@@ -188,10 +188,10 @@ class LargePictures(unittest.TestCase):
     def test_noise_stays_below_a_megabyte(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "churn.pickle"
-            for live, colors in ((40, None), (800, 256)):
+            for live, colors, options in ((40, None, []), (800, 256, ["--color-by", "age"])):
                 path.write_bytes(churn(live, 60_000))
                 for theme in ("light", "dark"):
-                    data = run("png", "--width", "1600", "--height", "900", "--theme", theme, path, "-o", "-").stdout
+                    data = run("png", "--width", "1600", "--height", "900", "--theme", theme, *options, path, "-o", "-").stdout
                     picture = Picture(data)
                     self.assertLess(len(data), 1_000_000)
                     self.assertEqual(colors, picture.palette and len(picture.palette))
