@@ -9,7 +9,7 @@ import { formatBytes, formatExactBytes, formatPlural, formatShare, make, tableFi
 /** @type {[keyof record_gap, string, string][]} */
 const CAUSES = [
     ["holes", "Free blocks between what is in use", "in segments of the default pool"],
-    ["empty_segments", "Segments without anything in use", "empty_cache() would give them back"],
+    ["empty_segments", "Empty segments", "empty_cache() would give them back"],
     ["expandable_tails", "Free ends of expandable segments", "they can be unmapped, and grow again"],
     ["private_pools", "Free in private pools", "of CUDA graphs and MemPools; nothing else can use it"],
     ["unsplit_tails", "Remainders of blocks, too small to be split off", ""],

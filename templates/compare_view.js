@@ -438,12 +438,13 @@ export function createCompare(page, box) {
         fillEnds(sum, { a: content.a.bytes, b: content.b.bytes }, figures.number);
         overlay.hidden = !("from" in of_a && "from" in of_b);
         const last = state.compareWhat === "kept" && "from" in of_b && of_b.to >= view.facts.events;
-        const lastText = last ? " No event follows B: what it keeps may be freed later." : "";
+        const lastText = last ? " The recording ends with B, so some of this may be freed later." : "";
         setText(
             foot,
-            `A is ${endName(page, valueA)}, B is ${endName(page, valueB)}. The differences add up to ` +
-                `${formatExactBytes(delta)}.${lastText}`,
+            `A is ${endName(page, valueA)}, B is ${endName(page, valueB)}. The rows add up to ` +
+                `${formatChange(delta, figures.text)}.${lastText}`,
         );
+        foot.title = formatExactBytes(delta);
         list.draw(rows?.length ?? content.count);
     };
     const whats = Object.keys(COMPARE_QUESTIONS);

@@ -274,7 +274,7 @@ export function drawDetail(/** @type {Page} */ page) {
     if (state.selected !== null) drawAllocation(page, state.selected);
     else if (state.focus) drawFocus(page, state.focus);
     else {
-        setText(details.title, "Nothing pinned");
+        setText(details.title, "Nothing selected");
         details.body.replaceChildren(make("p", "hint", "click a band"));
     }
     details.body.scrollTop = 0;

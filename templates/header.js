@@ -112,8 +112,7 @@ function drawTrust(/** @type {Page} */ page) {
     const count = shownDiagnostics(page).length;
     setText(ui.trust, count === 0 ? "\u2713 Complete" : `! ${formatPlural(count, "note")}`);
     ui.trust.classList.toggle("badge-noted", count > 0);
-    ui.trust.title =
-        count === 0 ? "Nothing in the file speaks against the picture" : "What to know before trusting the picture";
+    ui.trust.title = count === 0 ? "Complete: events and final state agree" : "How far to trust this";
 }
 
 /** The allocator's settings, one a line; a table of equal values is one value. @param {string} json */
@@ -290,9 +289,9 @@ export function drawDrawn(/** @type {Page} */ page) {
     setText(page.element("window-open", HTMLElement), windowName(page));
     reopen.hidden = opening.name === "Whole run";
     reopen.replaceChildren(`${opening.name} `, make("kbd", "", "9"));
-    const short = between ? `, ${formatCount(between)} shorter than a pixel column` : "";
+    const short = between ? `, ${formatCount(between)} too short to see here` : "";
     page.press("fit-bytes", state.top !== 0);
-    setText(ui.drawn, `${formatCount(drawn + merged)} visible at this zoom${short}`);
+    setText(ui.drawn, `${formatCount(drawn + merged)} ${allocationWord(page)}s shown${short}`);
     const bands = view.facts.allocations;
     const all =
         typeof meta.allocations === "number"

@@ -342,7 +342,7 @@ function tipRows(page, block) {
     if (cell.allocation < 0) {
         const asker = cell.segment_stack
             ? [
-                  make("p", "", "The segment was asked for by"),
+                  make("p", "", "The segment was requested by"),
                   make("p", "tip-site", session.siteText(view.c.stack_site(cell.segment_stack))),
               ]
             : [];
@@ -354,7 +354,7 @@ function tipRows(page, block) {
     const swatch = make("i", "swatch");
     swatch.style.background = view.siteColor(site, isDark(page));
     line.append(swatch, make("span", "tip-site", session.siteText(site)));
-    const requested = allocation.bytes === cell.bytes ? "" : `${formatBytes(allocation.bytes)} asked for \u00b7 `;
+    const requested = allocation.bytes === cell.bytes ? "" : `${formatBytes(allocation.bytes)} requested \u00b7 `;
     return [
         head,
         line,

@@ -206,8 +206,8 @@ function drawCeiling(page, context, pane) {
         page,
         context,
         pane.width < 420
-            ? `reserved + free ${formatBytes(bytes)}`
-            : `all this process can have: ${formatBytes(bytes)} (reserved + free)`,
+            ? `${formatBytes(bytes)} at most`
+            : `${formatBytes(bytes)} is all this process can get (reserved + free)`,
         8,
         y - 4,
     );
@@ -483,7 +483,7 @@ function showBandTip(page, index, pointer) {
     const band = view.c.band(index);
     const head = make("p", "tip-head", formatBytes(band.bytes));
     head.append(make("span", "tip-share", band.expandable ? "mapped for an expandable segment" : "segment"));
-    const site = band.stack ? session.siteText(view.c.stack_site(band.stack)) : "who asked for it was not recorded";
+    const site = band.stack ? session.siteText(view.c.stack_site(band.stack)) : "who requested it was not recorded";
     const place = [`stream ${band.stream}`, band.pool === 0 ? "" : poolText(page, band.pool)]
         .filter(Boolean)
         .join(" \u00b7 ");

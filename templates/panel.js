@@ -431,8 +431,8 @@ function makeContent(page, moment) {
             ? ""
             : view.c.oom(oom).device_free < 0
               ? ` \u00b7 ${askedText(view.c.oom(oom).size, -1)}`
-              : ` \u00b7 asked for ${formatBytes(view.c.oom(oom).size)} with ` +
-                `${formatBytes(view.c.oom(oom).device_free)} free on the device`;
+              : ` \u00b7 requested ${formatBytes(view.c.oom(oom).size)} with ` +
+                `${formatBytes(view.c.oom(oom).device_free)} free on the GPU`;
     const place = view.facts.events === 0 ? "" : ` \u00b7 ${momentText(page, at)}${asked}`;
     const part = groups.bytes === live ? formatBytes(live) : `${formatBytes(groups.bytes)} of ${formatBytes(live)}`;
     const title = range ? "In the selection" : listTitle(page, moment);

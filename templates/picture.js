@@ -14,7 +14,6 @@ import { searchOf } from "./search.js";
 import { PARTS } from "./session.js";
 import { allocationWord, capacityBytes, flush, heldMoment, isDark, momentText, timedViews } from "./state.js";
 import {
-    baseName,
     copyText,
     cssColor,
     deviceName,
@@ -303,11 +302,8 @@ function savePicture(page, scale) {
     }, "image/png");
 }
 
-/** Where the page is, for a link: of a file its name, since the folders are nobody else's. */
-function pageName() {
-    const address = location.href.replace(/#.*/, "");
-    return location.protocol === "file:" ? decodeURIComponent(baseName(address)) : address;
-}
+/** Where the page is, for a link. */
+const pageName = () => location.href.replace(/#.*/, "");
 
 /** Says for a moment that something was done. @param {HTMLButtonElement} button @param {string} text */
 function flashButton(button, text) {

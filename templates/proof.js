@@ -43,14 +43,19 @@ export function prove(page, button, text, show) {
 
 /** Exactly what a card speaks of. @param {HTMLElement} button @param {PageFinding} finding @param {number} index */
 export function showFinding(/** @type {Page} */ page, button, finding, index) {
-    prove(page, button, `Showing event ${formatCount(finding.at_event)}`, () => {
-        goToView(page, finding.view);
-        if (finding.kind === "out_of_memory") fitOpening(page);
-        const at = finding.at_event;
-        if (at >= 0) change(page, { moment: at === page.view.facts.peak_event ? null : at });
-        const has = page.view.c.finding_ids(index).count >= 0;
-        change(page, { focus: null, finding: has ? index : null });
-    });
+    prove(
+        page,
+        button,
+        finding.kind === "out_of_memory" ? "Showing the request" : `Showing event ${formatCount(finding.at_event)}`,
+        () => {
+            goToView(page, finding.view);
+            if (finding.kind === "out_of_memory") fitOpening(page);
+            const at = finding.at_event;
+            if (at >= 0) change(page, { moment: at === page.view.facts.peak_event ? null : at });
+            const has = page.view.c.finding_ids(index).count >= 0;
+            change(page, { focus: null, finding: has ? index : null });
+        },
+    );
 }
 
 /** Goes back to what was shown before; false: nothing is being proved. @param {Page} page */

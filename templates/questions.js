@@ -32,11 +32,11 @@ export const WHATS = ["at", "peak", "allocated", "freed", "kept", "through", "la
 
 /** What can be asked of a range, and what the page calls it. @type {Record<string, string>} */
 export const QUESTIONS = {
-    allocated: "Allocated in it",
-    freed: "Freed in it",
-    kept: "Kept at its end",
-    through: "Alive through it",
-    peak: "At its highest",
+    allocated: "Made",
+    freed: "Freed",
+    kept: "Made and still alive at the end",
+    through: "Alive from start to end",
+    peak: "At the peak",
 };
 
 /** The same of a comparison's ends, and what their last event leaves. @type {Record<string, string>} */

@@ -234,6 +234,6 @@ export function numberPair(text) {
 
 /** What was asked for and what was free; a log may print neither: -1. @param {number} size @param {number} free */
 export function askedText(size, free) {
-    if (size < 0) return "the log does not print what was asked for";
-    return `${formatBytes(size)} asked for${free < 0 ? "" : `, ${formatBytes(free)} free on the device`}`;
+    if (size < 0) return "the log does not print what was requested";
+    return `${formatBytes(size)} requested${free < 0 ? "" : `, ${formatBytes(free)} free on the GPU`}`;
 }

@@ -148,7 +148,7 @@ function gapPicture(page, { at_event: at }) {
     const unused = Math.max(0, gap_bytes - empty_segments);
     return shareBar(reserved_bytes, [
         ["live", live_bytes, "live {}"],
-        ["empty", empty_segments, "{} in segments without anything in use"],
+        ["empty", empty_segments, "{} in empty segments"],
         ["unused", unused, "{} unused in the other segments"],
     ]);
 }

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { folder, run, samples, setView, settle, skip, until, withPage, writePage, openForm } from "./browser.mjs";
+import { folder, run, samples, setView, settle, skip, until, withPage, writePage, openForm, tool } from "./browser.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
@@ -123,7 +123,7 @@ describe("contrast", { skip }, () => {
                         await assertBands(page, `${path.basename(input)} by ${colorBy}, ${theme}`);
                     }
                     for (const by of ["Category", "Stream", "Pool", ...(input.startsWith(samples) ? ["Segments"] : [])]) {
-                        await page.locator(".view-by").getByRole("button", { name: by }).click();
+                        await tool(page, `#view-${by.toLowerCase()}`);
                         await settle(page);
                         await assertBands(page, `${path.basename(input)} as ${by}, ${theme}`);
                     }
@@ -133,7 +133,7 @@ describe("contrast", { skip }, () => {
         test(`texts of every tab, tip and dialog, ${theme}`, async () => {
             for (const name of ["oom", "leak_two_per_layer"])
                 await withPage(writePage(path.join(samples, `${name}.pickle`)), async (page) => {
-                    for (const tab of ["1", "2", "3", "4", "5", "6"]) {
+                    for (const tab of ["1", "3", "4", "5"]) {
                         await page.keyboard.press(tab);
                         await settle(page);
                         await assertTexts(page, `${name}, tab ${tab}, ${theme}`);
@@ -158,7 +158,7 @@ describe("contrast", { skip }, () => {
                     await settle(page);
                     await assertTexts(page, `${name}, tree searched, ${theme}`);
                     for (const open of ["help", "trust"]) {
-                        await page.locator(`#${open}`).click();
+                        await (open === "help" ? tool(page, "#help") : page.locator("#trust").click());
                         await assertTexts(page, `${name}, ${open}, ${theme}`);
                         await page.keyboard.press("Escape");
                     }

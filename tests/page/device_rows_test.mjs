@@ -147,7 +147,7 @@ describe("rows of other devices", { skip }, () => {
         const [failed] = report(OOM).devices.find((/** @type {any} */ { device }) => device === 1).oom;
         await withPage(writePage(OOM), async (page) => {
             const label = page.locator(".pane-room button.marker-oom");
-            assert.match((await label.getAttribute("title")) ?? "", /asked for/);
+            assert.match((await label.getAttribute("title")) ?? "", /requested/);
             assert.ok((await page.locator("#timeline-device-1 ~ .pane-overlay").count()) === 1);
             await label.click();
             await settle(page);

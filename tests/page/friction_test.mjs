@@ -156,7 +156,7 @@ describe("zoom", { skip }, () => {
             await page.keyboard.press("0");
             await settle(page);
             const { allocations, drawn, merged } = await ask(page, "strata.stats()");
-            const found = /^([\d,]+) visible at this zoom(?:, ([\d,]+) shorter than a pixel column)?$/.exec(await textOf(page, "#drawn"));
+            const found = /^([\d,]+) allocations shown(?:, ([\d,]+) too short to see here)?$/.exec(await textOf(page, "#drawn"));
             assert.ok(found, await textOf(page, "#drawn"));
             const [visible, short] = found.slice(1).map((text) => Number((text ?? "0").replace(/,/g, "")));
             assert.equal(visible, drawn + merged);

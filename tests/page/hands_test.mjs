@@ -145,7 +145,7 @@ describe("mouse and keys", { skip }, () => {
             // What was lacking is the report's figure.
             const lacking = /([\d.]+ [KMG]iB)\s+were\s+lacking/.exec(run(strata, "report", path.join(samples, "oom.pickle")).toString())?.[1];
             assert.ok((await page.locator("#panel-why .card-title").first().innerText()).startsWith(`${lacking} short of`), String(lacking));
-            assert.match(await page.locator("#panel-why .card").first().innerText(), /short of the 1\.5 GiB asked for[\s\S]*loss\.py:19[\s\S]*Asked for\s+1,570\.5 MiB/);
+            assert.match(await page.locator("#panel-why .card").first().innerText(), /short of the 1\.5 GiB requested[\s\S]*loss\.py:19[\s\S]*Requested\s+1,570\.5 MiB/);
             await page.keyboard.press("p");
             await page.keyboard.press("3");
             await page.keyboard.press("o");
@@ -154,7 +154,7 @@ describe("mouse and keys", { skip }, () => {
             const text = (await page.locator("#list-total").innerText()).replace(/\u00a0/g, " ");
             const gib = (/** @type {number} */ bytes) => String(Math.round((bytes / 2 ** 30) * 10) / 10);
             assert.ok(text.includes(`event ${oom[0].event.toLocaleString("en-US")}`), text);
-            assert.ok(text.includes(`asked for ${gib(oom[0].requested_bytes)} GiB with ${oom[0].device_free_bytes / 2 ** 20} MiB free on the device`), text);
+            assert.ok(text.includes(`requested ${gib(oom[0].requested_bytes)} GiB with ${oom[0].device_free_bytes / 2 ** 20} MiB free on the GPU`), text);
             const { from, to } = await view(page);
             assert.ok(from <= oom[0].event && oom[0].event <= to);
         });

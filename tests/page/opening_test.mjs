@@ -71,3 +71,74 @@ describe("the answer opens", { skip }, () => {
         }
     });
 });
+
+describe("the toolbar and the keys", { skip }, () => {
+    for (const [width, most] of [[1440, 9], [1240, 7]])
+        test(`at most ${most} controls at ${width} pixels, and a search of 280`, async () => {
+            await withPage(writePage(sample("oom")), async (page) => {
+                const bar = await page.locator("#toolbar :is(button, select, input, summary):visible").all();
+                assert.ok(bar.length <= most, `${bar.length} controls`);
+                const { wide, room } = await page.locator("#search").evaluate((input) => {
+                    const context = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
+                    context.font = getComputedStyle(input).font;
+                    const texts = [/** @type {HTMLInputElement} */ (input).placeholder, "attention size:>100M alive:peak own:yes x"];
+                    return { wide: Math.max(...texts.map((text) => context.measureText(text).width)), room: input.clientWidth - 16 };
+                });
+                assert.ok(room + 16 >= 278 && wide <= room, `${wide} of ${room} pixels`);
+            }, { viewport: { width, height: 900 } });
+        });
+
+    test("digits move the focus into the panel; e goes to an event, a time, a step", async () => {
+        const [{ steps, oom: [oom], peak_event: peak }] = report(sample("oom")).devices;
+        await withPage(writePage(sample("oom")), async (page) => {
+            for (const [key, id] of [["3", "who"], ["4", "compare"], ["5", "allocator"], ["1", "why"]]) {
+                await page.keyboard.press(key);
+                await settle(page);
+                assert.ok(await page.evaluate((id) => document.getElementById(`panel-${id}`)?.contains(document.activeElement), id), `${key}: ${id}`);
+            }
+            const goTo = async (/** @type {string} */ key, /** @type {string} */ text) => {
+                await page.keyboard.press(key);
+                await page.keyboard.type(text);
+                await page.keyboard.press("Enter");
+                await settle(page);
+                return hashOf(page);
+            };
+            assert.match(await goTo("e", "2737"), /at=2737/);
+            assert.match(await goTo("/", "event 1,200"), /at=1200/);
+            assert.match(await goTo("e", "peak"), /at=peak/);
+            assert.match(await goTo("e", "oom"), new RegExp(`at=${oom.event}`));
+            assert.ok(peak !== oom.event);
+            await goTo("e", "step 4");
+            const { from, to } = await ask(page, "strata.view()");
+            assert.deepEqual([from, to], [steps[4].from_event, steps[4].to_event + 1]);
+            await page.keyboard.press("9");
+            assert.equal((await ask(page, "strata.view()")).from, steps[4].from_event);
+        });
+    });
+});
+
+describe("words and colours", { skip }, () => {
+    const OLD = /asked for|held over|pinned by|Nothing pinned|Nearly out of memory|Cache churn|before trusting|\bGo$/;
+
+    test("no old word in any tab", async () => {
+        for (const name of ["oom", "leak_zero_grad"])
+            await withPage(writePage(sample(name)), async (page) => {
+                for (const tab of ["who", "tree", "each", "compare", "allocator"]) {
+                    await page.evaluate((to) => void (location.hash = `#tab=${to}`), tab);
+                    await settle(page);
+                    for (const text of await page.locator("#app :is(button, h2, th, summary, option, p):visible").allInnerTexts())
+                        assert.doesNotMatch(text, OLD, tab);
+                }
+            });
+    });
+
+    for (const colorScheme of /** @type {const} */ (["light", "dark"]))
+        test(`the 12 largest call sites have 12 colours, ${colorScheme}`, async () => {
+            for (const name of ["oom", "train", "leak_two_per_layer"])
+                await withPage(writePage(sample(name)), async (page) => {
+                    const colors = await page.evaluate(() => Array.from(document.querySelectorAll("#list > .row:not([hidden]) .swatch"), (swatch) => getComputedStyle(swatch).background));
+                    const first = colors.slice(0, 12);
+                    assert.ok(first.length >= 8 && new Set(first).size === first.length, `${name}: ${new Set(first).size} of ${first.length}`);
+                }, { colorScheme, hash: "#tab=who" });
+        });
+});
