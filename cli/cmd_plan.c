@@ -7,6 +7,7 @@
 #include "cli/recording.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
+#include "layout/device_part.h"
 #include "render/report/report_plan.h"
 
 #include <stdio.h>
@@ -33,10 +34,12 @@ static struct plan_request request_of(const struct settings *settings) {
 static bool device_plan(struct plan *plan, const struct trace *trace, uint32_t index,
                         const struct plan_request *request, struct arena *scratch) {
     struct plan_request own = *request;
+    struct trace *part = arena_alloc(scratch, sizeof *part);
     struct timeline *timeline = arena_alloc(scratch, sizeof *timeline);
     if (trace->devices[index].n_events > PROGRESS_EVENTS_LEAST)
         own.progress = search_progress;
-    bool done = timeline != NULL && timeline_init(timeline, trace, index, scratch) &&
+    bool done = part != NULL && timeline != NULL && device_part_init(part, trace, index, scratch) &&
+                timeline_init(timeline, part, index, scratch) &&
                 plan_of_timeline(plan, timeline, &own, scratch);
     progress_end();
     return done;

@@ -8,6 +8,7 @@
 #include "cli/rules.h"
 #include "cli/series.h"
 #include "cli/terminal.h"
+#include "layout/device_part.h"
 #include "layout/owner.h"
 #include "layout/timeline.h"
 #include "parser/recording_id.h"
@@ -142,7 +143,7 @@ static bool recording_prepare(struct recording *recording, const struct settings
     if (!owners_apply(recording, settings))
         return false;
     if ((!settings->redact || trace_redact(&recording->trace, settings->redact_all, category_is_known)) &&
-        frames_keep(&recording->trace))
+        frames_keep(&recording->trace) && annotations_keep(&recording->trace))
         return true;
     recording_print_no_memory(recording, recording->trace.arena.limit_hit);
     return false;
@@ -265,9 +266,11 @@ static uint32_t device_likeliest(const struct trace *trace) {
 /* The peak of one device. False: no memory, printed. */
 static bool device_peak(const struct recording *recording, uint32_t index, uint64_t *peak_bytes) {
     struct arena scratch;
+    struct trace part;
     struct timeline timeline;
     recording_scratch(recording, &scratch);
-    bool done = timeline_init(&timeline, &recording->trace, index, &scratch);
+    bool done = device_part_init(&part, &recording->trace, index, &scratch) &&
+                timeline_init(&timeline, &part, index, &scratch);
     if (done)
         *peak_bytes = timeline.peak_bytes;
     else

@@ -107,7 +107,7 @@ set(native_sources
     analysis/compare/outliers.c analysis/compare/ranks.c analysis/model/alignment.c
     analysis/model/extrapolate.c analysis/model/extrapolate_layers.c analysis/model/whatif.c
     analysis/model/whatif_bounds.c analysis/model/whatif_run.c base/base64.c base/buffer.c base/json_writer.c
-    layout/merge.c layout/owner.c trace/redact.c)
+    layout/device_part.c layout/merge.c layout/owner.c trace/redact.c)
 set(shared_sources)
 foreach(folder base trace layout analysis/model analysis/loop analysis/findings analysis/compare render/raster)
     file(GLOB found CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${folder}/*.c)

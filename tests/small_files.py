@@ -139,11 +139,50 @@ def devices_and_sites(n_devices, n_sites):
     return bytes(pickle.raw(SETITEMS, STOP).out)
 
 
+def kineto(rows):
+    return json.dumps({"traceEvents": rows}).encode()
+
+
+def annotation(name, ts, dur):
+    return {"ph": "X", "cat": "user_annotation", "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur}
+
+
+def memory(device, ts, address, size, total):
+    return {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": ts, "s": "t",
+            "args": {"Device Type": 1, "Device Id": device, "Addr": address, "Bytes": size, "Total Allocated": total,
+                     "Total Reserved": 1 << 30}}
+
+
 def devices_and_annotations(n_devices, n_annotations):
     """A profiler's trace: annotations of the process, and one memory event of each device."""
-    rows = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{i}", "pid": 1, "tid": 1, "ts": i * 10, "dur": 9}
-            for i in range(n_annotations)]
-    rows += [{"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": 5, "s": "t",
-              "args": {"Device Type": 1, "Device Id": device, "Addr": 4096, "Bytes": 512, "Total Allocated": 512, "Total Reserved": 1 << 20}}
-             for device in range(n_devices)]
-    return json.dumps({"traceEvents": rows}).encode()
+    return kineto([annotation(f"ProfilerStep#{i}", i * 10, 9) for i in range(n_annotations)] +
+                  [memory(device, 5, 4096, 512, 512) for device in range(n_devices)])
+
+
+def marks_and_devices(rng):
+    """Steps of a process with what is nested in them, some with gaps in between, and events of two devices, each in a stretch
+    of its own. Answers rows of annotations, and rows of each device."""
+    rows, at = [], 0
+    for step in range(rng.randrange(3, 30)):
+        length = rng.randrange(20, 200)
+        if rng.random() < 0.8:
+            rows.append(annotation(f"ProfilerStep#{step}", at, length))
+        rows.append(annotation("forward", at + 1, length // 2))
+        rows.append(annotation("layer", at + 2, length // 4))
+        if rng.random() < 0.8:
+            rows.append(annotation("Optimizer.step#Adam.step", at + length // 2 + 2, length // 4))
+        at += length + rng.choice((0, 0, 30))
+    devices = []
+    for device in range(2):
+        begin, end = sorted(rng.sample(range(-20, at + 40), 2))
+        held, events = [], []
+        for ts in sorted(rng.randrange(begin, end + 1) for _ in range(rng.randrange(1, 60))):
+            size = rng.choice((512, 4096, 1 << 20))
+            if held and rng.random() < 0.5:
+                address, size = held.pop(rng.randrange(len(held)))
+                events.append(memory(device, ts, address, -size, sum(each for _, each in held)))
+            else:
+                held.append((4096 * (len(events) + 1) << 12, size))
+                events.append(memory(device, ts, held[-1][0], size, sum(each for _, each in held)))
+        devices.append(events)
+    return rows, devices

@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import pickle
+import random
 import subprocess
 import sys
 import tempfile
@@ -79,13 +80,42 @@ class SmallFilesTest(unittest.TestCase):
         self.assertEqual([], [row for row in report["diagnostics"] if row["code"] in ("misplaced", "texts_left_out")])
 
     def test_annotations_of_all_devices_stand_once(self):
-        """A copy for each device would be 640 MB."""
-        content = small_files.devices_and_annotations(500, 20_000)
-        self.assertEqual(500, len(self.report(content, 128 * MIB)["devices"]))
+        """A copy for each device would be 6 GB, and a walk over all of them for each takes minutes."""
+        content = small_files.devices_and_annotations(1000, 100_000)
+        devices = self.report(content, 256 * MIB)["devices"]
+        self.assertEqual(1000, len(devices))
+        for device in devices:
+            self.assertEqual(["other", "ProfilerStep#0"], [phase["name"] for phase in device["phases"]])
 
-    def test_frames_are_judged_once_for_all_devices(self):
-        content = small_files.devices_and_sites(1024, 40)
-        self.assertEqual(1024, len(self.report(content, 256 * MIB)["devices"]))
+    def test_a_device_costs_what_its_own_frames_cost(self):
+        """Each of 1,024 devices among the 204,800 frames of all takes minutes."""
+        content = small_files.devices_and_sites(1024, 200)
+        devices = self.report(content, 512 * MIB)["devices"]
+        self.assertEqual(1024, len(devices))
+        for number, device in enumerate(devices):
+            sites = {row["site"] for row in device["top_at_peak"]}
+            self.assertEqual({f"f{number}_{i}.py:1 f{number}_{i}" for i in range(200)}, sites)
+
+    def test_a_device_alone_is_the_device_among_others(self):
+        """Steps, phases, findings and sites are the same whether its frames and annotations stand among others' or not: the
+        control is the file that has this device only."""
+        for content, singles in self.two_devices():
+            for device, single in zip(self.report(content, 256 * MIB)["devices"], singles):
+                if single is not None:
+                    [alone] = self.report(single, 256 * MIB)["devices"]
+                    self.assertEqual({**alone, "device": 0}, {**device, "device": 0})
+
+    def two_devices(self):
+        """Recordings of two devices, with what each of them is alone; None: of a dump's second device, whose frames are not numbered
+        as if it were the first."""
+        dumps = [pickle.loads((ROOT / "samples" / name).read_bytes()) for name in ("train.pickle", "oom.pickle")]
+        for one, other in (dumps, dumps[::-1]):
+            segments = [{**row, "device": number} for number, dump in enumerate((one, other)) for row in dump["segments"]]
+            both = {**one, "segments": segments, "device_traces": [one["device_traces"][0], other["device_traces"][0]]}
+            yield pickle.dumps(both), (pickle.dumps(one), None)
+        for seed in range(12):
+            rows, devices = small_files.marks_and_devices(random.Random(seed))
+            yield small_files.kineto(rows + devices[0] + devices[1]), [small_files.kineto(rows + each) for each in devices]
 
     def test_a_stack_in_pieces_is_the_stack(self):
         frames = [{"filename": f"/home/me/f{i}.py", "name": f"f{i}", "line": i + 1} for i in range(2500)]

@@ -278,6 +278,11 @@ struct annotation {
     uint8_t stage;  /* enum annotation_stage */
 };
 
+/* From when to when an annotation matters to devices: what it begins or ends lies in between. */
+struct annotation_span {
+    int64_t from_us, to_us;
+};
+
 enum { DIAGNOSTIC_NUMBERS = 3 };
 
 /* Something the reader should know before trusting the picture: a code, which never changes its spelling, and numbers.
@@ -316,6 +321,7 @@ struct trace {
     uint32_t n_devices, n_annotations, n_diagnostics;
     struct device_trace *devices; /* with events, blocks or segments; by rising ordinal */
     struct annotation *annotations;
+    struct annotation_span *spans; /* [n_annotations], see annotations_keep; NULL: not kept */
     struct diagnostic *diagnostics;
     uint32_t diagnostics_capacity;
 

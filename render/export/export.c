@@ -1,5 +1,7 @@
 #include "render/export/export_parts.h"
 
+#include "layout/device_part.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,7 +77,8 @@ static bool device_range(struct export_device *device) {
 
 static bool device_make(struct export_device *device, uint32_t index) {
     const struct export_options *options = device->work->options;
-    return timeline_init(&device->timeline, device->trace, index, device->arena) && device_range(device) &&
+    return device_part_share(&device->part, device->trace, index, device->arena) &&
+           timeline_init(&device->timeline, &device->part, index, device->arena) && device_range(device) &&
            (device->range.none ||
             (verdicts_init(&device->verdicts, &device->timeline, device->arena) &&
              (options->filter == NULL ||

@@ -19,7 +19,8 @@ struct export_device {
     struct export_work *work;
     const struct trace *trace;
     const struct device_trace *device;
-    struct timeline timeline;   /* of the whole device */
+    struct trace part;          /* `trace` with the annotations that this device sees */
+    struct timeline timeline;   /* of the whole device, in `part` */
     struct selection selection; /* what the filter leaves, where the options have one */
     struct verdicts verdicts;
     struct export_range range;

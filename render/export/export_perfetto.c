@@ -325,8 +325,9 @@ static void annotations_close(struct perfetto *to, int64_t *open, uint32_t *n_op
 }
 
 static bool annotations_add(struct perfetto *to) {
-    const struct timeline *timeline = &to->device->timeline;
+    struct timeline whole = to->device->timeline, *timeline = &whole;
     struct phases phases;
+    whole.trace = to->device->trace; /* what the process did before and after is told too */
     int64_t open[PHASE_OPEN_MAX];
     uint32_t n_open = 0;
     if (!phases_find(timeline, to->device->arena, &phases))

@@ -1,0 +1,277 @@
+#include "layout/device_part.h"
+
+#include "base/bytes.h"
+#include "layout/phases.h"
+#include "layout/stack_slots.h"
+
+/* ---- ids that are used, numbered anew in their order ---- */
+
+static bool ids_init(struct stack_slots *ids, uint32_t count, struct arena *arena) {
+    *ids = (struct stack_slots){.bits = arena_bits(arena, count),
+                                .before = arena_column(arena, count / 64 + 1, sizeof *ids->before)};
+    if (ids->bits == NULL || ids->before == NULL)
+        return false;
+    ids->bits[0] = 1; /* id 0 is none */
+    return true;
+}
+
+static void ids_use(struct stack_slots *ids, uint32_t id) {
+    ids->bits[id / 64] |= UINT64_C(1) << id % 64;
+}
+
+static void ids_number(struct stack_slots *ids, uint32_t count) {
+    for (uint32_t i = 0; i < count / 64 + 1; i++) {
+        ids->before[i] = ids->count;
+        ids->count += (uint32_t)__builtin_popcountll(ids->bits[i]);
+    }
+}
+
+/* The lowest id in use from `id` on; `count`: there is none. */
+static uint32_t ids_next(const struct stack_slots *ids, uint32_t id, uint32_t count) {
+    uint64_t from = UINT64_MAX << id % 64;
+    for (uint32_t i = id / 64; i < count / 64 + 1; i++, from = UINT64_MAX)
+        if ((ids->bits[i] & from) != 0)
+            return i * 64 + (uint32_t)__builtin_ctzll(ids->bits[i] & from);
+    return count;
+}
+
+/* Stacks that others begin with; a parent has a smaller id. */
+static void ids_use_parents(struct stack_slots *ids, const struct stack_table *stacks) {
+    for (uint32_t i = stacks->count / 64 + 1; i-- > 0;) {
+        uint64_t left = ids->bits[i];
+        while (left != 0) {
+            uint32_t at = 63 - (uint32_t)__builtin_clzll(left);
+            ids_use(ids, stack_parent(stacks, i * 64 + at));
+            left = ids->bits[i] & ((UINT64_C(1) << at) - 1); /* the parent may be one of these */
+        }
+    }
+}
+
+/* ---- the device ---- */
+
+#define EACH_STACK_COLUMN(DO)            \
+    DO(segment_events, n_segment_events) \
+    DO(ooms, n_ooms)                     \
+    DO(segments, n_segments)             \
+    DO(blocks, n_blocks)
+
+static void device_use_stacks(const struct device_trace *device, struct stack_slots *ids) {
+    for (uint32_t i = 0; i < device->allocations.count; i++)
+        ids_use(ids, device->allocations.stack[i]);
+#define USE(rows, n)                         \
+    for (uint32_t i = 0; i < device->n; i++) \
+        ids_use(ids, device->rows[i].stack);
+    EACH_STACK_COLUMN(USE)
+#undef USE
+}
+
+static bool device_renumber(struct device_trace *device, const struct stack_slots *ids, struct arena *arena) {
+    const struct device_trace whole = *device;
+    uint32_t *stack = arena_column(arena, whole.allocations.count, sizeof *stack);
+    if (stack == NULL)
+        return false;
+    for (uint32_t i = 0; i < whole.allocations.count; i++)
+        stack[i] = stack_slot(ids, whole.allocations.stack[i]);
+    device->allocations.stack = stack;
+#define RENUMBER(rows, n)                                              \
+    device->rows = arena_column(arena, whole.n, sizeof *device->rows); \
+    if (device->rows == NULL)                                          \
+        return false;                                                  \
+    for (uint32_t i = 0; i < whole.n; i++) {                           \
+        device->rows[i] = whole.rows[i];                               \
+        device->rows[i].stack = stack_slot(ids, whole.rows[i].stack);  \
+    }
+    EACH_STACK_COLUMN(RENUMBER)
+#undef RENUMBER
+    return true;
+}
+
+/* ---- frames and stacks ---- */
+
+static bool frames_part(struct frame_table *part, const struct frame_table *frames,
+                        const struct stack_slots *ids, struct arena *arena) {
+    *part = (struct frame_table){.count = ids->count, .capacity = ids->count};
+    part->frame = arena_column(arena, ids->count, sizeof *part->frame);
+    part->owner = frames->owner != NULL ? arena_column(arena, ids->count, 1) : NULL;
+    part->rank = frames->rank != NULL ? arena_column(arena, ids->count, 1) : NULL;
+    part->bits = frames->bits != NULL ? arena_column(arena, ids->count, sizeof *part->bits) : NULL;
+    if (part->frame == NULL || (frames->owner != NULL && part->owner == NULL) ||
+        (frames->rank != NULL && part->rank == NULL) || (frames->bits != NULL && part->bits == NULL))
+        return false;
+    for (uint32_t i = 0, n = 0; i < frames->count; i = ids_next(ids, i + 1, frames->count), n++) {
+        part->frame[n] = frames->frame[i];
+        if (part->owner != NULL)
+            part->owner[n] = frames->owner[i];
+        if (part->rank != NULL)
+            part->rank[n] = frames->rank[i];
+        if (part->bits != NULL)
+            part->bits[n] = frames->bits[i];
+    }
+    return true;
+}
+
+static bool stacks_part(struct trace *part, const struct trace *trace, const struct stack_slots *ids,
+                        struct arena *arena) {
+    const struct stack_table *stacks = &trace->stacks;
+    struct stack_slots frames;
+    if (!ids_init(&frames, trace->frames.count, arena))
+        return false;
+    for (uint32_t i = 1; (i = ids_next(ids, i, stacks->count)) < stacks->count; i++)
+        ids_use(&frames, stacks->frame[i]);
+    ids_number(&frames, trace->frames.count);
+    part->stacks = (struct stack_table){0};
+    bool done = stack_table_add(&part->stacks, arena, 0, 0);
+    for (uint32_t i = 1; done && (i = ids_next(ids, i, stacks->count)) < stacks->count; i++)
+        done = stack_table_add(&part->stacks, arena, stack_slot(ids, stack_parent(stacks, i)),
+                               stack_slot(&frames, stacks->frame[i]));
+    return done && frames_part(&part->frames, &trace->frames, &frames, arena);
+}
+
+/* ---- annotations ---- */
+
+/* Annotations that are looked for by their begin, also where it is not in the recording: what lies between two of them belongs
+ * to the first (a step begins where its mark begins), and one that follows the recording may end what is in it. So each
+ * of them matters from the begin of the one before to the begin of the next. */
+struct mark_chain {
+    const char *word;
+    int64_t before_us;   /* begin of the last but one */
+    uint32_t begin, end; /* the last one's annotations; UINT32_MAX: none yet, not yet ended */
+};
+
+static void span_reach(struct annotation_span *span, int64_t from_us, int64_t to_us) {
+    span->from_us = from_us < span->from_us ? from_us : span->from_us;
+    span->to_us = to_us > span->to_us ? to_us : span->to_us;
+}
+
+/* The last mark of a chain matters until `to_us`. */
+static void chain_reach(const struct mark_chain *chain, struct annotation_span *spans, int64_t to_us) {
+    if (chain->begin != UINT32_MAX)
+        span_reach(&spans[chain->begin], chain->before_us, to_us);
+    if (chain->end != UINT32_MAX)
+        span_reach(&spans[chain->end], chain->before_us, to_us);
+}
+
+static void chain_begin(struct mark_chain *chain, const struct trace *trace, struct annotation_span *spans,
+                        uint32_t begin) {
+    if (!text_begins(trace_text(trace, trace->annotations[begin].name), chain->word))
+        return;
+    chain_reach(chain, spans, trace->annotations[begin].time_us);
+    chain->before_us = chain->begin != UINT32_MAX ? trace->annotations[chain->begin].time_us : INT64_MIN;
+    chain->begin = begin;
+    chain->end = UINT32_MAX;
+}
+
+enum { CHAINS = 2 };
+
+struct span_keeper {
+    const struct trace *trace;
+    struct annotation_span *spans;
+    struct mark_chain chain[CHAINS];
+    uint32_t open[PHASE_OPEN_MAX], depth; /* annotations that have begun, as phases_find nests them */
+};
+
+static void keeper_begin(struct span_keeper *keeper, uint32_t i) {
+    if (keeper->depth == PHASE_OPEN_MAX)
+        return;
+    keeper->spans[i] = (struct annotation_span){keeper->trace->annotations[i].time_us, INT64_MAX};
+    keeper->open[keeper->depth++] = i;
+    for (uint32_t c = 0; c < CHAINS; c++)
+        chain_begin(&keeper->chain[c], keeper->trace, keeper->spans, i);
+}
+
+/* It ends the innermost one of its name, and what is still open in it. */
+static void keeper_end(struct span_keeper *keeper, uint32_t i) {
+    const struct annotation *annotations = keeper->trace->annotations;
+    uint32_t at = keeper->depth;
+    while (at > 0 &&
+           !trace_strings_equal(keeper->trace, annotations[keeper->open[at - 1]].name, annotations[i].name))
+        at--;
+    if (at == 0)
+        return;
+    keeper->spans[i] =
+        (struct annotation_span){annotations[keeper->open[at - 1]].time_us, annotations[i].time_us};
+    for (; keeper->depth >= at; keeper->depth--) {
+        uint32_t begin = keeper->open[keeper->depth - 1];
+        keeper->spans[begin].to_us = annotations[i].time_us;
+        for (uint32_t c = 0; c < CHAINS; c++)
+            if (keeper->chain[c].begin == begin)
+                *(keeper->depth == at ? &keeper->chain[c].end : &keeper->chain[c].begin) =
+                    keeper->depth == at ? i : UINT32_MAX; /* the end of another one is none of its own */
+    }
+}
+
+/* Are they the process' own, and by rising time? */
+static bool annotations_are_plain(const struct trace *trace) {
+    for (uint32_t i = 0; i < trace->n_annotations; i++)
+        if (trace->annotations[i].device != ORDINAL_NONE ||
+            (i != 0 && trace->annotations[i].time_us < trace->annotations[i - 1].time_us))
+            return false;
+    return true;
+}
+
+bool annotations_keep(struct trace *trace) {
+    if (trace->n_devices < 2 || trace->n_annotations == 0 || !annotations_are_plain(trace))
+        return true;
+    struct span_keeper keeper = {.trace = trace,
+                                 .spans =
+                                     arena_column(&trace->arena, trace->n_annotations, sizeof *keeper.spans),
+                                 .chain = {{"ProfilerStep#", INT64_MIN, UINT32_MAX, UINT32_MAX},
+                                           {"Optimizer.step#", INT64_MIN, UINT32_MAX, UINT32_MAX}}};
+    if (keeper.spans == NULL)
+        return false;
+    for (uint32_t i = 0; i < trace->n_annotations; i++) {
+        keeper.spans[i] = (struct annotation_span){INT64_MAX, INT64_MIN}; /* nothing ends or begins by it */
+        if (trace->annotations[i].stage == ANNOTATION_START)
+            keeper_begin(&keeper, i);
+        else
+            keeper_end(&keeper, i);
+    }
+    for (uint32_t c = 0; c < CHAINS; c++)
+        chain_reach(&keeper.chain[c], keeper.spans, INT64_MAX);
+    trace->spans = keeper.spans;
+    return true;
+}
+
+static bool span_is_seen(const struct annotation_span *span, int64_t first_us, int64_t last_us) {
+    return span->from_us <= last_us && span->to_us >= first_us;
+}
+
+/* Where the trace keeps spans, those that the device's events see something of. Marks of one device count for all. */
+static bool annotations_part(struct trace *part, const struct trace *trace, const struct device_trace *device,
+                             struct arena *arena) {
+    int64_t first_us = INT64_MAX, last_us = INT64_MIN;
+    uint32_t n = 0;
+    for (uint32_t i = 0; device->time_us != NULL && i < device->n_events; i++) {
+        first_us = device->time_us[i] < first_us ? device->time_us[i] : first_us;
+        last_us = device->time_us[i] > last_us ? device->time_us[i] : last_us;
+    }
+    for (uint32_t i = 0; i < trace->n_annotations; i++)
+        n += span_is_seen(&trace->spans[i], first_us, last_us);
+    part->annotations = arena_column(arena, n, sizeof *part->annotations);
+    part->n_annotations = 0;
+    part->spans = NULL;
+    for (uint32_t i = 0; part->annotations != NULL && part->n_annotations < n; i++)
+        if (span_is_seen(&trace->spans[i], first_us, last_us))
+            part->annotations[part->n_annotations++] = trace->annotations[i];
+    return part->annotations != NULL;
+}
+
+bool device_part_share(struct trace *part, const struct trace *trace, uint32_t index, struct arena *arena) {
+    *part = *trace;
+    return trace->spans == NULL || annotations_part(part, trace, &trace->devices[index], arena);
+}
+
+bool device_part_init(struct trace *part, const struct trace *trace, uint32_t index, struct arena *arena) {
+    struct stack_slots ids;
+    if (!device_part_share(part, trace, index, arena) || trace->n_devices < 2)
+        return trace->n_devices < 2;
+    part->devices = arena_column(arena, trace->n_devices, sizeof *part->devices);
+    if (part->devices == NULL || !ids_init(&ids, trace->stacks.count, arena))
+        return false;
+    bytes_copy(part->devices, trace->devices, trace->n_devices * sizeof *part->devices);
+    struct device_trace *device = &part->devices[index];
+    device_use_stacks(device, &ids);
+    ids_use_parents(&ids, &trace->stacks);
+    ids_number(&ids, trace->stacks.count);
+    return device_renumber(device, &ids, arena) && stacks_part(part, trace, &ids, arena);
+}
