@@ -14,6 +14,33 @@ export function saveBlob(page, blob, ending, detail = "") {
     link.download = `${base.replace(/[^\w.+-]+/g, "_") || "strata"}${detail}.${ending}`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+    const why = whyNotSaved();
+    if (why) sayWhy(page, why);
+}
+
+/** What keeps this page from saving a file, where a frame shows it: browsers drop the file and say nothing. "": nothing. */
+function whyNotSaved() {
+    const { frameElement, parent } = window;
+    if (parent === window || (!frameElement && self.origin !== "null")) return "";
+    const words = frameElement?.getAttribute("sandbox");
+    if (frameElement && (words === null || /\ballow-downloads\b/.test(words ?? ""))) return "";
+    return (
+        `${frameElement ? "No file was saved" : "If no file was saved"}: this page stands in a frame whose sandbox lacks ` +
+        "allow-downloads. Open the page by itself, or let the frame have allow-downloads."
+    );
+}
+
+/** @param {Page} page @param {string} why */
+function sayWhy(page, why) {
+    const dialog = make("dialog");
+    const close = make("button", "", "Close");
+    close.type = "button";
+    close.addEventListener("click", () => dialog.remove());
+    dialog.addEventListener("close", () => dialog.remove());
+    dialog.id = "not-saved";
+    dialog.append(make("p", "", why), close);
+    page.element("app", HTMLElement).append(dialog);
+    dialog.showModal();
 }
 
 /** A field; a program of tables must not take a name of code for a formula. @param {string} text */

@@ -6,6 +6,7 @@ Environment: STRATA, path of the program (default: build/release/strata).
 """
 
 import base64
+import gzip
 import json
 import os
 import pathlib
@@ -73,15 +74,21 @@ def secret_snapshot():
 
 
 def payload_text(page):
-    """All that the pieces of the payload inflate to."""
-    data = base64.b64decode(re.search(rb'id="payload">([A-Za-z0-9+/=]*)<', page).group(1))
+    """All that the pieces of a page's payloads inflate to; the page of a difference has two, and figures."""
+    content = [zlib.decompress(base64.b64decode(each)) for each in re.findall(rb'id="figures">([A-Za-z0-9+/=]*)<', page)]
+    for each in re.findall(rb'id="payload[-ab]*">([A-Za-z0-9+/=]*)<', page):
+        content += pieces(base64.b64decode(each))
+    return b"".join(content)
+
+
+def pieces(data):
     n_sections, n_pieces = struct.unpack_from("<II", data, 8)
     at, content = 16 + 16 * n_sections + 8 * n_pieces, []
     for i in range(n_pieces):
         _, nbytes = struct.unpack_from("<II", data, 16 + 16 * n_sections + 8 * i)
         content.append(zlib.decompress(data[at:at + nbytes]))
         at += nbytes
-    return b"".join(content)
+    return content
 
 
 def picture_text(picture):
@@ -101,8 +108,12 @@ def picture_text(picture):
 
 
 def readable(name, content):
-    if name.endswith(".html") and b'id="payload">' in content:
+    if name.endswith(".html") and b'id="payload' in content:
         return content + payload_text(content)
+    if name.endswith(".pb.gz"):
+        return gzip.decompress(content)
+    if name.endswith(".html"):
+        content += b"".join(picture_text(base64.b64decode(each)) for each in re.findall(rb"data:image/png;base64,([\w+/=]*)", content))
     return picture_text(content) if name.endswith(".png") else content
 
 
@@ -235,6 +246,69 @@ class Planted(Outputs):
                 for name, content in outputs.items():
                     found = {each for each in SECRET.findall(content) if each != b"SECRETrules"}
                     self.assertEqual(set(), found, (seed, option, name))
+
+    def carried(self, path, option):
+        """Name and readable content of all that every verb makes of a file."""
+        out = self.folder / "carried"
+        shutil.rmtree(out, ignore_errors=True)
+        (out / "in").mkdir(parents=True)
+        other = out / "in" / f"rank1{path.suffix}"
+        shutil.copy(path, other)
+        for name, words in (("page.html", ["html"]), ("picture.png", ["png"]), ("r.txt", ["report"]), ("r.md", ["report", "--markdown"]),
+                            ("r.json", ["report", "--json", "--top=0"]), ("d.txt", ["diff", other]), ("d.json", ["diff", "--json", other]),
+                            ("d.md", ["diff", "--markdown", other]), ("d.html", ["diff", other]), ("d.png", ["diff", other]), ("w.txt", ["whatif"]),
+                            ("w.json", ["whatif", "--json"]), ("w.html", ["whatif"]), ("p.txt", ["plan"]), ("p.json", ["plan", "--json"]),
+                            ("p.md", ["plan", "--markdown"]), ("c.txt", ["check", "--rule", "peak<1TiB"]),
+                            ("c.json", ["check", "--format", "json", "--rule", "site:*<1TiB"]), ("c.xml", ["check", "--format", "junit", "--rule", "peak<1MiB"]),
+                            ("e.csv", ["export"]), ("e.sqlite", ["export"]), ("e.pb.gz", ["export"]), ("e.folded", ["export"]),
+                            ("e.speedscope.json", ["export"]), ("e.pftrace", ["export"])):
+            where = [] if words[0] == "check" else ["-o", out / name]
+            done = subprocess.run([STRATA, *map(str, [*words, path, option, *where])], capture_output=True, cwd=self.folder, timeout=60)
+            if words[0] == "check":
+                (out / name).write_bytes(done.stdout)
+            # A log has no allocations to export, nor segments to replay: that is said.
+            self.assertIn(done.returncode, (0, 1, 3), (words, done.stderr))
+        shutil.copy(path, out / "in" / f"rank0{path.suffix}")
+        self.run_strata("batch", "carried/in", option, "--png", "-o", out / "batch")
+        shutil.rmtree(out / "in")
+        return {str(each.relative_to(out)): readable(each.name, each.read_bytes()) for each in out.rglob("*") if each.is_file()}
+
+    def carriers(self, dice):
+        """Recordings of every kind, in a folder and with a name that say SECRET, and paths in every text of theirs."""
+        def text():
+            return dice.choice(TEXTS).format(path=planted_path(dice)).replace("\0", "")
+
+        folder = self.folder / dice.choice(["SECRETjane (corp)", "SECRET;x", "a SECRETb|"])
+        folder.mkdir(exist_ok=True)
+        log = [f'  File "{planted_path(dice)}", line 12, in forward'.replace("\n", " ").replace("\0", ""),
+               "    return x @ w", 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.50 GiB. GPU 0 has a total capacity of 8.00 GiB of which '
+               "384.00 MiB is free. Including non-PyTorch memory, this process has 7.60 GiB memory in use. Of the allocated memory 7.00 GiB is allocated "
+               "by PyTorch, and 100.00 MiB is reserved by PyTorch but unallocated."]
+        for i in range(6):
+            log.append(f"[2026-11-22 10:00:0{i},000] [INFO] [utils.py:781:see_memory_usage] {text()} ".replace("\n", " "))
+            log.append(f"[2026-11-22 10:00:0{i},000] [INFO] [utils.py:782:see_memory_usage] MA 1{i}.0 GB         Max_MA 2{i}.0 GB         CA 30.0 GB         Max_CA 30 GB ")
+        rows = [{"ph": "X", "cat": dice.choice(["user_annotation", "cpu_op", "python_function"]), "name": text(), "pid": 1, "tid": 1, "ts": i, "dur": 90 - 2 * i} for i in range(40)]
+        rows += [{"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": 40 + i, "s": "t",
+                  "args": {"Device Type": 1, "Device Id": 0, "Addr": 4096 * (i + 1), "Bytes": 512, "Total Allocated": 512 * (i + 1), "Total Reserved": 1 << 20}}
+                 for i in range(10)]
+        properties = [{"id": 0, "name": text(), "totalGlobalMem": 8 << 30}]
+        timeline = [[10, 20, 30], [[0] * 11, [0, 4096] + [0] * 9, [0, 4096, 512] + [0] * 8]]
+        for name, content in (("run.log", "\n".join(log).encode()), ("trace.json", json.dumps({"traceEvents": rows, "deviceProperties": properties}).encode()),
+                              ("timeline.json", json.dumps(timeline).encode()), ("snapshot.json", json.dumps(planted_snapshot(dice)).encode()),
+                              ("SECRETdir.pickle", pickle.dumps(planted_snapshot(dice), protocol=4))):
+            path = folder / name.replace("SECRETdir", "dump")
+            path.write_bytes(content)
+            yield path
+
+    def test_whatever_carries_them(self):
+        """Logs, traces of a profiler, timelines, JSON and pickles, by every verb; and what the file itself lies in."""
+        for seed in range(2):
+            for path in self.carriers(random.Random(seed)):
+                for option in ("--redact", "--redact=all"):
+                    outputs = self.carried(path, option)
+                    self.assertGreater(len(outputs), 20, path.name)
+                    for name, content in outputs.items():
+                        self.assertEqual(set(), set(SECRET.findall(content)), (seed, option, path.name, name))
 
     def test_words_around_a_path_stay(self):
         kept = {"void f<{lambda at /home/me/k.cu:12:3}, {lambda at /home/you/z.cu:9}>": b"void f<{lambda at k.cu:12:3}, {lambda at z.cu:9}>",

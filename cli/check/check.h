@@ -49,7 +49,8 @@ struct check_site {
 /* One input. Everything is owned and freed by check_file_release. */
 struct check_file {
     const char *path;
-    const char *name; /* base name */
+    const char *name;  /* base name */
+    const char *shown; /* in what is written: `path`, or where paths are redacted `name` */
     enum check_status status;
     char reason[200]; /* of CHECK_UNREADABLE */
     int64_t taken_us; /* reading and judging it; for JUnit */

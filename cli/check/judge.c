@@ -532,6 +532,7 @@ bool check_file_judge(struct check_file *file, const char *path, const struct ch
     own.input = path;
     file->path = path;
     file->name = strcmp(path, "-") == 0 ? "stdin" : slash != NULL ? slash + 1 : path;
+    file->shown = settings->redact ? file->name : path;
     if (!recording_open(&recording, &own)) {
         unreadable(file, "it cannot be opened");
         return true;

@@ -85,9 +85,9 @@ static void drift_add(struct buffer *out, const struct check_plan *plan, const s
 }
 
 static void file_text(struct buffer *out, const struct check_file *file, const struct check_plan *plan) {
-    if (file->path[strspn(file->path, " \t")] == ':')
+    if (file->shown[strspn(file->shown, " \t")] == ':')
         buffer_add_text(out, "./"); /* a line of GitHub's that begins with :: is a command */
-    plain_add(out, file->path);
+    plain_add(out, file->shown);
     if (file->status == CHECK_UNREADABLE) {
         buffer_printf(out, ": %s\n", file->reason);
         return;
@@ -176,7 +176,7 @@ static void error_begin(struct buffer *out, const struct check_site *site, const
 static void file_github(struct buffer *out, const struct check_file *file, const struct check_plan *plan) {
     if (file->status == CHECK_UNREADABLE) {
         error_begin(out, NULL, "strata check");
-        command_add(out, file->path, false);
+        command_add(out, file->shown, false);
         buffer_add_text(out, ": ");
         command_add(out, file->reason, false);
         buffer_add_text(out, "\n");
@@ -294,7 +294,7 @@ static struct counts file_counts(const struct check_file *file) {
 static void file_junit(struct buffer *out, const struct check_file *file) {
     struct counts counts = file_counts(file);
     buffer_add_text(out, "  <testsuite name=\"");
-    xml_add(out, file->path);
+    xml_add(out, file->shown);
     buffer_printf(out, "\" tests=\"%u\" failures=\"%u\" errors=\"%u\" skipped=\"0\"", counts.tests,
                   counts.failures, counts.errors);
     time_add(out, file->taken_us);
@@ -364,7 +364,7 @@ static void json_write(struct buffer *out, const struct check_file *files, uint3
     for (uint32_t i = 0; i < n_files; i++) {
         const struct check_site *site = site_of(&files[i], plan);
         json_object(&json, NULL, JSON_LINES);
-        json_text(&json, "file", files[i].path);
+        json_text(&json, "file", files[i].shown);
         json_text(&json, "status", status_name(files[i].status));
         json_text(&json, "reason", files[i].reason[0] != '\0' ? files[i].reason : NULL);
         json_text(&json, "site", site != NULL ? site->name : NULL);
