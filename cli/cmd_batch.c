@@ -133,6 +133,8 @@ static int batch_finish(struct batch *batch) {
     struct index index;
     if (!record_write(batch))
         return EXIT_CODE_FAILED;
+    if (batch->settings->resume && batch->settings->shard == NULL && !join_remove_stale(batch))
+        return EXIT_CODE_FAILED;
     if (batch->settings->shard == NULL)
         return join_batch(&index, batch) ? index_finish(&index, batch, true) : EXIT_CODE_FAILED;
     uint32_t n_failed = count_state(batch, BATCH_FAILED);

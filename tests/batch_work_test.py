@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 """strata batch as work that is done: resumed, in shards, interrupted, without room; what is left behind when a worker dies."""
 
+import contextlib
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 sys.dont_write_bytecode = True
 from batch_case import (  # noqa: E402
-    Folder, MIB, STRATA, TIMEOUT_S, batch, children, contents, environment, hidden, long, summary, tiny,
+    Folder, MIB, STRATA, TIMEOUT_S, batch, children, contents, environment, hidden, long, state_of, summary, tiny,
     until)
 
 
@@ -89,6 +92,26 @@ class Resume(Folder):
             self.assertEqual([row["rank"] for row in result["rows"]], [0])
             self.assertEqual(result["failed"][0]["input"], "rank1.pickle")
             self.assertEqual(batch("--index", self.folder / "out").returncode, 4)
+
+    def test_pages_of_what_is_gone_or_broken_go(self):
+        for rank in range(4):
+            self.put(f"rank{rank}.pickle")
+        self.run_batch("--png")
+        (self.dumps / "rank1.pickle").unlink()
+        self.put("rank2.pickle", b"x" * 99)
+        (self.folder / "out" / "rank1.png").write_bytes(b"a picture of mine")
+        (self.folder / "out" / "notes.html").write_text("mine")
+        self.run_batch("--png", "--resume", code=4)
+        left = {path.name for path in (self.folder / "out").iterdir()} - {"shards"}
+        own = {f"rank{rank}{ending}" for rank in (0, 3) for ending in (".html", ".png", ".strata.json")}
+        self.assertEqual({"index.html", "summary.json", "notes.html", "rank1.png"} | own, left)
+
+    def test_a_shard_leaves_what_others_made(self):
+        for rank in range(4):
+            self.put(f"rank{rank}.pickle")
+        self.run_batch("--shard", "1/2")
+        self.run_batch("--shard", "2/2", "--resume")
+        self.assertEqual(4, len(list((self.folder / "out").glob("rank*.html"))))
 
     def test_foreign_files_are_kept(self):
         self.put("rank0.pickle")
@@ -265,6 +288,38 @@ class Trouble(Folder):
         self.assertFalse((self.folder / "out" / "rank1.html").exists())
         self.assert_whole()
         self.assertEqual(hidden(self.folder / "out"), [])
+
+    def test_killed_at_any_moment(self):
+        """Whatever is killed when: all that has a name is whole, nothing hidden is left, nobody works on, and --resume finishes."""
+        for rank in range(3):
+            self.put(f"rank{rank}.pickle")
+        self.put("rank3.pickle", long(60_000))
+        dice, out, longest = random.Random(25), self.folder / "out", 0.05
+        for number in range(200 if os.environ.get("STRATA_TEST_ALL") == "ON" else 24):
+            if number % 6 == 0:
+                shutil.rmtree(out, ignore_errors=True)
+            begin = time.monotonic()
+            process = self.start("--resume", "--png", "-j", "2")
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.communicate(timeout=dice.uniform(0, longest))
+            workers = children(process.pid)
+            if process.poll() is None:
+                victim = dice.choice([process.pid, process.pid, *workers])
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(victim, dice.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGINT]))
+            process.communicate(timeout=TIMEOUT_S)
+            longest = max(longest, time.monotonic() - begin)
+            until(lambda: all(state_of(worker) in (None, "Z") for worker in workers), "the workers' end")
+            self.assertEqual([], hidden(out) if out.exists() else [])
+            for path in out.glob("*.html"):
+                self.assertTrue(path.read_text().rstrip().endswith("</html>"), path)
+            for path in [*out.glob("*.json"), *out.glob("shards/*.json")]:
+                json.loads(path.read_text())
+            for path in out.glob("*.png"):
+                self.assertTrue(path.read_bytes().endswith(b"IEND\xaeB`\x82"), path)
+        self.assertEqual(batch(self.dumps, "-o", out, "--resume", "--png").returncode, 0)
+        self.assertEqual(batch(self.dumps, "-o", self.folder / "control", "--png").returncode, 0)
+        self.assertEqual(contents(out), contents(self.folder / "control"))
 
     def test_full_disk(self):
         self.put("rank0.pickle")

@@ -153,6 +153,9 @@ struct join {
     uint32_t n_rows, rows_capacity;
     struct shard_record *records;
     uint32_t n_records, records_capacity;
+    bool (*take)(struct join *join, const char *name); /* what is done with each sidecar; false: no memory */
+    const char **kept;                                 /* of join_remove: names that the files have, sorted */
+    uint32_t n_kept;
     bool lacks_sidecars;  /* there is one that cannot be read */
     uint32_t n_older;     /* sidecars of older versions of Strata, */
     struct sidecar older; /* the first of them */
@@ -474,7 +477,7 @@ static bool join_folder(struct join *join, const char *folder) {
     bool done = path != NULL && directory_names(join, path, ".strata.json", &names, &count);
     for (uint32_t i = 0; done && i < count; i++) {
         const char *name = folder != NULL ? batch_text(batch, "%s/%s", folder, names[i]) : names[i];
-        done = name != NULL && join_sidecar(join, name);
+        done = name != NULL && join->take(join, name);
     }
     return done;
 }
@@ -509,7 +512,7 @@ static bool join_read(struct join *join) {
 
 bool join_directory(struct index *index, struct batch *batch, bool *complete) {
     *index = (struct index){.arena = &batch->arena, .version = STRATA_VERSION};
-    struct join join = {.index = index, .batch = batch};
+    struct join join = {.index = index, .batch = batch, .take = join_sidecar};
     bool done = join_read(&join);
     *complete = done && join_notes(&join) && !join.lacks_sidecars;
     done = done && join_entries(&join);
@@ -519,6 +522,38 @@ bool join_directory(struct index *index, struct batch *batch, bool *complete) {
         terminal_error(batch->directory, "holds no results of strata batch");
         done = false;
     }
+    return done;
+}
+
+/* ---- what is left of earlier runs ---- */
+
+/* Removes what belongs to a sidecar that no file of the batch has now; foreign files of these names are kept. */
+static bool join_remove(struct join *join, const char *name) {
+    static const char *const endings[] = {".html", ".png", ".strata.json"};
+    bool done = true;
+    if (bsearch(&name, join->kept, join->n_kept, sizeof *join->kept, text_compare) != NULL)
+        return true;
+    for (size_t i = 0; done && i < sizeof endings / sizeof *endings; i++) {
+        const char *output = batch_text(join->batch, "%s%s", name, endings[i]);
+        done = output != NULL;
+        if (done)
+            store_remove(join->batch, output);
+    }
+    return done;
+}
+
+bool join_remove_stale(struct batch *batch) {
+    struct join join = {.batch = batch, .take = join_remove};
+    bool done = ARENA_GROW(&batch->arena, join.kept, join.n_kept, (uint64_t)batch->count + 1);
+    join.n_kept = 0;
+    for (uint32_t i = 0; done && i < batch->count; i++)
+        if (batch->files[i].state == BATCH_DONE || batch->files[i].state == BATCH_UP_TO_DATE)
+            join.kept[join.n_kept++] = batch->files[i].name;
+    if (join.n_kept != 0)
+        qsort(join.kept, join.n_kept, sizeof *join.kept, text_compare);
+    done = done && join_sidecars(&join);
+    if (!done && !join.told)
+        terminal_error(NULL, "no memory for the index");
     return done;
 }
 

@@ -11,6 +11,10 @@ bool record_write(struct batch *batch);
 /* Removes the record, so that an interrupted run counts as unfinished. */
 void record_remove(const struct batch *batch);
 
+/* Removes pages, pictures and sidecars that an earlier run made of inputs that are gone or could not be read now; files that are
+ * not ours are kept. False: printed. */
+bool join_remove_stale(struct batch *batch);
+
 /* What the batch itself knows, with the sidecars of the files that are done. An empty index in the batch's arena at
  * first. False: printed. */
 bool join_batch(struct index *index, struct batch *batch);
