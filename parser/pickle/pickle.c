@@ -7,8 +7,9 @@
 enum {
     MAX_STRING_NBYTES = 256 << 20, /* the longest string a snapshot holds is a formatted stack: some 100 KB */
     MAX_LONG_NBYTES = 1024,        /* integers: 9 bytes are the most that mean anything here */
-    MAX_STACK_VALUES = 64 << 20,   /* values of containers that are not complete: 1 GiB of memory */
-    MAX_MARKS = 100000             /* nesting; real files nest 8 deep */
+    MAX_STACK_VALUES =
+        32 << 20, /* values of containers that are not complete: 512 MiB, and as much again while they grow */
+    MAX_MARKS = 100000 /* nesting; real files nest 8 deep */
 };
 
 /* ---- errors ---- */
@@ -35,7 +36,7 @@ bool machine_fail_snapshot(struct machine *machine) {
 bool machine_push_slow(struct machine *machine, struct value value) {
     if (machine->n_stack >= MAX_STACK_VALUES)
         return machine_fail(machine, READ_LIMIT,
-                            "more than 67,108,864 values are waiting for their container");
+                            "more than 33,554,432 values are waiting for their container");
     if (!ARENA_GROW(machine->arena, machine->stack, machine->stack_capacity, (uint64_t)machine->n_stack + 1))
         return machine_fail_memory(machine);
     machine->stack[machine->n_stack++] = value;
