@@ -1,5 +1,6 @@
 #include "layout/device_part.h"
 
+#include "base/bits.h"
 #include "base/bytes.h"
 #include "layout/phases.h"
 #include "layout/stack_slots.h"
@@ -22,7 +23,7 @@ static void ids_use(struct stack_slots *ids, uint32_t id) {
 static void ids_number(struct stack_slots *ids, uint32_t count) {
     for (uint32_t i = 0; i < count / 64 + 1; i++) {
         ids->before[i] = ids->count;
-        ids->count += (uint32_t)__builtin_popcountll(ids->bits[i]);
+        ids->count += bits_count(ids->bits[i]);
     }
 }
 

@@ -5,8 +5,7 @@
  *
  * Freestanding.
  */
-#ifndef STRATA_LAYOUT_DEVICE_PART_H
-#define STRATA_LAYOUT_DEVICE_PART_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -25,5 +24,3 @@ bool device_part_init(struct trace *part, const struct trace *trace, uint32_t in
 
 /* The same with all frames and stacks, under the numbers of `trace`. O(annotations + events). */
 bool device_part_share(struct trace *part, const struct trace *trace, uint32_t index, struct arena *arena);
-
-#endif

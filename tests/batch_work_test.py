@@ -98,7 +98,7 @@ class Resume(Folder):
             self.put(f"rank{rank}.pickle")
         self.run_batch("--png")
         (self.dumps / "rank1.pickle").unlink()
-        self.put("rank2.pickle", b"x" * 99)
+        self.put("rank2.pickle", b"\x80\x04cos\nsystem\n.")
         (self.folder / "out" / "rank1.png").write_bytes(b"a picture of mine")
         (self.folder / "out" / "notes.html").write_text("mine")
         self.run_batch("--png", "--resume", code=4)
@@ -310,7 +310,9 @@ class Trouble(Folder):
             process.communicate(timeout=TIMEOUT_S)
             longest = max(longest, time.monotonic() - begin)
             until(lambda: all(state_of(worker) in (None, "Z") for worker in workers), "the workers' end")
-            self.assertEqual([], hidden(out) if out.exists() else [])
+            # A batch that is killed cannot clear its workplace up; the next one does.
+            self.assertLessEqual(set(hidden(out) if out.exists() else []),
+                                 {".strata-1-of-1.tmp"} if process.returncode == -signal.SIGKILL else set())
             for path in out.glob("*.html"):
                 self.assertTrue(path.read_text().rstrip().endswith("</html>"), path)
             for path in [*out.glob("*.json"), *out.glob("shards/*.json")]:
@@ -318,6 +320,7 @@ class Trouble(Folder):
             for path in out.glob("*.png"):
                 self.assertTrue(path.read_bytes().endswith(b"IEND\xaeB`\x82"), path)
         self.assertEqual(batch(self.dumps, "-o", out, "--resume", "--png").returncode, 0)
+        self.assertEqual([], hidden(out))
         self.assertEqual(batch(self.dumps, "-o", self.folder / "control", "--png").returncode, 0)
         self.assertEqual(contents(out), contents(self.folder / "control"))
 

@@ -241,10 +241,21 @@ def log_seeds():
     yield "hostile", b"[rank1] GPU 0: 1e400 GB allocated\nMA nan GB CA -1 GB\rout of memory\n| Allocated memory | 1 KiB\n\x1b[31mmemory: 5GiB(1%)"
 
 
+def host_log_seeds():
+    """Whole looks with and without a control group, cut ones, rubbish among them."""
+    def look(what, *numbers):
+        return bytes((what,)) + b"".join(bytes((len(each),)) + each for each in numbers)
+    whole = [look(i % 2, (i << 28).to_bytes(5, "big"), (i << 29).to_bytes(5, "big"), b"\x04\x00\x00\x00\x00") for i in range(1, 60)]
+    yield "whole", b"".join(whole)
+    yield "cut", b"".join(whole[:9]) + look(6 | 8 * 11, b"\x7f" * 5, b"\x01", b"\x02")
+    yield "rubbish", b"".join(whole[:5]) + b"\x07\x20" + b"MA 1.0 GB out of memory\n strata-h" + b"".join(whole[5:9])
+    yield "large", b"".join(look(0, b"\xff" * n, b"\xff" * n, b"\xff" * n) for n in range(8))
+
+
 def main(arguments):
     strata = arguments[0]
-    kinds = {"pickle": pickles(), "payload": payloads(strata), "container": containers(strata), "json": jsons(), "log": log_seeds(),
-             "report": samples.reports(), "picture": samples.pictures(), "page": samples.pages(), "snapshot": samples.snapshots(),
+    kinds = {"pickle": pickles(), "payload": payloads(strata), "container": containers(strata), "json": jsons(), "log": log_seeds(), "host_log": host_log_seeds(),
+             "report": samples.reports(), "export": samples.exports(), "picture": samples.pictures(), "page": samples.pages(), "snapshot": samples.snapshots(),
              "diff": samples.differences(), "whatif": samples.replays(), "plan": samples.plans(), "program": samples.command_lines(),
              "index": indexes(strata),
              "api": seeds_of_calls.seeds(samples.recipes("oom", "private_pools", "two_devices"))}

@@ -32,6 +32,11 @@ def reports():
     yield "cut", b"\x01" + recipe("train", left=130)
 
 
+def exports():
+    for i, name in enumerate(("train", "oom", "two_devices", "streams", "cpu_train.raw.json.gz", "user_metadata_annotate")):
+        yield name.split(".")[0], bytes((i, 31 * i & 255, 200, 7 * i)) + recipe(name)
+
+
 def pictures():
     for i, name in enumerate(("train", "oom", "two_devices", "private_pools", "leak_graph")):
         yield name, bytes((31 * i & 255, 255, 150, i, 80, 30, 9, i)) + recipe(name)

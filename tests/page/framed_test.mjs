@@ -15,7 +15,7 @@ test("a sandbox without allow-downloads is named when a picture is saved", { ski
         const host = path.join(folder, "framed.html");
         writeFileSync(host, `<!doctype html><iframe sandbox="${sandbox}" src="${page}" width="1200" height="800"></iframe>`);
         // The frame's own address is a file's: only a server can give both one origin.
-        const server = http.createServer((request, response) => response.end(readFileSync(path.join(folder, path.basename(request.url ?? "")))));
+        const server = http.createServer(({ url = "" }, response) => response.end(url.endsWith(".html") ? readFileSync(path.join(folder, path.basename(url))) : ""));
         await new Promise((done) => void server.listen(0, "127.0.0.1", () => done(true)));
         const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
         const context = await openContext({});

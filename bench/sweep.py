@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""What a recording costs as any two of its dimensions grow together: time of the processor and memory, and their exponents over
+the file's size. Above 1.2 something is done for every pair.
+
+    bench/sweep.py [-p STRATA] [--base N] [--pairs A,B ...] [--verbs V ...]      Markdown on standard output
+"""
+
+import argparse
+import itertools
+import math
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SCALES = (1, 3, 9)
+NOISE_S, NOISE_KIB = 0.05, 4096  # what a run costs whatever it reads: below it no exponent is told
+
+# What one unit of a scale is of each; devices and pools have limits of their own (docs/inputs.md).
+DIMENSIONS = {"events": 20, "devices": 0.1, "streams": 1, "pools": 0.2, "segments": 1, "annotations": 1, "categories": 1, "stacks": 1,
+              "depth": 0.1, "frames": 1, "texts": 1, "rules": 0.1}
+VERBS = {"report": ["report", "--json"], "html": ["html"], "png": ["png"], "whatif": ["whatif", "--json"], "check": ["check"], "plan": ["plan", "--json"],
+         "csv": ["export", "--to", "csv"], "diff": ["diff", "--json"]}
+
+
+def recording(size, at):
+    """A snapshot in which each dimension has so many; what is not named has one."""
+    n = {name: max(1, int(size.get(name, 0) * per)) for name, per in DIMENSIONS.items()}
+    n_devices = min(n["devices"], 1000)
+    frames = [{"filename": f"/home/me/f{i % n['frames']}.py", "line": i + 1, "name": f"f{i % n['frames']}"} for i in range(max(n["frames"], n["stacks"]))]
+    outer = [{"filename": "/home/me/outer.py", "line": i + 1, "name": f"outer{i}"} for i in range(n["depth"])]
+    stacks = [[frames[i % len(frames)], *outer] for i in range(n["stacks"])]
+    n_events = max(n["events"], n_devices, n["streams"], n["stacks"], n["categories"], n["texts"], n["segments"])
+    traces, segments = [[] for _ in range(n_devices)], []
+    for i in range(n_events):
+        event = {"addr": (1 << 40) + (i << 21), "size": 512 * (1 + i % 7), "stream": 8 * (i % n["streams"]), "time_us": i, "frames": stacks[i % len(stacks)],
+                 "category": f"category {i % n['categories']}", "user_metadata": f"text {i % n['texts']}", "segment_pool_id": (0, i % n["pools"])}
+        traces[i % n_devices].append({"action": "alloc", **event})
+        if i % 3:
+            traces[i % n_devices].append({"action": "free_completed", **event})
+    for i in range(n["segments"]):
+        segments.append({"device": i % n_devices, "address": (1 << 40) + (i << 21), "total_size": 1 << 21, "allocated_size": 0, "active_size": 0, "stream": 8 * (i % n["streams"]),
+                         "segment_type": "small", "segment_pool_id": (0, i % n["pools"]), "blocks": [{"address": (1 << 40) + (i << 21), "size": 1 << 21, "requested_size": 0, "state": "inactive"}]})
+    notes = [{"name": f"ProfilerStep#{i}", "stage": stage, "time_us": i + (stage == "END"), "device": 0} for i in range(n["annotations"]) for stage in ("START", "END")]
+    path = at / "recording.pickle"
+    path.write_bytes(pickle.dumps({"segments": segments, "device_traces": traces, "external_annotations": notes}))
+    (at / "rules").write_text("".join(f"activation function never{i}\n" for i in range(n["rules"])))
+    return path
+
+
+def cost(program, verb, path):
+    """Seconds of the processor, and KiB of memory at most."""
+    words = [program, *VERBS[verb], "--rules", path.parent / "rules", *(["--rule", "peak < 1TiB"] if verb == "check" else []), *([path] if verb == "diff" else []), path]
+    out = [] if verb in ("check", "diff", "whatif", "plan", "report") else ["-f", "-o", path.parent / "out"]
+    process = subprocess.Popen([*map(str, words), *map(str, out)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in (0, 3):
+        return None
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss
+
+
+def exponent(sizes, costs, noise):
+    """Of the last step, where it is above what any run costs."""
+    if costs[-1] < 2 * noise or sizes[-1] <= sizes[-2]:
+        return None
+    return math.log(max(costs[-1] - noise, noise) / max(costs[-2] - noise, noise / 4)) / math.log(sizes[-1] / sizes[-2])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-p", "--program", default=str(ROOT / "build" / "release" / "strata"))
+    parser.add_argument("--base", type=int, default=400, help="of every dimension at the smallest scale (default: 400)")
+    parser.add_argument("--pairs", nargs="*", default=[",".join(pair) for pair in itertools.combinations(DIMENSIONS, 2)])
+    parser.add_argument("--verbs", nargs="*", default=list(VERBS), choices=list(VERBS))
+    asked = parser.parse_args()
+    print("| pair | verb | file | seconds | exponent | MiB | exponent |\n|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        for pair in asked.pairs:
+            sizes, costs = [], {verb: [] for verb in asked.verbs}
+            for scale in SCALES:
+                path = recording({name: asked.base * scale for name in pair.split(",")}, pathlib.Path(folder))
+                sizes.append(path.stat().st_size)
+                for verb in asked.verbs:
+                    costs[verb].append(cost(asked.program, verb, path))
+            for verb, found in costs.items():
+                if None in found:
+                    print(f"| {pair} | {verb} | refused | | | | |")
+                    continue
+                time, memory = exponent(sizes, [s for s, _ in found], NOISE_S), exponent(sizes, [k for _, k in found], NOISE_KIB)
+                if (time or 0) > 1.2 or (memory or 0) > 1.2:
+                    print(f"| {pair} | {verb} | {sizes[-1] / 2**20:.1f} MiB | {found[-1][0]:.2f} | {time or 0:.2f} | {found[-1][1] / 1024:.0f} | {memory or 0:.2f} |")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

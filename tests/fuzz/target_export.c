@@ -1,0 +1,101 @@
+/* Every kind of export of a recipe: rows as many as allocations, lines that add up, JSON that is valid. */
+#include "render/export/export.h"
+#include "tests/fuzz/examine.h"
+#include "tests/fuzz/recipe.h"
+#include "tests/fuzz/target.h"
+
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct asked {
+    uint32_t from, until, at;
+};
+
+/* Any window that the device has; of a moment that it has not, it is left out. */
+static bool range_choose(void *context, const struct timeline *timeline, struct export_range *range) {
+    const struct asked *asked = context;
+    range->from = asked->from % timeline->n_moments;
+    range->until = range->from + 1 + asked->until % (timeline->n_moments - range->from);
+    range->at = asked->at % (timeline->n_moments + 1);
+    range->none = range->at == timeline->n_moments;
+    range->whole = false;
+    return true;
+}
+
+static uint64_t lines_of(const struct buffer *text) {
+    uint64_t n = 0;
+    for (size_t i = 0; i < text->nbytes; i++)
+        n += text->bytes[i] == '\n';
+    return n;
+}
+
+static void csv_check(const struct buffer *out, const struct trace *trace) {
+    uint64_t n = 1; /* the header; quoted texts may have lines of their own */
+    for (uint32_t i = 0; i < trace->n_devices; i++)
+        n += trace->devices[i].allocations.count;
+    EXAMINE_CHECK(lines_of(out) >= n);
+}
+
+/* Each line ends in a blank and a number above 0. */
+static void folded_check(const struct buffer *out) {
+    for (size_t at = 0; at < out->nbytes;) {
+        const uint8_t *end = memchr(out->bytes + at, '\n', out->nbytes - at);
+        EXAMINE_CHECK(end != NULL);
+        const uint8_t *number = end;
+        while (number > out->bytes + at && number[-1] >= '0' && number[-1] <= '9')
+            number--;
+        EXAMINE_CHECK(number < end && number > out->bytes + at && number[-1] == ' ');
+        at = (size_t)(end - out->bytes) + 1;
+    }
+}
+
+static void speedscope_check(const struct buffer *out) {
+    cJSON *document = cJSON_ParseWithLength((const char *)out->bytes, out->nbytes);
+    EXAMINE_CHECK(document != NULL);
+    EXAMINE_CHECK(cJSON_IsArray(cJSON_GetObjectItem(document, "profiles")));
+    cJSON_Delete(document);
+}
+
+static void export_check(const struct trace *trace, enum export_kind kind, struct asked *asked,
+                         uint8_t choice) {
+    const struct export_options options = {
+        .kind = kind,
+        .file = "input",
+        .fingerprint = "xxh128:",
+        .source = "snapshot",
+        .version = "0",
+        .device = choice & 1 && trace->n_devices != 0 ? trace->devices[0].ordinal : EXPORT_ALL_DEVICES,
+        .allocated = (choice & 2) != 0,
+        .range = choice & 4 ? range_choose : NULL,
+        .context = asked};
+    char reason[EXPORT_REASON_NBYTES] = "";
+    struct arena scratch;
+    arena_init(&scratch, fuzz_host, FUZZ_TRACE_NBYTES);
+    struct buffer out = {.host = arena_share(&scratch)};
+    enum export_result result = export_render(&out, trace, &options, &scratch, reason);
+    EXAMINE_CHECK(result == EXPORT_DONE || result == EXPORT_FAILED || scratch.limit_hit);
+    EXAMINE_CHECK((result == EXPORT_FAILED) == (reason[0] != '\0'));
+    if (result == EXPORT_DONE && kind == EXPORT_CSV && (choice & 5) == 0)
+        csv_check(&out, trace);
+    if (result == EXPORT_DONE && kind == EXPORT_FOLDED)
+        folded_check(&out);
+    if (result == EXPORT_DONE && kind == EXPORT_SPEEDSCOPE)
+        speedscope_check(&out);
+    buffer_release(&out);
+    arena_release(&scratch);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes) {
+    uint8_t choice = recipe_u8(&bytes, &nbytes);
+    struct asked asked;
+    asked.from = recipe_u8(&bytes, &nbytes);
+    asked.until = recipe_u8(&bytes, &nbytes);
+    asked.at = recipe_u8(&bytes, &nbytes);
+    struct trace trace;
+    if (examine_read_recipe(&trace, bytes, nbytes))
+        for (uint32_t kind = 0; kind < EXPORT_KINDS; kind++)
+            export_check(&trace, (enum export_kind)kind, &asked, choice);
+    trace_release(&trace);
+    return 0;
+}
