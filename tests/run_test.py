@@ -227,6 +227,14 @@ class Watcher(RunCase):
     def test_killed_by_nobody_that_is_known(self):
         self.run_shell(137, "kill -KILL $$", "--no-report", says="from outside", STRATA_CGROUP=self.group())
 
+    def test_a_limit_of_address_space_is_named(self):
+        """Memory is eaten until the limit refuses it; the program waits there, so that it is seen."""
+        eater = ("import resource, time\nresource.setrlimit(resource.RLIMIT_AS, (600 << 20, 600 << 20))\nheld = []\n"
+                 "try:\n    while True: held.append(bytearray(8 << 20))\n"
+                 "except MemoryError:\n    time.sleep(1)\n    raise\n")
+        self.expect(1, "run", "--every", "0.02", "--no-report", "--", sys.executable, "-c", eater,
+                    says=r"Host limit +python\S* \(process \d+\) had \d+\.?\d* MiB of address space of the 600 MiB", env=self.environment())
+
     def test_time_limit(self):
         self.run_shell(137, "kill -KILL $$", "--no-report", says="Time limit +Slurm", STRATA_CGROUP=self.group(),
                        SLURM_JOB_END_TIME=str(int(time.time())))

@@ -60,9 +60,12 @@ static bool stat_read(struct process *process) {
     snprintf(process->name, sizeof process->name, "%.*s", (int)(end - name - 1), name + 1);
     char state = end[1] != '\0' ? end[2] : 'Z';
     process->parent = (int32_t)field_read(end + 1, FIELD_PARENT);
-    process->address_bytes = field_read(end + 1, FIELD_ADDRESS);
+    if (state == 'Z') /* what it had is gone already: what was seen of it stays */
+        return false;
+    uint64_t address_bytes = field_read(end + 1, FIELD_ADDRESS);
+    process->address_bytes = address_bytes > process->address_bytes ? address_bytes : process->address_bytes;
     process->resident_bytes = field_read(end + 1, FIELD_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    return state != 'Z';
+    return true;
 }
 
 static void share_read(struct process *process) {

@@ -22,7 +22,7 @@ struct process {
         share_resident; /* proportional share, and what was resident when it was read; 0: not yet */
     uint64_t bytes;     /* share where readable, moved on by what is resident; else resident */
     uint64_t most_bytes;
-    uint64_t address_bytes, address_limit; /* of RLIMIT_AS; UINT64_MAX: none */
+    uint64_t address_bytes, address_limit; /* the most so far; of RLIMIT_AS, UINT64_MAX: none */
     int64_t seen_us;
     struct growth *growth; /* ours only */
 };
