@@ -281,12 +281,12 @@ class Planted(Outputs):
 
         folder = self.folder / dice.choice(["SECRETjane (corp)", "SECRET;x", "a SECRETb|"])
         folder.mkdir(exist_ok=True)
-        log = [f'  File "{planted_path(dice)}", line 12, in forward'.replace("\n", " ").replace("\0", ""),
+        log = [f'  File "{planted_path(dice)}", line 12, in forward',
                "    return x @ w", 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.50 GiB. GPU 0 has a total capacity of 8.00 GiB of which '
                "384.00 MiB is free. Including non-PyTorch memory, this process has 7.60 GiB memory in use. Of the allocated memory 7.00 GiB is allocated "
                "by PyTorch, and 100.00 MiB is reserved by PyTorch but unallocated."]
         for i in range(6):
-            log.append(f"[2026-11-22 10:00:0{i},000] [INFO] [utils.py:781:see_memory_usage] {text()} ".replace("\n", " "))
+            log.append(f"[2026-11-22 10:00:0{i},000] [INFO] [utils.py:781:see_memory_usage] {text()} ")
             log.append(f"[2026-11-22 10:00:0{i},000] [INFO] [utils.py:782:see_memory_usage] MA 1{i}.0 GB         Max_MA 2{i}.0 GB         CA 30.0 GB         Max_CA 30 GB ")
         rows = [{"ph": "X", "cat": dice.choice(["user_annotation", "cpu_op", "python_function"]), "name": text(), "pid": 1, "tid": 1, "ts": i, "dur": 90 - 2 * i} for i in range(40)]
         rows += [{"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": 40 + i, "s": "t",
@@ -294,7 +294,7 @@ class Planted(Outputs):
                  for i in range(10)]
         properties = [{"id": 0, "name": text(), "totalGlobalMem": 8 << 30}]
         timeline = [[10, 20, 30], [[0] * 11, [0, 4096] + [0] * 9, [0, 4096, 512] + [0] * 8]]
-        for name, content in (("run.log", "\n".join(log).encode()), ("trace.json", json.dumps({"traceEvents": rows, "deviceProperties": properties}).encode()),
+        for name, content in (("run.log", "\n".join(re.sub(r"[\x00-\x1f]", " ", line) for line in log).encode()), ("trace.json", json.dumps({"traceEvents": rows, "deviceProperties": properties}).encode()),
                               ("timeline.json", json.dumps(timeline).encode()), ("snapshot.json", json.dumps(planted_snapshot(dice)).encode()),
                               ("SECRETdir.pickle", pickle.dumps(planted_snapshot(dice), protocol=4))):
             path = folder / name.replace("SECRETdir", "dump")

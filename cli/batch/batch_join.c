@@ -551,6 +551,9 @@ bool join_remove_stale(struct batch *batch) {
             join.kept[join.n_kept++] = batch->files[i].name;
     if (join.n_kept != 0)
         qsort(join.kept, join.n_kept, sizeof *join.kept, text_compare);
+    for (uint32_t i = 0; done && i < batch->count; i++) /* the sidecar of what has failed went first */
+        done = batch->files[i].state != BATCH_FAILED || batch->files[i].name == NULL ||
+               join_remove(&join, batch->files[i].name);
     done = done && join_sidecars(&join);
     if (!done && !join.told)
         terminal_error(NULL, "no memory for the index");
