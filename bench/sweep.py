@@ -53,7 +53,8 @@ def recording(size, at):
 
 def cost(program, verb, path):
     """Seconds of the processor, and KiB of memory at most."""
-    words = [program, *VERBS[verb], "--rules", path.parent / "rules", *(["--rule", "peak < 1TiB"] if verb == "check" else []), *([path] if verb == "diff" else []), path]
+    rules = [] if verb in ("whatif", "plan") else ["--rules", path.parent / "rules"]
+    words = [program, *VERBS[verb], *rules, *(["--rule", "peak < 1TiB"] if verb == "check" else []), *([path] if verb == "diff" else []), path]
     out = [] if verb in ("check", "diff", "whatif", "plan", "report") else ["-f", "-o", path.parent / "out"]
     process = subprocess.Popen([*map(str, words), *map(str, out)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
