@@ -8,7 +8,6 @@ the file's size. Above 1.2 something is done for every pair.
 import argparse
 import itertools
 import math
-import os
 import pathlib
 import pickle
 import subprocess
@@ -17,7 +16,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCALES = (1, 3, 9)
-NOISE_S, NOISE_KIB = 0.05, 4096  # what a run costs whatever it reads: below it no exponent is told
+NOISE_S, NOISE_KIB = 0.02, 8192  # what a run costs whatever it reads: below it no exponent is told
 
 # What one unit of a scale is of each; devices and pools have limits of their own (docs/inputs.md).
 DIMENSIONS = {"events": 20, "devices": 0.1, "streams": 1, "pools": 0.2, "segments": 1, "annotations": 1, "categories": 1, "stacks": 1,
@@ -56,17 +55,17 @@ def cost(program, verb, path):
     rules = [] if verb in ("whatif", "plan") else ["--rules", path.parent / "rules"]
     words = [program, *VERBS[verb], *rules, *(["--rule", "peak < 1TiB"] if verb == "check" else []), *([path] if verb == "diff" else []), path]
     out = [] if verb in ("check", "diff", "whatif", "plan", "report") else ["-f", "-o", path.parent / "out"]
-    process = subprocess.Popen([*map(str, words), *map(str, out)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in (0, 3):
+    # A program that is started by a large one inherits its highest mark of memory: time(1) is small.
+    done = subprocess.run(["/usr/bin/time", "-f", "%U %S %M", *map(str, words), *map(str, out)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    if done.returncode not in (0, 3):
         return None
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss
+    user, system, kib = done.stderr.splitlines()[-1].split()
+    return float(user) + float(system), int(kib)
 
 
 def exponent(sizes, costs, noise):
     """Of the last step, where it is above what any run costs."""
-    if costs[-1] < 2 * noise or sizes[-1] <= sizes[-2]:
+    if costs[-1] < 12 * noise or sizes[-1] <= sizes[-2]:
         return None
     return math.log(max(costs[-1] - noise, noise) / max(costs[-2] - noise, noise / 4)) / math.log(sizes[-1] / sizes[-2])
 

@@ -18,15 +18,15 @@ export function saveBlob(page, blob, ending, detail = "") {
     if (why) sayWhy(page, why);
 }
 
-/** What keeps this page from saving a file, where a frame shows it: browsers drop the file and say nothing. "": nothing. */
+/** What keeps this page from saving a file in a frame, where browsers drop it and say nothing. "": nothing. */
 function whyNotSaved() {
     const { frameElement, parent } = window;
     if (parent === window || (!frameElement && self.origin !== "null")) return "";
     const words = frameElement?.getAttribute("sandbox");
     if (frameElement && (words === null || /\ballow-downloads\b/.test(words ?? ""))) return "";
     return (
-        `${frameElement ? "No file was saved" : "If no file was saved"}: this page stands in a frame whose sandbox lacks ` +
-        "allow-downloads. Open the page by itself, or let the frame have allow-downloads."
+        `${frameElement ? "No file was saved" : "If no file was saved"}: this page stands in a frame whose ` +
+        "sandbox lacks allow-downloads. Open the page by itself, or let the frame have allow-downloads."
     );
 }
 
