@@ -80,7 +80,8 @@ export async function loadModule() {
         if (/unsafe-eval|Content.Security|\bCSP\b/i.test(String(error)))
             throw new Error(
                 "Whoever serves this page forbids WebAssembly, which computes the picture: the " +
-                    "Content-Security-Policy of the server lacks 'wasm-unsafe-eval' in its script-src. Saved as a file the page opens anywhere.",
+                    "Content-Security-Policy of the server lacks 'wasm-unsafe-eval' in its script-src. " +
+                    "Saved as a file the page opens anywhere.",
             );
         throw new Error(
             "This browser cannot run the program in this page, which needs WebAssembly with vectors: " +
