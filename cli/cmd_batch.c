@@ -228,8 +228,10 @@ const struct verb verb_batch = {
     .operands = "PATH... -o DIR",
     .summary = "many snapshots: a page for each, and an index that compares them",
     .about = "Finds the snapshots among PATHs, converts them side by side and writes into DIR, for each, a\n"
-             "page, a sidecar NAME.strata.json (and with --png a picture), and index.html and summary.json,\n"
-             "which say which rank is different and why. Ranks and steps are read from the files' names.\n"
+             "page, a sidecar NAME.strata.json (and with --png a picture), and index.html, summary.json, "
+             "summary.csv\n"
+             "and metrics.prom (Prometheus), which say which rank is different and why. Ranks and steps are "
+             "read from the files' names.\n"
              "A file that cannot be read costs only itself. docs/cluster.md shows it under Slurm, Open MPI\n"
              "and Kubernetes.\n",
     .examples = "  strata batch dumps/ -o report/\n"

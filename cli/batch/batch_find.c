@@ -130,7 +130,8 @@ static bool has_ending(const char *name, const char *ending) {
 
 /* Where somebody keeps snapshots and results in one directory: what a batch writes. */
 static bool is_result(const char *name) {
-    return strcmp(name, "summary.json") == 0 || strcmp(name, "shards") == 0 || strcmp(name, "series") == 0 ||
+    return strcmp(name, "summary.json") == 0 || strcmp(name, "summary.csv") == 0 ||
+           strcmp(name, "metrics.prom") == 0 || strcmp(name, "shards") == 0 || strcmp(name, "series") == 0 ||
            names_is_folder(name) || has_ending(name, ".html") || has_ending(name, ".png") ||
            has_ending(name, ".strata.json") || export_kind_of_path(name) != EXPORT_KINDS;
 }

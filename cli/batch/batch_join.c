@@ -595,5 +595,7 @@ bool join_write(struct index *index, struct batch *batch, int *number) {
     }
     diffs_write(index, batch);
     return join_result(index, batch, "index.html", index_html) &&
+           join_result(index, batch, "summary.csv", index_csv) &&
+           join_result(index, batch, "metrics.prom", index_prometheus) &&
            join_result(index, batch, "summary.json", index_json) && made_update(index, batch);
 }

@@ -39,10 +39,8 @@ static const char *ending_of(const struct batch *batch, const struct batch_file 
 static const struct {
     const char *ending, *mark;
 } marks[] = {
-    {".html", "content=\"Strata\""},
-    {".png", "Strata"},
-    {".json", "\"schema\": 1"},
-    {".json", "\"schema\": 2"},
+    {".html", "content=\"Strata\""}, {".png", "Strata"},         {".csv", "input,kind,rank,step,device,"},
+    {".prom", "# HELP strata_"},     {".json", "\"schema\": 1"}, {".json", "\"schema\": 2"},
 };
 
 static bool has_ending(const char *path, const char *ending) {

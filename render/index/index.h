@@ -7,6 +7,10 @@
 /* summary.json: totals, one row per file, findings, refusals. False: no memory. */
 bool index_json(struct buffer *out, const struct index *index);
 
+/* summary.csv and metrics.prom: a line for each row, and for each of its figures. False: no memory. */
+bool index_csv(struct buffer *out, const struct index *index);
+bool index_prometheus(struct buffer *out, const struct index *index);
+
 /* index.html, self-contained. False: no memory. */
 bool index_html(struct buffer *out, const struct index *index);
 
