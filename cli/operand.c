@@ -8,11 +8,11 @@
 
 static bool device_read(struct operand *operand, const char *value) {
     uint64_t number = 0;
-    bool cpu = strcmp(value, "-1") == 0;
-    if (!cpu && !number_parse(value, 0, INT32_MAX, &number))
+    bool cpu = strcmp(value, "-1") == 0, host = strcmp(value, "-2") == 0 || strcmp(value, "host") == 0;
+    if (!cpu && !host && !number_parse(value, 0, INT32_MAX, &number))
         return false;
     operand->has_device = true;
-    operand->device = cpu ? ORDINAL_CPU : (int32_t)number;
+    operand->device = cpu ? ORDINAL_CPU : host ? ORDINAL_HOST : (int32_t)number;
     return true;
 }
 

@@ -247,9 +247,12 @@ static uint32_t device_find(const struct recording *recording, int32_t ordinal) 
     return UINT32_MAX;
 }
 
-/* Which device people most likely ask about: one that ran out of memory, then one with more events. */
+/* Which device people most likely ask about: a GPU, one that ran out of memory, then one with more events. */
 static bool device_is_likelier(const struct device_trace *a, const struct device_trace *b) {
     bool a_oom = a->n_ooms != 0, b_oom = b->n_ooms != 0;
+    bool a_host = a->ordinal == ORDINAL_HOST, b_host = b->ordinal == ORDINAL_HOST;
+    if (a_host != b_host)
+        return b_host;
     return a_oom != b_oom ? a_oom : a->n_events > b->n_events;
 }
 

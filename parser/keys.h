@@ -63,7 +63,9 @@
     X(SMALL, "small")                                   \
     X(START, "START")                                   \
     X(END, "END")                                       \
-    X(NOT_AVAILABLE, "N/A")
+    X(NOT_AVAILABLE, "N/A")                             \
+    X(HOST_SEGMENTS, "host_segments")                   \
+    X(HOST_TRACES, "host_traces")
 
 #define STRATA_KEY_ENUM(name, text) KEY_##name,
 enum key { STRATA_KEYS(STRATA_KEY_ENUM) KEY_COUNT };

@@ -1,6 +1,8 @@
 #include "parser/settings.h"
 #include "parser/snapshot_internal.h"
 
+#include <stdio.h>
+
 /* ---- the root ---- */
 
 static const struct value *dict_find(const struct snapshot *snapshot, const struct value *dict,
@@ -43,9 +45,27 @@ static void devices_number(struct snapshot *snapshot, const struct value *traces
     }
 }
 
-static bool segment_record(struct snapshot *snapshot, const struct staged_segment *staged) {
+/* Of a list of events, or of a list of such lists, the one that has events; a second one is not read. */
+static const struct value *events_of(const struct snapshot *snapshot, const struct value *traces) {
+    if (traces == NULL || traces->tag != VALUE_LIST)
+        return traces != NULL && traces->tag == VALUE_EVENTS ? traces : NULL;
+    for (uint32_t at = snapshot->nodes.row[traces->bits].first; at != 0;
+         at = snapshot->items.row[at - 1].next)
+        if (snapshot->items.row[at - 1].value.tag == VALUE_EVENTS)
+            return &snapshot->items.row[at - 1].value;
+    return NULL;
+}
+
+/* Lists that already are a device's stay its own. */
+static void host_number(struct snapshot *snapshot, const struct value *traces) {
+    const struct value *events = events_of(snapshot, traces);
+    if (events != NULL && snapshot->recorders.row[events->bits].device.ordinal == ORDINAL_NONE)
+        snapshot->recorders.row[events->bits].device.ordinal = ORDINAL_HOST;
+}
+
+static bool segment_record(struct snapshot *snapshot, const struct staged_segment *staged, int32_t ordinal) {
     struct recorder *recorder;
-    if (!recorder_of_device(snapshot, staged->device, &recorder))
+    if (!recorder_of_device(snapshot, ordinal, &recorder))
         return false;
     if (!recorder_segment(recorder, &staged->segment, staged->stream, staged->pool))
         return snapshot_fail_memory(snapshot);
@@ -69,7 +89,28 @@ static bool segments_record(struct snapshot *snapshot, const struct value *segme
     for (uint32_t at = snapshot->chains.row[segments->bits].first; at != 0;
          at = snapshot->segments.row[at - 1].next)
         if (snapshot->segments.row[at - 1].device < snapshot->first_cut_device &&
-            !segment_record(snapshot, &snapshot->segments.row[at - 1]))
+            !segment_record(snapshot, &snapshot->segments.row[at - 1], snapshot->segments.row[at - 1].device))
+            return false;
+    return true;
+}
+
+/* Of a list of segments, or of a list of such lists. */
+static bool host_segments_record(struct snapshot *snapshot, const struct value *segments) {
+    if (segments == NULL || snapshot->first_cut_device != INT32_MAX)
+        return true;
+    if (segments->tag == VALUE_LIST) {
+        for (uint32_t at = snapshot->nodes.row[segments->bits].first; at != 0;
+             at = snapshot->items.row[at - 1].next)
+            if (snapshot->items.row[at - 1].value.tag == VALUE_SEGMENTS &&
+                !host_segments_record(snapshot, &snapshot->items.row[at - 1].value))
+                return false;
+        return true;
+    }
+    if (segments->tag != VALUE_SEGMENTS)
+        return true;
+    for (uint32_t at = snapshot->chains.row[segments->bits].first; at != 0;
+         at = snapshot->segments.row[at - 1].next)
+        if (!segment_record(snapshot, &snapshot->segments.row[at - 1], ORDINAL_HOST))
             return false;
     return true;
 }
@@ -80,7 +121,8 @@ static bool devices_finish(struct snapshot *snapshot) {
         arena_alloc(&trace->arena, ((size_t)snapshot->recorders.count + 1) * sizeof *trace->devices);
     if (trace->devices == NULL)
         return snapshot_fail_memory(snapshot);
-    for (int64_t last = -1;;) { /* by rising ordinal; lists of events that are not a device's stay out */
+    for (int64_t last = ORDINAL_NONE;
+         ;) { /* by rising ordinal; lists of events that are not a device's stay out */
         struct recorder *next = NULL;
         for (uint32_t i = 0; i < snapshot->recorders.count; i++) {
             struct recorder *recorder = &snapshot->recorders.row[i];
@@ -146,6 +188,59 @@ static bool left_out_diagnose(struct snapshot *snapshot) {
            snapshot_fail_memory(snapshot);
 }
 
+/* What rounding up to powers of two costs: pinned memory is neither split nor shared. */
+static bool rounding_diagnose(struct snapshot *snapshot) {
+    const struct device_trace *host = trace_device(snapshot->trace, ORDINAL_HOST);
+    uint64_t numbers[DIAGNOSTIC_NUMBERS] = {0};
+    for (uint32_t i = 0; host != NULL && i < host->n_blocks; i++) {
+        const struct block *block = &host->blocks[i];
+        if (block->state == BLOCK_INACTIVE || block->requested_size > block->size)
+            continue;
+        numbers[0] += block->size - block->requested_size;
+        numbers[1] += block->size;
+    }
+    return numbers[0] == 0 || trace_diagnose(snapshot->trace, "host_rounding", ORDINAL_HOST, numbers) ||
+           snapshot_fail_memory(snapshot);
+}
+
+/* Its name is in the sentence, which is therefore made here and not of numbers. */
+static bool unread_tell(struct snapshot *snapshot, uint32_t key) {
+    enum { NAME_MOST = 80 };
+    struct trace *trace = snapshot->trace;
+    struct text name = trace_text(trace, key);
+    char text[NAME_MOST + 80];
+    int n = snprintf(text, sizeof text, "The key \"%.*s\" of the snapshot is not read.",
+                     (int)(name.nbytes < NAME_MOST ? name.nbytes : NAME_MOST), (const char *)name.at);
+    uint32_t message = trace_string_add(trace, text, (size_t)n);
+    if (message == 0 || !trace_diagnose(trace, "unread_key", ORDINAL_NONE, NULL))
+        return false;
+    struct diagnostic *diagnostic = &trace->diagnostics[trace->n_diagnostics - 1];
+    diagnostic->message = message;
+    diagnostic->key = 0;
+    return true;
+}
+
+enum { UNREAD_TOLD = 16 };
+
+/* Keys of the root that mean nothing to us: a newer PyTorch may say more than is shown. */
+static bool unread_diagnose(struct snapshot *snapshot, const struct value *root) {
+    static const enum key known[] = {
+        KEY_SEGMENTS,           KEY_DEVICE_TRACES,        KEY_TRACES,
+        KEY_ALLOCATOR_SETTINGS, KEY_EXTERNAL_ANNOTATIONS, KEY_TRACE_ALLOC_OVERFLOWED,
+        KEY_LAST_KEY,           KEY_HOST_SEGMENTS,        KEY_HOST_TRACES};
+    uint32_t at = root->tag == VALUE_DICT ? snapshot->nodes.row[root->bits].first : 0, n_unread = 0;
+    for (; at != 0; at = snapshot->items.row[at - 1].next) {
+        const struct value *key = &snapshot->items.row[at - 1].key;
+        uint32_t name = key->tag == VALUE_STRING ? (uint32_t)key->bits : 0;
+        bool is_known = false;
+        for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+            is_known |= is_word(name, known[i]);
+        if (!is_known && ++n_unread <= UNREAD_TOLD && !unread_tell(snapshot, name))
+            return snapshot_fail_memory(snapshot);
+    }
+    return true;
+}
+
 static bool nothing_diagnose(struct snapshot *snapshot) {
     return snapshot->trace->n_devices != 0 ||
            trace_diagnose(snapshot->trace, "empty_snapshot", ORDINAL_NONE, NULL) ||
@@ -175,7 +270,9 @@ static bool root_is_snapshot(const struct snapshot *snapshot, const struct value
         return true; /* memory_snapshot(): the segments alone */
     return dict_find(snapshot, root, KEY_SEGMENTS) != NULL ||
            dict_find(snapshot, root, KEY_DEVICE_TRACES) != NULL ||
-           dict_find(snapshot, root, KEY_TRACES) != NULL;
+           dict_find(snapshot, root, KEY_TRACES) != NULL ||
+           dict_find(snapshot, root, KEY_HOST_TRACES) != NULL ||
+           dict_find(snapshot, root, KEY_HOST_SEGMENTS) != NULL;
 }
 
 bool snapshot_finish(struct snapshot *snapshot, struct value root) {
@@ -188,9 +285,13 @@ bool snapshot_finish(struct snapshot *snapshot, struct value root) {
     if (traces == NULL)
         traces = dict_find(snapshot, &root, KEY_TRACES);
     devices_number(snapshot, traces);
+    host_number(snapshot, dict_find(snapshot, &root, KEY_HOST_TRACES));
     if (settings != NULL && !settings_text(snapshot, settings, &snapshot->trace->settings))
         return false;
-    return segments_record(snapshot, segments) && devices_finish(snapshot) && stacks_finish(snapshot) &&
-           overflow_diagnose(snapshot, &root, settings) && misplaced_diagnose(snapshot) &&
-           left_out_diagnose(snapshot) && nothing_diagnose(snapshot);
+    return segments_record(snapshot, segments) &&
+           host_segments_record(snapshot, dict_find(snapshot, &root, KEY_HOST_SEGMENTS)) &&
+           devices_finish(snapshot) && stacks_finish(snapshot) &&
+           overflow_diagnose(snapshot, &root, settings) && rounding_diagnose(snapshot) &&
+           misplaced_diagnose(snapshot) && left_out_diagnose(snapshot) && unread_diagnose(snapshot, &root) &&
+           nothing_diagnose(snapshot);
 }

@@ -200,7 +200,7 @@ export function press(id, pressed) {
 
 /** A profiler counts the CPU's memory as well, under the number -1. @param {number} ordinal */
 export function deviceName(ordinal) {
-    return ordinal < 0 ? "CPU" : String(ordinal);
+    return ordinal === -2 ? "host (pinned)" : ordinal < 0 ? "CPU" : String(ordinal);
 }
 
 /* ---- what is pinned ---- */

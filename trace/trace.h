@@ -247,11 +247,12 @@ enum { POOL_UNKNOWN = 0, POOL_DEFAULT = 1 }; /* indices into pools */
 
 enum {
     ORDINAL_CPU = -1,          /* what a profiler says of the CPU's memory */
+    ORDINAL_HOST = -2,         /* pinned host memory, by the process' own allocator of it */
     ORDINAL_NONE = -2147483648 /* no device in particular: the file, or all of them */
 };
 
 struct device_trace {
-    int32_t ordinal;         /* as in the file: the index inside the process; ORDINAL_CPU */
+    int32_t ordinal;         /* as in the file: the index inside the process; ORDINAL_CPU, ORDINAL_HOST */
     uint32_t name;           /* string, e.g. "NVIDIA H100 80GB HBM3"; 0: the file does not say */
     uint64_t capacity_bytes; /* memory of the device; 0: the file does not say */
     uint32_t n_events;

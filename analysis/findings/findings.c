@@ -369,8 +369,13 @@ static bool findings_end(struct verdicts *verdicts, struct arena *arena) {
     return done;
 }
 
-/* A log holds levels, whose allocations are made up: only what is said of levels can be said of it. */
+/* A log holds levels, whose allocations are made up: only what is said of levels can be said of it. Pinned memory has an
+ * allocator of its own, which keeps every block: what is said of the caching allocator of GPUs is not true of it. */
 static bool kind_fits(const struct verdicts *verdicts, enum finding_kind kind) {
+    if (verdicts->timeline->device->ordinal == ORDINAL_HOST &&
+        (kind == FINDING_FRAGMENTATION || kind == FINDING_CACHED_FREE || kind == FINDING_CACHE_CHURN ||
+         kind == FINDING_RETRY_FLUSH || kind == FINDING_PRIVATE_POOL_HELD || kind == FINDING_NEXT_STEP_PEAK))
+        return false;
     return trace_has_allocations(verdicts->timeline->trace) || kind == FINDING_OUT_OF_MEMORY ||
            kind == FINDING_RETRY_FLUSH || kind == FINDING_LEVELS_RISE;
 }

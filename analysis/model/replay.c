@@ -283,6 +283,8 @@ static bool steps_run(struct replayer *replayer, uint32_t n_steps) {
 /* NULL: it can be. */
 static const char *refusal(const struct trace *trace, const struct device_trace *device) {
     const char *reason = segments_refusal(trace, device);
+    if (device->ordinal == ORDINAL_HOST)
+        return "pinned host memory has another allocator, which is not modelled";
     if (reason == NULL && device->allocations.count == device->allocations.preexisting)
         return "no allocation was recorded, so there is nothing to replay";
     return reason;

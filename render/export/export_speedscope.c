@@ -1,6 +1,7 @@
 /* speedscope's own format (https://www.speedscope.app/file-format-schema.json): a sampled profile of each device, in bytes. */
 #include "base/json_writer.h"
 #include "render/export/export_parts.h"
+#include "render/words/device.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -73,11 +74,13 @@ static void weights_write(struct speedscope *to, const struct export_device *dev
 }
 
 static void profile_name(char text[96], const struct export_device *device) {
+    int32_t ordinal = device->device->ordinal;
+    int n = ordinal < 0 ? snprintf(text, 96, "%s", device_words(ordinal).text)
+                        : snprintf(text, 96, "GPU %" PRId32, ordinal);
     if (device->work->options->allocated)
-        snprintf(text, 96, "GPU %" PRId32 ": allocated", device->device->ordinal);
+        snprintf(text + n, 96 - (size_t)n, ": allocated");
     else
-        snprintf(text, 96, "GPU %" PRId32 ": live after event %" PRId64, device->device->ordinal,
-                 export_event(device->range.at));
+        snprintf(text + n, 96 - (size_t)n, ": live after event %" PRId64, export_event(device->range.at));
 }
 
 static bool speedscope_write(void *context, struct export_device *device) {

@@ -1,4 +1,5 @@
 #include "render/png/chart_layout.h"
+#include "render/words/device.h"
 
 #include "base/format.h"
 #include "render/png/chart_maker.h"
@@ -120,7 +121,9 @@ static void subtitle_facts(const struct chart_maker *maker, char *text, size_t c
     uint32_t n_events = timeline->device->n_events;
     char name[96] = "CPU", model[61];
     chart_string_text(maker, timeline->device->name, model, sizeof model);
-    if (timeline->device->ordinal != ORDINAL_CPU)
+    if (timeline->device->ordinal < 0)
+        snprintf(name, sizeof name, "%s", device_words(timeline->device->ordinal).text);
+    else
         snprintf(name, sizeof name, "GPU %d%s%s", (int)timeline->device->ordinal,
                  model[0] != '\0' ? " \xc2\xb7 " : "", model);
     int used = snprintf(text, capacity, "%s \xc2\xb7 %s event%s", name, format_count(n_events).text,

@@ -11,6 +11,7 @@
 #include "render/report/report_replay.h"
 #include "render/report/report_series.h"
 #include "render/report/report_sites.h"
+#include "render/words/device.h"
 
 static void add_trace_string(struct json_writer *json, const char *name, const struct trace *trace,
                              uint32_t id) {
@@ -291,6 +292,7 @@ static void add_figures(struct json_writer *json, const struct report_device *re
     const struct timeline *timeline = &report->timeline;
     const struct allocations *allocations = &report->device->allocations;
     json_i64(json, "device", report->device->ordinal);
+    json_text(json, "name", report->device->ordinal < 0 ? device_words(report->device->ordinal).text : NULL);
     json_u64(json, "events", report->device->n_events);
     json_u64(json, "allocations", allocations->count);
     json_u64(json, "preexisting", allocations->preexisting);

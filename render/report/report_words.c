@@ -1,5 +1,6 @@
 /* Phrases and tables that several sections of the report use. */
 #include "render/report/report_words.h"
+#include "render/words/device.h"
 
 #include "base/format.h"
 #include "layout/site.h"
@@ -12,7 +13,8 @@ enum { GROUPS_SHOWN = 20 }; /* groups of free blocks */
 void words_device_heading(struct sheet *sheet, enum trace_kind kind, int32_t ordinal) {
     const char *thing = kind == TRACE_LOG ? "Rank or GPU" : "Device";
     sheet_heading(sheet, 2,
-                  ordinal == ORDINAL_CPU ? "CPU" : sheet_format(sheet, "%s %" PRId32, thing, ordinal));
+                  ordinal < 0 ? sheet_format(sheet, "%s", device_words(ordinal).text)
+                              : sheet_format(sheet, "%s %" PRId32, thing, ordinal));
 }
 
 const char *words_site(struct sheet *sheet, const struct trace *trace, uint32_t frame) {

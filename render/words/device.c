@@ -10,7 +10,9 @@ const char no_device_sentence[] =
 
 struct figure device_words(int32_t ordinal) {
     struct figure words = {"CPU"};
-    if (ordinal != ORDINAL_CPU)
+    if (ordinal == ORDINAL_HOST)
+        words = (struct figure){"host (pinned)"};
+    else if (ordinal != ORDINAL_CPU)
         snprintf(words.text, sizeof words.text, "device %" PRId32, ordinal);
     return words;
 }

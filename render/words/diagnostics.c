@@ -1,6 +1,7 @@
 #include "render/words/diagnostics.h"
 
 #include "base/format.h"
+#include "render/words/device.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
  *     %nN        plain, 12034
  *     %eN        how far number 0 and number N lie apart, as a count
  *     %pN(a|b)   a where number N is 1, else b
- *     %D         "CPU: " where it is about the CPU's memory
+ *     %D         "CPU: " or "host (pinned): " where it is about the memory of the CPU
  */
 struct sentence {
     const char *key, *text;
@@ -74,6 +75,8 @@ static const struct sentence sentences[] = {
     {"lost_events",
      "%DEvents are missing at %c0 place%p0(|s) (%b1 in all): the totals are exact, but who held those bytes "
      "is not known."},
+    {"host_rounding", "%D%b0 of %b1 in use at the end are rounding: its allocator rounds each request up to "
+                      "a power of two."},
     {"misplaced", "%c0 list element%p0( differs in kind from its neighbours and is|s differ in kind from "
                   "their neighbours and are) left out."},
     {"no_addresses",
@@ -194,8 +197,10 @@ static const char *figure_add(struct message *message, const struct diagnostic *
                               const char *from) {
     char plain[24];
     if (*from == 'D') {
-        if (diagnostic->device == ORDINAL_CPU)
-            message_add_text(message, "CPU: ");
+        if (diagnostic->device == ORDINAL_CPU || diagnostic->device == ORDINAL_HOST) {
+            message_add_text(message, device_words(diagnostic->device).text);
+            message_add_text(message, ": ");
+        }
         return from + 1;
     }
     uint64_t number = diagnostic->number[from[1] - '0'], first = diagnostic->number[0];
