@@ -2,6 +2,7 @@
 #include "cli/convert.h"
 #include "cli/ending.h"
 #include "cli/exit_code.h"
+#include "cli/planning.h"
 #include "cli/render.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
@@ -93,7 +94,8 @@ int page_view_choose(char *text, size_t capacity, const struct recording *record
 }
 
 /* What follows from running out of memory, as a string into `text`, which stays empty where nothing ran out. */
-static bool follows_find(struct buffer *text, const struct recording *recording) {
+static bool follows_find(struct buffer *text, const struct recording *recording,
+                         const struct settings *settings) {
     const struct trace *trace = &recording->trace;
     struct arena scratch;
     uint32_t n_ooms = 0;
@@ -102,7 +104,9 @@ static bool follows_find(struct buffer *text, const struct recording *recording)
     if (n_ooms == 0)
         return true;
     recording_scratch(recording, &scratch);
-    bool done = report_follows(text, trace, &scratch);
+    struct plan_request request;
+    bool planned = planning_request(&request, settings);
+    bool done = report_follows(text, trace, planned ? &request : NULL, &scratch);
     buffer_add(text, "", 1);
     if (!done || text->failed)
         recording_print_no_memory(recording, scratch.limit_hit);
@@ -113,7 +117,13 @@ static bool follows_find(struct buffer *text, const struct recording *recording)
 enum html_result page_render(struct buffer *page, struct recording *recording,
                              const struct settings *settings, uint32_t device, const char *view) {
     struct buffer follows = {.host = arena_share(&recording->trace.arena)};
-    if (!follows_find(&follows, recording)) {
+    if (!follows_find(&follows, recording, settings)) {
+        buffer_release(&follows);
+        return HTML_NO_MEMORY;
+    }
+    struct buffer plan = {.host = arena_share(&recording->trace.arena)};
+    if (!planning_json(&plan, recording, settings)) {
+        buffer_release(&plan);
         buffer_release(&follows);
         return HTML_NO_MEMORY;
     }
@@ -126,12 +136,15 @@ enum html_result page_render(struct buffer *page, struct recording *recording,
         .color = options_color_name(recording_color_by(recording, settings)),
         .view = view,
         .follows = (const char *)follows.bytes,
+        .plan = (const char *)plan.bytes,
+        .plan_nbytes = plan.nbytes,
         .capacity_bytes = recording_capacity(recording, settings, device),
         .max_nbytes = settings->max_html_nbytes,
     };
     struct html_outcome outcome;
     enum html_result result =
         html_render(page, &recording->trace, arena_share(&recording->trace.arena), &options, &outcome);
+    buffer_release(&plan);
     buffer_release(&follows);
     if (page->refused)
         return result; /* which was printed */

@@ -4,12 +4,17 @@
 #include "cli/convert.h"
 #include "cli/ending.h"
 #include "cli/exit_code.h"
+#include "cli/plan_together.h"
+#include "cli/planning.h"
 #include "cli/recording.h"
+#include "cli/render.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
+#include "cli/whatif.h"
 #include "layout/device_part.h"
 #include "render/report/report_plan.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 /* Shorter searches are over before a line could be read. */
@@ -21,14 +26,6 @@ static void search_progress(void *context, uint64_t n_replayed) {
     (void)context;
     snprintf(line, sizeof line, "planning: %s operations replayed", format_count(n_replayed).text);
     (void)progress_show(line);
-}
-
-static struct plan_request request_of(const struct settings *settings) {
-    return (struct plan_request){.gpu_bytes = settings->gpu_bytes,
-                                 .keep_bytes = settings->keep_bytes,
-                                 .keep_percent = settings->keep_percent,
-                                 .n_ranks = (uint32_t)settings->n_ranks,
-                                 .without = settings->without};
 }
 
 static bool device_plan(struct plan *plan, const struct trace *trace, uint32_t index,
@@ -65,7 +62,8 @@ static int plan_build(struct buffer *out, const struct recording *recording, con
                                  .look = terminal_look(settings->output),
                                  .file = recording->input.name,
                                  .fingerprint = recording->fingerprint};
-    struct plan_request request = request_of(settings);
+    struct plan_request request;
+    (void)planning_request(&request, settings);
     struct beside beside;
     struct arena guarded;
     beside_init(&beside, scratch);
@@ -80,29 +78,64 @@ static int plan_build(struct buffer *out, const struct recording *recording, con
     return done ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
 }
 
-static int plan_main(const struct settings *settings) {
-    if (settings->gpu_bytes != 0 && settings->keep_bytes >= settings->gpu_bytes) {
-        terminal_error(NULL, "plan: --keep leaves nothing of --gpu");
-        return EXIT_CODE_USAGE;
-    }
+/* The page of the recording, opened on its plan. */
+static int page_build(struct buffer *out, struct recording *recording, const struct settings *settings,
+                      uint32_t device) {
+    struct settings own = *settings;
+    char view[64];
+    own.plan_all = true;
+    own.no_plan = false;
+    snprintf(view, sizeof view, "device=%" PRId32 "&tab=plan", recording->trace.devices[device].ordinal);
+    return page_render(out, recording, &own, device, view) == HTML_DONE ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
+}
+
+/* False: said; the usage is wrong. */
+static bool settings_check(const struct settings *settings) {
+    const char *wrong = NULL;
+    if (settings->gpu_bytes != 0 && settings->keep_bytes >= settings->gpu_bytes)
+        wrong = "--keep leaves nothing of --gpu";
+    else if (settings->extrapolate != NULL && settings->gpu_bytes == 0)
+        wrong = "--extrapolate ... --to max needs --gpu SIZE";
+    else if (settings->to_max && settings->extrapolate == NULL)
+        wrong = "--to max needs --extrapolate PATH=SIZE";
+    else if (settings->n_inputs > 1 && settings->format == REPORT_JSON && settings->has_device)
+        wrong = "-d and --json of several recordings do not go together";
+    else if (ending_kind(settings->output) == ENDING_PICTURE ||
+             (ending_kind(settings->output) == ENDING_PAGE &&
+              (settings->n_inputs > 1 || settings->extrapolate != NULL)))
+        wrong = "text, Markdown, JSON and, of one recording, a page are written";
+    if (wrong != NULL)
+        terminal_error(NULL, "plan: %s", wrong);
+    return wrong == NULL;
+}
+
+static int plan_main(const struct settings *given) {
     static const char *const endings[] = {
         [REPORT_TEXT] = ".plan.txt", [REPORT_JSON] = ".plan.json", [REPORT_MARKDOWN] = ".plan.md"};
-    if (ending_kind(settings->output) != ENDING_WORDS) {
-        terminal_error(NULL,
-                       "plan: text, Markdown and JSON are written; strata whatif draws a page or a picture");
+    struct settings settings = *given;
+    if (!ending_choose_format(&settings) || !settings_check(&settings))
         return EXIT_CODE_USAGE;
-    }
-    return convert_words(settings, endings[settings->format], plan_build);
+    settings.to_max = settings.extrapolate != NULL;
+    if (settings.to_max)
+        return extrapolation_main(&settings);
+    if (settings.n_inputs > 1)
+        return plan_together_main(&settings, endings[settings.format]);
+    return ending_kind(settings.output) == ENDING_PAGE
+               ? convert_run(&settings, ".plan.html", page_build)
+               : convert_words(&settings, endings[settings.format], plan_build);
 }
 
 const struct verb verb_plan = {
     .name = "plan",
     .bit = VERB_PLAN,
     .summary = "the least change that makes it fit",
+    .operands = "SNAPSHOT... (of several, settings alone are compared)",
     .about = "Changes that can be shown from the recording (settings, findings, checkpointing\n"
              "of blocks, the optimizer and its state), what each would give, and the smallest\n"
              "set with which the recorded requests are served. docs/plan.md explains it.\n",
     .examples = "  strata plan oom.pickle\n"
-                "  strata plan --gpu 24GiB --json snapshot.pickle\n",
+                "  strata plan --gpu 24GiB --json snapshot.pickle\n"
+                "  strata plan --gpu 24GiB snapshot.pickle -o plan.html\n"
+                "  strata plan --gpu 24GiB --extrapolate batch4.pickle=4 --to max batch8.pickle=8\n",
     .run = plan_main,
 };

@@ -5,12 +5,14 @@
 #include "cli/exit_code.h"
 #include "cli/filter.h"
 #include "cli/picture_rows.h"
+#include "cli/planning.h"
 #include "cli/render.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "cli/version.h"
 #include "cli/window.h"
 #include "render/png/chart.h"
+#include "render/words/plan.h"
 
 #include <string.h>
 
@@ -218,6 +220,14 @@ static int picture_draw(struct buffer *picture, const struct recording *recordin
     int code = picture_window(recording, settings, timeline, &options);
     if (code != EXIT_CODE_DONE)
         return code;
+    struct plan_request request;
+    char plan[PLAN_TEXT];
+    bool planned = planning_request(&request, settings);
+    if (!plan_sentence_find(plan, timeline, planned ? &request : NULL, scratch)) {
+        recording_print_no_memory(recording, scratch->limit_hit);
+        return EXIT_CODE_FAILED;
+    }
+    options.plan = plan[0] != '\0' ? plan : NULL;
     enum chart_error error = chart_png(picture, timeline, &options, scratch);
     if (error == CHART_OK)
         return EXIT_CODE_DONE;

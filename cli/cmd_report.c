@@ -3,6 +3,7 @@
 #include "cli/ending.h"
 #include "cli/exit_code.h"
 #include "cli/filter.h"
+#include "cli/planning.h"
 #include "cli/render.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
@@ -26,7 +27,10 @@ bool report_build(struct buffer *report, const struct recording *recording, cons
     struct filter_set filter;
     if (!filter_set_make(&filter, recording, settings, scratch))
         return false;
+    struct plan_request request;
+    bool planned = planning_request(&request, settings);
     struct report_options options = {
+        .plan = planned ? &request : NULL,
         .format = settings->format,
         .look = terminal_look(settings->output),
         .file = recording->input.name,

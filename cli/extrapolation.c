@@ -6,6 +6,7 @@
 #include "cli/units.h"
 #include "cli/version.h"
 #include "cli/whatif.h"
+#include "render/report/report_plan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,30 @@ static const char *not_exact(const struct replay *replay) {
     return replay->grade == REPLAY_EXACT ? NULL : "one of the recordings is not replayed exactly";
 }
 
+/* What fits at most, of each scenario. False: no memory. */
+static bool device_largest(struct extrapolated *device, const struct program program[2],
+                           const struct extrapolation_report *report, const struct settings *settings,
+                           struct arena *scratch) {
+    struct largest *largest = arena_alloc(scratch, WHATIF_SCENARIOS_MAX * sizeof *largest);
+    uint64_t keep = settings->keep_percent != 0 ? settings->gpu_bytes / 100 * settings->keep_percent
+                                                : settings->keep_bytes;
+    device->largest = largest;
+    for (uint32_t i = 0; largest != NULL && i < device->whatif.n_scenarios; i++) {
+        const struct whatif_scenario *scenario = &device->whatif.scenario[i];
+        struct largest_request request = {.a = &program[0],
+                                          .b = &program[1],
+                                          .x0 = report->size[0],
+                                          .x1 = report->size[1],
+                                          .budget_bytes = settings->gpu_bytes - keep,
+                                          .settings = scenario->settings};
+        if (scenario->same_as != i)
+            largest[i] = largest[scenario->same_as];
+        else if (!largest_find(&largest[i], &request, scratch))
+            return false;
+    }
+    return largest != NULL;
+}
+
 static bool device_extrapolate(struct extrapolated *device, struct sized sized[2],
                                const struct device_trace *first, const struct extrapolation_report *report,
                                const struct settings *settings, struct arena *scratch) {
@@ -66,6 +91,11 @@ static bool device_extrapolate(struct extrapolated *device, struct sized sized[2
     if (!extrapolate(&device->extrapolation, &program[0], report->size[0], &program[1], report->size[1],
                      report->asked, scratch))
         return false;
+    if (settings->to_max)
+        return device->extrapolation.refused != NULL ||
+               (whatif_init_of(&device->whatif, &device->extrapolation.program, &device->replay[0], &request,
+                               scratch) &&
+                device_largest(device, program, report, settings, scratch));
     return device->extrapolation.refused != NULL ||
            (whatif_init_of(&device->whatif, &device->extrapolation.program, &device->replay[0], &request,
                            scratch) &&
@@ -180,6 +210,8 @@ static int extrapolation_build(struct buffer *out, struct sized sized[2], struct
                                const struct settings *settings, struct arena *scratch) {
     if (!devices_extrapolate(sized, report, settings, scratch))
         return no_memory(out, &sized[0], scratch);
+    if (settings->to_max)
+        return plan_largest_write(out, report, scratch) ? EXIT_CODE_DONE : no_memory(out, &sized[0], scratch);
     switch (ending_kind(settings->output)) {
     case ENDING_PICTURE: return picture_build(out, &sized[0], report, settings, scratch);
     case ENDING_PAGE: return page_build(out, &sized[0], report, settings, scratch);
@@ -236,6 +268,7 @@ static int both_parse(struct sized sized[2], struct extrapolation_report *report
     int code = EXIT_CODE_DONE;
     for (int i = 0; i < 2 && code == EXIT_CODE_DONE; i++)
         code = sized_parse(words[i], settings, &sized[i].settings, &sized[i].path, &report->size[i]);
+    report->asked = settings->to_max ? report->size[1] : report->asked;
     if (code != EXIT_CODE_DONE || report->size[0] < report->size[1])
         return code;
     terminal_error(NULL, "whatif: the recording of --extrapolate must be the smaller one");
@@ -247,7 +280,7 @@ int extrapolation_main(const struct settings *settings) {
     struct extrapolation_report report = {
         .format = settings->format, .look = terminal_look(settings->output), .asked = settings->to_size};
     int code = EXIT_CODE_USAGE;
-    if (settings->to_size == 0)
+    if (settings->to_size == 0 && !settings->to_max)
         terminal_error(NULL, "whatif: --extrapolate needs --to SIZE");
     else
         code = both_parse(sized, &report, settings);

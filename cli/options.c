@@ -131,7 +131,7 @@ static enum options_result parse_operand(struct parse *parse, const char *word) 
         parse->at = parse->n_words;
         return OPTIONS_RUN;
     }
-    if ((parse->verb->bit & (VERB_MANY | VERB_PICTURE | VERB_REPORT | VERB_EXPORT)) != 0) {
+    if ((parse->verb->bit & (VERB_MANY | VERB_PICTURE | VERB_REPORT | VERB_EXPORT | VERB_PLAN)) != 0) {
         /* The words before this one have been read, so their places are free. */
         settings->inputs = parse->words;
         settings->inputs[settings->n_inputs++] = parse->words[parse->at - 1];

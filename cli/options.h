@@ -94,6 +94,9 @@ struct settings {
     const char *set[SETS_CAPACITY]; /* whatif: of the allocator, "key=value" or "key:value" */
     uint32_t n_set;
     bool find_budget;      /* whatif: the smallest that does */
+    bool to_max;           /* plan: the largest size of --extrapolate */
+    bool plan_all;         /* a page of strata plan: of every device */
+    bool no_plan;          /* html, png, report, batch */
     uint64_t gpu_bytes;    /* whatif, plan: 0: what the recording shows */
     uint64_t n_ranks;      /* plan: 0: not said */
     uint64_t keep_bytes;   /* plan: of the device, for others */

@@ -244,6 +244,10 @@ static bool apply_without(struct settings *settings, const char *value) {
     }
 }
 
+static bool apply_to_max(struct settings *settings, const char *value) {
+    return settings->to_max = strcmp(value, "max") == 0;
+}
+
 static bool apply_extrapolate(struct settings *settings, const char *value) {
     settings->extrapolate = value;
     return strrchr(value, '=') != NULL;
@@ -428,9 +432,15 @@ static const struct option options[] = {
      "findings,\nfused, checkpoint, eight_bit, offload"},
     {0, VERB_WHATIF | VERB_PLAN, "gpu", "SIZE", DEVICE_BYTES(gpu_bytes),
      "what the process may have of the device, such as 80GiB\n(default: what the recording shows)"},
-    {0, VERB_WHATIF, "extrapolate", "PATH=SIZE", CALL(apply_extrapolate),
+    {0, VERB_PICTURE | VERB_REPORT | VERB_BATCH | SHAPES, "gpu", "SIZE", DEVICE_BYTES(gpu_bytes),
+     "say what would make it fit a device of this size, as\nstrata plan does (default: after running out of "
+     "memory)"},
+    {0, VERB_PICTURE | VERB_REPORT | VERB_BATCH | SHAPES, "no-plan", NULL, SET(no_plan, 1),
+     "do not ask what would make it fit"},
+    {0, VERB_WHATIF | VERB_PLAN, "extrapolate", "PATH=SIZE", CALL(apply_extrapolate),
      "the same program recorded at a smaller size (batch, length\nof a sequence, number of layers); SNAPSHOT "
      "is then\nPATH=SIZE of a larger one"},
+    {0, VERB_PLAN, "to", "max", CALL(apply_to_max), "the largest size of --extrapolate that fits --gpu"},
     {0, VERB_WHATIF, "to", "SIZE", NUMBER(to_size, 1, 1000000000),
      "the size that --extrapolate tells of, a whole number"},
     {0, VERB_WHATIF, "budget", NULL, SET(find_budget, 1),

@@ -120,7 +120,7 @@ set(wasm_file ${CMAKE_BINARY_DIR}/strata.wasm)
 set(wasm_fast ${shared_sources} ${page_sources})
 list(FILTER wasm_fast INCLUDE REGEX "^(base|trace|render/raster)/|layout/(extent|groups|scene|segments|segment_curve|timeline|filter)\\.c|page_draw")
 # Only while the view rests, once for a page, or for a few words.
-list(FILTER wasm_fast EXCLUDE REGEX "band_names|raster_marks|base/(format|units|words)\\.c|payload_(format|open)\\.c")
+list(FILTER wasm_fast EXCLUDE REGEX "areas|band_names|map_raster|raster_(marks|lines)|base/(arena|format|ordered|text|units|words)\\.c|trace/(redact|trace|payload_(format|open|pack.*))\\.c")
 set(wasm_flags --target=wasm32 -std=c17 -mbulk-memory -msimd128 -ffreestanding -fno-builtin -fvisibility=hidden -Wall
     -Wextra -Wconversion -Wshadow -Werror -I${PROJECT_SOURCE_DIR})
 set(wasm_objects)

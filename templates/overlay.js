@@ -20,7 +20,7 @@ import { FRAME_USER } from "./api.js";
 import { drawMarks, drawOutline } from "./outline.js";
 import { askFindings, askSteps } from "./questions.js";
 import { invalidate, LIST, momentText, perPage, rangeEvents } from "./state.js";
-import { formatBytes, formatDuration, formatPlural, formatShare, make } from "./text.js";
+import { formatBytes, formatDuration, formatFine, formatPlural, formatShare, make } from "./text.js";
 
 /* ---- what follows the pointer ---- */
 
@@ -214,6 +214,26 @@ function drawCeiling(page, context, pane) {
 }
 
 /**
+ * What a change of the plan would need: a line, and of the request that failed the part that is left.
+ * @param {Page} page @param {CanvasRenderingContext2D} context
+ * @param {Pane} pane
+ */
+function drawPlanned(page, context, pane) {
+    const { planned } = page.state;
+    if (!planned || pane !== plotOf(page)) return;
+    const y = yOfBytes(page, planned.bytes, pane);
+    const [ghost] = visibleGhosts(page, pane).slice(-1);
+    context.strokeStyle = context.fillStyle = themeColor("--good");
+    context.lineWidth = 2;
+    if (ghost && y < ghost.bottom)
+        context.strokeRect(ghost.left + 5, y, GHOST_WIDTH - 10, Math.max(4, ghost.bottom - y));
+    context.setLineDash([4, 3]);
+    strokeLine(page, context, 0, y, ghost?.left ?? pane.width, y);
+    context.setLineDash([]);
+    haloText(page, context, `${formatFine(planned.bytes)} needed with ${planned.title}`, 8, y + 14);
+}
+
+/**
  * A text that can be read on whatever lies there.
  * @param {Page} page @param {CanvasRenderingContext2D} context
  * @param {string} text
@@ -329,6 +349,7 @@ export function drawHeld(page, context, pane) {
     drawRange(page, context, pane);
     drawGhosts(page, context, pane);
     drawCeiling(page, context, pane);
+    drawPlanned(page, context, pane);
     drawCarried(page, context, pane);
     drawHeldMoment(page, context, pane);
     if (pane === plotOf(page)) drawOutline(page, context, true);
@@ -352,6 +373,7 @@ export function drawOverPicture(page, context, pane, inside) {
     drawGhosts(page, context, pane, true);
     if (!inside) return;
     drawCeiling(page, context, pane);
+    drawPlanned(page, context, pane);
     drawCarried(page, context, pane);
     if (pane === plotOf(page)) drawOutline(page, context, false);
     drawMarks(page, context, false, pane);

@@ -38,6 +38,7 @@ export function litNow(page) {
 export function prove(page, button, text, show) {
     const shown = shownOf(page);
     shown.proof = { back: shown.proof?.back ?? hashOfState(page), button, text };
+    change(page, { planned: null });
     show();
 }
 
@@ -68,6 +69,7 @@ export function endProof(page) {
     }
     const { back, button } = shown.proof;
     shown.proof = null;
+    change(page, { planned: null });
     readHash(page, back);
     button.focus();
     drawProof(page);

@@ -6,6 +6,7 @@ import { drawSiteLine } from "./details.js";
 import { createEach } from "./each_view.js";
 import { shownMoment } from "./moment.js";
 import { drawList, listKeysOf, listsCategories } from "./panel.js";
+import { createPlan } from "./plan_view.js";
 import { makeSplitter } from "./splitter.js";
 import { change, flush, perPage } from "./state.js";
 import { setText } from "./text.js";
@@ -27,6 +28,7 @@ const REGISTRY = [
     ["compare", createCompare],
     ["allocator", createAllocator],
     ["each", createEach],
+    ["plan", createPlan],
 ];
 
 const sideOf = perPage(() => ({

@@ -82,6 +82,8 @@ export const newState = () => ({
     focus: null,
     /** Finding whose set is highlighted, by its number. @type {number | null} */
     finding: null,
+    /** What a change of the plan would need in use. @type {{title: string, bytes: number} | null} */
+    planned: null,
     /** Event that the list is held at; null: the peak. @type {number | null} */
     moment: null,
     /** What the list says about the selected range, a key of questions.js' QUESTIONS. */
@@ -159,6 +161,7 @@ const SHOWN_BY = {
     selected: TIMELINE | OVERLAY | LIST | DETAIL | HEADER | MAP,
     focus: TIMELINE | OVERLAY | LIST | DETAIL | MAP,
     finding: TIMELINE | OVERLAY | MAP | HEADER,
+    planned: OVERLAY | LIST | HEADER,
     moment: OVERLAY | LIST | DETAIL | MAP,
     rangeOf: LIST,
     filter: HEADER,

@@ -178,6 +178,11 @@ export function setText(target, text) {
     if (target.textContent !== text) target.textContent = text;
 }
 
+const GIB = 1024 ** 3;
+
+/** Two decimals from 1 GiB on, as a plan is written. @param {number} bytes */
+export const formatFine = (bytes) => (bytes < GIB ? formatBytes(bytes) : `${(bytes / GIB).toFixed(2)} GiB`);
+
 /** @param {string} text */
 export async function copyText(text) {
     try {

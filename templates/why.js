@@ -6,6 +6,7 @@ import { REPLAYED_AT_ONCE, replayOnce } from "./map_view.js";
 import { oomParts, shareBar } from "./oom_card.js";
 import { curveShape } from "./paint.js";
 import { endName, wholeSteps } from "./ends.js";
+import { devicePlan } from "./plan_view.js";
 import { prove, showFinding } from "./proof.js";
 import { askFindings, askSteps, askSums, findingIds, listSums } from "./questions.js";
 import { floats } from "./session.js";
@@ -314,6 +315,13 @@ function requestButton(page, finding, index) {
     return named("show", button);
 }
 
+function planButton(/** @type {Page} */ page) {
+    return named(
+        "plan",
+        actionButton("What would make it fit", () => change(page, { tab: "plan" })),
+    );
+}
+
 /** @param {Page} page @param {PageFinding} finding @param {number} index @param {boolean} open */
 function oomCard(page, finding, index, open) {
     const last = oomParts(page, page.view.facts.ooms - 1, capacityBytes(page));
@@ -329,6 +337,7 @@ function oomCard(page, finding, index, open) {
         ),
     );
     if (last.stack) actions.append(stackButton(page, actions, last.stack));
+    if (devicePlan(page)) actions.append(planButton(page));
     card.append(...last.body, actions);
     return card;
 }

@@ -3,7 +3,9 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -84,7 +86,45 @@ class Plan(unittest.TestCase):
             blocks = int(plan["without_retries"][0].split(":")[1])
             self.assertGreater(blocks, 2)
 
+    def test_several_recordings_have_one_setting(self):
+        names = [SAMPLES / name for name in ("train.pickle", "oom.pickle", "leak_zero_grad.pickle")]
+        whole = json.loads(run("--json", "--gpu", "8GiB", "--keep", "0", *names).stdout)
+        self.assertEqual(([], [str(name) for name in names]), (whole["devices"], whole["files"]))
+        wanted = {}
+        for name in names:
+            done = subprocess.run([STRATA, "whatif", "--json", "--gpu", "8GiB", name], capture_output=True, check=True)
+            for one in json.loads(done.stdout)["devices"][0]["scenarios"]:
+                peak, served = wanted.get(one["name"], (0, True))
+                wanted[one["name"]] = max(peak, one["peak_reserved_bytes_max"]), served and one["oom"] is None
+        self.assertEqual(wanted, {one["settings"]: (one["peak_reserved_bytes"], one["served"]) for one in whole["together"]})
+        text = run(*names).stdout.decode()
+        self.assertIn("Plan: 3 recordings together", text)
+
+    def test_sentence_elsewhere(self):
+        sentence = answer(SAMPLES / "oom.pickle")[0]["answer"]
+        self.assertIn("checkpoint 2 of the 4 blocks of transformer.py:57 forward", sentence)
+        text = subprocess.run([STRATA, "report", SAMPLES / "oom.pickle"], capture_output=True, check=True).stdout.decode()
+        self.assertIn(sentence, " ".join(text.split()))
+        text = subprocess.run([STRATA, "report", "--no-plan", SAMPLES / "oom.pickle"], capture_output=True, check=True).stdout.decode()
+        self.assertNotIn("The least change", " ".join(text.split()))
+        text = subprocess.run([STRATA, "report", "--gpu", "4GiB", SAMPLES / "train.pickle"], capture_output=True, check=True).stdout.decode()
+        self.assertIn(answer("--gpu", "4GiB", SAMPLES / "train.pickle")[0]["answer"], " ".join(text.split()))
+        pictures = [subprocess.run([STRATA, "png", *more, SAMPLES / "oom.pickle", "-o", "-"], capture_output=True, check=True).stdout
+                    for more in ([], ["--no-plan"])]
+        self.assertNotEqual(*pictures)
+
+    def test_page(self):
+        with tempfile.TemporaryDirectory() as folder:
+            page = pathlib.Path(folder) / "plan.html"
+            self.assertEqual(0, run("-q", "--gpu", "4GiB", SAMPLES / "train.pickle", "-o", page).returncode)
+            inside = re.search(r'<script type="application/json" id="plan">(.*?)</script>', page.read_text(), re.S)
+            own, = answer("--gpu", "4GiB", SAMPLES / "train.pickle")
+            self.assertEqual([own], json.loads(inside[1])["devices"])
+
     def test_what_is_wrong(self):
+        self.assertEqual(2, run("--extrapolate", "a=1", "--to", "max", "b=2").returncode)
+        self.assertEqual(2, run("--to", "8", SAMPLES / "oom.pickle").returncode)
+        self.assertEqual(2, run("--json", "-d", "0", SAMPLES / "oom.pickle", SAMPLES / "train.pickle").returncode)
         self.assertEqual(2, run("--without", "nothing", SAMPLES / "oom.pickle").returncode)
         self.assertEqual(2, run("--gpu=1GiB", "--keep=1GiB", SAMPLES / "oom.pickle").returncode)
         self.assertEqual(2, run("--gpu=1GiB", "--keep=100%", SAMPLES / "oom.pickle").returncode)

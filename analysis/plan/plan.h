@@ -121,6 +121,11 @@ enum plan_word {
 };
 const char *plan_word_text(enum plan_word word);
 
+/* Is it asked for beside other outputs: after an out-of-memory event, or for a device that was named? */
+static inline bool plan_is_asked(const struct device_trace *device, const struct plan_request *request) {
+    return (device->n_ooms != 0 || request->gpu_bytes != 0) && device->n_events != 0;
+}
+
 /* The same where only the timeline is there: the rest is found too, in the arena. */
 bool plan_of_timeline(struct plan *plan, const struct timeline *timeline, const struct plan_request *request,
                       struct arena *arena);

@@ -25,8 +25,21 @@ static void fill_title(struct buffer *out, const void *context) {
     template_add_title(out, html_title(parts->options));
 }
 
+/* JSON as it is, but that nothing in it ends the element. */
+static void fill_plan(struct buffer *out, const struct html_options *options) {
+    buffer_add_text(out, "<script type=\"application/json\" id=\"plan\">");
+    for (size_t i = 0, from = 0; i <= options->plan_nbytes; i++)
+        if (i == options->plan_nbytes || options->plan[i] == '<') {
+            buffer_add(out, options->plan + from, i - from);
+            buffer_add_text(out, i < options->plan_nbytes ? "\\u003c" : "</script>");
+            from = i + 1;
+        }
+}
+
 static void fill_data(struct buffer *out, const void *context) {
     const struct page_parts *parts = context;
+    if (parts->options->plan_nbytes != 0)
+        fill_plan(out, parts->options);
     template_add_inert(out, "payload", parts->payload.bytes, parts->payload.nbytes);
 }
 

@@ -13,6 +13,8 @@ struct html_options {
     const char *view;  /* what is shown first, as the page writes it after the # of its address; NULL: all */
     const char *
         follows; /* what follows from running out of memory: a JSON object of arrays of { code, text, short_bytes } by ordinals; NULL: not known */
+    const char *plan; /* [plan_nbytes] JSON of strata plan, for the tab of that name; NULL: none */
+    size_t plan_nbytes;
     int32_t device;          /* ordinal shown first */
     uint64_t capacity_bytes; /* 0: unknown */
     uint64_t

@@ -12,6 +12,7 @@ struct chart_options {
     const char *file;        /* name of the input as the reader knows it */
     const char *fingerprint; /* of the input, "xxh128:" and 32 hex digits */
     const char *title;       /* NULL: the file's name */
+    const char *plan;        /* the first sentence of the plan, a line at the foot; NULL: none */
     const char *flags;       /* command line flags that shaped the picture, for the text chunk; may be "" */
     const char *version;     /* of Strata */
     uint32_t width, height;  /* pixels of the whole picture before scale: 320 .. 7680 by 240 .. 4320 */

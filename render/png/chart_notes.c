@@ -57,18 +57,25 @@ static uint32_t notes_count(const struct chart_maker *maker) {
 int32_t chart_notes_height(const struct chart_maker *maker) {
     uint32_t n = notes_count(maker);
     int32_t lines = (int32_t)(n > notes_most(maker) ? notes_most(maker) + 1 : n);
+    lines += maker->in->options->plan != NULL;
     return lines == 0 ? 0 : lines * chart_line(maker->small) + maker->em / 2;
 }
 
-static void note_put(struct chart_maker *maker, const struct diagnostic *note, struct rect line) {
+/* A sentence behind a bold mark. */
+static void line_put(struct chart_maker *maker, const char *mark, uint32_t color, const char *text,
+                     struct rect line) {
     const struct chart_colors *colors = &maker->out->colors;
-    char text[1024];
-    chart_string_text(maker, note->message, text, sizeof text);
     struct font_style bold = {FONT_BOLD, maker->small.px};
-    chart_put_text(maker, line, CHART_LEFT, bold, colors->note, "!");
+    chart_put_text(maker, line, CHART_LEFT, bold, color, mark);
     line.x += maker->em;
     line.width -= maker->em;
     chart_put_sentence(maker, line, maker->small, colors->quiet, text);
+}
+
+static void note_put(struct chart_maker *maker, const struct diagnostic *note, struct rect line) {
+    char text[1024];
+    chart_string_text(maker, note->message, text, sizeof text);
+    line_put(maker, "!", maker->out->colors.note, text, line);
 }
 
 /* Puts those of a rank in the file's order, `most` at most. Returns how many. */
@@ -90,6 +97,10 @@ static uint32_t notes_put_rank(struct chart_maker *maker, enum note_rank rank, u
 void chart_notes_put(struct chart_maker *maker, struct rect area) {
     uint32_t n = notes_count(maker), shown = 0;
     struct rect line = {area.x, area.y + maker->em / 2, area.width, 0};
+    if (maker->in->options->plan != NULL) {
+        line_put(maker, ">", maker->out->colors.text, maker->in->options->plan, line);
+        line.y += chart_line(maker->small);
+    }
     for (uint32_t rank = 0; rank < NOTE_RANKS; rank++) {
         uint32_t put = notes_put_rank(maker, (enum note_rank)rank, notes_most(maker) - shown, line);
         line.y += (int32_t)put * chart_line(maker->small);

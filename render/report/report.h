@@ -31,6 +31,8 @@ struct report_more {
     const void *context;
 };
 
+struct plan_request;
+
 struct report_options {
     enum report_format format;
     struct text_look look;    /* text only */
@@ -43,6 +45,8 @@ struct report_options {
     uint32_t top;                      /* groups shown; 0: all */
     int32_t device;                    /* ordinal, or REPORT_ALL_DEVICES */
     const struct report_more *more;    /* JSON only; NULL: none */
+    const struct plan_request
+        *plan; /* what would make it fit, where memory ran out or a device is named; NULL: not told */
     const struct beside_hooks
         *beside; /* NULL: everything is done one after the other; the scratch is of its host */
 };
@@ -59,4 +63,5 @@ bool report_render(struct buffer *out, const struct trace *trace, const struct r
 /* What follows from the last out-of-memory event of each device that has one, as the report says it: appends a JSON object
  * of arrays of sentences by the devices' ordinals. Works in `scratch`, which `out` should share. False: no memory. O(a
  * report of these devices). */
-bool report_follows(struct buffer *out, const struct trace *trace, struct arena *scratch);
+bool report_follows(struct buffer *out, const struct trace *trace, const struct plan_request *plan,
+                    struct arena *scratch);

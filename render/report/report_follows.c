@@ -14,7 +14,7 @@ static void follow_write(struct json_writer *json, const struct report_advice *a
 static bool follows_write(void *context, const struct report_device *report) {
     struct json_writer *json = context;
     const struct device_trace *device = report->device;
-    struct report_advice advice[OOM_ADVICE_MOST];
+    struct report_advice advice[REPORT_ADVICE_MAX];
     struct report_oom oom;
     char name[16];
     if (!report_oom_of(&oom, report, &device->ooms[device->n_ooms - 1]))
@@ -28,8 +28,9 @@ static bool follows_write(void *context, const struct report_device *report) {
     return true;
 }
 
-bool report_follows(struct buffer *out, const struct trace *trace, struct arena *scratch) {
-    struct report_options options = {.top = 1};
+bool report_follows(struct buffer *out, const struct trace *trace, const struct plan_request *plan,
+                    struct arena *scratch) {
+    struct report_options options = {.top = 1, .plan = plan};
     struct json_writer json = json_writer_of(out);
     json_object(&json, NULL, JSON_COMPACT);
     for (uint32_t i = 0; i < trace->n_devices; i++) {

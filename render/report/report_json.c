@@ -197,7 +197,7 @@ static void add_oom(struct json_writer *json, const struct oom_event *oom) {
 
 static void add_advice(struct json_writer *json, const struct report_device *report,
                        const struct report_oom *oom) {
-    struct report_advice advice[OOM_ADVICE_MOST];
+    struct report_advice advice[REPORT_ADVICE_MAX];
     uint32_t n = report_oom_advice(report, oom, advice);
     json_array(json, "advice", JSON_COMPACT);
     for (uint32_t i = 0; i < n; i++) {

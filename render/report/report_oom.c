@@ -141,13 +141,26 @@ static void advice_tell(struct report_advice *told, const struct oom_advice *adv
     (void)words_end(&words);
 }
 
+/* The first, which a plan is of, or the last, which the page tells of. */
+static bool is_end(const struct device_trace *device, const struct oom_event *event) {
+    return event == device->ooms || event == device->ooms + device->n_ooms - 1;
+}
+
 uint32_t report_oom_advice(const struct report_device *report, const struct report_oom *oom,
-                           struct report_advice advice[OOM_ADVICE_MOST]) {
+                           struct report_advice advice[REPORT_ADVICE_MAX]) {
     struct oom_advice found[OOM_ADVICE_MOST];
     uint32_t count = oom_advise(report->oom_ground, oom->event, &oom->state, found);
     for (uint32_t i = 0; i < count; i++)
         advice_tell(&advice[i], &found[i], turns_unit(&report->verdicts.turns));
-    return count;
+    if (report->plan[0] == '\0' || !is_end(report->device, oom->event))
+        return count;
+    advice[count].code = "plan";
+    advice[count].short_bytes = 0;
+    struct words words = {advice[count].text, sizeof advice[count].text, 0};
+    words_say(&words, report->plan);
+    words_say(&words, ".");
+    (void)words_end(&words);
+    return count + 1;
 }
 
 bool report_reserved_known(const struct device_trace *device) {
@@ -227,7 +240,7 @@ static void holders_table(struct sheet *sheet, const struct report_device *repor
 static void oom_write(struct sheet *sheet, const struct report_device *report,
                       const struct oom_event *event) {
     struct report_oom oom;
-    struct report_advice advice[OOM_ADVICE_MOST];
+    struct report_advice advice[REPORT_ADVICE_MAX];
     if (!report_oom_of(&oom, report, event)) {
         sheet->out->failed = true;
         return;

@@ -7,6 +7,7 @@
 #include "analysis/model/free_blocks.h"
 #include "analysis/model/replay.h"
 #include "render/report/report.h"
+#include "render/words/plan.h"
 
 struct category_sum {
     uint64_t bytes, count;
@@ -48,6 +49,7 @@ struct report_device {
     struct fragmentation gap[REPORT_GAPS]; /* when most is reserved, when most is in use, at the end */
     struct report_map map;                 /* where `gap_known` */
     struct verdicts verdicts;
+    char plan[PLAN_TEXT]; /* the first sentence of the plan, without its full stop; "": none is told */
     struct oom_ground *oom_ground; /* NULL: no such event */
     struct arena *arena;
 };
@@ -90,13 +92,14 @@ bool report_oom_of(struct report_oom *oom, const struct report_device *report, c
 
 /* What follows from an out-of-memory event, one sentence each, with the figure that justifies it. O(1), in full
  * O(blocks). */
+enum { REPORT_ADVICE_MAX = OOM_ADVICE_MOST + 1 }; /* the last: the plan's first sentence */
 struct report_advice {
     const char *code; /* never changes its spelling: "enable_expandable_segments" */
-    char text[420];
+    char text[1024];
     uint64_t short_bytes; /* what it gains is so much too little; 0: enough, or not known */
 };
 uint32_t report_oom_advice(const struct report_device *report, const struct report_oom *oom,
-                           struct report_advice advice[OOM_ADVICE_MOST]);
+                           struct report_advice advice[REPORT_ADVICE_MAX]);
 
 /* The writers behind report_render. */
 #define STRATA_EXPORT_WRITER(NUMBER, name, ending, writer)              \

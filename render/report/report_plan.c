@@ -83,12 +83,23 @@ static void set_ids_json(struct json_writer *json, const struct plan *plan, cons
     ids_json(json, "changes", plan, set->change, set->n_changes, set->n_blocks);
 }
 
-static void plans_json(struct json_writer *json, const struct plan *plan) {
+static const char *set_title(struct sheet *sheet, const struct plan *plan, const struct plan_set *set) {
+    char text[PLAN_TEXT];
+    struct words words = {text, sizeof text, 0};
+    for (uint32_t i = 0; i < set->n_changes; i++) {
+        words_say(&words, i > 0 ? " and " : "");
+        plan_words_title(&words, plan, &plan->change[set->change[i]], set->n_blocks);
+    }
+    return said(sheet, &words);
+}
+
+static void plans_json(struct json_writer *json, struct sheet *sheet, const struct plan *plan) {
     json_array(json, "plans", JSON_LINES);
     for (uint32_t i = 0; i < plan->n_plans; i++) {
         const struct plan_set *set = &plan->plans[i];
         json_object(json, NULL, JSON_LINES);
         set_ids_json(json, plan, set);
+        json_text(json, "title", set_title(sheet, plan, set));
         json_text(json, "cost", plan_cost_name((enum plan_cost)set->cost));
         json_text(json, "certainty", plan_certainty_name((enum plan_certainty)set->certainty));
         share_json(json, plan, set->n_blocks);
@@ -193,7 +204,7 @@ static void device_json(struct json_writer *json, struct sheet *sheet, const str
     for (uint32_t i = 0; i < plan->n_changes; i++)
         change_json(json, sheet, plan, &plan->change[i]);
     json_end(json);
-    plans_json(json, plan);
+    plans_json(json, sheet, plan);
     not_planned_json(json, plan);
     json_end(json);
 }
@@ -412,5 +423,165 @@ bool plan_report_write(struct buffer *out, const struct plan_report *report, str
         sheet_say(&sheet, "%s", "The file holds no device.");
     for (uint32_t i = 0; i < report->n_devices; i++)
         device_write(&sheet, &report->device[i]);
+    return !out->failed;
+}
+
+/* ---- several recordings ---- */
+
+/* Index of the candidate that needs least. */
+static uint32_t least_candidate(const struct plan_together *together) {
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < together->n_candidates; i++)
+        if (together->candidate[i].peak_bytes < together->candidate[best].peak_bytes)
+            best = i;
+    return best;
+}
+
+static bool together_json(struct buffer *out, const struct plan_together *together) {
+    struct json_writer json = json_writer_of(out);
+    json_object(&json, NULL, JSON_LINES);
+    json_u64(&json, "schema", 1);
+    json_text(&json, "file", together->file[0]);
+    json_text(&json, "fingerprint", together->fingerprint);
+    json_array(&json, "files", JSON_LINES);
+    for (uint32_t i = 0; i < together->n_files; i++)
+        json_text(&json, NULL, together->file[i]);
+    json_end(&json);
+    json_array(&json, "devices", JSON_COMPACT);
+    json_end(&json);
+    json_array(&json, "together", JSON_LINES);
+    for (uint32_t i = 0; i < together->n_candidates; i++) {
+        const struct plan_candidate *candidate = &together->candidate[i];
+        json_object(&json, NULL, JSON_COMPACT);
+        json_text(&json, "settings", candidate->name);
+        json_u64(&json, "peak_reserved_bytes", candidate->peak_bytes);
+        if (candidate->known)
+            json_bool(&json, "served", candidate->served);
+        else
+            json_null(&json, "served");
+        json_end(&json);
+    }
+    json_end(&json);
+    json_end(&json);
+    buffer_add_text(out, "\n");
+    return !out->failed;
+}
+
+bool plan_together_write(struct buffer *out, const struct plan_together *together, enum report_format format,
+                         struct arena *scratch) {
+    static const char *const headings[] = {"Settings", "Reserved at most", "Served", NULL};
+    if (format == REPORT_JSON)
+        return together_json(out, together);
+    struct sheet sheet = {.out = out, .arena = scratch, .markdown = format == REPORT_MARKDOWN};
+    sheet_heading(&sheet, 1,
+                  sheet_format(&sheet, "Plan: %" PRIu32 " recordings together", together->n_files));
+    if (together->n_candidates == 0) {
+        sheet_say(&sheet, "None of them can be replayed: nothing is planned.");
+        return !out->failed;
+    }
+    const struct plan_candidate *least = &together->candidate[least_candidate(together)];
+    sheet_say(&sheet, "One setting for all of them (model): %s; it needs %s reserved at most instead of %s.",
+              least->name, fine(&sheet, least->peak_bytes), fine(&sheet, together->candidate[0].peak_bytes));
+    sheet_table(&sheet, headings, "lrl");
+    for (uint32_t i = 0; i < together->n_candidates; i++) {
+        const struct plan_candidate *candidate = &together->candidate[i];
+        sheet_cell(&sheet, "%s", candidate->name);
+        sheet_cell(&sheet, "%s", fine(&sheet, candidate->peak_bytes));
+        sheet_cell(&sheet, "%s", !candidate->known ? "-" : candidate->served ? "all" : "not all");
+    }
+    sheet_table_end(&sheet);
+    sheet_point(&sheet,
+                "Of several recordings settings alone are compared: the most that any of their devices "
+                "needs. -d N takes one device of each.");
+    return !out->failed;
+}
+
+/* ---- the largest size ---- */
+
+static void largest_json(struct json_writer *json, const struct extrapolated *device) {
+    char settings[ALLOCATOR_SETTINGS_TEXT];
+    json_object(json, NULL, JSON_LINES);
+    json_i64(json, "device", device->ordinal);
+    json_text(json, "refused", device->extrapolation.refused);
+    json_array(json, "largest", JSON_LINES);
+    for (uint32_t i = 0; device->largest != NULL && i < device->whatif.n_scenarios; i++) {
+        const struct largest *largest = &device->largest[i];
+        allocator_settings_print(&largest->settings, settings);
+        json_object(json, NULL, JSON_COMPACT);
+        json_text(json, "name", device->whatif.scenario[i].name);
+        json_text(json, "settings", settings);
+        json_u64(json, "size", largest->size);
+        json_array(json, "also", JSON_COMPACT);
+        for (uint32_t k = 0; k < largest->n_also; k++)
+            json_u64(json, NULL, largest->also[k]);
+        json_end(json);
+        json_u64(json, "peak_reserved_bytes_min", largest->peak_min_bytes);
+        json_u64(json, "peak_reserved_bytes_max", largest->peak_max_bytes);
+        json_u64(json, "replays", largest->n_replays);
+        json_end(json);
+    }
+    json_end(json);
+    json_end(json);
+}
+
+static bool largests_json(struct buffer *out, const struct extrapolation_report *report) {
+    struct json_writer json = json_writer_of(out);
+    json_object(&json, NULL, JSON_LINES);
+    json_u64(&json, "schema", 1);
+    json_text(&json, "file", report->file[1]);
+    json_text(&json, "fingerprint", report->fingerprint[1]);
+    json_array(&json, "files", JSON_COMPACT);
+    json_text(&json, NULL, report->file[0]);
+    json_text(&json, NULL, report->file[1]);
+    json_end(&json);
+    json_array(&json, "devices", JSON_LINES);
+    for (uint32_t i = 0; i < report->n_devices; i++)
+        largest_json(&json, &report->device[i]);
+    json_end(&json);
+    json_null(&json, "together");
+    json_end(&json);
+    buffer_add_text(out, "\n");
+    return !out->failed;
+}
+
+static const char *also_text(struct sheet *sheet, const struct largest *largest) {
+    const char *text = "";
+    for (uint32_t i = 0; i < largest->n_also; i++)
+        text = sheet_format(sheet, "%s%s%s", text, i > 0 ? ", " : "", format_count(largest->also[i]).text);
+    return text;
+}
+
+static void largest_write(struct sheet *sheet, const struct extrapolated *device) {
+    static const char *const headings[] = {"Settings", "At most", "Also", "Reserved", NULL};
+    words_device_heading(sheet, TRACE_SNAPSHOT, device->ordinal);
+    if (device->extrapolation.refused != NULL) {
+        sheet_say(sheet, "Refused: %s.", device->extrapolation.refused);
+        return;
+    }
+    sheet_say(sheet, "The largest that is served (model):");
+    sheet_table(sheet, headings, "lrll");
+    for (uint32_t i = 0; i < device->whatif.n_scenarios; i++) {
+        const struct largest *largest = &device->largest[i];
+        sheet_cell(sheet, "%s", device->whatif.scenario[i].name);
+        sheet_cell(sheet, "%s", largest->size != 0 ? format_count(largest->size).text : "not even 1");
+        sheet_cell(sheet, "%s", also_text(sheet, largest));
+        sheet_cell(sheet, "%s",
+                   largest->size != 0 ? range(sheet, largest->peak_min_bytes, largest->peak_max_bytes) : "-");
+    }
+    sheet_table_end(sheet);
+}
+
+bool plan_largest_write(struct buffer *out, const struct extrapolation_report *report,
+                        struct arena *scratch) {
+    if (report->format == REPORT_JSON)
+        return largests_json(out, report);
+    struct sheet sheet = {.out = out, .arena = scratch, .markdown = report->format == REPORT_MARKDOWN};
+    const char *file = sheet_quote(&sheet, report->file[1], strlen(report->file[1]));
+    sheet_heading(&sheet, 1, sheet_format(&sheet, "Plan: the largest of %s", file));
+    for (uint32_t i = 0; i < report->n_devices; i++)
+        largest_write(&sheet, &report->device[i]);
+    sheet_point(&sheet,
+                "Larger sizes are models of the two recordings; none above what is listed under Also was "
+                "tried further than the next three.");
     return !out->failed;
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "analysis/plan/plan.h"
-#include "render/report/report.h"
+#include "render/report/report_whatif.h"
 
 struct plan_report {
     enum report_format format;
@@ -11,6 +11,27 @@ struct plan_report {
     uint32_t n_devices;
     const struct plan *device;
 };
+
+/* What one setting needs over several recordings. */
+struct plan_candidate {
+    char name[WHATIF_NAME]; /* of whatif's scenarios */
+    uint64_t peak_bytes;    /* the largest of all */
+    bool known, served;     /* known: there is a limit for each */
+};
+
+struct plan_together {
+    const char *const *file; /* [n_files] */
+    char fingerprint[64];    /* of the first */
+    uint32_t n_files, n_devices, n_candidates;
+    struct plan_candidate candidate[WHATIF_SCENARIOS_MAX];
+};
+
+/* Appends the comparison. False: no memory. */
+bool plan_together_write(struct buffer *out, const struct plan_together *together, enum report_format format,
+                         struct arena *scratch);
+
+/* Appends what fits at most of a program at two sizes: of extrapolated devices their `largest`. False: no memory. */
+bool plan_largest_write(struct buffer *out, const struct extrapolation_report *report, struct arena *scratch);
 
 /* Appends all devices to `out`; texts are made in `scratch`. False: no memory. */
 bool plan_report_write(struct buffer *out, const struct plan_report *report, struct arena *scratch);

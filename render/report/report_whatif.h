@@ -4,6 +4,7 @@
 #include "analysis/findings/verdicts.h"
 #include "analysis/model/extrapolate.h"
 #include "analysis/model/whatif.h"
+#include "analysis/plan/largest.h"
 #include "render/report/report.h"
 #include "render/report/report_sheet.h"
 
@@ -37,7 +38,8 @@ struct extrapolation_report {
         int32_t ordinal;
         struct extrapolation extrapolation;
         struct replay replay[2];
-        struct whatif whatif; /* of the extrapolation; no scenarios where that is refused */
+        struct whatif whatif;          /* of the extrapolation; no scenarios where that is refused */
+        const struct largest *largest; /* [whatif.n_scenarios] what fits at most; NULL: not asked for */
     } * device;
 };
 bool extrapolation_report_write(struct buffer *out, const struct extrapolation_report *report,

@@ -211,3 +211,26 @@ void plan_words_answer(struct words *words, const struct plan *plan) {
     } else
         words_say(words, "Nothing that can be told from this recording serves it");
 }
+
+bool plan_sentence_find(char text[PLAN_TEXT], const struct timeline *timeline,
+                        const struct plan_request *asked, struct arena *scratch) {
+    struct words words = {text, PLAN_TEXT, 0};
+    const struct device_trace *device = timeline->device;
+    struct arena own;
+    struct plan plan = {.left_out = device->n_events > REPLAY_EVENTS_AT_ONCE};
+    text[0] = '\0';
+    if (asked == NULL || timeline->trace->kind != TRACE_SNAPSHOT || !plan_is_asked(device, asked))
+        return true;
+    struct plan_request request = *asked;
+    request.work_most = plan_work_beside(device);
+    arena_init(&own, arena_share(scratch), SIZE_MAX);
+    bool done = plan.left_out || plan_of_timeline(&plan, timeline, &request, &own);
+    if (done && plan.left_out)
+        words_say(&words,
+                  "What would make it fit takes long to find for so large a recording: strata plan tells");
+    else if (done)
+        plan_words_answer(&words, &plan);
+    (void)words_end(&words);
+    arena_release(&own);
+    return done;
+}

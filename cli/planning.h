@@ -1,0 +1,12 @@
+/* Plans beside another output: for the page, the picture and the report of what ran out of memory, or with --gpu. */
+#pragma once
+
+#include "analysis/plan/plan.h"
+#include "cli/recording.h"
+
+/* What the settings ask of a plan that is told beside something else, within its work; false: nothing (--no-plan). */
+bool planning_request(struct plan_request *request, const struct settings *settings);
+
+/* The plans of all devices that ran out of memory, of all with --gpu, as `strata plan --json` has them; devices whose search
+ * would take long are left out. Stays empty where none is left. False: no memory, printed. */
+bool planning_json(struct buffer *out, const struct recording *recording, const struct settings *settings);

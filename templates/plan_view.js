@@ -1,0 +1,167 @@
+// Plan: which changes would make it fit, with the least effort first, as `strata plan` found when the page was written;
+// a row shows its change in the timeline.
+import { carriedText } from "./load.js";
+import { prove } from "./proof.js";
+import { change, perPage } from "./state.js";
+import { formatFine, make } from "./text.js";
+
+/**
+ * @typedef {{live_peak_bytes_min: number, live_peak_bytes_max: number | null, peak_reserved_bytes_min: number | null,
+ * peak_reserved_bytes_max: number | null, fits: string | null}} Figures
+ * @typedef {Figures & {id: string, title: string, cost: string, certainty: string, share: number | null,
+ * saves_peak_bytes: number, saves_reserved_bytes: number | null}} Change
+ * @typedef {Figures & {changes: string[], cost: string, certainty: string, share: number | null, title: string}} Plan
+ * @typedef {{device: number, refused: string | null, answer: string | null, fits: string | null, as_recorded: Figures,
+ * recorded: {ended_by_oom: boolean}, budget: {used_bytes: number | null, from: string | null}, changes: Change[],
+ * plans: Plan[]}} DevicePlan
+ * @typedef {Figures & {id: string, title: string, cost: string, certainty: string, share: number | null}} Row
+ */
+
+/** @type {Record<string, string>} */
+const COST_WORDS = { none: "nothing", time: "time", precision: "precision", elsewhere: "transfers" };
+
+const planOf = perPage(() => ({
+    /** @type {{devices: DevicePlan[]} | null | undefined} */
+    read: undefined,
+}));
+
+/** What was planned for the device that is shown; null: nothing was. @param {Page} page */
+export function devicePlan(page) {
+    const own = planOf(page);
+    if (own.read === undefined) {
+        const text = carriedText("plan");
+        own.read = text === "" ? null : JSON.parse(text);
+    }
+    const { ordinal } = page.session.devices[page.view.device];
+    return own.read?.devices.find(({ device }) => device === ordinal) ?? null;
+}
+
+const isServed = (/** @type {Row} */ { fits }) => fits === "yes" || fits === "with_retries";
+
+/** What a row needs in use: of a bound the least that is known. @param {Figures} row */
+export const needed = (row) => row.live_peak_bytes_max ?? row.live_peak_bytes_min;
+
+/** Served ones first, then by effort, then as they are listed. @param {DevicePlan} plan @returns {Row[]} */
+export function planRows({ plans, changes }) {
+    const listed = new Set(changes.map(({ id }) => id));
+    const sets = plans
+        .filter(({ changes: [id], changes: { length } }) => length > 1 || !listed.has(id))
+        .map((plan) => ({ ...plan, id: plan.changes.join("+") }));
+    const effort = (/** @type {Row} */ row) =>
+        Object.keys(COST_WORDS).indexOf(row.cost) + Math.min(0.99, row.share ?? 0);
+    return [...sets, ...changes].sort((a, b) => Number(isServed(b)) - Number(isServed(a)) || effort(a) - effort(b));
+}
+
+/** The figure and what it means against the limit. @param {Row} row @param {number | null} limit */
+function verdict(row, limit) {
+    const bound = row.live_peak_bytes_max === null;
+    const line = make("span", "plan-verdict");
+    line.append(make("b", "", `${bound ? "not below " : ""}${formatFine(needed(row))}`));
+    if (limit === null || bound) return line;
+    const spare = limit - needed(row);
+    const words = isServed(row)
+        ? `\u2713 ${formatFine(Math.max(0, spare))} to spare${row.fits === "yes" ? "" : ", after retries"}`
+        : `\u2715 ${spare < 0 ? `${formatFine(-spare)} short` : "does not fit"}`;
+    line.append(make("span", isServed(row) ? "enough" : "short", ` ${words}`));
+    return line;
+}
+
+/**
+ * In use dark, reserved as an outline, the limit as a line.
+ * @param {Row} row @param {number} most
+ * @param {number | null} limit
+ */
+function bar(row, most, limit) {
+    const box = make("span", isServed(row) ? "plan-bar fits" : "plan-bar");
+    const part = (/** @type {string} */ name, /** @type {number} */ bytes) => {
+        const made = make("i", name);
+        made.style.width = `${((bytes / most) * 100).toFixed(2)}%`;
+        box.append(made);
+    };
+    if (row.peak_reserved_bytes_max !== null) part("plan-reserved", row.peak_reserved_bytes_max);
+    part("plan-live", needed(row));
+    if (limit !== null) part("plan-limit", limit);
+    return box;
+}
+
+/** @param {Row} row */
+const costText = ({ cost, share, certainty }) =>
+    `costs ${share ? `about ${Math.round(share * 100)} % ` : ""}${COST_WORDS[cost]} \u00b7 ${certainty}`;
+
+/**
+ * @param {Page} page @param {Row} row @param {number} nth 0: it does not suffice
+ * @param {number} most
+ * @param {number | null} limit
+ */
+function rowButton(page, row, nth, most, limit) {
+    const button = make("button", "plan-row");
+    button.type = "button";
+    button.dataset.action = "plan";
+    button.dataset.change = row.id;
+    button.dataset.fits = row.fits ?? "";
+    button.setAttribute("aria-pressed", String(page.state.planned?.title === row.title));
+    const words = make("span", "plan-words");
+    words.append(make("b", "plan-title", row.title), make("span", "plan-cost", costText(row)));
+    const figures = make("span", "plan-figures");
+    const said = verdict(row, limit);
+    figures.append(bar(row, most, limit), said);
+    if (row.peak_reserved_bytes_max !== null)
+        figures.append(
+            make("span", "plan-cost", `${formatFine(row.peak_reserved_bytes_max)} reserved without a limit`),
+        );
+    button.append(make("span", "plan-nth", nth ? String(nth) : "–"), words, figures);
+    button.addEventListener("click", () =>
+        prove(page, button, `${row.title} \u00b7 ${said.textContent}`, () =>
+            change(page, { planned: { title: row.title, bytes: needed(row) } }),
+        ),
+    );
+    return button;
+}
+
+/** @param {Page} page */
+function commandLine(page) {
+    const line = make("p", "plan-cost", "Another limit: ");
+    line.append(make("code", "", `strata plan --gpu 24GiB '${page.meta.file}'`));
+    return line;
+}
+
+/** @param {Page} page @param {DevicePlan} plan @param {HTMLElement} box */
+function drawPlan(page, plan, box) {
+    const limit = plan.budget.used_bytes;
+    const rows = planRows(plan);
+    const n = rows.filter(isServed).length;
+    const most = Math.max(limit ?? 0, ...rows.map((row) => row.peak_reserved_bytes_max ?? needed(row)));
+    box.append(make("h3", "", plan.answer ?? "The recording shows no limit"));
+    rows.forEach((row, i) => {
+        if (i === n && limit !== null) box.append(make("h3", "", "Not enough by itself"));
+        box.append(rowButton(page, row, i < n ? i + 1 : 0, most, limit));
+    });
+}
+
+/** @param {Page} page @param {HTMLElement} box @returns {import("./side.js").SideView} */
+export function createPlan(page, box) {
+    box.classList.add("plan");
+    const rows = () => /** @type {HTMLButtonElement[]} */ ([...box.querySelectorAll(".plan-row")]);
+    box.addEventListener("keydown", (event) => {
+        const by = event.key === "ArrowDown" ? 1 : -1;
+        if (by < 0 && event.key !== "ArrowUp") return;
+        rows()[rows().findIndex((row) => row === document.activeElement) + by]?.focus();
+        event.preventDefault();
+        event.stopPropagation();
+    });
+    let drawn = "";
+    const draw = () => {
+        const now = `${page.state.device} ${page.state.planned?.title ?? ""}`;
+        if (now === drawn) return;
+        const focused = rows().findIndex((row) => row === document.activeElement);
+        drawn = now;
+        box.replaceChildren();
+        const plan = devicePlan(page);
+        if (plan && plan.refused === null) drawPlan(page, plan, box);
+        else if (plan) box.append(make("p", "plan-cost", `Nothing is planned: ${plan.refused}.`));
+        else box.append(make("p", "plan-cost", "Nothing was planned when this page was written."));
+        box.append(commandLine(page));
+        rows()[focused]?.focus();
+    };
+    return { id: "plan", draw };
+}

@@ -1,0 +1,88 @@
+// The tab Plan: what `strata plan --json` says, by effort, against one limit; a row is shown in the timeline until Esc.
+import assert from "node:assert/strict";
+import path from "node:path";
+import { describe, test } from "node:test";
+
+import { ask, each, run, samples, skip, strata, until, withPage, writePage } from "./browser.mjs";
+
+/** @typedef {import("playwright-core").Page} Page */
+
+const oom = path.join(samples, "oom.pickle");
+const COSTS = ["none", "time", "precision", "elsewhere"];
+
+const planned = (/** @type {string[]} */ ...flags) => JSON.parse(run(strata, "plan", "--json", ...flags, oom).toString()).devices[0];
+
+const rowsOf = (/** @type {Page} */ page) =>
+    each(page, "#panel-plan .plan-row", (row) => ({
+        id: row instanceof HTMLElement ? (row.dataset.change ?? "") : "",
+        fits: row instanceof HTMLElement ? (row.dataset.fits ?? "") : "",
+        figure: row.querySelector(".plan-verdict b")?.textContent ?? "",
+        verdict: row.querySelector(".plan-verdict")?.textContent ?? "",
+        cost: row.querySelector(".plan-cost")?.textContent ?? "",
+    }));
+
+const openPlan = (/** @type {Page} */ page) => page.locator("#tab-plan").click();
+
+const served = (/** @type {string | null} */ fits) => fits === "yes" || fits === "with_retries";
+
+const gib = (/** @type {number} */ bytes) => (bytes < 2 ** 30 ? `${(bytes / 2 ** 20).toFixed(1)} MiB` : `${(bytes / 2 ** 30).toFixed(2)} GiB`);
+
+describe("plan", { skip }, () => {
+    test("rows are the verb's, those that fit first, then by effort", async () => {
+        const wanted = planned();
+        await withPage(writePage(oom), async (page) => {
+            await openPlan(page);
+            const rows = await until(async () => {
+                const found = await rowsOf(page);
+                return found.length > 0 && found;
+            }, "rows");
+            const all = new Map([...wanted.plans.map((/** @type {any} */ plan) => [plan.changes.join("+"), plan]), ...wanted.changes.map((/** @type {any} */ one) => [one.id, one])]);
+            assert.deepEqual(rows.map(({ id }) => id).sort(), [...all.keys()].sort());
+            for (const { id, fits, figure, cost, verdict } of rows) {
+                const own = all.get(id);
+                const bytes = own.live_peak_bytes_max ?? own.live_peak_bytes_min;
+                assert.equal(figure, `${own.live_peak_bytes_max === null ? "not below " : ""}${gib(bytes)}`);
+                assert.equal(fits, own.fits ?? "");
+                assert.match(cost, /^costs /);
+                if (served(own.fits)) assert.ok(bytes <= wanted.budget.used_bytes && verdict.includes("to spare"));
+            }
+            const ranks = rows.map(({ id, fits }) => (served(fits) ? 0 : 10) + COSTS.indexOf(all.get(id).cost));
+            assert.deepEqual(ranks, [...ranks].sort((a, b) => a - b));
+        });
+    });
+
+    test("a click, and Enter on a row that arrows chose, show the change; Esc goes back", async () => {
+        await withPage(writePage(oom), async (page) => {
+            await openPlan(page);
+            const first = page.locator("#panel-plan .plan-row").first();
+            await first.click();
+            await until(async () => (await first.getAttribute("aria-pressed")) === "true", "the row");
+            assert.match((await page.locator("#proof-text").textContent()) ?? "", /checkpoint 2 of 4 blocks · 6\.06 GiB ✓ 1\.79 GiB to spare, after retries/);
+            await page.keyboard.press("Escape");
+            await until(async () => !(await page.locator("#proof").isVisible()), "the strip to go");
+            await page.locator("#panel-plan .plan-row").first().focus();
+            await page.keyboard.press("ArrowDown");
+            await page.keyboard.press("Enter");
+            await until(async () => (await page.locator("#panel-plan .plan-row[aria-pressed=true]").count()) === 1, "another row");
+            await until(async () => (await page.locator("#panel-plan .plan-row").nth(1).getAttribute("aria-pressed")) === "true", "it");
+        });
+    });
+
+    test("the card of what failed leads there, and says the first sentence", async () => {
+        await withPage(writePage(oom), async (page) => {
+            await page.locator("#tab-why").click();
+            const card = page.locator("#panel-why .card").first();
+            await until(async () => ((await card.textContent()) ?? "").includes("The least change that serves it (model): checkpoint 2 of the 4 blocks"), "the sentence");
+            await card.locator("[data-action=plan]").click();
+            await until(async () => (await page.locator("#tab-plan").getAttribute("aria-selected")) === "true", "the tab");
+        });
+    });
+
+    test("without a plan the tab says how to ask", async () => {
+        await withPage(writePage(oom, "--no-plan"), async (page) => {
+            await openPlan(page);
+            await until(async () => /Nothing was planned.*strata plan --gpu/.test((await page.locator("#panel-plan").textContent()) ?? ""), "the words");
+            assert.equal(await ask(page, "document.getElementById('plan')"), null);
+        });
+    });
+});

@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""strata plan against the truth: trainings of shapes drawn by chance, simulated with and without each change, and the plans
+carried out on a device of the size that was planned for.
+
+    plan_truth_test.py --table     prints the table of docs/plan.md
+"""
+
+import json
+import os
+import pickle
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "samples"))
+from simulator.stacks import STEP  # noqa: E402
+from simulator.stories import Flavour, OutOfMemory, Recording, Shape, Training, World, settings, snapshot  # noqa: E402
+
+STRATA = os.environ.get("STRATA", str(HERE.parent / "build" / "release" / "strata"))
+SHAPES, SEED = 32, 27
+GRANULE = 20 << 20
+FRACTIONS = (93, 80, 65)  # percent of what was reserved, for the plans that are carried out
+
+
+class Changed(Training):
+    """A training of the simulator; `how` is what was changed in it, by the ids of changes."""
+
+    def __init__(self, world, shape, unrolled, sgd, how=(), whole=False):
+        self.how, self.sgd, self.whole = set(how), sgd, whole
+        self.n_blocks = max((int(each.split(":")[1]) for each in how if each.startswith("checkpoint:")), default=0)
+        self.outputs = []
+        super().__init__(world, shape, unrolled=unrolled)
+
+    def after_layer(self, layer, saved):
+        """With checkpointing only what enters a layer is kept."""
+        if layer >= self.n_blocks:
+            return
+        stack = self.world.stacks.free(STEP)
+        for name in [name for name in saved if name not in ("sum2", "embedded")]:
+            self.world.free(saved.pop(name), stack)
+
+    def _backward_layer(self, layer, gradient):
+        again = self._again(layer) if layer < self.n_blocks else None
+        gradient = super()._backward_layer(layer, gradient)
+        if again:
+            self.world.free(again, self.world.stacks.free(STEP))
+        return gradient
+
+    def _again(self, layer):
+        """Whole, with its output, or up to the last that backward needs. Returns what goes with the layer."""
+        world, loose, output = self.world, None, None
+        rows = self.rows("forward", layer)
+        for row in rows if self.whole else rows[:-2]:
+            block = world.malloc(row.nbytes, row.stack)
+            if loose:
+                world.free(loose, row.free_stack)
+            loose = None if row.kept else block
+            if row.name == "sum2":
+                output = block
+            elif row.kept:
+                self.saved[layer][row.name] = block
+        if loose:
+            world.free(loose, world.stacks.free(STEP))
+        return output
+
+    def optimize(self):
+        if self.sgd:
+            return
+        if not self.how & {"fused", "foreach=False", "offload:state"}:
+            super().optimize()
+            return
+        if not self.state and "offload:state" not in self.how:
+            self._state()
+        if "fused" in self.how:
+            return
+        stack, free = self._stacks()
+        before = []
+        for block in self.parameters.values():  # as a loop over the parameters makes and drops them
+            before.append(self.world.malloc(block.requested, stack))
+            if "foreach=False" in self.how and len(before) == 2:
+                self.world.free(before.pop(0), free)
+        for block in before:
+            self.world.free(block, free)
+
+    def _state(self):
+        """Its own two moments per parameter, and no temporaries."""
+        stack = self.world.stacks.alloc("zeros_like", STEP)
+        for key, block in self.parameters.items():
+            self.state[key] = [self.world.malloc(block.requested, stack) for _ in range(2)]
+
+    def _stacks(self):
+        return self.world.stacks.alloc("foreach_sqrt", STEP), self.world.stacks.free(STEP)
+
+
+def shape_by_chance(dice):
+    return {"layers": dice.choice((2, 3, 4, 6, 8)), "width": dice.choice((256, 384, 512, 768)), "batch": dice.randint(1, 4),
+            "tokens": dice.choice((128, 256, 384, 512)), "unrolled": dice.random() < 0.3, "sgd": dice.random() < 0.2,
+            "expandable": dice.random() < 0.3, "seed": dice.randint(1, 99)}
+
+
+def play(case, how=(), whole=False, expandable=None, capacity=1 << 40):
+    """The snapshot and the peaks by addition over the events; None where memory ran out."""
+    expandable = case["expandable"] if expandable is None else expandable
+    recording = Recording(Flavour(), 1, None)
+    world = World(case["seed"], recording, 1, expandable=expandable, capacity=capacity)
+    shape = Shape(case["layers"], case["width"], 4, case["batch"], case["tokens"])
+    try:
+        training = Changed(world, shape, case["unrolled"], case["sgd"], how, whole)
+        for number in range(2):
+            training.step(number)
+    except OutOfMemory:
+        return None
+    return snapshot(world, recording, settings(expandable), 0), peaks(recording.traces[0])
+
+
+def peaks(trace):
+    live = reserved = most = most_reserved = 0
+    for event in trace:
+        live += {"alloc": event["size"], "free_completed": -event["size"]}.get(event["action"], 0)
+        reserved += {"segment_alloc": event["size"], "segment_map": event["size"], "segment_free": -event["size"],
+                     "segment_unmap": -event["size"]}.get(event["action"], 0)
+        most, most_reserved = max(most, live), max(most_reserved, reserved)
+    return most, most_reserved
+
+
+def plan(path, *words):
+    done = subprocess.run([STRATA, "plan", "--json", *words, path], capture_output=True, check=True)
+    return json.loads(done.stdout)["devices"][0]
+
+
+def truths(case, change):
+    """What the simulator needs with a change, in each way that it can be made."""
+    kind = change["id"]
+    if kind.startswith("settings:expandable_segments:") and kind.count(":") == 2:
+        return [play(case, expandable=kind.endswith("True"))[1]]
+    if kind.startswith("checkpoint:"):
+        return [play(case, (kind,), whole)[1] for whole in (False, True)]
+    if kind == "optimizer:fused":
+        return [play(case, (way,))[1] for way in ("fused", "foreach=False")]
+    return []
+
+
+def carried_out(case, chosen, capacity):
+    """Does it get through on a device of that size, in every way of checkpointing? None: not to be simulated."""
+    expandable, how = case["expandable"], []
+    for each in chosen["changes"]:
+        if each.startswith("settings:expandable_segments:") and each.count(":") == 2:
+            expandable = each.endswith("True")
+        elif each.startswith("checkpoint:"):
+            how.append(each)
+        elif each == "optimizer:fused":
+            how.append("fused")
+        else:
+            return None
+    return all(play(case, how, whole, expandable, capacity) is not None for whole in (False, True))
+
+
+def measure(n_shapes=SHAPES):
+    """Rows of kind -> [pairs, in use within, reserved within, reserved told too low by more than a granule]."""
+    dice, rows, plans = random.Random(SEED), {}, {}
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(n_shapes):
+            case = shape_by_chance(dice)
+            made, (_, reserved) = play(case)
+            path = Path(folder) / "case.pickle"
+            path.write_bytes(pickle.dumps(made))
+            device = plan(path)
+            assert device["refused"] is None, device["refused"]
+            for change in device["changes"]:
+                for live, held in truths(case, change):
+                    row = rows.setdefault(change["id"].split(":")[0], [0, 0, 0, 0])
+                    row[0] += 1
+                    row[1] += change["live_peak_bytes_min"] <= live <= change["live_peak_bytes_max"]
+                    row[2] += change["peak_reserved_bytes_min"] <= held <= change["peak_reserved_bytes_max"]
+                    row[3] += held > change["peak_reserved_bytes_max"] + GRANULE
+            for percent in FRACTIONS:
+                size = reserved * percent // 100
+                for more in ((), ("--without", "fused,expandable_segments")):
+                    for chosen in plan(path, "--gpu", f"{size}B", "--keep", "0", *more)["plans"]:
+                        through = carried_out(case, chosen, size)
+                        if through is not None:
+                            row = plans.setdefault(chosen["cost"], [0, 0])
+                            row[0] += 1
+                            row[1] += through
+    return rows, plans
+
+
+class Truth(unittest.TestCase):
+    def test_predictions_and_plans(self):
+        rows, plans = measure()
+        self.assertGreater(rows["checkpoint"][0], SHAPES)
+        for kind, (pairs, live, held, low) in rows.items():
+            with self.subTest(kind):
+                self.assertEqual(pairs, live, "in use lies within what was told")
+                self.assertGreaterEqual(held, pairs * 9 // 10)
+                self.assertLessEqual(low, 1)
+        total, through = (sum(row[i] for row in plans.values()) for i in (0, 1))
+        self.assertGreater(total, 20)
+        self.assertGreaterEqual(through, total * 95 // 100)
+
+
+    def test_the_largest_batch(self):
+        """Found from two recordings, and tried on a device of that size: it gets through, and the fourth above it does not."""
+        case = {"layers": 3, "width": 384, "tokens": 256, "unrolled": False, "sgd": False, "expandable": False, "seed": 5}
+        with tempfile.TemporaryDirectory() as folder:
+            words = []
+            for batch in (2, 4):
+                made, (_, reserved) = play({**case, "batch": batch})
+                path = Path(folder) / f"{batch}.pickle"
+                path.write_bytes(pickle.dumps(made))
+                words.append(f"{path}={batch}")
+            size = 3 * reserved
+            done = subprocess.run([STRATA, "plan", "--json", "--gpu", f"{size}B", "--keep", "0", "--extrapolate", words[0], "--to",
+                                   "max", words[1]], capture_output=True, check=True)
+        rows = {row["name"]: row for row in json.loads(done.stdout)["devices"][0]["largest"]}
+        for name, expandable in (("recorded", False), ("expandable_segments:True", True)):
+            found = max([rows[name]["size"], *rows[name]["also"]])
+            tried = [play({**case, "batch": found + more}, expandable=expandable, capacity=size) is not None for more in (-1, 4)]
+            self.assertEqual([True, False], tried, (name, found))
+
+
+def table():
+    rows, plans = measure()
+    print("| change | pairs | in use within | reserved within | reserved too low |\n|---|---|---|---|---|")
+    for kind, row in sorted(rows.items()):
+        print(f"| {kind} |", " | ".join(map(str, row)), "|")
+    print("\n| cost of the plan | plans | get through |\n|---|---|---|")
+    for cost, row in plans.items():
+        print(f"| {cost} |", " | ".join(map(str, row)), "|")
+
+
+if __name__ == "__main__":
+    if "--table" in sys.argv:
+        table()
+    else:
+        unittest.main()
