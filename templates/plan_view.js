@@ -131,7 +131,7 @@ function drawPlan(page, plan, box) {
     const rows = planRows(plan);
     const n = rows.filter(isServed).length;
     const most = Math.max(limit ?? 0, ...rows.map((row) => row.peak_reserved_bytes_max ?? needed(row)));
-    box.append(make("h3", "", plan.answer ?? "The recording shows no limit"));
+    box.append(make("h2", "", plan.answer ?? "The recording shows no limit"));
     rows.forEach((row, i) => {
         if (i === n && limit !== null) box.append(make("h3", "", "Not enough by itself"));
         box.append(rowButton(page, row, i < n ? i + 1 : 0, most, limit));
