@@ -104,7 +104,7 @@ class Resume(Folder):
         self.run_batch("--png", "--resume", code=4)
         left = {path.name for path in (self.folder / "out").iterdir()} - {"shards"}
         own = {f"rank{rank}{ending}" for rank in (0, 3) for ending in (".html", ".png", ".strata.json")}
-        self.assertEqual({"index.html", "summary.json", "notes.html", "rank1.png"} | own, left)
+        self.assertEqual({"index.html", "summary.json", "summary.csv", "metrics.prom", "notes.html", "rank1.png"} | own, left)
 
     def test_a_shard_leaves_what_others_made(self):
         for rank in range(4):

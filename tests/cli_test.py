@@ -173,7 +173,7 @@ class Usage(Case):
             ("--scale", "5"), ("--theme", "blue"), ("--axis", "x"), ("--color-by", "colour"), ("--from", "12.5"),
             ("--from", "peak-"), ("--from", "peak500"), ("--to", "12.5d"), ("--capacity", "0"),
             ("--capacity", "80XB"), ("--capacity", ""), ("--capacity", "-1G"), ("--capacity", "1.5"),
-            ("--capacity", "99999999PiB"), ("--capacity", "80 G B"), ("--device", "-2"), ("--device", "a"),
+            ("--capacity", "99999999PiB"), ("--capacity", "80 G B"), ("--device", "-3"), ("--device", "a"),
             ("--device", "99999999999"), ("--max-memory", "0"), ("--output", ""),
         ):
             self.expect(2, "png", f"{option}={value}", "x.pickle", says=f"--{option[2:]}: \"{re.escape(value)}\"")

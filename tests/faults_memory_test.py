@@ -110,7 +110,7 @@ class BatchMemory(Places, Batch):
         self.sweep(name, run, self.check)
 
     def test_memory(self):
-        self.run_sweep("batch", 9)
+        self.run_sweep("batch", 11)
 
     def test_series(self):
         shutil.rmtree(self.folder / "dumps")
@@ -119,10 +119,10 @@ class BatchMemory(Places, Batch):
             folder.mkdir(parents=True)
             shutil.copy(self.folder / "in" / name, folder / "rank0_memory_snapshot.pickle")
         self.words = ["batch", "dumps", "-o", "out", "-j1", "--redact", "--rules=in/rules"]
-        self.begin(10)
+        self.begin(12)
         # What is compared to find a series was once taken from a sidecar that had lost its host.
         self.index_sweep([*self.words, "--resume"])
-        self.run_sweep("series", 10)
+        self.run_sweep("series", 12)
 
     def index_sweep(self, words):
         """All places of a run over what a run has written, the first allocation of each."""
@@ -136,9 +136,9 @@ class BatchMemory(Places, Batch):
         for rank in range(8):
             (self.folder / "dumps" / f"rank{rank}.pickle").write_bytes(tiny((1 << 20, 900 << 20 if rank == 5 else 2 << 20)))
         self.words = ["batch", "dumps", "-o", "out", "-j1"]
-        self.begin(21)
+        self.begin(23)
         self.index_sweep(["batch", "--index", "out"])  # a page of a difference was once left out without a word
-        self.run_sweep("differences", 21)
+        self.run_sweep("differences", 23)
         self.assertTrue(self.besides(json.loads(self.good["summary.json"]))[0][0])
 
     def test_later_runs(self):

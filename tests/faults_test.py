@@ -175,7 +175,7 @@ class Many(Batch):
                     for name, content in self.outputs().items():
                         if name.endswith(".json"):
                             json.loads(content)
-                        if not name.startswith(("index", "summary", "shards")):  # which tell of a worker that ended
+                        if not name.startswith(("index", "summary", "metrics", "shards")):  # which tell of a worker that ended
                             self.assertTrue(content == self.good[name], name)
                         self.assertTrue(not name.endswith(".html") or content.rstrip().endswith(b"</html>"), name)
         self.assertGreater(ended, 8)

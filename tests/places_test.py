@@ -358,7 +358,7 @@ class Writing(Case):
 
     def test_inside_of_a_folder(self):
         """Where a batch is to write, it finds what no batch has left."""
-        for name in ("rank0.html", "rank0.strata.json", "index.html", "summary.json", "shards", "series", "shards/shard-1-of-1.json",
+        for name in ("rank0.html", "rank0.strata.json", "index.html", "summary.json", "summary.csv", "metrics.prom", "shards", "series", "shards/shard-1-of-1.json",
                      "shards/index.json", ".strata-1-of-1.tmp"):
             for kind in ("nowhere", "loop", "null", "full", "zero", "input", "old", "folder", "pipe", "socket", "directory"):
                 if (name, kind) == (".strata-1-of-1.tmp", "directory"):
@@ -445,7 +445,7 @@ class FullDisk(Case):
                 for path in out.rglob("*"):
                     self.assertFalse(path.name.startswith("."), path)
                     if path.is_file() and path.read_bytes() != before.get(path):
-                        self.assertIn(path.name, ("index.html", "summary.json", "shard-1-of-1.json"))
+                        self.assertIn(path.name, ("index.html", "summary.json", "summary.csv", "metrics.prom", "shard-1-of-1.json"))
 
     def test_files_may_not_be_large(self):
         def limited():
