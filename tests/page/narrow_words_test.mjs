@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { samples, skip, until, withPage, writePage } from "./browser.mjs";
+import { openForm, samples, skip, until, withPage, writePage } from "./browser.mjs";
 
 describe("words in narrow windows", { skip }, () => {
     test("call sites that have no room are counted in a sentence", async () => {
@@ -19,11 +19,13 @@ describe("words in narrow windows", { skip }, () => {
 
     test("the hint below the list is not cut, and a bar without room is not there", async () => {
         await withPage(writePage(path.join(samples, "private_pools.pickle")), async (page) => {
+            await openForm(page, "who");
             const fits = await page.locator(".hint").evaluate((hint) => hint.scrollWidth <= hint.clientWidth && hint.scrollWidth <= (hint.parentElement?.clientWidth ?? 0));
             assert.ok(fits, "the hint is whole");
             assert.equal(await page.locator("#list .bar").first().isVisible(), false);
         }, { viewport: { width: 900, height: 700 } });
         await withPage(writePage(path.join(samples, "private_pools.pickle")), async (page) => {
+            await openForm(page, "who");
             assert.equal(await page.locator("#list .bar").first().isVisible(), true);
         });
     });
