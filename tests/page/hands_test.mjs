@@ -70,6 +70,8 @@ describe("mouse and keys", { skip }, () => {
     });
 
     onPage("a double click shows the whole run again", async (page) => {
+        await page.keyboard.press("0"); // the page may open on a part
+        await settle(page);
         const whole = await view(page);
         await setView(page, { from: 300, to: 700 });
         const box = await plotBox(page);
@@ -115,6 +117,8 @@ describe("mouse and keys", { skip }, () => {
     onPage("w, s, a, d, 0 and p move the window", async (page) => {
         await page.locator("#plot").focus();
         const width = async () => (await view(page)).to - (await view(page)).from;
+        await page.keyboard.press("0");
+        await settle(page);
         const whole = await width();
         await page.keyboard.press("w");
         await until(async () => (await width()) < whole, "w");

@@ -130,7 +130,7 @@ describe("overview, axes, theme and paper", { skip }, () => {
     test("nothing moves by itself for who asks for that", async () => {
         for (const reducedMotion of /** @type {const} */ (["reduce", "no-preference"]))
             await withPage(writePage(sample), async (page) => {
-                const seconds = await page.evaluate(() => parseFloat(getComputedStyle(/** @type {Element} */ (document.getElementById("theme"))).transitionDuration));
+                const seconds = await page.evaluate(() => parseFloat(getComputedStyle(/** @type {Element} */ (document.querySelector(".figure, .quiet"))).transitionDuration));
                 assert.equal(seconds === 0, reducedMotion === "reduce");
             }, { reducedMotion }); // prettier-ignore
     });
@@ -142,11 +142,11 @@ describe("overview, axes, theme and paper", { skip }, () => {
             await settle(page);
             assert.ok(colorsOf((await canvasPixels(page)).rgba) > 10);
             for (const id of ["timeline", "list"]) assert.ok(await page.locator(`#${id}`).isVisible(), id);
-            for (const id of ["theme", "minimap", "overlay"]) assert.ok(await page.locator(`#${id}`).isHidden(), id);
+            for (const id of ["view-open", "minimap", "overlay"]) assert.ok(await page.locator(`#${id}`).isHidden(), id);
             await page.emulateMedia({ media: "screen" });
             await page.evaluate(() => dispatchEvent(new Event("afterprint")));
             await settle(page);
-            assert.ok(await page.locator("#theme").isVisible());
+            assert.ok(await page.locator("#view-open").isVisible());
         });
     });
 
@@ -157,7 +157,7 @@ describe("overview, axes, theme and paper", { skip }, () => {
                 await page.keyboard.press("Tab");
                 order.push(await page.evaluate(() => document.activeElement?.id ?? ""));
             }
-            const places = ["device", "theme", "color", "search", "list-scroll"].map((id) => order.indexOf(id));
+            const places = ["device", "view-open", "search", "plot", "list-scroll"].map((id) => order.indexOf(id));
             assert.ok(places.every((place) => place >= 0), order.join(" "));
             assert.deepEqual([...places].sort((a, b) => a - b), places, order.join(" "));
         });
