@@ -293,7 +293,7 @@ export function goToView(/** @type {Page} */ page, text) {
 /**
  * The window, and what lies on its axis.
  * @param {Page} page @param {Take} take
- * @param {boolean} asked whether the address says where to look
+ * @param {{words: boolean, place: boolean}} asked whether the address says anything, and where to look
  */
 function readWindow(page, take, asked) {
     const { meta, view } = page;
@@ -304,7 +304,7 @@ function readWindow(page, take, asked) {
     });
     showAll(page, take("all", isOn) === true);
     fitWindow(page);
-    const window = take("window", numberPair) ?? (asked ? null : openingWindow(page));
+    const window = take("window", numberPair) ?? (asked.words ? null : openingWindow(page));
     if (window) setWindow(page, window.from, window.to);
     // First what is left, which has a scale of its own, then the bytes.
     let filter = emptyFilter();
@@ -318,7 +318,7 @@ function readWindow(page, take, asked) {
     const range = take("range", (text) => rangeInRun(page, numberPair(text)));
     const moment = take("at", (text) => (text === "peak" ? text : boundedInteger(text, -1, view.facts.events)));
     // A file that ran out of memory opens at that moment, where nothing else is asked for.
-    const first = asked || view.facts.ooms === 0 ? null : view.c.oom(view.facts.ooms - 1).event;
+    const first = asked.place || view.facts.ooms === 0 ? null : view.c.oom(view.facts.ooms - 1).event;
     change(page, { range, moment: moment === "peak" ? null : (moment ?? first) });
 }
 
@@ -350,11 +350,10 @@ export function readHash(page, text) {
         if (found !== null) misread.delete(name);
         return found;
     };
-    readWindow(
-        page,
-        take,
-        ["window", "range", "selected", "focus", "finding", "at"].some((name) => hash.has(name)),
-    );
+    readWindow(page, take, {
+        words: misread.size > 0,
+        place: ["window", "range", "selected", "focus", "finding", "at"].some((name) => hash.has(name)),
+    });
     change(
         page,
         Object.fromEntries(

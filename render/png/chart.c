@@ -370,13 +370,27 @@ static int64_t event_q16(const struct chart_input *input, int64_t event) {
     return timeline_start_us(timeline, (uint32_t)(event + 1)) * 65536;
 }
 
-/* B's outline over A, as the page has it while the comparison is open. */
+static uint64_t step_events(const struct spans *steps, uint32_t step) {
+    return steps->span[step].to_moment - steps->span[step].from_moment + UINT64_C(1);
+}
+
+/* Whether the last of several steps is cut off: it has less than nine tenths of the median's events. */
+static bool last_is_cut(const struct spans *steps) {
+    uint32_t n_longer = 0;
+    for (uint32_t i = 0; i < steps->count; i++)
+        n_longer += step_events(steps, i) * 9 > step_events(steps, steps->count - 1) * 10;
+    return steps->count > 2 && n_longer >= steps->count - steps->count / 2;
+}
+
+/* B's outline over A, as the page has it while the comparison is open: without others, of the first whole step and the last one
+ * (wholeSteps in templates/ends.js). */
 static struct raster_outline outline_find(const struct chart_input *input) {
     const struct chart_address *address = input->options->address;
-    const uint32_t n_steps = input->verdicts->steps.count;
+    const struct spans *steps = &input->verdicts->steps;
+    uint32_t first = steps->count > 2, last = steps->count < 2 ? 0 : steps->count - 1 - last_is_cut(steps);
     int64_t a_from, a_to, b_from, b_to;
-    if (!address->compares || !end_events(input, &address->end[0], n_steps - 2, &a_from, &a_to) ||
-        !end_events(input, &address->end[1], n_steps - 1, &b_from, &b_to))
+    if (!address->compares || !end_events(input, &address->end[0], first, &a_from, &a_to) ||
+        !end_events(input, &address->end[1], last, &b_from, &b_to))
         return (struct raster_outline){0, 0, 0};
     int64_t from = event_q16(input, b_from);
     return (struct raster_outline){from, event_q16(input, b_to), from - event_q16(input, a_from)};

@@ -34,7 +34,8 @@ function checkAlike(figures) {
 function reportedBytes(input) {
     const text = String(run(strata, "report", "--top", "0", input));
     const table = text.slice(text.indexOf("At the peak")).split("\n").slice(3);
-    return table.slice(0, table.indexOf("")).map((line) => /** @type {RegExpExecArray} */ (/^ +(<?[\d,.]+ \w+)  /.exec(line))[1]);
+    // A long call site goes on in lines that have no figures.
+    return table.slice(0, table.indexOf("")).flatMap((line) => /^ +(<?[\d,.]+ \w+)  /.exec(line)?.[1] ?? []);
 }
 
 describe("units of tables", { skip }, () => {
