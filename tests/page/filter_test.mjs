@@ -124,6 +124,7 @@ describe("filter and selection", { skip }, () => {
                 assert.ok(options > 2);
                 assert.equal(sum, (await ask(page, "strata.stats()")).allocations, `every allocation is of one ${menu}`);
                 await page.keyboard.press("Escape");
+                await page.locator("#view-open").click();
                 await page.locator("#color").selectOption(menu);
                 await until(async () => (await page.locator("#legend").innerText()).includes(menu), "the legend");
             });

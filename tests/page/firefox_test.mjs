@@ -6,7 +6,7 @@ import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
-import { colorsOf, folder, openContext, recording, resize, samples, writePage, tool } from "./browser.mjs";
+import { colorsOf, folder, openContext, recording, resize, samples, writePage } from "./browser.mjs";
 import { changed, DAMAGE, GO_ON } from "./damage.mjs";
 import { firefox, firefoxSkip as skip } from "./firefox.mjs";
 
@@ -171,7 +171,8 @@ describe("Firefox", { skip }, () => {
     test("what is shown is saved", async () => {
         const count = () => readdirSync(folder).filter((name) => name.endsWith(".png") && !name.startsWith("plot")).length;
         const before = count();
-        await tool(page, "#save");
+        await page.click("#save-open");
+        await page.click("#save");
         for (const end = Date.now() + 60000; Date.now() < end && count() === before; ) await new Promise((done) => setTimeout(done, 50));
         assert.equal(count(), before + 1);
     });
