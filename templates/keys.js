@@ -10,7 +10,7 @@ import { openPalette } from "./palette.js";
 import { endProof } from "./proof.js";
 import { askFindings } from "./questions.js";
 import { setSearch } from "./search.js";
-import { openTab, sideKey } from "./side.js";
+import { openTab, sideKey, viewCommands } from "./side.js";
 import {
     axisOfEvent,
     change,
@@ -132,6 +132,7 @@ const keyActionsOf = perPage(
             3: () => openTab(page, 2),
             4: () => openTab(page, 3),
             5: () => openTab(page, 4),
+            6: () => openTab(page, 5),
             g: () => toggleMap(page),
             m: () => markMoment(page),
             "[": viewBack,
@@ -152,7 +153,7 @@ function keyMiddle(page) {
     return page.state.pointer ? page.state.pointer.x / plotOf(page).width : 0.5;
 }
 
-/** What the keys do, in words. @type {[name: string, key: string][]} */
+/** What the keys do, in words; those of the tabs are the side's. @type {[name: string, key: string][]} */
 const KEY_NAMES = [
     ["Go to the peak", "p"],
     ["Go to the out-of-memory moment", "o"],
@@ -165,10 +166,6 @@ const KEY_NAMES = [
     ["Zoom out", "s"],
     ["Pan left", "a"],
     ["Pan right", "d"],
-    ["Why: what was found", "1"],
-    ["Who holds the memory", "3"],
-    ["Compare A with B", "4"],
-    ["Allocator: why more is reserved than in use", "5"],
     ["Map of segments and blocks", "g"],
     ["Mark this moment: A, then B, then C", "m"],
     ["One event back", ","],
@@ -187,7 +184,7 @@ function commands(/** @type {Page} */ page) {
     const ui = uiOf(page);
     const buttons = [
         ...document.querySelectorAll(
-            ".app button[id]:not([hidden], .tabs button, .figures button, .figure), #filter-open",
+            ".app button[id]:not([hidden], .tabs button, .who-forms button, .figures button, .figure), #filter-open",
         ),
     ].filter(
         (button) =>
@@ -216,6 +213,7 @@ function commands(/** @type {Page} */ page) {
     }));
     return [
         ...KEY_NAMES.map(([name, key]) => ({ name, key, act: keyActionsOf(page)[key] })),
+        ...viewCommands(page),
         ...named,
         ...chosen,
         ...found,

@@ -190,7 +190,7 @@ function createPair(viewA, viewB, figures) {
         },
     };
     for (const page of pages) {
-        page.first.push(["difference", createDifference(pair)]);
+        page.first.push(["difference", createDifference(pair), "Difference: what differs, and why"]);
         formAddress(page, () => hashOfPair(pair));
     }
     return pair;

@@ -18,17 +18,24 @@ import { createWhy } from "./why.js";
  * boolean}} SideView
  */
 
-/** @typedef {[id: string, create: (page: Page, box: HTMLElement) => SideView]} Registered */
+/**
+ * Its name is what the palette calls it.
+ * @typedef {[id: string, create: (page: Page, box: HTMLElement) => SideView, name: string]} Registered
+ */
 
 /** @type {Registered[]} */
 const REGISTRY = [
-    ["why", createWhy],
-    ["who", (page) => ({ id: "who", draw: () => drawList(page), keys: listKeysOf(page) })],
-    ["tree", createTree],
-    ["compare", createCompare],
-    ["allocator", createAllocator],
-    ["each", createEach],
-    ["plan", createPlan],
+    ["why", createWhy, "Why: what was found"],
+    [
+        "who",
+        (page) => ({ id: "who", draw: () => drawList(page), keys: listKeysOf(page) }),
+        "List of who holds the memory",
+    ],
+    ["tree", createTree, "Tree of callers and callees"],
+    ["compare", createCompare, "Compare A with B"],
+    ["allocator", createAllocator, "Allocator: why more is reserved than in use"],
+    ["each", createEach, "Each allocation that the search finds"],
+    ["plan", createPlan, "Plan: what would fit, and what it costs"],
 ];
 
 const sideOf = perPage(() => ({
@@ -102,16 +109,40 @@ const tabsOf = (page) => [...page.first.map(([id]) => id), ...TABS];
 /** @param {Page} page */
 const shownTabs = (page) => tabsOf(page).filter((id) => sideOf(page).views.some((view) => view.id === id));
 
-/** `1` to `5`: the tab, and the focus in its panel. @param {Page} page @param {number} nth */
-export function openTab(page, nth) {
-    const id = tabsOf(page)[nth];
-    if (!shownTabs(page).includes(id)) return;
-    if (tabIdOf(current(page).id) !== id) change(page, { tab: id });
+/** A view, and the focus in its panel. @param {Page} page @param {string} id */
+function openView(page, id) {
+    if (current(page).id !== id) change(page, { tab: id });
     flush(page);
-    const panel = panelOf(page, current(page).id);
+    const panel = panelOf(page, id);
     const inner = panel.querySelector("summary, [tabindex='0']");
     if (inner instanceof HTMLElement) inner.focus();
     else panel.focus();
+}
+
+/** `1` and on: the tab, Who in the form that it has. @param {Page} page @param {number} nth */
+export function openTab(page, nth) {
+    const id = tabsOf(page)[nth];
+    const { id: shown } = current(page);
+    if (shownTabs(page).includes(id)) openView(page, tabIdOf(shown) === id ? shown : id);
+}
+
+/**
+ * What opens each view, whichever is open, in the order of the tabs; a form of Who has no key of its own.
+ * @param {Page} page
+ * @returns {import("./palette.js").Command[]}
+ */
+export function viewCommands(page) {
+    const names = new Map([...page.first, ...REGISTRY].map(([id, , name]) => [id, name]));
+    const tabs = tabsOf(page);
+    return shownTabs(page).flatMap((tab) => {
+        const nth = tabs.indexOf(tab);
+        const key = String(nth + 1);
+        if (tab !== "who") return [{ name: names.get(tab) ?? tab, key, act: () => openTab(page, nth) }];
+        return [
+            { name: "Who holds the memory", key, act: () => openTab(page, nth) },
+            ...FORMS.map((id) => ({ name: names.get(id) ?? id, act: () => openView(page, id) })),
+        ];
+    });
 }
 
 const SIDE_LEAST = 280;

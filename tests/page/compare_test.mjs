@@ -115,6 +115,24 @@ describe("comparing", { skip }, () => {
             await page.keyboard.type("tree of");
             await page.keyboard.press("Enter");
             await until(async () => /tab=tree/.test(await hashOf(page)), "the tree");
+            // Who opens in the form that it has.
+            const opened = [
+                ["plan: what", "plan"],
+                ["each allocation", "each"],
+                ["list of who", "who"],
+                ["allocator: why", "allocator"],
+                ["tree of", "tree"],
+                ["who holds", "tree"],
+                ["compare a with", "compare"],
+                ["who holds", "who"],
+            ];
+            for (const [words, id] of opened) {
+                await page.keyboard.press("Control+k");
+                await page.keyboard.type(words);
+                await page.keyboard.press("Enter");
+                await until(() => page.locator(`#panel-${id}`).isVisible(), `${words} opens ${id}`);
+                assert.equal(await page.locator("#side [role=tabpanel]:visible").count(), 1, words);
+            }
             await page.keyboard.press("Control+k");
             await page.keyboard.type("colour pool");
             await page.keyboard.press("Enter");

@@ -179,6 +179,33 @@ test("a click holds the cursors and highlights the call site in both", { skip },
     });
 });
 
+test("commands open what they name, by the keys that they say", { skip }, async () => {
+    await withPage(pageOf(sample("leak_zero_grad"), sample("leak_two_per_layer")).page, async (tab) => {
+        const opened = [
+            ["why: what", "why"],
+            ["difference: what", "difference"],
+            ["who holds", "who"],
+            ["compare a with", "compare"],
+            ["tree of", "tree"],
+            ["allocator: why", "allocator"],
+        ];
+        for (const [words, id] of opened) {
+            await tab.keyboard.press("Control+k");
+            await tab.keyboard.type(words);
+            const key = await tab.locator("#palette-list > [aria-selected=true] > kbd").allInnerTexts();
+            await tab.keyboard.press("Enter");
+            await until(() => tab.locator(`#panel-${id}`).isVisible(), `${words} opens ${id}`);
+            // A form of Who has no key of its own.
+            assert.equal(key.length, Number(id !== "tree"), words);
+            if (!key.length) continue;
+            await tab.keyboard.press(key[0] === "1" ? "2" : "1");
+            await until(() => tab.locator(`#panel-${id}`).isHidden(), `another than ${id}`);
+            await tab.keyboard.press(key[0]);
+            await until(() => tab.locator(`#panel-${id}`).isVisible(), `${key[0]} opens ${id}`);
+        }
+    });
+});
+
 test("the page's keys, map, search and cards work on the side in hand", { skip }, async () => {
     const { page } = pageOf(sample("leak_zero_grad"), sample("leak_two_per_layer"));
     await withPage(page, async (tab) => {
