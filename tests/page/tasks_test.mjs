@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ALL, ask, folder, hashOf, plotBox, report, run, samples, settle, setView, shownTexts, skip, strata, tool, until, withPage, writePage } from "./browser.mjs";
+import { ALL, ask, folder, plotBox, report, run, samples, settle, setView, shownTexts, skip, strata, tool, until, withPage, writePage } from "./browser.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
