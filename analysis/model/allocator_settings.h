@@ -10,15 +10,15 @@ enum { ROUNDUP_CLASSES = 16 };
 #define ALLOCATOR_UNLIMITED UINT64_MAX
 
 struct allocator_settings {
-    bool expandable;         /* expandable_segments */
-    bool expandable_private; /* inside private pools too (since about 2.5) */
-    bool aligned;            /* Ascend's allocator: 32 bytes more per request, large blocks begin at 16 KiB */
     uint64_t max_split_bytes;     /* max_split_size_mb; ALLOCATOR_UNLIMITED: none */
     uint64_t large_segment_bytes; /* large_segment_size_mb: what a request of 1 to 10 MiB takes; 20 MiB */
     uint64_t non_split_bytes;     /* max_non_split_rounding_mb; 0: as large_segment_bytes */
     uint32_t collect_ppm;         /* garbage_collection_threshold in millionths; 0: off */
     uint32_t fraction_ppm;        /* per_process_memory_fraction; 0: not set */
     uint32_t roundup[ROUNDUP_CLASSES]; /* roundup_power2_divisions from 1, 2, 4, ... MiB on; 0 and 1: none */
+    bool expandable;                   /* expandable_segments */
+    bool expandable_private;           /* inside private pools too (since about 2.5) */
+    bool aligned; /* Ascend's allocator: 32 bytes more per request, large blocks begin at 16 KiB */
     struct {
         bool expandable, max_split, collect;
     } told; /* the recording says it, whatever it says; max_split and collect by keys of their own only */
