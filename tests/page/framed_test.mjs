@@ -6,8 +6,27 @@ import path from "node:path";
 import { test } from "node:test";
 
 import { folder, openContext, samples, skip, withPage, writePage } from "./browser.mjs";
+import { until } from "../waiting.mjs";
 
 const recording = path.join(samples, "train.pickle");
+
+/**
+ * Opens a tab on what a server of our own answers; both are closed whatever happens: one that stays open keeps the test alive.
+ * @param {http.RequestListener} answer @param {(tab: import("playwright-core").Page, address: string) => Promise<void>} act
+ */
+async function withServer(answer, act) {
+    const server = http.createServer(answer);
+    await new Promise((done) => void server.listen(0, "127.0.0.1", () => done(true)));
+    const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
+    const context = await openContext({});
+    try {
+        await act(await context.newPage(), `http://127.0.0.1:${port}/`);
+    } finally {
+        await context.close();
+        server.closeAllConnections();
+        server.close();
+    }
+}
 
 test("a sandbox without allow-downloads is named when a picture is saved", { skip }, async () => {
     const page = path.basename(writePage(recording));
@@ -15,41 +34,36 @@ test("a sandbox without allow-downloads is named when a picture is saved", { ski
         const host = path.join(folder, "framed.html");
         writeFileSync(host, `<!doctype html><iframe sandbox="${sandbox}" src="${page}" width="1200" height="800"></iframe>`);
         // The frame's own address is a file's: only a server can give both one origin.
-        const server = http.createServer(({ url = "" }, response) => response.end(url.endsWith(".html") ? readFileSync(path.join(folder, path.basename(url))) : ""));
-        await new Promise((done) => void server.listen(0, "127.0.0.1", () => done(true)));
-        const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
-        const context = await openContext({});
-        const tab = await context.newPage();
-        await tab.goto(`http://127.0.0.1:${port}/framed.html`);
-        const frame = tab.frames()[1];
-        await frame.waitForFunction("window.strata && strata.stats");
-        await frame.evaluate("strata.ready");
-        const saved = says ? null : tab.waitForEvent("download");
-        await frame.evaluate('document.getElementById("save").click()');
-        if (says) {
-            await frame.locator("#not-saved").waitFor();
-            assert.match(await frame.locator("#not-saved").innerText(), /sandbox lacks allow-downloads/);
-            await frame.locator("#not-saved button").click();
-        } else {
-            await saved;
-        }
-        assert.equal(await frame.locator("#not-saved").count(), 0);
-        await context.close();
-        server.close();
+        const answer = (/** @type {http.IncomingMessage} */ { url = "" }, /** @type {http.ServerResponse} */ response) =>
+            void response.end(url.endsWith(".html") ? readFileSync(path.join(folder, path.basename(url))) : "");
+        await withServer(answer, async (tab, address) => {
+            await tab.goto(`${address}framed.html`);
+            const frame = tab.frames()[1];
+            // Not waitForFunction(): it evaluates text again and again inside the page, whose policy forbids that.
+            await until(() => frame.evaluate("Boolean(window.strata && strata.stats)"), "the page in the frame");
+            await frame.evaluate("strata.ready");
+            const saved = says ? null : tab.waitForEvent("download");
+            await frame.evaluate('document.getElementById("save").click()');
+            if (says) {
+                await frame.locator("#not-saved").waitFor();
+                assert.match(await frame.locator("#not-saved").innerText(), /sandbox lacks allow-downloads/);
+                await frame.locator("#not-saved button").click();
+            } else {
+                await saved;
+            }
+            assert.equal(await frame.locator("#not-saved").count(), 0);
+        });
     }
 });
 
 test("a server's policy without wasm-unsafe-eval is named, not the browser", { skip }, async () => {
     const page = writePage(recording);
-    const server = http.createServer((_, response) => response.setHeader("Content-Security-Policy", "script-src 'unsafe-inline'").end(readFileSync(page)));
-    await new Promise((done) => void server.listen(0, "127.0.0.1", () => done(true)));
-    const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
-    const context = await openContext({});
-    const tab = await context.newPage();
-    await tab.goto(`http://127.0.0.1:${port}/`);
-    await tab.locator("#failure").waitFor();
-    assert.match(await tab.locator("#failure").innerText(), /Content-Security-Policy of the server lacks 'wasm-unsafe-eval'/);
-    await context.close();
-    server.close();
+    const answer = (/** @type {unknown} */ _, /** @type {http.ServerResponse} */ response) =>
+        void response.setHeader("Content-Security-Policy", "script-src 'unsafe-inline'").end(readFileSync(page));
+    await withServer(answer, async (tab, address) => {
+        await tab.goto(address);
+        await tab.locator("#failure").waitFor();
+        assert.match(await tab.locator("#failure").innerText(), /Content-Security-Policy of the server lacks 'wasm-unsafe-eval'/);
+    });
     await withPage(page, async (opened) => assert.equal(await opened.locator("#failure").isVisible(), false));
 });
