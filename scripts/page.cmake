@@ -115,6 +115,12 @@ foreach(folder base trace layout analysis/model analysis/loop analysis/findings 
 endforeach()
 list(REMOVE_ITEM shared_sources ${native_sources})
 set(wasm_file ${CMAKE_BINARY_DIR}/strata.wasm)
+find_program(STRATA_WASM_OPT NAMES wasm-opt) # a page without it is 7 KB larger
+set(wasm_shrink)
+if(STRATA_WASM_OPT)
+    set(wasm_shrink COMMAND ${STRATA_WASM_OPT} -Os --low-memory-unused --enable-simd --enable-bulk-memory
+        --enable-mutable-globals --enable-sign-ext --strip-producers ${wasm_file} -o ${wasm_file})
+endif()
 # What runs for every pixel, event or allocation while somebody drags is made for speed; the rest for size, since every
 # page carries it.
 set(wasm_fast ${shared_sources} ${page_sources})
@@ -146,6 +152,7 @@ add_custom_command(
     OUTPUT ${wasm_file}
     COMMAND ${STRATA_CLANG} --target=wasm32 -nostdlib
             -Wl,--no-entry,--strip-all,--compress-relocations,-z,stack-size=262144 -o ${wasm_file} ${wasm_objects}
+    ${wasm_shrink}
     DEPENDS ${wasm_objects}
     COMMENT "Linking the page's WebAssembly"
     VERBATIM)

@@ -1,18 +1,19 @@
 // What stands packed in an inert element of the page, unpacked: the program and the WebAssembly module.
 
-/** What scripts/pack.c wrote in base 85. @param {string} text @returns {Uint8Array<ArrayBuffer>} */
+/** What scripts/pack.c wrote in base 94. @param {string} text @returns {Uint8Array<ArrayBuffer>} */
 function bytesOf(text) {
-    const words = new DataView(new ArrayBuffer(4 * Math.ceil(text.length / 5)));
-    const whole = text.padEnd((words.byteLength / 4) * 5, "|");
-    for (let at = 0, i = 0; at < words.byteLength; at += 4) {
-        let word = 0;
-        for (const end = i + 5; i < end; i++) {
-            const code = whole.charCodeAt(i);
-            word = word * 85 + (code === 125 ? 20 : code - 40);
-        }
-        words.setUint32(at, word);
+    /** @param {number} at */
+    const digit = (at) => text.charCodeAt(at) - (text.charCodeAt(at) > 60 ? 33 : 32);
+    const bytes = new Uint8Array((text.length * 7) / 8 + 1);
+    let nBytes = 0;
+    for (let at = 0, bits = 0, nBits = 0; at < text.length; at += 2) {
+        const alone = at + 1 === text.length;
+        const pair = digit(at) + (alone ? 0 : 94 * digit(at + 1));
+        bits |= pair << nBits;
+        nBits += alone ? 8 - nBits : (pair & 8191) < 644 ? 14 : 13;
+        for (; nBits > 7; nBits -= 8, bits >>= 8) bytes[nBytes++] = bits;
     }
-    return new Uint8Array(words.buffer, 0, Math.floor((text.length * 4) / 5));
+    return bytes.subarray(0, nBytes);
 }
 
 /**
