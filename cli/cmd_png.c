@@ -223,7 +223,7 @@ static int picture_draw(struct buffer *picture, const struct recording *recordin
     struct plan_request request;
     char plan[PLAN_TEXT];
     bool planned = planning_request(&request, settings);
-    if (!plan_sentence_find(plan, timeline, planned ? &request : NULL, scratch)) {
+    if (!plan_sentence_find(plan, timeline, planned ? &request : NULL, NULL, scratch)) {
         recording_print_no_memory(recording, scratch->limit_hit);
         return EXIT_CODE_FAILED;
     }

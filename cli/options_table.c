@@ -417,7 +417,8 @@ static const struct option options[] = {
      "ordinal of the device (default: all)"},
     {0, VERB_REPORT, "json", NULL, FORMAT(REPORT_JSON), "for programs: JSON, \"schema\": 2"},
     {0, VERB_REPORT, "brief", NULL, FORMAT(REPORT_BRIEF),
-     "JSON of one screen, at most 4 KB: what ran out, what the\npeak is made of, findings"},
+     "JSON of one screen, at most 4 KB: what ran out, what the\npeak is made of, findings, the plan's first "
+     "lines"},
     {0, VERB_WHATIF | VERB_PLAN, "json", NULL, FORMAT(REPORT_JSON), "for programs: JSON, \"schema\": 1"},
     {0, VERB_REPORT | VERB_WHATIF | VERB_PLAN, "markdown", NULL, FORMAT(REPORT_MARKDOWN),
      "to paste into an issue"},

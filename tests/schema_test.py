@@ -215,6 +215,23 @@ class Schemas(unittest.TestCase):
                     self.assertTrue(said["title"].startswith(finding["title"].removesuffix("...")), path)
             self.assertEqual(len(brief["devices"]) + brief["devices_left_out"], len(whole["devices"]), path)
 
+    def test_brief_has_the_plans_first_lines(self):
+        """As strata plan prints them: after running out of memory and for a device that is named, and then only."""
+        for name, words in (("oom", ()), ("oom", ("--gpu", "6GiB")), ("oom", ("--gpu", "1GiB")), ("train", ("--gpu", "7GiB")), ("train", ())):
+            path = SAMPLES / f"{name}.pickle"
+            data = run("report", "--brief", *words, path)
+            self.assertLessEqual(len(data), 4096)
+            self.hold("brief", json.loads(data), path)
+            (device,) = json.loads(data)["devices"]
+            shown = subprocess.run([str(STRATA), "plan", *words, str(path)], capture_output=True, text=True, check=True, timeout=300,
+                                   env={**os.environ, "COLUMNS": "2000"}).stdout
+            lines = [line.strip().removeprefix("- ") for line in shown.splitlines() if line.strip()]
+            self.assertEqual(len(device["plan"]) == 0, name == "train" and not words)
+            if device["plan"]:
+                at = lines.index(device["plan"][0])
+                self.assertEqual(lines[at:at + len(device["plan"])], device["plan"])
+                self.assertTrue(len(device["plan"]) == 3 or lines[at + len(device["plan"])].startswith("What each change"), lines)
+
     def test_brief_is_one_screen_of_anything(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / ("\x01" * 200 + ".pickle")

@@ -1,7 +1,7 @@
 #include "layout/device_part.h"
 #include "render/report/report_gap.h"
 #include "render/report/report_parts.h"
-#include "render/words/plan.h"
+#include "render/report/report_plan.h"
 
 static void categories_sum(struct report_device *report) {
     const struct allocations *allocations = &report->device->allocations;
@@ -108,7 +108,8 @@ static bool report_device_init(struct report_device *report, uint32_t index, str
     replaying_begin(&replaying, report);
     bool found = report_device_find(report, index, arena);
     if (!replaying_end(&replaying, found) || !report_gap_find(report) || !report_ooms_model(report) ||
-        !plan_sentence_find(report->plan, &report->timeline, options->plan, arena))
+        !plan_sentence_find(report->plan, &report->timeline, options->plan,
+                            options->format == REPORT_BRIEF ? plan_lines_tell : NULL, arena))
         return false;
     categories_sum(report);
     bool all = options->top == 0 || options->top > report->n_groups;

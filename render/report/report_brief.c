@@ -37,6 +37,7 @@ struct brief_device {
     uint64_t asked, device_free; /* of the last request that failed */
     uint64_t rank;               /* those with the highest are shown */
     brief_text oom_site, made_of;
+    char plan[PLAN_TEXT]; /* PLAN_LINES lines at most */
     struct brief_finding finding[BRIEF_FINDINGS];
 };
 
@@ -101,6 +102,7 @@ static void device_keep(struct brief_device *brief, const struct report_device *
         peak_made_of(&made, &report->verdicts);
         peak_made_text(&made, &report->verdicts, brief->made_of, BRIEF_TEXT);
     }
+    memcpy(brief->plan, report->plan, PLAN_TEXT);
     for (uint32_t i = 0; i < findings->count && i < BRIEF_FINDINGS; i++)
         finding_keep(&brief->finding[brief->n_findings++], report, &findings->finding[i]);
 }
@@ -178,6 +180,16 @@ static void add_finding(struct json_writer *json, const struct brief_finding *fi
     json_end(json);
 }
 
+static void add_plan(struct json_writer *json, const char *lines, uint32_t most) {
+    json_array(json, "plan", JSON_LINES);
+    while (*lines != '\0') {
+        size_t nbytes = strcspn(lines, "\n");
+        add_text(json, NULL, (struct text){(const uint8_t *)lines, (uint32_t)nbytes}, most);
+        lines += nbytes + (lines[nbytes] != '\0');
+    }
+    json_end(json);
+}
+
 static void add_device(struct json_writer *json, const struct brief_device *brief,
                        const struct brief_detail *detail) {
     json_object(json, NULL, JSON_LINES);
@@ -190,6 +202,7 @@ static void add_device(struct json_writer *json, const struct brief_device *brie
     for (uint32_t i = 0; i < brief->n_findings && i < detail->findings; i++)
         add_finding(json, &brief->finding[i], detail->text);
     json_end(json);
+    add_plan(json, brief->plan, detail->text);
     json_end(json);
 }
 

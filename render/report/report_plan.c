@@ -6,7 +6,6 @@
 #include "render/report/report_replay.h"
 #include "render/report/report_sheet.h"
 #include "render/report/report_words.h"
-#include "render/words/plan.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -353,6 +352,34 @@ static void answers_write(struct sheet *sheet, const struct plan *plan) {
         sheet_say(sheet, "%s.", answer_of(sheet, plan));
     for (uint32_t i = 0; i < plan->n_plans; i++)
         plan_write(sheet, plan, &plan->plans[i]);
+}
+
+/* The next line of `text`, without the marks of a list. */
+static struct text line_take(struct text *text) {
+    const uint8_t *end = memchr(text->at, '\n', text->nbytes);
+    struct text line = {text->at, end != NULL ? (uint32_t)(end - text->at) : text->nbytes};
+    text->at += line.nbytes + (end != NULL);
+    text->nbytes -= line.nbytes + (end != NULL);
+    for (; line.nbytes != 0 && (line.at[0] == ' ' || line.at[0] == '-'); line.nbytes--)
+        line.at++;
+    return line;
+}
+
+bool plan_lines_tell(struct words *words, const struct plan *plan, struct arena *scratch) {
+    struct buffer out = {.host = arena_share(scratch)};
+    struct sheet sheet = {.out = &out, .arena = scratch, .look = {.columns = 1 << 16}};
+    if (plan->budget_bytes != 0 && plan->replay->grade != REPLAY_REFUSED)
+        answers_write(&sheet, plan);
+    struct text rest = {out.bytes, (uint32_t)out.nbytes};
+    for (uint32_t n = 0; n < PLAN_LINES && rest.nbytes != 0;) {
+        struct text line = line_take(&rest);
+        words_add(words, line);
+        words_say(words, line.nbytes != 0 ? "\n" : "");
+        n += line.nbytes != 0;
+    }
+    bool done = !out.failed;
+    buffer_release(&out);
+    return done;
 }
 
 static void budget_write(struct sheet *sheet, const struct plan *plan) {

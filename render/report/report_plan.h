@@ -1,8 +1,8 @@
 /* The answers of strata plan as text, Markdown and JSON. docs/plan.md explains each figure. */
 #pragma once
 
-#include "analysis/plan/plan.h"
 #include "render/report/report_whatif.h"
+#include "render/words/plan.h"
 
 struct plan_report {
     enum report_format format;
@@ -35,3 +35,7 @@ bool plan_largest_write(struct buffer *out, const struct extrapolation_report *r
 
 /* Appends all devices to `out`; texts are made in `scratch`. False: no memory. */
 bool plan_report_write(struct buffer *out, const struct plan_report *report, struct arena *scratch);
+
+/* A plan_teller: the first lines of its answer, each ended by a line feed; nothing where plan_words_answer says nothing. */
+enum { PLAN_LINES = 3 };
+bool plan_lines_tell(struct words *words, const struct plan *plan, struct arena *scratch);

@@ -213,7 +213,7 @@ void plan_words_answer(struct words *words, const struct plan *plan) {
 }
 
 bool plan_sentence_find(char text[PLAN_TEXT], const struct timeline *timeline,
-                        const struct plan_request *asked, struct arena *scratch) {
+                        const struct plan_request *asked, plan_teller *tell, struct arena *scratch) {
     struct words words = {text, PLAN_TEXT, 0};
     const struct device_trace *device = timeline->device;
     struct arena own;
@@ -228,6 +228,8 @@ bool plan_sentence_find(char text[PLAN_TEXT], const struct timeline *timeline,
     if (done && plan.left_out)
         words_say(&words,
                   "What would make it fit takes long to find for so large a recording: strata plan tells");
+    else if (done && tell != NULL)
+        done = tell(&words, &plan, &own);
     else if (done)
         plan_words_answer(&words, &plan);
     (void)words_end(&words);
