@@ -78,9 +78,8 @@ static int plan_build(struct buffer *out, const struct recording *recording, con
     return done ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
 }
 
-/* The page of the recording, opened on its plan. */
-static int page_build(struct buffer *out, struct recording *recording, const struct settings *settings,
-                      uint32_t device) {
+int page_render_plan(struct buffer *out, struct recording *recording, const struct settings *settings,
+                     uint32_t device) {
     struct settings own = *settings;
     char view[64];
     own.plan_all = true;
@@ -121,7 +120,7 @@ static int plan_main(const struct settings *given) {
     if (settings.n_inputs > 1)
         return plan_together_main(&settings, endings[settings.format]);
     return ending_kind(settings.output) == ENDING_PAGE
-               ? convert_run(&settings, ".plan.html", page_build)
+               ? convert_run(&settings, ".plan.html", page_render_plan)
                : convert_words(&settings, endings[settings.format], plan_build);
 }
 

@@ -12,7 +12,6 @@
 #include "cli/verbs.h"
 #include "cli/version.h"
 #include "cli/whatif.h"
-#include "render/page/whatif_page.h"
 #include "render/png/whatif_chart.h"
 #include "render/report/report_whatif.h"
 
@@ -178,61 +177,6 @@ static int picture_build(struct buffer *out, const struct recording *recording,
     return drawing_make(out, &drawing, settings, strcmp(settings->theme, "dark") == 0, scratch);
 }
 
-int drawing_make_themes(struct whatif_picture *picture, const struct drawing *drawing,
-                        const struct settings *settings, struct arena *scratch) {
-    int code = EXIT_CODE_DONE;
-    *picture = (struct whatif_picture){.light = {.host = arena_share(scratch)},
-                                       .dark = {.host = arena_share(scratch)},
-                                       .width = settings->width * settings->scale,
-                                       .height = settings->height * settings->scale};
-    if (drawing->whatif->n_scenarios == 0)
-        return code;
-    if (strcmp(settings->theme, "dark") != 0)
-        code = drawing_make(&picture->light, drawing, settings, false, scratch);
-    if (code == EXIT_CODE_DONE && strcmp(settings->theme, "light") != 0)
-        code = drawing_make(&picture->dark, drawing, settings, true, scratch);
-    return code;
-}
-
-void drawings_release(struct whatif_picture *picture, uint32_t n_drawn) {
-    for (uint32_t i = n_drawn; i-- > 0;) {
-        buffer_release(&picture[i].light);
-        buffer_release(&picture[i].dark);
-    }
-}
-
-/* An enum exit_code. */
-static int page_build(struct buffer *out, const struct recording *recording, const struct settings *settings,
-                      struct arena *scratch) {
-    struct whatif_report report = {.file = recording->input.name, .fingerprint = recording->fingerprint};
-    struct whatif_picture *picture = NULL;
-    uint32_t n_drawn = 0;
-    int code = EXIT_CODE_FAILED;
-    if (devices_solve(&report, recording, settings, scratch))
-        picture = arena_alloc(scratch, (report.n_devices + (size_t)1) * sizeof *picture);
-    if (picture != NULL)
-        code = EXIT_CODE_DONE;
-    else
-        recording_print_no_memory(recording, scratch->limit_hit);
-    for (; code == EXIT_CODE_DONE && n_drawn < report.n_devices; n_drawn++) {
-        const struct whatif *whatif = &report.device[n_drawn];
-        struct drawing drawing = drawing_of(recording, whatif, device_index(&recording->trace, whatif));
-        code = drawing_make_themes(&picture[n_drawn], &drawing, settings, scratch);
-    }
-    const struct whatif_page page = {.report = &report,
-                                     .picture = picture,
-                                     .theme = settings->theme,
-                                     .version = STRATA_VERSION,
-                                     .scratch = scratch};
-    if (code == EXIT_CODE_DONE && !whatif_page_render(out, &page)) {
-        if (!out->refused)
-            recording_print_no_memory(recording, scratch->limit_hit);
-        code = EXIT_CODE_FAILED;
-    }
-    drawings_release(picture, n_drawn);
-    return code;
-}
-
 /* An enum exit_code. */
 static int words_build(struct buffer *out, const struct recording *recording, const struct settings *settings,
                        struct arena *scratch) {
@@ -250,12 +194,8 @@ static int words_build(struct buffer *out, const struct recording *recording, co
 /* An enum exit_code. */
 static int whatif_build(struct buffer *out, const struct recording *recording,
                         const struct settings *settings, struct arena *scratch) {
-    switch (ending_kind(settings->output)) {
-    case ENDING_PICTURE: return picture_build(out, recording, settings, scratch);
-    case ENDING_PAGE: return page_build(out, recording, settings, scratch);
-    case ENDING_WORDS: break;
-    }
-    return words_build(out, recording, settings, scratch);
+    return ending_kind(settings->output) == ENDING_PICTURE ? picture_build(out, recording, settings, scratch)
+                                                           : words_build(out, recording, settings, scratch);
 }
 
 const char *whatif_ending(enum report_format format) {
@@ -268,9 +208,11 @@ static int whatif_main(const struct settings *given) {
     struct settings settings = *given;
     if (!ending_choose("whatif", &settings))
         return EXIT_CODE_USAGE;
-    return settings.extrapolate == NULL
-               ? convert_words(&settings, whatif_ending(settings.format), whatif_build)
-               : extrapolation_main(&settings);
+    if (settings.extrapolate != NULL)
+        return extrapolation_main(&settings);
+    return ending_kind(settings.output) == ENDING_PAGE
+               ? convert_run(&settings, ".whatif.html", page_render_plan)
+               : convert_words(&settings, whatif_ending(settings.format), whatif_build);
 }
 
 const struct verb verb_whatif = {

@@ -2,6 +2,7 @@
 #include "cli/ending.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
+#include "cli/planning.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
 #include "cli/version.h"
@@ -46,8 +47,6 @@ static bool device_largest(struct extrapolated *device, const struct program pro
                            const struct extrapolation_report *report, const struct settings *settings,
                            struct arena *scratch) {
     struct largest *largest = arena_alloc(scratch, WHATIF_SCENARIOS_MAX * sizeof *largest);
-    uint64_t keep = settings->keep_percent != 0 ? settings->gpu_bytes / 100 * settings->keep_percent
-                                                : settings->keep_bytes;
     device->largest = largest;
     for (uint32_t i = 0; largest != NULL && i < device->whatif.n_scenarios; i++) {
         const struct whatif_scenario *scenario = &device->whatif.scenario[i];
@@ -55,7 +54,7 @@ static bool device_largest(struct extrapolated *device, const struct program pro
                                           .b = &program[1],
                                           .x0 = report->size[0],
                                           .x1 = report->size[1],
-                                          .budget_bytes = settings->gpu_bytes - keep,
+                                          .budget_bytes = planning_budget(settings),
                                           .settings = scenario->settings};
         if (scenario->same_as != i)
             largest[i] = largest[scenario->same_as];
@@ -183,40 +182,14 @@ static int picture_build(struct buffer *out, const struct sized *first,
 }
 
 /* An enum exit_code. */
-static int page_build(struct buffer *out, const struct sized *first,
-                      const struct extrapolation_report *report, const struct settings *settings,
-                      struct arena *scratch) {
-    struct whatif_picture *picture = arena_alloc(scratch, (report->n_devices + (size_t)1) * sizeof *picture);
-    const struct whatif_page page = {.extrapolation = report,
-                                     .picture = picture,
-                                     .theme = settings->theme,
-                                     .version = STRATA_VERSION,
-                                     .scratch = scratch};
-    uint32_t n_drawn = 0;
-    int code = picture != NULL ? EXIT_CODE_DONE : no_memory(out, first, scratch);
-    for (; code == EXIT_CODE_DONE && n_drawn < report->n_devices; n_drawn++) {
-        const struct drawing *drawing = drawing_of(first, report, n_drawn, scratch);
-        code = drawing != NULL ? drawing_make_themes(&picture[n_drawn], drawing, settings, scratch)
-                               : no_memory(out, first, scratch);
-    }
-    if (code == EXIT_CODE_DONE && !whatif_page_render(out, &page))
-        code = no_memory(out, first, scratch);
-    drawings_release(picture, n_drawn);
-    return code;
-}
-
-/* An enum exit_code. */
 static int extrapolation_build(struct buffer *out, struct sized sized[2], struct extrapolation_report *report,
                                const struct settings *settings, struct arena *scratch) {
     if (!devices_extrapolate(sized, report, settings, scratch))
         return no_memory(out, &sized[0], scratch);
     if (settings->to_max)
         return plan_largest_write(out, report, scratch) ? EXIT_CODE_DONE : no_memory(out, &sized[0], scratch);
-    switch (ending_kind(settings->output)) {
-    case ENDING_PICTURE: return picture_build(out, &sized[0], report, settings, scratch);
-    case ENDING_PAGE: return page_build(out, &sized[0], report, settings, scratch);
-    case ENDING_WORDS: break;
-    }
+    if (ending_kind(settings->output) == ENDING_PICTURE)
+        return picture_build(out, &sized[0], report, settings, scratch);
     return extrapolation_report_write(out, report, scratch) ? EXIT_CODE_DONE
                                                             : no_memory(out, &sized[0], scratch);
 }
@@ -282,6 +255,9 @@ int extrapolation_main(const struct settings *settings) {
     int code = EXIT_CODE_USAGE;
     if (settings->to_size == 0 && !settings->to_max)
         terminal_error(NULL, "whatif: --extrapolate needs --to SIZE");
+    else if (ending_kind(settings->output) == ENDING_PAGE)
+        terminal_error(settings->output, "is the name of a page; of another size text, Markdown, JSON and a "
+                                         "picture are written");
     else
         code = both_parse(sized, &report, settings);
     if (code == EXIT_CODE_DONE)

@@ -4,6 +4,7 @@
 #include "cli/exit_code.h"
 #include "cli/memory.h"
 #include "cli/output.h"
+#include "cli/planning.h"
 #include "cli/recording.h"
 #include "cli/terminal.h"
 #include "cli/whatif.h"
@@ -40,10 +41,7 @@ static void scenarios_add(struct plan_together *together, const struct whatif *w
 static bool device_add(struct plan_together *together, const struct recording *recording, uint32_t index,
                        const struct settings *settings, struct arena *scratch) {
     const struct trace *trace = &recording->trace;
-    uint64_t keep = settings->keep_percent != 0 ? settings->gpu_bytes / 100 * settings->keep_percent
-                                                : settings->keep_bytes;
-    struct whatif_request request = {.gpu_bytes = settings->gpu_bytes != 0 ? settings->gpu_bytes - keep : 0,
-                                     .leave_packing = true};
+    struct whatif_request request = {.gpu_bytes = planning_budget(settings), .leave_packing = true};
     struct program program;
     struct whatif *whatif = arena_alloc(scratch, sizeof *whatif);
     if (whatif == NULL || !program_init(&program, trace, &trace->devices[index], scratch) ||

@@ -2,12 +2,20 @@
 
 #include "render/report/report_plan.h"
 
+uint64_t planning_budget(const struct settings *settings) {
+    struct plan_request request;
+    (void)planning_request(&request, settings);
+    return plan_asked_budget(&request);
+}
+
 bool planning_request(struct plan_request *request, const struct settings *settings) {
     *request = (struct plan_request){.gpu_bytes = settings->gpu_bytes,
                                      .keep_bytes = settings->keep_bytes,
                                      .keep_percent = settings->keep_percent,
                                      .n_ranks = (uint32_t)settings->n_ranks,
-                                     .without = settings->without};
+                                     .without = settings->without,
+                                     .set = settings->set,
+                                     .n_set = settings->n_set};
     return !settings->no_plan;
 }
 

@@ -7,6 +7,9 @@
 /* What the settings ask of a plan that is told beside something else, within its work; false: nothing (--no-plan). */
 bool planning_request(struct plan_request *request, const struct settings *settings);
 
+/* What --gpu leaves after --keep; 0: no device is named. */
+uint64_t planning_budget(const struct settings *settings);
+
 /* The plans of all devices that ran out of memory, of all with --gpu, as `strata plan --json` has them; devices whose search
  * would take long are left out. Stays empty where none is left. False: no memory, printed. */
 bool planning_json(struct buffer *out, const struct recording *recording, const struct settings *settings);

@@ -11,6 +11,10 @@
 enum html_result page_render(struct buffer *page, struct recording *recording,
                              const struct settings *settings, uint32_t device, const char *view);
 
+/* The same with the plan of every device, opened on it. An enum exit_code. In cmd_plan.c. */
+int page_render_plan(struct buffer *page, struct recording *recording, const struct settings *settings,
+                     uint32_t device);
+
 enum { PAGE_VIEW_CAPACITY = 256 + 3 * FILTER_CAPACITY };
 
 /* What a page shows first, as it would write it into its address itself: `text` becomes "" where the settings say nothing

@@ -1,8 +1,9 @@
 /* Inside of `strata whatif`: what a recording and a program at another size (cli/extrapolation.c) share. */
 #pragma once
 
+#include "analysis/model/whatif.h"
 #include "cli/recording.h"
-#include "render/page/whatif_page.h"
+#include "render/report/report.h"
 
 /* Solves all scenarios, each by a thread. False: no memory. */
 bool scenarios_solve(struct whatif *whatif, const struct arena *scratch);
@@ -23,13 +24,6 @@ struct drawing {
 /* Appends its picture as PNG. An enum exit_code; errors are said. */
 int drawing_make(struct buffer *out, const struct drawing *drawing, const struct settings *settings,
                  bool dark, struct arena *scratch);
-
-/* In both themes, or the one that is asked for; nothing where there are no scenarios. An enum exit_code. */
-int drawing_make_themes(struct whatif_picture *picture, const struct drawing *drawing,
-                        const struct settings *settings, struct arena *scratch);
-
-/* Frees what drawing_make_themes has made. */
-void drawings_release(struct whatif_picture *picture, uint32_t n_drawn);
 
 /* strata whatif --extrapolate. An enum exit_code. */
 int extrapolation_main(const struct settings *settings);

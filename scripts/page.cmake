@@ -80,12 +80,11 @@ strata_embed(${STRATA_FONT} asset_font_regular)
 strata_embed(${STRATA_FONT_BOLD} asset_font_bold)
 strata_embed(${PROJECT_SOURCE_DIR}/templates/shell.html asset_shell_html)
 strata_embed(${PROJECT_SOURCE_DIR}/templates/index.html asset_index_html)
-strata_embed(${PROJECT_SOURCE_DIR}/templates/whatif.html asset_whatif_html)
 strata_embed(${PROJECT_SOURCE_DIR}/python/torch_strata/recorder.py asset_recorder_py)
 strata_embed_packed(${PROJECT_SOURCE_DIR}/templates/page.html asset_page_html)
 
 # Each text is exactly what its element holds, and what its hash is of; what boot.js unpacks is carried packed.
-foreach(bundle boot.js boot.css index.js index.css whatif.css)
+foreach(bundle boot.js boot.css index.js index.css)
     string(REPLACE "." "_" name ${bundle})
     strata_bundle(${bundle})
     strata_embed(${embedded}/${bundle} asset_${name} ${embedded}/${bundle})

@@ -224,7 +224,6 @@ VERBS = {
     "diff of several": ["diff", "in/s.pickle", "in/t.pickle", "in/u.pickle", "--markdown", "-o", "out/x"],
     "diff by steps": ["diff", "in/s.pickle", "in/t.pickle", "--align=annotation", "--redact", "-o", "out/x.txt"],
     "extrapolated": ["whatif", "--extrapolate", "in/w.pickle=1", "in/v.pickle=2", "--to=16", "-o", "out/x.txt"],
-    "page of extrapolated": ["whatif", "--extrapolate", "in/w.pickle=1", "in/v.pickle=2", "--to=16", "-o", "out/x.html"],
     "picture of extrapolated": ["whatif", "--extrapolate", "in/w.pickle=1", "in/v.pickle=2", "--to=16", "-o", "out/x.png", "--width=320",
                                 "--height=240"],
     "report, replayed beside": ["report", "--json", SAMPLES / "train.pickle", "-o", "out/x"],

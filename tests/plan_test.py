@@ -121,6 +121,17 @@ class Plan(unittest.TestCase):
             own, = answer("--gpu", "4GiB", SAMPLES / "train.pickle")
             self.assertEqual([own], json.loads(inside[1])["devices"])
 
+    def test_page_of_whatif(self):
+        with tempfile.TemporaryDirectory() as folder:
+            page = pathlib.Path(folder) / "w.html"
+            subprocess.run([STRATA, "whatif", "-q", "--set=garbage_collection_threshold=0.7", SAMPLES / "oom.pickle", "-o", page], check=True)
+            inside = re.search(r'<script type="application/json" id="plan">(.*?)</script>', page.read_text(), re.S)
+            device, = json.loads(inside[1])["devices"]
+            self.assertEqual("settings:garbage_collection_threshold:0.7", device["changes"][1]["id"])
+            self.assertEqual(answer(SAMPLES / "oom.pickle")[0]["plans"], device["plans"])
+        done = subprocess.run([STRATA, "whatif", "--extrapolate=a=1", "b=2", "--to=4", "-o", "x.html"], capture_output=True)
+        self.assertEqual(2, done.returncode)
+
     def test_what_is_wrong(self):
         self.assertEqual(2, run("--extrapolate", "a=1", "--to", "max", "b=2").returncode)
         self.assertEqual(2, run("--to", "8", SAMPLES / "oom.pickle").returncode)

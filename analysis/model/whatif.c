@@ -71,21 +71,20 @@ static void name_append(char name[WHATIF_NAME], const char *text) {
 }
 
 /* The next of the settings in alphabetical order after `last`; NULL: none. */
-static const char *set_behind(const struct whatif_request *request, const char *last) {
+static const char *set_behind(const char *const *set, uint32_t n_set, const char *last) {
     const char *next = NULL;
-    for (uint32_t i = 0; i < request->n_set; i++)
-        if ((last == NULL || text_below(last, request->set[i])) &&
-            (next == NULL || text_below(request->set[i], next)))
-            next = request->set[i];
+    for (uint32_t i = 0; i < n_set; i++)
+        if ((last == NULL || text_below(last, set[i])) && (next == NULL || text_below(set[i], next)))
+            next = set[i];
     return next;
 }
 
-static void scenario_of_request(struct whatif *whatif, const struct whatif_request *request) {
-    char name[WHATIF_NAME] = "", spelled[WHATIF_NAME] = "";
-    for (const char *set = set_behind(request, NULL); set != NULL; set = set_behind(request, set))
-        if (set_text(set, spelled))
-            name_append(name, spelled);
-    scenario_of(whatif, name);
+void whatif_set_text(char text[WHATIF_NAME], const char *const *set, uint32_t n_set) {
+    char spelled[WHATIF_NAME] = "";
+    text[0] = '\0';
+    for (const char *one = set_behind(set, n_set, NULL); one != NULL; one = set_behind(set, n_set, one))
+        if (set_text(one, spelled))
+            name_append(text, spelled);
 }
 
 static void scenarios_list(struct whatif *whatif, const struct whatif_request *request) {
@@ -103,8 +102,11 @@ static void scenarios_list(struct whatif *whatif, const struct whatif_request *r
         scenario_of(whatif, usual[i]);
     if (request->gpu_bytes != 0)
         scenario_of(whatif, "garbage_collection_threshold:0.8");
-    if (request->n_set != 0)
-        scenario_of_request(whatif, request);
+    if (request->n_set != 0) {
+        char name[WHATIF_NAME];
+        whatif_set_text(name, request->set, request->n_set);
+        scenario_of(whatif, name);
+    }
 }
 
 bool whatif_init_of(struct whatif *whatif, const struct program *program, const struct replay *replay,

@@ -123,6 +123,9 @@ struct whatif_request {
 /* One of the texts that are to be set alone; false: PyTorch would refuse it, or it is not one of those that are modelled. */
 bool whatif_set_is_fine(const char *text);
 
+/* Several of them as one scenario is named: as PyTorch spells them, in alphabetical order. */
+void whatif_set_text(char text[WHATIF_NAME], const char *const *set, uint32_t n_set);
+
 /*
  * Replays, and fills in all but the scenarios' figures. Where the replay is refused there are no scenarios. The texts of
  * the request are fine. False: no memory.

@@ -149,15 +149,19 @@ static bool state_is_unknown(const struct plan *plan) {
     return false;
 }
 
+uint64_t plan_asked_budget(const struct plan_request *request) {
+    return request->gpu_bytes - (request->keep_percent != 0
+                                     ? (uint64_t)((wide)request->gpu_bytes * request->keep_percent / 100)
+                                     : request->keep_bytes);
+}
+
 static void budget_find(struct planner *planner) {
     struct plan *plan = planner->plan;
     plan->seen = whatif_budget_find(plan->program, plan->replay);
     plan->recorded_peak_bytes = plan->seen.at_least_bytes;
     plan->asked_bytes = planner->request->gpu_bytes;
     plan->keep_percent = planner->request->keep_percent;
-    plan->keep_bytes = plan->keep_percent != 0
-                           ? (uint64_t)((wide)plan->asked_bytes * plan->keep_percent / 100)
-                           : planner->request->keep_bytes;
+    plan->keep_bytes = plan->asked_bytes - plan_asked_budget(planner->request);
     if (plan->asked_bytes != 0)
         plan->budget_bytes = plan->asked_bytes - plan->keep_bytes;
     else if (shows_limit(plan->program))

@@ -63,10 +63,12 @@ struct plan_set {
 };
 
 struct plan_request {
-    uint64_t gpu_bytes;                                   /* 0: not said */
-    uint64_t keep_bytes;                                  /* of it, for others: in bytes, or */
-    uint32_t keep_percent;                                /* in hundredths of it; one of the two is 0 */
-    uint32_t n_ranks;                                     /* 0: not said */
+    uint64_t gpu_bytes;     /* 0: not said */
+    uint64_t keep_bytes;    /* of it, for others: in bytes, or */
+    uint32_t keep_percent;  /* in hundredths of it; one of the two is 0 */
+    uint32_t n_ranks;       /* 0: not said */
+    const char *const *set; /* [n_set] settings that are one more change: as struct whatif_request has them */
+    uint32_t n_set;
     uint32_t without;                                     /* bits of enum plan_word */
     const struct beside_hooks *beside;                    /* NULL: one thread */
     void (*progress)(void *context, uint64_t n_replayed); /* NULL: none; called between replays */
@@ -105,6 +107,9 @@ struct plan {
     int64_t span_us;   /* from the first forward with blocks to the last event */
     int64_t *block_us; /* [blocks.n_forwards] median time of a block; 0: not known */
 };
+
+/* B of a device that is named; 0: none is. */
+uint64_t plan_asked_budget(const struct plan_request *request);
 
 /* What can be left out, keys of settings first. */
 enum plan_word {

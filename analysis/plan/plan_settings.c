@@ -39,7 +39,7 @@ static bool setting_add(struct planner *planner, const char *id, const struct al
 }
 
 static bool usual_add(struct planner *planner, const char *text) {
-    char id[256];
+    char id[PLAN_ID];
     struct words words = {id, sizeof id, 0};
     struct allocator_settings settings;
     words_say(&words, "settings:");
@@ -247,6 +247,12 @@ bool plan_settings_find(struct planner *planner) {
         return false;
     if (!text_leaves_out(planner, other) && !usual_add(planner, other))
         return false;
+    if (planner->request->n_set != 0) {
+        char text[WHATIF_NAME];
+        whatif_set_text(text, planner->request->set, planner->request->n_set);
+        if (!usual_add(planner, text))
+            return false;
+    }
     if (!scenario_add(planner, peak[1] < peak[0] ? peak[1] : peak[0]))
         return false;
     return !is_descent_asked(plan) || descents_add(planner);

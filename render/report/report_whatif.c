@@ -440,18 +440,6 @@ bool whatif_report_write(struct buffer *out, const struct whatif_report *report,
     return !out->failed;
 }
 
-bool whatif_report_elements(struct buffer *out, const struct whatif_report *report, uint32_t nth,
-                            void (*picture)(struct buffer *out, const void *context), const void *context,
-                            struct arena *scratch) {
-    struct sheet sheet = {.out = out, .arena = scratch, .elements = true};
-    device_head(&sheet, &report->device[nth]);
-    if (picture != NULL)
-        picture(out, context);
-    device_rest(&sheet, &report->device[nth], report->verdicts[nth]);
-    sheet_close(&sheet);
-    return !out->failed;
-}
-
 /* ---- at another size ---- */
 
 static void recording_json(struct json_writer *json, const struct extrapolation_report *report, int which) {
@@ -586,17 +574,5 @@ bool extrapolation_report_write(struct buffer *out, const struct extrapolation_r
         extrapolated_head(&sheet, report, &report->device[i]);
         extrapolated_rest(&sheet, report, &report->device[i]);
     }
-    return !out->failed;
-}
-
-bool extrapolation_report_elements(struct buffer *out, const struct extrapolation_report *report,
-                                   uint32_t nth, void (*picture)(struct buffer *out, const void *context),
-                                   const void *context, struct arena *scratch) {
-    struct sheet sheet = {.out = out, .arena = scratch, .elements = true};
-    extrapolated_head(&sheet, report, &report->device[nth]);
-    if (picture != NULL)
-        picture(out, context);
-    extrapolated_rest(&sheet, report, &report->device[nth]);
-    sheet_close(&sheet);
     return !out->failed;
 }

@@ -21,12 +21,6 @@ struct whatif_report {
 /* Appends all devices to `out`; texts are made in `scratch`. False: no memory. */
 bool whatif_report_write(struct buffer *out, const struct whatif_report *report, struct arena *scratch);
 
-/* One device as elements of a page, ready to stand there; what `picture` adds (NULL: nothing) stands after the replay's
- * check. False: no memory. */
-bool whatif_report_elements(struct buffer *out, const struct whatif_report *report, uint32_t nth,
-                            void (*picture)(struct buffer *out, const void *context), const void *context,
-                            struct arena *scratch);
-
 /* A program at a size that was not recorded. */
 struct extrapolation_report {
     enum report_format format;
@@ -47,8 +41,3 @@ bool extrapolation_report_write(struct buffer *out, const struct extrapolation_r
 
 /* "At 48: a.pickle (2) and b.pickle (4)", in the sheet's arena, as the sheet writes names. */
 const char *extrapolation_title(struct sheet *sheet, const struct extrapolation_report *report);
-
-/* As whatif_report_elements. */
-bool extrapolation_report_elements(struct buffer *out, const struct extrapolation_report *report,
-                                   uint32_t nth, void (*picture)(struct buffer *out, const void *context),
-                                   const void *context, struct arena *scratch);
