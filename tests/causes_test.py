@@ -7,8 +7,9 @@
 1. A program with one fault, and the same without it: the fault is named, at its line, and the peak that is said to be
    without it is, within 5 %, the peak of the other program, which has no such finding and no alarm.
 2. The front of a complete recording is cut off: what was made before the cut has the category that its ledger says. So it has
-   where weights are frozen beside adapters, where the optimizer has them in 32 bits, and where backward adds to gradients; an
-   average of the weights and a CUDA graph's pool are other, and why.
+   where weights are frozen beside adapters, where the optimizer has them in 32 bits, where backward adds to gradients, where
+   ranks share out the parameters, and where two models are trained in turn; an average of the weights, a CUDA graph's pool
+   and the buckets of data parallel ranks are other, and why.
 3. What the peak is made of is said of each of them, and its parts add up to the peak.
 """
 
@@ -178,8 +179,91 @@ def pool(program):
     whole(program)
 
 
-SCRIPTS = {"whole": whole, "adapters": adapters, "masters": masters, "average": average, "added": added, "pool": pool}
-REASONS = {"average": "copy", "pool": "private_pool"}  # of what stays other
+def buckets(program):
+    """Ranks exchange gradients in rooms of 25 MiB, which are made once."""
+    nbytes = sum(block.requested for block in program.parameters.values())
+    with program.world.phase("load"), program.world.acting("workspace"):
+        for at in range(0, nbytes, 25 * MIB):
+            program.world.malloc(min(nbytes - at, 25 * MIB), program.stack("buckets", "empty"))
+    whole(program)
+
+
+def sharded(program):
+    """Each of four ranks keeps a quarter of a layer's parameters, as one flat tensor; a layer is gathered while it is needed."""
+    world, flat, gathered, shared = program.world, collections.Counter(), [], collections.namedtuple("Shared", "rows loss layer backward")(
+        program.rows, program._loss, program._backward_layer, program.backward)
+    for (layer, _), block in program.parameters.items():
+        flat[layer] += block.requested
+        program.drop([block])
+    with world.phase("load"), world.acting("parameter"):
+        program.parameters = {(layer, "flat"): world.malloc(nbytes // 4, program.stack("shard", "empty")) for layer, nbytes in flat.items()}
+
+    def gather(site, *layers):
+        program.drop(gathered)
+        with world.acting("parameter"):
+            gathered[:] = [world.malloc(flat[layer], program.stack(site, "empty")) for layer in layers]
+
+    def reduce(layer):
+        whole_gradient = world.malloc(flat[layer], world.stacks.backward("SplitWithSizesBackward0", "cat"))
+        program.gradients[layer, "flat"] = world.malloc(flat[layer] // 4, program.stack("reduce", "empty"))
+        world.free(whole_gradient, world.stacks.release("AccumulateGrad"))
+
+    def rows(phase, layer):
+        if phase == "forward":
+            gather("gather", layer)
+        return shared.rows(phase, layer)
+
+    def loss(n_rows):
+        gather("gather", "head")
+        return shared.loss(n_rows)
+
+    def backward_layer(layer, gradient):
+        gather("gather again", layer)
+        gradient = shared.layer(layer, gradient)
+        reduce(layer)
+        return gradient
+
+    def backward(head):
+        shared.backward(head)
+        reduce("head")
+        reduce("embedding")
+        gather("gather again")
+
+    program.rows, program._loss, program._backward_layer, program.backward = rows, loss, backward_layer, backward
+    program._parameter_gradient = lambda layer, name, elements, stack, device: world.free(
+        world.malloc(4 * elements, stack), world.stacks.release("AccumulateGrad"))
+    whole(program)
+
+
+def adversary(program):
+    """A second model with an optimizer of its own is trained before each step of the first."""
+    world, sizes, states, train = program.world, [4 * MIB + 3584 * k * k for k in range(1, 9)], [], program.train
+    with world.phase("load"), world.acting("parameter"):
+        for nbytes in sizes:
+            world.malloc(nbytes, program.stack("critic", "to"))
+
+    def both(*arguments):
+        with world.scope("critic"):
+            with world.phase("forward"):
+                made = [world.malloc(3 * MIB, program.stack("judge")) for _ in sizes]
+            with world.phase("backward"):
+                gradients = []
+                for nbytes in reversed(sizes):
+                    gradients.append(world.malloc(nbytes, world.stacks.backward("AddmmBackward0", "linear")))
+                    world.free(made.pop(), world.stacks.release("AddmmBackward0"))
+            with world.phase("optimizer"):
+                states.extend(world.malloc(nbytes, program.state_stack()) for nbytes in sizes * 2 if len(states) < 2 * len(sizes))
+            program.drop(gradients)
+        train(*arguments)
+
+    program.train = both
+    whole(program)
+
+
+SCRIPTS = {"whole": whole, "adapters": adapters, "masters": masters, "average": average, "added": added, "pool": pool,
+           "buckets": buckets, "sharded": sharded, "adversary": adversary}
+RECORDED = ("buckets", "sharded", "adversary")  # judged from their first event on too
+REASONS = {"average": "copy", "pool": "private_pool", "buckets": "older"}  # of what stays other
 
 
 class Cut:
@@ -188,13 +272,14 @@ class Cut:
     def __init__(self, case, name, script="whole"):
         self.case, self.problems = case, []
         played = peak_twins.play(case, True, SCRIPTS[script])
-        at, labels, truth = played.program.marks[name], played.world.labels(), collections.Counter()
+        at, labels, truth = played.program.marks.get(name, 0), played.world.labels(), collections.Counter()
         device = device_of(peak_twins.cut(played.snapshot, at))
         peak = device["peak_event"] + at
         for each in played.world.allocations:
-            if each.birth < at and (each.death is None or each.death > peak):
-                truth[min(labels[each.device, each.birth])] += each.size
-        said = {each["category"]: each.get("older_bytes", 0) for each in device["categories_at_peak"] if each.get("older_bytes")}
+            if each.birth < (at or peak + 1) and (each.death is None or each.death > peak):
+                role = min(labels[each.device, each.birth])
+                truth["other" if at and role == "workspace" else role] += each.size
+        said = {each["category"]: each.get("older_bytes" if at else "bytes", 0) for each in device["categories_at_peak"]}
         nbytes = sum(truth.values())
         right = sum(min(said.get(category, 0), size) for category, size in truth.items())
         wrong = sum(max(0, size - truth[category]) for category, size in said.items() if category != "other")
@@ -203,7 +288,7 @@ class Cut:
         if not self.row["named"]:
             self.problems.append(f"{script}, {name}, {case.words()}: {dict(truth)}, said {said}")
         (other,) = [each for each in device["categories_at_peak"] if each["category"] == "other"] or [{"reason": {}}]
-        if script in REASONS and other["reason"].get(REASONS[script], 0) < truth["other"]:
+        if script in REASONS and at and other["reason"].get(REASONS[script], 0) < truth["other"]:
             self.problems.append(f"{script}, {name}, {case.words()}: reason {other['reason']}")
 
 
@@ -211,7 +296,7 @@ def cuts(shapes):
     """(case, where, what is played) of every cut front."""
     return [(Case("foreach", style, **shape), name, "whole") for shape in shapes for style in STYLES for name in CUTS] + [
         (Case("foreach", style, width=512), name, script) for script in SCRIPTS for style in STYLES for name in CUTS[1:]
-        if script != "whole"]
+        if script != "whole"] + [(Case("foreach", style, width=512), "start", script) for script in RECORDED for style in STYLES]
 
 
 # ---- running ----

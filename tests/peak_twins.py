@@ -25,6 +25,9 @@ _PREDICT = PROJECT + "predict.py"
 _LOOP = ((_PREDICT, "<module>", 31),)
 _CALLER = ((_PREDICT, "predict", 22),) + _LOOP
 _MODEL = CALL + _CALLER
+_FSDP = TORCH + "distributed/fsdp/"
+_GATHERED = ((_FSDP + "_flat_param.py", "_alloc_padded_unsharded_flat_param", 1376), (_FSDP + "_flat_param.py", "unshard", 1329),
+             (_FSDP + "_runtime_utils.py", "_unshard", 301))
 SITES = {"collect": ((_PREDICT, "collect", 14), (_PREDICT, "predict", 24)) + _LOOP,
          "result": LINEAR + ((PROJECT + "model/transformer.py", "forward", 61),) + _MODEL,
          "embedding": ((TORCH + "nn/modules/sparse.py", "forward", 192),) + CALL + ((PROJECT + "model/transformer.py", "forward", 52),) + _MODEL,
@@ -32,6 +35,14 @@ SITES = {"collect": ((_PREDICT, "collect", 14), (_PREDICT, "predict", 24)) + _LO
          "rebind": ((_PREDICT, "predict", 22),) + _LOOP,
          "own": ((PROJECT + "train/lookahead.py", "step", 41), (TORCH + "optim/optimizer.py", "wrapper", 533)) + STEP,
          "adapt": ((PROJECT + "lora.py", "inject", 33),) + MAIN,
+         "buckets": ((TORCH + "nn/parallel/distributed.py", "_ddp_init_helper", 1273), (TORCH + "nn/parallel/distributed.py", "__init__", 858),
+                     (PROJECT + "main.py", "build_model", 52)) + MAIN,
+         "critic": ((TORCH + "nn/modules/module.py", "convert", 1355), (PROJECT + "main.py", "build_critic", 61)) + MAIN,
+         "judge": LINEAR + ((PROJECT + "model/critic.py", "forward", 18),) + CALL + STEP,
+         "shard": ((_FSDP + "_flat_param.py", "shard", 921), (PROJECT + "main.py", "build_model", 52)) + MAIN,
+         "gather": _GATHERED + ((_FSDP + "_runtime_utils.py", "_pre_forward", 388), (_FSDP + "fully_sharded_data_parallel.py", "forward", 854)) + _MODEL,
+         "gather again": _GATHERED + ((_FSDP + "_runtime_utils.py", "_pre_backward_hook", 703),),
+         "reduce": ((_FSDP + "_runtime_utils.py", "_reduce_grad", 821), (_FSDP + "_runtime_utils.py", "_post_backward_hook", 748)),
          "capture": LINEAR + ((PROJECT + "serve/graphs.py", "capture", 96),) + MAIN}
 _ONE = ((TORCH + "optim/adamw.py", "_single_tensor_adamw", 449), (TORCH + "optim/adamw.py", "step", 220),
         (TORCH + "optim/optimizer.py", "wrapper", 533)) + STEP
@@ -146,8 +157,11 @@ class Program(Training):
             stack = self.world.stacks.alloc("clone", SITES["own"])
             self.drop([self.world.malloc(block.requested, stack) for block in self.parameters.values()], "own")
 
+    def state_stack(self):
+        return self.world.stacks.alloc("zeros_like", ((TORCH + "optim/adamw.py", "_init_group", 176),) + _ONE[1:])
+
     def _make_state(self):
-        zeros = self.world.stacks.alloc("zeros_like", ((TORCH + "optim/adamw.py", "_init_group", 176),) + _ONE[1:])
+        zeros = self.state_stack()
         for key, block in self.parameters.items():
             self.state[key] = [self.world.malloc(block.requested, zeros) for _ in range(2)]
 

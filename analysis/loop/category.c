@@ -95,7 +95,8 @@ struct judge {
     uint32_t kept
         [KEPT_LAST]; /* the newest gradients from the ends of earlier backwards, one of each stack and size */
     uint32_t n_kept;
-    bool has_backward;
+    bool has_backward,
+        reduces;            /* reduces: of a gradient only what the ranks' sum leaves to this one is kept */
     uint32_t first_forward; /* allocation; UINT32_MAX: none */
     uint32_t never;         /* what let_go is for what is never freed */
 };
@@ -167,12 +168,13 @@ static enum category category_of_backward(struct judge *judge, uint32_t allocati
     const struct phase_run *own = &judge->runs->run[run];
     uint32_t let_go = judge->allocations->request[allocation],
              recorded = allocation - judge->runs->first_allocation;
-    bool last = run + 1 == judge->runs->count;
+    uint32_t bits = judge->runs->stack_bits[judge->allocations->stack[allocation]];
+    bool last = run + 1 == judge->runs->count, stored = (bits & BIT_ACCUMULATE) != 0;
     if (!last && let_go > birth_of(judge, own[1].first))
         return CATEGORY_GRADIENT;
-    if (let_go < birth_of(judge, own->last))
+    if (let_go < birth_of(judge, own->last) ||
+        (judge->reduces && !(bits & BIT_REDUCE) && let_go != judge->never))
         return CATEGORY_TEMPORARY;
-    bool stored = (judge->runs->stack_bits[judge->allocations->stack[allocation]] & BIT_ACCUMULATE) != 0;
     return stored || own->last - recorded >= LAST_OF_RUN ? CATEGORY_GRADIENT : CATEGORY_OPEN;
 }
 
@@ -262,8 +264,9 @@ static enum category category_of(struct judge *judge, uint32_t allocation, uint3
         return category_of_older(judge, allocation);
     if (judge->allocations->stack[allocation] == 0 && judge->runs->stacks != STACKS_PYTHON)
         return open_as(judge, allocation, REASON_NO_STACK);
-    if (judge->runs->stack_bits[judge->allocations->stack[allocation]] & BIT_WORK)
-        return CATEGORY_WORKSPACE;
+    uint32_t bits = judge->runs->stack_bits[judge->allocations->stack[allocation]];
+    if (bits & (BIT_WORK | BIT_GATHER))
+        return bits & BIT_GATHER ? CATEGORY_PARAMETER : CATEGORY_WORKSPACE;
     if (judge->runs->run[run].side == SIDE_OPTIMIZER)
         return category_of_optimizer(judge, allocation, run);
     return judge->runs->run[run].side == SIDE_BACKWARD ? category_of_backward(judge, allocation, run)
@@ -490,6 +493,8 @@ struct judge *categories_begin(const struct timeline *timeline, const struct pha
         bytes_zero(reason, judge->allocations->count);
     for (uint32_t i = 0; i < runs->count; i++)
         judge->has_backward |= runs->run[i].side == SIDE_BACKWARD;
+    for (uint32_t i = 0; judge->has_backward && i < timeline->trace->stacks.count; i++)
+        judge->reduces |= (runs->stack_bits[i] & BIT_REDUCE) != 0;
     for (uint32_t k = runs->n_allocations; k-- > 0;)
         if (runs->letter[runs->first_allocation + k] == PHASE_FORWARD)
             judge->first_forward = k;

@@ -13,7 +13,7 @@ enum {
     FILE_FUNCTORCH = 8,
     FILE_CHECKPOINT = 16,
     FILE_OPTIMIZERS = 32,      /* a folder of optimizers */
-    FILE_SCHEDULER = 64,       /* in torch/optim, and none */
+    FILE_SCHEDULER = 64,       /* in a folder of optimizers, and none */
     FILE_OPTIMIZER_PY = 128,   /* torch/optim/optimizer.py, which calls the step of every subclass */
     FILE_OPTIMIZER_LIKE = 256, /* named like an optimizer */
     FILE_MODULES = 512,
@@ -33,6 +33,8 @@ static const struct text_word path_words[] = {
     {"bitsandbytes/optim/", WORD_INSIDE, FILE_OPTIMIZERS},
     {"deepspeed/ops/", WORD_INSIDE, FILE_OPTIMIZERS},
     {"deepspeed/runtime/zero/", WORD_INSIDE, FILE_OPTIMIZERS},
+    {"zero/parti", WORD_INSIDE, FILE_SCHEDULER}, /* partition_parameters.py, partitioned_param_*.py */
+    {"zero/parameter_offload.py", WORD_INSIDE, FILE_SCHEDULER},
     {"torchao/optim/", WORD_INSIDE, FILE_OPTIMIZERS},
     {"torchao/prototype/low_bit_optim/", WORD_INSIDE, FILE_OPTIMIZERS},
     {"torch_npu/optim/", WORD_INSIDE, FILE_OPTIMIZERS},
@@ -88,7 +90,10 @@ enum {
     NAME_ZERO_GRAD = 1 << 23,
     NAME_FOREACH = 1 << 24,
     NAME_SINGLE = 1 << 25,
-    NAME_CACHE = 1 << 26 /* room for keys and values */
+    NAME_CACHE = 1 << 26,  /* room for keys and values */
+    NAME_BUCKET = 1 << 27, /* room for the gradients that ranks exchange */
+    NAME_GATHER = 1 << 28,
+    NAME_REDUCE = 1 << 29
 };
 
 static const struct text_word name_words[] = {
@@ -100,6 +105,9 @@ static const struct text_word name_words[] = {
     {"_backward_prologue", WORD_WHOLE, NAME_BACKWARDS},
     {"_pre_backward_hook", WORD_WHOLE, NAME_BACKWARDS},
     {"_post_backward_hook", WORD_WHOLE, NAME_BACKWARDS},
+    {"_pre_backward", WORD_WHOLE, NAME_BACKWARDS},
+    {"post_backward", WORD_WHOLE, NAME_BACKWARDS},
+    {"pre_sub_module_backward_function", WORD_WHOLE, NAME_BACKWARDS},
     {"unpack_hook", WORD_WHOLE, NAME_RECOMPUTES},
     {"recompute_fn", WORD_WHOLE, NAME_RECOMPUTES},
     {"recompute", WORD_WHOLE, NAME_RECOMPUTES},
@@ -144,6 +152,15 @@ static const struct text_word name_words[] = {
     {"init_weights", WORD_WHOLE, NAME_LOADS},
     {"_init_weights", WORD_WHOLE, NAME_LOADS},
     {"kv_cache", WORD_INSIDE, NAME_CACHE},
+    {"_ddp_init_helper", WORD_WHOLE, NAME_BUCKET},
+    {"alloc_all_gather_outputs", WORD_WHOLE, NAME_GATHER},
+    {"init_all_gather_outputs", WORD_WHOLE, NAME_GATHER},
+    {"all_gather_copy_in", WORD_INSIDE, NAME_GATHER},
+    {"_alloc_padded_unsharded_flat_param", WORD_WHOLE, NAME_GATHER},
+    {"_allgather_param", WORD_BEGINS, NAME_GATHER},
+    {"all_gather_coalesced", WORD_WHOLE, NAME_GATHER},
+    {"foreach_reduce", WORD_WHOLE, NAME_REDUCE},
+    {"_reduce_grad", WORD_WHOLE, NAME_REDUCE},
     {"next_batch", WORD_ENDS, NAME_DATA},
     {"get_batch", WORD_ENDS, NAME_DATA},
     {"prefetch", WORD_ENDS, NAME_DATA},
@@ -236,7 +253,8 @@ static uint32_t python_bits(uint32_t file, uint32_t name) {
                       (name & NAME_FORWARD ? BIT_FORWARD : 0) | (parameter ? BIT_PARAMETER : 0) |
                       (name & NAME_INIT ? BIT_INIT : 0) | (data ? BIT_DATA : 0) |
                       (name & NAME_ZERO_GRAD ? BIT_ZERO_GRAD : 0) | (name & NAME_CACHE ? BIT_CACHE : 0) |
-                      way_bits(name));
+                      (name & NAME_BUCKET ? BIT_WORK : 0) | (name & NAME_GATHER ? BIT_GATHER : 0) |
+                      (name & NAME_REDUCE ? BIT_REDUCE : 0) | way_bits(name));
 }
 
 static uint32_t native_bits(uint32_t name) {

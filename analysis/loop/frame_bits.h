@@ -19,7 +19,7 @@ enum frame_bit {
     BIT_INIT = 512,      /* some __init__ */
     BIT_DATA = 1024,     /* a data loader, or a function that makes a batch */
     BIT_HOST = 2048,     /* data of the host become a tensor */
-    BIT_WORK = 4096,     /* a library's workspace: no tensor is made */
+    BIT_WORK = 4096,     /* a library's workspace, or room for what ranks exchange: no tensor is made */
     /* of stacks only */
     BIT_OPTIMIZER_INSIDE = 8192, /* of the innermost frame of backward: the optimizer is run by a hook */
     BIT_FORWARD_INSIDE = 16384,  /* of the innermost frame of an optimizer: the model is run by a closure */
@@ -28,7 +28,9 @@ enum frame_bit {
     BIT_CAST = 1 << 16,      /* autocast makes a copy of a weight */
     BIT_FOREACH = 1 << 17,   /* an optimizer that works on all parameters at once */
     BIT_SINGLE = 1 << 18,    /* on one after the other */
-    BIT_CACHE = 1 << 19      /* a server makes room for keys and values */
+    BIT_CACHE = 1 << 19,     /* a server makes room for keys and values */
+    BIT_GATHER = 1 << 20,    /* parameters that ranks share out are gathered */
+    BIT_REDUCE = 1 << 21     /* gradients are added over ranks, of which each keeps its part */
 };
 
 /* Bits of every frame into `bits[frames.count]`. Each text is looked at once, however many frames have it.

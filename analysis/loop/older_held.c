@@ -8,7 +8,9 @@ enum {
     WORKSPACE_NBYTES = 8519680, /* cuBLAS's default */
     NEW_WORKSPACE_NBYTES = 33554432,
     COPIES_MOST = 8,
-    KINDS_MOST = 4
+    KINDS_MOST = 4,
+    MODELS_MOST = 4,
+    FURTHER_SIZES = 3 /* fewer may be chance */
 };
 
 /* Workspaces are named, and are in no multiset. */
@@ -100,6 +102,57 @@ static void copies_name(struct naming *naming, const struct held_rows *rows, uin
             else if (naming->reason != NULL)
                 naming->reason[allocation] = REASON_COPY;
         }
+    }
+}
+
+/* ---- further models, as a GAN has, or a model whose steps train parts of it ---- */
+
+/* Bytes of the gradients that a backward keeps and that have no size of `known`; their numbers are added to `counts` (NULL: not). */
+static uint64_t run_count(struct naming *naming, const struct phase_run *run, const uint8_t *known,
+                          uint32_t *counts) {
+    uint64_t bytes = 0;
+    for (uint32_t i = naming->runs->first_allocation + run->first;
+         i <= naming->runs->first_allocation + run->last; i++) {
+        uint64_t size = naming->allocations->size[i];
+        uint32_t at =
+            naming->category[i] == CATEGORY_GRADIENT ? size_set_at(&naming->sizes, size) : SIZE_NONE;
+        if (at == SIZE_NONE || known[at] != 0)
+            continue;
+        bytes += size;
+        if (counts != NULL)
+            counts[at]++;
+    }
+    return bytes;
+}
+
+/* The parameters become those of the backward with most bytes that have no size of the models before. */
+static bool further_find(struct naming *naming, uint8_t *known) {
+    const struct phase_run *best = NULL;
+    uint64_t most = 0;
+    uint32_t n_sizes = 0;
+    for (uint32_t i = 0; i < naming->sizes.count; i++)
+        known[i] |= naming->parameters[i] != 0 || naming->gradients[i] != 0;
+    for (uint32_t r = 0; r < naming->runs->count; r++) {
+        const struct phase_run *run = &naming->runs->run[r];
+        uint64_t bytes = run->side == SIDE_BACKWARD ? run_count(naming, run, known, NULL) : 0;
+        if (bytes > most) {
+            most = bytes;
+            best = run;
+        }
+    }
+    bytes_zero(naming->parameters, (size_t)naming->sizes.count * sizeof *naming->parameters);
+    if (best != NULL)
+        run_count(naming, best, known, naming->parameters);
+    for (uint32_t i = 0; i < naming->sizes.count; i++)
+        n_sizes += naming->parameters[i] != 0;
+    return n_sizes >= FURTHER_SIZES;
+}
+
+static void further_name(struct naming *naming, const struct held_rows *rows, uint8_t *known) {
+    for (uint32_t model = 1; model < MODELS_MOST && further_find(naming, known); model++) {
+        uint32_t copies = parameters_narrow(naming, rows) ? copies_count(naming, rows) : 0;
+        if (copies > 0)
+            copies_name(naming, rows, copies);
     }
 }
 
@@ -219,6 +272,8 @@ bool held_name(struct naming *naming, const struct sort_row *row, uint32_t count
         if (*copies > 0) {
             copies_name(naming, &rows, *copies);
             done = rest_name(naming, &rows, arena);
+            if (naming->source == OLDER_GRADIENTS)
+                further_name(naming, &rows, mark);
         }
     }
     if (done && forward_only && count > 0 && (done = passes_mark(naming, &rows, mark, arena))) {
