@@ -1,8 +1,10 @@
 /*
- * Packs a file as an inert element of a page carries it: in zlib's format, then in base 94, 9 % shorter than base64. The
- * digits are ASCII from ' ' to '~' without '<', so that nothing in it can end the element. Two digits, the lowest first,
- * have 94 * 94 = 2^13 + 644 values: they carry the next 13 bits, or 14 where the lower 13 are below 644. Bits count from
- * the lowest of the first byte. Those left at the end are one digit if that suffices. templates/unpack.js reads it.
+ * Packs a file as an inert element of a page carries it: how many bytes come, how many the file has and their
+ * Adler-32 (u32, little endian), then the file as a bare LZMA stream (lc=3, lp=0, pb=0), a tenth shorter than deflate.
+ * All this stands in base 94, 9 % shorter than base64. The digits are ASCII from ' ' to '~' without '<', so that nothing in it can end the element. Two digits, the
+ * lowest first, have 94 * 94 = 2^13 + 644 values: they carry the next 13 bits, or 14 where the lower 13 are below 644.
+ * Bits count from the lowest of the first byte. Those left at the end are one digit if that suffices.
+ * templates/unpack.js reads it.
  *
  *     strata_pack INPUT OUTPUT
  *
@@ -13,27 +15,31 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#ifdef STRATA_LIBDEFLATE
-
-#include <libdeflate.h>
-
-static size_t pack(const uint8_t *from, size_t nbytes, uint8_t *to, size_t room) {
-    struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(12);
-    size_t packed = compressor != NULL ? libdeflate_zlib_compress(compressor, from, nbytes, to, room) : 0;
-    libdeflate_free_compressor(compressor);
-    return packed;
-}
-
-#else
-
+#include <lzma.h>
 #include <zlib.h>
 
-static size_t pack(const uint8_t *from, size_t nbytes, uint8_t *to, size_t room) {
-    uLongf packed = room;
-    return compress2(to, &packed, from, nbytes, Z_BEST_COMPRESSION) == Z_OK ? packed : 0;
+enum { HEAD_NBYTES = 12 };
+
+static void u32_put(uint8_t *to, uint32_t value) {
+    for (int i = 0; i < 4; i++)
+        to[i] = (uint8_t)(value >> 8 * i);
 }
 
-#endif
+/* How many bytes of `to` it took; 0: it cannot be packed. */
+static size_t pack(const uint8_t *from, size_t nbytes, uint8_t *to, size_t room) {
+    lzma_options_lzma options;
+    lzma_filter filters[] = {{LZMA_FILTER_LZMA1, &options}, {LZMA_VLI_UNKNOWN, NULL}};
+    size_t at = HEAD_NBYTES;
+    if (nbytes > UINT32_MAX || lzma_lzma_preset(&options, 9 | LZMA_PRESET_EXTREME))
+        return 0;
+    options.pb = 0;
+    if (lzma_raw_buffer_encode(filters, NULL, from, nbytes, to, &at, room) != LZMA_OK)
+        return 0;
+    u32_put(to, (uint32_t)at);
+    u32_put(to + 4, (uint32_t)nbytes);
+    u32_put(to + 8, (uint32_t)adler32(adler32(0, NULL, 0), from, (uInt)nbytes));
+    return at;
+}
 
 /* The whole file, in memory of the caller's to free; NULL: it cannot be read. */
 static uint8_t *file_read(const char *path, size_t *nbytes) {

@@ -48,9 +48,11 @@ function(strata_embed input name)
 endfunction()
 
 # strata_embed_packed(FILE NAME [OF]): the same of the file as an inert element of a page carries it.
+if(NOT liblzma_FOUND)
+    strata_missing("liblzma, which packs the page's parts," liblzma-dev)
+endif()
 add_executable(strata_pack scripts/pack.c)
-target_link_libraries(strata_pack PRIVATE PkgConfig::zlib ${STRATA_LIBDEFLATE_LIBRARY})
-target_compile_definitions(strata_pack PRIVATE $<$<BOOL:${STRATA_LIBDEFLATE_LIBRARY}>:STRATA_LIBDEFLATE>)
+target_link_libraries(strata_pack PRIVATE PkgConfig::zlib PkgConfig::liblzma)
 function(strata_embed_packed input name)
     add_custom_command(
         OUTPUT ${embedded}/${name}.packed

@@ -40,7 +40,6 @@ import {
     zoomWindow,
 } from "./state.js";
 import { element, make, setText } from "./text.js";
-import { inflate } from "./unpack.js";
 
 /** @typedef {import("./pair/rows.js").Figures} Figures */
 
@@ -60,7 +59,8 @@ async function readFigures() {
     const bytes = new Uint8Array(base64Length(text));
     decodeBase64(text, bytes, 0);
     try {
-        return await inflate(bytes).json();
+        const inflated = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+        return await new Response(inflated).json(); // fails where a bit has changed: it has a checksum
     } catch {
         throw damaged();
     }

@@ -1,6 +1,6 @@
 // What stands packed in an inert element of the page, unpacked: the program and the WebAssembly module.
 
-/** What scripts/pack.c wrote in base 94. @param {string} text @returns {Uint8Array<ArrayBuffer>} */
+/** The text of scripts/pack.c, in base 94. @param {string} text */
 function bytesOf(text) {
     /** @param {number} at */
     const digit = (at) => text.charCodeAt(at) - (text.charCodeAt(at) > 60 ? 33 : 32);
@@ -16,20 +16,122 @@ function bytesOf(text) {
     return bytes.subarray(0, nBytes);
 }
 
-/**
- * What was deflated with a checksum: reading the answer fails where a bit of it has changed.
- * @param {Uint8Array<ArrayBuffer>} packed
- */
-export function inflate(packed) {
-    return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate")));
+/** Where the probabilities of each kind of bit begin, behind those of "a match", and how many there are. */
+const [REPEATED, SECOND, LONG, THIRD, FOURTH, LENGTH, AGAIN, SLOT, FAR, ALIGN, LITERAL, PROBABILITIES] = [
+    12, 24, 36, 48, 60, 72, 346, 620, 876, 1004, 1020, 7164,
+];
+
+/** Bits of an LZMA stream (lc=3, lp=0, pb=0): each by the probability at `at`, or by none. @param {Uint8Array} from */
+function bitReader(from) {
+    const zero = new Uint16Array(PROBABILITIES).fill(1024);
+    let [range, code, next] = [2 ** 32 - 1, 0, 1];
+    const fill = () => {
+        if (next >= from.length) throw new TypeError("it ends too early");
+        code = ((code << 8) | from[next++]) >>> 0;
+    };
+    for (let i = 0; i < 4; i++) fill();
+    /** @param {number} [at] */
+    return (at) => {
+        const bound = at === undefined ? range >>> 1 : (range >>> 11) * zero[at];
+        const one = code >= bound ? 1 : 0;
+        if (at !== undefined) zero[at] += one ? -(zero[at] >> 5) : (2048 - zero[at]) >> 5;
+        if (one) code -= bound;
+        range = one && at !== undefined ? range - bound : bound;
+        for (; range < 2 ** 24; range *= 256) fill();
+        return one;
+    };
 }
 
-/** The bytes of an inert element, inflated. @param {string} id @returns {Promise<ArrayBuffer>} */
-export function unpack(id) {
-    return inflate(bytesOf(document.getElementById(id)?.textContent ?? ""))
-        .arrayBuffer()
-        .catch(() => {
-            // The browser's own words for it are "Failed to fetch".
-            throw new TypeError(`its ${id} does not unpack`);
-        });
+/** All bytes of such a stream, of which there are `to.length`. @param {Uint8Array} from @param {Uint8Array} to */
+function decode(from, to) {
+    const bit = bitReader(from);
+    /** @param {number} at @param {number} count */
+    const tree = (at, count) => {
+        let number = 1;
+        for (let i = 0; i < count; i++) number = number * 2 + bit(at + number);
+        return number - (1 << count);
+    };
+    /** The lowest first. @param {number} at @param {number} count */
+    const reversed = (at, count) => {
+        let [number, node] = [0, 1];
+        for (let i = 0; i < count; i++) {
+            const one = bit(at + node);
+            node = node * 2 + one;
+            number += one << i;
+        }
+        return number;
+    };
+    /** @param {number} at */
+    const length = (at) => (!bit(at) ? tree(at + 2, 3) : !bit(at + 1) ? 8 + tree(at + 10, 3) : 16 + tree(at + 18, 8));
+    /** @param {number} count of bytes copied */
+    const distance = (count) => {
+        const slot = tree(SLOT + 64 * Math.min(count, 3), 6);
+        if (slot < 4) return slot;
+        let rest = (slot >> 1) - 1;
+        let far = 2 + (slot & 1);
+        if (slot < 14) return (far << rest) + reversed(FAR + (far << rest) - slot, rest);
+        for (; rest > 4; rest--) far = far * 2 + bit();
+        return far * 16 + reversed(ALIGN, 4);
+    };
+    const back = [0, 0, 0, 0];
+    for (let [at, state] = [0, 0]; at < to.length;) {
+        if (!bit(state)) {
+            const base = LITERAL + 768 * (to[at - 1] >> 5);
+            let node = 1;
+            for (let like = state > 6 ? to[at - back[0] - 1] + 256 : 0; like && node < 256;) {
+                like *= 2;
+                node = node * 2 + bit(base + (like & 256) + 256 + node);
+                if (((like >> 8) ^ node) & 1) like = 0;
+            }
+            while (node < 256) node = node * 2 + bit(base + node);
+            to[at++] = node;
+            state = state < 4 ? 0 : state < 10 ? state - 3 : state - 6;
+            continue;
+        }
+        const repeated = bit(REPEATED + state);
+        let count = 1;
+        if (repeated) {
+            const which = !bit(SECOND + state) ? 0 : !bit(THIRD + state) ? 1 : 2 + bit(FOURTH + state);
+            const short = !which && !bit(LONG + state);
+            back.unshift(...back.splice(which, 1));
+            if (!short) count = 2 + length(AGAIN);
+            state = state > 6 ? 11 : short ? 9 : 8;
+        } else {
+            count = 2 + length(LENGTH);
+            back.unshift(distance(count - 2));
+            back.pop();
+            state = state < 7 ? 7 : 10;
+        }
+        for (; count > 0 && at < to.length; count--, at++) to[at] = to[at - back[0] - 1];
+    }
+}
+
+/** Adler-32. @param {Uint8Array} bytes */
+function checksum(bytes) {
+    let [low, high] = [1, 0];
+    for (const byte of bytes) {
+        low = (low + byte) % 65521;
+        high = (high + low) % 65521;
+    }
+    return high * 65536 + low;
+}
+
+/** The bytes that an inert element holds. @param {string} text */
+function unpacked(text) {
+    const packed = bytesOf(text);
+    const head = new DataView(packed.buffer);
+    if (head.getUint32(0, true) !== packed.length) throw new TypeError("it is cut or has too much");
+    const bytes = new Uint8Array(head.getUint32(4, true));
+    decode(packed.subarray(12), bytes);
+    if (checksum(bytes) !== head.getUint32(8, true)) throw new TypeError("it was changed");
+    return bytes;
+}
+
+/** What an inert element holds. @param {string} id @returns {Promise<Uint8Array<ArrayBuffer>>} */
+export async function unpack(id) {
+    try {
+        return unpacked(document.getElementById(id)?.textContent ?? "");
+    } catch {
+        throw new TypeError(`its ${id} does not unpack`); // one sentence in every browser
+    }
 }

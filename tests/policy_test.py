@@ -4,10 +4,12 @@ the program is built, and are computed here again of what stands in the page. An
 import base64
 import hashlib
 import html.parser
+import lzma
 import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import tempfile
 import unittest
@@ -67,7 +69,12 @@ def packed_bytes(text):
 
 
 def unpacked(text):
-    return zlib.decompressobj().decompress(packed_bytes(text))
+    packed = packed_bytes(text)
+    n_packed, n_bytes, checksum = struct.unpack_from("<III", packed)
+    filters = [{"id": lzma.FILTER_LZMA1, "dict_size": 1 << 26, "lc": 3, "lp": 0, "pb": 0}]
+    data = lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=filters).decompress(packed[12:n_packed], n_bytes)
+    assert (len(data), zlib.adler32(data)) == (n_bytes, checksum)
+    return data
 
 
 class Policy(unittest.TestCase):
