@@ -5,9 +5,11 @@ Perfetto's protobuf. Their sums are those of report --json, over the samples and
     STRATA=path/to/strata export_test.py [corpus files]
 """
 
+import collections
 import csv
 import gzip
 import io
+import itertools
 import json
 import os
 import pathlib
@@ -112,95 +114,208 @@ def corpus():
     return files
 
 
+def protobuf_fields(data):
+    """(number, value) of each field of a message; a message inside of it is bytes."""
+    def varint(at):
+        value = shift = 0
+        while True:
+            value |= (data[at] & 0x7f) << shift
+            shift, at = shift + 7, at + 1
+            if data[at - 1] < 0x80:
+                return value, at
+    at = 0
+    while at < len(data):
+        key, at = varint(at)
+        value, at = varint(at)
+        if key & 7:
+            value, at = data[at:at + value], at + value
+        yield key >> 3, value
+
+
+def pprof_sums(data):
+    """Bytes live and bytes allocated, of each device."""
+    sums = {}
+    for number, sample in protobuf_fields(gzip.decompress(data)):
+        if number == 2:
+            fields = list(protobuf_fields(sample))
+            live_bytes, _, allocated, _ = (value for key, value in fields if key == 2)
+            (device,) = (dict(protobuf_fields(label)).get(3, 0) for key, label in fields if key == 3 and dict(protobuf_fields(label))[1] == 8)
+            device -= (device >= 1 << 63) << 64
+            before = sums.get(device, (0, 0))
+            sums[device] = (before[0] + live_bytes, before[1] + allocated)
+    return sums
+
+
+def speedscope_sums(data):
+    """Bytes of each profile, whose parts fit together."""
+    document = json.loads(data)
+    for profile in document["profiles"]:
+        assert sum(profile["weights"]) == profile["endValue"] and len(profile["weights"]) == len(profile["samples"])
+        assert max((max(sample) for sample in profile["samples"]), default=0) < len(document["shared"]["frames"])
+    return [profile["endValue"] for profile in document["profiles"]]
+
+
+def folded_sum(data):
+    return sum(int(line.rsplit(" ", 1)[1]) for line in data.decode("utf-8").splitlines())
+
+
+READ_TRACES = """
+import collections, json, sys
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
+for path in sys.argv[1:]:
+    trace, names, parents, values = pb.Trace(), {}, {}, collections.defaultdict(list)
+    trace.ParseFromString(open(path, "rb").read())
+    for packet in trace.packet:
+        track, event = packet.track_descriptor, packet.track_event
+        if packet.HasField("track_descriptor"):
+            names[track.uuid], parents[track.uuid] = track.name or track.process.pid - 1000000000, track.parent_uuid
+        elif event.type == 4:
+            values[event.track_uuid].append(event.counter_value)
+    answer = {}
+    for uuid, told in values.items():
+        answer.setdefault(names[parents[uuid]], {})[names[uuid]] = [told[0], max(told), told[-1]]
+    print(json.dumps(answer))
+"""
+
+
+class Rows:
+    """The CSV of a recording, as figures: for each row device, events (older: -1, never freed: None), bytes and category."""
+
+    def __init__(self, data):
+        reader = csv.reader(io.StringIO(data.decode("utf-8"), newline=""))
+        assert next(reader) == COLUMNS
+        self.all = list(reader)
+        self.figures = [(int(row[1]), int(row[2] or -1), int(row[3]) if row[3] else None, int(row[6]), row[10]) for row in self.all]
+
+    def live(self, device, event):
+        return [(count, category) for own, birth, death, count, category in self.figures
+                if own == device and birth <= event and (death is None or death > event)]
+
+    def live_bytes(self, device, event):
+        return sum(count for count, _ in self.live(device, event))
+
+    def allocated(self, device, begin, end):
+        return sum(count for own, birth, _, count, _ in self.figures if own == device and begin <= birth < end)
+
+    def highest(self, device, begin, end):
+        """The highest total after an event of begin to end."""
+        change = collections.Counter({begin: self.live_bytes(device, begin)})
+        for own, birth, death, count, _ in self.figures:
+            if own == device and begin < birth <= end:
+                change[birth] += count
+            if own == device and death is not None and begin < death <= end:
+                change[death] -= count
+        return max(itertools.accumulate(change[event] for event in sorted(change)))
+
+
 class Export(unittest.TestCase):
-    def check_rows(self, path):
-        said = report(path)
-        if said is None or any(device["peak_bytes"] is None for device in said["devices"]):
-            return
-        rows = rows_of(export("csv", path))
+    def check_rows(self, path, said, rows):
+        """Rows of CSV and SQLite are the same, and sum up to what the report says."""
         db = database(export("sqlite", path))
         self.assertEqual(db.execute("PRAGMA integrity_check").fetchone(), ("ok",))
-        known = {site: text for site, text in db.execute("SELECT id, name FROM site")}
         for device in said["devices"]:
             number = device["device"]
-            alive = live(rows, number, device["peak_event"])
-            self.assertEqual(bytes_of(alive), device["peak_bytes"], path)
+            alive = rows.live(number, device["peak_event"])
+            self.assertEqual(sum(count for count, _ in alive), device["peak_bytes"])
             if said["kind"] == "log":
                 continue
-            self.assertEqual(sum(row["device"] == str(number) for row in rows), device["allocations"], path)
-            ((total,),) = db.execute("SELECT coalesce(sum(bytes), 0) FROM live_at_peak WHERE device = ?", (number,))
-            self.assertEqual(total, device["peak_bytes"], path)
+            self.assertEqual(sum(own == number for own, *_ in rows.figures), device["allocations"])
+            told = dict(db.execute("SELECT category, sum(bytes) FROM live_at_peak WHERE device = ? GROUP BY category", (number,)))
+            self.assertEqual(sum(told.values()), device["peak_bytes"])
             for category in device["categories_at_peak"]:
-                self.assertEqual(bytes_of(row for row in alive if row["category"] == category["category"]),
-                                 category["bytes"], path)
-            if device["oom_details"]:
-                oom = device["oom_details"][0]
-                ((total,),) = db.execute("SELECT sum(bytes) FROM live_at_oom WHERE device = ?", (number,))
-                self.assertEqual(total, oom["live_bytes"], path)
-                self.assertEqual(bytes_of(live(rows, number, oom["event"])), oom["live_bytes"], path)
-            curve = db.execute("SELECT max(live_bytes), max(reserved_bytes), count(*) FROM curve WHERE device = ?",
-                               (number,)).fetchone()
-            self.assertEqual(curve[0], device["peak_bytes"], path)
-            self.assertEqual(curve[1], device["reserved_peak_bytes"], path)
-            self.assertLessEqual(curve[2], 4096)
-        shown = [tuple(None if row[name] == "" else row[name] for name in COLUMNS[:13]) for row in rows]
+                own = sum(count for count, name in alive if name == category["category"])
+                self.assertEqual((own, told.get(category["category"], 0)), (category["bytes"], category["bytes"]))
+            for oom in device["oom_details"][:1]:
+                total = db.execute("SELECT sum(bytes) FROM live_at_oom WHERE device = ?", (number,)).fetchone()[0] or 0
+                self.assertEqual((total, rows.live_bytes(number, oom["event"])), (oom["live_bytes"], oom["live_bytes"]))
+            curve = db.execute("SELECT max(live_bytes), max(reserved_bytes) FROM curve WHERE device = ?", (number,)).fetchone()
+            self.assertEqual(curve, (device["peak_bytes"], device["reserved_peak_bytes"]))
+            self.assertLessEqual(db.execute("SELECT count(*) FROM curve WHERE device = ?", (number,)).fetchone()[0], 4096)
+        shown = [tuple(value or None for value in row[:13]) for row in rows.all]
         told = [tuple(None if value is None else str(value) for value in row)
                 for row in db.execute(f"SELECT {', '.join(COLUMNS[:13])} FROM allocation ORDER BY id")]
-        self.assertEqual(shown, told, path)
-        named = [known[site].lstrip() for (site,) in db.execute("SELECT site_id FROM allocation ORDER BY id")]
-        self.assertEqual([row["site"].lstrip("' ") for row in rows], [name.lstrip("'") for name in named], path)
+        self.assertEqual(shown, told)
+        named = [name.lstrip(" '") for (name,) in db.execute("SELECT name FROM allocation JOIN site ON site.id = site_id ORDER BY allocation.id")]
+        self.assertEqual([row[13].lstrip("' ") for row in rows.all], named)
 
-    def check_sums(self, path):
-        said = report(path)
-        if said is None or said["kind"] == "log" or not said["devices"]:
-            return
-        highest = max(device["peak_bytes"] for device in said["devices"])
-        total = 0
-        for line in export("folded", path).decode("utf-8").splitlines():
-            stack, number = line.rsplit(" ", 1)
-            self.assertTrue(stack)
-            total += int(number)
-        self.assertEqual(total, highest, path)
-        shown = json.loads(export("speedscope", path))
-        self.assertEqual([profile["endValue"] for profile in shown["profiles"]],
-                         [device["peak_bytes"] for device in said["devices"]], path)
-        for profile in shown["profiles"]:
-            self.assertEqual(sum(profile["weights"]), profile["endValue"])
-            self.assertEqual(len(profile["weights"]), len(profile["samples"]))
-            for sample in profile["samples"]:
-                self.assertLess(max(sample), len(shown["shared"]["frames"]))
+    def check_stacks(self, path, expected, *words):
+        """Bytes of each device in every kind that sums stacks; folded has the highest device of them, or the one of -d."""
+        self.assertEqual({device: sums[0] for device, sums in pprof_sums(export("pprof", path, *words)).items() if sums[0]},
+                         {device: total for device, total in expected.items() if total})
+        self.assertEqual(speedscope_sums(export("speedscope", path, *words)), list(expected.values()))
+        if len(expected) == 1 or not words:
+            self.assertEqual(folded_sum(export("folded", path, *words)), max(expected.values(), default=0))
 
-    def check_window(self, path):
-        """The middle half: what is allocated in it, by rows and as flame graph; and what is live when memory runs out."""
+    def check_window(self, path, device, rows, traces):
+        """A step of the report, or the middle half: the highest total in it, and what is allocated in it."""
+        number, step = device["device"], next(iter(device["steps"][1:]), None)
+        begin, end = (step["from_event"], step["to_event"] + 1) if step else (device["events"] // 4, device["events"] * 3 // 4)
+        highest, made = rows.highest(number, begin - 1, end - 1), rows.allocated(number, begin, end)
+        window = ("-d", number, "--from", begin, "--to", end)
+        if step:
+            self.assertEqual(highest, step["peak_bytes"])
+        self.check_stacks(path, {number: highest}, *window)
+        self.assertEqual(pprof_sums(export("pprof", path, *window)).get(number, (0, 0))[1], made)
+        self.assertEqual(speedscope_sums(export("speedscope", path, *window, "--allocated")), [made])
+        self.assertEqual(folded_sum(export("folded", path, *window, "--allocated")), made)
+        traces.append((export("perfetto", path, *window), {number: {"live": {1: highest}}}))
+
+    def check(self, path, traces):
         said = report(path)
-        if said is None or said["kind"] == "log" or not said["devices"]:
+        if said is None:
+            self.assertEqual(run("export", "--to", "csv", path, "-o", "-").returncode, 1)
             return
+        if any(device["peak_bytes"] is None for device in said["devices"]):
+            return
+        rows = Rows(export("csv", path))
+        self.check_rows(path, said, rows)
+        if said["kind"] == "log" or not said["devices"]:
+            return
+        self.check_stacks(path, {device["device"]: device["peak_bytes"] for device in said["devices"]})
+        traces.append((export("perfetto", path), {device["device"]: {
+            "live": dict(enumerate((device["start_bytes"], device["peak_bytes"], device["end_bytes"]))),
+            "reserved": {1: device["reserved_peak_bytes"], 2: device["reserved_end_bytes"]}} for device in said["devices"]}))
+        at_oom = {device["device"]: device["oom_details"][0]["live_bytes"] for device in said["devices"] if device["oom_details"]}
+        if at_oom:
+            self.check_stacks(path, at_oom, "--at", "oom")
+            traces.append((export("perfetto", path, "--from", "oom", "--to", "oom+1"), {device: {"live": {0: total}} for device, total in at_oom.items()}))
         device = max(said["devices"], key=lambda one: one["peak_bytes"])
-        words = ("-d", device["device"])
-        if device["events"] > 8:
-            begin, end = device["events"] // 4, device["events"] * 3 // 4
-            made = sum(int(row["bytes"]) for row in rows_of(export("csv", path, *words))
-                       if row["alloc_event"] and begin <= int(row["alloc_event"]) < end)
-            lines = export("folded", path, *words, "--allocated", "--from", begin, "--to", end).decode().splitlines()
-            self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in lines), made, path)
-        for oom, device in ((one["oom_details"][0], one) for one in said["devices"] if one["oom_details"]):
-            db = database(export("sqlite", path))
-            live_then = db.execute("SELECT sum(bytes) FROM live_at_oom WHERE device = ?", (device["device"],)).fetchone()
-            self.assertEqual(live_then[0] or 0, oom["live_bytes"], path)
+        if device["events"] > 8 and (said["kind"] == "snapshot" or path.parent == SAMPLES):
+            self.check_window(path, device, rows, traces)
+
+    def check_traces(self, traces):
+        """What Perfetto's protobuf reads in each: [first, highest, last] of a counter, as far as it is expected."""
+        python = package("perfetto")
+        if python is None:
+            print("skipped: Perfetto's protobuf reads the traces (pip cannot install it)")
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [pathlib.Path(folder) / f"{i}.pftrace" for i in range(len(traces))]
+            for path, (data, _) in zip(paths, traces):
+                path.write_bytes(data)
+            done = subprocess.run([python, "-c", READ_TRACES, *paths], capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr[-600:])
+        for line, (_, expected) in zip(done.stdout.splitlines(), traces, strict=True):
+            counters = json.loads(line)
+            for device, tracks in expected.items():
+                for name, points in tracks.items():
+                    told = counters[str(device)][name]
+                    self.assertEqual({at: told[at] for at in points}, points, (device, name))
+                    last = sum(value[2] for track, value in counters[str(device)].items() if track not in ("live", "reserved", "largest free block"))
+                    self.assertEqual(last, counters[str(device)]["live"][2])
+
+    def check_all(self, paths):
+        traces = []
+        for path in paths:
+            with self.subTest(path=path.name):
+                self.check(path, traces)
+        self.check_traces(traces)
 
     def test_samples(self):
-        for path in samples():
-            with self.subTest(path=path.name):
-                self.check_rows(path)
-                self.check_sums(path)
-                self.check_window(path)
+        self.check_all(samples())
 
     def test_corpus(self):
-        for path in corpus():
-            with self.subTest(path=path.name):
-                self.check_rows(path)
-                self.check_sums(path)
-                self.check_window(path)
+        self.check_all(corpus())
 
     def test_rows_are_the_events(self):
         """The control is CPython's pickle: every alloc event is a row, and what ends it is free_completed."""

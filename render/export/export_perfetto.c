@@ -164,7 +164,7 @@ static bool deaths_find(struct deaths *deaths, const struct export_device *devic
 
 struct categories {
     uint64_t bytes[CATEGORY_COUNT];
-    uint32_t changed; /* a bit for each */
+    uint32_t used, changed; /* a bit for each: has a track; is to be told */
 };
 
 static void category_change(struct categories *categories, const struct export_device *device,
@@ -179,12 +179,13 @@ static void category_change(struct categories *categories, const struct export_d
 
 static void categories_tell(struct perfetto *to, struct categories *categories, uint32_t moment) {
     for (uint32_t i = 0; i < CATEGORY_COUNT; i++)
-        if (categories->changed >> i & 1)
+        if ((categories->changed & categories->used) >> i & 1)
             counter_add(to, moment_ns(to->device, moment), TRACK_CATEGORY + i, categories->bytes[i]);
     categories->changed = 0;
 }
 
-static void category_tracks(struct perfetto *to) {
+/* Tracks of the categories that the range has; others may come and go before it. */
+static uint32_t category_tracks(struct perfetto *to) {
     const struct allocations *allocations = &to->device->device->allocations;
     uint32_t used = 0;
     for (uint32_t i = 0; i < allocations->count; i++)
@@ -193,6 +194,7 @@ static void category_tracks(struct perfetto *to) {
     for (uint32_t i = 0; i < CATEGORY_COUNT; i++)
         if (used >> i & 1)
             track_add(to, TRACK_CATEGORY + i, category_name((enum category)i), true);
+    return used;
 }
 
 static bool categories_add(struct perfetto *to) {
@@ -203,7 +205,7 @@ static bool categories_add(struct perfetto *to) {
     uint32_t born = 0;
     if (!deaths_find(&deaths, device))
         return false;
-    category_tracks(to);
+    categories.used = category_tracks(to);
     for (uint32_t m = 0; m < device->range.until && !to->work->out->failed; m++) {
         for (uint32_t i = deaths.first[m]; i != 0; i = deaths.next[i - 1])
             category_change(&categories, device, i - 1, false);
