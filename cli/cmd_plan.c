@@ -10,12 +10,15 @@
 #include "cli/render.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
+#include "cli/version.h"
 #include "cli/whatif.h"
 #include "layout/device_part.h"
+#include "render/png/plan_chart.h"
 #include "render/report/report_plan.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Shorter searches are over before a line could be read. */
 enum { PROGRESS_EVENTS_LEAST = 100000 };
@@ -55,6 +58,29 @@ static bool devices_plan(struct plan_report *report, const struct recording *rec
     return device != NULL;
 }
 
+/* A second thread helps; what both take is of one memory. */
+struct helped {
+    struct plan_request request;
+    struct beside beside;
+    struct arena memory;
+};
+
+static void helped_init(struct helped *helped, const struct settings *settings, struct arena *scratch) {
+    (void)planning_request(&helped->request, settings);
+    beside_init(&helped->beside, scratch);
+    helped->request.beside = &helped->beside.hooks;
+    arena_init(&helped->memory, helped->beside.hooks.host, SIZE_MAX);
+}
+
+static int helped_end(struct helped *helped, bool done, const struct buffer *out,
+                      const struct recording *recording, bool limit_hit) {
+    arena_release(&helped->memory);
+    beside_release(&helped->beside);
+    if (!done && !out->refused)
+        recording_print_no_memory(recording, limit_hit);
+    return done ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
+}
+
 /* An enum exit_code. */
 static int plan_build(struct buffer *out, const struct recording *recording, const struct settings *settings,
                       struct arena *scratch) {
@@ -62,20 +88,38 @@ static int plan_build(struct buffer *out, const struct recording *recording, con
                                  .look = terminal_look(settings->output),
                                  .file = recording->input.name,
                                  .fingerprint = recording->fingerprint};
-    struct plan_request request;
-    (void)planning_request(&request, settings);
-    struct beside beside;
-    struct arena guarded;
-    beside_init(&beside, scratch);
-    request.beside = &beside.hooks;
-    arena_init(&guarded, beside.hooks.host, SIZE_MAX);
-    bool done = devices_plan(&report, recording, settings, &request, &guarded) &&
-                plan_report_write(out, &report, &guarded);
-    arena_release(&guarded);
-    beside_release(&beside);
-    if (!done && !out->refused)
-        recording_print_no_memory(recording, scratch->limit_hit);
-    return done ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
+    struct helped helped;
+    helped_init(&helped, settings, scratch);
+    bool done = devices_plan(&report, recording, settings, &helped.request, &helped.memory) &&
+                plan_report_write(out, &report, &helped.memory);
+    return helped_end(&helped, done, out, recording, scratch->limit_hit);
+}
+
+/* An enum exit_code. */
+static int picture_build(struct buffer *out, struct recording *recording, const struct settings *settings,
+                         uint32_t device) {
+    const struct whatif_chart_options options = {.width = settings->width,
+                                                 .height = settings->height,
+                                                 .scale = settings->scale,
+                                                 .dark = strcmp(settings->theme, "dark") == 0,
+                                                 .file = recording->input.name,
+                                                 .fingerprint = recording->fingerprint,
+                                                 .version = STRATA_VERSION,
+                                                 .flags = settings->flags};
+    struct helped helped;
+    struct plan plan;
+    struct arena scratch;
+    recording_scratch(recording, &scratch);
+    helped_init(&helped, settings, &scratch);
+    helped.request.draws = true;
+    enum chart_error error = CHART_NO_MEMORY;
+    if (device_plan(&plan, &recording->trace, device, &helped.request, &helped.memory))
+        error = plan_chart_png(out, &plan, &options, &helped.memory);
+    int code = helped_end(&helped, error != CHART_NO_MEMORY, out, recording, scratch.limit_hit);
+    arena_release(&scratch);
+    return error == CHART_OK || error == CHART_NO_MEMORY
+               ? code
+               : picture_print_error(recording->input.shown, error, settings);
 }
 
 int page_render_plan(struct buffer *out, struct recording *recording, const struct settings *settings,
@@ -99,10 +143,9 @@ static bool settings_check(const struct settings *settings) {
         wrong = "--to max needs --extrapolate PATH=SIZE";
     else if (settings->n_inputs > 1 && settings->format == REPORT_JSON && settings->has_device)
         wrong = "-d and --json of several recordings do not go together";
-    else if (ending_kind(settings->output) == ENDING_PICTURE ||
-             (ending_kind(settings->output) == ENDING_PAGE &&
-              (settings->n_inputs > 1 || settings->extrapolate != NULL)))
-        wrong = "text, Markdown, JSON and, of one recording, a page are written";
+    else if (ending_kind(settings->output) != ENDING_WORDS &&
+             (settings->n_inputs > 1 || settings->extrapolate != NULL))
+        wrong = "text, Markdown, JSON and, of one recording, a page or a picture are written";
     if (wrong != NULL)
         terminal_error(NULL, "plan: %s", wrong);
     return wrong == NULL;
@@ -119,9 +162,12 @@ static int plan_main(const struct settings *given) {
         return extrapolation_main(&settings);
     if (settings.n_inputs > 1)
         return plan_together_main(&settings, endings[settings.format]);
-    return ending_kind(settings.output) == ENDING_PAGE
-               ? convert_run(&settings, ".plan.html", page_render_plan)
-               : convert_words(&settings, endings[settings.format], plan_build);
+    switch (ending_kind(settings.output)) {
+    case ENDING_PAGE: return convert_run(&settings, ".plan.html", page_render_plan);
+    case ENDING_PICTURE: return convert_run(&settings, ".plan.png", picture_build);
+    case ENDING_WORDS: break;
+    }
+    return convert_words(&settings, endings[settings.format], plan_build);
 }
 
 const struct verb verb_plan = {
@@ -135,6 +181,7 @@ const struct verb verb_plan = {
     .examples = "  strata plan oom.pickle\n"
                 "  strata plan --gpu 24GiB --json snapshot.pickle\n"
                 "  strata plan --gpu 24GiB snapshot.pickle -o plan.html\n"
+                "  strata plan oom.pickle -o plan.png\n"
                 "  strata plan --gpu 24GiB --extrapolate batch4.pickle=4 --to max batch8.pickle=8\n",
     .run = plan_main,
 };

@@ -12,7 +12,8 @@ import { formatFine, make } from "./text.js";
  * saves_peak_bytes: number, saves_reserved_bytes: number | null}} Change
  * @typedef {Figures & {changes: string[], cost: string, certainty: string, share: number | null, title: string}} Plan
  * @typedef {{device: number, refused: string | null, answer: string | null, fits: string | null, as_recorded: Figures,
- * recorded: {ended_by_oom: boolean}, budget: {used_bytes: number | null, from: string | null}, changes: Change[],
+ * recorded: {ended_by_oom: boolean}, changes: Change[],
+ * budget: {used_bytes: number | null, from: string | null, at_most_bytes: number | null},
  * plans: Plan[]}} DevicePlan
  * @typedef {Figures & {id: string, title: string, cost: string, certainty: string, share: number | null}} Row
  */
@@ -41,6 +42,9 @@ const isServed = (/** @type {Row} */ { fits }) => fits === "yes" || fits === "wi
 /** What a row needs in use: of a bound the least that is known. @param {Figures} row */
 export const needed = (row) => row.live_peak_bytes_max ?? row.live_peak_bytes_min;
 
+/** What a change gives at best; of a set, which serves, anything. @param {Row & Partial<Change>} row */
+const saves = (row) => Math.max(row.saves_peak_bytes ?? 1, row.saves_reserved_bytes ?? 0);
+
 /** Served ones first, then by effort, then as they are listed. @param {DevicePlan} plan @returns {Row[]} */
 export function planRows({ plans, changes }) {
     const listed = new Set(changes.map(({ id }) => id));
@@ -52,16 +56,21 @@ export function planRows({ plans, changes }) {
     return [...sets, ...changes].sort((a, b) => Number(isServed(b)) - Number(isServed(a)) || effort(a) - effort(b));
 }
 
-/** The figure and what it means against the limit. @param {Row} row @param {number | null} limit */
-function verdict(row, limit) {
+/**
+ * The figure, what is left of the limit, or what is short of the most that there may have been.
+ * @param {Row} row @param {DevicePlan["budget"]} budget
+ */
+function verdict(row, { used_bytes: limit, from, at_most_bytes }) {
     const bound = row.live_peak_bytes_max === null;
     const line = make("span", "plan-verdict");
     line.append(make("b", "", `${bound ? "not below " : ""}${formatFine(needed(row))}`));
     if (limit === null || bound) return line;
-    const spare = limit - needed(row);
+    const short = needed(row) - ((from === "recording" && at_most_bytes) || limit);
     const words = isServed(row)
-        ? `\u2713 ${formatFine(Math.max(0, spare))} to spare${row.fits === "yes" ? "" : ", after retries"}`
-        : `\u2715 ${spare < 0 ? `${formatFine(-spare)} short` : "does not fit"}`;
+        ? `\u2713 ${formatFine(Math.max(0, limit - needed(row)))} to spare${
+              row.fits === "yes" ? "" : ", after retries"
+          }`
+        : `\u2715 ${short > 0 ? `${formatFine(short)} short` : "does not fit"}`;
     line.append(make("span", isServed(row) ? "enough" : "short", ` ${words}`));
     return line;
 }
@@ -91,9 +100,9 @@ const costText = ({ cost, share, certainty }) =>
 /**
  * @param {Page} page @param {Row} row @param {number} nth 0: it does not suffice
  * @param {number} most
- * @param {number | null} limit
+ * @param {DevicePlan["budget"]} budget
  */
-function rowButton(page, row, nth, most, limit) {
+function rowButton(page, row, nth, most, budget) {
     const button = make("button", "plan-row");
     button.type = "button";
     button.dataset.action = "plan";
@@ -103,8 +112,8 @@ function rowButton(page, row, nth, most, limit) {
     const words = make("span", "plan-words");
     words.append(make("b", "plan-title", row.title), make("span", "plan-cost", costText(row)));
     const figures = make("span", "plan-figures");
-    const said = verdict(row, limit);
-    figures.append(bar(row, most, limit), said);
+    const said = verdict(row, budget);
+    figures.append(bar(row, most, budget.used_bytes), said);
     if (row.peak_reserved_bytes_max !== null)
         figures.append(
             make("span", "plan-cost", `${formatFine(row.peak_reserved_bytes_max)} reserved without a limit`),
@@ -132,16 +141,23 @@ function drawPlan(page, plan, box) {
     const n = rows.filter(isServed).length;
     const most = Math.max(limit ?? 0, ...rows.map((row) => row.peak_reserved_bytes_max ?? needed(row)));
     box.append(make("h2", "", plan.answer ?? "The recording shows no limit"));
+    const useless = rows.filter((row) => !isServed(row) && saves(row) <= 0);
+    const fold = make("details", "plan-cost");
+    fold.append(make("summary", "", `No use here: ${useless.map(({ title }) => title).join(", ")}`));
     rows.forEach((row, i) => {
-        if (i === n && limit !== null) box.append(make("h3", "", "Not enough by itself"));
-        box.append(rowButton(page, row, i < n ? i + 1 : 0, most, limit));
+        const none = useless.includes(row);
+        if (i === n && limit !== null && rows.length > n + useless.length)
+            box.append(make("h3", "", "Not enough by itself"));
+        (none ? fold : box).append(rowButton(page, row, i < n ? i + 1 : 0, most, plan.budget));
     });
+    if (useless.length) box.append(fold);
 }
 
 /** @param {Page} page @param {HTMLElement} box @returns {import("./side.js").SideView} */
 export function createPlan(page, box) {
     box.classList.add("plan");
-    const rows = () => /** @type {HTMLButtonElement[]} */ ([...box.querySelectorAll(".plan-row")]);
+    const rows = () =>
+        /** @type {HTMLButtonElement[]} */ ([...box.querySelectorAll(".plan-row")]).filter((row) => row.offsetParent);
     box.addEventListener("keydown", (event) => {
         const by = event.key === "ArrowDown" ? 1 : -1;
         if (by < 0 && event.key !== "ArrowUp") return;

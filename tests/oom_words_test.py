@@ -102,7 +102,7 @@ class Words(unittest.TestCase):
                       advice(run.fail(67 * GIB)[0])["memory_in_use"])
         run = Run(40 * GIB)
         run.make(1, 39 * GIB)
-        self.assertIn("really in use", advice(run.fail(2 * GIB)[0])["memory_in_use"])
+        self.assertIn("Even with every free byte", advice(run.fail(2 * GIB)[0])["memory_in_use"])
 
     def test_a_first_request(self):
         device, text = Run(40 * GIB).fail(67 * GIB)

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import struct
 import subprocess
 import tempfile
 import unittest
@@ -121,6 +122,32 @@ class Plan(unittest.TestCase):
             own, = answer("--gpu", "4GiB", SAMPLES / "train.pickle")
             self.assertEqual([own], json.loads(inside[1])["devices"])
 
+    def test_picture(self):
+        with tempfile.TemporaryDirectory() as folder:
+            made = {}
+            for name, words in (("light", ()), ("again", ()), ("dark", ("--theme=dark",)), ("other", ("--without=checkpoint",)),
+                                ("no limit", ("train.pickle",)), ("refused", ("one_event.pickle",))):
+                file = SAMPLES / (words[0] if words and words[0].endswith("pickle") else "oom.pickle")
+                path = pathlib.Path(folder) / f"{name}.png"
+                done = run("-q", "-f", *(word for word in words if word.startswith("--")), "--width=800", "--height=500", file, "-o", path)
+                self.assertEqual(0, done.returncode, done.stderr)
+                made[name] = path.read_bytes()
+                self.assertEqual((800, 500), struct.unpack(">II", made[name][16:24]))
+            self.assertEqual(made["light"], made["again"])
+            self.assertEqual(5, len(set(made.values())))
+
+    def test_one_short_by(self):
+        """What was lacking is one figure in whatif, report and page; the budget's two ends are those of plan."""
+        oom = SAMPLES / "oom.pickle"
+        whatif, = json.loads(subprocess.run([STRATA, "whatif", "--json", oom], capture_output=True, check=True).stdout)["devices"]
+        budget = answer(oom)[0]["budget"]
+        self.assertEqual((budget["at_least_bytes"], budget["at_most_bytes"]), tuple(whatif["budget"].values()))
+        self.assertEqual(budget["at_most_bytes"], whatif["lacking"]["budget_bytes"])
+        said = [" ".join(subprocess.run([STRATA, verb, oom], capture_output=True, check=True).stdout.decode().split()) for verb in ("whatif", "report")]
+        for figure in ("30.9 MiB", "110.1 MiB more than the 8"):
+            for text in said:
+                self.assertIn(figure, text)
+
     def test_page_of_whatif(self):
         with tempfile.TemporaryDirectory() as folder:
             page = pathlib.Path(folder) / "w.html"
@@ -140,7 +167,7 @@ class Plan(unittest.TestCase):
         self.assertEqual(2, run("--gpu=1GiB", "--keep=1GiB", SAMPLES / "oom.pickle").returncode)
         self.assertEqual(2, run("--gpu=1GiB", "--keep=100%", SAMPLES / "oom.pickle").returncode)
         self.assertEqual(2, run("--ranks", "1", SAMPLES / "oom.pickle").returncode)
-        self.assertEqual(2, run(SAMPLES / "oom.pickle", "-o", "plan.png").returncode)
+        self.assertEqual(2, run(SAMPLES / "oom.pickle", SAMPLES / "train.pickle", "-o", "plan.png").returncode)
         self.assertEqual(1, run(SAMPLES / "missing.pickle").returncode)
         self.assertEqual(0, run(SAMPLES / "one_event.pickle").returncode)
 

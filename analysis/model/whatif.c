@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/numbers.h"
+#include "base/words.h"
 
 /* ---- scenarios ---- */
 
@@ -180,10 +181,18 @@ uint64_t whatif_highest_bytes(const struct whatif *whatif) {
     return highest;
 }
 
+const char *whatif_scenario_title(const struct whatif_scenario *scenario) {
+    return text_is(word_text(scenario->name), "recorded") ? "recorded settings" : scenario->name;
+}
+
 uint64_t whatif_budget_bytes(const struct whatif *whatif) {
     if (whatif->gpu_bytes != 0)
         return whatif->gpu_bytes;
     return whatif->budget.at_most_bytes != 0 ? whatif->budget.at_least_bytes : 0;
+}
+
+uint64_t whatif_most_bytes(const struct whatif *whatif) {
+    return whatif->gpu_bytes != 0 ? whatif->gpu_bytes : whatif->budget.at_most_bytes;
 }
 
 static bool budget_solve(const struct whatif *whatif, struct whatif_scenario *scenario, struct arena *arena) {
@@ -285,7 +294,7 @@ static bool least_update(const struct whatif *whatif, uint32_t index, uint64_t *
 }
 
 bool whatif_lack_find(struct whatif *whatif, struct arena *arena) {
-    uint64_t budget = whatif_budget_bytes(whatif), rounded = whatif->bounds.rounded_peak_bytes;
+    uint64_t most = whatif_most_bytes(whatif), rounded = whatif->bounds.rounded_peak_bytes;
     uint64_t best = UINT64_MAX;
     uint32_t scenario = 0;
     whatif->lack = (struct whatif_lack){0};
@@ -294,11 +303,12 @@ bool whatif_lack_find(struct whatif *whatif, struct arena *arena) {
     for (uint32_t i = 0; i < whatif->n_scenarios; i++)
         if (!least_update(whatif, i, &best, &scenario, arena))
             return false;
-    if (best == UINT64_MAX || best <= budget)
+    if (best == UINT64_MAX || best <= whatif_budget_bytes(whatif))
         return true;
     whatif->lack = (struct whatif_lack){.known = true,
                                         .scenario = scenario,
-                                        .bytes = best - budget,
-                                        .at_least_bytes = rounded > budget ? rounded - budget : 0};
+                                        .bytes = best > most ? best - most : 0,
+                                        .smallest_bytes = best,
+                                        .at_least_bytes = rounded > most ? rounded - most : 0};
     return true;
 }

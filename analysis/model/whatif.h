@@ -81,11 +81,11 @@ struct whatif_scenario {
 
 /* What is lacking for the request that failed in the recording, where it is served under no scenario. */
 struct whatif_lack {
-    bool known;        /* a request failed, a budget is known, and no scenario serves it there */
-    uint32_t scenario; /* that lacks the least */
-    uint64_t bytes;    /* from the budget to the smallest in which that serves it, retries allowed */
-    uint64_t
-        at_least_bytes; /* that no setting can do without: what was requested, rounded, beyond the budget */
+    bool known;              /* a request failed, a budget is known, and no scenario serves it there */
+    uint32_t scenario;       /* that lacks the least */
+    uint64_t smallest_bytes; /* the smallest budget in which that serves it, retries allowed */
+    uint64_t bytes;          /* by which that is above the most that there was */
+    uint64_t at_least_bytes; /* the same of what was requested, rounded: short whatever the settings */
 };
 
 struct whatif {
@@ -148,11 +148,17 @@ bool whatif_curve(uint64_t *column, uint32_t n_columns, const struct whatif *wha
 /* After all are solved: copies what scenarios of equal settings share. */
 void whatif_finish(struct whatif *whatif);
 
+/* "recorded settings" for the first, which is no record itself: nothing limits it. */
+const char *whatif_scenario_title(const struct whatif_scenario *scenario);
+
 /* The most that any scenario reserves. */
 uint64_t whatif_highest_bytes(const struct whatif *whatif);
 
 /* The budget that retries and out of memory are told for; 0: none. */
 uint64_t whatif_budget_bytes(const struct whatif *whatif);
+
+/* The most that the process may have had, which "short by" is measured from everywhere; 0: not known. */
+uint64_t whatif_most_bytes(const struct whatif *whatif);
 
 /* After whatif_finish: fills in whatif->lack. Where smallest budgets were not asked for, some eighty runs of each scenario
  * whose budget is below all before it, and one of each other. Without a failed request nothing is run. False: no memory. */

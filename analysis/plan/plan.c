@@ -175,13 +175,33 @@ static bool recorded_solve(struct planner *planner) {
     return done;
 }
 
+/* What a picture shows: of two forms the one that leaves most. */
+static bool curves_find(struct planner *planner) {
+    struct plan *plan = planner->plan;
+    struct plan_case what;
+    if (!planner->request->draws)
+        return true;
+    plan->recorded_column = arena_column(planner->arena, PLAN_COLUMNS, sizeof *plan->recorded_column);
+    if (plan->recorded_column == NULL ||
+        !changed_columns(plan->recorded_column, NULL, PLAN_COLUMNS, &planner->lives, NULL, 0, planner->arena))
+        return false;
+    if (plan->n_plans == 0)
+        return true;
+    plan_case_of(planner, &plan->plans[0], &what);
+    plan->least_column = arena_column(planner->arena, PLAN_COLUMNS, sizeof *plan->least_column);
+    plan->again = arena_column(planner->arena, PLAN_COLUMNS, 1);
+    return plan->least_column != NULL && plan->again != NULL &&
+           changed_columns(plan->least_column, plan->again, PLAN_COLUMNS, &planner->lives, what.edit[1],
+                           what.n_edits, planner->arena);
+}
+
 static bool all_find(struct planner *planner) {
     struct plan *plan = planner->plan;
     plan->change = arena_column(planner->arena, PLAN_CHANGES_MAX, sizeof *plan->change);
     return plan->change != NULL && lives_init(&planner->lives, plan->program, planner->arena) &&
            stacks_read(planner) && blocks_find(&plan->blocks, plan->verdicts, planner->arena) &&
            times_find(planner) && recorded_solve(planner) && plan_settings_find(planner) &&
-           plan_edits_find(planner) && figures_find(planner) && plan_search(planner);
+           plan_edits_find(planner) && figures_find(planner) && plan_search(planner) && curves_find(planner);
 }
 
 bool plan_find(struct plan *plan, const struct program *program, const struct replay *replay,

@@ -39,6 +39,8 @@ struct plan_figures {
     uint8_t fits; /* enum plan_fits */
 };
 
+enum { PLAN_COLUMNS = 2048 }; /* of a curve to be drawn */
+
 enum { PLAN_CHANGES_MAX = 24, PLAN_PLANS_MAX = 4, PLAN_FINDINGS_MAX = 6, PLAN_ID = 704 };
 
 struct plan_change {
@@ -73,6 +75,7 @@ struct plan_request {
     const struct beside_hooks *beside;                    /* NULL: one thread */
     void (*progress)(void *context, uint64_t n_replayed); /* NULL: none; called between replays */
     void *context;
+    bool draws; /* the curves of struct plan are asked for */
     uint64_t
         work_most; /* operations to replay; where the search would take more, nothing is planned. 0: as many as it takes */
 };
@@ -104,7 +107,11 @@ struct plan {
     uint64_t lacking_bytes;
     bool no_checkpoint, state_unknown; /* not planned: docs/plan.md */
     bool timed;
-    int64_t span_us;   /* from the first forward with blocks to the last event */
+    int64_t span_us; /* from the first forward with blocks to the last event */
+    /* Most in use in equal parts of the recording, as it is and with the first plan, and where that makes something again;
+     * NULL: not asked for, or there is no plan. */
+    uint64_t *recorded_column, *least_column;
+    uint8_t *again;
     int64_t *block_us; /* [blocks.n_forwards] median time of a block; 0: not known */
 };
 

@@ -41,5 +41,13 @@ int32_t picture_text(struct picture *picture, struct rect area, struct font_styl
 void picture_timeline(struct picture *picture, const struct timeline *timeline, const uint64_t *keep,
                       bool reserved, struct rect area);
 
+/* Title at the left, version at the right, below them a quiet line. Returns the y below them. */
+int32_t picture_head(struct picture *picture, struct rect page, const char *title, const char *line,
+                     const char *version);
+
+/* Numbers of events below a plot of a whole timeline, and what they are; it takes picture_x_axis_height. */
+int32_t picture_x_axis_height(const struct picture *picture);
+void picture_x_axis(struct picture *picture, const struct timeline *timeline, struct rect plot);
+
 /* Labels of the vertical axis of a plot in `area`, which end at its left edge; they begin at x. */
 void picture_ticks(struct picture *picture, struct rect area, int32_t x);

@@ -92,7 +92,7 @@ static void row_put(struct sheet_of_whatif *sheet, struct rect *area, uint32_t c
                     uint64_t low, uint64_t high) {
     char figure[128];
     int32_t height = canvas_line_height(sheet->picture.small) + sheet->picture.em / 4,
-            swatch = sheet->picture.em, column = sheet->picture.em * 10;
+            swatch = sheet->picture.em;
     if (area->height < height)
         return;
     unsigned unit = format_unit(whatif_highest_bytes(sheet->whatif));
@@ -100,7 +100,9 @@ static void row_put(struct sheet_of_whatif *sheet, struct rect *area, uint32_t c
     if (strcmp(least.text, most.text) == 0)
         snprintf(figure, sizeof figure, "%s", most.text);
     else
-        snprintf(figure, sizeof figure, "%s to %s", least.text, most.text);
+        snprintf(figure, sizeof figure, "%.*s to %s", (int)strcspn(least.text, " "), least.text, most.text);
+    int32_t column =
+        (int32_t)font_width(sheet->picture.font, sheet->picture.small, figure) + sheet->picture.em;
     canvas_fill(&sheet->picture.canvas,
                 (struct rect){area->x, area->y + height / 2 - sheet->picture.scale * 2, swatch,
                               2 * sheet->picture.scale},
@@ -134,13 +136,14 @@ static void rows_put(struct sheet_of_whatif *sheet, struct rect area) {
     const struct whatif *whatif = sheet->whatif;
     uint32_t ground = sheet->picture.colors->background;
     if (whatif_knows_reserved(whatif, whatif->recorded_peak_bytes) || whatif->n_scenarios != 0)
-        heading_put(sheet, &area, "Peak reserved");
+        heading_put(sheet, &area, "Peak reserved, without a limit");
     if (!sheet->options->extrapolated && whatif_knows_reserved(whatif, whatif->recorded_peak_bytes))
-        row_put(sheet, &area, sheet->picture.colors->text, "as recorded", whatif->recorded_peak_bytes,
-                whatif->recorded_peak_bytes);
+        row_put(sheet, &area, sheet->picture.colors->text, "in the recording, with its limit",
+                whatif->recorded_peak_bytes, whatif->recorded_peak_bytes);
     for (uint32_t i = 0; i < whatif->n_scenarios; i++)
-        row_put(sheet, &area, row_color(sheet, i), whatif->scenario[i].name,
-                whatif->scenario[i].peak_min_bytes, whatif->scenario[i].peak_max_bytes);
+        if (whatif->scenario[i].same_as == i)
+            row_put(sheet, &area, row_color(sheet, i), whatif_scenario_title(&whatif->scenario[i]),
+                    whatif->scenario[i].peak_min_bytes, whatif->scenario[i].peak_max_bytes);
     area.y += sheet->picture.em / 2;
     area.height -= sheet->picture.em / 2;
     if (whatif_has_requests(whatif) || whatif->budget.at_least_bytes != 0)
@@ -169,22 +172,18 @@ static int32_t head_put(struct sheet_of_whatif *sheet, struct rect page) {
     char text[TEXT_NBYTES];
     struct buffer nothing = {.host = arena_share(sheet->picture.memory)};
     struct sheet words = {.out = &nothing, .arena = sheet->picture.memory};
-    snprintf(text, sizeof text, "Strata %.60s", sheet->options->version);
-    text_put(sheet, (struct rect){page.x + page.width * 3 / 4, page.y, page.width / 4, 0},
-             sheet->picture.small, sheet->picture.colors->quiet, true, text);
     snprintf(text, sizeof text, "%.200s \xc2\xb7 %s%s", sheet->options->file,
              device_words(sheet->timeline->device->ordinal).text,
              sheet->options->extrapolated ? "" : " under other allocator settings");
-    text_put(sheet, (struct rect){page.x, page.y, page.width * 3 / 4 - sheet->picture.em, 0},
-             sheet->picture.title, sheet->picture.colors->text, false, text);
-    page.y += canvas_line_height(sheet->picture.title);
-    text_put(sheet, page, sheet->picture.small, sheet->picture.colors->quiet, false,
-             sheet->options->extrapolated
-                 ? "Modelled from two recordings of the program, both of which are replayed exactly."
-                 : report_replay_text(&words, &sheet->whatif->replay));
+    page.y =
+        picture_head(&sheet->picture, page, text,
+                     sheet->options->extrapolated
+                         ? "Modelled from two recordings of the program, both of which are replayed exactly."
+                         : report_replay_text(&words, &sheet->whatif->replay),
+                     sheet->options->version);
     sheet->picture.failed |= nothing.failed;
     buffer_release(&nothing);
-    return page.y + canvas_line_height(sheet->picture.small) + sheet->picture.em;
+    return page.y;
 }
 
 static void foot_put(struct sheet_of_whatif *sheet, struct rect line) {
@@ -194,11 +193,11 @@ static void foot_put(struct sheet_of_whatif *sheet, struct rect line) {
             text, sizeof text,
             "Areas: what would be in use. Lines: what would be reserved for it on a device without limits.");
     else
-        snprintf(
-            text, sizeof text,
-            "%s: reserved as recorded. Lines: modelled for this sequence of requests on a device without "
-            "limits; what is older than the recording is laid out anew.",
-            sheet->picture.dark ? "White" : "Black");
+        snprintf(text, sizeof text,
+                 "%s: reserved in the recording. Lines: modelled for this sequence of requests on a device "
+                 "without "
+                 "limits; what is older than the recording is laid out anew.",
+                 sheet->picture.dark ? "White" : "Black");
     text_put(sheet, line, sheet->picture.small, sheet->picture.colors->quiet, false,
              sheet->n_curves != 0 ? text : "Nothing is said about other settings.");
 }
@@ -208,7 +207,7 @@ static void draw(struct sheet_of_whatif *sheet) {
             height = (int32_t)sheet->picture.canvas.height;
     struct rect page = {em, em * 3 / 4, width - 2 * em, height - em * 3 / 2};
     int32_t top = head_put(sheet, page), labels = em * 11 / 2,
-            foot = canvas_line_height(sheet->picture.small) + em / 2;
+            foot = canvas_line_height(sheet->picture.small) + em / 2 + picture_x_axis_height(&sheet->picture);
     int32_t side = page.width / 3 < 32 * em ? page.width / 3 : 32 * em, rest = page.y + page.height - top;
     struct rect plot = {page.x + labels, top, page.width - labels - side - em, rest - foot};
     foot_put(sheet, (struct rect){page.x, page.y + page.height - canvas_line_height(sheet->picture.small),
@@ -218,6 +217,7 @@ static void draw(struct sheet_of_whatif *sheet) {
     picture_timeline(&sheet->picture, sheet->timeline, NULL, !sheet->options->extrapolated, plot);
     curves_put(sheet, plot);
     picture_ticks(&sheet->picture, plot, page.x);
+    picture_x_axis(&sheet->picture, sheet->timeline, plot);
     canvas_frame(&sheet->picture.canvas, plot, (uint32_t)sheet->picture.scale, sheet->picture.colors->line,
                  255);
     rows_put(sheet, (struct rect){page.x + page.width - side, top, side, plot.height});

@@ -65,7 +65,7 @@ static void settings_row(struct sheet *sheet, const struct report_device *report
     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True "
 #define MODELLED                                                                                        \
     "Expandable segments were off. With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True the recorded " \
-    "sequence, this request included, would have fitted "
+    "sequence, this request included, would have "
 #define UNUSED "{0} were reserved but not in use, more than was asked for, "
 
 /* {0} to {2} are bytes of the advice, {unit} is what the loop's turns are called. */
@@ -84,16 +84,14 @@ static const char *const sentences[OOM_ADVICE_KINDS] = {
     [OOM_ADVICE_REQUEST_TOO_LARGE] =
         "This one request is more than all that the process held and the device had "
         "free together ({0}): freeing everything else would not have been enough.",
-    [OOM_ADVICE_LACKING] =
-        "The memory was really in use: even if all that was free or reserved but not in use "
-        "could serve, {0} were lacking.",
+    [OOM_ADVICE_LACKING] = "The memory was in use. Even with every free byte it would have been {0} short.",
     [OOM_ADVICE_NOT_IN_ONE_PIECE] =
         "What was free on the device and what was reserved but not in use would have "
         "been enough together ({0}), but not in one piece.",
     [OOM_ADVICE_FITS] =
-        MODELLED "into {0} of the {1} that the process had (model; what the program would do next "
+        MODELLED "fitted into {0} of the {1} that the process had (model; what the program would do next "
                  "is not recorded).",
-    [OOM_ADVICE_FITS_FROM] = MODELLED "from {0} on: {2} more than the {1} that the process had (model).",
+    [OOM_ADVICE_FITS_FROM] = MODELLED "needed {0}, {2} more than the {1} that there was at most (model).",
     [OOM_ADVICE_OFF] = OFF FIRST_TO_TRY,
     [OOM_ADVICE_OFF_LACKING] = OFF NEARLY_ALL,
     [OOM_ADVICE_UNSAID] = UNSAID FIRST_TO_TRY,

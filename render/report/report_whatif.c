@@ -105,7 +105,7 @@ static void lack_json(struct json_writer *json, const struct whatif *whatif,
     }
     json_object(json, "lacking", JSON_LINES);
     json_u64(json, "requested_bytes", whatif->program->device->ooms[0].size);
-    json_u64(json, "budget_bytes", whatif_budget_bytes(whatif));
+    json_u64(json, "budget_bytes", whatif_most_bytes(whatif));
     json_text(json, "scenario", whatif->scenario[lack->scenario].name);
     json_u64(json, "bytes", lack->bytes);
     json_u64(json, "at_least_bytes", lack->at_least_bytes);
@@ -165,11 +165,10 @@ static const char *fine_bytes(struct sheet *sheet, uint64_t bytes) {
 }
 
 static const char *range_text(struct sheet *sheet, uint64_t least, uint64_t most, unsigned unit) {
-    const char *low = sheet_format(sheet, "%s", format_bytes_in(least, unit).text),
-               *high = sheet_format(sheet, "%s", format_bytes_in(most, unit).text);
-    if (least == most)
-        return low;
-    return sheet_format(sheet, "%s to %s", low, high);
+    struct figure low = format_bytes_in(least, unit), high = format_bytes_in(most, unit);
+    if (strcmp(low.text, high.text) == 0)
+        return sheet_format(sheet, "%s", high.text);
+    return sheet_format(sheet, "%.*s to %s", (int)strcspn(low.text, " "), low.text, high.text);
 }
 
 static const char *settings_text(struct sheet *sheet, const struct whatif *whatif) {
@@ -205,9 +204,7 @@ static void bounds_write(struct sheet *sheet, const struct whatif *whatif) {
         "shares memory goes below that.",
         fine_bytes(sheet, bounds->requested_peak_bytes), fine_bytes(sheet, bounds->rounded_peak_bytes));
     if (bounds->packed_bytes != 0)
-        sheet_point(sheet,
-                    "A planner that knew every lifetime beforehand could pack it into %s; PyTorch cannot.",
-                    fine_bytes(sheet, bounds->packed_bytes));
+        sheet_point(sheet, "With perfect packing: %s.", fine_bytes(sheet, bounds->packed_bytes));
 }
 
 static void budget_write(struct sheet *sheet, const struct whatif *whatif) {
@@ -217,7 +214,7 @@ static void budget_write(struct sheet *sheet, const struct whatif *whatif) {
     if (budget->at_most_bytes != 0)
         sheet_point(
             sheet,
-            "Budget: the process had %s of the device, or up to %s: a request that failed or was retried "
+            "Budget: the process had %s of the device, and %s at most: a request that failed or was retried "
             "shows that there was no more.",
             fine_bytes(sheet, budget->at_least_bytes), fine_bytes(sheet, budget->at_most_bytes));
     else
@@ -247,7 +244,7 @@ static const char *oom_text(struct sheet *sheet, const struct whatif_scenario *s
 static void scenario_row(struct sheet *sheet, const struct whatif *whatif,
                          const struct whatif_scenario *scenario, bool budgets) {
     unsigned unit = format_unit(whatif_highest_bytes(whatif));
-    sheet_cell(sheet, "%s", scenario->name);
+    sheet_cell(sheet, "%s", whatif_scenario_title(scenario));
     sheet_cell(sheet, "%s%s", range_text(sheet, scenario->peak_min_bytes, scenario->peak_max_bytes, unit),
                scenario->endless ? " (not to the end)" : "");
     sheet_cell(sheet, "%s", change_text(sheet, scenario, &whatif->scenario[0], unit));
@@ -291,7 +288,7 @@ static void lowest_write(struct sheet *sheet, const struct whatif *whatif) {
     const struct whatif_scenario *low = lowest(whatif), *recorded = &whatif->scenario[0];
     unsigned unit = format_unit(whatif_highest_bytes(whatif));
     if (low == recorded) {
-        sheet_point(sheet, "None of these settings would have lowered the peak of this sequence (model).");
+        sheet_point(sheet, "No allocator setting helps here (model).");
         return;
     }
     sheet_point(
@@ -342,14 +339,22 @@ static void lack_write(struct sheet *sheet, const struct whatif *whatif, const s
     const struct whatif_lack *lack = &whatif->lack;
     if (!lack->known)
         return;
-    sheet_point(sheet,
-                "The least of them (%s) could serve the sequence up to that request from %s on: %s more than "
-                "the budget, so about that much less would have to be in use (model).",
-                whatif->scenario[lack->scenario].name,
-                fine_bytes(sheet, whatif_budget_bytes(whatif) + lack->bytes), fine_bytes(sheet, lack->bytes));
+    const char *there = fine_bytes(sheet, whatif_most_bytes(whatif)),
+               *at_most = whatif->gpu_bytes == 0 ? " at most" : "";
+    if (lack->bytes != 0)
+        sheet_point(
+            sheet,
+            "The least of them (%s) would have needed %s, %s more than the %s that there was%s (model).",
+            whatif->scenario[lack->scenario].name, fine_bytes(sheet, lack->smallest_bytes),
+            fine_bytes(sheet, lack->bytes), there, at_most);
+    else
+        sheet_point(
+            sheet,
+            "The least of them (%s) would have needed %s: the process had up to %s, but not surely (model).",
+            whatif->scenario[lack->scenario].name, fine_bytes(sheet, lack->smallest_bytes), there);
     if (lack->at_least_bytes != 0)
-        sheet_point(sheet, "Whatever the settings, %s of it were asked for beyond the budget.",
-                    fine_bytes(sheet, lack->at_least_bytes));
+        sheet_point(sheet, "Whatever the settings, it was short by %s: so much was requested beyond the %s.",
+                    fine_bytes(sheet, lack->at_least_bytes), there);
     helps_write(sheet, whatif, verdicts);
 }
 

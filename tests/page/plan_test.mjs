@@ -68,6 +68,19 @@ describe("plan", { skip }, () => {
         });
     });
 
+    test("a tap shows the change, and what is of no use is folded away", async () => {
+        const file = writePage(oom, "--gpu", "9.4GiB");
+        const useless = planned("--gpu", "9.4GiB").changes.filter(
+            (/** @type {any} */ one) => !served(one.fits) && Math.max(one.saves_peak_bytes, one.saves_reserved_bytes ?? 0) <= 0);
+        await withPage(file, async (page) => {
+            await page.locator("#tab-plan").tap();
+            const row = page.locator("#panel-plan .plan-row").first();
+            await row.tap();
+            await until(async () => (await row.getAttribute("aria-pressed")) === "true", "the row");
+            assert.equal(await page.locator("#panel-plan details .plan-row").count(), useless.length);
+        }, { hasTouch: true });
+    });
+
     test("the card of what failed leads there, and says the first sentence", async () => {
         await withPage(writePage(oom), async (page) => {
             await page.locator("#tab-why").click();

@@ -91,7 +91,7 @@ const bandAt = (page, x) =>
 describe("tasks of daily work", { skip }, () => {
     task("(a) what ran out, and who held it", sample("oom"), async (page, hands) => {
         const said = run(strata, "report", sample("oom")).toString().replace(/\s+/g, " ");
-        const lacking = /([\d.]+ [KMG]iB) were lacking/.exec(said)?.[1];
+        const lacking = /([\d.]+ [KMG]iB) short/.exec(said)?.[1];
         assert.match(await textOf(page, "#panel-why .card >> nth=0"), new RegExp(`${lacking} short of the 1\\.5 GiB[^]*loss\\.py:19`));
         await hands.click(page.getByRole("button", { name: /^Who held/ }));
         const [{ top_at_peak: top }] = report(sample("oom")).devices;
