@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,9 @@ static void environment_run(const char *given, const char *path) {
 __attribute__((noreturn)) static void child_run(const char *path) {
     const char *given = getenv("BROWSER");
     int nothing = open("/dev/null", O_RDWR);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
     setsid();
     for (int fd = 0; nothing >= 0 && fd <= STDERR_FILENO; fd++)
         dup2(nothing, fd);

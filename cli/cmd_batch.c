@@ -4,6 +4,7 @@
 #include "cli/batch/batch_shard.h"
 #include "cli/batch/batch_sidecar.h"
 #include "cli/batch/batch_store.h"
+#include "cli/batch/batch_watch.h"
 #include "cli/batch/batch_workers.h"
 #include "cli/browser.h"
 #include "cli/exit_code.h"
@@ -12,7 +13,9 @@
 #include "cli/verbs.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* "1 file failed", "2 files failed" */
@@ -111,7 +114,8 @@ static void nothing_say(const struct batch *batch) {
 static bool batch_prepare(struct batch *batch, const struct rank_pattern *pattern) {
     if (!batch_find(batch, pattern))
         return false;
-    if (count_state(batch, BATCH_WAITING) + count_state(batch, BATCH_ELSEWHERE) == 0) {
+    if (batch->watch == NULL &&
+        count_state(batch, BATCH_WAITING) + count_state(batch, BATCH_ELSEWHERE) == 0) {
         nothing_say(batch);
         return false;
     }
@@ -148,6 +152,7 @@ static int batch_convert_all(struct batch *batch) {
     struct store store;
     if (!store_open(&store, batch))
         return EXIT_CODE_FAILED;
+    batch->store = &store;
     record_remove(batch);
     if (batch->settings->resume)
         batch_resume(batch);
@@ -155,6 +160,13 @@ static int batch_convert_all(struct batch *batch) {
     int code = number > 0 ? 128 + number : number < 0 ? EXIT_CODE_FAILED : batch_finish(batch);
     store_close(&store);
     return code;
+}
+
+/* Where it is watched and nothing has changed, there is nothing to do. */
+static int batch_look(struct batch *batch) {
+    if (batch->watch == NULL || watch_look(batch->watch, batch))
+        return batch_convert_all(batch);
+    return batch->watch->code;
 }
 
 static int batch_work(struct batch *batch) {
@@ -165,7 +177,7 @@ static int batch_work(struct batch *batch) {
         return EXIT_CODE_USAGE;
     int code =
         rules_fingerprint(batch->settings->rules, batch->rules_fingerprint) && batch_prepare(batch, &pattern)
-            ? batch_convert_all(batch)
+            ? batch_look(batch)
             : EXIT_CODE_FAILED;
     rank_pattern_release(&pattern);
     return code;
@@ -186,6 +198,8 @@ static bool usage_is_wrong(const struct settings *settings) {
         wrong = "a batch writes many files; -o names a directory";
     else if (settings->join && settings->export_kind != EXPORT_SQLITE)
         wrong = "--join makes one database: it goes with --export sqlite";
+    else if (settings->watch && (settings->index_directory != NULL || settings->shard != NULL))
+        wrong = "--watch converts all that comes; it goes without --index and --shard";
     else if (settings->join && settings->shard != NULL)
         wrong = "--join wants all ranks: strata batch --index DIR --export sqlite --join, when all shards "
                 "are done";
@@ -205,10 +219,9 @@ static const char *directory_plain(struct batch *batch, const char *path) {
     return batch_text(batch, "%.*s", (int)length, path);
 }
 
-static int batch_run(const struct settings *settings) {
-    if (usage_is_wrong(settings))
-        return EXIT_CODE_USAGE;
-    struct batch batch = {.settings = settings, .shard = 1, .n_shards = 1};
+/* `watch` NULL: one look at the inputs. */
+static int batch_once(const struct settings *settings, struct watch *watch) {
+    struct batch batch = {.settings = settings, .watch = watch, .shard = 1, .n_shards = 1};
     arena_init(&batch.arena, memory_host(),
                settings->max_memory_nbytes != 0 ? settings->max_memory_nbytes : memory_default_limit());
     bool joining = settings->index_directory != NULL;
@@ -220,6 +233,29 @@ static int batch_run(const struct settings *settings) {
         terminal_error(NULL, "no memory");
     arena_release(&batch.arena);
     return code;
+}
+
+/* Until a signal comes, which only conversions do not let wait, or something that the next look would not mend. */
+static int batch_watch(const struct settings *settings) {
+    struct settings look = *settings;
+    struct watch watch = {0};
+    sigset_t before;
+    int code;
+    look.resume = true;
+    output_hold_signals(&before);
+    do {
+        uint64_t shown = watch.shown;
+        watch.code = code = batch_once(&look, &watch);
+        look.open = look.open && watch.shown == shown;
+    } while ((code == EXIT_CODE_DONE || code == EXIT_CODE_PARTLY) && workers_pause(settings->every_us) == 0);
+    free(watch.seen);
+    return code;
+}
+
+static int batch_run(const struct settings *settings) {
+    if (usage_is_wrong(settings))
+        return EXIT_CODE_USAGE;
+    return settings->watch ? batch_watch(settings) : batch_once(settings, NULL);
 }
 
 const struct verb verb_batch = {
@@ -236,6 +272,7 @@ const struct verb verb_batch = {
              "and Kubernetes.\n",
     .examples = "  strata batch dumps/ -o report/\n"
                 "  strata batch dumps/ -o report/ -j 8 --png --resume\n"
+                "  strata batch dumps/ -o report/ --pages odd --watch\n"
                 "  strata batch dumps/ -o report/ --export sqlite --join\n"
                 "  strata batch logs/ -o report/ --rank-regex 'node(\\d+)'\n"
                 "  srun -n 64 strata batch dumps/ -o report/ --shard auto && strata batch --index report/\n",

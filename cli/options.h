@@ -113,13 +113,15 @@ struct settings {
     uint32_t skip_steps;
 
     uint32_t n_steps, max_entries, keep; /* run: 5, 1,000,000, 8 at first */
-    uint64_t every_us;                   /* run: between two looks at the host; 1 s at first */
+    uint64_t every_us;                   /* between two looks; run: 1 s at first, batch --watch: 5 s */
     bool python_stacks, no_report;       /* run */
 
     char **inputs; /* all operands; `input` is the first */
     uint32_t n_inputs;
     uint32_t jobs;               /* 0: as many as cores and memory allow */
     bool png, flat, resume;      /* flat: do not descend into directories */
+    uint32_t pages;              /* batch: enum batch_pages */
+    bool watch;                  /* batch: until a signal ends it */
     bool series;                 /* html, png, report: several inputs are one recording */
     bool no_series;              /* batch: nor are dumps of one rank */
     bool flags_are_cut;          /* of `flags`: some did not fit */

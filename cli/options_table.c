@@ -365,6 +365,12 @@ static const struct option options[] = {
     {'j', VERB_BATCH, "jobs", "N", NUMBER(jobs, 1, 4096),
      "files at once (default: as many as there are cores and\nas --max-memory has room for)"},
     {0, VERB_BATCH, "png", NULL, SET(png, 1), "write a picture of each file too"},
+    {0, VERB_BATCH, "pages", "all|odd|none", WORD(pages),
+     "odd: only of recordings that the index calls odd, and of\nthose that they are compared with (default: "
+     "all)"},
+    {0, VERB_BATCH, "watch", NULL, SET(watch, 1),
+     "go on until Ctrl-C: convert what comes or changes, when\nit is complete, and write the index again"},
+    {0, VERB_BATCH, "every", "SECONDS", CALL(apply_every), "with --watch: between two looks (default: 5)"},
     {0, VERB_BATCH | SHAPES, "export", export_kind_words + 1, CALL(apply_export_kind),
      "write that of each file too (docs/export.md)"},
     {0, VERB_BATCH, "join", NULL, SET(join, 1), "with --export sqlite: one database of all, ranks.sqlite"},

@@ -131,11 +131,11 @@ class Folder(unittest.TestCase):
         self.dumps = self.folder / "dumps"
         self.dumps.mkdir()
 
-    def put(self, name, data=None):
+    def put(self, name, data=None, second=0):
         path = self.dumps / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(tiny() if data is None else data)
-        os.utime(path, ns=(10**18, 10**18))
+        os.utime(path, ns=(10**18, 10**18 + second * 10**9))
         return path
 
     def run_batch(self, *arguments, code=0, out="out", **options):

@@ -219,6 +219,19 @@ describe("sixteen ranks", { skip }, () => {
         });
     });
 
+    test("without --pages all they lead to those of odd ranks alone", async () => {
+        const odd = path.join(folder, "odd");
+        run(strata, "batch", "-q", path.join(folder, "dumps"), "-o", odd, "--pages", "odd");
+        await withIndex(odd, async (page) => {
+            const links = await each(page, "#lines a", (link) => link.getAttribute("href") ?? "");
+            assert.ok(links.includes("rank7.html") && links.length < 8, links.join(" "));
+            for (const link of links) accessSync(path.join(odd, link));
+            await page.locator("#lines > .row").nth(1).click();
+            await eventually(async () => assert.match(page.url(), /row=rank1$/));
+            assert.deepEqual(await texts(page, "#detail .links a, #detail .card a"), []);
+        });
+    });
+
     test("odd curves have the colour of their finding, the others are grey", async () => {
         await withIndex(ranks, async (page) => {
             // Orange: the out-of-memory rank comes first. Blue: the straggler.

@@ -19,6 +19,139 @@ from batch_case import (  # noqa: E402
     until)
 
 
+class Pages(Folder):
+    """--pages: the same figures and findings, and links to what is there alone."""
+
+    def setUp(self):
+        super().setUp()
+        for rank in range(8):
+            self.put(f"rank{rank}.pickle", tiny((MIB, 900 * MIB if rank == 5 else 2 * MIB)))
+
+    def pages(self, out):
+        return {path.name for path in (self.folder / out).glob("*.html")}
+
+    def test_odd_and_none(self):
+        self.run_batch()
+        whole = summary(self.folder / "out")
+        (diff,) = (finding["diff"] for finding in whole["findings"])
+        median = whole["rows"][whole["findings"][0]["against"]]["page"]
+        pages = {"odd": {"index.html", "rank5.html", median, diff}, "none": {"index.html"}}
+        for words, there in pages.items():
+            self.run_batch("--pages", words, out=words)
+            self.assertEqual(self.pages(words), there)
+            rows = summary(self.folder / words)["rows"]
+            self.assertEqual({row["page"] for row in rows} - {None}, there - {"index.html", diff})
+            for row, all_ in zip(rows, whole["rows"], strict=True):
+                without = {"page": None, "diff": None}
+                self.assertEqual({**row, **without}, {**all_, **without})
+        for name in (median, "rank5.html", diff):
+            self.assertEqual((self.folder / "odd" / name).read_bytes(), (self.folder / "out" / name).read_bytes())
+
+    def test_from_one_to_the_other(self):
+        """What an earlier run made and this one does not want goes; what it lacks is made; nobody else's file goes."""
+        for words in ("all", "odd", "none"):
+            self.run_batch("--pages", words, out=words)
+        for words in ("odd", "none", "odd", "all", "none", "all"):
+            self.run_batch("--pages", words, "--resume")
+            self.assertEqual(contents(self.folder / "out"), contents(self.folder / words), words)
+        self.run_batch("--pages", "none")
+        (self.folder / "out" / "rank3.html").write_text("mine")
+        self.run_batch("--pages", "none")
+        self.assertEqual(self.pages("out"), {"index.html", "rank3.html"})
+
+    def test_another_is_odd(self):
+        self.run_batch("--pages", "odd")
+        self.put("rank5.pickle", tiny((MIB, 2 * MIB)), second=1)
+        self.put("rank2.pickle", tiny((MIB, 700 * MIB)), second=1)
+        self.run_batch("--pages", "odd", "--resume")
+        self.run_batch("--pages", "odd", out="fresh")
+        self.assertIn("rank2.html", self.pages("out"))
+        self.assertNotIn("rank5.html", self.pages("out"))
+        self.assertEqual(contents(self.folder / "out"), contents(self.folder / "fresh"))
+
+    def test_shards(self):
+        """A shard cannot know what is odd: whoever joins leaves the others out."""
+        self.run_batch("--pages", "odd")
+        for part in (1, 2):
+            self.run_batch("--pages", "odd", "--shard", f"{part}/2", out="parts")
+        self.assertEqual(len(self.pages("parts")), 8)
+        self.assertEqual(batch("--index", self.folder / "parts", "--pages", "odd").returncode, 0)
+        self.assertEqual(contents(self.folder / "parts"), contents(self.folder / "out"))
+
+    def test_an_input_that_goes_meanwhile_costs_its_page(self):
+        self.put("rank5.pickle", long(60_000))
+        process, worker = self.start_and_stop("rank5.pickle", "-j", "1", "--pages", "odd")
+        (self.dumps / "rank5.pickle").unlink()
+        os.kill(worker, signal.SIGCONT)
+        self.assertEqual(process.wait(TIMEOUT_S), 4)
+        rows = summary(self.folder / "out")["rows"]
+        self.assertEqual([row["page"] for row in rows if row["rank"] == 5], [None])
+        self.assertNotIn("rank5.html", self.pages("out"))
+
+
+class Watch(Folder):
+    """--watch: the test waits for what the index says, never for a time."""
+
+    def watch(self, *arguments):
+        self.process = self.start("--watch", "--every", "0.02", *arguments)
+        return self.process
+
+    def rows(self):
+        if self.process.poll() is not None:
+            raise AssertionError(self.process.stderr.read())
+        try:
+            return {row["input"]: row["peak_bytes"] for row in summary(self.folder / "out")["rows"]}
+        except FileNotFoundError:
+            return {}
+
+    def end(self, number=signal.SIGINT):
+        self.process.send_signal(number)
+        code = self.process.wait(TIMEOUT_S)
+        self.assertEqual(hidden(self.folder / "out"), [])
+        return code
+
+    def test_what_comes_changes_and_goes(self):
+        self.watch()
+        self.put("rank0.pickle")
+        until(lambda: self.rows() == {"rank0.pickle": MIB}, "the first")
+        self.put("new/rank1.pickle")
+        until(lambda: self.rows() == {"rank0.pickle": MIB, "new/rank1.pickle": MIB}, "the second")
+        self.put("rank0.pickle", tiny((5 * MIB,)), second=1)
+        until(lambda: self.rows().get("rank0.pickle") == 5 * MIB, "the change")
+        (self.dumps / "new" / "rank1.pickle").unlink()
+        until(lambda: self.rows() == {"rank0.pickle": 5 * MIB}, "the end of the second")
+        (self.dumps / "rank2.pickle").write_bytes(b"(dp0\n" * 20)  # changed just now: at rest a look later
+        until(lambda: summary(self.folder / "out")["failed"], "a failure")
+        self.put("rank2.pickle")
+        until(lambda: len(self.rows()) == 2, "its repair")
+        self.run_batch(out="plain")
+        self.assertEqual(self.end(), 0)
+        self.assertEqual(contents(self.folder / "out"), contents(self.folder / "plain"))
+
+    def test_what_is_written_waits(self):
+        """A file that grows at every look keeps the page that it had; one that is new is not shown before it rests."""
+        self.put("rank0.pickle")
+        self.put("rank1.pickle")
+        self.watch()
+        until(lambda: len(self.rows()) == 2, "both")
+        whole = tiny((3 * MIB,))
+        for n in range(len(whole)):
+            self.put("rank1.pickle", whole[:n + 1], second=n)
+            self.assertEqual(self.rows()["rank0.pickle"], MIB)
+        until(lambda: self.rows().get("rank1.pickle") == 3 * MIB, "the whole")
+        self.assertEqual(self.end(signal.SIGTERM), 0)
+
+    def test_the_end_is_as_of_the_last_index(self):
+        self.put("rank0.pickle")
+        self.put("rank1.pickle", b"(dp0\n" * 20)
+        self.watch("--pages", "none")
+        until(lambda: self.rows(), "the index")
+        self.assertEqual(self.end(), 4)
+        for words in (("--shard", "1/2"), ("--index", self.folder / "out")):
+            out = () if "--index" in words else (self.dumps, "-o", self.folder / "out")
+            self.assertEqual(batch(*out, "--watch", *words).returncode, 2)
+
+
 class Resume(Folder):
     def times(self, out="out"):
         return {path.name: path.stat().st_ino for path in (self.folder / out).iterdir()

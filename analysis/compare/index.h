@@ -72,7 +72,7 @@ struct index_row {
     int64_t rank, step;
     int64_t device;
     uint32_t n_devices;
-    bool has_png;
+    bool has_png, no_page;
     uint64_t input_nbytes;
     uint64_t n_events, peak_bytes, end_bytes, reserved_peak_bytes, reserved_end_bytes;
     uint64_t capacity_bytes; /* of the device; 0: not known */

@@ -14,6 +14,9 @@
 
 enum { BATCH_UNKNOWN = -1 }; /* a rank or step that the name does not tell */
 
+/* Of which recordings there are pages, in the order of the words of --pages. */
+enum batch_pages { PAGES_ALL, PAGES_ODD, PAGES_NONE };
+
 enum batch_state {
     BATCH_WAITING,
     BATCH_ELSEWHERE,  /* another shard's */
@@ -43,6 +46,7 @@ struct batch_file {
     bool named;             /* on the command line itself */
     bool compressed;
     enum batch_state state;
+    bool odd;                    /* --pages odd: its page is wanted */
     const char *reason;          /* of BATCH_FAILED and BATCH_SKIPPED */
     const struct index_row *row; /* of BATCH_UP_TO_DATE, so that its sidecar is read once; else NULL */
     struct batch_series *series; /* several dumps as one recording; NULL: one file */
@@ -58,9 +62,14 @@ struct batch_series {
     uint64_t made_of; /* hash of what the pages were made of */
 };
 
+struct store;
+struct watch;
+
 struct batch {
     const struct settings *settings;
-    const char *directory; /* of the outputs */
+    const struct store *store; /* open while files are converted; NULL: an index of what is there */
+    struct watch *watch;       /* NULL: one look at the inputs */
+    const char *directory;     /* of the outputs */
     struct arena arena;
     uint32_t count, capacity;
     struct batch_file *files; /* by rising `input` */
@@ -81,6 +90,13 @@ const char *batch_base_name(const struct batch_file *file);
 /* Is an export wanted of it? A series has none of its own. */
 static inline bool batch_exports(const struct batch *batch, const struct batch_file *file) {
     return batch->settings->export_kind != EXPORT_KINDS && file->series == NULL;
+}
+
+/* Is a page of it to be written? A shard cannot know what is odd: whoever joins removes pages. */
+static inline bool batch_writes_page(const struct batch *batch, const struct batch_file *file) {
+    const struct settings *settings = batch->settings;
+    return settings->pages == PAGES_ALL ||
+           (settings->pages == PAGES_ODD && (file->odd || settings->shard != NULL));
 }
 
 /* A number that depends on the text only (64-bit FNV-1a): the same on every machine. */

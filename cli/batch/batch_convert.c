@@ -160,7 +160,8 @@ enum convert_code batch_convert(const struct batch *batch, const struct batch_fi
         code = convert_sidecar(&parts, &recording, device);
     if (code == CONVERT_DONE && batch_exports(batch, file))
         code = convert_export(&parts, &recording, &settings);
-    if (code == CONVERT_DONE) /* last, because it writes its facts into the trace */
+    if (code == CONVERT_DONE &&
+        batch_writes_page(batch, file)) /* last, because it writes its facts into the trace */
         code = convert_page(&parts, &recording, &settings, device);
     recording_release(&recording);
     return code;

@@ -6,15 +6,10 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
-
-static char *row_page(struct batch *batch, const struct index_row *row) {
-    return batch_text(batch, "%s/%s.html", batch->directory, row->name);
-}
 
 /* A page and its device as an operand; NULL: no memory. */
-static char *row_operand(struct batch *batch, const struct index_row *row, const char *page) {
-    return page != NULL ? batch_text(batch, "%s#device=%" PRId64, page, row->device) : NULL;
+static char *row_operand(struct batch *batch, const struct index_row *row) {
+    return batch_text(batch, "%s/%s.html#device=%" PRId64, batch->directory, row->name, row->device);
 }
 
 /* Pages of a large batch lie in folders; that of a difference lies beside the index. */
@@ -27,12 +22,11 @@ static char *diff_name(struct batch *batch, const struct index_row *odd, const s
 
 static void diff_make(struct index *index, struct batch *batch, struct index_finding *finding) {
     const struct index_row *odd = &index->rows[finding->rows[0]], *median = &index->rows[finding->against];
-    const char *page_a = row_page(batch, median), *page_b = row_page(batch, odd);
-    if (page_a != NULL && page_b != NULL && (access(page_a, R_OK) != 0 || access(page_b, R_OK) != 0))
-        return;
-    const char *a = row_operand(batch, median, page_a), *b = row_operand(batch, odd, page_b),
+    const char *a = row_operand(batch, median), *b = row_operand(batch, odd),
                *name = diff_name(batch, odd, median);
     struct output_file page;
+    if (odd->no_page || median->no_page)
+        return;
     if (a == NULL || b == NULL || name == NULL)
         terminal_error(NULL, "no memory for the page of a difference");
     else if (store_begin(&page, batch->directory, name, batch->settings->force, arena_share(&batch->arena)) &&

@@ -4,6 +4,7 @@
 #include "cli/batch/batch_diffs.h"
 #include "cli/batch/batch_made.h"
 #include "cli/batch/batch_names.h"
+#include "cli/batch/batch_pages.h"
 #include "cli/batch/batch_series.h"
 #include "cli/batch/batch_shard.h"
 #include "cli/batch/batch_sidecar.h"
@@ -593,9 +594,14 @@ bool join_write(struct index *index, struct batch *batch, int *number) {
         terminal_error(NULL, "no memory for the index");
         return false;
     }
+    if (!pages_make(index, batch, number))
+        return false;
     diffs_write(index, batch);
-    return join_result(index, batch, "index.html", index_html) &&
+    done = join_result(index, batch, "index.html", index_html) &&
            join_result(index, batch, "summary.csv", index_csv) &&
            join_result(index, batch, "metrics.prom", index_prometheus) &&
            join_result(index, batch, "summary.json", index_json) && made_update(index, batch);
+    if (done)
+        pages_remove(index, batch);
+    return done;
 }

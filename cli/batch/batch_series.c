@@ -255,7 +255,7 @@ bool series_write(struct index *index, struct batch *batch, int *number) {
     settings.n_owners = 0;
     struct batch runs = {.settings = &settings, .shard = 1, .n_shards = 1};
     *number = 0;
-    if (settings.no_series)
+    if (settings.no_series || settings.pages != PAGES_ALL) /* they are made of pages */
         return true;
     arena_init(&runs.arena, arena_share(&batch->arena), SIZE_MAX);
     runs.directory = batch_text(&runs, "%s/series", batch->directory);

@@ -573,7 +573,8 @@ static bool output_exists(const struct batch *batch, const struct batch_file *fi
 
 bool sidecar_has_outputs(const struct batch *batch, const struct batch_file *file) {
     const struct settings *settings = batch->settings;
-    return output_exists(batch, file, ".html") && (!settings->png || output_exists(batch, file, ".png")) &&
+    return (!batch_writes_page(batch, file) || output_exists(batch, file, ".html")) &&
+           (!settings->png || output_exists(batch, file, ".png")) &&
            (!batch_exports(batch, file) ||
             output_exists(batch, file, export_kind_ending(settings->export_kind)));
 }

@@ -28,7 +28,7 @@ static const char *ending_of(const struct batch *batch, const struct batch_file 
     case ENDING_PNG: return batch->settings->png ? ".png" : NULL;
     case ENDING_EXPORT:
         return batch_exports(batch, file) ? export_kind_ending(batch->settings->export_kind) : NULL;
-    case ENDING_HTML: return ".html";
+    case ENDING_HTML: return batch_writes_page(batch, file) ? ".html" : NULL;
     default: return ".strata.json";
     }
 }
@@ -319,9 +319,12 @@ const char *store_commit(const struct store *store, struct batch *batch, const s
     for (unsigned i = 0; reason == NULL && i < N_ENDINGS; i++) {
         char *from;
         const char *ending = ending_of(batch, file, i);
+        const char *to =
+            batch_text(batch, "%s/%s%s", batch->directory, file->name, ending != NULL ? ending : ".html");
+        if (ending == NULL && i == ENDING_HTML && to != NULL) /* the sidecar would vouch for an older one */
+            store_unlink(to);
         if (ending == NULL)
             continue;
-        const char *to = batch_text(batch, "%s/%s%s", batch->directory, file->name, ending);
         bool last = i == ENDING_SIDECAR;
         staged_path(store, file, ending, &from);
         if (from == NULL || to == NULL)

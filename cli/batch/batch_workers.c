@@ -319,3 +319,13 @@ int workers_run(struct batch *batch, const struct store *store) {
     free(pool.workers);
     return number;
 }
+
+int workers_pause(uint64_t us) {
+    struct timespec time = {.tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(us % 1000000) * 1000};
+    struct pool pool;
+    pool_block_signals(&pool);
+    sigdelset(&pool.waited, SIGCHLD);
+    int number = sigtimedwait(&pool.waited, NULL, &time);
+    pthread_sigmask(SIG_SETMASK, &pool.before, NULL);
+    return number > 0 ? number : 0;
+}

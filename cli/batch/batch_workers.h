@@ -11,3 +11,6 @@
  * BATCH_WAITING. -1: no memory, printed.
  */
 int workers_run(struct batch *batch, const struct store *store);
+
+/* Waits so long, or until a signal that would end workers_run comes: its number, else 0. */
+int workers_pause(uint64_t us);

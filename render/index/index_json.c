@@ -33,13 +33,18 @@ static void add_file(struct json_writer *json, const char *name, const char *ste
     json_string_end(json);
 }
 
-static void add_outputs(struct json_writer *json, const char *stem, bool has_png) {
-    add_file(json, "page", stem, ".html");
-    add_file(json, "sidecar", stem, ".strata.json");
-    if (has_png)
-        add_file(json, "png", stem, ".png");
+static void add_file_or_null(struct json_writer *json, const char *name, bool exists, const char *stem,
+                             const char *ending) {
+    if (exists)
+        add_file(json, name, stem, ending);
     else
-        json_null(json, "png");
+        json_null(json, name);
+}
+
+static void add_outputs(struct json_writer *json, const char *stem, bool has_page, bool has_png) {
+    add_file_or_null(json, "page", has_page, stem, ".html");
+    add_file(json, "sidecar", stem, ".strata.json");
+    add_file_or_null(json, "png", has_png, stem, ".png");
 }
 
 static void add_differences(struct json_writer *json, const struct index_row *row) {
@@ -98,7 +103,7 @@ static void add_row_members(struct json_writer *json, const struct index_row *ro
     json_bool(json, "mid_step", row_ends_in_step(row));
     json_i64(json, "growth_bytes", row->growth_bytes);
     json_text(json, "copy_of", row->copy_of);
-    add_outputs(json, row->name, row->has_png);
+    add_outputs(json, row->name, !row->no_page, row->has_png);
     json_text(json, "diff", row->diff);
     json_text(json, "made_of", row->made_of);
     json_text(json, "finding", row->finding);
@@ -328,7 +333,7 @@ static void add_one_series(struct json_writer *json, const struct index_series *
     json_object(json, NULL, JSON_COMPACT);
     json_text(json, "title", series->what);
     add_number(json, "rank", series->rank);
-    add_outputs(json, series->name, series->has_png);
+    add_outputs(json, series->name, true, series->has_png);
     json_u64(json, "events", series->n_events);
     json_u64(json, "peak_bytes", series->peak_bytes);
     json_array(json, "dumps", JSON_COMPACT);

@@ -51,7 +51,7 @@ function makeDifferences(row) {
 /**
  * One card for a kind: the first note speaks, the others are links.
  * @param {import("./data.js").Note[]} notes
- * @param {string} page
+ * @param {string | null} page
  * @param {Row} row
  */
 function makeNoteCards(notes, page, row) {
@@ -62,7 +62,7 @@ function makeNoteCards(notes, page, row) {
         const card = there ?? make("div", `card ${note.severity}`);
         if (there) card.append(make("p", "", note.title));
         else card.append(make("p", "card-kind", kindTitle(note.kind)), make("p", "card-title", note.title));
-        if (note.view) card.append(makeLink(page, "Show it in the page", row, note.view));
+        if (note.view && page !== null) card.append(makeLink(page, "Show it in the page", row, note.view));
         kinds.set(note.kind, card);
     }
     return [...kinds.values()];
@@ -140,7 +140,13 @@ function makeSeries(batch, index) {
         const line = make("tr", dump.row === index ? "here" : "");
         const of = batch.rows[dump.row];
         const name = make("td", of.step === null ? "" : "dump");
-        name.append(makeLink(of.page, of.step === null ? (of.input.split("/").pop() ?? "") : `step ${of.step}`, of));
+        name.append(
+            makeLink(
+                of.page ?? series.page,
+                of.step === null ? (of.input.split("/").pop() ?? "") : `step ${of.step}`,
+                of,
+            ),
+        );
         line.append(
             name,
             ...sizes(dump).map((bytes) => make("td", "number", bytes === null ? "" : figures.text(bytes))),
@@ -172,7 +178,7 @@ function makeCompare(batch, row, index) {
     const button = make("button", "quiet", "Copy the command that compares it");
     button.type = "button";
     const quote = (/** @type {string} */ text) => `'${text.replaceAll("'", "'\\''")}'`;
-    button.title = `strata diff ${quote(median.page)} ${quote(row.page)}`;
+    button.title = `strata diff ${quote(median.page ?? median.input)} ${quote(row.page ?? row.input)}`;
     button.addEventListener("click", async () => {
         await copyText(button.title);
         button.textContent = `Copied: with ${rowTitle(median)}`;
@@ -233,7 +239,7 @@ export function createDetail(batch) {
             }
             const row = batch.rows[index];
             const links = make("p", "links");
-            links.append(makeLink(row.page, "Page", row, rowView(row)));
+            if (row.page !== null) links.append(makeLink(row.page, "Page", row, rowView(row)));
             if (row.png !== null) links.append(makeLink(row.png, "PNG", row));
             const compare = makeCompare(batch, row, index);
             if (compare) links.append(compare);

@@ -11,15 +11,18 @@ import { writeAddress } from "../history.js";
 /** @type {Choice} */
 const BEGIN = { sort: "rank", falling: false, words: "", row: -1, figure: "peak", axis: "", theme: "" };
 
+/** Behind the name of a recording's outputs. */
+const ENDING = /\.strata\.json$/;
+
 /** No page is called so. */
 const NO_WORD = "\n";
 
-/** @param {Choice} choice @param {{page: string}[]} rows @param {number} first row of a fresh page */
+/** @param {Choice} choice @param {{sidecar: string}[]} rows @param {number} first row of a fresh page */
 function hashOf(choice, rows, first) {
     const parts = new URLSearchParams();
     if (choice.sort !== BEGIN.sort || choice.falling) parts.set("sort", (choice.falling ? "-" : "") + choice.sort);
     if (choice.words) parts.set("words", choice.words);
-    if (choice.row !== first) parts.set("row", rows[choice.row]?.page.replace(/\.html$/, "") ?? "");
+    if (choice.row !== first) parts.set("row", rows[choice.row]?.sidecar.replace(ENDING, "") ?? "");
     if (choice.figure !== BEGIN.figure) parts.set("figure", choice.figure);
     if (choice.axis !== BEGIN.axis) parts.set("axis", choice.axis);
     if (choice.theme) parts.set("theme", choice.theme);
@@ -29,7 +32,7 @@ function hashOf(choice, rows, first) {
 /**
  * What an address chooses, and its words that mean nothing here.
  * @param {string} hash
- * @param {{page: string}[]} rows
+ * @param {{sidecar: string}[]} rows
  * @param {Known} known
  * @param {number} first
  * @returns {{choice: Choice, misread: string[]}}
@@ -45,7 +48,7 @@ function choiceOf(hash, rows, known, first) {
         return word;
     };
     const oneOf = (/** @type {readonly string[]} */ words) => (/** @type {string} */ word) => words.includes(word);
-    const rowOf = (/** @type {string} */ page) => rows.findIndex((row) => row.page === `${page}.html`);
+    const rowOf = (/** @type {string} */ name) => rows.findIndex((row) => row.sidecar.replace(ENDING, "") === name);
     const sort = take("sort", BEGIN.sort, (word) => known.sort.includes(word.replace(/^-/, "")));
     const row = take("row", NO_WORD, (word) => word === "" || rowOf(word) >= 0);
     const choice = {
@@ -61,7 +64,7 @@ function choiceOf(hash, rows, known, first) {
 }
 
 /**
- * @param {{page: string}[]} rows
+ * @param {{sidecar: string}[]} rows
  * @param {Known} known
  * @param {number} first row that a fresh page has chosen; -1: none
  * @param {(before: Choice, choice: Choice) => void} show draws what has changed

@@ -163,7 +163,7 @@ export function createTable(batch, use) {
     function makeLinks(row, index) {
         const cell = makeCell("", "links");
         const series = batch.seriesOf(index);
-        cell.append(makeLink(row.page, "Page", row, rowView(row)));
+        if (row.page !== null) cell.append(makeLink(row.page, "Page", row, rowView(row)));
         if (series) cell.append(makeLink(series.page, "Dumps", row));
         if (row.png !== null) cell.append(makeLink(row.png, "PNG", row));
         return cell;

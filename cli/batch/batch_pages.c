@@ -1,0 +1,93 @@
+#include "cli/batch/batch_pages.h"
+
+#include "cli/batch/batch_store.h"
+#include "cli/batch/batch_workers.h"
+#include "cli/terminal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Names of the outputs that keep a page; the ranks of a log share one. */
+struct kept {
+    const char **name; /* sorted */
+    uint32_t count;
+};
+
+static int name_compare(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool kept_has(const struct kept *kept, const char *name) {
+    return kept->count != 0 &&
+           bsearch(&name, kept->name, kept->count, sizeof *kept->name, name_compare) != NULL;
+}
+
+/* What the word "odd" finds in the index, and the medians of which differences are made. */
+static bool kept_find(struct kept *kept, struct batch *batch, const struct index *index) {
+    size_t n = (size_t)index->n_rows + index->n_findings + 1;
+    kept->name = arena_alloc(&batch->arena, n * sizeof *kept->name);
+    if (kept->name == NULL)
+        return false;
+    for (uint32_t i = 0; i < index->n_rows; i++)
+        if (index->rows[i].finding != NULL)
+            kept->name[kept->count++] = index->rows[i].name;
+    for (uint32_t i = 0; i < index->n_findings; i++)
+        if (index->findings[i].against != INDEX_NOBODY)
+            kept->name[kept->count++] = index->rows[index->findings[i].against].name;
+    if (kept->count != 0)
+        qsort(kept->name, kept->count, sizeof *kept->name, name_compare);
+    return true;
+}
+
+static bool page_exists(struct batch *batch, const char *name) {
+    const char *path = batch_text(batch, "%s/%s.html", batch->directory, name);
+    return path != NULL && access(path, R_OK) == 0;
+}
+
+/* Sidecars are there already; the same file gives the same once more. */
+static bool pages_convert(const struct kept *kept, struct batch *batch, int *number) {
+    uint32_t n_waiting = 0, n_failed = 0;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        struct batch_file *file = &batch->files[i];
+        bool done = file->state == BATCH_DONE || file->state == BATCH_UP_TO_DATE;
+        if (!done || !kept_has(kept, file->name))
+            continue;
+        file->odd = true; /* so that a page that is there counts as wanted */
+        if (file->state == BATCH_UP_TO_DATE && page_exists(batch, file->name))
+            continue;
+        file->state = BATCH_WAITING;
+        n_waiting++;
+    }
+    if (n_waiting != 0)
+        *number = workers_run(batch, batch->store);
+    for (uint32_t i = 0; i < batch->count; i++)
+        n_failed += batch->files[i].odd && batch->files[i].state != BATCH_DONE &&
+                    batch->files[i].state != BATCH_UP_TO_DATE;
+    batch->incomplete |= n_failed != 0;
+    return *number == 0;
+}
+
+bool pages_make(struct index *index, struct batch *batch, int *number) {
+    uint32_t pages = batch->settings->pages;
+    struct kept kept = {0};
+    if (pages == PAGES_ODD && !kept_find(&kept, batch, index)) {
+        terminal_error(NULL, "no memory for the index");
+        return false;
+    }
+    if (pages == PAGES_ODD && batch->store != NULL && !pages_convert(&kept, batch, number))
+        return false;
+    for (uint32_t i = 0; i < index->n_rows; i++) {
+        struct index_row *row = &index->rows[i];
+        row->no_page = (pages != PAGES_ALL && !kept_has(&kept, row->name)) || !page_exists(batch, row->name);
+    }
+    return true;
+}
+
+void pages_remove(const struct index *index, struct batch *batch) {
+    for (uint32_t i = 0; batch->settings->pages != PAGES_ALL && i < index->n_rows; i++) {
+        const char *page = batch_text(batch, "%s.html", index->rows[i].name);
+        if (index->rows[i].no_page && page != NULL)
+            store_remove(batch, page);
+    }
+}

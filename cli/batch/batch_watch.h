@@ -1,0 +1,21 @@
+/* strata batch --watch: which inputs have come to rest since the last look, and whether there is anything to do. */
+#pragma once
+
+#include "cli/batch/batch.h"
+
+/* All zero before the first look. */
+struct watch {
+    uint64_t
+        *seen; /* [n_seen] what the last look saw of each input: its path, size and time; sorted; malloc'd */
+    uint32_t n_seen;
+    bool looked;
+    uint64_t shown; /* hash of all that the index was made of */
+    int code;       /* what the batch would end with now: of the last index */
+};
+
+/*
+ * Between batch_find's names and the work. Inputs that have changed since the last look, at first those that changed within the
+ * time between two, are left out of the batch, or keep the result that they have. True: what is left differs from what the
+ * last index was made of. Nothing is printed; with no memory for the look all inputs count as at rest.
+ */
+bool watch_look(struct watch *watch, struct batch *batch);
