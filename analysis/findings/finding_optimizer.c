@@ -106,9 +106,20 @@ static uint64_t state_made(const struct finder *finder, uint32_t *first) {
     return made > replaced ? made - replaced : 0;
 }
 
+/* Where the step begins: at the first of the forward that its backward needs. What a warm-up or a capture makes and lets go of is not
+ * made again. UINT32_MAX: there is no forward. */
+static uint32_t step_begin(const struct finder *finder) {
+    const struct allocations *allocations = finder->allocations;
+    for (uint32_t i = allocations->preexisting; i < allocations->count; i++)
+        if (finder->verdicts->runs.letter[i] == PHASE_FORWARD &&
+            finder->verdicts->category[i] == CATEGORY_ACTIVATION)
+            return allocations->birth[i];
+    return finder_first_forward(finder);
+}
+
 void finding_next_step_peak_find(struct finder *finder) {
     const struct timeline *timeline = finder->timeline;
-    uint32_t first, forward = finder_first_forward(finder);
+    uint32_t first, forward = step_begin(finder);
     if (finder->verdicts->turns.count >= 2 || forward == UINT32_MAX)
         return;
     uint64_t made = state_made(finder, &first), peak = timeline->peak_bytes;
