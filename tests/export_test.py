@@ -394,36 +394,6 @@ class Export(unittest.TestCase):
                 self.assertEqual(run("export", SAMPLES / "oom.pickle", *words).returncode, 2, words)
             self.assertEqual(run("export", SAMPLES / "train.pickle", "--to", "folded", "--at", "oom", "-o", "-").returncode, 2)
 
-    def test_redacted(self):
-        """Directories in both modes; with =all what annotations are called, too."""
-        secrets = (b"/home/user", b"/venv/")
-        for kind in KINDS:
-            for option in ("--redact", "--redact=all"):
-                data = export(kind, SAMPLES / "train.pickle", option)
-                data = gzip.decompress(data) if kind == "pprof" else data
-                for secret in secrets:
-                    self.assertFalse(secret in data, (kind, option))
-                self.assertTrue((b"main.py" if kind != "perfetto" else b"live") in data, kind)
-
-    def test_redacted_annotations(self):
-        with open(SAMPLES / "train.pickle", "rb") as file:
-            snapshot = pickle.load(file)
-        times = [event["time_us"] for event in snapshot["device_traces"][0]]
-        snapshot["external_annotations"] = [
-            {"stage": stage, "name": "project mayhem", "device": 0, "time_us": times[at]} for stage, at in (("START", 100), ("END", 400))]
-        for event in snapshot["device_traces"][0]:
-            event["user_metadata"] = "customer acme"
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "secret.pickle"
-            path.write_bytes(pickle.dumps(snapshot))
-            self.assertIn(b"project mayhem", export("perfetto", path))
-            for kind in KINDS:
-                for option, secrets in (("--redact", (b"acme",)), ("--redact=all", (b"acme", b"mayhem"))):
-                    data = export(kind, path, option)
-                    data = gzip.decompress(data) if kind == "pprof" else data
-                    for secret in secrets:
-                        self.assertFalse(secret in data, (kind, option))
-
     def test_without_a_verb(self):
         with tempfile.TemporaryDirectory() as folder:
             for kind, ending in KINDS.items():

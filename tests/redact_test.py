@@ -14,6 +14,7 @@ import pickle
 import random
 import re
 import shutil
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -57,6 +58,7 @@ SETTINGS = {
     "roundup_power2_divisions": {"1": 8, ">": 4}, "garbage_collection_threshold": "SECRETthreshold",
     "backend": {"SECRETnested": 2}, "last_allocator_settings": "/home/SECRETlast:1,max_split_size_mb:128",
 }
+EXPORTS = ("e.csv", "e.sqlite", "e.pb.gz", "e.folded", "e.speedscope.json", "e.pftrace")
 
 
 def secret_snapshot():
@@ -112,6 +114,10 @@ def readable(name, content):
         return content + payload_text(content)
     if name.endswith(".pb.gz"):
         return gzip.decompress(content)
+    if name.endswith(".sqlite"):
+        db = sqlite3.connect(":memory:")
+        db.deserialize(content)
+        return "\n".join(db.iterdump()).encode()
     if name.endswith(".html"):
         content += b"".join(picture_text(base64.b64decode(each)) for each in re.findall(rb"data:image/png;base64,([\w+/=]*)", content))
     return picture_text(content) if name.endswith(".png") else content
@@ -142,6 +148,8 @@ class Outputs(unittest.TestCase):
                             ("r.txt", ["report", "--top=0"]), ("r.md", ["report", "--markdown"]),
                             ("r.json", ["report", "--json", "--group", "stack", "--top=0"])):
             self.run_strata(*words, "in/rank0.pickle", *options, "-o", out / name)
+        for name in EXPORTS:
+            self.run_strata("export", "in/rank0.pickle", *options, "-o", out / name)
         self.run_strata("batch", "in", *options, "--png", "-o", out / "batch")
         return {str(path.relative_to(out)): readable(path.name, path.read_bytes()) for path in out.rglob("*") if path.is_file()}
 
@@ -157,7 +165,9 @@ class Redacted(Outputs):
 
     def test_without_it_they_are_there(self):
         """Otherwise this test would prove nothing."""
-        found = set().union(*self.secrets().values())
+        each = self.secrets()
+        self.assertEqual([name for name in EXPORTS if len(each[name]) < (5 if name != "e.pftrace" else 2)], [])
+        found = set().union(*each.values())
         planted = {match.lower() for match in SECRET.findall(pickle.dumps(secret_snapshot(), protocol=0))}
         missing = planted - {match.lower() for match in found} - {b"secretglobal", b"secretnot"}
         self.assertLess(len(missing), 8, missing)  # what no reader keeps
@@ -178,6 +188,8 @@ class Redacted(Outputs):
                      b"cabc.py", b"expandable_segments:True,roundup_power2_divisions:[256:1,>:8]", b'"max_split_size":128', b"y.cu:9"):
             self.assertIn(text, page)
         self.assertEqual(report["devices"][0]["peak_bytes"], len(FRAMES) << 20)
+        for name in EXPORTS:
+            self.assertIn(b"annotation 1" if name == "e.pftrace" else b"train.py", content[name], name)
         plain = json.loads(self.run_strata("report", "--json", "--top=0", "in/rank0.pickle"))
         self.assertEqual(plain["recording_id"], report["recording_id"])
 
@@ -260,8 +272,7 @@ class Planted(Outputs):
                             ("w.json", ["whatif", "--json"]), ("w.html", ["whatif"]), ("p.txt", ["plan"]), ("p.json", ["plan", "--json"]),
                             ("p.md", ["plan", "--markdown"]), ("c.txt", ["check", "--rule", "peak<1TiB"]),
                             ("c.json", ["check", "--format", "json", "--rule", "site:*<1TiB"]), ("c.xml", ["check", "--format", "junit", "--rule", "peak<1MiB"]),
-                            ("e.csv", ["export"]), ("e.sqlite", ["export"]), ("e.pb.gz", ["export"]), ("e.folded", ["export"]),
-                            ("e.speedscope.json", ["export"]), ("e.pftrace", ["export"])):
+                            *((name, ["export"]) for name in EXPORTS)):
             where = [] if words[0] == "check" else ["-o", out / name]
             done = subprocess.run([STRATA, *map(str, [*words, path, option, *where])], capture_output=True, cwd=self.folder, timeout=60)
             if words[0] == "check":
