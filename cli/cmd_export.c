@@ -6,6 +6,7 @@
 #include "cli/verbs.h"
 #include "cli/window.h"
 #include "render/export/export.h"
+#include "render/words/device.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,8 +75,8 @@ static bool device_highest(const struct recording *recording, int32_t *ordinal) 
             return false;
     }
     if (trace->n_devices > 1)
-        terminal_note(recording->input.shown,
-                      "device %d has the highest peak and is exported; -d names another", *ordinal);
+        terminal_note(recording->input.shown, "%s has the highest peak and is exported; -d names another",
+                      device_words(*ordinal).text);
     return true;
 }
 
@@ -124,6 +125,19 @@ static int export_end(const struct recording *recording, enum export_result resu
     return EXIT_CODE_FAILED;
 }
 
+/* What is in the export, where it may not be what was thought of. */
+static void peculiarities_tell(const struct recording *recording, const struct settings *settings) {
+    const char *shown = recording->input.shown;
+    bool moment = settings->at.base != POSITION_NONE || settings->allocated;
+    if (recording->trace.n_devices == 0)
+        terminal_note(shown, "%s", no_device_sentence);
+    else if (!trace_has_allocations(&recording->trace))
+        terminal_note(shown, "a log prints levels: each row is one, not an allocation");
+    if (moment && !export_kind_of_moment(settings->export_kind))
+        terminal_note(shown, "--at and --allocated change nothing in %s, which has every moment",
+                      export_kind_name(settings->export_kind));
+}
+
 int export_write(struct buffer *out, const struct recording *recording, const struct settings *settings,
                  const char *folder, struct arena *scratch) {
     struct filter_set filter;
@@ -134,8 +148,7 @@ int export_write(struct buffer *out, const struct recording *recording, const st
         !device_choose(recording, settings, &device))
         return EXIT_CODE_FAILED;
     ranging.any_oom = any_oom(&recording->trace, device);
-    if (!trace_has_allocations(&recording->trace))
-        terminal_note(recording->input.shown, "a log prints levels: each row is one, not an allocation");
+    peculiarities_tell(recording, settings);
     struct export_options options = {
         .kind = settings->export_kind,
         .file = recording->input.name,
@@ -171,6 +184,9 @@ static bool kind_choose(struct settings *settings) {
         terminal_error(NULL,
                        "export: to what? --to csv, sqlite, pprof, folded, speedscope or perfetto says it, "
                        "or the output's ending");
+    else if (settings->allocated && settings->at.base != POSITION_NONE)
+        terminal_error(NULL, "export: --at shows what is live then, --allocated what was allocated: ask for "
+                             "one of them");
     else if (by_path != EXPORT_KINDS && by_path != settings->export_kind)
         terminal_error(settings->output, "the ending says %s, and --to %s", export_kind_name(by_path),
                        export_kind_name(settings->export_kind));

@@ -393,6 +393,13 @@ class Export(unittest.TestCase):
                           ("--to", "csv", "--to", "folded"), ("--to", "parquet"), ("--to", "folded", "--at", "nowhere")):
                 self.assertEqual(run("export", SAMPLES / "oom.pickle", *words).returncode, 2, words)
             self.assertEqual(run("export", SAMPLES / "train.pickle", "--to", "folded", "--at", "oom", "-o", "-").returncode, 2)
+            self.assertEqual(run("export", SAMPLES / "train.pickle", "--to", "folded", "--at", "9", "--allocated", "-o", "-").returncode, 2)
+            empty = pathlib.Path(folder) / "empty.pickle"
+            empty.write_bytes(pickle.dumps({"segments": [], "device_traces": [[], []]}))
+            for kind in KINDS:
+                moment, nothing = (run("export", "--to", kind, *words, "-o", "-") for words in (("--at", "700", SAMPLES / "train.pickle"), (empty,)))
+                self.assertEqual((moment.returncode, moment.stderr.count(b"change nothing")), (0, kind in ("csv", "sqlite", "perfetto")))
+                self.assertEqual((nothing.returncode, nothing.stderr.count(b"nothing was recorded"), nothing.stderr.count(b"\n")), (0, 1, 1))
 
     def test_without_a_verb(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -34,6 +34,10 @@ bool export_kind_of_one_device(enum export_kind kind) {
     return kind == EXPORT_FOLDED; /* its lines cannot say whose they are */
 }
 
+bool export_kind_of_moment(enum export_kind kind) {
+    return kind == EXPORT_FOLDED || kind == EXPORT_PPROF || kind == EXPORT_SPEEDSCOPE;
+}
+
 enum export_kind export_kind_by_name(const char *name) {
     uint32_t kind = 0;
     while (kind < EXPORT_KINDS && strcmp(kinds[kind].name, name) != 0)

@@ -38,6 +38,9 @@ enum export_kind export_kind_of_path(const char *path);
 /* Is there one device per file, unless one is named? Then the caller chooses it. */
 bool export_kind_of_one_device(enum export_kind kind);
 
+/* Does it sum what is live at a moment, or allocated in a range? Others have all of both. */
+bool export_kind_of_moment(enum export_kind kind);
+
 enum { EXPORT_ALL_DEVICES = ORDINAL_NONE };
 
 /* What of a device is exported: the moments [from, until), from < until, and the one that flame graphs show. */
