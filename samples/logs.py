@@ -304,8 +304,348 @@ def server_sglang():
     yield "[2025-11-30 12:50:15] Capture cuda graph end. Time elapsed: 5.37 s. mem usage=1.44 GB. avail mem=38.05 GB."
 
 
-LOGS = (deepspeed, arctic, accelerate, megatron, torchtitan, gpu_lines, oom_old, oom_cached, oom_allowed, oom_allowed_new, oom_new, oom_wrapped, memory_summary,
-        nvidia_smi, nvidia_smi_plain, error_hip, error_xpu, error_xpu_large, error_mps, error_npu, error_async, error_xla, error_ranks, error_bare, server_vllm, server_sglang)
+# ---- levels of tools and projects, one form each ----
+
+
+def hf_trainer():
+    """transformers 4.x, Trainer.log_metrics after --skip_memory_metrics False (trainer_utils.py, TrainerMemoryTracker)."""
+    yield "***** train metrics *****"
+    for name, value in (("before_init_mem_gpu", "0MB"), ("epoch", "1.0"), ("init_mem_gpu_alloc_delta", "230MB"), ("init_mem_gpu_peaked_delta", "0MB"),
+                        ("train_loss", "0.4324"), ("train_mem_gpu_alloc_delta", "693MB"), ("train_mem_gpu_peaked_delta", "4660MB"), ("train_runtime", "0:00:11.58")):
+        yield f"  {name:<26} = {value:>10}"
+    yield "***** eval metrics *****"
+    yield "  eval_mem_gpu_alloc_delta   =       -3MB"
+    yield "  eval_mem_gpu_peaked_delta  =      299MB"
+
+
+def hf_trainer_dict():
+    """The same as TrainOutput prints it, in bytes."""
+    yield ("{'train_runtime': 143.6704, 'train_loss': 1.2927, 'init_mem_gpu_alloc_delta': 0, 'init_mem_gpu_peaked_delta': 0, "
+           "'train_mem_gpu_alloc_delta': 126487040, 'train_mem_gpu_peaked_delta': 11016635392, 'before_init_mem_gpu': 4747206656, 'epoch': 0.04}")
+
+
+def hf_trainer_changes():
+    """The same of 4.5 to 4.11, which did not print what was there before: no level."""
+    yield "  init_mem_gpu_alloc_delta   =      230MB"
+    yield "  train_mem_gpu_alloc_delta  =      693MB"
+    yield "  train_mem_gpu_peaked_delta =        7MB"
+
+
+def torchrec():
+    """torchrec 1.x, distributed/benchmark: BenchmarkResult, and what the planner estimates, which is no level."""
+    yield "INFO:torchrec.distributed.planner.stats:# Top HBM Memory Usage Estimation: 8.846 GB                 #"
+    yield ("sparse_data_dist_base               | Malloc retries (P50/P90/P100): 0.0 / 0.0 / 0.0 | Runtime (P90): 12.42 ms | Peak Memory alloc (P90): 1.01 GB | "
+           "Peak Memory reserved (P90): 2.04 GB")
+
+
+def colossal():
+    """Colossal-AI 0.2 to 0.4: examples/language/gpt (get_mem_info, of memory_allocated()) and examples/language/*/benchmark.py."""
+    yield "[04/10/23 10:04:50] INFO     colossalai - colossalai - INFO: after init optim, GPU memory usage: 15049.66 MB, CPU memory usage: 18521.27 MB"
+    yield "Max CUDA memory usage: 30518.42 MB"
+
+
+def nanogpt():
+    """modded-nanogpt, train_gpt2.py, its last line."""
+    yield "step:1750/1750 val_loss:3.2781 train_time:183460ms step_avg:105.44ms"
+    yield "peak memory allocated: 31014 MiB reserved: 45712 MiB"
+
+
+def nemo():
+    """NeMo 2.0, MegatronParallel's step with NEMO_LOG_MEMORY_USAGE=1: the peak is max_memory_reserved()."""
+    yield ("Training epoch 0, iteration 9/49 | lr: 1.5e-05 | global_batch_size: 512 | global_step: 9 | peak_memory_usage: 66022539264 | "
+           "memory_allocated: 42949672960 | reduced_train_loss: 11.03 | train_step_timing in s: 4.3")
+
+
+def megatron_bridge():
+    """Megatron-Bridge 0.3, train_utils.py, report_memory; its gigabytes are 10^9 bytes."""
+    for rank, figures in ((1, ("63.66", "182.2", "153.4", "182.2")), (2, ("61.881", "182.24", "153.47", "182.24"))):
+        yield (f"[Rank {rank}] (after 2 iterations) memory (GB) | mem-allocated-gigabytes: {figures[0]} | mem-active-gigabytes: {figures[0]} | "
+               f"mem-inactive-gigabytes: 20.563 | mem-reserved-gigabytes: {figures[1]} | mem-max-allocated-gigabytes: {figures[2]} | "
+               f"mem-max-active-gigabytes: 169.96 | mem-max-reserved-gigabytes: {figures[3]} | mem-alloc-retires: 0 | mem-allocated-count: 507")
+
+
+def verl():
+    """verl 0.3, verl/utils/debug/performance.py, log_gpu_memory_usage, and a line of its metrics."""
+    yield "(WorkerDict pid=11) INFO:2025-03-10 10:00:00,123:After init, memory allocated (GB): 14.19, memory reserved (GB): 16.04, device memory used/total (GB): 18.40/79.15"
+    yield "(TaskRunner pid=1) step:1 - perf/max_memory_allocated_gb:45.236 - perf/max_memory_reserved_gb:58.457 - actor/lr:1e-06"
+
+
+def axolotl():
+    """axolotl 0.4 to 0.9, utils/bench.py, log_gpu_memory_usage; the cache and the rest come on top."""
+    yield "[2024-01-10 12:00:00,123] [INFO] [axolotl.load_model:500] [PID:12] [RANK:0] GPU memory usage after model load: 7.565GB (+0.126GB cache, +0.788GB misc)"
+    yield "[2024-01-10 12:01:00,456] [INFO] [axolotl.train_log:61] [PID:12] [RANK:0] cuda:0 memory usage while training: 9.120GB (+12.504GB cache, +0.788GB misc)"
+
+
+def trl():
+    """axolotl 0.10 and TRL's callbacks, a dict of the Trainer with the unit in the key."""
+    yield "{'loss': 1.2, 'memory/max_mem_active(gib)': 21.34, 'memory/max_mem_allocated(gib)': 21.34, 'memory/device_mem_reserved(gib)': 25.41, 'epoch': 0.03}"
+
+
+def lightning():
+    """Lightning 2.x: DeviceStatsMonitor's memory_stats() by CSVLogger or print, and the examples' CUDACallback."""
+    yield ("DeviceStatsMonitor.on_train_batch_start/allocated_bytes.all.current=11934720, DeviceStatsMonitor.on_train_batch_start/allocated_bytes.all.peak=21934592, "
+           "DeviceStatsMonitor.on_train_batch_start/reserved_bytes.all.current=41943040")
+    yield "Average Epoch time: 12.53 seconds"
+    yield "Average Peak memory 5123.24MiB"
+
+
+def habana():
+    """optimum-habana 1.x, GaudiTrainer's logs."""
+    yield "{'loss': 0.6188, 'learning_rate': 2.91e-05, 'epoch': 0.09, 'memory_allocated (GB)': 3.82, 'max_memory_allocated (GB)': 6.32, 'total_memory_available (GB)': 29.85}"
+    yield "  max_memory_allocated (GB)   =       6.41"
+
+
+def mlx():
+    """mlx-lm 0.2x: lora's trainer, and generate; GB is 10^9 bytes."""
+    yield "Iter 10: Train loss 2.103, Learning Rate 1.000e-05, It/sec 0.524, Tokens/sec 210.123, Trained Tokens 4004, Peak mem 12.345 GB"
+    yield "Generation: 100 tokens, 28.312 tokens-per-sec"
+    yield "Peak memory: 4.381 GB"
+
+
+def unsloth():
+    """Unsloth's notebooks."""
+    yield "GPU = Tesla T4. Max memory = 14.741 GB."
+    yield "5.496 GB of memory reserved."
+    yield "Peak reserved memory = 7.926 GB."
+    yield "Peak reserved memory for training = 2.43 GB."
+
+
+def rocm_smi():
+    """rocm-smi --showmeminfo vram, ROCm 5 and 6."""
+    yield "================================ Memory Usage (Bytes) ================================"
+    for gpu, used in ((0, 12863091968), (1, 10850304)):
+        yield f"GPU[{gpu}]\t\t: VRAM Total Memory (B): 17163091968"
+        yield f"GPU[{gpu}]\t\t: VRAM Total Used Memory (B): {used}"
+
+
+def npu_smi():
+    """npu-smi info, 23.0."""
+    yield "| NPU   Name                | Health        | Power(W)    Temp(C)           Hugepages-Usage(page)|"
+    yield "| Chip                      | Bus-Id        | AICore(%)   Memory-Usage(MB)  HBM-Usage(MB)        |"
+    for npu, bus, used in ((0, "C1", "3352 /"), (1, "C2", "61223/")):
+        yield f"| {npu}     910B3               | OK            | 93.7        36                0    / 0             |"
+        yield f"| 0                         | 0000:{bus}:00.0  | 0           0    / 0          {used} 65536         |"
+
+
+def xpu_smi():
+    """xpu-smi stats -d 1, 1.2."""
+    yield "| Device ID                   | 1                                                                  |"
+    yield "| GPU Utilization (%)         | 0                                                                  |"
+    yield "| GPU Memory Used (MiB)       | 1234                                                               |"
+
+
+def torchtitan_warnings():
+    """torchtitan 0.1 and 0.2, metrics.py, beside its steps."""
+    yield "[rank0]:[titan] 2026-11-22 10:00:00,120 - root - INFO - CUDA capacity: NVIDIA H100 with 95.00GiB memory"
+    yield "[rank0]:[titan] 2026-11-22 10:00:05,120 - root - INFO - step:  1  loss: 12.2  memory:  1.61GiB(1.70%)  tps: 5,000"
+    yield "[rank0]:[titan] 2026-11-22 10:00:05,121 - root - WARNING - 3 CUDA memory allocation retries."
+    yield "[rank0]:[titan] 2026-11-22 10:00:05,121 - root - WARNING - 1 CUDA OOM errors thrown."
+
+
+def analyze_gpu_usage():
+    """What blogs print under a heading: Total, Allocated, Cached, Free."""
+    yield "GPU Memory Usage:"
+    yield "  Total: 24.00 GB"
+    yield "  Allocated: 12.34 GB"
+    yield "  Cached: 16.50 GB"
+    yield "  Free: 7.50 GB"
+
+
+def profile_memory_usage():
+    """A decorator of blogs: the change is no level, the peak is one."""
+    yield "train_step: memory delta: +512.00 MB"
+    yield "train_step: Peak memory: 2048.50 MB"
+
+
+def key_averages():
+    """torch.profiler 2.x, key_averages().table() with profile_memory=True: sums, no levels."""
+    yield "                     Name    Self CPU %      Self CPU       CPU Mem  Self CPU Mem      CUDA Mem  Self CUDA Mem    # of Calls  "
+    yield "              aten::empty         1.23%     123.000us      94.79 Mb      94.79 Mb       1.25 Gb       1.25 Gb           200  "
+    yield "         aten::max_pool2d         0.00%      12.000us      11.48 Mb           0 b           0 b           0 b             1  "
+    yield "                 [memory]         0.00%       0.000us     -94.79 Mb     -94.79 Mb      -1.20 Gb      -1.20 Gb           321  "
+    yield "Self CPU time total: 57.549ms"
+
+
+def time_v():
+    """/usr/bin/time -v, GNU time 1.9."""
+    yield '\tCommand being timed: "python train.py"'
+    yield "\tMaximum resident set size (kbytes): 5123456"
+    yield "\tAverage resident set size (kbytes): 0"
+
+
+def time_f():
+    """The same with -f %M, and without a format."""
+    yield "$ /usr/bin/time -f %M python train.py"
+    yield "5123456"
+    yield "12.34user 1.23system 0:13.70elapsed 99%CPU (0avgtext+0avgdata 6123456maxresident)k"
+
+
+def cgmemtime():
+    """cgmemtime 1.x."""
+    yield "child_RSS_high:     10752 KiB"
+    yield "group_mem_high:      1512 KiB"
+
+
+def kill_kernel():
+    """Linux 5.4 to 6.x, mm/memcontrol.c and mm/oom_kill.c."""
+    yield "[1234.890123] python invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=985"
+    yield "[1234.890200] memory: usage 16777216kB, limit 16777216kB, failcnt 12345"
+    yield "[1234.890202] kmem: usage 12345kB, limit 9007199254740988kB, failcnt 0"
+    yield "[1234.890303] oom-kill:constraint=CONSTRAINT_MEMCG,oom_memcg=/kubepods/burstable/pod1,task_memcg=/kubepods/burstable/pod1/a,task=python,pid=123,uid=0"
+    yield "[1234.890304] Memory cgroup out of memory: Killed process 123 (python) total-vm:49382712kB, anon-rss:16720000kB, file-rss:65536kB, shmem-rss:0kB, UID:0"
+    yield "[1234.890305] oom_reaper: reaped process 123 (python), now anon-rss:0kB, file-rss:65536kB, shmem-rss:0kB"
+
+
+def kill_container():
+    """kubectl describe pod, Kubernetes 1.2x."""
+    yield "    Last State:     Terminated"
+    yield "      Reason:       OOMKilled"
+    yield "      Exit Code:    137"
+
+
+def kill_slurm():
+    """slurmstepd, Slurm 20 to 23."""
+    yield "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=1234.batch cgroup. Some of your processes may have been killed by the cgroup out-of-memory handler."
+
+
+# ---- errors: more ----
+
+
+def error_npu_workspace():
+    """torch_npu 2.5 and later, NPUWorkspaceAllocator.cpp."""
+    yield ("[rank0]:[E107 02:38:42.269390205 compiler_depend.ts:444] NPU out of memory. NPUWorkspaceAllocator tried to allocate 180.00 MiB(NPU 0; 60.96 GiB total "
+           "capacity; 89.51 MiB free). If you want to reduce memory usage, take a try to set the environment variable TASK_QUEUE_ENABLE=1.")
+
+
+def error_jax_lines():
+    """JAX 0.4: the allocator, the client and the exception tell of one request."""
+    yield "2024-03-01 10:00:00.123456: W external/tsl/tsl/framework/bfc_allocator.cc:482] Allocator (GPU_0_bfc) ran out of memory trying to allocate 8.00GiB (rounded to 8589934592)requested by op "
+    yield "E0301 10:00:00.123600   12345 pjrt_stream_executor_client.cc:2826] Execution of replica 0 failed: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 8589934592 bytes."
+    yield "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 8589934592 bytes."
+
+
+def error_tensorflow():
+    """TensorFlow 1.14, bfc_allocator.cc."""
+    yield "2019-05-01 10:00:00.000000: W tensorflow/core/common_runtime/bfc_allocator.cc:314] Allocator (GPU_0_bfc) ran out of memory trying to allocate 1.17GiB.  Current allocation summary follows."
+    yield "2019-05-01 10:00:00.000001: I tensorflow/core/common_runtime/bfc_allocator.cc:764] Bin (256): \tTotal Chunks: 40, Chunks in use: 40. 10.0KiB allocated for chunks."
+    yield "Limit:                 10357794407"
+    yield "InUse:                  9824735232"
+    yield "MaxInUse:              10118803456"
+
+
+def error_mps_buffer():
+    """torch 2.x on MPS: Metal's limit for one buffer."""
+    yield "RuntimeError: Invalid buffer size: 24.81 GB"
+
+
+def error_tpu():
+    """JAX on a TPU."""
+    yield ("jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Attempting to reserve 10.50G at the bottom of memory. That was not possible. There are 5.25G free, "
+           "0B reserved, and 5.00G reservable.")
+
+
+def error_comfy():
+    """ComfyUI's words of torch.OutOfMemoryError with cudaMallocAsync."""
+    yield '  File "/home/you/ComfyUI/execution.py", line 349, in execute'
+    yield "torch.OutOfMemoryError: Allocation on device "
+
+
+def server_vllm_v1():
+    """vLLM 0.11, vllm/v1/worker/gpu_worker.py."""
+    yield ("(EngineCore_DP0 pid=1234) INFO 10-02 10:00:00 [gpu_worker.py:391] Free memory on device (78.68/79.19 GiB) on startup. Desired GPU memory utilization is "
+           "(0.9, 71.27 GiB). Actual usage is 14.99 GiB for weight, 5.64 GiB for peak activation, 0.09 GiB for non-torch memory, and 0.55 GiB for CUDAGraph memory. "
+           "Replace gpu_memory_utilization config with `--kv-cache-memory=53451264000` (49.78 GiB) to fit into requested memory, or `--kv-cache-memory=61408150528` "
+           "(57.19 GiB) to fully utilize gpu memory. Current kv cache memory in use is 50.55 GiB.")
+
+
+def server_vllm_refused():
+    """vLLM 0.11, the same place: too little was free."""
+    yield ("ValueError: Free memory on device (3.21/23.64 GiB) on startup is less than desired GPU memory utilization (0.9, 21.28 GiB). Decrease GPU memory "
+           "utilization or reduce GPU memory used by other processes.")
+
+
+def server_tensorrt():
+    """TensorRT-LLM 0.17 to 1.1: C++ runtime, and tensorrt_llm/_torch/pyexecutor/_util.py."""
+    yield "[TensorRT-LLM][INFO] Loaded engine size: 13814 MiB"
+    yield "[TensorRT-LLM][INFO] [MemUsageChange] Allocated 1208.02 MiB for execution context memory."
+    yield "[TensorRT-LLM][INFO] Memory usage when calculating max tokens in paged kv cache: total: 79.10 GiB, available: 61.25 GiB"
+    yield "[TensorRT-LLM][INFO] [MemUsageChange] Allocated 55.13 GiB for max tokens in paged KV cache (451520)."
+
+
+def server_tensorrt_torch():
+    """TensorRT-LLM 1.0, tensorrt_llm/_torch/pyexecutor/_util.py."""
+    yield ("[01/16/2026-06:20:15] [TRT-LLM] [I] Peak memory during memory usage profiling (torch + non-torch): 91.46 GiB, available KV cache memory when calculating "
+           "max tokens: 41.11 GiB, fraction is set 0.85, kv size is 35136. device total memory 139.81 GiB")
+
+
+def server_tgi():
+    """text-generation-inference 3.x, flash_causal_lm.py, at --log-level debug; GB is 10^9 bytes."""
+    yield "2025-01-02T10:00:00.123456Z DEBUG text_generation_launcher: Free memory 52.31GB , (real: 55.06GB"
+    yield "2025-01-02T10:00:05.123456Z  INFO text_generation_launcher: KV-cache blocks: 123449, size: 1"
+
+
+# What the samples above say, by device: first, highest and last of each level, as printed. Terms are added up; what stands behind a stroke is
+# the unit that the text does not print beside the figure, or another than its letters (GB of 10^9 bytes).
+GB = "|1e9"
+SAYS = {
+    "hf_trainer": {0: {"allocated": ("0MB", "0MB + 230MB + 693MB + 4660MB", "0MB + 230MB + 693MB + -3MB")}},
+    "hf_trainer_dict": {0: {"allocated": ("4747206656|1 + 126487040|1", "4747206656|1 + 126487040|1 + 11016635392|1", "4747206656|1 + 126487040|1")}},
+    "hf_trainer_changes": None,
+    "torchrec": {0: {"allocated": ("1.01 GB",) * 3, "reserved": ("2.04 GB",) * 3}},
+    "colossal": {0: {"allocated": ("15049.66 MB", "30518.42 MB", "30518.42 MB")}},
+    "nanogpt": {0: {"allocated": ("31014 MiB",) * 3, "reserved": ("45712 MiB",) * 3}},
+    "nemo": {0: {"allocated": ("42949672960|1",) * 3, "reserved": ("66022539264|1",) * 3}},
+    "megatron_bridge": {rank: {"allocated": (now + GB, most + GB, now + GB), "reserved": (reserved + GB,) * 3}
+                        for rank, now, most, reserved in ((1, "63.66", "153.4", "182.2"), (2, "61.881", "153.47", "182.24"))},
+    "verl": {0: {"allocated": ("14.19|GB", "45.236|GB", "45.236|GB"), "reserved": ("16.04|GB", "58.457|GB", "58.457|GB"), "device": ("18.40|GB",) * 3,
+                 "capacity": "79.15|GB"}},
+    "axolotl": {0: {"allocated": ("7.565GB", "9.120GB", "9.120GB"), "reserved": ("7.565GB + 0.126GB", "9.120GB + 12.504GB", "9.120GB + 12.504GB"),
+                    "device": ("7.565GB + 0.126GB + 0.788GB", "9.120GB + 12.504GB + 0.788GB", "9.120GB + 12.504GB + 0.788GB")}},
+    "trl": {0: {"allocated": ("21.34|GB",) * 3, "reserved": ("25.41|GB",) * 3}},
+    "lightning": {0: {"allocated": ("11934720|1", "5123.24MiB", "5123.24MiB"), "reserved": ("41943040|1",) * 3}},
+    "habana": {0: {"allocated": ("3.82|GB", "6.41|GB", "6.41|GB"), "capacity": "29.85|GB"}},
+    "mlx": {0: {"allocated": ("12.345" + GB, "12.345" + GB, "4.381" + GB)}},
+    "unsloth": {0: {"reserved": ("5.496 GB", "7.926 GB", "7.926 GB"), "capacity": "14.741 GB"}},
+    "rocm_smi": {0: {"device": ("12863091968|1",) * 3, "capacity": "17163091968|1"}, 1: {"device": ("10850304|1",) * 3, "capacity": "17163091968|1"}},
+    "npu_smi": {0: {"device": ("3352|MB",) * 3, "capacity": "65536|MB"}, 1: {"device": ("61223|MB",) * 3, "capacity": "65536|MB"}},
+    "xpu_smi": {1: {"device": ("1234|MB",) * 3}},
+    "torchtitan_warnings": {0: {"reserved": ("1.61GiB",) * 3, "capacity": "95.00GiB"}},
+    "analyze_gpu_usage": {0: {"allocated": ("12.34 GB",) * 3, "reserved": ("16.50 GB",) * 3, "capacity": "24.00 GB"}},
+    "profile_memory_usage": {0: {"allocated": ("2048.50 MB",) * 3}},
+    "key_averages": None,
+    "time_v": {-1: {"host": ("5123456|KB",) * 3}},
+    "time_f": {-1: {"host": ("5123456|KB", "6123456|KB", "6123456|KB")}},
+    "cgmemtime": {-1: {"host": ("10752 KiB",) * 3}},
+    "kill_kernel": {-1: {"host": ("16777216kB", "16777216kB", "16720000kB")}},
+    "kill_container": {-1: {}},
+    "kill_slurm": {-1: {}},
+}
+
+# Budgets of servers likewise, and of out-of-memory errors (cause, asked, free, allocated, allowed).
+PLANS = {
+    "server_vllm_v1": {"total": "79.19 GiB", "usable": "71.27 GiB", "weights": "14.99 GiB", "activations": "5.64 GiB", "non_torch": "0.09 GiB", "graphs": "0.55 GiB",
+                       "kv_cache": "50.55 GiB"},
+    "server_vllm_refused": {"total": "23.64 GiB", "usable": "21.28 GiB", "available": "3.21|GB"},
+    "server_tensorrt": {"weights": "13814 MiB", "activations": "1208.02 MiB", "total": "79.10 GiB", "available": "61.25 GiB", "kv_cache": "55.13 GiB"},
+    "server_tensorrt_torch": {"kv_cache": "41.11 GiB", "total": "139.81 GiB"},
+    "server_tgi": {"available": "52.31" + GB},
+}
+ERRORS = {
+    "error_npu_workspace": ("in_use", "180.00 MiB", "89.51 MiB", None, None),
+    "error_jax_lines": ("unknown", "8.00GiB", None, None, None),
+    "error_tensorflow": ("limit", "1.17GiB", None, "9824735232|1", "10357794407|1"),
+    "error_mps_buffer": ("unknown", "24.81 GB", None, None, None),
+    "error_tpu": ("in_use", "10.50|GB", "5.25|GB", None, None),
+    "error_comfy": ("unknown", None, None, None, None),
+}
+
+LOGS = (deepspeed, arctic, accelerate, megatron, torchtitan, gpu_lines, oom_old, oom_cached, oom_allowed, oom_allowed_new, oom_new, oom_wrapped,
+        memory_summary, nvidia_smi, nvidia_smi_plain, error_hip, error_xpu, error_xpu_large, error_mps, error_npu, error_async, error_xla,
+        error_ranks, error_bare, server_vllm, server_sglang, hf_trainer, hf_trainer_dict, hf_trainer_changes, torchrec, colossal, nanogpt,
+        nemo, megatron_bridge, verl, axolotl, trl, lightning, habana, mlx, unsloth, rocm_smi, npu_smi, xpu_smi, torchtitan_warnings,
+        analyze_gpu_usage, profile_memory_usage, key_averages, time_v, time_f, cgmemtime, kill_kernel, kill_container, kill_slurm,
+        error_npu_workspace, error_jax_lines, error_tensorflow, error_mps_buffer, error_tpu, error_comfy, server_vllm_v1,
+        server_vllm_refused, server_tensorrt, server_tensorrt_torch, server_tgi)
 
 
 def main():

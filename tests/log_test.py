@@ -113,7 +113,31 @@ def control(name, text):
 
 
 # Samples of errors have a table of their own, below.
-LEVELS = [log for log in logs.LOGS if not log.__name__.startswith(("error_", "server_"))]
+LEVELS = [log for log in logs.LOGS if not log.__name__.startswith(("error_", "server_")) and log.__name__ not in logs.SAYS]
+
+LETTERS = {"KB": 2**10, "MB": 2**20, "GB": 2**30, "1": 1, "1e9": 10**9}
+
+
+def said(terms, text):
+    """The bytes of "7.565GB + 0.126GB|1e9", whose terms the text has in these letters."""
+    if terms is None:
+        return None
+    total = 0
+    for term in terms.split(" + "):
+        figure, _, unit = term.partition("|")
+        assert figure in text, (figure, text)
+        number, letters = re.fullmatch(r"(-?[\d.]+) ?([A-Za-z]*)", figure).groups()
+        total += int(Decimal(number) * (LETTERS[unit] if unit else (UNITS | {"kB": 2**10})[letters]))
+    return total
+
+
+def figures_of(text):
+    """All that could be a size: a number with its unit, or in the units that people leave out."""
+    figures = set()
+    for number, unit in re.findall(r"(?<![\w.])(\d+(?:\.\d+)?) ?([A-Za-z]*)", text):
+        for scale in (UNITS | {"kB": 2**10, "G": 2**30, "M": 2**20}).get(unit) and [(UNITS | {"kB": 2**10, "G": 2**30, "M": 2**20})[unit], 10**9] or [1, 2**10, 2**20, 2**30, 10**9]:
+            figures.add(int(Decimal(number) * scale))
+    return {figure for figure in figures if figure < 2**47}
 
 
 class LogTest(unittest.TestCase):
@@ -168,6 +192,65 @@ class LogTest(unittest.TestCase):
                 wanted = control(log.__name__, path.read_text(encoding="utf-8"))
                 self.assertTrue(any(len(levels) for levels in wanted.values()))
                 self.assert_levels(found["devices"], wanted)
+
+    def test_forms_say_what_a_person_reads(self):
+        """Levels, capacity, budgets and errors of samples/logs.py against what stands there beside them."""
+        for name, wanted in logs.SAYS.items():
+            with self.subTest(name):
+                path = SAMPLES / f"log_{name}.log"
+                text = path.read_text(encoding="utf-8")
+                devices = {device["device"]: device for device in json.loads(self.run_strata("report", "--json", path).stdout)["devices"]}
+                self.assertEqual(set(devices), set(wanted or {0: None}))
+                for number, device in devices.items():
+                    levels = dict((wanted or {0: {}})[number])
+                    self.assertEqual(device["levels"]["capacity_bytes"], said(levels.pop("capacity", None), text))
+                    for key in ("allocated", "reserved", "device", "host"):
+                        found = device["levels"][key]
+                        self.assertEqual(found and [found["first_bytes"], found["peak_bytes"], found["last_bytes"]],
+                                         [said(terms, text) for terms in levels[key]] if key in levels else None, key)
+        for name, wanted in logs.PLANS.items():
+            with self.subTest(name):
+                path = SAMPLES / f"log_{name}.log"
+                device = json.loads(self.run_strata("report", "--json", path).stdout)["devices"][0]
+                self.assertEqual({row["name"]: row["bytes"] for row in device["budget"]},
+                                 {part: said(terms, path.read_text(encoding="utf-8")) for part, terms in wanted.items()})
+        for name, (cause, *terms) in logs.ERRORS.items():
+            with self.subTest(name):
+                path = SAMPLES / f"log_{name}.log"
+                found = json.loads(self.run_strata("report", "--json", path).stdout)["devices"][0]["oom_details"]
+                self.assertEqual(len(found), 1)
+                self.assertEqual((found[0]["cause"], *(found[0][key] for key in ("requested_bytes", "device_free_bytes", "live_bytes", "allowed_bytes"))),
+                                 (cause, *(said(term, path.read_text(encoding="utf-8")) for term in terms)))
+
+    def test_every_figure_of_a_report_stands_in_its_log(self):
+        """Each size of the report is one that the text prints, or the sum or difference of two or three of them, to the digit shown; a
+        line that it names has what it says of it."""
+        for log in logs.LOGS:
+            with self.subTest(log.__name__):
+                path = SAMPLES / f"log_{log.__name__}.log"
+                text = re.sub(r"\x1b\[[\d;]*m", "", path.read_text(encoding="utf-8"))
+                report = self.run_strata("report", path).stdout.decode().replace(",", "")
+                known = {0} | figures_of(text)
+                for most in (120, 4000):  # sums of two, and of three where there are few figures
+                    known |= {abs(a + sign * b) for a in known for b in figures_of(text) for sign in (1, -1)} if len(known) < most else set()
+                known |= {sum(map(lambda term: said(term, text), terms.split(" + "))) for levels in (logs.SAYS.get(log.__name__) or {}).values()
+                          for level in levels.values() if isinstance(level, tuple) for terms in level}
+                for number, unit in re.findall(r"(\d+(?:\.\d+)?) (KiB|MiB|GiB)", report.split("Trust")[0]):
+                    step = UNITS[unit] / 10 ** max(1, len(number.partition(".")[2]))
+                    self.assertTrue(any(abs(figure - float(number) * UNITS[unit]) <= step for figure in known), (number, unit))
+                lines = text.split("\n")
+                for line in re.findall(r"Line (\d+) of the log", report):
+                    self.assertRegex(lines[int(line) - 1], r"(?i)out of memory|OOM|oom.kill|RESOURCE|Allocation on|Invalid buffer|Killed process|would exceed|cuda runtime|: out of memory|Tried to")
+
+    def test_peak_of_a_log_is_what_its_line_says(self):
+        for log in logs.LOGS:
+            path = SAMPLES / f"log_{log.__name__}.log"
+            for device in json.loads(self.run_strata("report", "--json", path).stdout)["devices"]:
+                made = device["peak_made_of"]
+                self.assertEqual((made["parts"], made["avoidable"], made["phase"]), ([], None, "other"))
+                shown = device["levels"][device["levels"]["shown"]]
+                self.assertIn(f"in line {shown['peak_line']};" if shown else "No line of the log says how much was in use", made["text"])
+                self.assertNotIn("%", made["text"])
 
     def test_what_a_log_does_not_say_is_null(self):
         found = json.loads(self.run_strata("report", "--json", SAMPLES / "log_torchtitan.log").stdout)["devices"][0]

@@ -108,7 +108,7 @@ static void tell_process(struct words *words, const struct log_oom_facts *facts)
     }
     if (knows(facts, NOTE_PROCESS_USED) && knows(facts, NOTE_RESERVED) && used > reserved)
         say_bytes(words, " This process held ", used - reserved,
-                  " that PyTorch does not see: the CUDA context, NCCL and other libraries.");
+                  " that PyTorch does not see: the driver's context, NCCL and other libraries.");
 }
 
 /* The buffers that XLA had planned. */
@@ -181,10 +181,14 @@ static void tell_cause(struct words *words, const struct trace *trace, const str
     case LOG_OOM_IN_USE:
         words_say(
             words,
-            knows(facts, NOTE_UNALLOCATED)
-                ? " Less was free than was asked for, and what was reserved but unallocated is less too: the "
-                  "memory was in use, and only using less helps, in this process or in others."
-                : " Less was free than was asked for.");
+            !knows(facts, NOTE_UNALLOCATED) ? " Less was free than was asked for."
+            : facts->number[NOTE_UNALLOCATED] + facts->number[NOTE_DEVICE_FREE] + PRINTED_SLACK >=
+                    facts->number[NOTE_ASKED]
+                ? " Less was free than was asked for, and what was reserved but unallocated is less too: "
+                  "both "
+                  "together would be enough, but not in one piece."
+                : " Less was free than was asked for, and what was reserved but unallocated is less too: the "
+                  "memory was in use, and only using less helps, in this process or in others.");
         break;
     case LOG_OOM_UNKNOWN: break;
     }
@@ -196,15 +200,26 @@ static void tell_cause(struct words *words, const struct trace *trace, const str
             "are with nvidia-smi.");
 }
 
+/* Of other frameworks, and of those devices that PyTorch has no recorder for. */
+static bool has_no_recorder(const struct trace *trace, const struct log_oom_facts *facts) {
+    static const char *const names[] = {"XLA", "BFC", "MLX", "MPS", "HPU", "Paddle", "ggml"};
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        if (backend_is(trace, facts, names[i]))
+            return true;
+    return false;
+}
+
 /* The kernel ended a process for lack of the host's memory. */
 static void tell_kill(struct words *words, const struct trace *trace, const struct log_oom_facts *facts) {
     words_say(words, "Line ");
     words_add_count(words, facts->number[NOTE_LINE]);
     words_say(words, " of the log: the kernel killed ");
     words_add(words, trace_text(trace, facts->killed));
+    words_say(words, " for lack of the host's memory.");
     if (knows(facts, NOTE_HOST_USED))
-        say_bytes(words, ", which held ", facts->number[NOTE_HOST_USED], " of the host's memory");
-    words_say(words, ".");
+        say_bytes(words, " It held ", facts->number[NOTE_HOST_USED], ".");
+    if (knows(facts, NOTE_HOST_LIMIT))
+        say_bytes(words, " Its control group may use ", facts->number[NOTE_HOST_LIMIT], ".");
 }
 
 void log_oom_tell(struct words *words, const struct trace *trace, const struct log_oom_facts *facts,
@@ -218,5 +233,8 @@ void log_oom_tell(struct words *words, const struct trace *trace, const struct l
     tell_process(words, facts);
     tell_buffers(words, facts);
     tell_cause(words, trace, facts);
-    words_say(words, " Record a snapshot to see who holds the memory.");
+    if (backend_is(trace, facts, "CPU"))
+        words_say(words, " To see what holds the host's memory, run it by \"strata run -- COMMAND\".");
+    else if (!has_no_recorder(trace, facts))
+        words_say(words, " Record a snapshot to see who holds the memory.");
 }

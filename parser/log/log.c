@@ -1,6 +1,7 @@
 #include "parser/log/log.h"
 
 #include "parser/log/log_build.h"
+#include "parser/log/log_inferred.h"
 #include "parser/log/log_lines.h"
 #include "parser/log/log_text.h"
 
@@ -16,7 +17,7 @@ struct reader {
     struct log_stream *streams; /* one per rank, the last one that was met first */
     uint32_t n_streams;
     struct log_rows rows;
-    bool killed;     /* a line says "Killed", of a shell whose program was ended by a signal */
+    uint32_t killed; /* a line that says "Killed", of a program that a signal ended; 0: none */
     uint32_t n_full; /* out-of-memory errors that told of a request, of all ranks */
     uint32_t line;   /* from 1 */
     uint64_t n_lines, n_understood, n_long;
@@ -216,14 +217,19 @@ static bool form_read(struct reader *reader, struct text line, struct log_row *r
     *seen = form != LOG_NOTHING || reader->rows.count != n_before;
     if (form == LOG_ROW)
         reader->state.stream->last_label = 0;
+    reader->state.stream->about_before = form != LOG_NOTHING;
     return true;
 }
 
 /* "Killed", "zsh: killed     python train.py", "run.sh: line 3: 1234 Killed    python train.py" */
 static bool says_killed(struct text line) {
+    static const char *const words[] = {"zsh: killed", "SIGKILL",       "signal: Killed",
+                                        "Killed: 9",   "exit code 137", "  killed  "};
     struct text message = log_message(line);
-    return text_is(message, "Killed") || text_begins(message, "zsh: killed") ||
-           (text_contains(message, ": line ") && text_contains(message, " Killed  "));
+    return text_is(message, "Killed") || text_ends(message, "]Killed") || text_ends(message, "/it] Killed") ||
+           ((text_contains(message, ": line ") || text_begins(message, "+ ")) &&
+            text_contains(message, " Killed  ")) ||
+           text_contains_any(message, words, sizeof words / sizeof *words);
 }
 
 static bool line_read(struct reader *reader, struct text line) {
@@ -243,16 +249,18 @@ static bool line_read(struct reader *reader, struct text line) {
     reader->n_understood += taken;
     if (taken)
         return true;
-    reader->killed |= says_killed(line);
+    reader->killed = reader->killed == 0 && says_killed(line) ? reader->line : reader->killed;
     if (!log_traceback_line(&stream->traceback, &reader->interner, line, &taken))
         return fail_memory(reader);
-    return taken || label_intern(reader, log_message(line), &stream->last_label);
+    struct text message = log_message(line);
+    stream->about_before = message.nbytes <= LABEL_NBYTES && log_is_about_memory(message);
+    return taken || label_intern(reader, message, &stream->last_label);
 }
 
 /* Ranks that print at once lose the line's end between their messages: "... 13236.0[Rank 6] (after 1 iterations) memory ...".
  * LOG_NONE: the line is one message. */
 static uint32_t message_end(struct text line) {
-    uint32_t figures = log_find(line, 0, " memory (MB) |");
+    uint32_t figures = log_find(line, 0, " memory (");
     return figures != LOG_NONE ? log_find(line, figures, "[Rank ") : LOG_NONE;
 }
 
@@ -293,18 +301,26 @@ static bool log_diagnose(struct reader *reader) {
                                                 reader->n_lines - reader->n_understood};
     const uint64_t n_long[DIAGNOSTIC_NUMBERS] = {reader->n_long, LOG_LINE_NBYTES};
     const uint64_t inferred[DIAGNOSTIC_NUMBERS] = {reader->state.n_inferred};
+    const uint64_t changes[DIAGNOSTIC_NUMBERS] = {reader->state.n_changes};
+    const uint64_t killed[DIAGNOSTIC_NUMBERS] = {reader->killed};
+    const uint64_t operators[DIAGNOSTIC_NUMBERS] = {reader->state.n_operators, reader->state.most_nbytes};
     struct trace *trace = reader->trace;
     return (trace_diagnose(trace, "log_levels", ORDINAL_NONE, NULL) &&
             trace_diagnose(trace, "log_lines", ORDINAL_NONE, lines) &&
             (reader->n_long == 0 || trace_diagnose(trace, "log_long_lines", ORDINAL_NONE, n_long)) &&
             (reader->state.n_inferred == 0 ||
              trace_diagnose(trace, "log_inferred", ORDINAL_NONE, inferred)) &&
+            (reader->state.n_operators == 0 ||
+             trace_diagnose(trace, "log_operators", ORDINAL_NONE, operators)) &&
+            (reader->killed == 0 || reader->state.killed ||
+             trace_diagnose(trace, "log_killed", ORDINAL_NONE, killed)) &&
+            (reader->state.n_changes == 0 || trace_diagnose(trace, "log_changes", ORDINAL_NONE, changes)) &&
             (!reader->state.csv_guessed || trace_diagnose(trace, "log_csv_guessed", ORDINAL_NONE, NULL))) ||
            fail_memory(reader);
 }
 
 static bool log_finish(struct reader *reader) {
-    if (reader->rows.count == 0 && reader->killed)
+    if (reader->rows.count == 0 && reader->killed != 0)
         return cursor_fail(
             reader->cursor, READ_NO_DATA, 0,
             "the log says \"Killed\" and nothing about memory: who ended the process and why is not known "

@@ -18,15 +18,15 @@ static struct text csv_cell(struct text line, uint32_t *at) {
 }
 
 static enum log_column column_of(struct text name) {
-    return text_begins(name, "memory.used")    ? COLUMN_USED
-           : text_begins(name, "memory.total") ? COLUMN_TOTAL
-           : text_begins(name, "memory.free")  ? COLUMN_FREE
-           : text_is(name, "index")            ? COLUMN_INDEX
-                                               : COLUMN_NONE;
+    return text_begins(name, "memory.used") || text_begins(name, "GPU Memory Used") ? COLUMN_USED
+           : text_begins(name, "memory.total")                                      ? COLUMN_TOTAL
+           : text_begins(name, "memory.free")                                       ? COLUMN_FREE
+           : text_is(name, "index") || text_is(name, "DeviceId")                    ? COLUMN_INDEX
+                                                                                    : COLUMN_NONE;
 }
 
 static enum log_seen csv_header(struct log_state *state, struct text line) {
-    if (log_find(line, 0, "memory.used") == LOG_NONE)
+    if (!log_has(line, "memory.used") && !log_has(line, "DeviceId, "))
         return LOG_NOTHING;
     state->n_columns = 0;
     for (uint32_t at = 0; at != LOG_NONE && state->n_columns < LOG_CSV_COLUMNS;)

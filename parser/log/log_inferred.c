@@ -1,6 +1,9 @@
 #include "parser/log/log_inferred.h"
 
+#include "base/numbers.h"
 #include "parser/log/log_pieces.h"
+
+#include <string.h>
 
 enum { LABEL_NBYTES = 64 };
 
@@ -27,19 +30,20 @@ static bool has_any(struct text text, const char *const *words, uint32_t n) {
     has_any(text, (const char *const[]){__VA_ARGS__}, \
             (uint32_t)(sizeof(const char *const[]){__VA_ARGS__} / sizeof(const char *)))
 
-/* What a label names; NOTE_KINDS: nothing, or a change, a rate, a size on disk. */
+/* What a label names; NOTE_KINDS: nothing, or a change, a rate, a plan, a size on disk. */
 static enum note_what what_of(struct text label, bool about_memory) {
     bool host = HAS(label, "cpu", "ram ", "ram:", "rss", "host", "virtual"), vram = HAS(label, "vram");
     bool most = HAS(label, "peak", "max");
-    if (HAS(label, "delta", "change", "diff", "increase", "disk", "swap", "kv cache", "tried", "swapped",
-            "download"))
+    if (HAS(label, "delta", "change", "diff", "increase", "disk", "swap", "kv cache", "tried", "download",
+            "capacity", "estimat", "theoretical", "freed", "kmem", "pressure", "required", "needed", "limit",
+            "saved", "retries", "for training", "inactive", "cache size"))
         return NOTE_KINDS;
     if (host && !vram)
         return HAS(label, "used", "usage", "rss", "peak", "mem") ? (most ? NOTE_MAX_HOST : NOTE_HOST_USED)
                                                                  : NOTE_KINDS;
-    if (HAS(label, "allocated", "allocation"))
+    if (HAS(label, "allocated", "allocation", "\xe5\x88\x86\xe9\x85\x8d" /* "allocated" in Chinese */))
         return most ? NOTE_MAX_ALLOCATED : NOTE_ALLOCATED;
-    if (HAS(label, "reserved", "cached"))
+    if (HAS(label, "reserved", "cached", "\xe7\xbc\x93\xe5\xad\x98" /* "cached" */))
         return most ? NOTE_MAX_RESERVED : NOTE_RESERVED;
     if (!about_memory)
         return NOTE_KINDS;
@@ -47,61 +51,124 @@ static enum note_what what_of(struct text label, bool about_memory) {
         return NOTE_MAX_ALLOCATED;
     if (HAS(label, "free", "available"))
         return NOTE_DEVICE_FREE;
-    if (HAS(label, "used", "usage"))
+    if (HAS(label, "used", "usage", "in use"))
         return most ? NOTE_MAX_DEVICE : NOTE_DEVICE_USED;
     return HAS(label, "total") ? NOTE_DEVICE_TOTAL : NOTE_KINDS;
 }
 
-/* A figure with a unit larger than a byte, behind a colon, an equals sign or blanks. */
-static uint32_t figure_at(struct text line, uint32_t at, uint64_t *nbytes) {
-    bool begins = at == 0 || line.at[at - 1] == ' ' || line.at[at - 1] == ':' || line.at[at - 1] == '=' ||
-                  line.at[at - 1] == '\t';
-    uint32_t next =
-        begins && line.at[at] >= '0' && line.at[at] <= '9' ? log_size(line, at, 0, nbytes) : LOG_NONE;
-    return next != LOG_NONE && next < line.nbytes && line.at[next] == '/' ? LOG_NONE : next;
+/* "memory allocated (GB): ", "peak_mem_gib=": the unit that ends a label, in bytes; 0: none. */
+static uint64_t unit_of(struct text label) {
+    static const struct {
+        const char *name;
+        uint64_t unit;
+    } units[] = {{"gib", GIB}, {"gb", GIB}, {"mib", MIB}, {"mb", MIB}};
+    while (label.nbytes != 0 && strchr(" \t:=|'\"()[]", label.at[label.nbytes - 1]) != NULL)
+        label.nbytes--;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        uint32_t before = label.nbytes - (uint32_t)strlen(units[i].name);
+        if (text_ends(label, units[i].name) && before < label.nbytes && before > 0)
+            return label.at[before - 1] < 'a' || label.at[before - 1] > 'z' ? units[i].unit : 0;
+    }
+    return 0;
 }
 
-static bool is_about_memory(struct text line) {
+/* A figure behind a colon, an equals sign or blanks: with a unit larger than a byte, of its own or its label's, or as many
+ * bytes as PyTorch's functions return, which are whole 512s. */
+static uint32_t figure_at(struct text line, uint32_t from, uint32_t at, uint64_t *nbytes) {
+    struct label label;
+    uint64_t count;
+    if (line.at[at] < '0' || line.at[at] > '9' || (at > 0 && strchr(" :=\t", line.at[at - 1]) == NULL))
+        return LOG_NONE;
+    uint32_t next = log_size(line, at, 0, nbytes);
+    if (next == LOG_NONE) {
+        label_of(&label, line, from, at);
+        uint64_t unit = unit_of(label.text);
+        next = log_size(line, at, unit, nbytes);
+        if (unit == 0 && (next = log_size(line, at, 1, nbytes)) != LOG_NONE)
+            next = log_count(line, at, &count) == next && count >= MIB && count % 512 == 0 &&
+                           what_of(label.text, false) != NOTE_KINDS
+                       ? next
+                       : LOG_NONE;
+    }
+    bool rate =
+        next != LOG_NONE && next + 1 < line.nbytes && line.at[next] == '/' && line.at[next + 1] == 's';
+    return rate ? LOG_NONE : next;
+}
+
+/* "12.5 GB allocated": what stands behind a figure, up to the next one. */
+static enum note_what what_behind(struct text line, uint32_t at) {
+    static const char *const words[] = {" allocated", " reserved", " cached", " used", " in use"};
+    struct label label;
+    uint32_t end = at;
+    while (end < line.nbytes && end - at < 12 && (line.at[end] < '0' || line.at[end] > '9'))
+        end++;
+    label_of(&label, line, at, end);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (text_begins(label.text, words[i]))
+            return what_of(label.text, true);
+    return NOTE_KINDS;
+}
+
+bool log_is_about_memory(struct text line) {
     struct label label;
     for (uint32_t from = 0; from < line.nbytes; from += LABEL_NBYTES / 2) {
         uint32_t end = from + LABEL_NBYTES < line.nbytes ? from + LABEL_NBYTES : line.nbytes;
         label_of(&label, line, from, end);
-        if (HAS(label.text, "mem", "vram", "cuda", "gpu"))
+        if (HAS(label.text, "mem", "vram", "cuda", "gpu",
+                "\xe5\x86\x85\xe5\xad\x98" /* "memory" in Chinese */,
+                "\xe6\x98\xbe\xe5\xad\x98" /* "video memory" */))
             return true;
     }
     return false;
 }
 
-enum log_seen log_inferred_line(struct log_state *state, struct text line, struct log_row *row) {
+/* All figures of a line whose words name what they are. */
+static void figures_read(const struct log_stream *stream, struct text line, struct log_row *row) {
     bool about = false, asked = false;
     uint32_t from = 0, next;
     uint64_t nbytes;
-    /* see_memory_usage, which is looked at by itself; the tables of an error, which are no levels. */
-    if (log_has(line, "CPU Virtual Memory:") || state->stream->oom.lines_left != 0)
-        return LOG_NOTHING;
     for (uint32_t at = 0; at < line.nbytes; at = next) {
         struct label label;
-        if ((next = figure_at(line, at, &nbytes)) == LOG_NONE) {
+        if ((next = figure_at(line, from, at, &nbytes)) == LOG_NONE) {
             next = at + 1;
             continue;
         }
         if (!asked)
-            about = is_about_memory(line);
+            about = stream->about_before || log_is_about_memory(line);
         asked = true;
         label_of(&label, line, from, at);
         enum note_what what = what_of(label.text, about);
+        if (what == NOTE_KINDS && about)
+            what = what_behind(line, next);
         if (what != NOTE_KINDS)
             log_know_first(row, what, nbytes);
         from = next;
     }
+}
+
+enum log_seen log_inferred_line(struct log_state *state, struct text line, struct log_row *row) {
+    struct log_stream *stream = state->stream;
+    /* see_memory_usage, which is looked at by itself; the tables of an error and of what was planned, which are no levels;
+     * the kernel's epilogue. */
+    if (log_has(line, "CPU Virtual Memory:") || stream->oom.lines_left != 0 || log_has(line, "oom_reaper") ||
+        log_has(line, "planner.stats:#"))
+        return LOG_NOTHING;
+    figures_read(stream, line, row);
     log_maxima_show(row);
     bool host = log_knows(row, NOTE_HOST_USED), level = log_knows(row, NOTE_ALLOCATED) ||
                                                         log_knows(row, NOTE_RESERVED) ||
                                                         log_knows(row, NOTE_DEVICE_USED);
+    (void)log_gpu_find(line, row);
     row->gpu = host && !level ? LOG_HOST : row->gpu;
     if (host && level)
         log_forget(row, NOTE_HOST_USED);
     row->inferred = host || level;
     state->n_inferred += row->inferred;
-    return row->inferred ? LOG_ROW : LOG_NOTHING;
+    if (log_knows(row, NOTE_DEVICE_TOTAL))
+        stream->total_nbytes = row->value[NOTE_DEVICE_TOTAL];
+    if (row->inferred && stream->about_before && stream->total_nbytes != 0)
+        log_know_first(row, NOTE_DEVICE_TOTAL, stream->total_nbytes);
+    if (row->inferred)
+        return LOG_ROW;
+    return stream->about_before && row->known != 0 ? LOG_PART : LOG_NOTHING;
 }

@@ -4,5 +4,8 @@
 #include "parser/log/log_lines.h"
 
 /* Looks at "LABEL: NUMBER UNIT", several a line, of which the label names allocated, reserved, cached, used, free or peak
- * memory. Marks the row as inferred. O(line). */
+ * memory, or stands below a line about memory. Marks the row as inferred. O(line). */
 enum log_seen log_inferred_line(struct log_state *state, struct text line, struct log_row *row);
+
+/* Does it name memory or a GPU? O(text). */
+bool log_is_about_memory(struct text text);

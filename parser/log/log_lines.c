@@ -5,6 +5,7 @@
 #include "parser/log/log_inferred.h"
 #include "parser/log/log_pieces.h"
 #include "parser/log/log_table.h"
+#include "parser/log/log_tools.h"
 
 #include <string.h>
 
@@ -61,7 +62,7 @@ bool log_line_host(struct text line, struct log_row *row) {
 
 static enum log_seen megatron_line(struct log_state *state, struct text line, struct log_row *row) {
     (void)state;
-    if (log_find(line, 0, "memory (MB)") == LOG_NONE ||
+    if ((!log_has(line, "memory (MB)") && !log_has(line, "memory (MiB)")) ||
         !size_behind(line, "| allocated:", MIB, row, NOTE_ALLOCATED))
         return LOG_NOTHING;
     (void)size_behind(line, "| max allocated:", MIB, row, NOTE_MAX_ALLOCATED);
@@ -169,14 +170,8 @@ static void level_beside(struct text line, const char *word, struct log_row *row
 }
 
 static enum log_seen gpu_line(struct log_state *state, struct text line, struct log_row *row) {
-    static const char *const words[] = {"GPU ", "GPU:", "GPU", "cuda:", "Device "};
-    uint64_t number;
-    uint32_t next = LOG_NONE;
+    uint32_t next = log_gpu_find(line, row);
     (void)state;
-    for (size_t i = 0; i < sizeof words / sizeof *words && next == LOG_NONE; i++) {
-        uint32_t at = log_find(line, 0, words[i]);
-        next = at == LOG_NONE ? at : log_count(line, at + (uint32_t)strlen(words[i]), &number);
-    }
     if (next == LOG_NONE)
         return LOG_NOTHING;
     struct text rest = {line.at + next, line.nbytes - next};
@@ -184,10 +179,8 @@ static enum log_seen gpu_line(struct log_state *state, struct text line, struct 
     level_beside(rest, "eserved", row, NOTE_RESERVED, NOTE_MAX_RESERVED);
     if (!log_knows(row, NOTE_RESERVED))
         level_beside(rest, "ached", row, NOTE_RESERVED, NOTE_MAX_RESERVED);
-    if (!log_knows(row, NOTE_ALLOCATED) && !log_knows(row, NOTE_RESERVED))
-        return LOG_NOTHING;
-    log_gpu_set(row, number);
-    return LOG_ROW;
+    log_maxima_show(row);
+    return log_knows(row, NOTE_ALLOCATED) || log_knows(row, NOTE_RESERVED) ? LOG_ROW : LOG_NOTHING;
 }
 
 /* ---- torch.cuda.memory_summary() ---- */
@@ -249,8 +242,8 @@ static enum log_seen run_line(struct log_state *state, struct text line, struct 
 
 /* In this order: the first that understands a line takes it. */
 static enum log_seen (*const forms[])(struct log_state *state, struct text line, struct log_row *row) = {
-    deepspeed_line, megatron_line,  traced_line,  titan_line,   summary_line,      run_line,
-    gpu_line,       log_table_line, log_smi_line, log_csv_line, log_inferred_line,
+    deepspeed_line, megatron_line, traced_line,    log_tools_line, titan_line,   summary_line,
+    run_line,       gpu_line,      log_table_line, log_smi_line,   log_csv_line, log_inferred_line,
 };
 
 static enum log_seen forms_try(struct log_state *state, struct text line, struct log_row *row) {

@@ -28,6 +28,12 @@ struct log_stream {
         TRACED_END
     } traced;               /* of Accelerate's TorchTracemalloc: what it has said, */
     uint64_t traced_nbytes; /* and how much was allocated then */
+    bool staged;            /* the Trainer's stages have begun, at traced_nbytes */
+    bool about_before;      /* the line before is about memory, */
+    uint64_t total_nbytes;  /* and one of these told of so much in all */
+    bool generated;         /* the line before is mlx-lm's of what it generated */
+    bool timed;             /* a line was the command "time -f %M" */
+    bool operators;         /* a table of key_averages() is open */
     struct log_oom oom;
     struct log_traceback traceback;
     struct log_stream *next;
@@ -38,8 +44,12 @@ struct log_state {
     struct log_stream *stream; /* of the line that is looked at */
     uint32_t n_columns;        /* of the CSV; 0: no header yet */
     uint8_t column[LOG_CSV_COLUMNS];
-    uint64_t n_inferred; /* lines of no known form */
-    bool csv_guessed;    /* figures of a CSV without a header were used */
+    uint64_t n_inferred;               /* lines of no known form */
+    uint64_t n_changes;                /* lines that say how much was added, where no line says to what */
+    uint64_t n_operators, most_nbytes; /* rows of key_averages(), and the most in one */
+    uint64_t host_limit;               /* of the control group that the kernel reports on; 0: none */
+    bool killed;                       /* a kill for lack of memory was told of */
+    bool csv_guessed;                  /* figures of a CSV without a header were used */
 };
 
 enum log_seen {

@@ -9,15 +9,16 @@ enum { OOM_LINES = 12, TABLE_LINES = 400, HINT_LINES = 2 };
 
 /* Sizes of what was asked for, by the words in front of them. */
 static const struct log_figure asked[] = {
-    {"Tried to allocate", BEHIND, NOTE_ASKED, 0},        /* PyTorch, every backend */
+    {"ried to allocate", BEHIND, NOTE_ASKED, 0},         /* PyTorch, every backend; torch_npu's workspaces */
     {"while trying to allocate", BEHIND, NOTE_ASKED, 0}, /* XLA */
     {"Out of memory allocating", BEHIND, NOTE_ASKED, 0}, /* XLA, before 2022; CuPy */
     {"ran out of memory trying to allocate", BEHIND, NOTE_ASKED,
-     0},                                                        /* TensorFlow's and XLA's BFC allocator */
-    {"Attempting to allocate", BEHIND, NOTE_ASKED, 0},          /* XLA on TPU; MLX */
+     0},                                               /* TensorFlow's and XLA's BFC allocator */
+    {"Attempting to allocate", BEHIND, NOTE_ASKED, 0}, /* XLA on TPU; MLX */
+    {"Attempting to reserve", BEHIND, NOTE_ASKED, 0},
+    {"Invalid buffer size:", BEHIND, NOTE_ASKED, 0},            /* PyTorch on MPS: Metal's limit for one */
     {"in memory space hbm. Used", BEHIND, NOTE_ASKED, 0},       /* XLA on TPU, when it compiles */
     {"Allocation failed for size::", BEHIND, NOTE_ASKED, 1},    /* Habana */
-    {"you tried to allocate", BEHIND, NOTE_ASKED, 0},           /* PyTorch on the CPU */
     {"Unable to allocate", BEHIND, NOTE_ASKED, 0},              /* NumPy */
     {"memory on GPU", BEFORE, NOTE_ASKED, 0},                   /* Paddle */
     {" on device 0: cudaMalloc failed", BEFORE, NOTE_ASKED, 0}, /* llama.cpp */
@@ -37,6 +38,7 @@ static const struct log_figure told[] = {
     {" total capacity", BEFORE, NOTE_DEVICE_TOTAL, 0},
     {" already allocated", BEFORE, NOTE_ALLOCATED, 0},
     {" free;", BEFORE, NOTE_DEVICE_FREE, 0},
+    {" free)", BEFORE, NOTE_DEVICE_FREE, 0},
     {" reserved in total by PyTorch", BEFORE, NOTE_RESERVED, 0},
     {" cached)", BEFORE, NOTE_UNALLOCATED, 0}, /* before 1.4: what was not allocated of it */
     {" cached;", BEFORE, NOTE_UNALLOCATED, 0},
@@ -59,6 +61,7 @@ static const struct log_figure told[] = {
     /* MLX; Paddle */
     {"maximum allowed buffer size of", BEHIND, NOTE_ALLOWED, 0},
     {"available memory is only", BEHIND, NOTE_DEVICE_FREE, 0},
+    {" memory has been allocated", BEFORE, NOTE_ALLOCATED, 0},
     {NULL, BEHIND, NOTE_ASKED, 0}};
 
 /* Lines that tell of nothing but the error itself. */
@@ -75,7 +78,16 @@ static const char *const bare[] = {"CUDA error: out of memory",
                                    "Error: HIP out of memory",
                                    "Error: XPU out of memory",
                                    "Error: NPU out of memory",
-                                   "OOM when allocating tensor with shape"};
+                                   "OOM when allocating tensor with shape",
+                                   "UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY",
+                                   "UR_RESULT_ERROR_OUT_OF_RESOURCES",
+                                   "Cuda failure 2 'out of memory'",
+                                   "Cuda failure 'out of memory'",
+                                   "Error: MTIA out of memory",
+                                   "Error: MLU out of memory",
+                                   "Error: MUSA out of memory",
+                                   "MPS backend out of memory",
+                                   "OutOfMemoryError: Allocation on device"};
 
 /* Whose allocator it was, by a word of the message. */
 static const struct {
@@ -97,6 +109,9 @@ static const struct {
                 {"HBM", "XLA"},
                 {"PT_DEVMEM", "HPU"},
                 {"metal::malloc", "MLX"},
+                {"Invalid buffer size", "MPS"},
+                {"memory on GPU", "Paddle"},
+                {"cudaMalloc failed", "ggml"},
                 {"would exceed allowed memory", "CUDA"},
                 {"DefaultCPUAllocator", "CPU"},
                 {"for an array with shape", "CPU"},
@@ -272,10 +287,10 @@ static bool is_bare(struct text line) {
 
 /* A size that was asked for, in a message of an allocator: "Unable to allocate 3 GiB of disk" is none. */
 static bool is_full(struct text line) {
-    static const char *const sure[] = {
-        "out of memory",      "Out of memory",       "ran out of memory",
-        "RESOURCE_EXHAUSTED", "Tried to allocate",   "PT_DEVMEM",
-        "metal::malloc",      "DefaultCPUAllocator", "for an array with shape"};
+    static const char *const sure[] = {"out of memory",      "Out of memory",       "ran out of memory",
+                                       "RESOURCE_EXHAUSTED", "Tried to allocate",   "PT_DEVMEM",
+                                       "metal::malloc",      "DefaultCPUAllocator", "for an array with shape",
+                                       "Invalid buffer size"};
     uint64_t nbytes;
     for (const struct log_figure *figure = asked; figure->words != NULL; figure++)
         if (log_figure_find(line, figure, &nbytes))
@@ -313,8 +328,25 @@ static enum log_oom_seen oom_go_on(struct log_oom *oom, struct text line) {
     return LOG_OOM_MORE;
 }
 
+/* The same but for two decimals of the larger unit: "1.17GiB" is 1256277760 bytes. */
+static bool is_printed_as(uint64_t a, uint64_t b) {
+    uint64_t apart = a > b ? a - b : b - a;
+    return apart <= a / 100;
+}
+
+/* XLA tells of one request in the lines of its allocator, of its client and of the exception. */
+static bool tells_again(const struct log_oom *oom, struct text line) {
+    struct log_row row = {.gpu = LOG_NO_DEVICE};
+    bool tables = strcmp(oom->raw.backend, "BFC") == 0 || strcmp(oom->raw.backend, "XLA") == 0;
+    oom_read(line, &row);
+    return tables && strcmp(row.backend, "XLA") == 0 && log_knows(&oom->raw, NOTE_ASKED) &&
+           is_printed_as(row.value[NOTE_ASKED], oom->raw.value[NOTE_ASKED]);
+}
+
 enum log_oom_seen log_oom_line(struct log_oom *oom, struct text line, const struct log_row *fresh) {
     bool open = oom->lines_left != 0, full = is_full(line);
+    if (full && open && tells_again(oom, line))
+        return LOG_OOM_AGAIN;
     if (full && (!open || log_knows(&oom->raw, NOTE_ASKED)))
         return oom_begin(oom, line, fresh, true);
     if (open) {

@@ -5,25 +5,42 @@
 #include <string.h>
 
 static uint32_t cell_skip(struct text line, uint32_t at) {
-    while (at < line.nbytes && strchr(" \t|:='\"", line.at[at]) != NULL)
+    while (at < line.nbytes && strchr(" \t|:='\",", line.at[at]) != NULL)
         at++;
     return at;
 }
 
-/* "12.5 GB" of 10^9 bytes each. */
-static bool decimal_size(struct text line, uint32_t at, uint64_t *nbytes) {
+static uint32_t number_read(struct text line, uint32_t at, struct decimal *decimal) {
+    return at < line.nbytes ? decimal_read(decimal, (const char *)line.at + at, line.nbytes - at) : 0;
+}
+
+/* "12.5 GB" of 10^9 bytes each; a bare number in `bare`, where that is not 0. */
+static bool decimal_size(struct text line, uint32_t at, uint64_t bare, uint64_t *nbytes) {
     static const struct {
         const char *name;
         uint64_t unit;
     } units[] = {{"GB", 1000000000}, {"MB", 1000000}, {"KB", 1000}};
     struct decimal decimal;
-    uint32_t length =
-        at < line.nbytes ? decimal_read(&decimal, (const char *)line.at + at, line.nbytes - at) : 0;
-    uint32_t unit = log_skip(line, at + length);
+    uint32_t length = number_read(line, at, &decimal), unit = log_skip(line, at + length);
     for (size_t i = 0; i < sizeof units / sizeof *units && length != 0; i++)
         if (log_find(line, unit, units[i].name) == unit)
-            return decimal.whole < 100000000 && decimal_times(&decimal, units[i].unit, nbytes);
-    return false;
+            bare = units[i].unit;
+    return length != 0 && bare != 0 && decimal.whole < 100000000 && decimal_times(&decimal, bare, nbytes);
+}
+
+/* "(18.40/79.15 GiB", "(0.9, 71.27 GiB" */
+static bool pair_size(struct text line, uint32_t at, bool second, uint64_t unit, uint64_t *nbytes) {
+    struct decimal one, other;
+    at += at < line.nbytes && line.at[at] == '(';
+    uint32_t stroke = at + number_read(line, at, &one), behind = log_skip(line, stroke + 1), next;
+    uint32_t end = behind + number_read(line, behind, &other);
+    if (stroke == at || stroke >= line.nbytes || (line.at[stroke] != '/' && line.at[stroke] != ',') ||
+        end == behind)
+        return false;
+    uint64_t named = log_unit(line, end, &next);
+    unit = named != 0 ? named : unit;
+    return unit != 0 && one.whole < 100000000 && other.whole < 100000000 &&
+           decimal_times(second ? &other : &one, unit, nbytes);
 }
 
 static uint32_t word_begin(struct text line, uint32_t at, bool blanks) {
@@ -47,25 +64,39 @@ bool log_size_in(struct text line, uint32_t at, uint64_t unit, uint64_t *nbytes)
     return log_size_before(line, at, nbytes) || (unit != 0 && log_size(line, begin, unit, nbytes) == end);
 }
 
+/* "5123456maxresident": the digits that end at `at`, times `unit`. */
+static bool number_before(struct text line, uint32_t at, uint64_t unit, uint64_t *number) {
+    uint32_t begin = at;
+    while (begin > 0 && line.at[begin - 1] >= '0' && line.at[begin - 1] <= '9')
+        begin--;
+    return log_size((struct text){line.at, at}, begin, unit, number) == at;
+}
+
+/* The figure whose words stand from `at` to `end`. */
+static bool figure_read(struct text line, uint32_t at, uint32_t end, const struct log_figure *figure,
+                        uint64_t *number) {
+    uint32_t behind = log_skip(line, end);
+    switch (figure->place) {
+    case BEHIND: return log_size(line, behind, figure->unit, number) != LOG_NONE;
+    case BEFORE: return log_size_before(line, at, number);
+    case CELL: return log_size(line, cell_skip(line, end), figure->unit, number) != LOG_NONE;
+    case DECIMAL: return decimal_size(line, behind, figure->unit, number);
+    case USED_OF:
+    case TOTAL_OF: return pair_size(line, behind, figure->place == TOTAL_OF, figure->unit, number);
+    case PAGES: return log_size(line, cell_skip(line, end), 1, number) != LOG_NONE && *number % 512 == 0;
+    case NUMBER_BEFORE: return number_before(line, at, figure->unit, number);
+    case COUNTED: return log_count(line, behind, number) != LOG_NONE;
+    case COUNT_BEFORE: return count_before(line, at, number);
+    }
+    return false;
+}
+
 bool log_figure_find(struct text line, const struct log_figure *figure, uint64_t *number) {
     uint32_t length = (uint32_t)strlen(figure->words);
     for (uint32_t at = log_find(line, 0, figure->words); at != LOG_NONE;
-         at = log_find(line, at + 1, figure->words)) {
-        if (figure->place == BEFORE && log_size_before(line, at, number))
+         at = log_find(line, at + 1, figure->words))
+        if (figure_read(line, at, at + length, figure, number))
             return true;
-        if (figure->place == BEHIND &&
-            log_size(line, log_skip(line, at + length), figure->unit, number) != LOG_NONE)
-            return true;
-        if (figure->place == CELL &&
-            log_size(line, cell_skip(line, at + length), figure->unit, number) != LOG_NONE)
-            return true;
-        if (figure->place == DECIMAL && decimal_size(line, log_skip(line, at + length), number))
-            return true;
-        if (figure->place == COUNT_BEFORE && count_before(line, at, number))
-            return true;
-        if (figure->place == COUNTED && log_count(line, log_skip(line, at + length), number) != LOG_NONE)
-            return true;
-    }
     return false;
 }
 
@@ -88,6 +119,19 @@ bool log_count_behind(struct text line, const char *word, uint64_t *count) {
 void log_gpu_set(struct log_row *row, uint64_t number) {
     if (number < 65536)
         row->gpu = (int32_t)number;
+}
+
+uint32_t log_gpu_find(struct text line, struct log_row *row) {
+    static const char *const words[] = {"GPU ", "GPU:", "GPU", "cuda:", "Device "};
+    uint64_t number;
+    uint32_t next = LOG_NONE;
+    for (size_t i = 0; i < sizeof words / sizeof *words && next == LOG_NONE; i++) {
+        uint32_t at = log_find(line, 0, words[i]);
+        next = at == LOG_NONE ? at : log_count(line, at + (uint32_t)strlen(words[i]), &number);
+    }
+    if (next != LOG_NONE)
+        log_gpu_set(row, number);
+    return next;
 }
 
 void log_step_find(struct text line, struct log_row *row) {

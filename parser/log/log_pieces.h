@@ -6,13 +6,20 @@
 
 /* Where a figure stands. */
 enum log_place {
-    BEHIND,      /* "WORDS 12.5 GB", blanks, colons and equals signs between them */
-    BEFORE,      /* "12.5 GB WORDS" */
-    CELL,        /* the same in the next cell of a table */
-    DECIMAL,     /* "WORDS 12.5 GB" in powers of ten */
-    COUNTED,     /* "WORDS 12": a number without a unit, not of bytes */
-    COUNT_BEFORE /* "12 CUDA WORDS": a word may stand between */
+    BEHIND,        /* "WORDS 12.5 GB", blanks, colons and equals signs between them */
+    BEFORE,        /* "12.5 GB WORDS" */
+    CELL,          /* the same in the next cell of a table */
+    DECIMAL,       /* "WORDS 12.5 GB" in powers of ten */
+    USED_OF,       /* "WORDS (12.5/79.1 GiB": the first, */
+    TOTAL_OF,      /* and the second */
+    PAGES,         /* as CELL, if it is a multiple of 512 as what PyTorch allocates: others divided it */
+    NUMBER_BEFORE, /* "12WORDS": a number without a unit, which `unit` multiplies */
+    COUNTED,       /* "WORDS 12": a number without a unit, not of bytes */
+    COUNT_BEFORE   /* "12 CUDA WORDS": a word may stand between */
 };
+
+/* 10^9 bytes. */
+#define GB UINT64_C(1000000000)
 
 /* A figure of a form. */
 struct log_figure {
@@ -42,6 +49,9 @@ bool log_count_behind(struct text line, const char *word, uint64_t *count);
 
 /* The figure in front of `at`, a bare one in `unit`. False: there is none. */
 bool log_size_in(struct text line, uint32_t at, uint64_t unit, uint64_t *nbytes);
+
+/* The number behind "GPU", "cuda:" or "Device" as the row's GPU; what follows it, LOG_NONE: there is none. */
+uint32_t log_gpu_find(struct text line, struct log_row *row);
 
 /* The number of a device as the row's GPU. */
 void log_gpu_set(struct log_row *row, uint64_t number);

@@ -6,87 +6,154 @@
 /* A form whose lines are told by words alone: all of `needs` stand in a line, and at least one figure does. */
 struct log_form {
     const char *needs[2]; /* "": any */
-    struct log_figure figures[5];
+    struct log_figure figures[8];
     bool host;
 };
 
-#define END \
-    { NULL, BEHIND, 0, NOTE_LINE }
+/* A form of one figure, whose words are all that tells it. */
+#define ONE(words, place, what, unit) \
+    { {words, ""}, {{words, place, what, unit}}, false }
 
 static const struct log_form forms[] = {
-    /* vLLM: worker.py, gpu_worker.py, gpu_model_runner.py, of 0.4 to 0.11 */
+    /* vLLM: worker.py, gpu_worker.py, gpu_model_runner.py, utils.py, of 0.4 to 0.12 */
     {{"the current vLLM instance can use total_gpu_memory", ""},
-     {{"total_gpu_memory (", BEHIND, NOTE_BUDGET_TOTAL, 0}, {") = ", BEHIND, NOTE_BUDGET_USABLE, 0}, END},
+     {{"total_gpu_memory (", BEHIND, NOTE_BUDGET_TOTAL, 0}, {") = ", BEHIND, NOTE_BUDGET_USABLE, 0}},
      false},
-    {{"the current vLLM instance can use", ""},
-     {{"instance can use", BEHIND, NOTE_BUDGET_USABLE, 0}, END},
-     false},
+    ONE("the current vLLM instance can use", BEHIND, NOTE_BUDGET_USABLE, 0),
     {{"model weights take", ""},
      {{"model weights take", BEHIND, NOTE_BUDGET_WEIGHTS, 0},
       {"non_torch_memory takes", BEHIND, NOTE_BUDGET_NON_TORCH, 0},
       {"PyTorch activation peak memory takes", BEHIND, NOTE_BUDGET_ACTIVATIONS, 0},
-      {"reserved for KV Cache is", BEHIND, NOTE_BUDGET_KV_CACHE, 0},
-      END},
+      {"reserved for KV Cache is", BEHIND, NOTE_BUDGET_KV_CACHE, 0}},
      false},
-    {{"total_gpu_memory", ""}, {{"total_gpu_memory", BEHIND, NOTE_BUDGET_TOTAL, 0}, END}, false},
-    {{"non_torch_memory", ""}, {{"non_torch_memory", BEHIND, NOTE_BUDGET_NON_TORCH, 0}, END}, false},
-    {{"PyTorch activation peak memory", ""},
-     {{"activation peak memory", BEHIND, NOTE_BUDGET_ACTIVATIONS, 0}, END},
+    {{"Free memory on device", "is less than desired"},
+     {{"Free memory on device", TOTAL_OF, NOTE_BUDGET_TOTAL, 0},
+      {"Free memory on device", USED_OF, NOTE_BUDGET_AVAILABLE, 0},
+      {"desired GPU memory utilization", TOTAL_OF, NOTE_BUDGET_USABLE, 0}},
      false},
-    {{"available_kv_cache_memory", ""},
-     {{"available_kv_cache_memory", BEHIND, NOTE_BUDGET_KV_CACHE, 0}, END},
+    {{"Free memory on device", " on startup"},
+     {{"Free memory on device", TOTAL_OF, NOTE_BUDGET_TOTAL, 0},
+      {"GPU memory utilization is", TOTAL_OF, NOTE_BUDGET_USABLE, 0},
+      {" for weight", BEFORE, NOTE_BUDGET_WEIGHTS, 0},
+      {" for peak activation", BEFORE, NOTE_BUDGET_ACTIVATIONS, 0},
+      {" for non-torch memory", BEFORE, NOTE_BUDGET_NON_TORCH, 0},
+      {" for CUDAGraph memory", BEFORE, NOTE_BUDGET_GRAPHS, 0},
+      {"Current kv cache memory in use is", BEHIND, NOTE_BUDGET_KV_CACHE, 0}},
      false},
-    {{"Available KV cache memory", ""},
-     {{"Available KV cache memory", BEHIND, NOTE_BUDGET_KV_CACHE, 0}, END},
+    {{"Total non KV cache memory", ""},
+     {{"torch peak memory increase:", BEHIND, NOTE_BUDGET_ACTIVATIONS, 0},
+      {"non-torch forward increase memory:", BEHIND, NOTE_BUDGET_NON_TORCH, 0},
+      {"weights memory:", BEHIND, NOTE_BUDGET_WEIGHTS, 0}},
      false},
-    {{"Loading model weights took", ""},
-     {{"Loading model weights took", BEHIND, NOTE_BUDGET_WEIGHTS, 0}, END},
-     false},
-    {{"Model loading took", ""}, {{"Model loading took", BEHIND, NOTE_BUDGET_WEIGHTS, 0}, END}, false},
-    {{"Graph capturing finished", ""}, {{"took", BEHIND, NOTE_BUDGET_GRAPHS, 0}, END}, false},
+    ONE("total_gpu_memory", BEHIND, NOTE_BUDGET_TOTAL, 0),
+    ONE("non_torch_memory", BEHIND, NOTE_BUDGET_NON_TORCH, 0),
+    ONE("PyTorch activation peak memory", BEHIND, NOTE_BUDGET_ACTIVATIONS, 0),
+    ONE("available_kv_cache_memory", BEHIND, NOTE_BUDGET_KV_CACHE, 0),
+    ONE("Available KV cache memory", BEHIND, NOTE_BUDGET_KV_CACHE, 0),
+    ONE("available KV cache memory (", BEHIND, NOTE_BUDGET_KV_CACHE, 0),
+    ONE("Loading model weights took", BEHIND, NOTE_BUDGET_WEIGHTS, 0),
+    ONE("Model loading took", BEHIND, NOTE_BUDGET_WEIGHTS, 0),
+    {{"Graph capturing finished", ""}, {{"took", BEHIND, NOTE_BUDGET_GRAPHS, 0}}, false},
     /* SGLang: model_runner.py */
     {{"Load weight end", "mem usage="},
-     {{"mem usage", BEHIND, NOTE_BUDGET_WEIGHTS, 0}, {"avail mem", BEHIND, NOTE_BUDGET_AVAILABLE, 0}, END},
+     {{"mem usage", BEHIND, NOTE_BUDGET_WEIGHTS, 0}, {"avail mem", BEHIND, NOTE_BUDGET_AVAILABLE, 0}},
      false},
     {{"Capture cuda graph end", "mem usage="},
-     {{"mem usage", BEHIND, NOTE_BUDGET_GRAPHS, 0}, {"avail mem", BEHIND, NOTE_BUDGET_AVAILABLE, 0}, END},
+     {{"mem usage", BEHIND, NOTE_BUDGET_GRAPHS, 0}, {"avail mem", BEHIND, NOTE_BUDGET_AVAILABLE, 0}},
      false},
-    {{"Memory pool end", ""}, {{"avail mem", BEHIND, NOTE_BUDGET_AVAILABLE, 0}, END}, false},
-    {{"Init torch distributed ends", ""}, {{"mem usage", BEHIND, NOTE_BUDGET_NON_TORCH, 0}, END}, false},
-    /* TensorRT-LLM: kvCacheManager.cpp */
-    {{"for k/v cache", ""}, {{" for k/v cache", BEFORE, NOTE_BUDGET_KV_CACHE, 0}, END}, false},
-    {{"for max tokens in paged KV cache", ""},
-     {{" for max tokens in paged KV cache", BEFORE, NOTE_BUDGET_KV_CACHE, 0}, END},
+    {{"Memory pool end", ""}, {{"avail mem", BEHIND, NOTE_BUDGET_AVAILABLE, 0}}, false},
+    {{"Init torch distributed ends", ""}, {{"mem usage", BEHIND, NOTE_BUDGET_NON_TORCH, 0}}, false},
+    /* TensorRT-LLM: kvCacheManager.cpp, runtime of TensorRT, _torch/pyexecutor/_util.py */
+    ONE(" for k/v cache", BEFORE, NOTE_BUDGET_KV_CACHE, 0),
+    ONE(" for max tokens in paged KV cache", BEFORE, NOTE_BUDGET_KV_CACHE, 0),
+    ONE("Loaded engine size:", BEHIND, NOTE_BUDGET_WEIGHTS, 0),
+    ONE(" for execution context memory", BEFORE, NOTE_BUDGET_ACTIVATIONS, 0),
+    {{"Memory usage when calculating max tokens in paged kv cache", ""},
+     {{"total:", BEHIND, NOTE_BUDGET_TOTAL, 0}, {"available:", BEHIND, NOTE_BUDGET_AVAILABLE, 0}},
      false},
+    {{"when calculating max tokens:", ""},
+     {{"when calculating max tokens:", BEHIND, NOTE_BUDGET_KV_CACHE, 0},
+      {"device total memory", BEHIND, NOTE_BUDGET_TOTAL, 0}},
+     false},
+    {{"Memory used after loading model weights (inside torch)", ""},
+     {{"profiling:", BEHIND, NOTE_BUDGET_WEIGHTS, 0}},
+     false},
+    {{"Memory dynamically allocated during inference (inside torch)", ""},
+     {{"profiling:", BEHIND, NOTE_BUDGET_ACTIVATIONS, 0}},
+     false},
+    {{"Memory used outside torch", ""}, {{"profiling:", BEHIND, NOTE_BUDGET_NON_TORCH, 0}}, false},
+    /* text-generation-inference: flash_causal_lm.py; powers of ten */
+    {{"Free memory ", "(real:"}, {{"Free memory ", DECIMAL, NOTE_BUDGET_AVAILABLE, 0}}, false},
     /* rocm-smi --showmeminfo vram; xpu-smi stats */
-    {{"VRAM Total Used Memory (B)", ""}, {{"Used Memory (B)", BEHIND, NOTE_DEVICE_USED, 1}, END}, false},
-    {{"VRAM Total Memory (B)", ""}, {{"Total Memory (B)", BEHIND, NOTE_DEVICE_TOTAL, 1}, END}, false},
-    {{"GPU Memory Used (MiB)", ""}, {{"GPU Memory Used (MiB)", CELL, NOTE_DEVICE_USED, MIB}, END}, false},
+    {{"VRAM Total Used Memory (B)", ""}, {{"Used Memory (B)", BEHIND, NOTE_DEVICE_USED, 1}}, false},
+    {{"VRAM Total Memory (B)", ""}, {{"Total Memory (B)", BEHIND, NOTE_DEVICE_TOTAL, 1}}, false},
+    ONE("GPU Memory Used (MiB)", CELL, NOTE_DEVICE_USED, MIB),
     /* mlx-lm's tuner and generate: powers of ten */
-    {{"Peak mem ", " GB"}, {{"Peak mem", DECIMAL, NOTE_MAX_ALLOCATED, 0}, END}, false},
-    {{"Peak memory: ", "Generation"}, {{"Peak memory:", DECIMAL, NOTE_MAX_ALLOCATED, 0}, END}, false},
+    {{"Peak mem ", " GB"}, {{"Peak mem", DECIMAL, NOTE_MAX_ALLOCATED, 0}}, false},
+    {{"Peak memory: ", "Generation"}, {{"Peak memory:", DECIMAL, NOTE_MAX_ALLOCATED, 0}}, false},
     /* Habana: optimum-habana's metrics, printed as a dict and as a table */
     {{"memory_allocated (GB)", ""},
      {{"max_memory_allocated (GB)", CELL, NOTE_MAX_ALLOCATED, GIB},
       {" memory_allocated (GB)", CELL, NOTE_ALLOCATED, GIB},
       {"'memory_allocated (GB)", CELL, NOTE_ALLOCATED, GIB},
-      {"total_memory_available (GB)", CELL, NOTE_DEVICE_TOTAL, GIB},
-      END},
+      {"total_memory_available (GB)", CELL, NOTE_DEVICE_TOTAL, GIB}},
      false},
+    /* verl: verl/utils/debug/performance.py, log_gpu_memory_usage */
+    {{"memory allocated (GB)", "memory reserved (GB)"},
+     {{"memory allocated (GB)", CELL, NOTE_ALLOCATED, GIB},
+      {"memory reserved (GB)", CELL, NOTE_RESERVED, GIB},
+      {"device memory used/total (GB):", USED_OF, NOTE_DEVICE_USED, GIB},
+      {"device memory used/total (GB):", TOTAL_OF, NOTE_DEVICE_TOTAL, GIB}},
+     false},
+    /* Megatron-Bridge: report_memory of train_utils.py; Composer: memory_monitor.py; powers of ten */
+    {{"mem-", "-gigabytes"},
+     {{"mem-allocated-gigabytes", DECIMAL, NOTE_ALLOCATED, GB},
+      {"mem-max-allocated-gigabytes", DECIMAL, NOTE_MAX_ALLOCATED, GB},
+      {"mem-reserved-gigabytes", DECIMAL, NOTE_RESERVED, GB},
+      {"mem-max-reserved-gigabytes", DECIMAL, NOTE_MAX_RESERVED, GB},
+      {"mem-alloc-retires", COUNTED, NOTE_RETRIES, 0}},
+     false},
+    {{"memory/current_allocated_mem", ""}, {{"_mem", DECIMAL, NOTE_ALLOCATED, GB}}, false},
+    {{"memory/peak_allocated_mem", ""}, {{"_mem", DECIMAL, NOTE_MAX_ALLOCATED, GB}}, false},
+    {{"memory/current_reserved_mem", ""}, {{"_mem", DECIMAL, NOTE_RESERVED, GB}}, false},
+    {{"memory/peak_reserved_mem", ""}, {{"_mem", DECIMAL, NOTE_MAX_RESERVED, GB}}, false},
+    /* NeMo: megatron_base_model.py with NEMO_LOG_MEMORY_USAGE, whose peak is of what is reserved */
+    {{"peak_memory_usage", "global_step"},
+     {{"peak_memory_usage", CELL, NOTE_MAX_RESERVED, 1}, {"memory_allocated", CELL, NOTE_ALLOCATED, 1}},
+     false},
+    /* memory_stats() of PyTorch, printed by itself or by Lightning's DeviceStatsMonitor */
+    {{"_bytes.all.", ""},
+     {{"allocated_bytes.all.current", PAGES, NOTE_ALLOCATED, 1},
+      {"allocated_bytes.all.peak", PAGES, NOTE_MAX_ALLOCATED, 1},
+      {"reserved_bytes.all.current", PAGES, NOTE_RESERVED, 1},
+      {"reserved_bytes.all.peak", PAGES, NOTE_MAX_RESERVED, 1}},
+     false},
+    /* Colossal-AI: examples' get_mem_info, which prints memory_allocated(), and benchmarks */
+    {{"GPU memory usage:", "CPU memory usage:"}, {{"GPU memory usage:", BEHIND, NOTE_ALLOCATED, 0}}, false},
+    ONE("Max CUDA memory usage:", BEHIND, NOTE_MAX_ALLOCATED, 0),
+    /* Lightning's CUDACallback of its examples; Unsloth's notebooks */
+    ONE("Average Peak memory", BEHIND, NOTE_MAX_ALLOCATED, 0),
+    {{"Max memory = ", ""}, {{"Max memory = ", BEHIND, NOTE_DEVICE_TOTAL, 0}}, false},
+    ONE(" of memory reserved.", BEFORE, NOTE_RESERVED, 0),
+    ONE("Peak reserved memory = ", BEHIND, NOTE_MAX_RESERVED, 0),
     /* torchtitan: metrics.py */
-    {{"memory allocation retries", ""},
-     {{" memory allocation retries", COUNT_BEFORE, NOTE_RETRIES, 0}, END},
+    ONE(" memory allocation retries", COUNT_BEFORE, NOTE_RETRIES, 0),
+    ONE(" OOM errors thrown", COUNT_BEFORE, NOTE_OOM_COUNT, 0),
+    {{" capacity: ", " memory"}, {{" memory", BEFORE, NOTE_DEVICE_TOTAL, 0}}, false},
+    {{" capacity, ", " in-use"},
+     {{" capacity", BEFORE, NOTE_DEVICE_TOTAL, 0}, {" in-use", BEFORE, NOTE_DEVICE_USED, 0}},
      false},
-    /* /usr/bin/time -v; cgmemtime */
-    {{"Maximum resident set size (kbytes)", ""}, {{"(kbytes):", BEHIND, NOTE_MAX_HOST, 1024}, END}, true},
-    {{"child_RSS_high", ""}, {{"child_RSS_high", BEHIND, NOTE_MAX_HOST, 0}, END}, true},
+    /* GNU time -v, and without a format; cgmemtime */
+    {{"Maximum resident set size (kbytes)", ""}, {{"(kbytes):", BEHIND, NOTE_MAX_HOST, 1024}}, true},
+    {{"avgdata ", "maxresident)k"}, {{"maxresident)k", NUMBER_BEFORE, NOTE_MAX_HOST, 1024}}, true},
+    {{"child_RSS_high", ""}, {{"child_RSS_high", BEHIND, NOTE_MAX_HOST, 0}}, true},
     /* The kernel's report on a control group, before it kills */
-    {{"memory: usage ", ", limit "},
-     {{"memory: usage", BEHIND, NOTE_HOST_USED, 0}, {", limit", BEHIND, NOTE_HOST_LIMIT, 0}, END},
+    {{"] memory: usage ", ", limit "},
+     {{"memory: usage", BEHIND, NOTE_HOST_USED, 0}, {", limit", BEHIND, NOTE_HOST_LIMIT, 0}},
      true},
 };
 
-#undef END
+#undef ONE
 
 /* "KV Cache is allocated. #tokens: 367404, K size: 8.23 GB, V size: 8.23 GB" */
 static bool sglang_cache(struct text line, struct log_row *row) {
@@ -109,15 +176,31 @@ static void name_of_killed(struct text line, struct log_row *row) {
     log_name_set(row->killed, name);
 }
 
+/* What Kubernetes, containerd, Slurm and systemd say of such a kill: it has no figures, and counts where no other line told
+ * of one. */
+static bool kill_word(struct log_state *state, struct text line, struct log_row *row) {
+    static const char *const words[] = {"OOMKilled",  "oom-kill event", "oom_kill event",
+                                        "OOM Killed", "OOM killer",     "TaskOOM event"};
+    if (state->killed || !text_contains_any(line, words, sizeof words / sizeof *words))
+        return false;
+    log_name_set(row->killed, (struct text){(const uint8_t *)"a process", 9});
+    return true;
+}
+
 /* "Memory cgroup out of memory: Killed process 1234 (python) total-vm:9kB, anon-rss:8kB, ..." and the kernel's own. */
-static bool kill_line(struct text line, struct log_row *row) {
+static bool kill_line(struct log_state *state, struct text line, struct log_row *row) {
     static const struct log_figure rss = {"anon-rss", BEHIND, NOTE_HOST_USED, 0};
     uint64_t nbytes;
     bool kernel = log_has(line, "ut of memory: Kill") || log_has(line, "Killed process ");
-    if (!kernel || !log_figure_find(line, &rss, &nbytes))
+    if (kernel && log_figure_find(line, &rss, &nbytes)) {
+        log_know(row, NOTE_HOST_USED, nbytes);
+        name_of_killed(line, row);
+    } else if (!kill_word(state, line, row)) {
         return false;
-    log_know(row, NOTE_HOST_USED, nbytes);
-    name_of_killed(line, row);
+    }
+    state->killed = true;
+    if (state->host_limit != 0)
+        log_know(row, NOTE_HOST_LIMIT, state->host_limit);
     row->gpu = LOG_HOST;
     row->is_oom = true;
     return true;
@@ -131,8 +214,7 @@ static void gpu_in_brackets(struct text line, struct log_row *row) {
 }
 
 enum log_seen log_table_line(struct log_state *state, struct text line, struct log_row *row) {
-    (void)state;
-    if (sglang_cache(line, row) || kill_line(line, row))
+    if (sglang_cache(line, row) || kill_line(state, line, row))
         return LOG_ROW;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         const struct log_form *form = &forms[i];
@@ -141,6 +223,10 @@ enum log_seen log_table_line(struct log_state *state, struct text line, struct l
             continue;
         row->gpu = form->host ? LOG_HOST : row->gpu;
         gpu_in_brackets(line, row);
+        if (text_begins(line, "| GPU Memory Used") && state->stream->table_gpu >= 0)
+            row->gpu = state->stream->table_gpu;
+        if (log_knows(row, NOTE_HOST_LIMIT))
+            state->host_limit = row->value[NOTE_HOST_LIMIT];
         log_maxima_show(row);
         return LOG_ROW;
     }
@@ -149,10 +235,12 @@ enum log_seen log_table_line(struct log_state *state, struct text line, struct l
 
 /* ---- the tables of nvidia-smi and npu-smi: the device's number stands in the line before ---- */
 
-/* "|   0  NVIDIA H100 80GB HBM3          On  |" */
+/* "|   0  NVIDIA H100 80GB HBM3          On  |", "| Device ID                   | 0" */
 static void table_gpu(struct log_stream *stream, struct text line) {
     uint64_t number;
-    uint32_t next = log_count(line, log_skip(line, 1), &number);
+    uint32_t at = log_skip(line, 1),
+             cell = log_find(line, at, "Device ID") == at ? log_find(line, at, "| ") : at - 2;
+    uint32_t next = cell != LOG_NONE ? log_count(line, log_skip(line, cell + 2), &number) : LOG_NONE;
     if (next != LOG_NONE && number < 65536 && next + 1 < line.nbytes && line.at[next] == ' ')
         stream->table_gpu = (int32_t)number;
 }
@@ -165,10 +253,10 @@ enum log_seen log_smi_line(struct log_state *state, struct text line, struct log
         return LOG_NOTHING;
     line = log_rest(line, at);
     bool npu = log_has(line, "| 0000:");
-    for (uint32_t i = log_find(line, 0, " / "); i != LOG_NONE; i = log_find(line, i + 1, " / "))
+    for (uint32_t i = log_find(line, 0, "/"); i != LOG_NONE; i = log_find(line, i + 1, "/"))
         slash = i;
     bool sizes = slash != LOG_NONE && log_size_in(line, slash, npu ? MIB : 0, &used) &&
-                 log_size(line, log_skip(line, slash + 3), npu ? MIB : 0, &total) != LOG_NONE &&
+                 log_size(line, log_skip(line, slash + 1), npu ? MIB : 0, &total) != LOG_NONE &&
                  used <= total && total != 0;
     if (!sizes) {
         table_gpu(stream, line);

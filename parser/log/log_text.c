@@ -65,8 +65,7 @@ uint32_t log_count(struct text text, uint32_t at, uint64_t *count) {
     return at;
 }
 
-/* The unit at `at`, in bytes, and what follows it in `*next`; 0: none. */
-static uint64_t unit_read(struct text text, uint32_t at, uint32_t *next) {
+uint64_t log_unit(struct text text, uint32_t at, uint32_t *next) {
     static const struct {
         const char *name;
         unsigned shift;
@@ -94,7 +93,7 @@ uint32_t log_size(struct text text, uint32_t at, uint64_t unit, uint64_t *nbytes
     uint64_t product;
     if (length == 0)
         return LOG_NONE;
-    uint64_t named = unit_read(text, next, &next);
+    uint64_t named = log_unit(text, next, &next);
     if (named == 0 && is_letter(at_or_blank(text, at + length)))
         return LOG_NONE; /* "1e400", "12x" */
     unit = named != 0 ? named : unit;

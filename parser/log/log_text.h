@@ -23,6 +23,9 @@ uint32_t log_count(struct text text, uint32_t at, uint64_t *count);
  */
 uint32_t log_size(struct text text, uint32_t at, uint64_t unit, uint64_t *nbytes);
 
+/* The unit at `at`, in bytes, and what follows it in `*next`; 0: none. */
+uint64_t log_unit(struct text text, uint32_t at, uint32_t *next);
+
 /* The figure that ends in front of `at`, blanks between them. False: there is none. */
 bool log_size_before(struct text text, uint32_t at, uint64_t *nbytes);
 

@@ -1,5 +1,7 @@
 /* What Strata concludes, as JSON: categories, steps, phases, what was judged. */
+#include "analysis/findings/levels.h"
 #include "analysis/findings/peak_made.h"
+#include "base/format.h"
 #include "layout/site.h"
 #include "render/report/report_json.h"
 
@@ -167,6 +169,27 @@ static void add_older(struct json_writer *json, const struct older *older) {
     json_end(json);
 }
 
+/* A log has levels: the highest that it prints, and where. */
+static void add_peak_of_log(struct json_writer *json, const struct report_device *report) {
+    struct levels levels;
+    levels_find(&levels, report->device);
+    const struct level_track *track = &levels.track[levels.shown];
+    char text[FINDING_TEXT_NBYTES] = "No line of the log says how much was in use.";
+    if (track->count != 0)
+        snprintf(text, sizeof text,
+                 "The highest level of %s that the log prints is %s, in line %" PRIu64
+                 "; what it was made of is not known from a log.",
+                 level_title(levels.shown), format_bytes(track->peak).text,
+                 levels_line(report->device, track->peak_event));
+    json_object(json, "peak_made_of", JSON_COMPACT);
+    json_text(json, "text", text);
+    json_text(json, "phase", peak_phase_name(PEAK_OTHER));
+    json_array(json, "parts", JSON_COMPACT);
+    json_end(json);
+    json_null(json, "avoidable");
+    json_end(json);
+}
+
 static void add_peak_made(struct json_writer *json, const struct report_device *report) {
     const struct verdicts *verdicts = &report->verdicts;
     uint64_t peak = report->timeline.peak_bytes;
@@ -201,7 +224,7 @@ static void add_peak_made(struct json_writer *json, const struct report_device *
 void report_json_verdicts(struct json_writer *json, const struct report_device *report) {
     const struct verdicts *verdicts = &report->verdicts;
     char text[FINDING_TEXT_NBYTES];
-    add_peak_made(json, report);
+    (trace_has_allocations(report->trace) ? add_peak_made : add_peak_of_log)(json, report);
     add_older(json, &verdicts->older);
     json_array(json, "findings", JSON_LINES);
     for (uint32_t i = 0; i < verdicts->findings.count; i++)

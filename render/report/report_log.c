@@ -60,11 +60,6 @@ static void budget_table(struct sheet *sheet, const struct report_device *report
 static void tracks_table(struct sheet *sheet, const struct report_device *report, const struct levels *levels,
                          uint64_t most) {
     static const char *const headings[] = {"Level", "Lines", "First", "Highest", "Last", "Highest in", NULL};
-    unsigned counts = 0;
-    for (unsigned level = 0; level < LEVEL_KINDS; level++)
-        counts += levels->track[level].count != 0;
-    if (counts == 0)
-        return;
     sheet_table(sheet, headings, "lrrrrl");
     for (unsigned level = 0; level < LEVEL_KINDS; level++)
         track_row(sheet, report, &levels->track[level], level, format_unit(most));
@@ -78,14 +73,18 @@ void report_log_text(struct sheet *sheet, const struct report_device *report) {
     for (unsigned level = 0; level < LEVEL_KINDS; level++)
         most = levels.track[level].peak > most ? levels.track[level].peak : most;
     sheet_heading(sheet, 3, "Levels");
-    duration_say(sheet, report, &levels);
-    tracks_table(sheet, report, &levels, most);
+    if (levels.track[levels.shown].count != 0) {
+        duration_say(sheet, report, &levels);
+        tracks_table(sheet, report, &levels, most);
+    } else {
+        sheet_say(sheet, "No line of the log says how much was in use.");
+    }
     budget_table(sheet, report);
     if (levels.outside_known)
         sheet_say(
             sheet,
             "Used on the device beyond what PyTorch had reserved: %s at most, %s. That is what PyTorch does "
-            "not see: CUDA contexts, NCCL and other libraries, other processes.",
+            "not see: contexts of drivers, NCCL and other libraries, other processes.",
             format_bytes(levels.outside_bytes).text, line_text(sheet, report, levels.outside_event));
     if (report->device->capacity_bytes != 0)
         sheet_say(sheet, "Capacity of the device, by the log: %s.",

@@ -59,12 +59,18 @@ static const struct sentence sentences[] = {
      "events or "
      "frees are "
      "missing. Record all actions, and keep other threads from allocating while the snapshot is taken."},
+    {"log_changes", "%c0 line%p0( says| say) how much a stage added and took away, but no line says what was "
+                    "there before: no "
+                    "level follows from %p0(it|them)."},
     {"log_csv_guessed", "A CSV without a header was read: of two figures the larger is taken for the "
                         "device's capacity, the other "
                         "for what is used."},
     {"log_inferred", "%c0 line%p0( of no known form was| of no known form were) read by the words before a "
                      "size alone, such as "
                      "allocated or peak: these figures are inferred."},
+    {"log_killed", "Line %n0 says that a program was killed; by whom and why is not known from it. Run it by "
+                   "\"strata run -- "
+                   "COMMAND\", which watches the host's memory."},
     {"log_levels",
      "These are levels printed in a log, not allocations: between two lines anything may have "
      "happened, and which line of code holds the memory is not known. Figures are as exact as the "
@@ -72,6 +78,9 @@ static const struct sentence sentences[] = {
     {"log_lines", "%c0 line%p0(|s) with text: %c1 about memory, %c2 passed over."},
     {"log_long_lines",
      "%c0 line%p0( is|s are) longer than %c1 bytes: only %p0(its beginning was|their beginnings were) read."},
+    {"log_operators", "%c0 row%p0(|s) of a profiler's table (key_averages()) say%p0(s|) what an operator "
+                      "allocated less what it freed, "
+                      "%b1 at most: sums over the run and no levels, so no peak follows from them."},
     {"lost_events",
      "%DEvents are missing at %c0 place%p0(|s) (%b1 in all): the totals are exact, but who held those bytes "
      "is not known."},

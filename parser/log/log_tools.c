@@ -1,0 +1,147 @@
+#include "parser/log/log_tools.h"
+
+#include "base/numbers.h"
+#include "parser/log/log_pieces.h"
+
+#include <string.h>
+
+/* ---- transformers, trainer_utils.py, TrainerMemoryTracker: what each stage added, and the most above that ---- */
+
+/* "train_mem_gpu_alloc_delta   =      693MB", "'init_mem_gpu_alloc_delta': -241172480": of log_metrics and of the dict. */
+static bool stage_figure(struct text line, const char *words, uint64_t *nbytes, bool *negative) {
+    uint32_t at = log_find(line, 0, words);
+    at = at != LOG_NONE ? log_skip(line, at + (uint32_t)strlen(words)) : LOG_NONE;
+    if (at != LOG_NONE && at < line.nbytes && line.at[at] == '\'')
+        at = log_skip(line, at + 1);
+    *negative = at != LOG_NONE && at < line.nbytes && line.at[at] == '-';
+    return at != LOG_NONE && log_size(line, at + *negative, 1, nbytes) != LOG_NONE;
+}
+
+/* Each stage begins where the one before it ended. Without a line that says where the first began, none is a level. */
+static enum log_seen stage_line(struct log_state *state, struct text line, struct log_row *row) {
+    static const char *const added[] = {"init_mem_gpu_alloc_delta", "train_mem_gpu_alloc_delta",
+                                        "eval_mem_gpu_alloc_delta", "test_mem_gpu_alloc_delta"};
+    static const char *const above[] = {"init_mem_gpu_peaked_delta", "train_mem_gpu_peaked_delta",
+                                        "eval_mem_gpu_peaked_delta", "test_mem_gpu_peaked_delta"};
+    struct log_stream *stream = state->stream;
+    uint64_t nbytes, *now = &stream->traced_nbytes;
+    bool negative, whole = false, part = false;
+    if (stage_figure(line, "before_init_mem_gpu", &nbytes, &negative) && !negative) {
+        *now = nbytes;
+        stream->staged = whole = true;
+    }
+    for (size_t i = 0; i < sizeof added / sizeof *added; i++) {
+        if (stage_figure(line, added[i], &nbytes, &negative)) {
+            *now = !negative ? *now + nbytes : *now > nbytes ? *now - nbytes : 0;
+            part = true;
+        }
+        if (stage_figure(line, above[i], &nbytes, &negative) && !negative) {
+            if (!log_knows(row, NOTE_MAX_ALLOCATED) || row->value[NOTE_MAX_ALLOCATED] < *now + nbytes)
+                log_know(row, NOTE_MAX_ALLOCATED, *now + nbytes);
+            whole = true;
+        }
+    }
+    if (!whole && !part)
+        return LOG_NOTHING;
+    if (!stream->staged) /* the first is an event of no level */
+        return state->n_changes++ == 0 ? LOG_ROW : LOG_PART;
+    if (!whole)
+        return LOG_PART;
+    log_know(row, NOTE_ALLOCATED, *now);
+    row->max_is_reset = true;
+    return LOG_ROW;
+}
+
+/* ---- axolotl, bench.py: "GPU memory usage after model load: 7.565GB (+0.126GB cache, +0.788GB misc)" ---- */
+
+/* What is allocated, what the cache adds to it, and what NVML adds to that; a part of nothing is left out. */
+static enum log_seen axolotl_line(struct text line, struct log_row *row) {
+    static const struct log_figure cache = {" cache", BEFORE, NOTE_RESERVED, 0},
+                                   misc = {" misc", BEFORE, NOTE_DEVICE_USED, 0};
+    uint32_t open = log_find(line, 0, "GB (");
+    uint64_t used, more;
+    if (open == LOG_NONE || !log_has(line, " memory usage ") ||
+        (log_find(line, open, "GB (+") != open && log_find(line, open, "GB ()") != open) ||
+        !log_size_before(line, open + 2, &used))
+        return LOG_NOTHING;
+    log_know(row, NOTE_ALLOCATED, used);
+    used += log_figure_find(line, &cache, &more) ? more : 0;
+    log_know(row, NOTE_RESERVED, used);
+    if (log_figure_find(line, &misc, &more))
+        log_know(row, NOTE_DEVICE_USED, used + more);
+    return LOG_ROW;
+}
+
+/* ---- mlx-lm, generate: "Peak memory: 4.381 GB" of 10^9 bytes, below what it says of its speed ---- */
+
+static enum log_seen generate_line(struct log_stream *stream, struct text line, struct log_row *row) {
+    static const struct log_figure peak = {"Peak memory:", DECIMAL, NOTE_MAX_ALLOCATED, 0};
+    bool generated = stream->generated;
+    uint64_t nbytes;
+    stream->generated = log_has(line, "Generation:") && log_has(line, "tokens-per-sec");
+    if (!generated || !log_figure_find(line, &peak, &nbytes))
+        return LOG_NOTHING;
+    log_know(row, NOTE_MAX_ALLOCATED, nbytes);
+    log_maxima_show(row);
+    return LOG_ROW;
+}
+
+/* ---- GNU time -f %M: a number of KB in a line of its own, some lines below the command ---- */
+
+static enum log_seen time_line(struct log_stream *stream, struct text line, struct log_row *row) {
+    struct text message = log_rest(line, log_skip(line, 0));
+    uint64_t nbytes;
+    while (text_ends(message, " "))
+        message.nbytes--;
+    if (log_has(line, "time ") && log_has(line, "%M"))
+        stream->timed = true;
+    if (!stream->timed || log_size(message, 0, 1024, &nbytes) != message.nbytes || nbytes < MIB)
+        return LOG_NOTHING;
+    log_know(row, NOTE_MAX_HOST, nbytes);
+    log_maxima_show(row);
+    row->gpu = LOG_HOST;
+    return LOG_ROW;
+}
+
+/* ---- torch.profiler: key_averages().table(), whose last size is what an operator allocated less what it freed ---- */
+
+/* The last "94.79 Mb" or "0 b" of a row; below zero it is 0. */
+static bool last_size(struct text line, uint64_t *nbytes) {
+    static const char units[] = "KMG";
+    for (uint32_t end = line.nbytes; end > 3; end--) {
+        const char *unit = strchr(units, line.at[end - 2]);
+        uint32_t at = end - (unit != NULL ? 3 : 2), begin = at;
+        if (line.at[end - 1] != 'b' || line.at[at] != ' ')
+            continue;
+        while (begin > 0 && strchr("0123456789.", line.at[begin - 1]) != NULL)
+            begin--;
+        uint64_t scale = UINT64_C(1) << (unit != NULL ? 10 * (unit - units + 1) : 0);
+        if (log_size((struct text){line.at, at}, begin, scale, nbytes) != at)
+            continue;
+        *nbytes = begin > 0 && line.at[begin - 1] == '-' ? 0 : *nbytes;
+        return true;
+    }
+    return false;
+}
+
+/* Its rows are counted, and the one with the most kept: the first is an event of no level. */
+static enum log_seen operator_line(struct log_state *state, struct text line) {
+    uint64_t nbytes;
+    if (log_has(line, "# of Calls") && log_has(line, " Mem ")) {
+        state->stream->operators = true;
+        return LOG_PART;
+    }
+    state->stream->operators &= !log_has(line, " time total:");
+    if (!state->stream->operators || !last_size(line, &nbytes))
+        return LOG_NOTHING;
+    state->most_nbytes = nbytes > state->most_nbytes ? nbytes : state->most_nbytes;
+    return state->n_operators++ == 0 ? LOG_ROW : LOG_PART;
+}
+
+enum log_seen log_tools_line(struct log_state *state, struct text line, struct log_row *row) {
+    enum log_seen seen = operator_line(state, line);
+    seen = seen == LOG_NOTHING ? stage_line(state, line, row) : seen;
+    seen = seen == LOG_NOTHING ? axolotl_line(line, row) : seen;
+    seen = seen == LOG_NOTHING ? generate_line(state->stream, line, row) : seen;
+    return seen == LOG_NOTHING ? time_line(state->stream, line, row) : seen;
+}
