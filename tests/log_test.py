@@ -230,9 +230,9 @@ class LogTest(unittest.TestCase):
                 path = SAMPLES / f"log_{log.__name__}.log"
                 text = re.sub(r"\x1b\[[\d;]*m", "", path.read_text(encoding="utf-8"))
                 report = self.run_strata("report", path).stdout.decode().replace(",", "")
-                known = {0} | figures_of(text)
-                for most in (120, 4000):  # sums of two, and of three where there are few figures
-                    known |= {abs(a + sign * b) for a in known for b in figures_of(text) for sign in (1, -1)} if len(known) < most else set()
+                known = figures_of(text)
+                known |= {reserved for reserved in (oom_levels(text.replace("\n", " ")) if log.__name__.startswith("oom") or "hip" in log.__name__ else {}).values()}
+                known |= {abs(a + sign * b) for a in known for b in known for sign in (1, -1)} if len(known) < 120 else set()
                 known |= {sum(map(lambda term: said(term, text), terms.split(" + "))) for levels in (logs.SAYS.get(log.__name__) or {}).values()
                           for level in levels.values() if isinstance(level, tuple) for terms in level}
                 for number, unit in re.findall(r"(\d+(?:\.\d+)?) (KiB|MiB|GiB)", report.split("Trust")[0]):

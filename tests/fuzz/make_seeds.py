@@ -11,6 +11,7 @@ import collections
 import dataclasses
 import gzip
 import io
+import itertools
 import json
 import pathlib
 import pickle
@@ -238,6 +239,8 @@ def log_seeds():
     """The project's own sample logs, and what no logger writes."""
     for path in sorted((FUZZ.parent.parent / "samples").glob("log_*.log")):
         yield path.stem[4:], path.read_bytes()[:2048]
+        numbers = itertools.cycle((b"99999999999999999999", b"-1", b"nan", b"1e9", b"0", b"18446744073709551615", b"0.000000001", b"65535.5"))
+        yield path.stem[4:] + "_hostile", re.sub(rb"\d+(?:\.\d+)?", lambda _: next(numbers), path.read_bytes()[:1024])
     yield "hostile", b"[rank1] GPU 0: 1e400 GB allocated\nMA nan GB CA -1 GB\rout of memory\n| Allocated memory | 1 KiB\n\x1b[31mmemory: 5GiB(1%)"
 
 
