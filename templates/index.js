@@ -11,7 +11,74 @@ import { createTable } from "./index/table.js";
 import { createWords, kindTitle } from "./index/words.js";
 import { element, formatBytes, formatCount, formatPlural, make, setText } from "./text.js";
 
-/** @typedef {import("./index/data.js").Refusal} Refusal */
+/**
+ * @typedef {import("./index/data.js").Batch} Batch
+ * @typedef {import("./index/data.js").Refusal} Refusal
+ */
+
+/** @param {Batch["data"]["totals"]} totals */
+function showTotals(totals) {
+    const parts = [
+        formatPlural(totals.done, "recording"),
+        `peaks ${formatBytes(totals.lowest_peak_bytes)} to ${formatBytes(totals.highest_peak_bytes)}` +
+            `, median ${formatBytes(totals.median_peak_bytes)}`,
+    ];
+    if (totals.copies) parts.push(formatPlural(totals.copies, "copy").replace("copys", "copies"));
+    if (totals.failed) parts.push(`${formatCount(totals.failed)} failed`);
+    if (totals.skipped) parts.push(`${formatCount(totals.skipped)} skipped`);
+    setText(element("totals", HTMLElement), parts.join(" \u00b7 "));
+}
+
+/**
+ * What to know of the whole, and what of the address is not understood.
+ * @param {string[]} said
+ * @param {string[]} words
+ */
+function showNotes(said, words) {
+    const misread = misreadSentence(words);
+    const sentences = misread ? [misread, ...said] : said;
+    const notes = element("notes", HTMLElement);
+    notes.hidden = sentences.length === 0;
+    notes.replaceChildren(...sentences.map((sentence) => make("li", "", sentence)));
+}
+
+/**
+ * Each asks the list for its recordings.
+ * @param {Batch} batch
+ * @param {(words: string) => void} ask
+ */
+function showBadges({ rows, data }, ask) {
+    /** @type {Map<string, number>} */
+    const kinds = new Map();
+    for (const row of rows)
+        for (const kind of new Set(
+            row.notes
+                .filter((note) => note.severity !== "info" && note.kind !== "out_of_memory")
+                .map((note) => note.kind),
+        ))
+            kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+    const badges = [...kinds]
+        .sort((a, b) => b[1] - a[1])
+        .slice(0, 3)
+        .map(([kind, count]) => ({
+            words: kind,
+            text: `${formatCount(count)} ${kindTitle(kind).toLowerCase()}`,
+            bad: false,
+        }));
+    const odd = rows.filter((row) => row.finding !== null).length;
+    if (odd) badges.unshift({ words: "odd", text: `${formatCount(odd)} odd`, bad: false });
+    if (data.totals.out_of_memory)
+        badges.unshift({ words: "oom", text: `${formatCount(data.totals.out_of_memory)} out of memory`, bad: true });
+    element("badges", HTMLElement).replaceChildren(
+        ...badges.map(({ words, text, bad }) => {
+            const badge = make("button", bad ? "badge bad" : "badge", text);
+            badge.type = "button";
+            badge.dataset.words = words;
+            badge.addEventListener("click", () => ask(words));
+            return badge;
+        }),
+    );
+}
 
 function start() {
     const batch = createBatch(readData(element("data", HTMLScriptElement).textContent ?? "{}"));
@@ -27,7 +94,8 @@ function start() {
         frame = requestAnimationFrame(drawPictures);
     };
     element("app", HTMLElement).hidden = false;
-    showTotals();
+    showTotals(data.totals);
+    showBadges(batch, (words) => state.change({ words: state.get().words === words ? "" : words }));
     const findings = createFindings(batch, { choose: (index) => state.change({ row: index }) });
     const heat = createHeat(batch, { choose, hover, figure: (figure) => state.change({ figure }) });
     const curves = createCurves(batch, { choose, hover, axis: (axis) => state.change({ axis }) });
@@ -36,7 +104,7 @@ function start() {
     const search = element("words", HTMLInputElement);
     const known = { sort: table.sorts, figure: heat.figures, axis: curves.axes };
     const state = createState(rows, known, batch.oddRows[0] ?? -1, (before, choice) => {
-        showNotes();
+        showNotes(data.notes, state.misread());
         if (before.theme !== choice.theme) applyTheme();
         if (before.words !== choice.words || before.sort !== choice.sort || before.falling !== choice.falling)
             arrange();
@@ -63,69 +131,6 @@ function start() {
         );
         for (const badge of element("badges", HTMLElement).querySelectorAll("button"))
             badge.setAttribute("aria-pressed", String(badge.dataset.words === words));
-    }
-
-    function showTotals() {
-        const { totals } = data;
-        const parts = [
-            formatPlural(totals.done, "recording"),
-            `peaks ${formatBytes(totals.lowest_peak_bytes)} to ${formatBytes(totals.highest_peak_bytes)}` +
-                `, median ${formatBytes(totals.median_peak_bytes)}`,
-        ];
-        if (totals.copies) parts.push(formatPlural(totals.copies, "copy").replace("copys", "copies"));
-        if (totals.failed) parts.push(`${formatCount(totals.failed)} failed`);
-        if (totals.skipped) parts.push(`${formatCount(totals.skipped)} skipped`);
-        setText(element("totals", HTMLElement), parts.join(" \u00b7 "));
-        showBadges();
-    }
-
-    /** What to know of the whole, and what of the address is not understood. */
-    function showNotes() {
-        const misread = misreadSentence(state.misread());
-        const sentences = misread ? [misread, ...data.notes] : data.notes;
-        const notes = element("notes", HTMLElement);
-        notes.hidden = sentences.length === 0;
-        notes.replaceChildren(...sentences.map((sentence) => make("li", "", sentence)));
-    }
-
-    /** Each asks the list for its recordings; again: for all. */
-    function showBadges() {
-        /** @type {Map<string, number>} */
-        const kinds = new Map();
-        for (const row of rows)
-            for (const kind of new Set(
-                row.notes
-                    .filter((note) => note.severity !== "info" && note.kind !== "out_of_memory")
-                    .map((note) => note.kind),
-            ))
-                kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
-        const badges = [...kinds]
-            .sort((a, b) => b[1] - a[1])
-            .slice(0, 3)
-            .map(([kind, count]) => ({
-                words: kind,
-                text: `${formatCount(count)} ${kindTitle(kind).toLowerCase()}`,
-                bad: false,
-            }));
-        const odd = rows.filter((row) => row.finding !== null).length;
-        if (odd) badges.unshift({ words: "odd", text: `${formatCount(odd)} odd`, bad: false });
-        if (data.totals.out_of_memory)
-            badges.unshift({
-                words: "oom",
-                text: `${formatCount(data.totals.out_of_memory)} out of memory`,
-                bad: true,
-            });
-        element("badges", HTMLElement).replaceChildren(
-            ...badges.map(({ words, text, bad }) => {
-                const badge = make("button", bad ? "badge bad" : "badge", text);
-                badge.type = "button";
-                badge.dataset.words = words;
-                badge.addEventListener("click", () =>
-                    state.change({ words: state.get().words === words ? "" : words }),
-                );
-                return badge;
-            }),
-        );
     }
 
     const systemDark = window.matchMedia("(prefers-color-scheme: dark)");
@@ -161,11 +166,21 @@ function start() {
     });
     showRefusals("failed", data.failed);
     showRefusals("skipped", data.skipped);
-    showNotes();
+    showNotes(data.notes, state.misread());
     applyTheme();
     if (state.get().row >= 0) table.choose(state.get().row, true);
     drawPictures();
     new ResizeObserver(drawPictures).observe(element("plot", HTMLElement));
+    return callsOf({ rows, data, table, heat, curves, state });
+}
+
+/**
+ * What scripts and the console may ask.
+ * @param {{rows: Batch["rows"], data: Batch["data"], table: ReturnType<typeof createTable>,
+ * heat: ReturnType<typeof createHeat>, curves: ReturnType<typeof createCurves>,
+ * state: ReturnType<typeof createState>}} index
+ */
+function callsOf({ rows, data, table, heat, curves, state }) {
     /** What is chosen, in the page's words. */
     const view = () => {
         const { row, words, ...choice } = state.get();

@@ -1,4 +1,5 @@
-// Drawing that the index's pictures share. Everything is in CSS pixels.
+// What the index's pictures share. Everything is in CSS pixels.
+import { make } from "../text.js";
 
 /** @param {string} name */
 export function cssVariable(name) {
@@ -100,4 +101,25 @@ export function watchPointer(target, tip, use) {
         const index = use.find(x, y);
         if (index >= 0) use.choose(index);
     });
+}
+
+/**
+ * Buttons of which one is pressed; returns what presses it.
+ * @param {HTMLElement} box
+ * @param {string} field of their data
+ * @param {string[][]} titles name and title of each
+ * @param {(name: string) => void} choose
+ */
+export function makeChoices(box, field, titles, choose) {
+    const buttons = titles.map(([name, title]) => {
+        const button = make("button", "", title);
+        button.type = "button";
+        button.dataset[field] = name;
+        button.addEventListener("click", () => choose(name));
+        return button;
+    });
+    box.replaceChildren(...buttons);
+    return (/** @type {string} */ name) => {
+        for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset[field] === name));
+    };
 }

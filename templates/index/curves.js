@@ -2,13 +2,15 @@
 // curve, and above them in colour the recordings with a finding. Along: steps, time, or each from its first to its last
 // event.
 import { element, formatBytes, formatCount, formatDuration, make } from "../text.js";
-import { canvasContext, countStep, cssVariable, tickStep, traceCurve, watchPointer } from "./canvas.js";
+import { canvasContext, countStep, cssVariable, makeChoices, tickStep, traceCurve, watchPointer } from "./canvas.js";
 import { rowTitle, SHARE_MOST } from "./data.js";
 
 /**
  * @typedef {import("./data.js").Batch} Batch
  * @typedef {import("./data.js").Cohort} Cohort
  * @typedef {{from: number, to: number, place: (index: number) => (i: number) => number}} Axis
+ * @typedef {ReturnType<typeof makeCurves>} Curves
+ * @typedef {ReturnType<typeof box>} Area
  * @typedef {{low: Uint16Array, middle: Uint16Array, high: Uint16Array, known: Uint8Array}} Band
  */
 
@@ -138,294 +140,311 @@ function bandOf(batch, cohort, axis) {
     return band;
 }
 
+/** @param {Curves} curves */
+function box(curves) {
+    const step = tickStep(curves.scaleBytes);
+    const topBytes = Math.max(step, Math.ceil((curves.scaleBytes * 1.02) / step) * step);
+    return {
+        left: LEFT,
+        top: TOP,
+        width: Math.max(50, curves.plot.clientWidth - LEFT - 10),
+        height: HEIGHT - TOP - BOTTOM,
+        most: (SHARE_MOST * topBytes) / curves.scaleBytes,
+        topBytes,
+        step,
+    };
+}
+
+/** @param {Curves} curves @param {CanvasRenderingContext2D} context @param {Area} area */
+function drawGrid(curves, context, area) {
+    context.font = "11px system-ui, sans-serif";
+    context.textBaseline = "middle";
+    context.lineWidth = 1;
+    context.textAlign = "right";
+    for (let bytes = 0; bytes <= area.topBytes; bytes += area.step) {
+        const y = Math.round(area.top + area.height * (1 - bytes / area.topBytes)) + 0.5;
+        context.strokeStyle = cssVariable("--line");
+        context.beginPath();
+        context.moveTo(area.left, y);
+        context.lineTo(area.left + area.width, y);
+        context.stroke();
+        context.fillStyle = cssVariable("--dim");
+        context.fillText(formatBytes(bytes), area.left - 8, y);
+    }
+    drawTicks(curves, context, area);
+}
+
+/** @param {Curves} curves @param {CanvasRenderingContext2D} context @param {Area} area */
+function drawTicks(curves, context, area) {
+    const axis = curves.axes[curves.axisName];
+    const y = area.top + area.height + 14;
+    const put = (/** @type {string} */ text, /** @type {number} */ share) => {
+        const x = area.left + share * area.width;
+        context.textAlign = share < 0.03 ? "left" : share > 0.97 ? "right" : "center";
+        context.fillText(text, x, y);
+    };
+    context.fillStyle = cssVariable("--dim");
+    if (curves.axisName === "run") {
+        put("first event", 0);
+        put("last event", 1);
+        return;
+    }
+    const span = axis.to - axis.from;
+    const step = countStep(span, Math.floor(area.width / 80));
+    for (let at = curves.axisName === "step" ? Math.ceil(axis.from / step) * step : 0; at < axis.to; at += step) {
+        // A step's number stands below its middle, a time at its moment.
+        const share = (at - axis.from + (curves.axisName === "step" ? 0.5 : 0)) / span;
+        const text = curves.axisName === "step" ? (at === axis.from ? `step ${at}` : String(at)) : formatDuration(at);
+        if (share <= 1) put(text, share);
+    }
+}
+
+/** @param {Curves} curves @param {Cohort} cohort */
+function band(curves, cohort) {
+    const key = `${curves.axisName} ${cohort.number}`;
+    const made = curves.bands.get(key) ?? bandOf(curves.batch, cohort, curves.axes[curves.axisName]);
+    curves.bands.set(key, made);
+    return made;
+}
+
+/**
+ * @param {Curves} curves
+ * @param {CanvasRenderingContext2D} context
+ * @param {Area} area
+ * @param {Cohort} cohort
+ */
+function drawBand(curves, context, area, cohort) {
+    const { low, middle, high, known } = band(curves, cohort);
+    const x = (/** @type {number} */ column) => area.left + ((column + 0.5) / COLUMNS) * area.width;
+    const y = (/** @type {number} */ share) => area.top + area.height * (1 - share / area.most);
+    context.fillStyle = context.strokeStyle = cohort.color;
+    for (let from = 0, to; from < COLUMNS; from = to + 1) {
+        for (to = from; to < COLUMNS && known[to];) to++;
+        if (to === from) continue;
+        context.globalAlpha = 0.28;
+        context.beginPath();
+        for (let i = from; i < to; i++) context.lineTo(x(i), y(high[i]));
+        for (let i = to - 1; i >= from; i--) context.lineTo(x(i), y(low[i]));
+        context.fill();
+        context.globalAlpha = 1;
+        context.lineWidth = 1.2;
+        context.beginPath();
+        for (let i = from; i < to; i++) context.lineTo(x(i), y(middle[i]));
+        context.stroke();
+    }
+}
+
+/**
+ * @param {Curves} curves
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} index
+ * @param {number} width
+ * @param {string} color
+ * @param {Area} area
+ */
+function drawOne(curves, context, index, width, color, area) {
+    context.lineWidth = width;
+    context.strokeStyle = color;
+    traceCurve(context, curves.samples[index], curves.axes[curves.axisName].place(index), area);
+    context.stroke();
+}
+
+/** @param {Curves} curves @param {Area} area */
+function drawBelow(curves, area) {
+    const key = [curves.plot.clientWidth, window.devicePixelRatio, cssVariable("--dim"), curves.axisName].join();
+    if (curves.below && key === curves.belowKey) return curves.below;
+    [curves.below, curves.belowKey] = [document.createElement("canvas"), key];
+    const context = canvasContext(curves.below, curves.plot.clientWidth, HEIGHT);
+    drawGrid(curves, context, area);
+    context.lineJoin = "round";
+    for (const cohort of curves.banded) drawBand(curves, context, area, cohort);
+    context.globalAlpha = 0.75;
+    for (const cohort of curves.batch.cohorts)
+        if (!curves.banded.includes(cohort))
+            for (const index of cohort.rows)
+                if (!curves.batch.colorOf(index)) drawOne(curves, context, index, 1.1, cohort.color, area);
+    context.globalAlpha = 1;
+    return curves.below;
+}
+
+/**
+ * Where a recording ran out of memory: at its last sample.
+ * @param {Curves} curves
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} index
+ * @param {Area} area
+ */
+function drawOom(curves, context, index, area) {
+    const shares = curves.samples[index];
+    const i = shares.length - 1;
+    const at = curves.axes[curves.axisName].place(index)(i);
+    if (!curves.rows[index].oom || i < 0 || at < 0 || at > 1.001) return;
+    const [x, y] = [area.left + at * area.width, area.top + area.height * (1 - shares[i] / area.most)];
+    context.fillStyle = cssVariable("--bad");
+    context.beginPath();
+    context.arc(x, y, 4, 0, 7);
+    context.fill();
+    if (index !== curves.chosen) return;
+    const text = "out of memory";
+    context.font = "11px system-ui, sans-serif";
+    context.textBaseline = "middle";
+    const width = context.measureText(text).width;
+    const left = Math.min(x - width / 2 - 7, area.left + area.width - width - 14);
+    const middle = y < area.top + 26 ? y + 17 : y - 17;
+    context.beginPath();
+    context.roundRect(left, middle - 9, width + 14, 18, 9);
+    context.fill();
+    context.fillStyle = cssVariable("--surface");
+    context.textAlign = "left";
+    context.fillText(text, left + 7, middle + 0.5);
+}
+
+/** @param {Curves} curves */
+function draw(curves) {
+    curves.plot.style.height = `${HEIGHT}px`;
+    const area = box(curves);
+    const context = canvasContext(curves.canvas, curves.plot.clientWidth, HEIGHT);
+    context.drawImage(drawBelow(curves, area), 0, 0, curves.plot.clientWidth, HEIGHT);
+    context.lineJoin = "round";
+    context.globalAlpha = curves.batch.oddRows.length > 60 ? 0.5 : 1;
+    // The most severe last, so that it lies on top.
+    for (const index of [...curves.batch.oddRows].reverse())
+        drawOne(curves, context, index, 1.3, curves.batch.colorOf(index) ?? "", area);
+    context.globalAlpha = 1;
+    for (const index of [curves.hovered, curves.chosen])
+        if (index >= 0)
+            drawOne(curves, context, index, 2.6, curves.batch.colorOf(index) ?? cssVariable("--text"), area);
+    for (const index of curves.batch.oddRows.length > 60 ? [curves.chosen] : [...curves.batch.oddRows, curves.chosen])
+        if (index >= 0) drawOom(curves, context, index, area);
+}
+
+/** @param {Curves} curves */
+function showLegend(curves) {
+    const item = (/** @type {string} */ color, /** @type {string} */ text) => {
+        const line = make("li");
+        const swatch = make("span", "swatch");
+        swatch.style.background = color;
+        line.append(swatch, make("span", "", text));
+        return line;
+    };
+    const several = curves.batch.cohorts.length > 1;
+    const items = curves.banded.map((cohort) =>
+        item(
+            cohort.color,
+            `${several ? `${cohort.name}: ` : ""}median and 5 to 95 % of ${formatCount(cohort.rows.length)}`,
+        ),
+    );
+    const single = curves.batch.cohorts.filter((cohort) => !curves.banded.includes(cohort));
+    const plain = single.flatMap((cohort) => cohort.rows).filter((index) => !curves.batch.colorOf(index)).length;
+    if (plain)
+        items.push(
+            item(
+                single[0].color,
+                plain === curves.rows.length
+                    ? `each of ${formatCount(plain)}`
+                    : `${formatCount(plain)} of smaller cohorts`,
+            ),
+        );
+    const groups = [...curves.batch.oddGroups];
+    for (const [key, index] of groups.slice(0, LEGEND_SHOWN))
+        items.push(item(curves.batch.colorOf(index) ?? "", typeof key === "number" ? `rank ${key}` : key));
+    if (groups.length > LEGEND_SHOWN)
+        items.push(make("li", "dim", `and ${formatCount(groups.length - LEGEND_SHOWN)} more with a finding`));
+    element("legend", HTMLElement).replaceChildren(...items);
+}
+
+/**
+ * The recording whose curve is nearest to a point of the plot; -1: none is near.
+ * @param {Curves} curves
+ * @param {number} x
+ * @param {number} y
+ */
+function nearest(curves, x, y) {
+    const area = box(curves);
+    const at = (x - area.left) / area.width;
+    let best = -1;
+    let distance = TIP_REACH;
+    if (at < 0 || at > 1) return -1;
+    curves.rows.forEach((row, index) => {
+        const shares = curves.samples[index];
+        if (shares.length === 0 || row.copy_of !== null) return;
+        const place = curves.axes[curves.axisName].place(index);
+        let [low, high] = [0, shares.length - 1];
+        while (low < high) {
+            const middle = (low + high + 1) >> 1;
+            if (place(middle) <= at) low = middle;
+            else high = middle - 1;
+        }
+        const next = Math.min(shares.length - 1, low + 1);
+        const [from, to] = [place(low), place(next)];
+        if (Math.abs(from - at) > 0.05 && (at < from || at > to)) return;
+        const part = to > from ? Math.min(1, Math.max(0, (at - from) / (to - from))) : 0;
+        const share = shares[low] + (shares[next] - shares[low]) * part;
+        const away = Math.abs(area.top + area.height * (1 - share / area.most) - y);
+        // Of two that are equally near, the odd one is what people point at.
+        if (away < distance - (best >= 0 && curves.batch.colorOf(best) && !curves.batch.colorOf(index) ? 3 : 0))
+            [distance, best] = [away, index];
+    });
+    return best;
+}
+
+/** What the plot shows, and where. @param {Batch} batch */
+function makeCurves(batch) {
+    const axes = axesOf(batch);
+    const names = AXES.filter((name) => name in axes);
+    return {
+        batch,
+        rows: batch.rows,
+        samples: batch.samples,
+        plot: element("plot", HTMLElement),
+        canvas: element("curves", HTMLCanvasElement),
+        axes,
+        names,
+        scaleBytes: Math.max(1, batch.data.totals.highest_peak_bytes),
+        banded: batch.cohorts.filter((cohort) => cohort.rows.length >= BAND_LEAST).slice(0, BANDS_SHOWN),
+        /** @type {Map<string, Band>} */
+        bands: new Map(),
+        axisName: names[0],
+        chosen: -1,
+        hovered: -1,
+        /** What lies below the coloured curves, drawn once for a size, theme and axis. @type {HTMLCanvasElement?} */
+        below: null,
+        belowKey: "",
+    };
+}
+
 /**
  * @param {Batch} batch
  * @param {{choose: (index: number) => void, hover: (index: number) => void, axis: (name: string) => void}} use
  */
 export function createCurves(batch, use) {
-    const { rows, samples, data } = batch;
-    const plot = element("plot", HTMLElement);
-    const canvas = element("curves", HTMLCanvasElement);
-    const axes = axesOf(batch);
-    const names = AXES.filter((name) => name in axes);
-    const scaleBytes = Math.max(1, data.totals.highest_peak_bytes);
-    const banded = batch.cohorts.filter((cohort) => cohort.rows.length >= BAND_LEAST).slice(0, BANDS_SHOWN);
-    /** @type {Map<string, Band>} */
-    const bands = new Map();
-    let axisName = names[0];
-    let chosen = -1;
-    let hovered = -1;
-    /** What lies below the coloured curves, drawn once per size, theme and axis. @type {HTMLCanvasElement | null} */
-    let below = null;
-    let belowKey = "";
-
-    function box() {
-        const step = tickStep(scaleBytes);
-        const topBytes = Math.max(step, Math.ceil((scaleBytes * 1.02) / step) * step);
-        return {
-            left: LEFT,
-            top: TOP,
-            width: Math.max(50, plot.clientWidth - LEFT - 10),
-            height: HEIGHT - TOP - BOTTOM,
-            most: (SHARE_MOST * topBytes) / scaleBytes,
-            topBytes,
-            step,
-        };
-    }
-
-    /** @param {CanvasRenderingContext2D} context @param {ReturnType<typeof box>} area */
-    function drawGrid(context, area) {
-        context.font = "11px system-ui, sans-serif";
-        context.textBaseline = "middle";
-        context.lineWidth = 1;
-        context.textAlign = "right";
-        for (let bytes = 0; bytes <= area.topBytes; bytes += area.step) {
-            const y = Math.round(area.top + area.height * (1 - bytes / area.topBytes)) + 0.5;
-            context.strokeStyle = cssVariable("--line");
-            context.beginPath();
-            context.moveTo(area.left, y);
-            context.lineTo(area.left + area.width, y);
-            context.stroke();
-            context.fillStyle = cssVariable("--dim");
-            context.fillText(formatBytes(bytes), area.left - 8, y);
-        }
-        drawTicks(context, area);
-    }
-
-    /** @param {CanvasRenderingContext2D} context @param {ReturnType<typeof box>} area */
-    function drawTicks(context, area) {
-        const axis = axes[axisName];
-        const y = area.top + area.height + 14;
-        const put = (/** @type {string} */ text, /** @type {number} */ share) => {
-            const x = area.left + share * area.width;
-            context.textAlign = share < 0.03 ? "left" : share > 0.97 ? "right" : "center";
-            context.fillText(text, x, y);
-        };
-        context.fillStyle = cssVariable("--dim");
-        if (axisName === "run") {
-            put("first event", 0);
-            put("last event", 1);
-            return;
-        }
-        const span = axis.to - axis.from;
-        const step = countStep(span, Math.floor(area.width / 80));
-        for (let at = axisName === "step" ? Math.ceil(axis.from / step) * step : 0; at < axis.to; at += step) {
-            // A step's number stands below its middle, a time at its moment.
-            const share = (at - axis.from + (axisName === "step" ? 0.5 : 0)) / span;
-            const text = axisName === "step" ? (at === axis.from ? `step ${at}` : String(at)) : formatDuration(at);
-            if (share <= 1) put(text, share);
-        }
-    }
-
-    /** @param {Cohort} cohort */
-    function band(cohort) {
-        const key = `${axisName} ${cohort.number}`;
-        const made = bands.get(key) ?? bandOf(batch, cohort, axes[axisName]);
-        bands.set(key, made);
-        return made;
-    }
-
-    /** @param {CanvasRenderingContext2D} context @param {ReturnType<typeof box>} area @param {Cohort} cohort */
-    function drawBand(context, area, cohort) {
-        const { low, middle, high, known } = band(cohort);
-        const x = (/** @type {number} */ column) => area.left + ((column + 0.5) / COLUMNS) * area.width;
-        const y = (/** @type {number} */ share) => area.top + area.height * (1 - share / area.most);
-        context.fillStyle = context.strokeStyle = cohort.color;
-        for (let from = 0, to; from < COLUMNS; from = to + 1) {
-            for (to = from; to < COLUMNS && known[to];) to++;
-            if (to === from) continue;
-            context.globalAlpha = 0.28;
-            context.beginPath();
-            for (let i = from; i < to; i++) context.lineTo(x(i), y(high[i]));
-            for (let i = to - 1; i >= from; i--) context.lineTo(x(i), y(low[i]));
-            context.fill();
-            context.globalAlpha = 1;
-            context.lineWidth = 1.2;
-            context.beginPath();
-            for (let i = from; i < to; i++) context.lineTo(x(i), y(middle[i]));
-            context.stroke();
-        }
-    }
-
-    /**
-     * @param {CanvasRenderingContext2D} context
-     * @param {number} index
-     * @param {number} width
-     * @param {string} color
-     * @param {ReturnType<typeof box>} area
-     */
-    function drawOne(context, index, width, color, area) {
-        context.lineWidth = width;
-        context.strokeStyle = color;
-        traceCurve(context, samples[index], axes[axisName].place(index), area);
-        context.stroke();
-    }
-
-    /** @param {ReturnType<typeof box>} area */
-    function drawBelow(area) {
-        const key = [plot.clientWidth, window.devicePixelRatio, cssVariable("--dim"), axisName].join();
-        if (below && key === belowKey) return below;
-        [below, belowKey] = [document.createElement("canvas"), key];
-        const context = canvasContext(below, plot.clientWidth, HEIGHT);
-        drawGrid(context, area);
-        context.lineJoin = "round";
-        for (const cohort of banded) drawBand(context, area, cohort);
-        context.globalAlpha = 0.75;
-        for (const cohort of batch.cohorts)
-            if (!banded.includes(cohort))
-                for (const index of cohort.rows)
-                    if (!batch.colorOf(index)) drawOne(context, index, 1.1, cohort.color, area);
-        context.globalAlpha = 1;
-        return below;
-    }
-
-    /**
-     * Where a recording ran out of memory: at its last sample.
-     * @param {CanvasRenderingContext2D} context
-     * @param {number} index
-     * @param {ReturnType<typeof box>} area
-     */
-    function drawOom(context, index, area) {
-        const shares = samples[index];
-        const i = shares.length - 1;
-        const at = axes[axisName].place(index)(i);
-        if (!rows[index].oom || i < 0 || at < 0 || at > 1.001) return;
-        const [x, y] = [area.left + at * area.width, area.top + area.height * (1 - shares[i] / area.most)];
-        context.fillStyle = cssVariable("--bad");
-        context.beginPath();
-        context.arc(x, y, 4, 0, 7);
-        context.fill();
-        if (index !== chosen) return;
-        const text = "out of memory";
-        context.font = "11px system-ui, sans-serif";
-        context.textBaseline = "middle";
-        const width = context.measureText(text).width;
-        const left = Math.min(x - width / 2 - 7, area.left + area.width - width - 14);
-        const middle = y < area.top + 26 ? y + 17 : y - 17;
-        context.beginPath();
-        context.roundRect(left, middle - 9, width + 14, 18, 9);
-        context.fill();
-        context.fillStyle = cssVariable("--surface");
-        context.textAlign = "left";
-        context.fillText(text, left + 7, middle + 0.5);
-    }
-
-    function draw() {
-        plot.style.height = `${HEIGHT}px`;
-        const area = box();
-        const context = canvasContext(canvas, plot.clientWidth, HEIGHT);
-        context.drawImage(drawBelow(area), 0, 0, plot.clientWidth, HEIGHT);
-        context.lineJoin = "round";
-        context.globalAlpha = batch.oddRows.length > 60 ? 0.5 : 1;
-        // The most severe last, so that it lies on top.
-        for (const index of [...batch.oddRows].reverse())
-            drawOne(context, index, 1.3, batch.colorOf(index) ?? "", area);
-        context.globalAlpha = 1;
-        for (const index of [hovered, chosen])
-            if (index >= 0) drawOne(context, index, 2.6, batch.colorOf(index) ?? cssVariable("--text"), area);
-        for (const index of batch.oddRows.length > 60 ? [chosen] : [...batch.oddRows, chosen])
-            if (index >= 0) drawOom(context, index, area);
-    }
-
-    function showLegend() {
-        const item = (/** @type {string} */ color, /** @type {string} */ text) => {
-            const line = make("li");
-            const swatch = make("span", "swatch");
-            swatch.style.background = color;
-            line.append(swatch, make("span", "", text));
-            return line;
-        };
-        const several = batch.cohorts.length > 1;
-        const items = banded.map((cohort) =>
-            item(
-                cohort.color,
-                `${several ? `${cohort.name}: ` : ""}median and 5 to 95 % of ${formatCount(cohort.rows.length)}`,
-            ),
-        );
-        const single = batch.cohorts.filter((cohort) => !banded.includes(cohort));
-        const plain = single.flatMap((cohort) => cohort.rows).filter((index) => !batch.colorOf(index)).length;
-        if (plain)
-            items.push(
-                item(
-                    single[0].color,
-                    plain === rows.length
-                        ? `each of ${formatCount(plain)}`
-                        : `${formatCount(plain)} of smaller cohorts`,
-                ),
-            );
-        const groups = [...batch.oddGroups];
-        for (const [key, index] of groups.slice(0, LEGEND_SHOWN))
-            items.push(item(batch.colorOf(index) ?? "", typeof key === "number" ? `rank ${key}` : key));
-        if (groups.length > LEGEND_SHOWN)
-            items.push(make("li", "dim", `and ${formatCount(groups.length - LEGEND_SHOWN)} more with a finding`));
-        element("legend", HTMLElement).replaceChildren(...items);
-    }
-
-    /**
-     * The recording whose curve is nearest to a point of the plot; -1: none is near.
-     * @param {number} x
-     * @param {number} y
-     */
-    function nearest(x, y) {
-        const area = box();
-        const at = (x - area.left) / area.width;
-        let best = -1;
-        let distance = TIP_REACH;
-        if (at < 0 || at > 1) return -1;
-        rows.forEach((row, index) => {
-            const shares = samples[index];
-            if (shares.length === 0 || row.copy_of !== null) return;
-            const place = axes[axisName].place(index);
-            let [low, high] = [0, shares.length - 1];
-            while (low < high) {
-                const middle = (low + high + 1) >> 1;
-                if (place(middle) <= at) low = middle;
-                else high = middle - 1;
-            }
-            const next = Math.min(shares.length - 1, low + 1);
-            const [from, to] = [place(low), place(next)];
-            if (Math.abs(from - at) > 0.05 && (at < from || at > to)) return;
-            const part = to > from ? Math.min(1, Math.max(0, (at - from) / (to - from))) : 0;
-            const share = shares[low] + (shares[next] - shares[low]) * part;
-            const away = Math.abs(area.top + area.height * (1 - share / area.most) - y);
-            // Of two that are equally near, the odd one is what people point at.
-            if (away < distance - (best >= 0 && batch.colorOf(best) && !batch.colorOf(index) ? 3 : 0))
-                [distance, best] = [away, index];
-        });
-        return best;
-    }
-
-    const buttons = names.map((name) => {
-        const button = make("button", "", AXIS_TITLES[name]);
-        button.type = "button";
-        button.dataset.axis = name;
-        button.addEventListener("click", () => use.axis(name));
-        return button;
-    });
-    element("axes", HTMLElement).replaceChildren(...(buttons.length > 1 ? buttons : []));
-    watchPointer(canvas, element("plot-tip", HTMLElement), {
-        find: nearest,
-        tell: (index) => {
-            const row = rows[index];
-            return (
-                `${rowTitle(row)}: peak ${formatBytes(row.peak_bytes)}, end ${formatBytes(row.end_bytes)}` +
-                `${row.oom ? ", out of memory" : ""}`
-            );
-        },
+    const curves = makeCurves(batch);
+    const { rows, names } = curves;
+    const mark = makeChoices(
+        element("axes", HTMLElement),
+        "axis",
+        names.length > 1 ? names.map((name) => [name, AXIS_TITLES[name]]) : [],
+        use.axis,
+    );
+    const find = (/** @type {number} */ x, /** @type {number} */ y) => nearest(curves, x, y);
+    watchPointer(curves.canvas, element("plot-tip", HTMLElement), {
+        find,
+        tell: (index) =>
+            `${rowTitle(rows[index])}: peak ${formatBytes(rows[index].peak_bytes)}, ` +
+            `end ${formatBytes(rows[index].end_bytes)}${rows[index].oom ? ", out of memory" : ""}`,
         hover: use.hover,
         choose: use.choose,
     });
-
     return {
         axes: names,
-        nearest,
-        showLegend,
+        nearest: find,
+        showLegend: () => showLegend(curves),
         /** @param {{axis: string, chosen: number, hovered: number}} wish */
-        show(wish) {
-            axisName = names.find((name) => name === wish.axis) ?? names[0];
-            [chosen, hovered] = [wish.chosen, wish.hovered];
-            for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.axis === axisName));
-            draw();
+        show({ axis, chosen, hovered }) {
+            const axisName = names.find((name) => name === axis) ?? names[0];
+            Object.assign(curves, { axisName, chosen, hovered });
+            mark(axisName);
+            draw(curves);
         },
     };
 }

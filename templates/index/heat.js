@@ -1,7 +1,7 @@
 // Ranks along, and from top to bottom the steps of a recording (or the recordings of a rank, or parts of the run): each
 // cell is a figure's distance from the median of its cohort in the same line. Above it, who belongs to which cohort.
-import { element, formatBytes, formatCount, make, setText } from "../text.js";
-import { canvasContext, countStep, cssVariable, watchPointer } from "./canvas.js";
+import { element, formatBytes, formatCount, setText } from "../text.js";
+import { canvasContext, countStep, cssVariable, makeChoices, watchPointer } from "./canvas.js";
 import { rowTitle } from "./data.js";
 
 /**
@@ -9,6 +9,8 @@ import { rowTitle } from "./data.js";
  * @typedef {import("./data.js").Row} Row
  * @typedef {{index: number, bytes: number, away: number}} Cell
  * @typedef {{name: string, cells: (Cell | undefined)[]}} Line
+ * @typedef {ReturnType<typeof makeHeat>} Heat
+ * @typedef {ReturnType<typeof layout>} Box
  */
 
 const COHORTS_SHOWN = 5;
@@ -119,305 +121,319 @@ function scaleOf(batch, lines) {
     return most;
 }
 
+/** @param {Heat} heat */
+function picture(heat) {
+    const made = heat.known.get(heat.figure);
+    if (made) return made;
+    const lines = linesOf(heat.batch, heat.columns, heat.figure);
+    const fresh = { lines, scale: scaleOf(heat.batch, lines) };
+    heat.known.set(heat.figure, fresh);
+    return fresh;
+}
+
+/** @param {Heat} heat */
+function layout(heat) {
+    const { lines } = picture(heat);
+    const width = Math.max(80, (heat.canvas.parentElement?.clientWidth ?? 80) - heat.labels - 2);
+    const top =
+        (heat.shownCohorts.length + (heat.others.length ? 1 : 0)) * COHORT_HEIGHT + (heat.shownCohorts.length ? 6 : 0);
+    const lineHeight = lines.length <= 1 ? 34 : Math.max(2, Math.min(18, Math.floor(200 / lines.length)));
+    const cells = Math.min(heat.columns.count, Math.floor(width));
+    return {
+        left: heat.labels,
+        columns: heat.columns.count,
+        width,
+        top,
+        lineHeight,
+        cells,
+        height: top + lineHeight * lines.length + AXIS_HEIGHT,
+    };
+}
+
+/** Left edge of a cell. @param {Box} box @param {number} cell */
+function leftOf(box, cell) {
+    return box.left + Math.round((cell / box.cells) * box.width);
+}
+
+/** @param {Box} box @param {number} cell */
+function columnsAt(box, cell) {
+    const from = Math.floor((cell * box.columns) / box.cells);
+    return { from, to: Math.max(from + 1, Math.floor(((cell + 1) * box.columns) / box.cells)) };
+}
+
+/**
+ * Where several ranks share a pixel column, the one furthest from the others.
+ * @param {Box} box
+ * @param {Line} line
+ * @param {number} cell
+ */
+function cellAt(box, line, cell) {
+    const { from, to } = columnsAt(box, cell);
+    /** @type {Cell | undefined} */
+    let best;
+    for (let column = from; column < to; column++) {
+        const one = line.cells[column];
+        if (one && (!best || Math.abs(one.away) > Math.abs(best.away))) best = one;
+    }
+    return best;
+}
+
+/** @param {number} away @param {number} scale */
+function colorOf(away, scale) {
+    const strength = Math.sqrt(Math.min(1, Math.abs(away / scale)));
+    const from = document.documentElement.dataset.theme === "dark" ? [44, 50, 58] : [226, 230, 236];
+    const to = away >= 0 ? [200, 94, 20] : [14, 124, 118];
+    return `rgb(${from.map((channel, i) => Math.round(channel + (to[i] - channel) * strength)).join()})`;
+}
+
+/** @param {Heat} heat @param {CanvasRenderingContext2D} context @param {Box} box */
+function drawCohorts(heat, context, box) {
+    const strips = [...heat.shownCohorts.map(({ name, rows, color }) => ({ name, count: rows.length, rows, color }))];
+    if (heat.others.length) {
+        const rows = heat.others.flatMap((cohort) => cohort.rows);
+        strips.push({
+            name: heat.others.every((cohort) => cohort.rows.length === 1) ? "alone" : "others",
+            count: rows.length,
+            rows,
+            color: cssVariable("--text"),
+        });
+    }
+    strips.forEach((strip, nth) => {
+        const y = nth * COHORT_HEIGHT;
+        label(
+            heat,
+            context,
+            `${strip.name.length > 12 ? `${strip.name.slice(0, 11)}\u2026` : strip.name} ` +
+                `${formatCount(strip.count)}`,
+            y + COHORT_HEIGHT / 2 - 1,
+        );
+        context.fillStyle = cssVariable("--raised");
+        context.fillRect(heat.labels, y, box.width, COHORT_HEIGHT - 3);
+        context.fillStyle = strip.color;
+        for (const index of strip.rows) {
+            const cell = Math.floor((heat.columns.ofRow[index] * box.cells) / heat.columns.count);
+            const gap = box.width / box.cells > 6 ? 1 : 0;
+            context.fillRect(
+                leftOf(box, cell),
+                y,
+                Math.max(1, leftOf(box, cell + 1) - leftOf(box, cell) - gap),
+                COHORT_HEIGHT - 3,
+            );
+        }
+    });
+}
+
+/** @param {Heat} heat @param {CanvasRenderingContext2D} context @param {string} text @param {number} y */
+function label(heat, context, text, y) {
+    context.fillStyle = cssVariable("--dim");
+    context.textAlign = "right";
+    context.textBaseline = "middle";
+    context.fillText(text, heat.labels - 8, y);
+}
+
+/** Without data: hatched, so that it is not taken for the median. @param {CanvasRenderingContext2D} context */
+function hatch(context) {
+    const tile = document.createElement("canvas");
+    tile.width = tile.height = 6;
+    const pen = tile.getContext("2d");
+    if (!pen) return cssVariable("--surface");
+    pen.strokeStyle = cssVariable("--line");
+    for (const shift of [-6, 0, 6]) {
+        pen.beginPath();
+        pen.moveTo(shift, 6);
+        pen.lineTo(shift + 6, 0);
+        pen.stroke();
+    }
+    return context.createPattern(tile, "repeat") ?? cssVariable("--surface");
+}
+
+/** @param {Heat} heat @param {CanvasRenderingContext2D} context @param {Box} box */
+function drawLines(heat, context, box) {
+    const { lines, scale } = picture(heat);
+    context.fillStyle = hatch(context);
+    context.fillRect(heat.labels, box.top, box.width, box.lineHeight * lines.length);
+    const labelled = countStep(lines.length, Math.floor((box.lineHeight * lines.length) / 15));
+    const gap = box.width / box.cells > 6 ? 1 : 0;
+    lines.forEach((line, nth) => {
+        const y = box.top + nth * box.lineHeight;
+        if (nth % labelled === 0 || (labelled > 1 && line.name === "end"))
+            label(heat, context, line.name, y + box.lineHeight / 2);
+        /** @type {number[]} */
+        const marked = [];
+        const draw = (/** @type {number} */ cell, /** @type {number} */ least) => {
+            const one = cellAt(box, line, cell);
+            if (!one) return;
+            context.fillStyle = colorOf(one.away, scale);
+            const width = Math.max(least, leftOf(box, cell + 1) - leftOf(box, cell) - gap);
+            context.fillRect(leftOf(box, cell), y, width, box.lineHeight - (box.lineHeight > 5 ? 1 : 0));
+        };
+        for (let cell = 0; cell < box.cells; cell++) {
+            const one = cellAt(box, line, cell);
+            if (one && heat.batch.colorOf(one.index)) marked.push(cell);
+            draw(cell, 1);
+        }
+        // Among thousands a cell is a hair's breadth; those that matter are drawn again, wide enough to be seen.
+        for (const cell of marked) draw(cell, 3);
+    });
+    drawFeet(heat, context, box);
+}
+
+/**
+ * A red foot below a rank that ran out of memory.
+ * @param {Heat} heat
+ * @param {CanvasRenderingContext2D} context
+ * @param {Box} box
+ */
+function drawFeet(heat, context, box) {
+    context.fillStyle = cssVariable("--bad");
+    const bottom = box.height - AXIS_HEIGHT;
+    heat.batch.rows.forEach((row, index) => {
+        if (!row.oom) return;
+        const cell = Math.floor((heat.columns.ofRow[index] * box.cells) / heat.columns.count);
+        context.fillRect(leftOf(box, cell), bottom - 3, Math.max(3, leftOf(box, cell + 1) - leftOf(box, cell)), 5);
+    });
+}
+
+/** @param {Heat} heat @param {CanvasRenderingContext2D} context @param {Box} box */
+function drawAxis(heat, context, box) {
+    const step = countStep(heat.columns.count, Math.floor(box.width / 60));
+    const y = box.height - AXIS_HEIGHT + 12;
+    context.fillStyle = cssVariable("--dim");
+    context.textBaseline = "middle";
+    for (let column = 0; column < heat.columns.ranks.length; column += step) {
+        const x = heat.labels + ((column + 0.5) / heat.columns.count) * box.width;
+        context.textAlign = x < heat.labels + 30 ? "left" : x > heat.labels + box.width - 30 ? "right" : "center";
+        context.fillText((column === 0 ? "rank " : "") + heat.columns.ranks[column], column === 0 ? heat.labels : x, y);
+    }
+}
+
+/**
+ * @param {Heat} heat
+ * @param {CanvasRenderingContext2D} context
+ * @param {Box} box
+ * @param {number} index
+ * @param {string} color
+ */
+function drawCursor(heat, context, box, index, color) {
+    if (index < 0) return;
+    const cell = Math.floor((heat.columns.ofRow[index] * box.cells) / heat.columns.count);
+    const [left, right] = [leftOf(box, cell), leftOf(box, cell + 1)];
+    context.strokeStyle = color;
+    context.lineWidth = 1.5;
+    context.strokeRect(left - 1, 0.5, Math.max(3, right - left) + 1, box.height - AXIS_HEIGHT + 1);
+}
+
+/** @param {Heat} heat */
+function draw(heat) {
+    const box = layout(heat);
+    heat.canvas.style.height = `${box.height}px`;
+    const context = canvasContext(heat.canvas, box.width + heat.labels + 2, box.height);
+    context.font = "11px system-ui, sans-serif";
+    drawCohorts(heat, context, box);
+    drawLines(heat, context, box);
+    drawAxis(heat, context, box);
+    drawCursor(heat, context, box, heat.hovered, cssVariable("--dim"));
+    drawCursor(heat, context, box, heat.chosen, cssVariable("--accent"));
+    showScale(heat);
+}
+
+/** @param {Heat} heat */
+function showScale(heat) {
+    const { lines, scale } = picture(heat);
+    const among = heat.batch.cohorts.length > 1 ? "its cohort" : "all";
+    setText(element("heat-least", HTMLElement), `\u2212${formatBytes(scale)}`);
+    setText(element("heat-most", HTMLElement), `+${formatBytes(scale)} to the median of ${among}`);
+    element("heat-ramp", HTMLElement).style.background =
+        `linear-gradient(to right, ${[-1, -0.25, 0, 0.25, 1].map((share) => colorOf(share, 1)).join()})`;
+    const rows =
+        lines.length > 1
+            ? `; ${formatCount(lines.length)} lines from ${lines[0].name || "first"} to ` +
+              `${lines.at(-1)?.name || "last"}`
+            : "";
+    heat.canvas.setAttribute(
+        "aria-label",
+        `${FIGURES[heat.figure].title} of each recording by rank, as its distance from the median${rows}`,
+    );
+}
+
+/** @param {Heat} heat @param {number} x @param {number} y */
+function lineAt(heat, x, y) {
+    const box = layout(heat);
+    const { lines } = picture(heat);
+    const cell = Math.floor(((x - heat.labels) / box.width) * box.cells);
+    if (cell < 0 || cell >= box.cells) return undefined;
+    const line = lines[Math.floor((y - box.top) / box.lineHeight)];
+    if (line) return { line, one: cellAt(box, line, cell) };
+    const { from, to } = columnsAt(box, cell);
+    const index = heat.batch.rows.findIndex((_, i) => heat.columns.ofRow[i] >= from && heat.columns.ofRow[i] < to);
+    return y < box.top && index >= 0 ? { line: undefined, one: { index, bytes: 0, away: 0 } } : undefined;
+}
+
+/** @param {Heat} heat @param {number} index @param {number} x @param {number} y */
+function tell(heat, index, x, y) {
+    const hit = lineAt(heat, x, y);
+    const row = heat.batch.rows[index];
+    const cohort = heat.batch.cohorts.length > 1 ? `, ${heat.batch.cohortOf(index)?.name ?? "a copy"}` : "";
+    if (!hit?.line || !hit.one) return `${rowTitle(row)}${cohort}: peak ${formatBytes(row.peak_bytes)}`;
+    const away =
+        hit.one.away === 0
+            ? "the median"
+            : `${formatBytes(Math.abs(hit.one.away))} ${hit.one.away > 0 ? "above" : "below"} the median`;
+    const line = hit.line.name && hit.line.name !== "" && row.step === null ? `, ${hit.line.name}` : "";
+    const sign = hit.one.bytes < 0 ? "\u2212" : "";
+    return (
+        `${rowTitle(row)}${line}${cohort}: ${FIGURES[heat.figure].title.toLowerCase()} ${sign}` +
+        `${formatBytes(Math.abs(hit.one.bytes))}, ${away}${row.oom ? "; out of memory" : ""}`
+    );
+}
+
+/** What the picture shows, and where. @param {Batch} batch */
+function makeHeat(batch) {
+    const shownCohorts =
+        batch.cohorts.length > 1
+            ? batch.cohorts.filter((cohort) => cohort.rows.length > 1).slice(0, COHORTS_SHOWN)
+            : [];
+    return {
+        batch,
+        canvas: element("heat", HTMLCanvasElement),
+        columns: columnsOf(batch),
+        /** @type {Map<string, {lines: Line[], scale: number}>} */
+        known: new Map(),
+        figure: "peak",
+        chosen: -1,
+        hovered: -1,
+        shownCohorts,
+        others: batch.cohorts.length > 1 ? batch.cohorts.filter((cohort) => !shownCohorts.includes(cohort)) : [],
+        labels: shownCohorts.length ? 116 : 64,
+    };
+}
+
 /**
  * @param {Batch} batch
  * @param {{choose: (index: number) => void, hover: (index: number) => void, figure: (name: string) => void}} use
  */
 export function createHeat(batch, use) {
-    const canvas = element("heat", HTMLCanvasElement);
-    const columns = columnsOf(batch);
-    /** @type {Map<string, {lines: Line[], scale: number}>} */
-    const known = new Map();
-    let figure = "peak";
-    let chosen = -1;
-    let hovered = -1;
-    const shownCohorts =
-        batch.cohorts.length > 1
-            ? batch.cohorts.filter((cohort) => cohort.rows.length > 1).slice(0, COHORTS_SHOWN)
-            : [];
-    const labels = shownCohorts.length ? 116 : 64;
-    const others = batch.cohorts.length > 1 ? batch.cohorts.filter((cohort) => !shownCohorts.includes(cohort)) : [];
-
-    function picture() {
-        const made = known.get(figure);
-        if (made) return made;
-        const lines = linesOf(batch, columns, figure);
-        const fresh = { lines, scale: scaleOf(batch, lines) };
-        known.set(figure, fresh);
-        return fresh;
-    }
-
-    function layout() {
-        const { lines } = picture();
-        const width = Math.max(80, (canvas.parentElement?.clientWidth ?? 80) - labels - 2);
-        const top = (shownCohorts.length + (others.length ? 1 : 0)) * COHORT_HEIGHT + (shownCohorts.length ? 6 : 0);
-        const lineHeight = lines.length <= 1 ? 34 : Math.max(2, Math.min(18, Math.floor(200 / lines.length)));
-        const cells = Math.min(columns.count, Math.floor(width));
-        return { width, top, lineHeight, cells, height: top + lineHeight * lines.length + AXIS_HEIGHT };
-    }
-
-    /** Left edge of a column. @param {ReturnType<typeof layout>} box @param {number} cell */
-    const leftOf = (box, cell) => labels + Math.round((cell / box.cells) * box.width);
-
-    /** @param {ReturnType<typeof layout>} box @param {number} cell */
-    function columnsAt(box, cell) {
-        const from = Math.floor((cell * columns.count) / box.cells);
-        return { from, to: Math.max(from + 1, Math.floor(((cell + 1) * columns.count) / box.cells)) };
-    }
-
-    /**
-     * Where several ranks share a pixel column, the one furthest from the others.
-     * @param {ReturnType<typeof layout>} box
-     * @param {Line} line
-     * @param {number} cell
-     */
-    function cellAt(box, line, cell) {
-        const { from, to } = columnsAt(box, cell);
-        /** @type {Cell | undefined} */
-        let best;
-        for (let column = from; column < to; column++) {
-            const one = line.cells[column];
-            if (one && (!best || Math.abs(one.away) > Math.abs(best.away))) best = one;
-        }
-        return best;
-    }
-
-    /** @param {number} away @param {number} scale */
-    function colorOf(away, scale) {
-        const strength = Math.sqrt(Math.min(1, Math.abs(away / scale)));
-        const from = document.documentElement.dataset.theme === "dark" ? [44, 50, 58] : [226, 230, 236];
-        const to = away >= 0 ? [200, 94, 20] : [14, 124, 118];
-        return `rgb(${from.map((channel, i) => Math.round(channel + (to[i] - channel) * strength)).join()})`;
-    }
-
-    /** @param {CanvasRenderingContext2D} context @param {ReturnType<typeof layout>} box */
-    function drawCohorts(context, box) {
-        const strips = [
-            ...shownCohorts.map((cohort) => ({
-                name: cohort.name,
-                count: cohort.rows.length,
-                rows: cohort.rows,
-                color: cohort.color,
-            })),
-        ];
-        if (others.length) {
-            const rows = others.flatMap((cohort) => cohort.rows);
-            strips.push({
-                name: others.every((cohort) => cohort.rows.length === 1) ? "alone" : "others",
-                count: rows.length,
-                rows,
-                color: cssVariable("--text"),
-            });
-        }
-        strips.forEach((strip, nth) => {
-            const y = nth * COHORT_HEIGHT;
-            label(
-                context,
-                `${strip.name.length > 12 ? `${strip.name.slice(0, 11)}\u2026` : strip.name} ` +
-                    `${formatCount(strip.count)}`,
-                y + COHORT_HEIGHT / 2 - 1,
-            );
-            context.fillStyle = cssVariable("--raised");
-            context.fillRect(labels, y, box.width, COHORT_HEIGHT - 3);
-            context.fillStyle = strip.color;
-            for (const index of strip.rows) {
-                const cell = Math.floor((columns.ofRow[index] * box.cells) / columns.count);
-                const gap = box.width / box.cells > 6 ? 1 : 0;
-                context.fillRect(
-                    leftOf(box, cell),
-                    y,
-                    Math.max(1, leftOf(box, cell + 1) - leftOf(box, cell) - gap),
-                    COHORT_HEIGHT - 3,
-                );
-            }
-        });
-    }
-
-    /** @param {CanvasRenderingContext2D} context @param {string} text @param {number} y */
-    function label(context, text, y) {
-        context.fillStyle = cssVariable("--dim");
-        context.textAlign = "right";
-        context.textBaseline = "middle";
-        context.fillText(text, labels - 8, y);
-    }
-
-    /** Without data: hatched, so that it is not taken for the median. @param {CanvasRenderingContext2D} context */
-    function hatch(context) {
-        const tile = document.createElement("canvas");
-        tile.width = tile.height = 6;
-        const pen = tile.getContext("2d");
-        if (!pen) return cssVariable("--surface");
-        pen.strokeStyle = cssVariable("--line");
-        for (const shift of [-6, 0, 6]) {
-            pen.beginPath();
-            pen.moveTo(shift, 6);
-            pen.lineTo(shift + 6, 0);
-            pen.stroke();
-        }
-        return context.createPattern(tile, "repeat") ?? cssVariable("--surface");
-    }
-
-    /** @param {CanvasRenderingContext2D} context @param {ReturnType<typeof layout>} box */
-    function drawLines(context, box) {
-        const { lines, scale } = picture();
-        context.fillStyle = hatch(context);
-        context.fillRect(labels, box.top, box.width, box.lineHeight * lines.length);
-        const labelled = countStep(lines.length, Math.floor((box.lineHeight * lines.length) / 15));
-        const gap = box.width / box.cells > 6 ? 1 : 0;
-        lines.forEach((line, nth) => {
-            const y = box.top + nth * box.lineHeight;
-            if (nth % labelled === 0 || (labelled > 1 && line.name === "end"))
-                label(context, line.name, y + box.lineHeight / 2);
-            /** @type {number[]} */
-            const marked = [];
-            const draw = (/** @type {number} */ cell, /** @type {number} */ least) => {
-                const one = cellAt(box, line, cell);
-                if (!one) return;
-                context.fillStyle = colorOf(one.away, scale);
-                const width = Math.max(least, leftOf(box, cell + 1) - leftOf(box, cell) - gap);
-                context.fillRect(leftOf(box, cell), y, width, box.lineHeight - (box.lineHeight > 5 ? 1 : 0));
-            };
-            for (let cell = 0; cell < box.cells; cell++) {
-                const one = cellAt(box, line, cell);
-                if (one && batch.colorOf(one.index)) marked.push(cell);
-                draw(cell, 1);
-            }
-            // Among thousands a cell is a hair's breadth; those that matter are drawn again, wide enough to be seen.
-            for (const cell of marked) draw(cell, 3);
-        });
-        drawFeet(context, box);
-    }
-
-    /**
-     * A red foot below a rank that ran out of memory.
-     * @param {CanvasRenderingContext2D} context
-     * @param {ReturnType<typeof layout>} box
-     */
-    function drawFeet(context, box) {
-        context.fillStyle = cssVariable("--bad");
-        const bottom = box.height - AXIS_HEIGHT;
-        batch.rows.forEach((row, index) => {
-            if (!row.oom) return;
-            const cell = Math.floor((columns.ofRow[index] * box.cells) / columns.count);
-            context.fillRect(leftOf(box, cell), bottom - 3, Math.max(3, leftOf(box, cell + 1) - leftOf(box, cell)), 5);
-        });
-    }
-
-    /** @param {CanvasRenderingContext2D} context @param {ReturnType<typeof layout>} box */
-    function drawAxis(context, box) {
-        const step = countStep(columns.count, Math.floor(box.width / 60));
-        const y = box.height - AXIS_HEIGHT + 12;
-        context.fillStyle = cssVariable("--dim");
-        context.textBaseline = "middle";
-        for (let column = 0; column < columns.ranks.length; column += step) {
-            const x = labels + ((column + 0.5) / columns.count) * box.width;
-            context.textAlign = x < labels + 30 ? "left" : x > labels + box.width - 30 ? "right" : "center";
-            context.fillText((column === 0 ? "rank " : "") + columns.ranks[column], column === 0 ? labels : x, y);
-        }
-    }
-
-    /**
-     * @param {CanvasRenderingContext2D} context
-     * @param {ReturnType<typeof layout>} box
-     * @param {number} index
-     * @param {string} color
-     */
-    function drawCursor(context, box, index, color) {
-        if (index < 0) return;
-        const cell = Math.floor((columns.ofRow[index] * box.cells) / columns.count);
-        const [left, right] = [leftOf(box, cell), leftOf(box, cell + 1)];
-        context.strokeStyle = color;
-        context.lineWidth = 1.5;
-        context.strokeRect(left - 1, 0.5, Math.max(3, right - left) + 1, box.height - AXIS_HEIGHT + 1);
-    }
-
-    function draw() {
-        const box = layout();
-        canvas.style.height = `${box.height}px`;
-        const context = canvasContext(canvas, box.width + labels + 2, box.height);
-        context.font = "11px system-ui, sans-serif";
-        drawCohorts(context, box);
-        drawLines(context, box);
-        drawAxis(context, box);
-        drawCursor(context, box, hovered, cssVariable("--dim"));
-        drawCursor(context, box, chosen, cssVariable("--accent"));
-        showScale();
-    }
-
-    function showScale() {
-        const { lines, scale } = picture();
-        const among = batch.cohorts.length > 1 ? "its cohort" : "all";
-        setText(element("heat-least", HTMLElement), `\u2212${formatBytes(scale)}`);
-        setText(element("heat-most", HTMLElement), `+${formatBytes(scale)} to the median of ${among}`);
-        element("heat-ramp", HTMLElement).style.background =
-            `linear-gradient(to right, ${[-1, -0.25, 0, 0.25, 1].map((share) => colorOf(share, 1)).join()})`;
-        const rows =
-            lines.length > 1
-                ? `; ${formatCount(lines.length)} lines from ${lines[0].name || "first"} to ` +
-                  `${lines.at(-1)?.name || "last"}`
-                : "";
-        canvas.setAttribute(
-            "aria-label",
-            `${FIGURES[figure].title} of each recording by rank, as its distance from the median${rows}`,
-        );
-    }
-
-    /** @param {number} x @param {number} y */
-    function lineAt(x, y) {
-        const box = layout();
-        const { lines } = picture();
-        const cell = Math.floor(((x - labels) / box.width) * box.cells);
-        if (cell < 0 || cell >= box.cells) return undefined;
-        const line = lines[Math.floor((y - box.top) / box.lineHeight)];
-        if (line) return { line, one: cellAt(box, line, cell) };
-        const { from, to } = columnsAt(box, cell);
-        const index = batch.rows.findIndex((_, i) => columns.ofRow[i] >= from && columns.ofRow[i] < to);
-        return y < box.top && index >= 0 ? { line: undefined, one: { index, bytes: 0, away: 0 } } : undefined;
-    }
-
-    /** @param {number} index @param {number} x @param {number} y */
-    function tell(index, x, y) {
-        const hit = lineAt(x, y);
-        const row = batch.rows[index];
-        const cohort = batch.cohorts.length > 1 ? `, ${batch.cohortOf(index)?.name ?? "a copy"}` : "";
-        if (!hit?.line || !hit.one) return `${rowTitle(row)}${cohort}: peak ${formatBytes(row.peak_bytes)}`;
-        const away =
-            hit.one.away === 0
-                ? "the median"
-                : `${formatBytes(Math.abs(hit.one.away))} ${hit.one.away > 0 ? "above" : "below"} the median`;
-        const line = hit.line.name && hit.line.name !== "" && row.step === null ? `, ${hit.line.name}` : "";
-        const sign = hit.one.bytes < 0 ? "\u2212" : "";
-        return (
-            `${rowTitle(row)}${line}${cohort}: ${FIGURES[figure].title.toLowerCase()} ${sign}` +
-            `${formatBytes(Math.abs(hit.one.bytes))}, ${away}${row.oom ? "; out of memory" : ""}`
-        );
-    }
-
-    const buttons = Object.entries(FIGURES)
-        .filter(([, { value }]) => batch.rows.some((row) => value(row) !== null))
-        .map(([name, { title }]) => {
-            const button = make("button", "", title);
-            button.type = "button";
-            button.dataset.figure = name;
-            button.addEventListener("click", () => use.figure(name));
-            return button;
-        });
-    element("figures", HTMLElement).replaceChildren(...buttons);
-    watchPointer(canvas, element("heat-tip", HTMLElement), {
-        find: (x, y) => lineAt(x, y)?.one?.index ?? -1,
-        tell,
+    const heat = makeHeat(batch);
+    const known = Object.entries(FIGURES).filter(([, { value }]) => batch.rows.some((row) => value(row) !== null));
+    const mark = makeChoices(
+        element("figures", HTMLElement),
+        "figure",
+        known.map(([name, { title }]) => [name, title]),
+        use.figure,
+    );
+    watchPointer(heat.canvas, element("heat-tip", HTMLElement), {
+        find: (x, y) => lineAt(heat, x, y)?.one?.index ?? -1,
+        tell: (index, x, y) => tell(heat, index, x, y),
         hover: use.hover,
         choose: use.choose,
     });
-
     return {
-        figures: buttons.map((button) => button.dataset.figure ?? ""),
+        figures: known.map(([name]) => name),
         /** @param {{figure: string, chosen: number, hovered: number}} wish */
         show(wish) {
-            figure = wish.figure;
-            [chosen, hovered] = [wish.chosen, wish.hovered];
-            for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.figure === figure));
-            draw();
+            Object.assign(heat, wish);
+            mark(wish.figure);
+            draw(heat);
         },
     };
 }

@@ -9,63 +9,18 @@ import { makeLink, rowView } from "./link.js";
  * @typedef {import("./data.js").Batch} Batch
  * @typedef {import("./data.js").Row} Row
  * @typedef {{title: string, number: boolean, width: string, value: (row: Row, index: number) => number | string | null,
- * has?: boolean}} Column
+ * has?: boolean, cell?: (row: Row, index: number) => HTMLElement}} Column
+ * @typedef {ReturnType<typeof makeTable>} Table
  * @typedef {{element: HTMLElement, index: number, version: number}} Line
  */
 
 const SPARK = { left: 1, top: 2, width: 98, height: 20, most: SHARE_MOST };
 
-/**
- * Missing numbers come last, whichever way the list is sorted.
- * @param {Batch} batch
- * @returns {Record<string, Column>}
- */
-function columnsOf(batch) {
-    const { rows } = batch;
-    return {
-        rank: { title: "Rank", number: true, width: "62px", value: (row) => row.rank },
-        step: {
-            title: "Step",
-            number: true,
-            width: "62px",
-            value: (row) => row.step,
-            has: rows.some((row) => row.step !== null),
-        },
-        host: {
-            title: "Host",
-            number: false,
-            width: "74px",
-            value: (row) => row.host,
-            has: rows.some((row) => row.host !== null),
-        },
-        cohort: {
-            title: "Cohort",
-            number: false,
-            width: "80px",
-            value: (_, index) => batch.cohortOf(index)?.number ?? null,
-            has: batch.cohorts.length > 1 && batch.cohorts[0].rows.length > 1,
-        },
-        peak: { title: "Peak", number: true, width: "80px", value: (row) => row.peak_bytes },
-        end: { title: "End", number: true, width: "80px", value: (row) => row.end_bytes },
-        reserved: { title: "Reserved", number: true, width: "82px", value: (row) => row.reserved_peak_bytes },
-        growth: {
-            title: "Growth/step",
-            number: true,
-            width: "100px",
-            value: (row) => (row.steps >= 3 ? row.growth_bytes : null),
-            has: rows.some((row) => row.steps >= 3),
-        },
-        events: { title: "Events", number: true, width: "72px", value: (row) => row.events },
-        oom: { title: "OOM", number: true, width: "52px", value: (row) => row.oom },
-        file: { title: "File", number: false, width: "minmax(100px, 1fr)", value: (row) => row.input },
-    };
-}
-
 const FALLING_FIRST = ["peak", "end", "reserved", "growth", "events", "oom"];
 
-/** @param {string} text @param {string} [className] */
+/** @param {string | number | null} text @param {string} [className] */
 function makeCell(text, className = "") {
-    const cell = make("div", `cell ${className}`, text);
+    const cell = make("div", `cell ${className}`, String(text ?? "\u2013"));
     cell.setAttribute("role", "gridcell");
     return cell;
 }
@@ -76,14 +31,11 @@ function largest(rows, value) {
 }
 
 /**
+ * Missing numbers come last, whichever way the list is sorted.
  * @param {Batch} batch
- * @param {{choose: (index: number) => void, hover: (index: number) => void, sort: (key: string, falling: boolean) =>
- * void}} use
+ * @returns {Record<string, Column>}
  */
-export function createTable(batch, use) {
-    const { rows, data } = batch;
-    const columns = columnsOf(batch);
-    const keys = Object.keys(columns).filter((key) => columns[key].has !== false);
+function columnsOf({ rows, cohorts, cohortOf }) {
     const figures = tableFigures(
         largest(rows, (row) => Math.max(row.peak_bytes, row.end_bytes, row.reserved_peak_bytes)),
     );
@@ -91,127 +43,191 @@ export function createTable(batch, use) {
         largest(rows, (row) => (row.steps >= 3 ? row.growth_bytes : 0)),
         true,
     );
-    const shape = element("table", HTMLElement).style;
-    /** Indices of rows, as they are listed. @type {number[]} */
-    let order = [];
-    let [sort, falling, chosen] = ["rank", false, -1];
-    /** Lines that were filled before the last change of order, choice or theme are filled again. */
-    let version = 0;
-    shape.setProperty(
-        "--columns",
-        [
-            ...keys.slice(0, -1).map((key) => columns[key].width),
-            "116px",
-            columns.file.width,
-            !data.series?.length ? "94px" : rows.some((row) => row.png !== null) ? "152px" : "112px",
-        ].join(" "),
-    );
-
-    /** @param {number} a @param {number} b */
-    function compare(a, b) {
-        const { value } = columns[sort];
-        const [x, y] = [value(rows[a], a), value(rows[b], b)];
-        if (x === y) return a - b;
-        if (x === null || y === null) return x === null ? 1 : -1;
-        const order = x < y ? -1 : 1;
-        return falling ? -order : order;
-    }
-
-    function showHead() {
-        const focused = document.activeElement?.getAttribute("data-key");
-        const cells = [...keys.slice(0, -1), "curve", "file", "open"].map((key) => {
-            const cell = make("div", "cell");
-            cell.setAttribute("role", "columnheader");
-            if (key === "curve" || key === "open") {
-                cell.textContent = key === "curve" ? "Live memory" : "Open";
-                return cell;
-            }
-            const sorted = sort === key;
-            if (columns[key].number) cell.classList.add("number");
-            cell.setAttribute("aria-sort", !sorted ? "none" : falling ? "descending" : "ascending");
-            const button = make("button", "", columns[key].title + (!sorted ? "" : falling ? " \u2193" : " \u2191"));
-            button.type = "button";
-            button.dataset.key = key;
-            button.addEventListener("click", () =>
-                use.sort(key, sort === key ? !falling : FALLING_FIRST.includes(key)),
-            );
-            cell.append(button);
+    const number = (/** @type {Row} */ row, /** @type {string} */ name) =>
+        row.odd.includes(name) ? "number far" : "number";
+    /** @param {string} name @param {string} title @param {string} width @param {(row: Row) => number} value */
+    const bytes = (name, title, width, value) => ({
+        title,
+        number: true,
+        width,
+        value,
+        cell: (/** @type {Row} */ row) => {
+            const cell = makeCell(figures.text(value(row)), number(row, name));
+            cell.title = formatExactBytes(value(row));
             return cell;
-        });
-        const head = element("head", HTMLElement);
-        head.replaceChildren(...cells);
-        if (focused) /** @type {HTMLElement | null} */ (head.querySelector(`[data-key="${focused}"]`))?.focus();
-    }
-
-    /** @param {number} index */
-    function makeSpark(index) {
-        const cell = makeCell("");
-        const canvas = document.createElement("canvas");
-        canvas.setAttribute("aria-hidden", "true");
-        canvas.style.width = "100px";
-        cell.append(canvas);
-        const context = canvasContext(canvas, 100, 24);
-        const last = Math.max(1, batch.samples[index].length - 1);
-        context.lineWidth = batch.colorOf(index) ? 1.5 : 1;
-        context.strokeStyle = batch.colorOf(index) ?? cssVariable("--dim");
-        traceCurve(context, batch.samples[index], (i) => i / last, SPARK);
-        context.stroke();
-        return cell;
-    }
-
-    /** @param {Row} row @param {number} index */
-    function makeLinks(row, index) {
-        const cell = makeCell("", "links");
-        const series = batch.seriesOf(index);
-        if (row.page !== null) cell.append(makeLink(row.page, "Page", row, rowView(row)));
-        if (series) cell.append(makeLink(series.page, "Dumps", row));
-        if (row.png !== null) cell.append(makeLink(row.png, "PNG", row));
-        return cell;
-    }
-
-    /** @type {Record<string, (row: Row, index: number) => HTMLElement>} */
-    const cells = {
-        rank: (row) => makeCell(row.rank === null ? "\u2013" : String(row.rank), "number"),
-        step: (row) => makeCell(row.step === null ? "\u2013" : String(row.step), "number"),
-        host: (row) => makeCell(row.host ?? "\u2013"),
-        cohort: (row, index) => makeCell(row.copy_of !== null ? "copy" : (batch.cohortOf(index)?.name ?? "\u2013")),
-        peak: (row) => bytesCell(row.peak_bytes, row.odd.includes("peak")),
-        end: (row) => bytesCell(row.end_bytes, row.odd.includes("end")),
-        reserved: (row) => bytesCell(row.reserved_peak_bytes, false),
-        growth: (row) =>
-            makeCell(
-                row.steps >= 3 ? formatChange(row.growth_bytes, changes.text) : "\u2013",
-                row.odd.includes("growth") ? "number far" : "number",
-            ),
-        events: (row) => makeCell(formatCount(row.events), row.odd.includes("events") ? "number far" : "number"),
-        oom: (row) => makeCell(row.oom ? "OOM" : "", "number oom"),
+        },
+    });
+    return {
+        rank: {
+            title: "Rank",
+            number: true,
+            width: "62px",
+            value: (row) => row.rank,
+            cell: (row) => makeCell(row.rank, "number"),
+        },
+        step: {
+            title: "Step",
+            number: true,
+            width: "62px",
+            value: (row) => row.step,
+            has: rows.some((row) => row.step !== null),
+            cell: (row) => makeCell(row.step, "number"),
+        },
+        host: {
+            title: "Host",
+            number: false,
+            width: "74px",
+            value: (row) => row.host,
+            has: rows.some((row) => row.host !== null),
+            cell: (row) => makeCell(row.host),
+        },
+        cohort: {
+            title: "Cohort",
+            number: false,
+            width: "80px",
+            value: (_, index) => cohortOf(index)?.number ?? null,
+            has: cohorts.length > 1 && cohorts[0].rows.length > 1,
+            cell: (row, index) => makeCell(row.copy_of !== null ? "copy" : (cohortOf(index)?.name ?? null)),
+        },
+        peak: bytes("peak", "Peak", "80px", (row) => row.peak_bytes),
+        end: bytes("end", "End", "80px", (row) => row.end_bytes),
+        reserved: bytes("reserved", "Reserved", "82px", (row) => row.reserved_peak_bytes),
+        growth: {
+            title: "Growth/step",
+            number: true,
+            width: "100px",
+            value: (row) => (row.steps >= 3 ? row.growth_bytes : null),
+            has: rows.some((row) => row.steps >= 3),
+            cell: (row) =>
+                makeCell(row.steps >= 3 ? formatChange(row.growth_bytes, changes.text) : null, number(row, "growth")),
+        },
+        events: {
+            title: "Events",
+            number: true,
+            width: "72px",
+            value: (row) => row.events,
+            cell: (row) => makeCell(formatCount(row.events), number(row, "events")),
+        },
+        oom: {
+            title: "OOM",
+            number: true,
+            width: "52px",
+            value: (row) => row.oom,
+            cell: (row) => makeCell(row.oom ? "OOM" : "", "number oom"),
+        },
+        file: { title: "File", number: false, width: "minmax(100px, 1fr)", value: (row) => row.input },
     };
+}
 
-    /** @param {number} bytes @param {boolean} far */
-    function bytesCell(bytes, far) {
-        const cell = makeCell(figures.text(bytes), far ? "number far" : "number");
-        cell.title = formatExactBytes(bytes);
+/** What is listed, and how. @param {Batch} batch */
+function makeTable(batch) {
+    const columns = columnsOf(batch);
+    return {
+        batch,
+        columns,
+        /** Of the columns that some row has something in. */
+        keys: Object.keys(columns).filter((key) => columns[key].has !== false),
+        /** Indices of rows, as they are listed. @type {number[]} */
+        order: [],
+        sort: "rank",
+        falling: false,
+        chosen: -1,
+        /** Lines that were filled before the last change of order, choice or theme are filled again. */
+        version: 0,
+    };
+}
+
+/** @param {Table} table @param {number} a @param {number} b */
+function compare({ batch, columns, sort, falling }, a, b) {
+    const { value } = columns[sort];
+    const [x, y] = [value(batch.rows[a], a), value(batch.rows[b], b)];
+    if (x === y) return a - b;
+    if (x === null || y === null) return x === null ? 1 : -1;
+    return x < y === falling ? 1 : -1;
+}
+
+/** @param {Table} table @param {string} key @param {(key: string, falling: boolean) => void} sortBy */
+function makeHead({ columns, sort, falling }, key, sortBy) {
+    const cell = make("div", "cell");
+    cell.setAttribute("role", "columnheader");
+    if (key === "curve" || key === "open") {
+        cell.textContent = key === "curve" ? "Live memory" : "Open";
         return cell;
     }
+    const sorted = sort === key;
+    if (columns[key].number) cell.classList.add("number");
+    cell.setAttribute("aria-sort", !sorted ? "none" : falling ? "descending" : "ascending");
+    const button = make("button", "", columns[key].title + (!sorted ? "" : falling ? " \u2193" : " \u2191"));
+    button.type = "button";
+    button.dataset.key = key;
+    button.addEventListener("click", () => sortBy(key, sorted ? !falling : FALLING_FIRST.includes(key)));
+    cell.append(button);
+    return cell;
+}
 
-    /** @param {Line} line @param {number} place */
-    function fillLine(line, place) {
-        const index = order[place];
-        if (line.index === index && line.version === version) return;
-        [line.index, line.version] = [index, version];
-        const row = rows[index];
-        line.element.classList.toggle("chosen", index === chosen);
-        line.element.setAttribute("aria-selected", String(index === chosen));
-        const file = makeCell(row.input);
-        file.title = row.input;
-        line.element.replaceChildren(
-            ...keys.slice(0, -1).map((key) => cells[key](row, index)),
-            makeSpark(index),
-            file,
-            makeLinks(row, index),
-        );
-    }
+/** @param {Table} table @param {(key: string, falling: boolean) => void} sortBy */
+function showHead(table, sortBy) {
+    const focused = document.activeElement?.getAttribute("data-key");
+    const head = element("head", HTMLElement);
+    const keys = [...table.keys.slice(0, -1), "curve", "file", "open"];
+    head.replaceChildren(...keys.map((key) => makeHead(table, key, sortBy)));
+    if (focused) /** @type {HTMLElement | null} */ (head.querySelector(`[data-key="${focused}"]`))?.focus();
+}
 
+/** @param {Batch} batch @param {number} index */
+function makeSpark(batch, index) {
+    const cell = makeCell("");
+    const canvas = document.createElement("canvas");
+    canvas.setAttribute("aria-hidden", "true");
+    canvas.style.width = "100px";
+    cell.append(canvas);
+    const context = canvasContext(canvas, 100, 24);
+    const last = Math.max(1, batch.samples[index].length - 1);
+    context.lineWidth = batch.colorOf(index) ? 1.5 : 1;
+    context.strokeStyle = batch.colorOf(index) ?? cssVariable("--dim");
+    traceCurve(context, batch.samples[index], (i) => i / last, SPARK);
+    context.stroke();
+    return cell;
+}
+
+/** @param {Batch} batch @param {Row} row @param {number} index */
+function makeLinks(batch, row, index) {
+    const cell = makeCell("", "links");
+    const series = batch.seriesOf(index);
+    if (row.page !== null) cell.append(makeLink(row.page, "Page", row, rowView(row)));
+    if (series) cell.append(makeLink(series.page, "Dumps", row));
+    if (row.png !== null) cell.append(makeLink(row.png, "PNG", row));
+    return cell;
+}
+
+/** @param {Table} table @param {Line} line @param {number} place */
+function fillLine(table, line, place) {
+    const { batch, columns, keys, version } = table;
+    const index = table.order[place];
+    if (line.index === index && line.version === version) return;
+    [line.index, line.version] = [index, version];
+    const row = batch.rows[index];
+    line.element.classList.toggle("chosen", index === table.chosen);
+    line.element.setAttribute("aria-selected", String(index === table.chosen));
+    const file = makeCell(row.input);
+    file.title = row.input;
+    const cells = keys.flatMap((key) => columns[key].cell?.(row, index) ?? []);
+    line.element.replaceChildren(...cells, makeSpark(batch, index), file, makeLinks(batch, row, index));
+}
+
+/**
+ * @param {Batch} batch
+ * @param {{choose: (index: number) => void, hover: (index: number) => void, sort: (key: string, falling: boolean) =>
+ * void}} use
+ */
+export function createTable(batch, use) {
+    const table = makeTable(batch);
+    const { columns, keys } = table;
+    const links = !batch.data.series?.length ? "94px" : batch.rows.some((row) => row.png !== null) ? "152px" : "112px";
+    element("table", HTMLElement).style.setProperty(
+        "--columns",
+        [...keys.slice(0, -1).map((key) => columns[key].width), "116px", columns.file.width, links].join(" "),
+    );
     /** @type {VirtualList<Line>} */
     const list = new VirtualList(element("table", HTMLElement), element("lines", HTMLElement), {
         make: () => {
@@ -221,9 +237,9 @@ export function createTable(batch, use) {
             line.element.addEventListener("pointerleave", () => use.hover(-1));
             return line;
         },
-        fill: fillLine,
-        choose: (place) => use.choose(order[place]),
-        redraw: () => list.draw(order.length),
+        fill: (line, place) => fillLine(table, line, place),
+        choose: (place) => use.choose(table.order[place]),
+        redraw: () => list.draw(table.order.length),
     });
     for (const [event, begins] of /** @type {const} */ ([
         ["beforeprint", true],
@@ -231,33 +247,31 @@ export function createTable(batch, use) {
     ]))
         addEventListener(event, () => {
             list.paper = begins;
-            list.draw(order.length);
+            list.draw(table.order.length);
         });
-
+    const redraw = () => {
+        table.version++;
+        list.draw(table.order.length);
+    };
     return {
-        order: () => order,
+        order: () => table.order,
         sorts: keys,
         /** @param {(index: number) => boolean} passes @param {{sort: string, falling: boolean}} wish */
         arrange(passes, wish) {
-            sort = wish.sort;
-            falling = wish.falling;
-            order = rows.map((_, i) => i).filter(passes);
-            order.sort(compare);
-            setText(
-                element("shown", HTMLElement),
-                order.length === rows.length ? "" : `${formatCount(order.length)} of ${formatCount(rows.length)}`,
-            );
-            showHead();
-            version++;
-            list.draw(order.length);
+            Object.assign(table, wish);
+            table.order = batch.rows.map((_, i) => i).filter(passes);
+            table.order.sort((a, b) => compare(table, a, b));
+            const [n, all] = [table.order.length, batch.rows.length];
+            setText(element("shown", HTMLElement), n === all ? "" : `${formatCount(n)} of ${formatCount(all)}`);
+            showHead(table, use.sort);
+            redraw();
         },
         /** @param {number} index -1: none @param {boolean} reveal */
         choose(index, reveal) {
-            chosen = index;
-            const place = order.indexOf(index);
+            table.chosen = index;
+            const place = table.order.indexOf(index);
             if (reveal && place >= 0) list.reveal(place);
-            version++;
-            list.draw(order.length);
+            redraw();
         },
     };
 }
