@@ -83,6 +83,12 @@ class Recorder(RunCase):
         self.assertEqual([event["action"] for event in self.load("rank0_oom-2.pickle")["device_traces"][0]].count("oom"), 2)
         self.assertTrue((self.path / "d" / "index.html").exists())
 
+    def test_the_plan_is_on_the_last_screen(self):
+        oom = ROOT / "samples" / "oom.pickle"
+        result = self.expect(0, "run", "--out", "d", "--", "cp", oom, "d/rank0_oom.pickle", env=self.environment())
+        brief = json.loads(self.expect(0, "report", "--brief", oom).stdout)
+        self.assertIn("  Plan           " + brief["devices"][0]["plan"][0], result.stderr.decode())
+
     def test_keep_and_steps_and_entries(self):
         self.record(0, "train(9); [run_out() for _ in range(4)]", "--keep", "2", "--steps", "2", "--max-entries", "7",
                     "--no-report", RANK="0")
@@ -213,6 +219,39 @@ class Watcher(RunCase):
         report = self.report(self.write("host.log", "\n".join(lines).encode()))
         self.assertEqual(report["kind"], "log")
         self.assertEqual(report["devices"][0]["levels"]["host"]["peak_bytes"], 4 * MIB)
+
+    def library(self, total):
+        """A library that answers as NVIDIA's does: two devices, whose use rises at every look."""
+        self.write("nvml.c", b"""
+struct memory { unsigned long long total, free, used; };
+int nvmlInit_v2(void) { return %d; }
+int nvmlDeviceGetCount_v2(unsigned *n) { *n = 2; return 0; }
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **device) { static char at[2]; *device = at + i; return 0; }
+int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory) {
+    static unsigned long long used; void *first; nvmlDeviceGetHandleByIndex_v2(0, &first);
+    memory->total = 8ull << 30; memory->used = device == first ? 1 << 30 : (2ull << 30) + ++used; return 0;
+}""" % (total == 0))
+        compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))))
+        subprocess.run([compiler, "-shared", "-fPIC", "-o", "libnvidia-ml.so.1", "nvml.c"], cwd=self.path, check=True)
+        return str(self.path)
+
+    def test_devices_of_nvidia(self):
+        folder = self.library(8)
+        result = self.run_shell(0, "until grep -q gpu=1 d/host.log; do sleep 0.02; done", "--out", "d", LD_LIBRARY_PATH=folder)
+        screen = result.stderr.decode()
+        if "static program" in screen:
+            self.skipTest("a static program cannot load a library")
+        self.assertRegex(screen, r"Device levels +GPU 0: 1 GiB of 8 GiB at most, of all processes\n +GPU 1: 2")
+        devices = {device["device"]: device for device in self.report(str(self.path / "d" / "host.log"))["devices"]}
+        self.assertEqual(devices[0]["levels"]["device"]["peak_bytes"], 1 << 30)
+        self.assertGreater(devices[1]["levels"]["device"]["peak_bytes"], 2 << 30)
+        hosts = [device for device in devices.values() if device["levels"].get("host")]
+        self.assertEqual(len(hosts), 1, devices.keys())
+
+    def test_no_devices_of_nvidia(self):
+        self.run_shell(0, "sleep 0.2", "--no-report", "--out", "d", says="Device levels +not watched: ",
+                       LD_LIBRARY_PATH=self.library(0))
+        self.assertRegex((self.path / "d" / "host.log").read_text(), "strata-device none: ")
 
     def test_killed_by_the_limit_of_the_group(self):
         group = self.group()

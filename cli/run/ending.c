@@ -37,37 +37,45 @@ __attribute__((format(printf, 2, 3))) static void row(const char *name, const ch
 
 /* ---- pages ---- */
 
-__attribute__((noreturn)) static void batch_child(const struct folder *folder) {
+/* In a process of its own, whose memory is its own too; what it says goes to .run/NAME.log. */
+__attribute__((noreturn)) static void verb_child(const struct folder *folder, const struct verb *verb,
+                                                 char **words) {
     struct settings settings;
     char log[FOLDER_PATH + 32];
-    char output[] = "-o", end[] = "--";
-    char *words[] = {output, (char *)folder->path, end, (char *)folder->path, NULL};
-    snprintf(log, sizeof log, "%s/.run/batch.log", folder->path);
+    int n = 0;
+    while (words[n] != NULL)
+        n++;
+    snprintf(log, sizeof log, "%s/.run/%s.log", folder->path, verb->name);
     int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0666);
     if (fd >= 0) {
         dup2(fd, STDERR_FILENO);
         dup2(fd, STDOUT_FILENO);
     }
-    if (options_parse(&verb_batch, 4, words, &settings) != OPTIONS_RUN)
+    if (options_parse(verb, n, words, &settings) != OPTIONS_RUN)
         _exit(1);
     terminal_init(true, COLOR_AUTO);
-    int code = verb_batch.run(&settings);
+    int code = verb->run(&settings);
     fflush(NULL);
     _exit(code);
 }
 
-bool ending_pages(const struct folder *folder) {
-    char summary[FOLDER_PATH + 32];
+/* Its exit code; -1: it has none. */
+static int verb_beside(const struct folder *folder, const struct verb *verb, char **words) {
     int status = 0;
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0)
-        batch_child(folder);
-    if (pid < 0 || waitpid(pid, &status, 0) != pid)
-        return false;
+        verb_child(folder, verb, words);
+    bool ended = pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status);
+    return ended ? WEXITSTATUS(status) : -1;
+}
+
+bool ending_pages(const struct folder *folder) {
+    char summary[FOLDER_PATH + 32], output[] = "-o", end[] = "--";
+    char *words[] = {output, (char *)folder->path, end, (char *)folder->path, NULL};
+    int code = verb_beside(folder, &verb_batch, words);
     snprintf(summary, sizeof summary, "%s/summary.json", folder->path);
-    bool made = WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 4);
-    return made && access(summary, R_OK) == 0;
+    return (code == 0 || code == 4) && access(summary, R_OK) == 0;
 }
 
 /* ---- who ended it ---- */
@@ -204,8 +212,29 @@ static void why_say(const struct watch *watch) {
 
 /* ---- what was recorded ---- */
 
-static void device_say(const cJSON *rows) {
+/* The first line of strata plan for a dump. */
+static void plan_say(const struct folder *folder, const char *input) {
+    char dump[2 * FOLDER_PATH], said[FOLDER_PATH + 32];
+    char brief[] = "--brief", force[] = "-f", output[] = "-o", end[] = "--";
+    char *words[] = {brief, force, output, said, end, dump, NULL};
+    snprintf(dump, sizeof dump, "%s/%s", folder->path, input);
+    snprintf(said, sizeof said, "%s/.run/plan.json", folder->path);
+    cJSON *report =
+        verb_beside(folder, &verb_report, words) == 0 ? json_file_read(said, 1 << 20, NULL) : NULL;
+    const cJSON *device;
+    cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(report, "devices")) {
+        const cJSON *lines = cJSON_GetObjectItemCaseSensitive(device, "plan");
+        const char *first = cJSON_GetStringValue(cJSON_GetArrayItem(lines, 0));
+        if (first != NULL)
+            row("Plan", "%s", first);
+    }
+    cJSON_Delete(report);
+}
+
+/* The input of the first dump that ran out; NULL: none did. */
+static const char *device_say(const cJSON *rows) {
     const cJSON *item, *highest = NULL;
+    const char *ran_out = NULL;
     int64_t said = -1; /* each rank once: its later dumps tell of the same request */
     cJSON_ArrayForEach(item, rows) {
         if (strcmp(json_file_text(item, "kind", ""), "log") == 0)
@@ -214,6 +243,7 @@ static void device_say(const cJSON *rows) {
         if (json_file_number(item, "oom", 0) > 0 && rank != said &&
             json_file_number(item, "oom_requested_bytes", -1) >= 0) {
             said = rank;
+            ran_out = ran_out != NULL ? ran_out : json_file_text(item, "input", NULL);
             row("Out of memory", "the device of %s: %s asked for, %s free", json_file_text(item, "input", ""),
                 format_bytes((uint64_t)json_file_number(item, "oom_requested_bytes", 0)).text,
                 format_bytes((uint64_t)json_file_number(item, "oom_free_bytes", 0)).text);
@@ -227,6 +257,7 @@ static void device_say(const cJSON *rows) {
             format_bytes((uint64_t)json_file_number(highest, "peak_bytes", 0)).text,
             format_bytes((uint64_t)json_file_number(highest, "reserved_peak_bytes", 0)).text,
             json_file_text(highest, "input", ""));
+    return ran_out;
 }
 
 static void findings_say(const cJSON *findings) {
@@ -242,8 +273,10 @@ static void summary_say(const struct folder *folder) {
     cJSON *summary = json_file_read(path, (size_t)256 << 20, NULL);
     if (summary == NULL)
         return;
-    device_say(cJSON_GetObjectItemCaseSensitive(summary, "rows"));
+    const char *ran_out = device_say(cJSON_GetObjectItemCaseSensitive(summary, "rows"));
     findings_say(cJSON_GetObjectItemCaseSensitive(summary, "findings"));
+    if (ran_out != NULL)
+        plan_say(folder, ran_out);
     cJSON_Delete(summary);
 }
 
@@ -256,6 +289,15 @@ static void host_say(const struct watch *watch) {
     row("Host peak", "%s, the largest of it %s (process %" PRId32 ") with %s%s",
         format_bytes(watch->tree.most_bytes).text, watch->tree.largest.name, watch->tree.largest.pid,
         format_bytes(watch->tree.largest.bytes).text, group);
+}
+
+static void devices_say(const struct devices *devices) {
+    if (devices != NULL && devices->why_not[0] != '\0')
+        row("Device levels", "not watched: %s", devices->why_not);
+    for (uint32_t i = 0; devices != NULL && i < devices->n; i++)
+        if (devices->total_bytes[i] != 0)
+            row(i == 0 ? "Device levels" : "", "GPU %" PRIu32 ": %s of %s at most, of all processes", i,
+                format_bytes(devices->most_bytes[i]).text, format_bytes(devices->total_bytes[i]).text);
 }
 
 struct recorded {
@@ -311,6 +353,7 @@ void ending_print(const struct watch *watch, bool has_pages, bool others_go_on) 
         summary_say(folder);
     if (watch->tree.most_bytes != 0)
         host_say(watch);
+    devices_say(watch->devices);
     recorded_say(folder);
     if (has_pages)
         row("Pages", "%s/index.html", folder->shown);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,4 +154,29 @@ bool folder_end(struct folder *folder) {
     if (directory != NULL)
         closedir(directory);
     return alone;
+}
+
+/* "2026-11-23 10:00:00.123" */
+static void log_time_write(char text[32]) {
+    struct timespec now;
+    struct tm parts;
+    char whole[24];
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &parts);
+    strftime(whole, sizeof whole, "%Y-%m-%d %H:%M:%S", &parts);
+    snprintf(text, 32, "%s.%03u", whole, (unsigned)(now.tv_nsec / 1000000) % 1000u);
+}
+
+void folder_log(const struct folder *folder, const char *format, ...) {
+    char line[600], time[32];
+    va_list arguments;
+    log_time_write(time);
+    int n = snprintf(line, sizeof line, "%s ", time);
+    va_start(arguments, format);
+    n += vsnprintf(line + n, sizeof line - (size_t)n - 1, format, arguments);
+    va_end(arguments);
+    n = n < (int)sizeof line - 1 ? n : (int)sizeof line - 2;
+    line[n] = '\n';
+    ssize_t written = folder->log >= 0 ? write(folder->log, line, (size_t)n + 1) : 0;
+    (void)written;
 }

@@ -158,7 +158,7 @@ static void processes_list(struct tree *tree) {
     for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
         char *end;
         long pid = strtol(entry->d_name, &end, 10);
-        if (*end != '\0' || pid <= 0 || pid > INT32_MAX || pid == tree->self)
+        if (*end != '\0' || pid <= 0 || pid > INT32_MAX || pid == tree->self || pid == tree->helper)
             continue;
         struct process *known = process_find(tree, n_known, (int32_t)pid);
         if (known != NULL)

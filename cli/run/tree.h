@@ -28,7 +28,7 @@ struct process {
 };
 
 struct tree {
-    int32_t self;
+    int32_t self, helper; /* a child of ours that is not counted; 0: none */
     struct process
         *processes; /* by rising pid; those that are not ours are kept so that they are read once */
     uint32_t n, capacity, n_scans;

@@ -25,33 +25,16 @@ enum { N_PASSED_ON = sizeof passed_on / sizeof passed_on[0] };
 
 /* ---- the log of the host ---- */
 
-/* "2026-11-23 10:00:00.123" */
-static void log_time_write(char text[32]) {
-    struct timespec now;
-    struct tm parts;
-    char whole[24];
-    clock_gettime(CLOCK_REALTIME, &now);
-    gmtime_r(&now.tv_sec, &parts);
-    strftime(whole, sizeof whole, "%Y-%m-%d %H:%M:%S", &parts);
-    snprintf(text, 32, "%s.%03u", whole, (unsigned)(now.tv_nsec / 1000000) % 1000u);
-}
-
-/* One write a line, so that lines of several writers stay whole. A full disk costs the line. */
 static void log_write(const struct watch *watch) {
     const struct cgroup *cgroup = &watch->cgroup;
-    char line[512], time[32], group[200] = "", limit[48] = "";
-    if (watch->folder->log < 0)
-        return;
-    log_time_write(time);
+    char group[200] = "", limit[48] = "";
     if (cgroup->limit_bytes != UINT64_MAX)
         snprintf(limit, sizeof limit, " cgroup_limit=%" PRIu64, cgroup->limit_bytes);
     if (cgroup->found)
         snprintf(group, sizeof group, " cgroup=%" PRIu64 " cgroup_peak=%" PRIu64 "%s oom_kill=%" PRIu64,
                  cgroup->current_bytes, cgroup->peak_bytes, limit, cgroup->n_killed);
-    int n = snprintf(line, sizeof line, "%s strata-host resident=%" PRIu64 " processes=%" PRIu32 "%s\n", time,
-                     watch->tree.bytes, watch->tree.n_ours, group);
-    ssize_t written = write(watch->folder->log, line, (size_t)n);
-    (void)written;
+    folder_log(watch->folder, "strata-host resident=%" PRIu64 " processes=%" PRIu32 "%s", watch->tree.bytes,
+               watch->tree.n_ours, group);
 }
 
 /* ---- samples ---- */
@@ -261,8 +244,10 @@ int watch_run(struct watch *watch) {
     signals_block(&waited, &before);
     int code = command_start(watch, &before);
     if (code == 0) {
+        watch->devices = devices_begin(&watch->tree.helper, watch->folder, watch->settings->every_us);
         watch_until_end(watch, &waited);
         sample(watch);
+        devices_end(watch->devices, watch->tree.helper);
     }
     watch->end_us = clock_us();
     pthread_sigmask(SIG_SETMASK, &before, NULL);

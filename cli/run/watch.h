@@ -3,6 +3,7 @@
 
 #include "cli/options.h"
 #include "cli/run/cgroup.h"
+#include "cli/run/devices.h"
 #include "cli/run/folder.h"
 #include "cli/run/tree.h"
 
@@ -13,6 +14,7 @@ struct watch {
     struct folder *folder;
     struct tree tree;
     struct cgroup cgroup;
+    const struct devices *devices; /* NULL: none */
     pid_t command;
     bool own_group;              /* the command leads a process group; else it shares ours */
     int status;                  /* as waitpid tells it, once it has ended */

@@ -238,12 +238,29 @@ static enum log_seen run_line(struct log_state *state, struct text line, struct 
     return LOG_ROW;
 }
 
+/* "... strata-device gpu=0 used=123 total=456": as nvidia-smi. */
+static enum log_seen device_line(struct log_state *state, struct text line, struct log_row *row) {
+    static const char name[] = " strata-device gpu=", used[] = " used=", total[] = " total=";
+    uint32_t at = log_find(line, 0, name), used_at = at != LOG_NONE ? log_find(line, at, used) : LOG_NONE,
+             total_at = at != LOG_NONE ? log_find(line, at, total) : LOG_NONE;
+    uint64_t gpu, nbytes;
+    (void)state;
+    if (used_at == LOG_NONE || total_at == LOG_NONE || !log_count_behind(line, name + 1, &gpu) ||
+        log_size(line, used_at + (uint32_t)sizeof used - 1, 1, &nbytes) == LOG_NONE)
+        return LOG_NOTHING;
+    log_gpu_set(row, gpu);
+    log_know(row, NOTE_DEVICE_USED, nbytes);
+    if (log_size(line, total_at + (uint32_t)sizeof total - 1, 1, &nbytes) != LOG_NONE)
+        log_know(row, NOTE_DEVICE_TOTAL, nbytes);
+    return LOG_ROW;
+}
+
 /* ---- all of them ---- */
 
 /* In this order: the first that understands a line takes it. */
 static enum log_seen (*const forms[])(struct log_state *state, struct text line, struct log_row *row) = {
-    deepspeed_line, megatron_line, traced_line,    log_tools_line, titan_line,   summary_line,
-    run_line,       gpu_line,      log_table_line, log_smi_line,   log_csv_line, log_inferred_line,
+    deepspeed_line, megatron_line, traced_line,    log_tools_line, titan_line,   summary_line,      run_line,
+    device_line,    gpu_line,      log_table_line, log_smi_line,   log_csv_line, log_inferred_line,
 };
 
 static enum log_seen forms_try(struct log_state *state, struct text line, struct log_row *row) {
