@@ -15,7 +15,7 @@ const HEIGHT_LEAST = 20;
 const PLOT_LEAST = 120;
 
 /** Below this the timeline needs the room. */
-const STAGE_LEAST = 300;
+const STAGE_LEAST = 400;
 
 const CAUSES = [
     "The program gave memory back (empty_cache)",

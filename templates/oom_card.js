@@ -143,15 +143,24 @@ function follows(page, index) {
         ] ?? [];
     // It was asked of the last one.
     if (index < view.facts.ooms - 1) return [];
-    return all
-        .filter(({ code }) => !SAID_ABOVE.includes(code))
+    const told = all.filter(({ code }) => !SAID_ABOVE.includes(code));
+    const least = told.filter(({ code }) => code === "plan").map(({ text }) => planLine(text));
+    const others = told
+        .filter(({ code }) => code !== "plan")
         .map(({ code, text, short_bytes: short }) =>
             short > 0
                 ? actionLine("Not enough by itself", `${formatBytes(short)} short`, text, true)
-                : code === "enable_expandable_segments"
+                : code === "enable_expandable_segments" && least.length === 0
                   ? actionLine("What to do", "", text)
                   : make("p", "card-advice", text),
         );
+    return [...least, ...others];
+}
+
+/** "The least change that serves it (model): checkpoint ...": the action, and how sure it is. @param {string} text */
+function planLine(text) {
+    const [, sure = "", act = text] = /\((.*?)\): (.*)/.exec(text) ?? [];
+    return actionLine("What to do", sure && `fits, ${sure}`, act.charAt(0).toUpperCase() + act.slice(1));
 }
 
 /** The card's parts for an event. @param {number} index of the event @param {number} capacity 0: unknown */

@@ -195,22 +195,20 @@ function drawCeiling(page, context, pane) {
     const { reserved_known, reserved_bytes } = c.oom_state(last);
     const bytes = reserved_bytes + c.oom(last).device_free;
     const y = yOfBytes(page, bytes, pane);
-    if (!reserved_known || y < 14 || y > pane.height) return;
+    if (!reserved_known || y > pane.height) return;
     context.fillStyle = themeColor("--bad");
     if (ghost.top < y) context.fillRect(ghost.left, ghost.top, GHOST_WIDTH, Math.min(y, ghost.bottom) - ghost.top);
     context.strokeStyle = context.fillStyle = themeColor("--text");
     context.setLineDash([6, 4]);
-    strokeLine(page, context, 0, y, pane.width, y);
+    if (y >= 0) strokeLine(page, context, 0, y, pane.width, y);
     context.setLineDash([]);
-    haloText(
-        page,
-        context,
+    const said =
         pane.width < 420
             ? `${formatBytes(bytes)} at most`
-            : `${formatBytes(bytes)} is all this process can get (reserved + free)`,
-        8,
-        y - 4,
-    );
+            : `${formatBytes(bytes)} is all this process can get (reserved + free)`;
+    // It is told wherever it lies: below its line where there is no room above, and above the picture by its direction.
+    const below = Math.max(0, y) + (page.state.marks.length ? 36 : 14); // marks have their letters there
+    haloText(page, context, y < 0 ? `\u25b2 ${said}` : said, 8, y < 14 ? below : y - 4);
 }
 
 /**

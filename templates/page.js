@@ -23,6 +23,7 @@ import { startPlot } from "./pointer.js";
 import { drawProof, startProof } from "./proof.js";
 import { goToMatch, setOnly, setSearch } from "./search.js";
 import { drawSide, placeSide, startSide } from "./side.js";
+import { startSheet } from "./sheet.js";
 import { speakSoon } from "./spoken.js";
 import {
     AXES,
@@ -296,6 +297,7 @@ export function startPage(page) {
     startPanel(page);
     startDetails(page);
     startSide(page);
+    startSheet(page);
     startLane(page);
     startLaneSplitter(page);
     startFilter(page);

@@ -85,7 +85,7 @@ describe("plan", { skip }, () => {
         await withPage(writePage(oom), async (page) => {
             await page.locator("#tab-why").click();
             const card = page.locator("#panel-why .card").first();
-            await until(async () => ((await card.textContent()) ?? "").includes("The least change that serves it (model): checkpoint 2 of the 4 blocks"), "the sentence");
+            await until(async () => ((await card.textContent()) ?? "").includes("fits, modelCheckpoint 2 of the 4 blocks"), "the sentence");
             await card.locator("[data-action=plan]").click();
             await until(async () => (await page.locator("#tab-plan").getAttribute("aria-selected")) === "true", "the tab");
         });
