@@ -207,7 +207,7 @@ function drawCeiling(page, context, pane) {
             ? `${formatBytes(bytes)} at most`
             : `${formatBytes(bytes)} is all this process can get (reserved + free)`;
     // It is told wherever it lies: below its line where there is no room above, and above the picture by its direction.
-    const below = Math.max(0, y) + (page.state.marks.length ? 36 : 14); // marks have their letters there
+    const below = Math.max(0, y) + 14 + 24 * page.state.marks.length; // below the names of the marks
     haloText(page, context, y < 0 ? `\u25b2 ${said}` : said, 8, y < 14 ? below : y - 4);
 }
 

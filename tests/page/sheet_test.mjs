@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, samples, settle, skip, strata, folder, run, until, withPage, writePage } from "./browser.mjs";
+import { ask, samples, settle, skip, strata, folder, run, withPage, writePage } from "./browser.mjs";
 
 const OOM = path.join(samples, "oom.pickle");
 const LEAK = path.join(samples, "leak_graph.pickle");
