@@ -205,7 +205,7 @@ static bool name_holds(const struct filter_span *span, const struct needle *need
 
 static bool span_meets(const struct filter_span *span, const struct filter_word *word,
                        const struct needle *needle) {
-    if (word->kind != FILTER_STEP)
+    if (word->kind != FILTER_STEP && word->kind != FILTER_LAYER)
         return name_holds(span, needle);
     return span->number >= 0 && (uint64_t)span->number >= word->low && (uint64_t)span->number <= word->high;
 }
@@ -337,6 +337,8 @@ static bool allocation_meets(const struct keeping *keeping, uint32_t allocation)
                (keeping->categories >> keeping->facts->category[allocation] & 1) != 0;
     case FILTER_PHASE:
     case FILTER_STEP:
+    case FILTER_LAYER:
+    case FILTER_BLOCK:
         return allocation >= allocations->preexisting &&
                ranges_hold(&keeping->ranges, allocations->birth[allocation]);
     case FILTER_ALIVE_PEAK:
@@ -423,6 +425,8 @@ static bool keeping_prepare(struct keeping *keeping, struct arena *arena) {
         return ranges_of(&keeping->ranges, word, facts->phases, facts->n_phases, arena);
     if (word->kind == FILTER_STEP)
         return ranges_of(&keeping->ranges, word, facts->steps, facts->n_steps, arena);
+    if (word->kind == FILTER_LAYER || word->kind == FILTER_BLOCK)
+        return ranges_of(&keeping->ranges, word, facts->layers, facts->n_layers, arena);
     return true;
 }
 

@@ -12,6 +12,7 @@
  *     pool:default   pool:private   pool:0,1           pool:unknown, pool:2 (index)
  *     category:gradient   phase:backward   step:3      phases and steps that the allocation was made in
  *     file:attention                                   a file of its stack
+ *     layer:12   block:transformer.py:57               made in the nth block of a forward; in blocks of this call site
  *     alive:peak   alive:end   own:yes   own:no        own: made by a line of the user's own code
  *     0x7f2a10000200                                   its memory holds the address
  *
@@ -42,6 +43,8 @@ enum filter_kind {
     FILTER_CATEGORY,
     FILTER_PHASE,
     FILTER_STEP, /* numbers low .. high */
+    FILTER_LAYER,
+    FILTER_BLOCK,
     FILTER_FILE,
     FILTER_ALIVE_PEAK,
     FILTER_ALIVE_END,
@@ -83,12 +86,12 @@ bool filter_text_meets(const struct filter_word *word, const uint8_t *text, uint
 /* Does any word need what only the analysis knows, or what the file may lack? */
 bool filter_has(const struct filter *filter, enum filter_kind kind);
 
-/* A named range of moments: a phase or a step. */
+/* A named range of moments: a phase, a step or a layer. */
 struct filter_span {
     uint32_t from, until; /* [from, until) */
     const uint8_t *name;
     uint32_t nbytes;
-    int64_t number; /* of a step; -1: none */
+    int64_t number; /* of a step or a layer; -1: none */
 };
 
 /* Which texts a regular expression meets: bits by frame id and by string id. Frames are tested as filter_frame_text
@@ -103,7 +106,8 @@ struct filter_facts {
     const char *const *category_names; /* [n_categories] as files spell them */
     uint32_t n_categories;
     const struct filter_span *phases, *steps; /* in any order; may overlap */
-    uint32_t n_phases, n_steps;
+    const struct filter_span *layers;         /* numbered within their forward, named by their call site */
+    uint32_t n_phases, n_steps, n_layers;
     const struct filter_regex *regexes; /* [filter->n_regexes] */
     uint32_t peak_moment;               /* of alive:peak: the whole run's */
 };

@@ -217,6 +217,16 @@ static const char *value_of_step(struct span value, struct filter_word *word) {
     return read_bounds(value, read_count, word) ? NULL : "is not a step; they are like 3 or 3..5";
 }
 
+static const char *value_of_layer(struct span value, struct filter_word *word) {
+    word->kind = FILTER_LAYER;
+    return read_bounds(value, read_count, word) ? NULL : "is not a layer; they are like 3 or 3..5";
+}
+
+static const char *value_of_block(struct span value, struct filter_word *word) {
+    word->kind = FILTER_BLOCK;
+    return value_of_name(value, word);
+}
+
 static const char *value_of_alive(struct span value, struct filter_word *word) {
     word->kind = span_is(value, "end") ? FILTER_ALIVE_END : FILTER_ALIVE_PEAK;
     return span_is(value, "end") || span_is(value, "peak") ? NULL : "is neither alive:peak nor alive:end";
@@ -234,7 +244,7 @@ static const struct {
 } keys[] = {{"size", value_of_size}, {"age", value_of_age},           {"stream", value_of_stream},
             {"pool", value_of_pool}, {"category", value_of_category}, {"phase", value_of_phase},
             {"step", value_of_step}, {"file", value_of_file},         {"alive", value_of_alive},
-            {"own", value_of_own}};
+            {"own", value_of_own},   {"layer", value_of_layer},       {"block", value_of_block}};
 
 const char *filter_key(uint32_t nth) {
     return nth < sizeof keys / sizeof *keys ? keys[nth].name : NULL;

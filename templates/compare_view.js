@@ -31,6 +31,7 @@ const BY_NAMES = {
     category: "category",
     stream: "stream",
     pool: "pool",
+    module: "layer",
 };
 
 const STEPS_SHOWN = 40;

@@ -12,7 +12,7 @@
  */
 
 /** As the module counts them (enum compare_by). */
-export const GROUPINGS = ["site", "stack", "file", "category", "stream", "pool"];
+export const GROUPINGS = ["site", "stack", "file", "category", "stream", "pool", "module"];
 
 /** What stands over the names of each. @type {Record<string, string>} */
 export const GROUP_HEADS = {
@@ -22,6 +22,7 @@ export const GROUP_HEADS = {
     category: "Category",
     stream: "Stream",
     pool: "Pool",
+    module: "Layer",
 };
 
 /** Orders of the matches, as the module counts them (match_rows). */
@@ -159,12 +160,14 @@ export const planted = { count: 0 };
  * @param {string} direction of TREES
  * @param {number | null} [before] event that it is held against
  * @param {number} [through] frame that it begins with
+ * @param {Within | null} [within] of one group only
  */
-export function askTree(view, about, direction, before = null, through = 0) {
+export function askTree(view, about, direction, before = null, through = 0, within = null) {
     const { what, from, to } = extentOf(view, about);
     const which = TREES.findIndex((tree) => tree === direction);
     if (which < 0) throw new RangeError(`"${direction}" is not one of ${TREES.join(", ")}.`);
     planted.count++;
+    view.c.sums_within(within ? groupingOf(within.by) : GROUPINGS.length, within?.key ?? 0);
     view.c.tree_through(through);
     const count = view.c.tree(what, from, to, which, before ?? -2) >>> 0;
     if (count === 0) throw new Error("There is not enough memory in this tab for the tree.");

@@ -257,11 +257,18 @@ export const callsOf = perPage((page) => {
         groups: (question = {}) => listSums(askSums(view, 3, aboutOf(question), question.by ?? "site")),
         tree: (question = {}) => {
             const direction = question.direction ?? "callees";
-            return treeObject(
-                view,
-                askTree(view, aboutOf(question), direction, null, frameOf(page, question.through)),
-                direction,
-            );
+            const about = aboutOf(question);
+            const through = frameOf(page, question.through);
+            const treeOf = (/** @type {import("./questions.js").Within | null} */ within = null) =>
+                treeObject(view, askTree(view, about, direction, null, through, within), direction);
+            const { by } = question;
+            if (!by) return treeOf();
+            const sums = askSums(view, 3, about, by);
+            const children = listSums(sums).map((group, i) => ({
+                ...group,
+                children: treeOf({ by, key: sums.row(i).key }).children,
+            }));
+            return { name: "", bytes: sums.bytes, count: sums.count, children };
         },
         compare: ({ a, b, by = "site" } = /** @type {any} */ ({})) => {
             const { a: sumsA, b: sumsB, rows: found } = listDifferences(view, a, b, by);

@@ -45,10 +45,11 @@ const MIN_WINDOW_US = 2;
 const MIN_WINDOW_BYTES = 4096;
 
 /** What can be highlighted, as the module counts them (enum compare_by, BY_FRAME). @type {Focus["by"][]} */
-export const FOCUS_KINDS = ["site", "stack", "file", "category", "stream", "pool", "frame"];
+export const FOCUS_KINDS = ["site", "stack", "file", "category", "stream", "pool", "module", "frame"];
 
 /**
- * @typedef {{by: "site" | "stack" | "file" | "category" | "stream" | "pool" | "frame", id: number}} Focus what is
+ * @typedef {{by: "site" | "stack" | "file" | "category" | "stream" | "pool" | "module"
+ * | "frame", id: number}} Focus what is
  * highlighted: an id of its kind, of a file a frame in it
  */
 

@@ -1,7 +1,7 @@
 /*
  * What differs between two states of memory: of one recording or of two.
  *
- *     extent --allocations--> groups by site, stack, file, category, stream, pool          compare_groups
+ *     extent --allocations--> groups by site, stack, file, category, stream, ...          compare_groups
  *     A, B (any two timelines) --sites matched--> rows that sum up to the difference   compare_sites
  *
  * Every allocation is in exactly one row, so the rows' differences sum up to the difference of the totals to the byte,
@@ -21,19 +21,22 @@ enum compare_by {
     COMPARE_BY_FILE,
     COMPARE_BY_CATEGORY,
     COMPARE_BY_STREAM,
-    COMPARE_BY_POOL
+    COMPARE_BY_POOL,
+    COMPARE_BY_MODULE,
+    COMPARE_KINDS
 };
 
 struct compare_group {
     uint64_t bytes, count;
     uint32_t
         key; /* site: frame id, the first of those a person calls the same; stack: stack id; file: the first frame in a
-                     file of that base name; category: enum category; stream, pool: index */
+                     file of that base name; category: enum category; module: as in
+                     analysis/loop/modules.h; stream, pool: index */
     uint32_t stack; /* the one with the most bytes in the group */
 };
 
 /* Of `allocations[n_allocations]`, each once, by falling bytes, then rising key. `category[allocations.count]` is read for
- * COMPARE_BY_CATEGORY only. `*groups` is in `arena`. O(frames + stacks + allocations). False: no memory. */
+ * COMPARE_BY_CATEGORY, and the modules for COMPARE_BY_MODULE; else it is not. `*groups` is in `arena`. O(frames + stacks + allocations). False: no memory. */
 bool compare_groups(const struct timeline *timeline, const uint32_t *allocations, uint32_t n_allocations,
                     enum compare_by by, const uint8_t *category, struct arena *arena,
                     struct compare_group **groups, uint32_t *n_groups);

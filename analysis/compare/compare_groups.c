@@ -1,6 +1,7 @@
 /* Groups of any allocations by what they have in common. */
 #include "analysis/compare/compare.h"
 #include "analysis/loop/category.h"
+#include "analysis/loop/modules.h"
 #include "base/bytes.h"
 #include "base/sort.h"
 #include "base/words.h"
@@ -39,6 +40,8 @@ static bool keys_init(struct keys *keys, struct arena *arena) {
     case COMPARE_BY_CATEGORY: keys->count = CATEGORY_COUNT; break;
     case COMPARE_BY_STREAM: keys->count = device->n_streams; break;
     case COMPARE_BY_POOL: keys->count = device->n_pools; break;
+    case COMPARE_BY_MODULE:
+    case COMPARE_KINDS: keys->count = MODULES; break;
     }
     return true;
 }
@@ -49,9 +52,11 @@ static uint32_t key_of(const struct keys *keys, uint32_t allocation) {
     case COMPARE_BY_SITE:
     case COMPARE_BY_FILE: return keys->of_stack[allocations->stack[allocation]];
     case COMPARE_BY_STACK: return allocations->stack[allocation];
+    case COMPARE_BY_MODULE:
     case COMPARE_BY_CATEGORY: return keys->category[allocation];
     case COMPARE_BY_STREAM: return allocations->stream[allocation];
-    case COMPARE_BY_POOL: break;
+    case COMPARE_BY_POOL:
+    case COMPARE_KINDS: break;
     }
     return allocations->pool[allocation];
 }
@@ -245,6 +250,8 @@ uint32_t compare_name(const struct timeline *timeline, enum compare_by by, uint3
     case COMPARE_BY_CATEGORY: words_say(&words, category_name((enum category)key)); break;
     case COMPARE_BY_STREAM: name_stream(&words, key); break;
     case COMPARE_BY_POOL: name_pool(&words, timeline->device, key); break;
+    case COMPARE_BY_MODULE: module_say(&words, (uint8_t)key); break;
+    case COMPARE_KINDS: break;
     }
     length = words_end(&words);
     return length < capacity ? length : capacity - 1;

@@ -14,6 +14,7 @@ static uint32_t key_of(const struct allocations *allocations, const uint8_t *cat
                        uint32_t allocation) {
     switch (by) {
     case COMPARE_BY_STACK: return allocations->stack[allocation];
+    case COMPARE_BY_MODULE:
     case COMPARE_BY_CATEGORY: return category[allocation];
     case COMPARE_BY_STREAM: return allocations->stream[allocation];
     default: return allocations->pool[allocation];

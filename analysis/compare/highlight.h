@@ -1,5 +1,5 @@
 /*
- * What is highlighted: everything that a call site, a stack, a file, a category, a stream, a pool or a frame stands for.
+ * What is highlighted: everything that a call site, a stack, a file, a category, a stream, a pool, a layer or a frame stands for.
  * One answer for the page and for pictures of its addresses. Freestanding.
  */
 #pragma once
@@ -7,7 +7,7 @@
 #include "analysis/compare/compare.h"
 
 /* Beyond enum compare_by: everything that goes through a frame. */
-enum { HIGHLIGHT_BY_FRAME = COMPARE_BY_POOL + 1 };
+enum { HIGHLIGHT_BY_FRAME = COMPARE_KINDS };
 
 struct highlight {
     uint32_t by, key; /* enum compare_by or HIGHLIGHT_BY_FRAME; by site, file and frame the key is a frame */
@@ -17,6 +17,6 @@ struct highlight {
 bool highlight_is_valid(const struct trace *trace, struct highlight highlight);
 
 /* Sets in `bits` (a zeroed bitmap [allocations.count / 64 + 1]) the allocations that a valid highlight means. `category` is
- * [allocations.count], read for COMPARE_BY_CATEGORY only. O(allocations + frames + stacks). False: no memory in `scratch`. */
+ * [allocations.count], read for COMPARE_BY_CATEGORY, the modules for COMPARE_BY_MODULE. O(allocations + frames + stacks). False: no memory in `scratch`. */
 bool highlight_bits(const struct timeline *timeline, struct highlight highlight, const uint8_t *category,
                     uint64_t *bits, struct arena *scratch);

@@ -1,6 +1,8 @@
 #include "analysis/findings/selection.h"
 
 #include "analysis/findings/verdicts.h"
+#include "analysis/loop/blocks.h"
+#include "layout/site.h"
 
 static void facts_of_categories(struct filter_facts *facts, const struct verdicts *verdicts) {
     static const char *names[CATEGORY_COUNT];
@@ -61,12 +63,47 @@ static bool text_may_conclude(const struct filter_word *word, const struct trace
     return false;
 }
 
+static bool asks_for_layers(const struct filter *filter) {
+    return filter_has(filter, FILTER_LAYER) || filter_has(filter, FILTER_BLOCK);
+}
+
+static struct filter_span layer_span(const struct timeline *timeline, const struct block_span *block,
+                                     uint32_t layer, const char *site) {
+    const uint32_t *birth = timeline->device->allocations.birth;
+    return (struct filter_span){.from = birth[block->first],
+                                .until = birth[block->end - 1] + 1,
+                                .name = (const uint8_t *)site,
+                                .nbytes = text_nbytes(site),
+                                .number = layer};
+}
+
+/* The blocks of every forward. False: no memory. */
+static bool find_layers(struct filter_facts *facts, const struct verdicts *verdicts, struct arena *arena) {
+    enum { SITE_NBYTES = 512 };
+    struct blocks blocks;
+    if (!blocks_find(&blocks, verdicts->timeline, &verdicts->runs, verdicts->category, arena))
+        return false;
+    struct filter_span *layers = arena_column(arena, blocks.n_spans, sizeof *layers);
+    facts->layers = layers;
+    for (uint32_t f = 0; layers != NULL && f < blocks.n_forwards; f++) {
+        const struct forward *forward = &blocks.forward[f];
+        char *site = arena_alloc(arena, SITE_NBYTES);
+        if (site == NULL)
+            return false;
+        (void)site_text(verdicts->timeline->trace, forward->site, site, SITE_NBYTES);
+        for (uint32_t k = 0; k < forward->n_blocks; k++)
+            layers[facts->n_layers++] =
+                layer_span(verdicts->timeline, &blocks.span[forward->first_block + k], k, site);
+    }
+    return layers != NULL;
+}
+
 static bool asks_for_facts(const struct filter *filter, const struct trace *trace) {
     for (uint32_t i = 0; i < filter->n_words; i++)
         if (filter->word[i].kind == FILTER_TEXT && text_may_conclude(&filter->word[i], trace))
             return true;
     return filter_has(filter, FILTER_CATEGORY) || filter_has(filter, FILTER_PHASE) ||
-           filter_has(filter, FILTER_STEP);
+           filter_has(filter, FILTER_STEP) || asks_for_layers(filter);
 }
 
 /* What Strata concludes of the recording, where a word asks for it. */
@@ -84,7 +121,8 @@ static bool find_facts(struct filter_facts *facts, const struct timeline *timeli
     facts->n_phases = verdicts->phases.count;
     facts->steps = filter_spans(verdicts, &verdicts->steps, arena);
     facts->n_steps = verdicts->steps.count;
-    return facts->phases != NULL && facts->steps != NULL;
+    return facts->phases != NULL && facts->steps != NULL &&
+           (!asks_for_layers(filter) || find_layers(facts, verdicts, arena));
 }
 
 bool selection_make(struct selection *selection, const struct timeline *whole,

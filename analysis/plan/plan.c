@@ -195,13 +195,19 @@ static bool curves_find(struct planner *planner) {
                            what.n_edits, planner->arena);
 }
 
+static bool all_blocks_find(struct planner *planner) {
+    const struct verdicts *verdicts = planner->plan->verdicts;
+    return blocks_find(&planner->plan->blocks, verdicts->timeline, &verdicts->runs, verdicts->category,
+                       planner->arena);
+}
+
 static bool all_find(struct planner *planner) {
     struct plan *plan = planner->plan;
     plan->change = arena_column(planner->arena, PLAN_CHANGES_MAX, sizeof *plan->change);
     return plan->change != NULL && lives_init(&planner->lives, plan->program, planner->arena) &&
-           stacks_read(planner) && blocks_find(&plan->blocks, plan->verdicts, planner->arena) &&
-           times_find(planner) && recorded_solve(planner) && plan_settings_find(planner) &&
-           plan_edits_find(planner) && figures_find(planner) && plan_search(planner) && curves_find(planner);
+           stacks_read(planner) && all_blocks_find(planner) && times_find(planner) &&
+           recorded_solve(planner) && plan_settings_find(planner) && plan_edits_find(planner) &&
+           figures_find(planner) && plan_search(planner) && curves_find(planner);
 }
 
 bool plan_find(struct plan *plan, const struct program *program, const struct replay *replay,

@@ -8,8 +8,9 @@
  */
 #pragma once
 
+#include "analysis/findings/verdicts.h"
+#include "analysis/loop/blocks.h"
 #include "analysis/model/whatif.h"
-#include "analysis/plan/blocks.h"
 #include "analysis/plan/edit.h"
 #include "base/beside.h"
 

@@ -35,38 +35,33 @@ static void sums_total(struct page_sums *sums) {
 }
 
 void view_sums_within(struct page_view *view, u32 by, u32 key) {
-    view->is_within = by <= COMPARE_BY_POOL;
+    view->is_within = by < COMPARE_KINDS;
     view->within_by = view->is_within ? (enum compare_by)by : COMPARE_BY_SITE;
     view->within_key = key;
 }
 
 /* Takes out of them what is not of the group that was asked for. False: no memory. */
-static bool allocations_within(const struct page_view *view, const uint8_t *category, struct arena *arena,
-                               uint32_t *allocations, uint32_t *n_allocations) {
-    return !view->is_within || compare_within(view_timeline(view), allocations, n_allocations,
-                                              view->within_by, view->within_key, category, arena);
-}
-
-/* Some group of them is by category. */
-static bool sums_need_categories(const struct page_view *view, uint32_t by) {
-    return by == COMPARE_BY_CATEGORY || (view->is_within && view->within_by == COMPARE_BY_CATEGORY);
+static bool allocations_within(const struct page_view *view, struct arena *arena, uint32_t *allocations,
+                               uint32_t *n_allocations) {
+    const uint8_t *column;
+    return !view->is_within || (session_column(view->session, view_now(view), view->within_by, &column) &&
+                                compare_within(view_timeline(view), allocations, n_allocations,
+                                               view->within_by, view->within_key, column, arena));
 }
 
 place view_sums(struct page_view *view, u32 slot, u32 what, f64 from, f64 to, u32 by) {
     struct page_sums *sums = sums_at(view, slot);
     struct extent extent = view_extent(view, what, from, to);
     uint32_t *allocations = NULL, n_allocations = 0;
-    const uint8_t *category = NULL;
-    if (sums == NULL || by > COMPARE_BY_POOL)
+    const uint8_t *column;
+    if (sums == NULL || by >= COMPARE_KINDS)
         return 0;
     sums->n_groups = 0;
     sums->by = (enum compare_by)by;
-    if (sums_need_categories(view, by) &&
-        (category = session_categories(view->session, view_now(view))) == NULL)
-        return 0;
-    if (!allocations_of(view, extent, &sums->arena, &allocations, &n_allocations) ||
-        !allocations_within(view, category, &sums->arena, allocations, &n_allocations) ||
-        !compare_groups(view_timeline(view), allocations, n_allocations, sums->by, category, &sums->arena,
+    if (!session_column(view->session, view_now(view), by, &column) ||
+        !allocations_of(view, extent, &sums->arena, &allocations, &n_allocations) ||
+        !allocations_within(view, &sums->arena, allocations, &n_allocations) ||
+        !compare_groups(view_timeline(view), allocations, n_allocations, sums->by, column, &sums->arena,
                         &sums->groups, &sums->n_groups))
         return 0;
     ARENA_DROP(&sums->arena, allocations);
@@ -92,12 +87,13 @@ static uint32_t keys_count(const struct page_view *view, enum compare_by by) {
     case COMPARE_BY_CATEGORY: return CATEGORY_COUNT;
     case COMPARE_BY_STREAM: return device->n_streams;
     case COMPARE_BY_POOL: return device->n_pools;
+    case COMPARE_BY_MODULE: return MODULES;
     default: return trace->frames.count;
     }
 }
 
 place view_group_name(struct page_view *view, u32 by, u32 key) {
-    if (by > COMPARE_BY_POOL || key >= keys_count(view, (enum compare_by)by))
+    if (by >= COMPARE_KINDS || key >= keys_count(view, (enum compare_by)by))
         return 0;
     uint32_t nbytes =
         compare_name(view_timeline(view), (enum compare_by)by, key, view->name, sizeof view->name);
@@ -134,6 +130,7 @@ u32 view_tree(struct page_view *view, u32 what, f64 from, f64 to, u32 direction,
     view->tree = (struct tree){0};
     if (!allocations_of(view, view_extent(view, what, from, to), &view->planting, &allocations,
                         &n_allocations) ||
+        !allocations_within(view, &view->planting, allocations, &n_allocations) ||
         (before >= -1 && !extent_allocations(timeline, then, view->filtered ? view->keep : NULL,
                                              &view->planting, &earlier, &n_earlier)) ||
         !tree_against(

@@ -161,11 +161,9 @@ place view_matches(struct page_view *view, f64 until) {
 
 static bool bits_of(struct page_view *view, struct highlight highlight, uint64_t *bits,
                     struct arena *scratch) {
-    const uint8_t *category = NULL;
-    if (highlight.by == COMPARE_BY_CATEGORY &&
-        (category = session_categories(view->session, view_now(view))) == NULL)
-        return false;
-    return highlight_bits(view_timeline(view), highlight, category, bits, scratch);
+    const uint8_t *column;
+    return session_column(view->session, view_now(view), highlight.by, &column) &&
+           highlight_bits(view_timeline(view), highlight, column, bits, scratch);
 }
 
 /* Room for the bits of what is highlighted, none of them set. False: no memory. */

@@ -8,6 +8,7 @@
 #include "analysis/compare/compare.h"
 #include "analysis/findings/selection.h"
 #include "analysis/findings/verdicts.h"
+#include "analysis/loop/modules.h"
 #include "analysis/model/fragmentation.h"
 #include "analysis/model/pool_use.h"
 #include "base/sort.h"
@@ -59,6 +60,7 @@ struct page_device {
     struct timeline bands;
     uint32_t *piece; /* of each of these allocations */
     bool banded;
+    uint8_t *module; /* of each allocation; NULL: not asked for yet */
 };
 
 /* Groups of some allocations, kept until the slot is asked again. */
@@ -254,6 +256,10 @@ struct page_device *session_device_built(struct page_session *session, uint32_t 
  * NULL: no memory. */
 const struct verdicts *session_verdicts(struct page_session *session, struct page_device *device);
 const uint8_t *session_categories(struct page_session *session, struct page_device *device);
+
+/* What sums by an enum compare_by read of each allocation. False: no memory. */
+bool session_column(struct page_session *session, struct page_device *device, uint32_t by,
+                    const uint8_t **column);
 
 /* The device's recording replayed, which is done once. NULL: no memory. */
 const struct replay *session_replay(struct page_session *session, struct page_device *device);

@@ -11,6 +11,20 @@ const uint8_t *session_categories(struct page_session *session, struct page_devi
     return verdicts == NULL ? NULL : verdicts->category;
 }
 
+bool session_column(struct page_session *session, struct page_device *device, uint32_t by,
+                    const uint8_t **column) {
+    *column = NULL;
+    if (by != COMPARE_BY_CATEGORY && by != COMPARE_BY_MODULE)
+        return true;
+    const struct verdicts *verdicts = session_verdicts(session, device);
+    if (verdicts != NULL && by == COMPARE_BY_MODULE && device->module == NULL)
+        device->module =
+            modules_find(&device->timeline, &verdicts->runs, verdicts->category, &session->arena);
+    if (verdicts != NULL)
+        *column = by == COMPARE_BY_MODULE ? device->module : verdicts->category;
+    return *column != NULL;
+}
+
 static const struct verdicts *verdicts_of(const struct page_view *view) {
     return session_verdicts(view->session, view_now(view));
 }

@@ -1,11 +1,10 @@
-#include "analysis/plan/blocks.h"
+#include "analysis/loop/blocks.h"
 
+#include "analysis/loop/category.h"
 #include "analysis/loop/frame_bits.h"
 #include "base/bytes.h"
 #include "base/sort.h"
 #include "layout/site.h"
-
-__extension__ typedef unsigned __int128 wide;
 
 enum { PERIODS = 12, LEAST_ALLOCATIONS = 6, PYTHON_FRAMES_MOST = 512 };
 
@@ -16,7 +15,9 @@ struct region {
 };
 
 struct searching {
-    const struct verdicts *verdicts;
+    const struct timeline *timeline;
+    const struct phase_runs *runs;
+    const uint8_t *category;
     const struct trace *trace;
     const struct allocations *allocations;
     struct arena *arena;
@@ -132,7 +133,8 @@ static uint32_t periods_find(struct searching *searching, const uint64_t *key, u
 /* ---- regions ---- */
 
 static bool is_better(uint64_t bytes, uint32_t period, const struct region *best) {
-    wide own = bytes, old = best->bytes;
+    uint32_t low = (bytes | best->bytes) >> 59 != 0 ? 5 : 0; /* sizes are what a file says */
+    uint64_t own = bytes >> low, old = best->bytes >> low;
     return own * 10 > old * 11 || (own * 20 > old * 19 && period < best->period);
 }
 
@@ -176,7 +178,7 @@ struct frames {
 
 static void frames_read(struct frames *frames, const struct searching *searching, uint32_t stack) {
     const struct stack_table *stacks = &searching->trace->stacks;
-    const uint32_t *bits = searching->verdicts->runs.frame_bits;
+    const uint32_t *bits = searching->runs->frame_bits;
     uint32_t n = 0;
     for (uint32_t i = stack; i != 0 && n < PYTHON_FRAMES_MOST; i = stack_parent(stacks, i))
         if (bits[stacks->frame[i]] & BIT_PYTHON)
@@ -272,7 +274,7 @@ static uint32_t last_end(const struct searching *searching, const struct region 
 }
 
 static bool spans_make(struct searching *searching, struct forward *forward, const struct region *region) {
-    bool failed = false, ends = forward->run + 1 == searching->verdicts->runs.count;
+    bool failed = false, ends = forward->run + 1 == searching->runs->count;
     uint32_t p = region->period, first = region->from + rotation_find(searching, forward, region);
     uint32_t earlier = earlier_find(region, first), last = first;
     forward->first_block = searching->blocks->n_spans;
@@ -299,7 +301,7 @@ static uint32_t site_find(const struct searching *searching, const struct block_
     }
     for (uint32_t i = shared.count; i-- > 0;) {
         uint32_t frame = shared.frame[i];
-        if (frame_kind_of_rank(searching->verdicts->timeline->frame_rank[frame]) != FRAME_USER)
+        if (frame_kind_of_rank(searching->timeline->frame_rank[frame]) != FRAME_USER)
             continue;
         innermost = innermost != 0 ? innermost : frame;
         if (text_is(trace_text(searching->trace, searching->trace->frames.frame[frame].name), "forward"))
@@ -340,7 +342,7 @@ static void columns_fill(struct searching *searching, struct forward *forward) {
     searching->n = forward->end - forward->first;
     for (uint32_t i = 0; i < searching->n; i++) {
         uint32_t allocation = forward->first + i, stack = searching->allocations->stack[allocation];
-        bool activation = searching->verdicts->category[allocation] == CATEGORY_ACTIVATION;
+        bool activation = searching->category[allocation] == CATEGORY_ACTIVATION;
         searching->key[i] = stack;
         searching->plain_key[i] = searching->plain[stack];
         searching->bytes[i] = activation ? searching->allocations->size[allocation] : 0;
@@ -356,7 +358,7 @@ static bool forward_search(struct searching *searching, struct forward *forward)
     regions_find(searching, searching->key, &best);
     if (best.bytes < forward->bytes - forward->bytes / 2)
         regions_find(searching, searching->plain_key, &best);
-    if (best.period == 0 || (wide)best.bytes * 10 < forward->bytes)
+    if (best.period == 0 || best.bytes < forward->bytes / 10 + (forward->bytes % 10 != 0))
         return true;
     if (!spans_make(searching, forward, &best))
         return false;
@@ -365,8 +367,7 @@ static bool forward_search(struct searching *searching, struct forward *forward)
 }
 
 /* From the run's first allocation of forward() on. False: no memory. */
-static bool forwards_list(struct blocks *blocks, const struct verdicts *verdicts, struct arena *arena) {
-    const struct phase_runs *runs = &verdicts->runs;
+static bool forwards_list(struct blocks *blocks, const struct phase_runs *runs, struct arena *arena) {
     for (uint32_t r = 0; r < runs->count; r++) {
         if (runs->run[r].side != SIDE_FORWARD || !runs->run[r].has_forward)
             continue;
@@ -384,17 +385,20 @@ static bool forwards_list(struct blocks *blocks, const struct verdicts *verdicts
     return true;
 }
 
-bool blocks_find(struct blocks *blocks, const struct verdicts *verdicts, struct arena *arena) {
+bool blocks_find(struct blocks *blocks, const struct timeline *timeline, const struct phase_runs *runs,
+                 const uint8_t *category, struct arena *arena) {
     struct arena own;
-    struct searching searching = {.verdicts = verdicts,
-                                  .trace = verdicts->timeline->trace,
-                                  .allocations = &verdicts->timeline->device->allocations,
+    struct searching searching = {.timeline = timeline,
+                                  .runs = runs,
+                                  .category = category,
+                                  .trace = timeline->trace,
+                                  .allocations = &timeline->device->allocations,
                                   .arena = &own,
                                   .blocks = blocks};
     uint32_t longest = 0;
     *blocks = (struct blocks){0};
-    if (verdicts->runs.stacks == STACKS_NONE || !forwards_list(blocks, verdicts, arena))
-        return verdicts->runs.stacks == STACKS_NONE;
+    if (runs->stacks == STACKS_NONE || !forwards_list(blocks, runs, arena))
+        return runs->stacks == STACKS_NONE;
     for (uint32_t i = 0; i < blocks->n_forwards; i++) {
         uint32_t n = blocks->forward[i].end - blocks->forward[i].first;
         longest = n > longest ? n : longest;

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "analysis/findings/verdicts.h"
+#include "analysis/loop/phase_runs.h"
 
 struct block_span {
     uint32_t first, end; /* allocations [first, end) */
@@ -33,4 +33,5 @@ struct blocks {
 };
 
 /* Forwards and their blocks; memory from `arena`. O(allocations) for each of twelve periods. False: no memory. */
-bool blocks_find(struct blocks *blocks, const struct verdicts *verdicts, struct arena *arena);
+bool blocks_find(struct blocks *blocks, const struct timeline *timeline, const struct phase_runs *runs,
+                 const uint8_t *category, struct arena *arena);
