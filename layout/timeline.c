@@ -222,20 +222,29 @@ static const int64_t *times_raise(const struct device_trace *device, struct aren
     return clock;
 }
 
+struct run_us run_us_of(const struct device_trace *device) {
+    if (device->time_us == NULL || device->n_events == 0)
+        return (struct run_us){0};
+    int64_t first = device->time_us[0], last = first;
+    for (uint32_t i = 0; i < device->n_events; i++)
+        last = device->time_us[i] > last ? device->time_us[i] : last;
+    last = us_since(last, first);
+    int64_t margin = last / 100 > 0 ? last / 100 : 1;
+    return (struct run_us){first, -margin, last + margin};
+}
+
 static bool times_build(struct timeline *timeline, struct arena *arena) {
     const struct device_trace *device = timeline->device;
     if (device->time_us == NULL || device->n_events == 0)
         return true;
     bool rise = times_rise(device);
-    timeline->first_us = device->time_us[0];
+    struct run_us run = run_us_of(device);
+    timeline->first_us = run.first;
+    timeline->before_us = run.from;
+    timeline->end_us = run.to;
     timeline->clock = rise ? device->time_us : times_raise(device, arena);
     timeline->clock_from = rise ? timeline->first_us : 0;
-    if (timeline->clock == NULL)
-        return false;
-    int64_t last = timeline_start_us(timeline, device->n_events), margin = last / 100 > 0 ? last / 100 : 1;
-    timeline->before_us = -margin;
-    timeline->end_us = last + margin;
-    return true;
+    return timeline->clock != NULL;
 }
 
 uint32_t timeline_moment_at(const struct timeline *timeline, int64_t us) {

@@ -70,6 +70,12 @@ static inline uint32_t timeline_allocation_at(const struct timeline *timeline, u
     return place < timeline->device->allocations.preexisting ? timeline->oldest[place] : place;
 }
 
+/* When a device's first event was, and from when to when its run is drawn, since then; zeros: its events have no times. O(events). */
+struct run_us {
+    int64_t first, from, to;
+};
+struct run_us run_us_of(const struct device_trace *device);
+
 /* Builds everything for device `index` (into trace->devices). O(events + allocations + stacks). False: no memory.
  */
 bool timeline_init(struct timeline *timeline, const struct trace *trace, uint32_t index, struct arena *arena);

@@ -19,7 +19,7 @@ import {
     setBytes,
     setWindow,
     THEMES,
-    timedViews,
+    timedDevices,
     VIEWINGS,
     wholeRange,
 } from "./state.js";
@@ -60,7 +60,7 @@ export function setDevice(page, index) {
  * @param {Page} page @param {boolean} all
  */
 export function showAll(page, all) {
-    if (all === page.state.all || (all && !(page.view.facts.has_time && timedViews(page).size > 1))) return;
+    if (all === page.state.all || (all && !(page.view.facts.has_time && timedDevices(page).length > 1))) return;
     if (all) setAxis(page, "time");
     change(page, { all });
     fitWindow(page);

@@ -2,7 +2,7 @@
 // bytes. Window, cursor, selected range, marked moment, search, filter and highlight are the same in all of them.
 import { setDevice } from "./address.js";
 import { nameBandsSoon } from "./band_names.js";
-import { gutterOf, plotOf, startCanvas, strokeLine, themeColor } from "./canvas.js";
+import { axisOfX, gutterOf, plotOf, startCanvas, strokeLine, themeColor } from "./canvas.js";
 import { filterWords } from "./filter.js";
 import { emptyLane, laneOf, phaseAt, phasesHeight, selectPhase } from "./lane.js";
 import { placeMarkers } from "./markers.js";
@@ -21,21 +21,37 @@ import {
     panWindow,
     perPage,
     rangeEvents,
+    askAll,
     select,
-    timedViews,
+    timedDevices,
     TIMELINE,
     zoomWindow,
 } from "./state.js";
 import { deviceName, formatBytes, formatDuration, formatPlural, make, setText } from "./text.js";
 import { listen, makeStage } from "./stage.js";
+import { View } from "./session.js";
+import { atOnce, inTurns } from "./turns.js";
 import { Matcher, selectWords } from "./words.js";
 
-/** @typedef {import("./session.js").View} View */
 /** @typedef {import("./canvas.js").Pane} Pane */
+/** @typedef {ReturnType<typeof makeHead> & {device: number, box: HTMLElement}} Place where a device's row is */
 /** @typedef {ReturnType<typeof createRow>} Row */
 
-/** By the device's index. */
-const rowsOf = perPage(() => /** @type {Map<number, Row>} */ (new Map()));
+/** Groups of places, one for each device, and the rows that are made, by the device's index: what was in sight last. */
+const rowsOf = perPage((page) => ({
+    groups: makeGroups(page),
+    /** Of the group of the device in hand, what lies below the timeline. */
+    rest: make("div", "pane-group"),
+    made: /** @type {Map<number, Row>} */ (new Map()),
+    making: false,
+    /** Counts what has changed more than the cursor. */
+    version: 0,
+    /** The device in hand and the head of the timeline itself. */
+    own: /** @type {{device: number, head: HTMLElement, cursor: HTMLElement} | null} */ (null),
+}));
+
+/** Rows that are kept, since each has canvases and a picture in the module's memory; and rows in a group. */
+const ROWS_KEPT = 32;
 
 /** Around a row's plot; what lies beside the timeline lies beside it, so that one moment has one x. */
 const roundOf = perPage((page) => ({
@@ -78,22 +94,53 @@ function makeHead(/** @type {Page} */ page, device) {
     return { head, button, facts, cursor };
 }
 
-/** CSS pixels of a row without its lane. */
-const ROW_LEAST = 130;
+/** @param {Page} page @param {number} device @returns {Place} */
+function makePlace(page, device) {
+    const box = make("section", "pane-plot");
+    const head = makeHead(page, device);
+    box.setAttribute("aria-label", head.head.textContent ?? "");
+    return { device, box, ...head };
+}
 
-/** @param {Page} page @param {number} device index @param {View} shown */
-function createRow(page, device, shown) {
+/** CSS pixels of a row without its lane, and of the line above it. */
+const [ROW_LEAST, HEAD_LEAST] = [130, 24];
+
+/** @typedef {{box: HTMLElement, devices: number[], places: Place[]}} Group without places until it is in sight */
+
+/** @param {Page} page @returns {Group[]} */
+function makeGroups(page) {
+    const all = timedDevices(page);
+    return Array.from({ length: Math.ceil(all.length / ROWS_KEPT) }, (_, i) => {
+        const box = make("div", `pane-group${all.length > ROWS_KEPT ? " many" : ""}`);
+        const devices = all.slice(i * ROWS_KEPT, (i + 1) * ROWS_KEPT);
+        box.style.height = `${devices.length * (ROW_LEAST + HEAD_LEAST)}px`;
+        return { box, devices, places: [] };
+    });
+}
+
+/** Fills a group with its places; in the one of the device in hand some lie below the timeline. @param {Group} group */
+function openGroup(/** @type {Page} */ page, group) {
+    const inHand = page.state.device;
+    if (group.places.length === 0) group.places = group.devices.map((device) => makePlace(page, device));
+    const fill = (/** @type {HTMLElement} */ box, /** @type {(device: number) => boolean} */ isThere) =>
+        box.replaceChildren(...group.places.flatMap(({ device, head, box }) => (isThere(device) ? [head, box] : [])));
+    const isSplit = group.devices.includes(inHand);
+    group.box.style.height = "";
+    fill(group.box, (device) => device < inHand || !isSplit);
+    if (isSplit) fill(rowsOf(page).rest, (device) => device > inHand);
+}
+
+/** @param {Page} page @param {Place} place */
+function createRow(page, { device, box, facts, cursor }) {
     const { session, state } = page;
+    const shown = new View(session, device);
     const ROUND = roundOf(page);
     const plot = plotOf(page);
-    const box = make("section", "pane-plot");
-    const { head, facts, cursor } = makeHead(page, device);
     const lane = emptyLane();
     const { stage, measure } = makeStage(`device-${device}`, box, ROUND, () => lane.height);
     const tip = make("div", "tip");
     const markers = make("div");
     tip.setAttribute("role", "tooltip");
-    box.setAttribute("aria-label", head.textContent ?? "");
     stage.room.append(markers, tip);
     const matcher = new Matcher(session);
     const [from, to, bottom, top, resting] = [0, 1, 0, 1, 0];
@@ -119,7 +166,7 @@ function createRow(page, device, shown) {
     const has = { focus: "", filter: "", search: "", found: false };
     /** What lies under the pointer. @type {{event: number, allocation: number | null} | null} */
     let hover = null;
-    let version = 0;
+    let [version, drawn] = [0, -1];
 
     /** @param {0 | 1} slot of the filter, the search @param {string} words @param {(error: string) => void} done */
     const find = async (slot, words, done) => {
@@ -207,11 +254,14 @@ function createRow(page, device, shown) {
     });
     tip.hidden = true;
     return {
-        head,
-        box,
-        facts,
-        cursor,
+        shown,
         pane,
+        remove() {
+            clearTimeout(pane.resting);
+            version++;
+            box.replaceChildren();
+            shown.c.release();
+        },
         /** @param {number} scale @param {boolean} inside */
         picture: (scale, inside) => drawForPicture(page, pane, lane, has.found, scale, inside),
         /** The event that the row shows at the cursor; null: nobody points. */
@@ -219,9 +269,9 @@ function createRow(page, device, shown) {
             const x = cursorX(page);
             return x === null ? null : eventAt(x);
         },
-        /** @param {boolean} pixels whether more than the cursor is another */
-        draw(pixels) {
-            if (pixels) {
+        draw() {
+            if (drawn !== rowsOf(page).version) {
+                drawn = rowsOf(page).version;
                 void follow();
                 lane.height = phasesHeight(page, shown, lane);
                 box.style.flexBasis = `${ROW_LEAST + lane.height}px`;
@@ -240,14 +290,10 @@ function createRow(page, device, shown) {
                 );
             }
             drawOverlay();
+            setText(cursor, cursorText(page, device, shown));
         },
     };
 }
-
-/** The head of the timeline itself. */
-const headsOf = perPage(() => ({
-    own: /** @type {{device: number, head: HTMLElement, cursor: HTMLElement} | null} */ (null),
-}));
 
 /**
  * Puts the rows around the timeline, by device; takes them away where one device is shown. Before the timeline is
@@ -255,45 +301,93 @@ const headsOf = perPage(() => ({
  */
 export function placeRows(/** @type {Page} */ page) {
     const { state, view } = page;
-    const heads = headsOf(page);
-    const rows = rowsOf(page);
     const plot = plotOf(page);
-    page.element("main", HTMLElement).classList.toggle("rows", state.all);
+    const main = page.element("main", HTMLElement);
+    if (!state.all && !main.classList.contains("rows")) return;
+    main.classList.toggle("rows", state.all);
+    const rows = rowsOf(page);
     const asked = state.all ? state.device : -1;
-    if (asked === (heads.own?.device ?? -1)) return;
-    heads.own?.head.remove();
-    heads.own = null;
-    for (const { head, box } of rows.values()) {
-        head.remove();
-        box.remove();
-    }
-    if (!state.all) return;
-    for (const [device, shown] of timedViews(page)) {
-        if (device !== state.device && !rows.has(device)) rows.set(device, createRow(page, device, shown));
-        const row = rows.get(device);
-        if (device < state.device && row) plot.box.before(row.head, row.box);
-    }
+    if (asked === (rows.own?.device ?? -1)) return;
+    const { groups, rest, own } = rows;
+    own?.head.remove();
+    rows.own = null;
+    if (!state.all) return [rest, ...groups.map(({ box }) => box)].forEach((box) => box.remove());
     const { head, button, facts, cursor } = makeHead(page, state.device);
     button.setAttribute("aria-pressed", "true");
-    heads.own = { device: state.device, head, cursor };
+    rows.own = { device: state.device, head, cursor };
     setText(facts, headText(page, view, true));
-    plot.box.before(head);
-    for (const device of [...timedViews(page).keys()].reverse()) {
-        const row = rows.get(device);
-        if (device > state.device && row) plot.box.after(row.head, row.box);
+    const inHand = groups.findIndex(({ devices }) => devices.includes(state.device));
+    rest.className = groups[0].box.className;
+    groups.forEach((group, i) => {
+        const wasSplit = group.places.length * 2 !== group.box.childElementCount;
+        if (i === inHand || wasSplit) openGroup(page, group);
+    });
+    const boxes = groups.map(({ box }) => box);
+    plot.box.before(...boxes.slice(0, inHand + 1), head);
+    plot.box.after(rest, ...boxes.slice(inHand + 1));
+    if (plot.box.parentElement) plot.box.parentElement.onscroll = () => invalidate(page, OVERLAY);
+}
+
+/** Places that can be seen; on paper nothing scrolls, and all can that are kept. */
+function placesInSight(/** @type {Page} */ page) {
+    const { groups, rest } = rowsOf(page);
+    if (page.printing && groups.length === 1) return groups[0].places.filter(({ box }) => box.isConnected);
+    const { top = 0, bottom = 0 } = plotOf(page).box.parentElement?.getBoundingClientRect() ?? {};
+    const isSeen = (/** @type {HTMLElement} */ box) => {
+        const own = box.getBoundingClientRect();
+        return own.height > 0 && own.bottom > top && own.top < bottom;
+    };
+    return groups.flatMap((group) => {
+        const isSplit = group.devices.includes(page.state.device);
+        if (groups.length > 1 && !isSeen(group.box) && !(isSplit && isSeen(rest))) return [];
+        if (group.places.length === 0) openGroup(page, group);
+        return group.places.filter(({ box }) => isSeen(box));
+    });
+}
+
+/**
+ * Takes rows away that have been made before many others and are not in sight.
+ * @param {Page} page @param {Place[]} seen
+ */
+function dropRows(page, seen) {
+    const { made } = rowsOf(page);
+    for (const [device, row] of made) {
+        if (made.size <= ROWS_KEPT) return;
+        if (seen.some((place) => place.device === device)) continue;
+        made.delete(device);
+        row.remove();
     }
 }
 
-/** The event that a device is at where the cursor is; null: nobody points. @param {Page} page @param {number} device */
-function cursorEvent(page, device) {
-    const plot = plotOf(page);
-    if (device !== page.state.device) return rowsOf(page).get(device)?.at() ?? null;
-    return plot.hover?.event ?? (plot.pointed === null ? null : page.view.c.event_of_x(plot.pointed * plot.ratio));
+/** @param {Page} page @param {Place[]} places */
+function* makeRows(page, places) {
+    const { made } = rowsOf(page);
+    for (const place of places) {
+        if (!page.state.all) return;
+        while (page.session.c.prepare(place.device) === 1) yield;
+        const row = createRow(page, place);
+        made.set(place.device, row);
+        row.draw();
+        yield;
+    }
+}
+
+/**
+ * The event that a device is at where the cursor is; null: nobody points.
+ * @param {Page} page @param {number} device @param {View} shown
+ */
+function cursorEvent(page, device, shown) {
+    const [plot, x] = [plotOf(page), cursorX(page)];
+    if (device === page.state.device && plot.hover) return plot.hover.event;
+    if (x === null) return null;
+    if (shown === page.view) return shown.c.event_of_x(x * plot.ratio);
+    const row = rowsOf(page).made.get(device);
+    return row ? row.at() : shown.c.event_at_us(axisOfX(page, x) + clockShift(page, shown));
 }
 
 /** What a device holds at the cursor. @param {Page} page @param {number} device @param {View} shown */
 function cursorText(page, device, shown) {
-    const event = cursorEvent(page, device);
+    const event = cursorEvent(page, device, shown);
     if (event === null) return "";
     const reserved = shown.facts.reserved_peak > 0 ? ` \u00b7 reserved ${formatBytes(shown.c.reserved_at(event))}` : "";
     return `live ${formatBytes(shown.c.live_at(event))}${reserved}`;
@@ -302,18 +396,27 @@ function cursorText(page, device, shown) {
 /** @param {Page} page @param {boolean} pixels whether more than the cursor is another */
 export function drawRows(page, pixels) {
     if (!page.state.all) return;
-    for (const [device, shown] of timedViews(page)) {
-        const row = device === page.state.device ? null : rowsOf(page).get(device);
-        row?.draw(pixels);
-        const cursor = row ? row.cursor : headsOf(page).own?.cursor;
-        if (cursor) setText(cursor, cursorText(page, device, shown));
-    }
+    const rows = rowsOf(page);
+    if (pixels) rows.version++;
+    if (rows.own) setText(rows.own.cursor, cursorText(page, page.state.device, page.view));
+    const seen = placesInSight(page);
+    for (const { device } of seen) rows.made.get(device)?.draw();
+    const missing = seen.filter(({ device }) => !rows.made.has(device));
+    if (missing.length === 0 || rows.making) return;
+    rows.making = true;
+    void inTurns(makeRows(page, missing), () => {
+        rows.making = false;
+        dropRows(page, placesInSight(page));
+        // What has been scrolled to meanwhile.
+        invalidate(page, OVERLAY);
+    });
 }
 
 /** @typedef {ReturnType<typeof drawForPicture> & {device: number, pane: Pane, head: string}} Pictured */
 
 /**
- * The timeline, and the rows of the other devices where they are shown, on canvases of their own, from the top.
+ * The timeline, and the rows of the other devices where they are shown, on canvases of their own, from the top; of many
+ * devices those in sight.
  * @param {Page} page @param {number} scale
  * @param {boolean} inside
  * @returns {Pictured[]}
@@ -321,13 +424,19 @@ export function drawRows(page, pixels) {
 export function picturedRows(page, scale, inside) {
     const { session, state, view } = page;
     const plot = plotOf(page);
-    const shown = state.all ? [...timedViews(page)] : [/** @type {[number, View]} */ ([state.device, view])];
-    const pictured = shown.flatMap(([device, one]) => {
+    const { groups, made: rows } = rowsOf(page);
+    const kept = groups.length === 1 ? groups[0].places : placesInSight(page);
+    const missing = kept.filter(({ device }) => state.all && device !== state.device && !rows.has(device));
+    atOnce(makeRows(page, missing));
+    const shown = state.all ? timedDevices(page) : [state.device];
+    const pictured = shown.flatMap((device) => {
         const inHand = device === state.device;
-        const row = rowsOf(page).get(device);
+        const row = kept.some((place) => place.device === device) ? rows.get(device) : undefined;
         const made = inHand
             ? drawForPicture(page, plot, laneOf(page), searchOf(page).ready, scale, inside)
             : row?.picture(scale, inside);
+        if (!inHand && !row) return [];
+        const one = inHand ? view : /** @type {Row} */ (row).shown;
         const head = state.all
             ? `Device ${deviceName(session.devices[device].ordinal)}  ${headText(page, one, false)}`
             : "";
@@ -342,7 +451,7 @@ export function picturedRows(page, scale, inside) {
 /** `n`: the next device. @param {Page} page */
 export function nextDevice(page) {
     const { session, state } = page;
-    const all = state.all ? [...timedViews(page).keys()] : session.devices.map((_, i) => i);
+    const all = state.all ? timedDevices(page) : session.devices.map((_, i) => i);
     setDevice(page, all[(all.indexOf(state.device) + 1) % all.length]);
 }
 
@@ -350,17 +459,21 @@ export function nextDevice(page) {
 export function rowFigures(page) {
     const { session, state, view } = page;
     if (!state.all) return [];
-    return [...timedViews(page)].map(([device, shown]) => {
+    return timedDevices(page).map((device) => {
         const inHand = device === state.device;
-        const { first, end } = rangeEvents(page, state, inHand ? view : shown);
-        const event = cursorEvent(page, device);
-        return {
-            device: session.devices[device].ordinal,
-            in_hand: inHand,
-            from_event: first,
-            to_event: end,
-            peak_bytes: shown.facts.peak_bytes,
-            cursor: event === null ? null : { event, bytes: shown.c.live_at(event) },
+        const figures = (/** @type {View} */ shown) => {
+            const { first, end } = rangeEvents(page, state, shown);
+            const event = cursorEvent(page, device, shown);
+            return {
+                device: session.devices[device].ordinal,
+                in_hand: inHand,
+                from_event: first,
+                to_event: end,
+                peak_bytes: shown.facts.peak_bytes,
+                cursor: event === null ? null : { event, bytes: shown.c.live_at(event) },
+            };
         };
+        const shown = inHand ? view : rowsOf(page).made.get(device)?.shown;
+        return shown ? figures(shown) : askAll(page, figures, device);
     });
 }

@@ -2,7 +2,7 @@
 import { poolText } from "./describe.js";
 import { makeCell, makeGrid } from "./grid.js";
 import { VirtualList } from "./list.js";
-import { nextTurn } from "./load.js";
+import { nextTurn } from "./turns.js";
 import { addressText, ORDERS } from "./questions.js";
 import { csvField, saveBlob } from "./save.js";
 import { searchOf, showAllocation } from "./search.js";

@@ -1,6 +1,7 @@
 // Brings the recording that this file carries into the WebAssembly module, in slices, so that the page stays alive.
 import { Session } from "./session.js";
 import { element, setText } from "./text.js";
+import { nextTurn, STEPS_MS, turns } from "./turns.js";
 import { unpack } from "./unpack.js";
 
 export const PAYLOAD_ERRORS = new Map([
@@ -18,14 +19,6 @@ export const damaged = () => new Error(`The data is damaged.${AFRESH}`);
 
 /** Text of the whole group is decoded at once; 4 characters are 3 bytes, so steps join without a rest. */
 export const BASE64_STEP = 1 << 20;
-
-/** Steps of some of the module's work take milliseconds; the browser has a turn when several took this many. */
-const STEPS_MS = 12;
-
-/** Gives the browser the chance to draw. A timer and no animation frame: those rest in hidden tabs. */
-export function nextTurn() {
-    return new Promise((resolve) => setTimeout(resolve, 0));
-}
 
 /** @param {string} text @param {Uint8Array} to @param {number} at */
 export function decodeBase64(text, to, at) {
@@ -109,16 +102,6 @@ export async function loadPayload(session, text, report) {
         await nextTurn();
     }
     checkPayload(session.c.open(), "The data cannot be opened");
-}
-
-/** A turn for the browser where the last was longer ago than steps may take. @returns {() => Promise<void>} */
-function turns() {
-    let last = performance.now();
-    return async () => {
-        if (performance.now() - last < STEPS_MS) return;
-        await nextTurn();
-        last = performance.now();
-    };
 }
 
 /**

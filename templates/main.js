@@ -1,7 +1,8 @@
 // The page of one recording.
 import { followAddress, readHash, scheduleHash } from "./address.js";
 import { pressKey } from "./keys.js";
-import { loadPage, nextTurn, reportProgress, startFaults } from "./load.js";
+import { loadPage, reportProgress, startFaults } from "./load.js";
+import { nextTurn } from "./turns.js";
 import { openPage, startPage } from "./page.js";
 import { makeApi } from "./scripts.js";
 import { View } from "./session.js";

@@ -1,6 +1,6 @@
 // Moments worth a mark: the peak, out of memory, earlier snapshots. Their lines, and labels that never touch.
 import { context2d, gutterOf, middleOfEvent, plotOf, strokeLine, themeColor, xOfEvent, yOfBytes } from "./canvas.js";
-import { momentText, timedViews } from "./state.js";
+import { momentText, timedDevices } from "./state.js";
 import { askedText, formatBytes, formatExactBytes, make } from "./text.js";
 
 /* ---- markers ---- */
@@ -53,21 +53,19 @@ export function drawMarkerLines(page, context, pane) {
 
 export const GHOST_WIDTH = 44;
 
-/**
- * Does the recording end with this request, as the module draws it (raster_ghost_is_last)?
- * @param {View} shown
- * @param {number} event
- */
-function isLast({ facts: { events } }, event) {
+/** Does a recording of so many events end with this request, as the module draws it (raster_ghost_is_last)? */
+function isLast(/** @type {number} */ events, /** @type {number} */ event) {
     return events - event <= Math.max(2, events / 50);
 }
 
 /** Room right of the timeline: where a recording that is shown ends with an OOM, for the request that failed. */
 export function rightGutter(/** @type {Page} */ page) {
-    const ends = (/** @type {View} */ shown) =>
-        shown.facts.ooms > 0 && isLast(shown, shown.c.oom(shown.facts.ooms - 1).event);
-    const shown = page.state.all ? timedViews(page).values() : (page.beside?.views ?? [page.view]);
-    return [...shown].some(ends) ? GHOST_WIDTH + 20 : 16;
+    const { beside, session, state, view } = page;
+    const shown = state.all
+        ? timedDevices(page).map((i) => session.devices[i])
+        : (beside?.views ?? [view]).map((one) => one.session.devices[one.device]);
+    const ends = shown.some(({ events, last_oom }) => last_oom >= 0 && isLast(events, last_oom));
+    return ends ? GHOST_WIDTH + 20 : 16;
 }
 
 const GHOSTS_MOST = 8;
@@ -82,7 +80,7 @@ export function visibleGhosts(/** @type {Page} */ page, pane = plotOf(page)) {
         const at = xOfEvent(page, event, pane);
         if (at < 0 || at > pane.width) continue;
         const live = c.live_at(event);
-        const beyond = isLast(pane.view, event) ? pane.width + 4 : pane.width - GHOST_WIDTH;
+        const beyond = isLast(facts.events, event) ? pane.width + 4 : pane.width - GHOST_WIDTH;
         ghosts.push({
             left: at + GHOST_WIDTH > pane.width ? beyond : at,
             top: Math.max(0, yOfBytes(page, live + size, pane)),

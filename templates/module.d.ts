@@ -10,7 +10,9 @@ interface record_frame { file: number; name: number; line: number; fx: number; }
 interface record_fx { op: number; name: number; target: number; original: number; }
 interface record_stack_frames { place: number; count: number; }
 interface record_context { compile: number; metadata: number; category: number; forward: number; }
-interface record_device { ordinal: number; name: number; capacity_bytes: number; events: number; allocations: number; ooms: number; }
+interface record_device { ordinal: number; name: number; capacity_bytes: number; events: number; allocations: number; ooms: number;
+last_oom: number; first_us: number; from_us: number;
+to_us: number; }
 interface record_facts { events: number; allocations: number; preexisting: number; start_bytes: number; peak_bytes: number; peak_event: number;
 end_bytes: number; live_at_peak: number; reserved_start: number; reserved_peak: number; reserved_end: number;
 reserved_shift: number;

@@ -7,6 +7,7 @@ import { drawRows, placeRows } from "./device_rows.js";
 import { startFilter } from "./filter_form.js";
 import { ALL, drawDrawn, drawHeader, openTrust, uiOf } from "./header.js";
 import { goToOom } from "./keys.js";
+import { inTurns } from "./turns.js";
 import { laneHeight, laneOf, startLane } from "./lane.js";
 import { drawLegend, drawLegendFigures } from "./legend.js";
 import { drawMap, mapOf, startMap } from "./map_view.js";
@@ -248,21 +249,22 @@ function fillDevices(/** @type {Page} */ page) {
     }
     // A peak takes as long as it takes to lay out a device: large ones wait until somebody looks at the menu.
     const events = session.devices.reduce((sum, device) => sum + device.events, 0);
-    if (events < PEAKS_AT_ONCE) setTimeout(() => namePeaks(page));
-    for (const type of ["pointerenter", "focus"])
-        ui.device.addEventListener(type, () => namePeaks(page), { once: true });
+    const name = () => void inTurns(namePeaks(page), () => {});
+    if (events < PEAKS_AT_ONCE) setTimeout(name);
+    for (const type of ["pointerenter", "focus"]) ui.device.addEventListener(type, name, { once: true });
 }
 
 const PEAKS_AT_ONCE = 200000;
 
 /** Adds each device's peak to the menu. @param {Page} page */
-function namePeaks(page) {
+function* namePeaks(page) {
     const { session } = page;
     for (const option of Array.from(uiOf(page).device.options).slice(0, session.facts.devices)) {
         const events = formatPlural(session.devices[Number(option.value)].events, "event");
         option.label =
             `${deviceLabel(option.text)} \u00b7 peak ` +
             `${formatBytes(session.devicePeak(Number(option.value)))} \u00b7 ${events}`;
+        yield;
     }
 }
 

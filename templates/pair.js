@@ -11,7 +11,6 @@ import {
     loadModule,
     loadSession,
     missingFeature,
-    nextTurn,
     reportProgress,
     startFaults,
 } from "./load.js";
@@ -40,6 +39,7 @@ import {
     zoomWindow,
 } from "./state.js";
 import { element, make, setText } from "./text.js";
+import { atOnce, nextTurn } from "./turns.js";
 
 /** @typedef {import("./pair/rows.js").Figures} Figures */
 
@@ -430,7 +430,7 @@ const callsOfPair = (pair) => ({
     /** What A and B hold: at the compared moments where none is named. @param {any} question */
     compare({ a, b, by = "site" } = {}) {
         const [endA, endB] = pair.moments.map((at, i) => ({ view: pair.pages[i].view, about: [a, b][i] ?? { at } }));
-        const rows = rowsAt(endA, endB, by, pair.renames).map((row) => ({
+        const rows = atOnce(rowsAt(endA, endB, by, pair.renames)).map((row) => ({
             name: row.name,
             a_bytes: row.a,
             b_bytes: row.b,

@@ -12,7 +12,7 @@ import { rangeText } from "./overlay.js";
 import { saveBlob } from "./save.js";
 import { searchOf } from "./search.js";
 import { PARTS } from "./session.js";
-import { allocationWord, capacityBytes, flush, heldMoment, isDark, momentText, timedViews } from "./state.js";
+import { allocationWord, capacityBytes, flush, heldMoment, isDark, momentText, timedDevices } from "./state.js";
 import {
     copyText,
     cssColor,
@@ -127,11 +127,11 @@ function pinnedLines(page) {
     return rest > 0 ? [...lines, { text: `${formatPlural(rest, "other frame")}` }] : lines;
 }
 
-/** What the picture is of, in a line. @param {Page} page */
-function pictureTitle(page) {
+/** What the picture is of, in a line. @param {Page} page @param {number} rows */
+function pictureTitle(page, rows) {
     const { kept, meta, session, state, view } = page;
     const device = state.all
-        ? formatPlural(timedViews(page).size, "device")
+        ? `${rows < timedDevices(page).length ? `${rows} of ` : ""}${formatPlural(timedDevices(page).length, "device")}`
         : `device ${deviceName(session.devices[state.device].ordinal)}`;
     const peak = state.all ? "on one axis of time" : `peak ${formatBytes(view.facts.peak_bytes)}`;
     const filter = kept.active ? ` \u00b7 filtered: ${keptText(page)}` : "";
@@ -250,7 +250,7 @@ export function makePicture(page, scale, inside) {
     context.scale(scale, scale);
     context.fillStyle = themeColor("--surface");
     context.fillRect(0, 0, width, height);
-    const { title, more } = pictureTitle(page);
+    const { title, more } = pictureTitle(page, pictured.length);
     context.textBaseline = "middle";
     drawTitle(context, title, 18, width, "600 15px", "--text");
     drawTitle(context, more, 38, width);

@@ -3,12 +3,16 @@
 // (module.d.ts has them all); what stands beside it turns their results into text and objects.
 import { RECORDS, SESSION_ROWS, VIEW_ROWS } from "./api.js";
 import { cssTexture } from "./text.js";
+import { atOnce } from "./turns.js";
 
 /** @typedef {record_group} Group allocations of a call site or of a stack */
 /**
  * @typedef {"site" | "stack" | "parts"} GroupBy what lists of many rows are grouped by; parts of call sites: what an
  * optimizer keeps apart, and what is known by its free
  */
+
+/** Names between two turns of the browser. */
+const SITES_AT_ONCE = 1000;
 
 const GROUP_BYS = ["site", "stack", "parts"];
 
@@ -244,6 +248,8 @@ export class View {
         this.facts = this.c.facts();
         /** Call site of every stack, asked for once. @type {Uint32Array | null} */
         this.sites = null;
+        /** The same by their names. @type {Map<string, number> | null} */
+        this.named = null;
         /** Totals of the groups that it holds now. @type {Held} */
         this.held = { count: 0, allocations: 0, bytes: 0 };
         /** What is written of phases, by string, and of parts. @type {Map<string, string[]>} */
@@ -378,9 +384,21 @@ export class View {
         return columns;
     }
 
+    /** Call sites of all stacks by their names. @returns {Generator<undefined, Map<string, number>>} */
+    *namedSites() {
+        const named = new Map();
+        let n = 0;
+        for (const site of this.named ? [] : new Set(this.sitesOfStacks())) {
+            const text = this.session.siteText(site);
+            if (!named.has(text)) named.set(text, site);
+            if (++n % SITES_AT_ONCE === 0) yield;
+        }
+        return (this.named ??= named);
+    }
+
     /** The call site with this name, of any stack; -1: none. @param {string} text */
     siteOfText(text) {
-        return [...new Set(this.sitesOfStacks())].find((site) => this.session.siteText(site) === text) ?? -1;
+        return atOnce(this.namedSites()).get(text) ?? -1;
     }
 
     /**

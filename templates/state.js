@@ -387,38 +387,30 @@ export function wholeRange(/** @type {Page} */ page) {
     if (page.beside && page.state.axis === "events") return page.beside.whole(page);
     const own = page.view.c.whole(axisNumber(page));
     if (!page.state.all) return own;
-    const runs = [...timedViews(page).values()].map((one) => ({ run: one.c.whole(1), shift: clockShift(page, one) }));
+    const runs = timedDevices(page).map((i) => page.session.devices[i]);
+    const zero = page.view.facts.first_us;
     return {
-        from: Math.min(...runs.map(({ run, shift }) => run.from - shift)),
-        to: Math.max(...runs.map(({ run, shift }) => run.to - shift)),
+        from: Math.min(...runs.map(({ first_us, from_us }) => first_us + from_us - zero)),
+        to: Math.max(...runs.map(({ first_us, to_us }) => first_us + to_us - zero)),
     };
 }
 
 /* ---- all devices on one axis ---- */
 
-/** By the device's index. */
-const timedOf = perPage(() => /** @type {Map<number, View>} */ (new Map()));
-
-/** Views of their own for the devices whose events have times, made when all devices are shown first. */
-export function timedViews(/** @type {Page} */ page) {
-    const timedDevices = timedOf(page);
-    if (timedDevices.size > 0) return timedDevices;
-    page.session.devices.forEach(({ events }, i) => {
-        const one = events > 0 ? new View(page.session, i) : null;
-        if (one?.facts.has_time) timedDevices.set(i, one);
-        else one?.c.release();
-    });
-    return timedDevices;
-}
+/** Indices of the devices whose events have times. */
+export const timedDevices = perPage(({ session }) =>
+    session.devices.flatMap(({ from_us, to_us }, i) => (to_us > from_us ? [i] : [])),
+);
 
 /**
- * Asks a view of the shown device that no filter and no search narrows.
+ * Asks a view of a device that no filter and no search narrows.
  * @template T
  * @param {Page} page @param {(all: View) => T} question
+ * @param {number} [device] index; the one that is shown
  * @returns {T}
  */
-export function askAll(page, question) {
-    const all = new View(page.session, page.view.device);
+export function askAll(page, question, device = page.view.device) {
+    const all = new View(page.session, device);
     try {
         return question(all);
     } finally {

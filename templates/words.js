@@ -1,7 +1,7 @@
 // Words of a search or a filter (layout/filter.h): the module understands them; regular expressions among them are
 // matched here, in a worker that has the texts and nothing else, so that no expression, however bad, stops the page.
 
-import { nextTurn } from "./load.js";
+import { nextTurn } from "./turns.js";
 
 /** What an expression may take. */
 const PATIENCE_MS = 2000;

@@ -247,8 +247,11 @@ place session_device(struct page_session *session, u32 index) {
     if (index >= session->trace.n_devices)
         return 0;
     const struct device_trace *device = &session->trace.devices[index];
+    struct run_us run = run_us_of(device);
     return FILL(session, device, device->ordinal, device->name, (double)device->capacity_bytes,
-                device->n_events, device->allocations.count, device->n_ooms);
+                device->n_events, device->allocations.count, device->n_ooms,
+                device->n_ooms > 0 ? (double)device->ooms[device->n_ooms - 1].event : -1, (double)run.first,
+                (double)run.from, (double)run.to);
 }
 
 place session_device_peak(struct page_session *session, u32 index) {

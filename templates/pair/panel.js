@@ -12,10 +12,13 @@ import {
     setText,
     tableFigures,
 } from "../text.js";
+import { inTurns } from "../turns.js";
 import { rowsAt, rowsOfFigures } from "./rows.js";
 import { makePairs } from "./tree.js";
 
-/** @typedef {import("./rows.js").Row & {level?: number, pair?: import("./tree.js").Pair}} Row */
+/** @typedef {import("./tree.js").Pair} Call */
+/** @typedef {{open: Set<Call>, pairs: ReturnType<typeof makePairs>, rows: () => Call[]}} Calls */
+/** @typedef {import("./rows.js").Row & {level?: number}} Row */
 /** @typedef {import("../pair.js").Pair} Pair */
 
 const CAUSES_SHOWN = 60;
@@ -95,32 +98,27 @@ function makeCauses(pair) {
     return { box, draw };
 }
 
-/** Calls of which others are shown below; the way down to where the difference divides is open. @param {Pair} pair */
-function makeCalls(pair) {
+/**
+ * Calls of which others are shown below; the way down to where the difference divides is open.
+ * @param {Pair} pair @returns {Generator<undefined, Calls>}
+ */
+function* makeCalls(pair) {
     const pairs = makePairs(...pair.ends(), pair.renames);
-    /** @type {Set<import("./tree.js").Pair>} */
+    /** @type {Set<Call>} */
     const open = new Set();
-    const weight = (/** @type {import("./tree.js").Pair} */ one) =>
-        Math.abs(one.b - one.a) || Math.max(one.a, one.b) / 1e6;
+    const weight = (/** @type {Call} */ one) => Math.abs(one.b - one.a) || Math.max(one.a, one.b) / 1e6;
     for (let at = pairs.root, level = 0; level < 8; level++) {
-        const [largest] = [...pairs.childrenOf(at)].sort((x, y) => weight(y) - weight(x));
-        if (!largest || (level > 2 && weight(largest) * 2 < weight(at))) break;
+        const below = yield* pairs.open(at);
+        if (below.length === 0) break;
+        const largest = below.reduce((most, one) => (weight(one) > weight(most) ? one : most));
+        if (level > 2 && weight(largest) * 2 < weight(at)) break;
         open.add(largest);
         at = largest;
     }
-    /** @param {import("./tree.js").Pair} one @returns {Row[]} */
+    /** @param {Call} one @returns {Call[]} */
     const below = (one) =>
-        pairs
-            .childrenOf(one)
-            .flatMap((child) => [
-                { ...child, pair: child, before: "", aCount: 0, bCount: 0 },
-                ...(open.has(child) ? below(child) : []),
-            ]);
-    return {
-        open,
-        folds: (/** @type {Row} */ { pair: one }) => !!one && pairs.childrenOf(one).length > 0,
-        rows: () => below(pairs.root),
-    };
+        (one.children ?? []).flatMap((child) => (open.has(child) ? [child, ...below(child)] : [child]));
+    return { open, pairs, rows: () => below(pairs.root) };
 }
 
 /** What is below nothing. @param {Row[]} rows */
@@ -180,15 +178,31 @@ export const createDifference = (pair) => (page, box) => {
     let asked = "";
     /** @type {Row[]} */
     let rows = [];
-    /** @type {ReturnType<typeof makeCalls> | null} */
+    /** Of the tree, whose rows are calls. @type {Calls | null} */
     let calls = null;
     let figures = tableFigures(0, true);
     const isLit = (/** @type {Row} */ { name }) => pair.shown.rows !== "category" && pair.litSite() === name;
     const turn = (/** @type {Row} */ row) => {
-        if (!calls || !row.pair) return;
-        if (!calls.open.delete(row.pair)) calls.open.add(row.pair);
-        rows = calls.rows();
-        invalidate(page, LIST);
+        const [at, of] = [/** @type {Call} */ (row), calls];
+        if (!of) return;
+        const show = () => {
+            rows = of.rows();
+            invalidate(page, LIST);
+        };
+        if (of.open.delete(at)) return show();
+        void inTurns(
+            of.pairs.open(at),
+            () => {
+                of.open.add(at);
+                show();
+            },
+            () => calls !== of,
+        );
+    };
+    /** Is it open? null: it calls nothing. @param {Row | undefined} row */
+    const isOpen = (row) => {
+        const at = /** @type {Call} */ (row);
+        return at && calls?.pairs.folds(at) ? calls.open.has(at) : null;
     };
     const list = new VirtualList(scroll, body, {
         make: makeLine,
@@ -199,7 +213,7 @@ export const createDifference = (pair) => (page, box) => {
             const counts = `: ${formatPlural(row.aCount, "allocation")} in A, ${formatCount(row.bCount)} in B`;
             line.what.title = `${row.name}${moved}${calls ? "" : counts}`;
             line.what.style.paddingLeft = row.level ? `${row.level * 14}px` : "";
-            showFold(line, false, calls?.folds(row) && row.pair ? calls.open.has(row.pair) : null);
+            showFold(line, false, isOpen(row));
             const color =
                 pair.shown.rows === "category" || pair.shown.rows === "file"
                     ? ""
@@ -218,24 +232,44 @@ export const createDifference = (pair) => (page, box) => {
         redraw: () => invalidate(page, LIST),
     });
     foldByArrows(scroll, () => {
-        const row = rows[list.active];
-        return row?.pair && calls?.folds(row) ? { open: calls.open.has(row.pair), turn: () => turn(row) } : null;
+        const open = isOpen(rows[list.active]);
+        return open === null ? null : { open, turn: () => turn(rows[list.active]) };
     });
 
-    const ask = () => {
+    /** @returns {Generator<undefined, Row[]>} */
+    function* find() {
         const { rows: kind } = pair.shown;
-        calls = kind === "calls" ? makeCalls(pair) : null;
-        const found = kind === "site" ? pair.figures.sites : pair.figures.categories;
-        if (calls) rows = calls.rows();
-        else if (pair.asFound() && (kind === "site" || kind === "category")) rows = rowsOfFigures(found);
-        else rows = rowsAt(...pair.ends(), kind, pair.renames);
+        // Swatches are found by names.
+        if (kind === "site" || kind === "calls") for (const { view } of pair.pages) yield* view.namedSites();
+        if (kind === "calls") return (calls = yield* makeCalls(pair)).rows();
+        if (!pair.asFound() || kind === "file") return yield* rowsAt(...pair.ends(), kind, pair.renames);
+        return rowsOfFigures(kind === "site" ? pair.figures.sites : pair.figures.categories);
+    }
+    const show = (/** @type {Row[]} */ found) => {
+        rows = found;
         const total = sumOf(rows);
         figures = tableFigures(Math.max(total.a, total.b), true);
         setUnit(figures.unit);
-        setText(heads[0], ROWS[kind]);
+        setText(heads[0], ROWS[pair.shown.rows]);
         fillEnds(sum, total, figures.number);
         setText(foot, `${formatCount(rows.length)} rows; they add up to ${formatExactBytes(total.b - total.a)}.`);
         list.restart();
+    };
+    /** @param {string} now */
+    const ask = (now) => {
+        let drawing = true;
+        [asked, calls, rows] = [now, null, []];
+        setText(foot, "adding them up \u2026");
+        const done = (/** @type {Row[]} */ found) => {
+            show(found);
+            if (!drawing) invalidate(page, LIST);
+        };
+        // Other tabs ask the module for other sums.
+        void inTurns(find(), done, () => {
+            if (box.offsetParent === null) asked = "";
+            return asked !== now;
+        });
+        drawing = false;
     };
     return {
         id: "difference",
@@ -257,8 +291,7 @@ export const createDifference = (pair) => (page, box) => {
                 moments,
                 pair.pages.map(({ kept, state }) => [kept.version, state.device]),
             ]);
-            if (now !== asked) ask();
-            asked = now;
+            if (now !== asked || calls?.pairs.isStale()) ask(now);
             list.draw(rows.length);
         },
         keys: {

@@ -17,6 +17,30 @@ import { askSums } from "../questions.js";
 /** @typedef {{name: string, before: string, a: number, b: number, aCount: number, bCount: number}} Row */
 /** @typedef {{view: View, about: import("../questions.js").About}} End */
 
+/** Rows between two turns of the browser. */
+const ROWS_AT_ONCE = 1000;
+
+/**
+ * Sorts part by part, which are then merged.
+ * @template T
+ * @param {T[]} all @param {(x: T, y: T) => number} order
+ * @returns {Generator<undefined, T[]>}
+ */
+function* sorted(all, order) {
+    if (all.length <= 4 * ROWS_AT_ONCE) return all.sort(order);
+    const middle = all.length >> 1;
+    const lower = yield* sorted(all.slice(0, middle), order);
+    yield;
+    const upper = yield* sorted(all.slice(middle), order);
+    const merged = [];
+    for (let i = 0, j = 0; merged.length < all.length;) {
+        const isLower = j === upper.length || (i < lower.length && order(lower[i], upper[j]) <= 0);
+        merged.push(isLower ? lower[i++] : upper[j++]);
+        if (merged.length % ROWS_AT_ONCE === 0) yield;
+    }
+    return merged;
+}
+
 /** By falling size of the difference, then falling bytes. @param {Row} x @param {Row} y */
 function byDifference(x, y) {
     return Math.abs(y.b - y.a) - Math.abs(x.b - x.a) || y.b + y.a - x.b - x.a || (x.name < y.name ? -1 : 1);
@@ -40,9 +64,9 @@ export function rowsOfFigures(rows) {
  * @param {End} b
  * @param {string} by
  * @param {Map<string, string>} renames
- * @returns {Row[]}
+ * @returns {Generator<undefined, Row[]>}
  */
-export function rowsAt(a, b, by, renames) {
+export function* rowsAt(a, b, by, renames) {
     /** @type {Map<string, Row>} */
     const rows = new Map();
     const rowOf = (/** @type {string} */ name) => {
@@ -58,12 +82,14 @@ export function rowsAt(a, b, by, renames) {
         if (row.name !== text(name)) row.before = name;
         row.a += bytes;
         row.aCount += count;
+        if (i % ROWS_AT_ONCE === 0) yield;
     }
     const ofB = askSums(b.view, 0, b.about, by);
     for (let i = 0; i < ofB.groups; i++) {
         const row = rowOf(text(ofB.name(i)));
         row.b += ofB.row(i).bytes;
         row.bCount += ofB.row(i).count;
+        if (i % ROWS_AT_ONCE === 0) yield;
     }
-    return [...rows.values()].sort(byDifference);
+    return yield* sorted([...rows.values()], byDifference);
 }

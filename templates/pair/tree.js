@@ -1,15 +1,35 @@
 // The trees of two recordings as one: calls that both have, those that are new, and those that are gone.
-import { askTree } from "../questions.js";
+import { askTree, planted } from "../questions.js";
 
 /** @typedef {import("../session.js").View} View */
 /**
- * @typedef {{name: string, nodeA: number, nodeB: number, a: number, b: number, level: number, children: Pair[] | null}}
- * Pair a node of both trees; -1: not in that one
+ * @typedef {{name: string, nodeA: number, nodeB: number, a: number, b: number, level: number, children: Pair[] | null,
+ * before: "", aCount: 0, bCount: 0}} Pair a node of both trees, and a row; -1: not in that one
  */
+
+/** Nodes between two turns of the browser. */
+const NODES_AT_ONCE = 1000;
 
 /** A name without its line: what stays where only the line has moved. @param {string} name */
 function withoutLine(name) {
     return name.replace(/:\d+ /, " ");
+}
+
+/** @param {string} name @param {number} level @param {number} nodeA @param {number} nodeB @returns {Pair} */
+function makePair(name, level, nodeA, nodeB, a = 0, b = 0) {
+    return { name, nodeA, nodeB, a, b, level, children: null, before: "", aCount: 0, bCount: 0 };
+}
+
+/**
+ * Each by its name, null where several have one.
+ * @template T
+ * @param {T[]} all @param {(one: T) => string} nameOf
+ */
+function onlyOnes(all, nameOf) {
+    /** @type {Map<string, T | null>} */
+    const only = new Map();
+    for (const one of all) only.set(nameOf(one), only.has(nameOf(one)) ? null : one);
+    return only;
 }
 
 /**
@@ -21,63 +41,51 @@ export function makePairs(endA, endB, renames) {
     const [a, b] = [endA.view, endB.view];
     askTree(a, endA.about, "callees");
     askTree(b, endB.about, "callees");
-    const child = (/** @type {View} */ view, /** @type {number} */ parent) => {
-        if (parent < 0) return [];
-        const { first_child, children } = view.c.node(parent);
-        return Array.from({ length: children }, (_, i) => {
-            const { frame, bytes } = view.c.node(first_child + i);
-            return { node: first_child + i, name: view.session.siteText(frame), bytes };
-        });
-    };
-    /** @param {Pair} pair */
-    const childrenOf = (pair) => {
+    /** @param {View} view @param {number} parent */
+    function* below(view, parent) {
+        const { first_child, children } = parent < 0 ? { first_child: 0, children: 0 } : view.c.node(parent);
+        const found = [];
+        for (let node = first_child; node < first_child + children; node++) {
+            const { frame, bytes } = view.c.node(node);
+            found.push({ node, name: view.session.siteText(frame), bytes });
+            if (found.length % NODES_AT_ONCE === 0) yield;
+        }
+        return found;
+    }
+    /** Finds what a node calls in both. @param {Pair} pair @returns {Generator<undefined, Pair[]>} */
+    function* open(pair) {
         if (pair.children) return pair.children;
-        const [ofA, ofB] = [child(a, pair.nodeA), child(b, pair.nodeB)];
-        const pairs = ofB.map(({ node, name, bytes }) => ({
-            name,
-            nodeA: -1,
-            nodeB: node,
-            a: 0,
-            b: bytes,
-            level: pair.level + 1,
-            children: null,
-        }));
-        /** @type {Map<string, Pair>} */
-        const open = new Map(pairs.map((one) => [one.name, one]));
-        const meet = (/** @type {{node: number, bytes: number}} */ one, /** @type {string} */ name) => {
-            const found = open.get(name);
+        const [ofA, ofB] = [yield* below(a, pair.nodeA), yield* below(b, pair.nodeB)];
+        const level = pair.level + 1;
+        const pairs = ofB.map(({ node, name, bytes }) => makePair(name, level, -1, node, 0, bytes));
+        const named = new Map(pairs.map((one) => [one.name, one]));
+        /** @param {{node: number, bytes: number}} one @param {Pair | null | undefined} found */
+        const meet = (one, found) => {
             if (!found || found.nodeA >= 0) return false;
             Object.assign(found, { nodeA: one.node, a: one.bytes });
             return true;
         };
-        let left = ofA.filter((one) => !meet(one, renames.get(one.name) ?? one.name));
+        const left = ofA.filter((one) => !meet(one, named.get(renames.get(one.name) ?? one.name)));
+        yield;
         // Of what is left, calls from another line of the same function, where there is no doubt which.
-        const names = pairs.filter(({ nodeA }) => nodeA < 0).map(({ name }) => withoutLine(name));
-        const once = (/** @type {string[]} */ list, /** @type {string} */ name) =>
-            list.filter((one) => one === name).length === 1;
-        const leftNames = left.map(({ name }) => withoutLine(name));
-        left = left.filter((one) => {
-            const name = withoutLine(one.name);
-            const found =
-                once(names, name) && once(leftNames, name)
-                    ? pairs.find((pair) => pair.nodeA < 0 && withoutLine(pair.name) === name)
-                    : undefined;
-            return !found || !meet(one, found.name);
-        });
-        const gone = left.map(({ node, name, bytes }) => ({
-            name,
-            nodeA: node,
-            nodeB: -1,
-            a: bytes,
-            b: 0,
-            level: pair.level + 1,
-            children: null,
-        }));
-        pair.children = [...pairs, ...gone];
+        const nameOf = (/** @type {{name: string}} */ { name }) => withoutLine(name);
+        const open = pairs.filter(({ nodeA }) => nodeA < 0);
+        const [ofName, leftOfName] = [onlyOnes(open, nameOf), onlyOnes(left, nameOf)];
+        yield;
+        const gone = left.filter((one) => !(leftOfName.get(nameOf(one)) && meet(one, ofName.get(nameOf(one)))));
+        pair.children = pairs.concat(gone.map(({ node, name, bytes }) => makePair(name, level, node, -1, bytes)));
         return pair.children;
-    };
+    }
+    /** Does it call anything? @param {Pair} pair */
+    const folds = ({ nodeA, nodeB }) =>
+        (nodeA >= 0 && a.c.node(nodeA).children > 0) || (nodeB >= 0 && b.c.node(nodeB).children > 0);
     const [rootA, rootB] = [a.c.node(0), b.c.node(0)];
-    /** @type {Pair} */
-    const root = { name: "", nodeA: 0, nodeB: 0, a: rootA.bytes, b: rootB.bytes, level: -1, children: null };
-    return { root, childrenOf };
+    const { count } = planted;
+    return {
+        root: makePair("", -1, 0, 0, rootA.bytes, rootB.bytes),
+        open,
+        folds,
+        /** May the views have other trees by now? */
+        isStale: () => planted.count !== count,
+    };
 }
