@@ -1,3 +1,4 @@
+#include "analysis/findings/budget.h"
 #include "base/format.h"
 #include "base/json_writer.h"
 #include "cli/browser.h"
@@ -92,15 +93,16 @@ static int side_open(struct side *side, const char *word, const struct settings 
     arena_init(&side->scratch, memory_host(), SIZE_MAX);
     if (!recording_read(&side->recording, &side->settings))
         return EXIT_CODE_FAILED;
-    if (!trace_has_allocations(&side->recording.trace)) {
+    if (!recording_choose_device(&side->recording, &side->settings, &device, &code))
+        return code;
+    if (!trace_has_allocations(&side->recording.trace) &&
+        !budget_is_drawn(&side->recording.trace.devices[device])) {
         terminal_error(
             side->recording.input.shown,
             "is a log: it holds levels, not allocations that could be compared; strata report shows "
             "its levels");
         return EXIT_CODE_FAILED;
     }
-    if (!recording_choose_device(&side->recording, &side->settings, &device, &code))
-        return code;
     if ((code = filter_look(&side->recording, &side->settings, &device)) != EXIT_CODE_DONE)
         return code;
     recording_scratch(&side->recording, &side->scratch);

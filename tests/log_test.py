@@ -4,6 +4,7 @@
     STRATA=path/to/strata log_test.py
 """
 
+import csv
 import gzip
 import json
 import os
@@ -411,6 +412,28 @@ class LogTest(unittest.TestCase):
         self.assertIsNone(self.report("Peak memory: 1 GB\n")["devices"][0]["budget"])
         for rule, code in (("budget.kv_cache > 1GiB", 0), ("budget.kv_cache > 40GiB", 3), ("budget.available > 1GiB", 3), ("budget.cache > 1GiB", 2)):
             self.assertEqual(self.run_strata("check", SAMPLES / "log_server_vllm.log", "--rule", rule, check=False).returncode, code, rule)
+
+    def test_budgets_are_drawn_and_compared(self):
+        """Each part is a band from its step on, all together a waterfall; total, usable and what is left are none."""
+        names = {"outside of PyTorch": "non_torch", "weights": "weights", "activations at most": "activations", "CUDA graphs": "graphs", "KV cache": "kv_cache"}
+        bytes_of = {}
+        for name in ("server_vllm_v1", "server_sglang"):
+            path = SAMPLES / f"log_{name}.log"
+            budget = {row["name"]: row["bytes"] for row in json.loads(self.run_strata("report", "--json", path).stdout)["devices"][0]["budget"]}
+            self.run_strata("export", "-f", path, "--to", "csv", "-o", self.folder / "a.csv")
+            rows = list(csv.DictReader((self.folder / "a.csv").read_text().splitlines()))
+            found = {names[row["site"].removesuffix(", as planned")]: int(row["bytes"]) for row in rows}
+            self.assertEqual(found, {part: nbytes for part, nbytes in budget.items() if part in names.values()})
+            self.assertEqual(sorted(int(row["alloc_event"]) for row in rows), sorted({int(row["alloc_event"]) for row in rows}))
+            self.assertEqual({row["free_event"] for row in rows}, {""})
+            bytes_of[name] = found
+            self.run_strata("png", "-f", path, "-o", self.folder / "a.png")
+        a, b = bytes_of.values()
+        found = json.loads(self.run_strata("diff", "--json", *(SAMPLES / f"log_{name}.log" for name in bytes_of)).stdout)
+        self.assertEqual({names[row["site"].removesuffix(", as planned")]: row["delta_bytes"] for row in found["sites"]},
+                         {part: b.get(part, 0) - a.get(part, 0) for part in a | b})
+        for cause in found["causes"]:
+            self.assertRegex(cause["title"], r"^[+-].*, as planned: .* before$")
 
     def test_counts_of_a_summary_are_findings(self):
         text = (SAMPLES / "log_memory_summary.log").read_text().replace("CUDA OOMs: 0", "CUDA OOMs: 2").replace("retries: 0", "retries: 5")

@@ -1,5 +1,7 @@
 #include "analysis/findings/budget.h"
 
+#include "analysis/findings/levels.h"
+
 _Static_assert(NOTE_BUDGET_AVAILABLE - NOTE_BUDGET_TOTAL == BUDGET_AVAILABLE,
                "notes are in the order of parts");
 
@@ -23,6 +25,14 @@ void budget_of(struct budget *budget, const struct device_trace *device) {
         budget->bytes[note->what - NOTE_BUDGET_TOTAL] = note->number;
         budget->known |= 1u << (note->what - NOTE_BUDGET_TOTAL);
     }
+}
+
+bool budget_is_drawn(const struct device_trace *device) {
+    struct budget budget;
+    struct levels levels;
+    budget_of(&budget, device);
+    levels_find(&levels, device);
+    return budget.known != 0 && levels.track[levels.shown].count == 0;
 }
 
 const char *budget_part_name(enum budget_part part) {

@@ -23,6 +23,9 @@ struct budget {
 /* The last figure of each part. O(notes). */
 void budget_of(struct budget *budget, const struct device_trace *device);
 
+/* Are its parts what the bands of the device stand for? They are where no line prints a level. O(notes). */
+bool budget_is_drawn(const struct device_trace *device);
+
 /* "kv_cache": for JSON and rules. "KV cache": for people. */
 const char *budget_part_name(enum budget_part part);
 const char *budget_part_title(enum budget_part part);

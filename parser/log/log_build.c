@@ -17,6 +17,19 @@ static const struct {
 
 enum { N_QUANTITIES = sizeof quantities / sizeof *quantities };
 
+/* Where no line prints a level, the parts of a server's budget are bands above each other, a step each: a waterfall. What
+ * is left lies below the line of the capacity. */
+static const struct {
+    enum note_what what;
+    const char *name;
+} planned[] = {{NOTE_BUDGET_NON_TORCH, "outside of PyTorch, as planned"},
+               {NOTE_BUDGET_WEIGHTS, "weights, as planned"},
+               {NOTE_BUDGET_ACTIVATIONS, "activations at most, as planned"},
+               {NOTE_BUDGET_GRAPHS, "CUDA graphs, as planned"},
+               {NOTE_BUDGET_KV_CACHE, "KV cache, as planned"}};
+
+enum { N_PLANNED = sizeof planned / sizeof *planned };
+
 /* One device that is being made of its rows. */
 struct builder {
     struct interner *interner;
@@ -26,6 +39,9 @@ struct builder {
     uint64_t level, reserved; /* now */
     uint64_t address;         /* of the band, made up */
     uint64_t n_bands;
+    bool plans;               /* no line prints a level */
+    uint64_t plan[N_PLANNED]; /* bytes of the parts, 0: none yet */
+    uint64_t plan_address[N_PLANNED];
     uint64_t last_max; /* that was printed and is not reset */
     int64_t last_us;
     struct note *notes;
@@ -38,7 +54,8 @@ static struct arena *arena_of(struct builder *builder) {
 
 /* ---- bands ---- */
 
-static enum note_what quantity_of(const struct log_rows *rows, const struct sort_row *order, uint32_t n) {
+/* Index of what most rows have; N_QUANTITIES: none has any. */
+static uint32_t quantity_of(const struct log_rows *rows, const struct sort_row *order, uint32_t n) {
     uint32_t count[N_QUANTITIES] = {0}, best = 0;
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t q = 0; q < N_QUANTITIES; q++)
@@ -46,16 +63,12 @@ static enum note_what quantity_of(const struct log_rows *rows, const struct sort
     for (uint32_t q = 1; q < N_QUANTITIES; q++)
         if (count[q] > count[best])
             best = q;
-    return quantities[best].what;
+    return count[best] != 0 ? best : N_QUANTITIES;
 }
 
-static bool stack_make(struct builder *builder) {
-    const char *name = "";
+static bool stack_make(struct builder *builder, const char *name) {
     struct frame frame = {0};
     uint32_t id;
-    for (uint32_t q = 0; q < N_QUANTITIES; q++)
-        if (quantities[q].what == builder->shown)
-            name = quantities[q].name;
     return intern_string(builder->interner, name, strlen(name), &frame.name) &&
            intern_frame(builder->interner, frame, &id) &&
            intern_stack(builder->interner, &id, 1, &builder->stack);
@@ -124,6 +137,39 @@ static bool notes_add(struct builder *builder, const struct log_row *row, const 
     return done;
 }
 
+/* ---- budgets ---- */
+
+/* A part of the budget, as a step of its own. */
+static bool plan_set(struct builder *builder, const struct log_row *row, unsigned part, bool *begun) {
+    uint64_t bytes = row->value[planned[part].what];
+    struct event begin = {.action = ACTION_ALLOC, .address = ++builder->n_bands << 9, .size = bytes},
+                 end = {.action = ACTION_FREE_COMPLETED,
+                        .address = builder->plan_address[part],
+                        .size = builder->plan[part]};
+    uint64_t apart = bytes > builder->plan[part] ? bytes - builder->plan[part] : builder->plan[part] - bytes;
+    if (!log_knows(row, planned[part].what) || (apart <= bytes / 512 && builder->plan[part] != 0))
+        return true; /* said once more, with other decimals */
+    if (*begun && (!event_begin(builder, (struct event){.action = ACTION_IGNORED}, row) ||
+                   !note_add(builder, NOTE_LINE, 0, row->line)))
+        return false;
+    *begun = true;
+    if (builder->plan[part] != 0 && !recorder_join(&builder->recorder, &end))
+        return false;
+    builder->plan[part] = bytes;
+    builder->plan_address[part] = begin.address;
+    if (!stack_make(builder, planned[part].name))
+        return false;
+    begin.stack = builder->stack;
+    return bytes == 0 || recorder_join(&builder->recorder, &begin);
+}
+
+static bool plans_set(struct builder *builder, const struct log_row *row) {
+    bool done = true, begun = false;
+    for (unsigned part = 0; part < N_PLANNED && builder->plans && done; part++)
+        done = plan_set(builder, row, part, &begun);
+    return done;
+}
+
 /* ---- rows ---- */
 
 /* A maximum above what was and what is: it was reached between the two lines. One that is never reset says so only when
@@ -169,6 +215,10 @@ static bool row_apply(struct builder *builder, const struct log_row *row, const 
     if (log_knows(row, NOTE_DEVICE_TOTAL) &&
         row->value[NOTE_DEVICE_TOTAL] > builder->recorder.device.capacity_bytes)
         builder->recorder.device.capacity_bytes = row->value[NOTE_DEVICE_TOTAL];
+    if (log_knows(row, NOTE_BUDGET_TOTAL))
+        builder->recorder.device.capacity_bytes = row->value[NOTE_BUDGET_TOTAL];
+    if (!plans_set(builder, row))
+        return false;
     return !log_knows(row, builder->shown) || level_set(builder, row->value[builder->shown]);
 }
 
@@ -186,9 +236,11 @@ static bool device_finish(struct builder *builder, bool has_reserved, struct dev
 
 static bool device_build(struct interner *interner, const struct log_rows *rows, const struct sort_row *order,
                          uint32_t n, int32_t ordinal, struct device_trace *device) {
-    struct builder builder = {.interner = interner, .shown = quantity_of(rows, order, n)};
-    bool has_reserved = false,
-         done = recorder_init(&builder.recorder, interner, ordinal) && stack_make(&builder);
+    uint32_t quantity = quantity_of(rows, order, n), shown = quantity % N_QUANTITIES;
+    struct builder builder = {
+        .interner = interner, .shown = quantities[shown].what, .plans = quantity == N_QUANTITIES};
+    bool has_reserved = false, done = recorder_init(&builder.recorder, interner, ordinal) &&
+                                      stack_make(&builder, quantities[shown].name);
     for (uint32_t i = 0; i < n && done; i++) {
         const struct log_entry *entry = &rows->entry[order[i].value];
         struct log_row row;

@@ -165,30 +165,43 @@ static void older_text(const struct cause *cause, const char *where, char *text,
              cause->from == 0 ? "none" : format_count(cause->from).text);
 }
 
-void diff_cause_text(const struct diff *diff, const struct cause *cause, char *text, size_t capacity) {
+/* What happened at the site of a cause. */
+static void cause_what(const struct diff *diff, const struct cause *cause, const char *site,
+                       const char *where, char *what, size_t capacity) {
     const struct compare_site *row = &diff->comparison.site[cause->row];
-    char site[SITE_NBYTES], where[SITE_NBYTES + 100], what[SITE_NBYTES * 3], head[SITE_NBYTES + 100];
-    diff_site_text(diff, row, site, sizeof site);
-    where_text(cause, site, where, sizeof where);
+    char head[SITE_NBYTES + 100];
     switch (cause->kind) {
     case CAUSE_NEW:
         snprintf(head, sizeof head, "%s is new", site);
-        new_text(&row->b, head, what, sizeof what);
+        new_text(&row->b, head, what, capacity);
         break;
     case CAUSE_GONE:
         snprintf(head, sizeof head, "%s is gone", site);
-        new_text(&row->a, head, what, sizeof what);
+        new_text(&row->a, head, what, capacity);
         break;
     case CAUSE_DTYPE:
-    case CAUSE_SIZE: size_text(cause, where, what, sizeof what); break;
-    case CAUSE_OFTEN: often_text(cause, where, what, sizeof what); break;
-    case CAUSE_OLDER: older_text(cause, where, what, sizeof what); break;
-    case CAUSE_KEPT: kept_text(diff, cause, where, what, sizeof what); break;
-    case CAUSE_PHASE: phase_text(cause, site, what, sizeof what); break;
-    case CAUSE_ELSEWHERE: elsewhere_text(diff, cause, where, what, sizeof what); break;
-    case CAUSE_MOMENT: moment_text(diff, cause, where, what, sizeof what); break;
+    case CAUSE_SIZE: size_text(cause, where, what, capacity); break;
+    case CAUSE_OFTEN: often_text(cause, where, what, capacity); break;
+    case CAUSE_OLDER: older_text(cause, where, what, capacity); break;
+    case CAUSE_KEPT: kept_text(diff, cause, where, what, capacity); break;
+    case CAUSE_PHASE: phase_text(cause, site, what, capacity); break;
+    case CAUSE_ELSEWHERE: elsewhere_text(diff, cause, where, what, capacity); break;
+    case CAUSE_MOMENT: moment_text(diff, cause, where, what, capacity); break;
     case CAUSE_MOVED:
-    case CAUSE_KINDS: moved_text(diff, cause, site, what, sizeof what); break;
+    case CAUSE_KINDS: moved_text(diff, cause, site, what, capacity); break;
+    }
+}
+
+void diff_cause_text(const struct diff *diff, const struct cause *cause, char *text, size_t capacity) {
+    const struct compare_site *row = &diff->comparison.site[cause->row];
+    char site[SITE_NBYTES], where[SITE_NBYTES + 100], what[SITE_NBYTES * 3];
+    diff_site_text(diff, row, site, sizeof site);
+    where_text(cause, site, where, sizeof where);
+    if (!trace_has_allocations(diff->a.timeline->trace)) { /* budgets of servers */
+        snprintf(what, sizeof what, "%s: %s, %s before", site, format_bytes(row->b.bytes).text,
+                 format_bytes(row->a.bytes).text);
+    } else {
+        cause_what(diff, cause, site, where, what, sizeof what);
     }
     if (cause->kind == CAUSE_MOVED)
         snprintf(text, capacity, "%s", what);
