@@ -56,6 +56,25 @@ void snapshot_release(struct snapshot *snapshot) {
 
 /* ---- the dict that is being looked at ---- */
 
+#define KEYS_OF_FRAME (UINT64_C(1) << KEY_FILENAME | UINT64_C(1) << KEY_NAME)
+
+static bool keys_have_shape(uint64_t keys) {
+    const uint64_t any = UINT64_C(1) << KEY_ACTION | UINT64_C(1) << KEY_STATE |
+                         UINT64_C(1) << KEY_TOTAL_SIZE | UINT64_C(1) << KEY_STAGE;
+    return (keys & any) != 0 || (keys & KEYS_OF_FRAME) == KEYS_OF_FRAME;
+}
+
+/* A key of a dict of a known shape that means nothing to us: a newer PyTorch may say more than is shown. */
+static void key_note(struct snapshot *snapshot, const struct value *key) {
+    uint32_t i = 0;
+    if (key->tag != VALUE_STRING || key->bits <= KEY_LAST_KEY + 1 || !keys_have_shape(snapshot->key_mask))
+        return;
+    while (i < UNREAD_TOLD && snapshot->unread[i] != 0 && snapshot->unread[i] != key->bits)
+        i++;
+    if (i < UNREAD_TOLD)
+        snapshot->unread[i] = (uint32_t)key->bits;
+}
+
 static void keys_load(struct snapshot *snapshot, const struct value *pairs, uint32_t n_pairs) {
     uint64_t mask = 0;
     for (uint32_t i = 0; i < n_pairs; i++) {
@@ -66,6 +85,8 @@ static void keys_load(struct snapshot *snapshot, const struct value *pairs, uint
         mask |= UINT64_C(1) << (key->bits - 1);
     }
     snapshot->key_mask = mask;
+    for (uint32_t i = 0; i < n_pairs; i++)
+        key_note(snapshot, &pairs[2 * i]);
 }
 
 bool key_has(const struct snapshot *snapshot, enum key key) {
@@ -400,14 +421,6 @@ static bool node_add(struct snapshot *snapshot, const struct value *node_value, 
     return true;
 }
 
-#define KEYS_OF_FRAME (UINT64_C(1) << KEY_FILENAME | UINT64_C(1) << KEY_NAME)
-
-static bool keys_have_shape(uint64_t keys) {
-    const uint64_t any = UINT64_C(1) << KEY_ACTION | UINT64_C(1) << KEY_STATE |
-                         UINT64_C(1) << KEY_TOTAL_SIZE | UINT64_C(1) << KEY_STAGE;
-    return (keys & any) != 0 || (keys & KEYS_OF_FRAME) == KEYS_OF_FRAME;
-}
-
 /* Leaves `result` alone where the keys in view have no known shape. */
 static bool shape_known(struct snapshot *snapshot, struct value *result) {
     const uint64_t mask = snapshot->key_mask;
@@ -474,6 +487,7 @@ static bool dict_settle(struct snapshot *snapshot, struct value *value) {
     snapshot->key_mask = node->keys;
     for (uint32_t at = node->first; at != 0; at = snapshot->items.row[at - 1].next) {
         const struct node_item *item = &snapshot->items.row[at - 1];
+        key_note(snapshot, &item->key);
         if (item->key.tag == VALUE_STRING && item->key.bits <= KEY_LAST_KEY + 1 && item->key.bits != 0)
             snapshot->key_value[item->key.bits - 1] = item->value;
     }

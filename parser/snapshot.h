@@ -101,7 +101,7 @@ struct staged_segment {
         uint32_t count, capacity; \
     }
 
-enum { MAX_KEYS = 64 };
+enum { MAX_KEYS = 64, UNREAD_TOLD = 16 };
 
 struct snapshot {
     struct trace *trace;
@@ -125,6 +125,9 @@ struct snapshot {
     int32_t
         first_cut_device; /* the events of this device and of later ones are not complete; INT32_MAX: none */
     uint64_t n_misplaced; /* list elements of another kind than their neighbours */
+
+    uint32_t
+        unread[UNREAD_TOLD]; /* keys of events, blocks, segments and frames that are not read; 0: no more */
 
     /* The dict that is being looked at. */
     uint64_t key_mask;

@@ -220,8 +220,6 @@ static bool unread_tell(struct snapshot *snapshot, uint32_t key) {
     return true;
 }
 
-enum { UNREAD_TOLD = 16 };
-
 /* Keys of the root that mean nothing to us: a newer PyTorch may say more than is shown. */
 static bool unread_diagnose(struct snapshot *snapshot, const struct value *root) {
     static const enum key known[] = {
@@ -238,6 +236,9 @@ static bool unread_diagnose(struct snapshot *snapshot, const struct value *root)
         if (!is_known && ++n_unread <= UNREAD_TOLD && !unread_tell(snapshot, name))
             return snapshot_fail_memory(snapshot);
     }
+    for (uint32_t i = 0; i < UNREAD_TOLD && snapshot->unread[i] != 0; i++)
+        if (!unread_tell(snapshot, snapshot->unread[i]))
+            return snapshot_fail_memory(snapshot);
     return true;
 }
 

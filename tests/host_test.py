@@ -143,6 +143,14 @@ class Host(unittest.TestCase):
         path = self.write("unread", future_key={"a": 1}, other=[])
         said = [one["message"] for one in self.report(path)["diagnostics"] if one["code"] == "unread_key"]
         self.assertEqual(said, ['The key "future_key" of the snapshot is not read.', 'The key "other" of the snapshot is not read.'])
+        host = json.loads(json.dumps(self.host.segments()))
+        for segment in host:
+            segment["numa_node"] = 1
+            for block in segment["blocks"]:
+                block["registered"] = True
+        path.write_bytes(pickle.dumps({"host_segments": host, "host_traces": [dict(event, thread=7) for event in self.host.events]}))
+        said = [one["message"] for one in self.report(path)["diagnostics"] if one["code"] == "unread_key"]
+        self.assertEqual(set(said), {f'The key "{key}" of the snapshot is not read.' for key in ("numa_node", "registered", "thread")})
         self.assertEqual([one for one in self.report(TRAIN)["diagnostics"] if one["code"] == "unread_key"], [])
 
     def test_hostile(self):
