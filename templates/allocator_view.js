@@ -67,7 +67,6 @@ function pinnedRow(page, index) {
     const { stack, bytes: held } = view.c.allocation(allocation);
     const site = view.c.stack_site(stack);
     const button = make("button", "quiet pinned");
-    button.type = "button";
     button.title = `${addressText(address)}: pins the allocation, with its stack`;
     const swatch = make("i", "swatch");
     swatch.style.background = view.siteColor(site, isDark(page));

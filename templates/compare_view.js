@@ -21,7 +21,16 @@ import { curveShape } from "./paint.js";
 import { askDifferences, askSteps, askSums, COMPARE_QUESTIONS, GROUPINGS, listDifferences } from "./questions.js";
 import { drawSpark } from "./sparks.js";
 import { change, goToEvent, invalidate, isDark, LIST, rangeEvents, removeMark } from "./state.js";
-import { formatBytes, formatChange, formatCount, formatExactBytes, make, setText, tableFigures } from "./text.js";
+import {
+    formatBytes,
+    formatChange,
+    formatCount,
+    formatExactBytes,
+    make,
+    makeButton,
+    setText,
+    tableFigures,
+} from "./text.js";
 
 /** @type {Record<string, string>} */
 const BY_NAMES = {
@@ -42,6 +51,7 @@ const CURVE_WIDTH = 60;
 /** Slot of the view for what B keeps for good. */
 const LASTING_SLOT = 4;
 
+/** @typedef {ReturnType<typeof makeCompare>} Compare */
 /**
  * @typedef {{element: HTMLElement, fold: HTMLElement, swatch: HTMLElement, text: HTMLElement, what: HTMLElement, a:
  * HTMLElement, b: HTMLElement, delta: HTMLElement, spark: HTMLElement}} CompareLine
@@ -74,20 +84,355 @@ function makeEnd(letter, choose) {
     return { field, select };
 }
 
-/** @param {Page} page @param {HTMLElement} box */
-export function createCompare(page, box) {
-    const { kept, state, view } = page;
+/** @param {Page} page */
+function swapEnds(page) {
+    const ends = comparedEnds(page);
+    change(page, { compareA: ends.b, compareB: ends.a });
+}
+
+/**
+ * @param {Compare} compare
+ * @param {import("./questions.js").About} about
+ * @param {string} by
+ * @param {import("./questions.js").Within} [within]
+ */
+function keptSums(compare, about, by, within) {
+    if (!("from" in about) || compare.state.compareWhat !== "kept" || about.to >= compare.view.facts.events)
+        return null;
+    const sums = askSums(compare.view, LASTING_SLOT, { ...about, what: "lasting" }, by, within);
+    return new Map(
+        Array.from({ length: sums.groups }, (_, i) => {
+            const { key, bytes } = sums.row(i);
+            return [key, bytes];
+        }),
+    );
+}
+
+/** The marks, to be named and taken away. @param {Compare} compare */
+function drawMarkRow(compare) {
+    if (
+        compare.marks.contains(document.activeElement) &&
+        compare.marks.childElementCount === compare.state.marks.length
+    )
+        return;
+    compare.marks.hidden = compare.state.marks.length === 0;
+    compare.marks.replaceChildren(
+        ...compare.state.marks.map(({ event, note }, i) => {
+            const chip = make("span", "mark-chip");
+            const go = makeButton(
+                `letter letter-${LETTERS[i].toLowerCase()}`,
+                LETTERS[i],
+                () => goToEvent(compare.page, event),
+                `Go to event ${formatCount(event)}`,
+            );
+            const words = make("input");
+            words.value = note;
+            words.maxLength = NOTE_MOST;
+            words.placeholder = `event ${formatCount(event)}`;
+            words.setAttribute("aria-label", `Note of mark ${LETTERS[i]}`);
+            words.addEventListener("change", () =>
+                change(compare.page, {
+                    marks: compare.state.marks.map((mark, nth) =>
+                        nth === i ? { event, note: cleanNote(words.value) } : mark,
+                    ),
+                }),
+            );
+            const remove = make("button", "quiet", "\u2715");
+            remove.setAttribute("aria-label", `Remove mark ${LETTERS[i]}`);
+            remove.addEventListener("click", () => {
+                remove.blur();
+                removeMark(compare.page, i);
+            });
+            chip.append(go, words, remove);
+            return chip;
+        }),
+    );
+}
+
+/**
+ * @param {Compare} compare
+ * @param {{name: string, key: number, a: number, b: number, delta: number}} row
+ * @param {string} by
+ * @param {Map<number, number> | null} forGood
+ * @returns {CompareRow}
+ */
+function rowOf(compare, { name, key, a, b, delta }, by, forGood) {
+    return {
+        name: by === "category" ? name.replace(/_/g, " ") : name,
+        key,
+        a,
+        b,
+        delta,
+        never: forGood ? (forGood.get(key) ?? 0) : null,
+        focus: { by: /** @type {import("./state.js").Focus["by"]} */ (by), id: key },
+        nested: by !== compare.state.compareBy,
+    };
+}
+
+/** @param {Compare} compare @param {number} index @returns {CompareRow | null} */
+function rowAt(compare, index) {
+    const row = compare.rows ? compare.rows[index] : index;
+    if (typeof row !== "number") return row ?? null;
+    return compare.content && row < compare.content.count
+        ? rowOf(compare, compare.content.row(row), compare.state.compareBy, compare.lasting)
+        : null;
+}
+
+/** @param {Compare} compare @param {CompareRow} row */
+function isFocused(compare, { focus }) {
+    return focus !== null && compare.state.focus?.by === focus.by && compare.state.focus.id === focus.id;
+}
+
+/** @param {Compare} compare */
+function unfolds(compare) {
+    return compare.state.compareBy !== "site" && compare.state.compareBy !== "stack";
+}
+
+/** A row has call sites of its own below it. @param {Compare} compare @param {CompareRow} row */
+function folds(compare, { nested }) {
+    return !nested && unfolds(compare);
+}
+
+/** What is asked of an end. @param {Compare} compare @param {import("./questions.js").About} about */
+function withWhat(compare, about) {
+    return "from" in about ? { ...about, what: compare.state.compareWhat } : about;
+}
+
+/**
+ * Call sites of one group; those beyond the most are one row.
+ * @param {Compare} compare
+ * @param {number} key
+ * @returns {CompareRow[]}
+ */
+function sitesOf(compare, key) {
+    const { aboutA, aboutB } = comparedEnds(compare.page);
+    const within = { by: compare.state.compareBy, key };
+    const forGood = keptSums(compare, aboutB, "site", within);
+    const sites = listDifferences(
+        compare.view,
+        withWhat(compare, aboutA),
+        withWhat(compare, aboutB),
+        "site",
+        within,
+    ).rows.map((row) => rowOf(compare, row, "site", forGood));
+    return firstBelow(sites, (others, name) => {
+        const total = (/** @type {"a" | "b" | "delta"} */ part) => others.reduce((all, row) => all + row[part], 0);
+        return {
+            name,
+            key: -1,
+            a: total("a"),
+            b: total("b"),
+            delta: total("delta"),
+            never: null,
+            focus: null,
+            nested: true,
+        };
+    });
+}
+
+/** Shows the call sites below a row, or no more. @param {Compare} compare @param {CompareRow} row */
+function turn(compare, { key }) {
+    if (!compare.open.delete(key)) compare.open.set(key, sitesOf(compare, key));
+    compare.rows = compare.open.size ? [] : null;
+    for (let i = 0; compare.rows && i < (compare.content?.count ?? 0); i++)
+        compare.rows.push(i, ...(compare.open.get(compare.content?.row(i).key ?? -1) ?? []));
+    invalidate(compare.page, LIST);
+}
+
+/** @param {Compare} compare @param {CompareRow} row */
+function swatchColor(compare, { focus, nested }) {
+    if (!focus || (nested && focus.by !== "site")) return "";
+    if (focus.by === "site") return compare.view.siteColor(focus.id, isDark(compare.page));
+    return focus.by === "stack"
+        ? compare.view.siteColor(compare.view.c.stack_site(focus.id), isDark(compare.page))
+        : groupColor(compare.page, focus.by, focus.id);
+}
+
+/** @param {Compare} compare @param {CompareLine} line @param {number} index */
+function fillLine(compare, line, index) {
+    const row = rowAt(compare, index);
+    if (!row) return;
+    const { name, b, never, nested } = row;
+    const color = swatchColor(compare, row);
+    fillName(line, name, name, b, never);
+    showFold(line, nested, folds(compare, row) ? compare.open.has(row.key) : null);
+    line.swatch.hidden = color === "";
+    line.swatch.style.background = color;
+    fillEnds(line, row, compare.figures.number);
+    line.spark.hidden = nested || !row.focus;
+    if (!nested && row.focus) drawSpark(compare.page, line.spark, row.focus);
+    line.element.classList.toggle("focused", isFocused(compare, row));
+    line.element.setAttribute("aria-selected", String(isFocused(compare, row)));
+}
+
+/**
+ * Where A and B lie in the run: their part of each curve has their colour.
+ * @param {Compare} compare
+ * @param {string} name
+ * @param {import("./questions.js").About} about
+ */
+function placeEnd(compare, name, about) {
+    const whole = compare.view.facts.events + 1;
+    const { from, to } =
+        "from" in about ? about : { from: Number(about.at) - 0.02 * whole, to: Number(about.at) + 0.02 * whole };
+    compare.scroll.style.setProperty(`--${name}-from`, `${((from + 1) / whole) * 100}%`);
+    compare.scroll.style.setProperty(`--${name}-to`, `${((to + 1) / whole) * 100}%`);
+}
+
+/** @param {Compare} compare @param {HTMLSelectElement} select @param {string} value */
+function fillSelect(compare, select, value) {
+    const values = [
+        "start",
+        "peak",
+        "end",
+        ...compare.state.marks.map(({ event }) => `e${event}`),
+        ...askSteps(compare.view)
+            .slice(0, 200)
+            .map((_, i) => `s${i}`),
+    ];
+    if (compare.state.moment !== null && !values.includes(`e${compare.state.moment}`))
+        values.push(`e${compare.state.moment}`);
+    if (compare.state.range) {
+        const { first, end } = rangeEvents(compare.page, compare.state.range);
+        values.push(`r${Math.max(0, first)}_${end}`);
+    }
+    if (!values.includes(value)) values.push(value);
+    const options = values.map((one) => {
+        const option = make("option", "", endName(compare.page, one));
+        option.value = one;
+        return option;
+    });
+    select.replaceChildren(...options);
+    select.value = value;
+}
+
+/**
+ * Each step small: its curve with what it carries over as the floor, to one scale; those around B where there are
+ * many.
+ * @param {Compare} compare
+ * @param {string} valueA
+ * @param {string} valueB
+ */
+function drawStrip(compare, valueA, valueB) {
+    const steps = askSteps(compare.view);
+    compare.strip.hidden = steps.length < 2;
+    const most = Math.max(1, ...steps.map(({ peak_bytes }) => peak_bytes));
+    const { unit, number } = tableFigures(most, true);
+    const begin = Math.max(
+        0,
+        Math.min(Number(/^s(\d+)$/.exec(valueB)?.[1] ?? 0) - STEPS_SHOWN / 2, steps.length - STEPS_SHOWN),
+    );
+    const shown = steps.slice(begin, begin + STEPS_SHOWN);
+    const words = make("span", "strip-words", `peak, ${unit}`);
+    words.append(
+        make("span", "", "carried over"),
+        make("span", "", shown.length < steps.length ? `${STEPS_SHOWN} of ${formatCount(steps.length)}` : ""),
+    );
+    compare.strip.replaceChildren(
+        words,
+        ...shown.map((step, nth) => {
+            const end = `s${begin + nth}`;
+            const button = make("button", "step-button");
+            const curve = make("i", "strip-curve");
+            curve.style.clipPath = curveShape(compare.view.curve(0, step.from, step.to, CURVE_WIDTH, false), most);
+            curve.style.setProperty("--floor", `${(step.end_bytes / most) * 100}%`);
+            const grown = step.end_bytes - step.begin_bytes;
+            const head = make("span", "strip-head");
+            head.append(make("b", "", step.name), number(step.peak_bytes));
+            button.append(
+                head,
+                curve,
+                make("span", "", number(step.end_bytes)),
+                make("span", grown > 0 ? "more" : grown < 0 ? "less" : "", formatChange(grown, number)),
+            );
+            button.title =
+                `Step ${step.name}: peak ${formatBytes(step.peak_bytes)}, carried over ` +
+                `${formatBytes(step.end_bytes)} (${formatChange(grown)}). A click makes it B, with Shift ` +
+                "A";
+            button.setAttribute("aria-label", button.title);
+            button.setAttribute("aria-pressed", String(valueA === end || valueB === end));
+            button.classList.toggle("strip-a", valueA === end);
+            button.classList.toggle("strip-b", valueB === end);
+            button.addEventListener("click", (event) =>
+                change(compare.page, event.shiftKey ? { compareA: end } : { compareB: end }),
+            );
+            return button;
+        }),
+    );
+}
+
+/** @param {Compare} compare */
+function draw(compare) {
+    const { a: valueA, b: valueB, aboutA: of_a, aboutB: of_b } = comparedEnds(compare.page);
+    const ranges = [of_a, of_b].some((about) => "from" in about);
+    const now = JSON.stringify([
+        compare.state.device,
+        valueA,
+        valueB,
+        compare.state.compareBy,
+        compare.state.compareWhat,
+        compare.kept.version,
+        compare.state.moment,
+        compare.state.range,
+        compare.state.marks,
+    ]);
+    if (compare.asked !== now) {
+        compare.asked = now;
+        compare.content = askDifferences(
+            compare.view,
+            withWhat(compare, of_a),
+            withWhat(compare, of_b),
+            compare.state.compareBy,
+        );
+        compare.lasting = keptSums(compare, of_b, compare.state.compareBy);
+        compare.open.clear();
+        compare.rows = null;
+        placeEnd(compare, "a", of_a);
+        placeEnd(compare, "b", of_b);
+        compare.figures = tableFigures(Math.max(compare.content.a.bytes, compare.content.b.bytes), true);
+        drawMarkRow(compare);
+        fillSelect(compare, compare.a.select, valueA);
+        fillSelect(compare, compare.b.select, valueB);
+        drawStrip(compare, valueA, valueB);
+        compare.list.restart();
+    }
+    if (!compare.content) return;
+    compare.by.value = compare.state.compareBy;
+    compare.scroll.setAttribute("role", unfolds(compare) ? "treegrid" : "grid");
+    compare.questions.hidden = !ranges;
+    for (const { what, button } of compare.buttons)
+        button.setAttribute("aria-pressed", String(what === compare.state.compareWhat));
+    setText(
+        compare.heads[0],
+        BY_NAMES[compare.state.compareBy].replace(/^./, (first) => first.toUpperCase()),
+    );
+    compare.setUnit(compare.figures.unit);
+    const delta = compare.content.b.bytes - compare.content.a.bytes;
+    setText(compare.sum.text, "Sum");
+    fillEnds(compare.sum, { a: compare.content.a.bytes, b: compare.content.b.bytes }, compare.figures.number);
+    compare.overlay.hidden = !("from" in of_a && "from" in of_b);
+    const last = compare.state.compareWhat === "kept" && "from" in of_b && of_b.to >= compare.view.facts.events;
+    const lastText = last ? " The recording ends with B, so some of this may be freed later." : "";
+    setText(
+        compare.foot,
+        `A is ${endName(compare.page, valueA)}, B is ${endName(compare.page, valueB)}. The rows add up to ` +
+            `${formatChange(delta, compare.figures.text)}.${lastText}`,
+    );
+    compare.foot.title = formatExactBytes(delta);
+    compare.list.draw(compare.rows?.length ?? compare.content.count);
+}
+
+/**
+ * The view's elements, and what they show.
+ * @param {Page} page
+ * @param {HTMLElement} box
+ * @param {{fill: (line: CompareLine, index: number) => void, choose: (index: number) => void}} use
+ */
+function makeCompare(page, box, use) {
     const a = makeEnd("A", (value) => change(page, { compareA: value }));
     const b = makeEnd("B", (value) => change(page, { compareB: value }));
-    const swap = make("button", "quiet", "\u21c4");
-    swap.type = "button";
-    swap.title = "Swap A and B (x)";
+    const swap = makeButton("quiet", "\u21c4", () => swapEnds(page), "Swap A and B (x)");
     swap.setAttribute("aria-label", "Swap A and B");
-    const swapEnds = () => {
-        const ends = comparedEnds(page);
-        change(page, { compareA: ends.b, compareB: ends.a });
-    };
-    swap.addEventListener("click", swapEnds);
     const by = make("select");
     by.setAttribute("aria-label", "Grouped by");
     for (const name of GROUPINGS) {
@@ -96,10 +441,12 @@ export function createCompare(page, box) {
         by.append(option);
     }
     by.addEventListener("change", () => change(page, { compareBy: by.value }));
-    const overlay = make("button", "quiet", "Overlay");
-    overlay.type = "button";
-    overlay.title = "Show A in the timeline, with B as an outline over it (l)";
-    overlay.addEventListener("click", () => showOutline(page));
+    const overlay = makeButton(
+        "quiet",
+        "Overlay",
+        () => showOutline(page),
+        "Show A in the timeline, with B as an outline over it (l)",
+    );
     const head = make("div", "panel-head compare-head");
     head.append(a.field, b.field, swap, overlay, by);
     const marks = make("div", "marks");
@@ -107,9 +454,7 @@ export function createCompare(page, box) {
     questions.setAttribute("role", "group");
     questions.setAttribute("aria-label", "Of a range");
     const buttons = Object.entries(COMPARE_QUESTIONS).map(([what, text]) => {
-        const button = make("button", "", text);
-        button.type = "button";
-        button.addEventListener("click", () => change(page, { compareWhat: what }));
+        const button = makeButton("", text, () => change(page, { compareWhat: what }));
         questions.append(button);
         return { what, button };
     });
@@ -127,335 +472,72 @@ export function createCompare(page, box) {
     sum.swatch.hidden = sum.fold.hidden = sum.spark.hidden = true;
     const foot = make("p", "why-foot");
     box.replaceChildren(head, marks, questions, strip, scroll, sum.element, foot);
-
-    let asked = "";
-    /** @type {ReturnType<typeof askDifferences> | null} */
-    let content = null;
-    let figures = tableFigures(0);
-    /**
-     * Of what B keeps, by key: what is never freed in the recording. Null: that is not what is asked.
-     * @type {Map<number, number> | null}
-     */
-    let lasting = null;
-    /** Keys of the groups whose call sites are shown, and those below each. @type {Map<number, CompareRow[]>} */
-    const open = new Map();
-    /**
-     * Rows in sight: the comparison's, by number, and call sites below them; null: the comparison's alone.
-     * @type {(number | CompareRow)[] | null}
-     */
-    let rows = null;
-
-    /**
-     * @param {import("./questions.js").About} about
-     * @param {string} by
-     * @param {import("./questions.js").Within} [within]
-     */
-    const keptSums = (about, by, within) => {
-        if (!("from" in about) || state.compareWhat !== "kept" || about.to >= view.facts.events) return null;
-        const sums = askSums(view, LASTING_SLOT, { ...about, what: "lasting" }, by, within);
-        return new Map(
-            Array.from({ length: sums.groups }, (_, i) => {
-                const { key, bytes } = sums.row(i);
-                return [key, bytes];
-            }),
-        );
-    };
-
-    /** The marks, to be named and taken away. */
-    const drawMarkRow = () => {
-        if (marks.contains(document.activeElement) && marks.childElementCount === state.marks.length) return;
-        marks.hidden = state.marks.length === 0;
-        marks.replaceChildren(
-            ...state.marks.map(({ event, note }, i) => {
-                const chip = make("span", "mark-chip");
-                const go = make("button", `letter letter-${LETTERS[i].toLowerCase()}`, LETTERS[i]);
-                go.type = "button";
-                go.title = `Go to event ${formatCount(event)}`;
-                go.addEventListener("click", () => goToEvent(page, event));
-                const words = make("input");
-                words.value = note;
-                words.maxLength = NOTE_MOST;
-                words.placeholder = `event ${formatCount(event)}`;
-                words.setAttribute("aria-label", `Note of mark ${LETTERS[i]}`);
-                words.addEventListener("change", () =>
-                    change(page, {
-                        marks: state.marks.map((mark, nth) =>
-                            nth === i ? { event, note: cleanNote(words.value) } : mark,
-                        ),
-                    }),
-                );
-                const remove = make("button", "quiet", "\u2715");
-                remove.type = "button";
-                remove.setAttribute("aria-label", `Remove mark ${LETTERS[i]}`);
-                remove.addEventListener("click", () => {
-                    remove.blur();
-                    removeMark(page, i);
-                });
-                chip.append(go, words, remove);
-                return chip;
-            }),
-        );
-    };
-
-    const list = new VirtualList(scroll, body, {
-        make: makeLine,
-        fill: (line, index) => fillLine(line, index),
-        choose: (index) => {
-            const row = rowAt(index);
-            if (!row?.focus) return;
-            // Chosen once more, a row folds.
-            if (folds(row) && (isFocused(row) || !open.has(row.key))) turn(row);
-            change(page, { focus: row.focus, selected: null });
-        },
-        redraw: () => invalidate(page, LIST),
-    });
-
-    /**
-     * @param {{name: string, key: number, a: number, b: number, delta: number}} row
-     * @param {string} by
-     * @param {Map<number, number> | null} forGood
-     * @returns {CompareRow}
-     */
-    const rowOf = ({ name, key, a, b, delta }, by, forGood) => ({
-        name: by === "category" ? name.replace(/_/g, " ") : name,
-        key,
+    return {
+        page,
+        kept: page.kept,
+        state: page.state,
+        view: page.view,
         a,
         b,
-        delta,
-        never: forGood ? (forGood.get(key) ?? 0) : null,
-        focus: { by: /** @type {import("./state.js").Focus["by"]} */ (by), id: key },
-        nested: by !== state.compareBy,
+        by,
+        overlay,
+        marks,
+        questions,
+        buttons,
+        strip,
+        heads,
+        setUnit,
+        scroll,
+        sum,
+        foot,
+        list: new VirtualList(scroll, body, { make: makeLine, ...use, redraw: () => invalidate(page, LIST) }),
+        asked: "",
+        /** @type {ReturnType<typeof askDifferences> | null} */
+        content: null,
+        figures: tableFigures(0),
+        /**
+         * Of what B keeps, by key: what is never freed in the recording. Null: that is not what is asked.
+         * @type {Map<number, number> | null}
+         */
+        lasting: null,
+        /** Keys of the groups whose call sites are shown, and those below each. @type {Map<number, CompareRow[]>} */
+        open: new Map(),
+        /**
+         * Rows in sight: the comparison's, by number, and call sites below them; null: the comparison's alone.
+         * @type {(number | CompareRow)[] | null}
+         */
+        rows: null,
+    };
+}
+
+/** @param {Compare} compare @param {number} index */
+function choose(compare, index) {
+    const row = rowAt(compare, index);
+    if (!row?.focus) return;
+    // Chosen once more, a row folds.
+    if (folds(compare, row) && (isFocused(compare, row) || !compare.open.has(row.key))) turn(compare, row);
+    change(compare.page, { focus: row.focus, selected: null });
+}
+
+/** @param {Page} page @param {HTMLElement} box */
+export function createCompare(page, box) {
+    /** @type {Compare} */
+    const compare = makeCompare(page, box, {
+        fill: (line, index) => fillLine(compare, line, index),
+        choose: (index) => choose(compare, index),
     });
-    /** @param {number} index @returns {CompareRow | null} */
-    const rowAt = (index) => {
-        const row = rows ? rows[index] : index;
-        if (typeof row !== "number") return row ?? null;
-        return content && row < content.count ? rowOf(content.row(row), state.compareBy, lasting) : null;
-    };
-    /** @param {CompareRow} row */
-    const isFocused = ({ focus }) => focus !== null && state.focus?.by === focus.by && state.focus.id === focus.id;
-    const unfolds = () => state.compareBy !== "site" && state.compareBy !== "stack";
-    /** A row has call sites of its own below it. @param {CompareRow} row */
-    const folds = ({ nested }) => !nested && unfolds();
-
-    /** What is asked of an end. @param {import("./questions.js").About} about */
-    const withWhat = (about) => ("from" in about ? { ...about, what: state.compareWhat } : about);
-
-    /** Call sites of one group; those beyond the most are one row. @param {number} key @returns {CompareRow[]} */
-    const sitesOf = (key) => {
-        const { aboutA, aboutB } = comparedEnds(page);
-        const within = { by: state.compareBy, key };
-        const forGood = keptSums(aboutB, "site", within);
-        const sites = listDifferences(view, withWhat(aboutA), withWhat(aboutB), "site", within).rows.map((row) =>
-            rowOf(row, "site", forGood),
-        );
-        return firstBelow(sites, (others, name) => {
-            const total = (/** @type {"a" | "b" | "delta"} */ part) => others.reduce((all, row) => all + row[part], 0);
-            return {
-                name,
-                key: -1,
-                a: total("a"),
-                b: total("b"),
-                delta: total("delta"),
-                never: null,
-                focus: null,
-                nested: true,
-            };
-        });
-    };
-    /** Shows the call sites below a row, or no more. @param {CompareRow} row */
-    const turn = ({ key }) => {
-        if (!open.delete(key)) open.set(key, sitesOf(key));
-        rows = open.size ? [] : null;
-        for (let i = 0; rows && i < (content?.count ?? 0); i++)
-            rows.push(i, ...(open.get(content?.row(i).key ?? -1) ?? []));
-        invalidate(page, LIST);
-    };
-    foldByArrows(scroll, () => {
-        const row = rowAt(list.active);
-        return row && folds(row) ? { open: open.has(row.key), turn: () => turn(row) } : null;
+    foldByArrows(compare.scroll, () => {
+        const row = rowAt(compare, compare.list.active);
+        return row && folds(compare, row) ? { open: compare.open.has(row.key), turn: () => turn(compare, row) } : null;
     });
-
-    /** @param {CompareRow} row */
-    const swatchColor = ({ focus, nested }) => {
-        if (!focus || (nested && focus.by !== "site")) return "";
-        if (focus.by === "site") return view.siteColor(focus.id, isDark(page));
-        return focus.by === "stack"
-            ? view.siteColor(view.c.stack_site(focus.id), isDark(page))
-            : groupColor(page, focus.by, focus.id);
-    };
-    /** @param {CompareLine} line @param {number} index */
-    const fillLine = (line, index) => {
-        const row = rowAt(index);
-        if (!row) return;
-        const { name, b, never, nested } = row;
-        const color = swatchColor(row);
-        fillName(line, name, name, b, never);
-        showFold(line, nested, folds(row) ? open.has(row.key) : null);
-        line.swatch.hidden = color === "";
-        line.swatch.style.background = color;
-        fillEnds(line, row, figures.number);
-        line.spark.hidden = nested || !row.focus;
-        if (!nested && row.focus) drawSpark(page, line.spark, row.focus);
-        line.element.classList.toggle("focused", isFocused(row));
-        line.element.setAttribute("aria-selected", String(isFocused(row)));
-    };
-
-    /**
-     * Where A and B lie in the run: their part of each curve has their colour.
-     * @param {string} name
-     * @param {import("./questions.js").About} about
-     */
-    const placeEnd = (name, about) => {
-        const whole = view.facts.events + 1;
-        const { from, to } =
-            "from" in about ? about : { from: Number(about.at) - 0.02 * whole, to: Number(about.at) + 0.02 * whole };
-        scroll.style.setProperty(`--${name}-from`, `${((from + 1) / whole) * 100}%`);
-        scroll.style.setProperty(`--${name}-to`, `${((to + 1) / whole) * 100}%`);
-    };
-
-    /** @param {HTMLSelectElement} select @param {string} value */
-    const fillSelect = (select, value) => {
-        const values = [
-            "start",
-            "peak",
-            "end",
-            ...state.marks.map(({ event }) => `e${event}`),
-            ...askSteps(view)
-                .slice(0, 200)
-                .map((_, i) => `s${i}`),
-        ];
-        if (state.moment !== null && !values.includes(`e${state.moment}`)) values.push(`e${state.moment}`);
-        if (state.range) {
-            const { first, end } = rangeEvents(page, state.range);
-            values.push(`r${Math.max(0, first)}_${end}`);
-        }
-        if (!values.includes(value)) values.push(value);
-        const options = values.map((one) => {
-            const option = make("option", "", endName(page, one));
-            option.value = one;
-            return option;
-        });
-        select.replaceChildren(...options);
-        select.value = value;
-    };
-
-    /**
-     * Each step small: its curve with what it carries over as the floor, to one scale; those around B where there are
-     * many.
-     * @param {string} valueA
-     * @param {string} valueB
-     */
-    const drawStrip = (valueA, valueB) => {
-        const steps = askSteps(view);
-        strip.hidden = steps.length < 2;
-        const most = Math.max(1, ...steps.map(({ peak_bytes }) => peak_bytes));
-        const { unit, number } = tableFigures(most, true);
-        const begin = Math.max(
-            0,
-            Math.min(Number(/^s(\d+)$/.exec(valueB)?.[1] ?? 0) - STEPS_SHOWN / 2, steps.length - STEPS_SHOWN),
-        );
-        const shown = steps.slice(begin, begin + STEPS_SHOWN);
-        const words = make("span", "strip-words", `peak, ${unit}`);
-        words.append(
-            make("span", "", "carried over"),
-            make("span", "", shown.length < steps.length ? `${STEPS_SHOWN} of ${formatCount(steps.length)}` : ""),
-        );
-        strip.replaceChildren(
-            words,
-            ...shown.map((step, nth) => {
-                const end = `s${begin + nth}`;
-                const button = make("button", "step-button");
-                button.type = "button";
-                const curve = make("i", "strip-curve");
-                curve.style.clipPath = curveShape(view.curve(0, step.from, step.to, CURVE_WIDTH, false), most);
-                curve.style.setProperty("--floor", `${(step.end_bytes / most) * 100}%`);
-                const grown = step.end_bytes - step.begin_bytes;
-                const head = make("span", "strip-head");
-                head.append(make("b", "", step.name), number(step.peak_bytes));
-                button.append(
-                    head,
-                    curve,
-                    make("span", "", number(step.end_bytes)),
-                    make("span", grown > 0 ? "more" : grown < 0 ? "less" : "", formatChange(grown, number)),
-                );
-                button.title =
-                    `Step ${step.name}: peak ${formatBytes(step.peak_bytes)}, carried over ` +
-                    `${formatBytes(step.end_bytes)} (${formatChange(grown)}). A click makes it B, with Shift ` +
-                    "A";
-                button.setAttribute("aria-label", button.title);
-                button.setAttribute("aria-pressed", String(valueA === end || valueB === end));
-                button.classList.toggle("strip-a", valueA === end);
-                button.classList.toggle("strip-b", valueB === end);
-                button.addEventListener("click", (event) =>
-                    change(page, event.shiftKey ? { compareA: end } : { compareB: end }),
-                );
-                return button;
-            }),
-        );
-    };
-
-    const draw = () => {
-        const { a: valueA, b: valueB, aboutA: of_a, aboutB: of_b } = comparedEnds(page);
-        const ranges = [of_a, of_b].some((about) => "from" in about);
-        const now = JSON.stringify([
-            state.device,
-            valueA,
-            valueB,
-            state.compareBy,
-            state.compareWhat,
-            kept.version,
-            state.moment,
-            state.range,
-            state.marks,
-        ]);
-        if (asked !== now) {
-            asked = now;
-            content = askDifferences(view, withWhat(of_a), withWhat(of_b), state.compareBy);
-            lasting = keptSums(of_b, state.compareBy);
-            open.clear();
-            rows = null;
-            placeEnd("a", of_a);
-            placeEnd("b", of_b);
-            figures = tableFigures(Math.max(content.a.bytes, content.b.bytes), true);
-            drawMarkRow();
-            fillSelect(a.select, valueA);
-            fillSelect(b.select, valueB);
-            drawStrip(valueA, valueB);
-            list.restart();
-        }
-        if (!content) return;
-        by.value = state.compareBy;
-        scroll.setAttribute("role", unfolds() ? "treegrid" : "grid");
-        questions.hidden = !ranges;
-        for (const { what, button } of buttons) button.setAttribute("aria-pressed", String(what === state.compareWhat));
-        setText(
-            heads[0],
-            BY_NAMES[state.compareBy].replace(/^./, (first) => first.toUpperCase()),
-        );
-        setUnit(figures.unit);
-        const delta = content.b.bytes - content.a.bytes;
-        setText(sum.text, "Sum");
-        fillEnds(sum, { a: content.a.bytes, b: content.b.bytes }, figures.number);
-        overlay.hidden = !("from" in of_a && "from" in of_b);
-        const last = state.compareWhat === "kept" && "from" in of_b && of_b.to >= view.facts.events;
-        const lastText = last ? " The recording ends with B, so some of this may be freed later." : "";
-        setText(
-            foot,
-            `A is ${endName(page, valueA)}, B is ${endName(page, valueB)}. The rows add up to ` +
-                `${formatChange(delta, figures.text)}.${lastText}`,
-        );
-        foot.title = formatExactBytes(delta);
-        list.draw(rows?.length ?? content.count);
-    };
     const whats = Object.keys(COMPARE_QUESTIONS);
     return {
         id: "compare",
-        draw,
+        draw: () => draw(compare),
         keys: {
-            x: swapEnds,
+            x: () => swapEnds(page),
             l: () => showOutline(page),
-            q: () => change(page, { compareWhat: whats[(whats.indexOf(state.compareWhat) + 1) % whats.length] }),
+            q: () => change(page, { compareWhat: whats[(whats.indexOf(page.state.compareWhat) + 1) % whats.length] }),
         },
     };
 }

@@ -216,7 +216,6 @@ function siblingsLine(page, allocation) {
     const line = make("p", "siblings");
     const step = (/** @type {string} */ sign, /** @type {string} */ name, /** @type {number} */ to) => {
         const button = make("button", "quiet", sign);
-        button.type = "button";
         button.disabled = to < 0;
         button.title = name;
         button.setAttribute("aria-label", name);

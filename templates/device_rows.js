@@ -27,7 +27,7 @@ import {
     TIMELINE,
     zoomWindow,
 } from "./state.js";
-import { deviceName, formatBytes, formatDuration, formatPlural, make, setText } from "./text.js";
+import { deviceName, formatBytes, formatDuration, formatPlural, make, makeButton, setText } from "./text.js";
 import { listen, makeStage } from "./stage.js";
 import { View } from "./session.js";
 import { atOnce, inTurns } from "./turns.js";
@@ -84,10 +84,12 @@ function headText(page, shown, inHand) {
 /** The line above a device's timeline; its button takes the device in hand. @param {number} device index */
 function makeHead(/** @type {Page} */ page, device) {
     const head = make("p", "pane-head");
-    const button = make("button", "quiet", `Device ${deviceName(page.session.devices[device].ordinal)}`);
-    button.type = "button";
-    button.title = "List, tabs and header are of this device (n: of the next one)";
-    button.addEventListener("click", () => setDevice(page, device));
+    const button = makeButton(
+        "quiet",
+        `Device ${deviceName(page.session.devices[device].ordinal)}`,
+        () => setDevice(page, device),
+        "List, tabs and header are of this device (n: of the next one)",
+    );
     const facts = make("span", "pane-dim");
     const cursor = make("b", "pane-cursor");
     head.append(button, cursor, facts);

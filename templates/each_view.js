@@ -14,6 +14,7 @@ import {
     formatExactBytes,
     formatPlural,
     make,
+    makeButton,
     setText,
     tableFigures,
 } from "./text.js";
@@ -219,14 +220,11 @@ export function createEach(page, box) {
     const total = make("p", "panel-total");
     const save = make("button", "quiet", "Save CSV");
     title.id = `each-title${page.suffix}`;
-    save.type = "button";
     save.addEventListener("click", () => void saveCsv(page, save));
     top.append(title, save, total);
     const heads = COLUMNS.map(([order, name]) => {
         const cell = makeColumnCell("columnheader", order);
-        const button = make("button", "each-head", name);
-        button.type = "button";
-        button.addEventListener("click", () => turnOrder(page, order));
+        const button = makeButton("each-head", name, () => turnOrder(page, order));
         cell.append(button);
         return cell;
     });

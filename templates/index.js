@@ -72,7 +72,6 @@ function showBadges({ rows, data }, ask) {
     element("badges", HTMLElement).replaceChildren(
         ...badges.map(({ words, text, bad }) => {
             const badge = make("button", bad ? "badge bad" : "badge", text);
-            badge.type = "button";
             badge.dataset.words = words;
             badge.addEventListener("click", () => ask(words));
             return badge;

@@ -135,7 +135,6 @@ export function placeMarkers(page, pane) {
             if (place === null) continue;
             taken.push({ from: place - half, to: place + half, x: mark.x });
             const button = make("button", `marker marker-${mark.kind}`, text);
-            button.type = "button";
             button.title = mark.title;
             button.tabIndex = -1;
             button.style.left = `${gutterOf(page).left + place}px`;

@@ -100,7 +100,6 @@ function siteButton(page, site, text, moment) {
     const button = make("button", "figure-link");
     const swatch = make("i", "swatch");
     swatch.style.background = page.view.siteColor(site, isDark(page));
-    button.type = "button";
     button.append(swatch, " ", text);
     const said = `Showing what ${page.session.siteText(site)} holds at ${formatEvent(moment)}`;
     button.addEventListener("click", () =>

@@ -105,7 +105,6 @@ function addElements(page, letter) {
     const [tabs, first] = [app.querySelector(".tabs"), app.querySelector(".panel")];
     const tab = make("button", "", "Difference");
     const panel = make("div", "panel list-panel");
-    tab.type = "button";
     tab.title = "What differs, and why (1)";
     tab.id = `tab-difference${page.suffix}`;
     tab.setAttribute("role", "tab");
@@ -208,7 +207,6 @@ function createStrip(pair) {
     show.setAttribute("aria-label", "Show");
     const buttons = CHOICES.show.map((name, i) => {
         const button = make("button", "", SHOW_TEXTS[i]);
-        button.type = "button";
         button.id = `show-${name}`;
         button.addEventListener("click", () => pair.change({ show: name }));
         return button;
@@ -224,7 +222,6 @@ function createStrip(pair) {
     }
     select.addEventListener("change", () => pair.change({ align: select.value }));
     const linked = make("button", "quiet");
-    linked.type = "button";
     linked.id = "linked";
     linked.title = "Windows and cursors of both move together";
     linked.addEventListener("click", () => pair.change({ linked: !shown.linked }));

@@ -563,7 +563,6 @@ function startSorting(page) {
     const panel = panelOf(page);
     panel.scroll.querySelectorAll(".list-head [role=columnheader]").forEach((cell, i) => {
         const button = make("button", "sort", cell.textContent ?? "");
-        button.type = "button";
         cell.replaceChildren(button);
         button.addEventListener("click", () => {
             change(page, { sortBy: page.state.sortBy === SORTS[i] ? `-${SORTS[i]}` : SORTS[i] });
@@ -625,7 +624,6 @@ export function startPanel(/** @type {Page} */ page) {
     page.element("range-tabs", HTMLDivElement).append(
         ...Object.entries(QUESTIONS).map(([what, text]) => {
             const button = make("button", "", text);
-            button.type = "button";
             button.id = `range-${what}${page.suffix}`;
             button.addEventListener("click", () => askOfRange(page, what));
             return button;

@@ -104,7 +104,6 @@ const costText = ({ cost, share, certainty }) =>
  */
 function rowButton(page, row, nth, most, budget) {
     const button = make("button", "plan-row");
-    button.type = "button";
     button.dataset.action = "plan";
     button.dataset.change = row.id;
     button.dataset.fits = row.fits ?? "";

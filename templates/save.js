@@ -1,5 +1,5 @@
 // Saving: files that the page makes, and fields of a table.
-import { baseName, make } from "./text.js";
+import { baseName, make, makeButton } from "./text.js";
 
 /**
  * Gives somebody a file.
@@ -33,9 +33,7 @@ function whyNotSaved() {
 /** @param {Page} page @param {string} why */
 function sayWhy(page, why) {
     const dialog = make("dialog");
-    const close = make("button", "", "Close");
-    close.type = "button";
-    close.addEventListener("click", () => dialog.remove());
+    const close = makeButton("", "Close", () => dialog.remove());
     dialog.addEventListener("close", () => dialog.remove());
     dialog.id = "not-saved";
     dialog.append(make("p", "", why), close);

@@ -27,7 +27,6 @@ function makeFrame(page, run, site) {
     const user = view.c.frame_kind(run.id) === FRAME_USER;
     const item = make("li", `frame${user ? " frame-user" : ""}${run.id === site ? " frame-site" : ""}`);
     const place = make("button", "frame-place", line ? `${baseName(file)}:${line}` : baseName(file));
-    place.type = "button";
     place.title = "Highlight everything that goes through this frame";
     place.setAttribute("aria-pressed", String(state.focus?.by === "frame" && state.focus.id === run.id));
     place.addEventListener("click", () =>

@@ -166,7 +166,16 @@ export function make(tag, className, text) {
     const made = document.createElement(tag);
     if (className) made.className = className;
     if (text !== undefined) made.textContent = text;
+    if (made instanceof HTMLButtonElement) made.type = "button";
     return made;
+}
+
+/** @param {string} className @param {string} text @param {() => void} press @param {string} [title] */
+export function makeButton(className, text, press, title = "") {
+    const button = make("button", className, text);
+    if (title) button.title = title;
+    button.addEventListener("click", press);
+    return button;
 }
 
 /**

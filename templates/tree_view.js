@@ -6,7 +6,6 @@ import { askTree, nodeName, planted, TREES } from "./questions.js";
 import { change, heldMoment, invalidate, isDark, LIST, momentText, rangeEvents } from "./state.js";
 import {
     baseName,
-    cssTexture,
     formatBytes,
     formatChange,
     formatCount,
@@ -14,15 +13,12 @@ import {
     formatPlural,
     formatShare,
     make,
+    makeButton,
     setText,
     tableFigures,
 } from "./text.js";
+import { boxesOf, drawIcicle, focusOf, node } from "./tree_icicle.js";
 import { commonFrame } from "./tree_small.js";
-
-/** Narrower boxes of the icicle are left out, and deeper ones. */
-const BOX_LEAST = 1 / 300;
-
-const DEPTH_MOST = 30;
 
 /** More nodes than these are not searched through. */
 const SEARCHED_MOST = 200000;
@@ -30,6 +26,7 @@ const SEARCHED_MOST = 200000;
 /** What holds less than this share of its parent's bytes is one row, until somebody opens it. */
 const SMALL_SHARE = 0.01;
 
+/** @typedef {ReturnType<typeof makeTree>} Tree */
 /**
  * @typedef {{node: number, level: number, small: number[], frame?: number, itself?: boolean}} TreeRow a node, the small
  * children of one (those that come through a frame), or what one holds itself
@@ -38,14 +35,6 @@ const SMALL_SHARE = 0.01;
  * @typedef {{element: HTMLElement, what: HTMLElement, fold: HTMLElement, swatch: HTMLElement, text: HTMLElement, bar:
  * HTMLElement, bytes: HTMLElement, share: HTMLElement, count: HTMLElement, change: HTMLElement}} TreeLine
  */
-
-/** Black or white, whichever can be read on a colour. @param {number} rgb */
-function textOn(rgb) {
-    const linear = (/** @type {number} */ value) =>
-        (value /= 255) <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
-    const light = 0.2126 * linear((rgb >> 16) & 255) + 0.7152 * linear((rgb >> 8) & 255) + 0.0722 * linear(rgb & 255);
-    return light > 0.179 ? "#000" : "#fff";
-}
 
 /** @returns {TreeLine} */
 function makeLine() {
@@ -62,20 +51,6 @@ function makeLine() {
     return { element: row, what, fold, swatch, text, bar, bytes, share, count, change };
 }
 
-/**
- * A colour from less (teal) by what is the same (grey) to more (orange).
- * @param {Page} page @param {number} bytes
- * @param {number} before
- */
-function changeColor(page, bytes, before) {
-    const share = Math.max(-1, Math.min(1, (bytes - before) / Math.max(1, bytes, before)));
-    const [to, grey] = [share > 0 ? [224, 122, 41] : [11, 132, 127], isDark(page) ? [70, 78, 90] : [222, 225, 232]];
-    return grey.reduce(
-        (color, part, i) => color * 256 + Math.round(part + (to[i] - part) * Math.sqrt(Math.abs(share))),
-        0,
-    );
-}
-
 /** The word of a filter that leaves what goes through a frame. @param {Page} page @param {number} frame */
 function frameWord(page, frame) {
     const { file, line, name } = page.session.frame(frame);
@@ -88,80 +63,328 @@ function frameWord(page, frame) {
 
 const DIRECTIONS = { callees: "Callers first", callers: "Call sites first", places: "By file" };
 
-const BOX_HEIGHT = 22;
-
-/**
- * @typedef {{index: number, frame: number, bytes: number, before_bytes: number, text: string, from: number, width:
- * number, level: number, faded: boolean}} IcicleBox
- */
-
 /** @param {Page} page @param {import("./state.js").Focus} focus */
 function focusWord(page, { by, id }) {
     return by === "file" ? `file:"${baseName(page.session.frame(id).file).replaceAll('"', "")}"` : frameWord(page, id);
 }
 
 /**
- * What a node is highlighted as; a function of several lines is nothing that can be.
- * @param {Page} page @param {number} frame
+ * The small children of a node: one row, or two where most come through a frame that says what they are.
+ * @param {Tree} tree
+ * @param {number} parent
  * @param {number} level
- * @returns {import("./state.js").Focus | null}
+ * @param {number[]} small
  */
-function focusOf(page, frame, level) {
-    if (page.state.treeDirection !== "places") return { by: "frame", id: frame };
-    return level === 0 ? { by: "file", id: frame } : level === 2 ? { by: "site", id: frame } : null;
+function addSmall(tree, parent, level, small) {
+    if (small.length === 0) return;
+    const { first_child, children } = node(tree, parent);
+    const all = new Set(small);
+    const large = Array.from({ length: children }, (_, i) => first_child + i).filter((i) => !all.has(i));
+    const common = tree.state.treeDirection === "callers" ? commonFrame((i) => node(tree, i), small, large) : null;
+    common?.small.forEach((i) => all.delete(i));
+    if (common) tree.rows.push({ node: parent, level, ...common });
+    if (all.size) tree.rows.push({ node: parent, level, small: [...all] });
 }
 
-/** @param {Page} page @param {HTMLElement} box */
-export function createTree(page, box) {
-    const { kept, session, state, view } = page;
+/** What a row says for itself already: below it are nothing but small ones. @param {Tree} tree @param {number} index */
+function onlySmall(tree, index) {
+    const { first_child, children, bytes } = node(tree, index);
+    return children > 3 && node(tree, first_child).bytes < bytes * SMALL_SHARE;
+}
+
+/** Words of a row of small ones. @param {Tree} tree @param {TreeRow} row */
+function smallText(tree, { small, frame, level }) {
+    const many =
+        `${formatPlural(small.length, level === 0 && tree.state.treeDirection === "callers" ? "site" : "row")}` +
+        " below 1 %";
+    if (frame) return `${tree.session.siteText(frame)} \u00b7 ${many}`;
+    const below = small.every((i) => baseOf(tree, i) === baseOf(tree, small[0])) ? baseOf(tree, small[0]) : "";
+    return below ? `${many} in ${below}` : many;
+}
+
+/** Rows of a node's children, the small ones in one. @param {Tree} tree @param {number} parent @param {number} level */
+function addChildren(tree, parent, level) {
+    const { first_child, children, bytes } = node(tree, parent);
+    /** @type {number[]} */
+    const small = [];
+    for (let i = first_child; i < first_child + children; i++) {
+        if (tree.met && !tree.met[i]) continue;
+        if (!tree.met && node(tree, i).bytes < bytes * SMALL_SHARE && children > 3 && !tree.opened.has(parent))
+            small.push(i);
+        else addNode(tree, i, level);
+    }
+    addSmall(tree, parent, level, small);
+    const { self_bytes } = node(tree, parent);
+    if (!tree.met && parent && self_bytes > 0 && children > 0)
+        tree.rows.push({ node: parent, level, small: [], itself: true });
+}
+
+/** @param {Tree} tree @param {number} index @param {number} level */
+function addNode(tree, index, level) {
+    tree.rows.push({ node: index, level, small: [] });
+    if (tree.met || tree.open.has(index)) addChildren(tree, index, level + 1);
+}
+
+/** Marks what the words are in, and all above. @param {Tree} tree @param {number} count */
+function search(tree, count) {
+    const wanted = tree.words.value.trim().toLowerCase();
+    tree.met = wanted && count <= SEARCHED_MOST ? new Uint8Array(count) : null;
+    if (!tree.met) return;
+    // A frame stands in many nodes.
+    /** @type {Map<number, boolean>} */
+    const named = new Map();
+    const isNamed = (/** @type {number} */ frame) => {
+        const known = named.get(frame) ?? tree.session.siteText(frame).toLowerCase().includes(wanted);
+        named.set(frame, known);
+        return known;
+    };
+    for (let i = count; i-- > 1;) {
+        if (isNamed(node(tree, i).frame)) tree.met[i] = 1;
+        if (tree.met[i]) tree.met[node(tree, i).parent] = 1;
+    }
+}
+
+/** @param {Tree} tree */
+function renew(tree) {
+    tree.rows = [];
+    tree.figures = tableFigures(node(tree, 0).children ? node(tree, node(tree, 0).first_child).bytes : 0);
+    addChildren(tree, 0, 0);
+}
+
+/** File of a node's frame. @param {Tree} tree @param {number} index */
+function baseOf(tree, index) {
+    return tree.session.siteText(node(tree, index).frame).replace(/:.*/s, "");
+}
+
+/** @param {Tree} tree @param {TreeLine} line @param {TreeRow} row */
+function fillLine(tree, line, row) {
+    const { frame, children, self_bytes, self_count } = node(tree, row.node);
+    const many = row.small.length > 0;
+    const add = (/** @type {{bytes: number, count: number, before_bytes: number}} */ all, /** @type {number} */ i) => ({
+        bytes: all.bytes + node(tree, i).bytes,
+        count: all.count + node(tree, i).count,
+        before_bytes: all.before_bytes + node(tree, i).before_bytes,
+    });
+    const itself = row.itself ?? false;
+    const sum = many
+        ? row.small.reduce(add, { bytes: 0, count: 0, before_bytes: 0 })
+        : itself
+          ? { bytes: self_bytes, count: self_count, before_bytes: 0 }
+          : node(tree, row.node);
+    const whole = node(tree, 0).bytes;
+    line.what.style.paddingLeft = `${row.level * 14}px`;
+    setText(line.fold, many ? "\u25b8" : children === 0 || itself ? "" : tree.open.has(row.node) ? "\u25be" : "\u25b8");
+    setText(
+        line.text,
+        itself
+            ? "itself"
+            : many
+              ? smallText(tree, row)
+              : nodeName(tree.view, tree.state.treeDirection, frame, row.level),
+    );
+    line.what.title = line.text.textContent ?? "";
+    line.swatch.hidden = many;
+    line.swatch.style.background = tree.view.siteColor(frame, isDark(tree.page));
+    line.bar.style.background = many ? "" : tree.view.siteColor(frame, isDark(tree.page));
+    line.bar.style.setProperty("--part", String(whole ? sum.bytes / whole : 0));
+    setText(line.bytes, tree.figures.text(sum.bytes));
+    line.bytes.title = formatExactBytes(sum.bytes);
+    setText(line.share, formatShare(sum.bytes, whole));
+    setText(line.count, formatCount(sum.count));
+    const since = sum.bytes - sum.before_bytes;
+    setText(line.change, tree.against && !itself ? formatChange(since, tree.figures.text) : "");
+    line.change.classList.toggle("more", since > 0);
+    line.change.classList.toggle("less", since < 0);
+    const focus = focusOf(tree.page, frame, row.level);
+    const focused =
+        !many &&
+        !itself &&
+        tree.state.focus !== null &&
+        tree.state.focus.by === focus?.by &&
+        tree.state.focus.id === frame;
+    line.element.classList.toggle("focused", focused);
+    line.element.setAttribute("aria-selected", String(focused));
+    line.element.setAttribute("aria-expanded", String(tree.open.has(row.node)));
+}
+
+/** Opens or closes a row; what goes through its frame is highlighted. @param {Tree} tree @param {TreeRow} row */
+function choose(tree, row) {
+    keepTree(tree);
+    if (row.itself) return;
+    if (row.small.length) tree.opened.add(row.node);
+    else {
+        if (tree.open.has(row.node)) tree.open.delete(row.node);
+        else tree.open.add(row.node);
+        const focus = focusOf(tree.page, node(tree, row.node).frame, row.level);
+        if (focus) change(tree.page, { focus, selected: null });
+    }
+    renew(tree);
+    invalidate(tree.page, LIST);
+}
+
+/**
+ * Plants a tree and forgets what was read of the one before.
+ * @param {Tree} tree
+ * @param {import("./questions.js").About} question
+ * @param {string} direction
+ */
+function plant(tree, question, direction) {
+    tree.nodes = [];
+    tree.own = planted.count + 1;
+    return askTree(
+        tree.view,
+        question,
+        direction,
+        tree.against ? (tree.state.marks[0]?.event ?? null) : null,
+        tree.state.treeFrom,
+    );
+}
+
+/** A script may have planted another. @param {Tree} tree */
+function keepTree(tree) {
+    if (tree.own !== planted.count) plant(tree, about(tree), tree.state.treeDirection);
+}
+
+/**
+ * Who called the frame that the tree begins with: they stand above it.
+ * @param {Tree} tree
+ * @param {import("./questions.js").About} question
+ */
+function callersAbove(tree, question) {
+    if (!tree.state.treeFrom || tree.state.treeDirection !== "callees") return [];
+    tree.met = null;
+    plant(tree, question, "callers");
+    return boxesOf(tree, "callers");
+}
+
+/** The moment or the range that the tree is of. @param {Tree} tree @returns {import("./questions.js").About} */
+function about(tree) {
+    if (!tree.state.range) return { at: heldMoment(tree.page) };
+    const { first, end } = rangeEvents(tree.page, tree.state.range);
+    return { from: first, to: end, what: tree.state.rangeOf };
+}
+
+/** @param {Tree} tree */
+function draw(tree) {
+    const question = about(tree);
+    const before = tree.state.marks[0]?.event ?? null;
+    tree.against = before !== null && "at" in question;
+    const now = JSON.stringify([
+        tree.state.device,
+        question,
+        tree.state.treeDirection,
+        tree.state.treeFrom,
+        tree.kept.version,
+        isDark(tree.page),
+        before,
+        tree.state.treeDepth,
+        tree.state.treeChange,
+    ]);
+    if (tree.asked !== now) {
+        tree.asked = now;
+        tree.deepest = 1;
+        const over = callersAbove(tree, question);
+        search(tree, plant(tree, question, tree.state.treeDirection));
+        tree.open = new Set();
+        tree.opened = new Set();
+        // The way down to where the memory divides is open.
+        for (let at = 0, level = 0; level < 6 && node(tree, at).children > 0; level++) {
+            at = node(tree, at).first_child;
+            if (onlySmall(tree, at)) break;
+            tree.open.add(at);
+            if (node(tree, at).bytes < node(tree, 0).bytes * 0.3) break;
+        }
+        renew(tree);
+        drawIcicle(tree, over);
+        tree.list.restart();
+    }
+    keepTree(tree);
+    const { bytes, count } = node(tree, 0);
+    setText(
+        tree.title,
+        "at" in question
+            ? question.at === tree.view.facts.peak_event
+                ? "At the peak"
+                : "At the marked moment"
+            : "In the selection",
+    );
+    setText(
+        tree.total,
+        `${formatBytes(bytes)} in ${formatPlural(count, "allocation")}` +
+            ("at" in question && tree.view.facts.events ? ` \u00b7 ${momentText(tree.page, Number(question.at))}` : ""),
+    );
+    if (tree.words.value.trim() && !tree.met)
+        tree.total.textContent += ` \u00b7 above ${formatCount(SEARCHED_MOST)} nodes, the tree is not searched`;
+    if (tree.against) tree.total.textContent += ` \u00b7 ${formatChange(bytes - node(tree, 0).before_bytes)} since A`;
+    tree.changes.hidden = !tree.against;
+    tree.changes.setAttribute("aria-pressed", String(tree.state.treeChange));
+    tree.scroll.classList.toggle("against", tree.against);
+    tree.only.hidden = !tree.state.focus || !["frame", "site", "file"].includes(tree.state.focus.by);
+    tree.here.hidden = tree.state.focus?.by !== "frame" || tree.state.focus.id === tree.state.treeFrom;
+    tree.back.hidden = tree.state.treeFrom === 0;
+    if (tree.state.treeFrom) tree.total.textContent += ` \u00b7 through ${tree.session.siteText(tree.state.treeFrom)}`;
+    for (const { button, direction } of tree.buttons)
+        button.setAttribute("aria-pressed", String(tree.state.treeDirection === direction));
+    tree.scroll.style.setProperty("--count", `${Math.max(5, formatCount(count).length)}ch`);
+    tree.list.draw(tree.rows.length);
+}
+
+/** @param {Page} page */
+function goBack(page) {
+    change(page, { treeFrom: 0 });
+}
+
+/**
+ * The view's elements, and what they show.
+ * @param {Page} page
+ * @param {HTMLElement} box
+ * @param {{fill: (line: TreeLine, index: number) => void, choose: (index: number) => void, search: () => void}} use
+ */
+function makeTree(page, box, use) {
+    const { state } = page;
     const title = make("h2", "", "");
     const total = make("p", "panel-total");
     const directions = make("div", "segmented");
     directions.setAttribute("role", "group");
     directions.setAttribute("aria-label", "Direction of the tree");
     const buttons = TREES.map((direction) => {
-        const button = make("button", "", DIRECTIONS[direction]);
-        button.type = "button";
-        button.addEventListener("click", () => change(page, { treeDirection: direction }));
+        const button = makeButton("", DIRECTIONS[direction], () => change(page, { treeDirection: direction }));
         directions.append(button);
         return { button, direction };
     });
     const head = make("div", "panel-head");
-    const changes = make("button", "quiet", "Since A");
-    changes.type = "button";
-    changes.title = "Colour by what has changed since mark A";
-    changes.addEventListener("click", () => change(page, { treeChange: !state.treeChange }));
+    const changes = makeButton(
+        "quiet",
+        "Since A",
+        () => change(page, { treeChange: !state.treeChange }),
+        "Colour by what has changed since mark A",
+    );
     head.append(title, directions, changes, total);
     const tools = make("div", "tree-tools");
     const words = make("input");
     words.type = "search";
     words.placeholder = "Search in the tree";
     words.setAttribute("aria-label", "Search in the tree");
-    words.addEventListener("input", () => {
-        asked = "";
-        invalidate(page, LIST);
-    });
+    words.addEventListener("input", use.search);
     const depth = make("input");
     depth.type = "range";
     depth.min = "1";
     depth.setAttribute("aria-label", "Levels of the icicle");
     depth.addEventListener("input", () => change(page, { treeDepth: Number(depth.value) }));
     const levels = make("span", "tree-levels");
-    const only = make("button", "quiet", "Only these");
-    only.type = "button";
-    only.title = "Take out what does not go through this frame";
-    only.addEventListener("click", () => {
-        if (state.focus) setFilter(page, { words: `${state.filter.words} ${focusWord(page, state.focus)}`.trim() });
-    });
-    const here = make("button", "quiet", "From here");
-    here.type = "button";
-    here.title = "Begin with this frame: who called it above, what it called below";
-    here.addEventListener("click", () => change(page, { treeFrom: state.focus?.id ?? 0 }));
-    const back = make("button", "quiet", "Everything");
-    back.type = "button";
-    back.title = "Back to the whole tree (Backspace)";
-    const goBack = () => change(page, { treeFrom: 0 });
-    back.addEventListener("click", goBack);
+    const only = makeButton(
+        "quiet",
+        "Only these",
+        () => state.focus && setFilter(page, { words: `${state.filter.words} ${focusWord(page, state.focus)}`.trim() }),
+        "Take out what does not go through this frame",
+    );
+    const here = makeButton(
+        "quiet",
+        "From here",
+        () => change(page, { treeFrom: state.focus?.id ?? 0 }),
+        "Begin with this frame: who called it above, what it called below",
+    );
+    const back = makeButton("quiet", "Everything", () => goBack(page), "Back to the whole tree (Backspace)");
     tools.append(words, depth, levels, here, back, only);
     const icicle = make("div", "icicle");
     const heads = [
@@ -174,376 +397,83 @@ export function createTree(page, box) {
     const { scroll, body } = makeGrid(`tree-rows${page.suffix}`, heads, { kind: "colored", role: "treegrid" });
     scroll.setAttribute("aria-label", "Tree of callers");
     box.replaceChildren(head, tools, icicle, scroll);
+    return {
+        page,
+        kept: page.kept,
+        session: page.session,
+        state,
+        view: page.view,
+        title,
+        total,
+        buttons,
+        changes,
+        words,
+        depth,
+        levels,
+        only,
+        here,
+        back,
+        icicle,
+        scroll,
+        list: new VirtualList(scroll, body, {
+            make: makeLine,
+            fill: use.fill,
+            choose: use.choose,
+            redraw: () => invalidate(page, LIST),
+        }),
+        asked: "",
+        /** @type {record_node[]} */
+        nodes: [],
+        /** @type {Set<number>} */
+        open: new Set(),
+        /** @type {Set<number>} */
+        opened: new Set(),
+        /** @type {TreeRow[]} */
+        rows: [],
+        figures: tableFigures(0),
+        /**
+         * Nodes that the words of the search are in, or below which they are; null: there are none.
+         * @type {Uint8Array | null}
+         */
+        met: null,
+        /** Which of the planted trees is the one that is shown. */
+        own: 0,
+        /** Levels that there are. */
+        deepest: 1,
+        /** It is held against mark A. */
+        against: false,
+    };
+}
 
-    let asked = "";
-    /** @type {record_node[]} */
-    let nodes = [];
-    /** @type {Set<number>} */
-    let open = new Set();
-    /** @type {Set<number>} */
-    let opened = new Set();
-    /** @type {TreeRow[]} */
-    let rows = [];
-    let figures = tableFigures(0);
-    /**
-     * Nodes that the words of the search are in, or below which they are; null: there are none.
-     * @type {Uint8Array | null}
-     */
-    let met = null;
-    /** Which of the planted trees is the one that is shown. */
-    let own = 0;
-    /** Levels that there are. */
-    let deepest = 1;
-    /** It is held against mark A. */
-    let against = false;
-
-    const list = new VirtualList(scroll, body, {
-        make: makeLine,
-        fill: (line, index) => fillLine(line, rows[index]),
-        choose: (index) => choose(rows[index]),
-        redraw: () => invalidate(page, LIST),
+/** @param {Page} page @param {HTMLElement} box */
+export function createTree(page, box) {
+    /** @type {Tree} */
+    const tree = makeTree(page, box, {
+        fill: (line, index) => fillLine(tree, line, tree.rows[index]),
+        choose: (index) => choose(tree, tree.rows[index]),
+        search: () => {
+            tree.asked = "";
+            invalidate(page, LIST);
+        },
     });
-
-    /** @param {number} index */
-    const node = (index) => (nodes[index] ??= view.c.node(index));
-
-    /**
-     * The small children of a node: one row, or two where most come through a frame that says what they are.
-     * @param {number} parent
-     * @param {number} level
-     * @param {number[]} small
-     */
-    const addSmall = (parent, level, small) => {
-        if (small.length === 0) return;
-        const { first_child, children } = node(parent);
-        const all = new Set(small);
-        const large = Array.from({ length: children }, (_, i) => first_child + i).filter((i) => !all.has(i));
-        const common = state.treeDirection === "callers" ? commonFrame(node, small, large) : null;
-        common?.small.forEach((i) => all.delete(i));
-        if (common) rows.push({ node: parent, level, ...common });
-        if (all.size) rows.push({ node: parent, level, small: [...all] });
-    };
-    /** What a row says for itself already: below it are nothing but small ones. @param {number} index */
-    const onlySmall = (index) => {
-        const { first_child, children, bytes } = node(index);
-        return children > 3 && node(first_child).bytes < bytes * SMALL_SHARE;
-    };
-    /** Words of a row of small ones. @param {TreeRow} row */
-    const smallText = ({ small, frame, level }) => {
-        const many =
-            `${formatPlural(small.length, level === 0 && state.treeDirection === "callers" ? "site" : "row")}` +
-            " below 1 %";
-        if (frame) return `${session.siteText(frame)} \u00b7 ${many}`;
-        const below = small.every((i) => baseOf(i) === baseOf(small[0])) ? baseOf(small[0]) : "";
-        return below ? `${many} in ${below}` : many;
-    };
-    /** Rows of a node's children, the small ones in one. @param {number} parent @param {number} level */
-    const addChildren = (parent, level) => {
-        const { first_child, children, bytes } = node(parent);
-        /** @type {number[]} */
-        const small = [];
-        for (let i = first_child; i < first_child + children; i++) {
-            if (met && !met[i]) continue;
-            if (!met && node(i).bytes < bytes * SMALL_SHARE && children > 3 && !opened.has(parent)) small.push(i);
-            else addNode(i, level);
-        }
-        addSmall(parent, level, small);
-        const { self_bytes } = node(parent);
-        if (!met && parent && self_bytes > 0 && children > 0)
-            rows.push({ node: parent, level, small: [], itself: true });
-    };
-    /** @param {number} index @param {number} level */
-    const addNode = (index, level) => {
-        rows.push({ node: index, level, small: [] });
-        if (met || open.has(index)) addChildren(index, level + 1);
-    };
-    /** Marks what the words are in, and all above. @param {number} count */
-    const search = (count) => {
-        const wanted = words.value.trim().toLowerCase();
-        met = wanted && count <= SEARCHED_MOST ? new Uint8Array(count) : null;
-        if (!met) return;
-        // A frame stands in many nodes.
-        /** @type {Map<number, boolean>} */
-        const named = new Map();
-        const isNamed = (/** @type {number} */ frame) => {
-            const known = named.get(frame) ?? session.siteText(frame).toLowerCase().includes(wanted);
-            named.set(frame, known);
-            return known;
-        };
-        for (let i = count; i-- > 1;) {
-            if (isNamed(node(i).frame)) met[i] = 1;
-            if (met[i]) met[node(i).parent] = 1;
-        }
-    };
-    const renew = () => {
-        rows = [];
-        figures = tableFigures(node(0).children ? node(node(0).first_child).bytes : 0);
-        addChildren(0, 0);
-    };
-
-    /** File of a node's frame. @param {number} index */
-    const baseOf = (index) => session.siteText(node(index).frame).replace(/:.*/s, "");
-
-    /** @param {TreeLine} line @param {TreeRow} row */
-    const fillLine = (line, row) => {
-        const { frame, children, self_bytes, self_count } = node(row.node);
-        const many = row.small.length > 0;
-        const add = (
-            /** @type {{bytes: number, count: number, before_bytes: number}} */ all,
-            /** @type {number} */ i,
-        ) => ({
-            bytes: all.bytes + node(i).bytes,
-            count: all.count + node(i).count,
-            before_bytes: all.before_bytes + node(i).before_bytes,
-        });
-        const itself = row.itself ?? false;
-        const sum = many
-            ? row.small.reduce(add, { bytes: 0, count: 0, before_bytes: 0 })
-            : itself
-              ? { bytes: self_bytes, count: self_count, before_bytes: 0 }
-              : node(row.node);
-        const whole = node(0).bytes;
-        line.what.style.paddingLeft = `${row.level * 14}px`;
-        setText(line.fold, many ? "\u25b8" : children === 0 || itself ? "" : open.has(row.node) ? "\u25be" : "\u25b8");
-        setText(
-            line.text,
-            itself ? "itself" : many ? smallText(row) : nodeName(view, state.treeDirection, frame, row.level),
-        );
-        line.what.title = line.text.textContent ?? "";
-        line.swatch.hidden = many;
-        line.swatch.style.background = view.siteColor(frame, isDark(page));
-        line.bar.style.background = many ? "" : view.siteColor(frame, isDark(page));
-        line.bar.style.setProperty("--part", String(whole ? sum.bytes / whole : 0));
-        setText(line.bytes, figures.text(sum.bytes));
-        line.bytes.title = formatExactBytes(sum.bytes);
-        setText(line.share, formatShare(sum.bytes, whole));
-        setText(line.count, formatCount(sum.count));
-        const since = sum.bytes - sum.before_bytes;
-        setText(line.change, against && !itself ? formatChange(since, figures.text) : "");
-        line.change.classList.toggle("more", since > 0);
-        line.change.classList.toggle("less", since < 0);
-        const focus = focusOf(page, frame, row.level);
-        const focused =
-            !many && !itself && state.focus !== null && state.focus.by === focus?.by && state.focus.id === frame;
-        line.element.classList.toggle("focused", focused);
-        line.element.setAttribute("aria-selected", String(focused));
-        line.element.setAttribute("aria-expanded", String(open.has(row.node)));
-    };
-
-    /** Opens or closes a row; what goes through its frame is highlighted. @param {TreeRow} row */
-    const choose = (row) => {
-        keepTree();
-        if (row.itself) return;
-        if (row.small.length) opened.add(row.node);
-        else {
-            if (open.has(row.node)) open.delete(row.node);
-            else open.add(row.node);
-            const focus = focusOf(page, node(row.node).frame, row.level);
-            if (focus) change(page, { focus, selected: null });
-        }
-        renew();
-        invalidate(page, LIST);
-    };
-
-    /** Boxes of the planted tree that are wide enough to be seen. @param {string} direction @returns {IcicleBox[]} */
-    const boxesOf = (direction) => {
-        const whole = node(0).bytes;
-        /** @type {IcicleBox[]} */
-        const boxes = [];
-        /** @param {number} index @param {number} from @param {number} level */
-        const add = (index, from, level) => {
-            const { first_child, children, frame, bytes, before_bytes } = node(index);
-            const width = bytes / whole;
-            if (width < BOX_LEAST || level > DEPTH_MOST) return;
-            deepest = Math.max(deepest, level);
-            if (level > state.treeDepth) return;
-            const text = index === 0 ? "everything" : nodeName(view, direction, frame, level - 1);
-            boxes.push({
-                index,
-                frame,
-                bytes,
-                before_bytes,
-                text,
-                from,
-                width,
-                level,
-                faded: met !== null && !met[index],
-            });
-            let at = from;
-            for (let i = first_child; i < first_child + children; i++) {
-                add(i, at, level + 1);
-                at += node(i).bytes / whole;
-            }
-        };
-        if (whole > 0) add(0, 0, 0);
-        return boxes;
-    };
-
-    /** @param {IcicleBox} drawn @param {number} whole @param {number} row */
-    const makeBox = ({ index, frame, bytes, before_bytes, text, from, width, level, faded }, whole, row) => {
-        const part = make("button", "icicle-box", width > 0.08 ? text : "");
-        part.type = "button";
-        part.tabIndex = -1;
-        part.title = `${text}: ${formatBytes(bytes)} (${formatShare(bytes, whole)})`;
-        part.style.left = `${from * 100}%`;
-        part.style.width = `${width * 100}%`;
-        part.style.top = `${row * BOX_HEIGHT}px`;
-        if (index && !faded) {
-            const color =
-                against && state.treeChange
-                    ? changeColor(page, bytes, before_bytes)
-                    : view.c.site_color(frame, isDark(page) ? 1 : 0);
-            part.style.background = cssTexture(color);
-            part.style.color = textOn(color);
-        }
-        part.classList.toggle("faded", faded);
-        part.classList.toggle("icicle-root", index === 0);
-        part.addEventListener("click", () => {
-            const focus = index === 0 ? null : focusOf(page, frame, level - 1);
-            if (index === 0 || focus) change(page, { focus, selected: null });
-        });
-        return part;
-    };
-
-    /**
-     * The tree that is planted; from one frame on, with the callers above that `over` has.
-     * @param {IcicleBox[]} over
-     */
-    const drawIcicle = (over) => {
-        const whole = node(0).bytes;
-        const below = boxesOf(state.treeDirection);
-        const rows = Math.max(0, ...over.map(({ level }) => level - 1));
-        // Between callers and callees the frame itself stands once; the root says nothing more.
-        const first = state.treeFrom && state.treeDirection !== "places" ? 1 : 0;
-        const parts = [
-            ...over.filter(({ level }) => level > 1).map((drawn) => makeBox(drawn, whole, rows + 1 - drawn.level)),
-            ...below
-                .filter(({ level }) => level >= first)
-                .map((drawn) => makeBox(drawn, whole, rows + drawn.level - first)),
-        ];
-        icicle.replaceChildren(...parts);
-        depth.max = String(deepest);
-        depth.value = String(Math.min(state.treeDepth, deepest));
-        setText(levels, `${Math.min(state.treeDepth, deepest)} of ${formatPlural(deepest, "level")}`);
-        icicle.style.height =
-            whole > 0 ? `${(rows + 1 - first + Math.max(0, ...below.map(({ level }) => level))) * BOX_HEIGHT}px` : "0";
-    };
-
-    /**
-     * Plants a tree and forgets what was read of the one before.
-     * @param {import("./questions.js").About} question
-     * @param {string} direction
-     */
-    const plant = (question, direction) => {
-        nodes = [];
-        own = planted.count + 1;
-        return askTree(view, question, direction, against ? (state.marks[0]?.event ?? null) : null, state.treeFrom);
-    };
-
-    /** A script may have planted another. */
-    const keepTree = () => {
-        if (own !== planted.count) plant(about(), state.treeDirection);
-    };
-
-    /**
-     * Who called the frame that the tree begins with: they stand above it.
-     * @param {import("./questions.js").About} question
-     */
-    const callersAbove = (question) => {
-        if (!state.treeFrom || state.treeDirection !== "callees") return [];
-        met = null;
-        plant(question, "callers");
-        return boxesOf("callers");
-    };
-
-    /** The moment or the range that the tree is of. @returns {import("./questions.js").About} */
-    const about = () => {
-        if (!state.range) return { at: heldMoment(page) };
-        const { first, end } = rangeEvents(page, state.range);
-        return { from: first, to: end, what: state.rangeOf };
-    };
-
-    const draw = () => {
-        const question = about();
-        const before = state.marks[0]?.event ?? null;
-        against = before !== null && "at" in question;
-        const now = JSON.stringify([
-            state.device,
-            question,
-            state.treeDirection,
-            state.treeFrom,
-            kept.version,
-            isDark(page),
-            before,
-            state.treeDepth,
-            state.treeChange,
-        ]);
-        if (asked !== now) {
-            asked = now;
-            deepest = 1;
-            const over = callersAbove(question);
-            search(plant(question, state.treeDirection));
-            open = new Set();
-            opened = new Set();
-            // The way down to where the memory divides is open.
-            for (let at = 0, level = 0; level < 6 && node(at).children > 0; level++) {
-                at = node(at).first_child;
-                if (onlySmall(at)) break;
-                open.add(at);
-                if (node(at).bytes < node(0).bytes * 0.3) break;
-            }
-            renew();
-            drawIcicle(over);
-            list.restart();
-        }
-        keepTree();
-        const { bytes, count } = node(0);
-        setText(
-            title,
-            "at" in question
-                ? question.at === view.facts.peak_event
-                    ? "At the peak"
-                    : "At the marked moment"
-                : "In the selection",
-        );
-        setText(
-            total,
-            `${formatBytes(bytes)} in ${formatPlural(count, "allocation")}` +
-                `${"at" in question && view.facts.events ? ` \u00b7 ${momentText(page, Number(question.at))}` : ""}`,
-        );
-        if (words.value.trim() && !met)
-            total.textContent += ` \u00b7 above ${formatCount(SEARCHED_MOST)} nodes, the tree is not searched`;
-        if (against) total.textContent += ` \u00b7 ${formatChange(bytes - node(0).before_bytes)} since A`;
-        changes.hidden = !against;
-        changes.setAttribute("aria-pressed", String(state.treeChange));
-        scroll.classList.toggle("against", against);
-        only.hidden = !state.focus || !["frame", "site", "file"].includes(state.focus.by);
-        here.hidden = state.focus?.by !== "frame" || state.focus.id === state.treeFrom;
-        back.hidden = state.treeFrom === 0;
-        if (state.treeFrom) total.textContent += ` \u00b7 through ${session.siteText(state.treeFrom)}`;
-        for (const { button, direction } of buttons)
-            button.setAttribute("aria-pressed", String(state.treeDirection === direction));
-        scroll.style.setProperty("--count", `${Math.max(5, formatCount(count).length)}ch`);
-        list.draw(rows.length);
-    };
-
-    scroll.addEventListener("keydown", (event) => {
-        const row = rows[list.active];
+    tree.scroll.addEventListener("keydown", (event) => {
+        const row = tree.rows[tree.list.active];
         if (!row || row.small.length || !(event.key === "ArrowRight" || event.key === "ArrowLeft")) return;
         const wanted = event.key === "ArrowRight";
-        if (open.has(row.node) !== wanted) choose(row);
+        if (tree.open.has(row.node) !== wanted) choose(tree, row);
         event.preventDefault();
         event.stopPropagation();
     });
     return {
         id: "tree",
-        draw,
+        draw: () => draw(tree),
         keys: {
             c: () =>
                 change(page, {
-                    treeDirection: TREES[(TREES.findIndex((tree) => tree === state.treeDirection) + 1) % TREES.length],
+                    treeDirection:
+                        TREES[(TREES.findIndex((one) => one === page.state.treeDirection) + 1) % TREES.length],
                 }),
-            Backspace: goBack,
+            Backspace: () => goBack(page),
         },
     };
 }

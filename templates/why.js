@@ -12,7 +12,7 @@ import { askFindings, askSteps, askSums, findingIds, listSums } from "./question
 import { floats } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
 import { askAll, capacityBytes, change, momentText } from "./state.js";
-import { copyText, formatBytes, formatCount, formatEvent, make, tableFigures } from "./text.js";
+import { copyText, formatBytes, formatCount, formatEvent, make, makeButton, tableFigures } from "./text.js";
 
 /** @typedef {import("./session.js").View} View */
 
@@ -22,9 +22,7 @@ const OPEN_MOST = 3;
 
 /** @param {string} text @param {() => void} act @param {boolean} [first] */
 function actionButton(text, act, first) {
-    const button = make("button", first ? "quiet first-action" : "quiet", text);
-    button.type = "button";
-    button.addEventListener("click", act);
+    const button = makeButton(first ? "quiet first-action" : "quiet", text, act);
     return button;
 }
 

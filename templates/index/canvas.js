@@ -113,7 +113,6 @@ export function watchPointer(target, tip, use) {
 export function makeChoices(box, field, titles, choose) {
     const buttons = titles.map(([name, title]) => {
         const button = make("button", "", title);
-        button.type = "button";
         button.dataset[field] = name;
         button.addEventListener("click", () => choose(name));
         return button;

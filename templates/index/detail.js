@@ -176,7 +176,6 @@ function makeCompare(batch, row, index) {
     const median = row.kind === "log" ? undefined : medianOf(batch, index);
     if (!median) return null;
     const button = make("button", "quiet", "Copy the command that compares it");
-    button.type = "button";
     const quote = (/** @type {string} */ text) => `'${text.replaceAll("'", "'\\''")}'`;
     button.title = `strata diff ${quote(median.page ?? median.input)} ${quote(row.page ?? row.input)}`;
     button.addEventListener("click", async () => {

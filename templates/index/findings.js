@@ -30,7 +30,6 @@ export function createFindings(batch, use) {
         const item = make("li");
         const button = make("button", `finding ${finding.severity}`);
         const [index] = finding.rows;
-        button.type = "button";
         button.setAttribute("aria-pressed", String(finding.rows.includes(chosen)));
         if (index !== undefined) {
             const swatch = make("span", "swatch");

@@ -158,7 +158,6 @@ function makeHead({ columns, sort, falling }, key, sortBy) {
     if (columns[key].number) cell.classList.add("number");
     cell.setAttribute("aria-sort", !sorted ? "none" : falling ? "descending" : "ascending");
     const button = make("button", "", columns[key].title + (!sorted ? "" : falling ? " \u2193" : " \u2191"));
-    button.type = "button";
     button.dataset.key = key;
     button.addEventListener("click", () => sortBy(key, sorted ? !falling : FALLING_FIRST.includes(key)));
     cell.append(button);

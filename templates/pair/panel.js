@@ -9,6 +9,7 @@ import {
     formatExactBytes,
     formatPlural,
     make,
+    makeButton,
     setText,
     tableFigures,
 } from "../text.js";
@@ -72,10 +73,7 @@ function makeCause(pair, { title, site, bytes, kind, sites }) {
     figure.title = formatExactBytes(bytes);
     const facts = [bytes === 0 ? "" : kind, sites > 1 ? formatPlural(sites, "call site") : ""].filter(Boolean);
     head.append(figure, make("span", "pane-dim", facts.join(" \u00b7 ")));
-    const show = make("button", "quiet", "Show in both");
-    show.type = "button";
-    show.title = `Highlight ${site}`;
-    show.addEventListener("click", () => pair.toggleSite(site));
+    const show = makeButton("quiet", "Show in both", () => pair.toggleSite(site), `Highlight ${site}`);
     const actions = make("p", "card-actions");
     actions.append(show);
     card.append(head, make("p", "card-title", sentence), actions);
@@ -136,7 +134,6 @@ function makeChoice(choices, act) {
     box.setAttribute("role", "group");
     const buttons = choices.map(([key, text]) => {
         const button = make("button", "", text);
-        button.type = "button";
         button.dataset.choice = key;
         button.addEventListener("click", () => act(key));
         box.append(button);

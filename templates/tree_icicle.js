@@ -1,0 +1,144 @@
+// The icicle of a tree: a box for each node, as wide as what goes through it.
+import { nodeName } from "./questions.js";
+import { change, isDark } from "./state.js";
+import { cssTexture, formatBytes, formatPlural, formatShare, make, setText } from "./text.js";
+
+/** @typedef {import("./tree_view.js").Tree} Tree */
+/**
+ * @typedef {{index: number, frame: number, bytes: number, before_bytes: number, text: string, from: number, width:
+ * number, level: number, faded: boolean}} IcicleBox
+ */
+
+/** Narrower boxes of the icicle are left out, and deeper ones. */
+const BOX_LEAST = 1 / 300;
+
+const DEPTH_MOST = 30;
+
+const BOX_HEIGHT = 22;
+
+/** Black or white, whichever can be read on a colour. @param {number} rgb */
+function textOn(rgb) {
+    const linear = (/** @type {number} */ value) =>
+        (value /= 255) <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+    const light = 0.2126 * linear((rgb >> 16) & 255) + 0.7152 * linear((rgb >> 8) & 255) + 0.0722 * linear(rgb & 255);
+    return light > 0.179 ? "#000" : "#fff";
+}
+
+/**
+ * A colour from less (teal) by what is the same (grey) to more (orange).
+ * @param {Page} page @param {number} bytes
+ * @param {number} before
+ */
+function changeColor(page, bytes, before) {
+    const share = Math.max(-1, Math.min(1, (bytes - before) / Math.max(1, bytes, before)));
+    const [to, grey] = [share > 0 ? [224, 122, 41] : [11, 132, 127], isDark(page) ? [70, 78, 90] : [222, 225, 232]];
+    return grey.reduce(
+        (color, part, i) => color * 256 + Math.round(part + (to[i] - part) * Math.sqrt(Math.abs(share))),
+        0,
+    );
+}
+
+/**
+ * What a node is highlighted as; a function of several lines is nothing that can be.
+ * @param {Page} page @param {number} frame
+ * @param {number} level
+ * @returns {import("./state.js").Focus | null}
+ */
+export function focusOf(page, frame, level) {
+    if (page.state.treeDirection !== "places") return { by: "frame", id: frame };
+    return level === 0 ? { by: "file", id: frame } : level === 2 ? { by: "site", id: frame } : null;
+}
+
+/** @param {Tree} tree @param {number} index */
+export function node(tree, index) {
+    return (tree.nodes[index] ??= tree.view.c.node(index));
+}
+
+/**
+ * Boxes of the planted tree that are wide enough to be seen.
+ * @param {Tree} tree
+ * @param {string} direction
+ * @returns {IcicleBox[]}
+ */
+export function boxesOf(tree, direction) {
+    const whole = node(tree, 0).bytes;
+    /** @type {IcicleBox[]} */
+    const boxes = [];
+    /** @param {number} index @param {number} from @param {number} level */
+    const add = (index, from, level) => {
+        const { first_child, children, frame, bytes, before_bytes } = node(tree, index);
+        const width = bytes / whole;
+        if (width < BOX_LEAST || level > DEPTH_MOST) return;
+        tree.deepest = Math.max(tree.deepest, level);
+        if (level > tree.state.treeDepth) return;
+        const text = index === 0 ? "everything" : nodeName(tree.view, direction, frame, level - 1);
+        boxes.push({
+            index,
+            frame,
+            bytes,
+            before_bytes,
+            text,
+            from,
+            width,
+            level,
+            faded: tree.met !== null && !tree.met[index],
+        });
+        let at = from;
+        for (let i = first_child; i < first_child + children; i++) {
+            add(i, at, level + 1);
+            at += node(tree, i).bytes / whole;
+        }
+    };
+    if (whole > 0) add(0, 0, 0);
+    return boxes;
+}
+
+/** @param {Tree} tree @param {IcicleBox} drawn @param {number} whole @param {number} row */
+function makeBox(tree, { index, frame, bytes, before_bytes, text, from, width, level, faded }, whole, row) {
+    const part = make("button", "icicle-box", width > 0.08 ? text : "");
+    part.tabIndex = -1;
+    part.title = `${text}: ${formatBytes(bytes)} (${formatShare(bytes, whole)})`;
+    part.style.left = `${from * 100}%`;
+    part.style.width = `${width * 100}%`;
+    part.style.top = `${row * BOX_HEIGHT}px`;
+    if (index && !faded) {
+        const color =
+            tree.against && tree.state.treeChange
+                ? changeColor(tree.page, bytes, before_bytes)
+                : tree.view.c.site_color(frame, isDark(tree.page) ? 1 : 0);
+        part.style.background = cssTexture(color);
+        part.style.color = textOn(color);
+    }
+    part.classList.toggle("faded", faded);
+    part.classList.toggle("icicle-root", index === 0);
+    part.addEventListener("click", () => {
+        const focus = index === 0 ? null : focusOf(tree.page, frame, level - 1);
+        if (index === 0 || focus) change(tree.page, { focus, selected: null });
+    });
+    return part;
+}
+
+/**
+ * The tree that is planted; from one frame on, with the callers above that `over` has.
+ * @param {Tree} tree
+ * @param {IcicleBox[]} over
+ */
+export function drawIcicle(tree, over) {
+    const whole = node(tree, 0).bytes;
+    const below = boxesOf(tree, tree.state.treeDirection);
+    const above = Math.max(0, ...over.map(({ level }) => level - 1));
+    // Between callers and callees the frame itself stands once; the root says nothing more.
+    const first = tree.state.treeFrom && tree.state.treeDirection !== "places" ? 1 : 0;
+    const parts = [
+        ...over.filter(({ level }) => level > 1).map((drawn) => makeBox(tree, drawn, whole, above + 1 - drawn.level)),
+        ...below
+            .filter(({ level }) => level >= first)
+            .map((drawn) => makeBox(tree, drawn, whole, above + drawn.level - first)),
+    ];
+    tree.icicle.replaceChildren(...parts);
+    tree.depth.max = String(tree.deepest);
+    tree.depth.value = String(Math.min(tree.state.treeDepth, tree.deepest));
+    setText(tree.levels, `${Math.min(tree.state.treeDepth, tree.deepest)} of ${formatPlural(tree.deepest, "level")}`);
+    tree.icicle.style.height =
+        whole > 0 ? `${(above + 1 - first + Math.max(0, ...below.map(({ level }) => level))) * BOX_HEIGHT}px` : "0";
+}
