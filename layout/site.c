@@ -61,7 +61,7 @@ static bool is_torch(struct text file) {
 /*
  * Packages that stand between people and torch: their line says how something is written, not where it is used. Those
  * that people use as their model (torchvision, transformers, diffusers, timm, vllm) are not among them: their lines tell
- * a person more than the one that calls model(x). docs/report.md, "Call sites", lists both.
+ * a person more than the one that calls model(x). docs/report-reference.md lists both.
  */
 static bool is_between(struct text file) {
     static const char *const packages[] = {"-packages/einops/",

@@ -146,7 +146,7 @@ static bool key_rises(const struct finder *finder, uint32_t key, const struct ke
     return rise > olds && rise - olds >= (kept->bytes - kept->first_bytes) / 2;
 }
 
-/* False: it does not leak, for the reasons of verdicts that docs/report.md states. */
+/* False: it does not leak, for the reasons of verdicts that docs/report-reference.md states. */
 static bool key_leaks(const struct finder *finder, uint32_t key, struct kept *kept) {
     struct turn_walk walk = {.finder = finder, .at = finder->start[key], .end = finder->start[key + 1]};
     uint32_t n_made = 0, longest = 0;

@@ -1,6 +1,6 @@
 /*
  * What Strata concludes from a device's recording, once for every output: phases, steps, what each allocation is for,
- * findings with the figures that justify them, and what could not be judged. docs/report.md states the rules for people.
+ * findings with the figures that justify them, and what could not be judged. docs/report-reference.md states the rules for people.
  *
  *     struct verdicts verdicts;
  *     if (!verdicts_init(&verdicts, &timeline, &arena)) ...no memory

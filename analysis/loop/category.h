@@ -1,6 +1,6 @@
 /*
  * What an allocation is for. Its context says it where a profiler wrote the file or where a rule of the user's met it;
- * otherwise it is inferred from where it was born and what it outlived. docs/report.md, "Categories", states the rules
+ * otherwise it is inferred from where it was born and what it outlived. docs/report-reference.md, "Categories", states the rules
  * for people. Freestanding.
  */
 #pragma once

@@ -1,6 +1,6 @@
 /*
  * What is older than the recording, by its size: the allocations of one backward have the sizes of the parameters, so as many of
- * them as there are copies of that multiset are parameters, optimizer state and gradients. docs/report.md, "Categories",
+ * them as there are copies of that multiset are parameters, optimizer state and gradients. docs/report-reference.md, "Categories",
  * states the rules for people. Freestanding.
  */
 #pragma once

@@ -95,7 +95,7 @@ static bool name_read(struct rule_words *words, struct rule *rule, size_t prefix
         : rule->metric == METRIC_BUDGET
             ? "names a part of a budget that does not exist (total, usable, weights, activations, kv_cache, "
               "graphs, non_torch, available)"
-            : "names a kind of finding that does not exist (docs/report.md lists them)");
+            : "names a kind of finding that does not exist (docs/report-reference.md lists them)");
 }
 
 static bool metric_read(struct rule_words *words, struct rule *rule) {

@@ -1,4 +1,4 @@
-/* The figures as text: for programs (JSON, schema 1) and for people. docs/report.md explains each figure. */
+/* The figures as text: for programs (JSON, schema 2) and for people. docs/report.md explains them. */
 #pragma once
 
 #include "analysis/findings/selection.h"

@@ -1,5 +1,5 @@
 /*
- * Schema 1, as docs/report.md describes it. It is written as it goes, so that a report of every stack needs the memory
+ * Schema 2, as docs/report-reference.md describes it. It is written as it goes, so that a report of every stack needs the memory
  * of one row. Integers are integers: a double would lose the last digits of an address space's worth of bytes.
  */
 #include "render/report/report_json.h"
