@@ -327,6 +327,14 @@ static void gradients_report(struct finder *finder, struct gradients *own, struc
     finder_add(finder, finding);
 }
 
+/* Does the next turn look at what is alive after this one? Where its forward finds nothing kept it forgets all of it. */
+static bool is_handed_on(struct finder *finder, const struct gradients *own, uint32_t index) {
+    const struct turns *turns = &finder->verdicts->turns;
+    const struct turn *next = &turns->turn[index + 1];
+    return index + 1 < turns->count &&
+           (own->kept_count[index + 1] != 0 || finder_forward(finder, next) >= next->end);
+}
+
 static void turns_measure(struct finder *finder, struct gradients *own, struct finding *finding) {
     const struct turns *turns = &finder->verdicts->turns;
     gradients_add(finder, own, olds_rows(finder, own));
@@ -337,7 +345,8 @@ static void turns_measure(struct finder *finder, struct gradients *own, struct f
             finder->looked[FINDING_GRADIENTS_KEPT] += i > 0 && own->made[i - 1] > least_told(finder);
             turn_measure(finder, own, i, forward, finding);
         }
-        gradients_add(finder, own, turn_rows(finder, own, &turns->turn[i]));
+        if (is_handed_on(finder, own, i))
+            gradients_add(finder, own, turn_rows(finder, own, &turns->turn[i]));
     }
 }
 
