@@ -247,7 +247,8 @@ static bool picture_timeline(struct timeline *timeline, struct timeline_memory *
     beside_init(&memory->beside, scratch);
     arena_init(&memory->own, memory->beside.hooks.host, SIZE_MAX);
     arena_init(&memory->side, memory->beside.hooks.host, SIZE_MAX);
-    return timeline_init_beside(timeline, trace, device, &memory->beside.hooks, &memory->side, &memory->own);
+    return timeline_init_beside(timeline, trace, device, &memory->beside.hooks, true, &memory->side,
+                                &memory->own);
 }
 
 static void timeline_memory_release(struct timeline_memory *memory) {

@@ -299,8 +299,10 @@ static void timeline_begin(struct timeline *timeline, const struct trace *trace,
     timeline->n_moments = timeline->device->n_events + 1;
 }
 
-static bool stacking_build(struct timeline *timeline, struct arena *arena) {
-    return oldest_order(timeline, arena) && site_slots_find(timeline, arena);
+/* All that needs call sites. */
+static bool stacking_build(struct timeline *timeline, bool drawn, struct arena *arena) {
+    return sites_build(timeline, arena) && oldest_order(timeline, arena) &&
+           (!drawn || site_slots_find(timeline, arena));
 }
 
 bool timeline_init_step(struct timeline *timeline, const struct trace *trace, uint32_t index, uint32_t step,
@@ -311,16 +313,21 @@ bool timeline_init_step(struct timeline *timeline, const struct trace *trace, ui
     case 2: return reserved_build(timeline, arena);
     case 3: return times_build(timeline, arena);
     case 4: return buckets_build(timeline, NULL, arena);
-    default: return sites_build(timeline, arena) && stacking_build(timeline, arena);
+    default: return stacking_build(timeline, true, arena);
     }
+}
+
+static bool timeline_build(struct timeline *timeline, const struct trace *trace, uint32_t index, bool drawn,
+                           struct arena *arena) {
+    for (uint32_t step = 0; step + 1 < TIMELINE_STEPS; step++)
+        if (!timeline_init_step(timeline, trace, index, step, arena))
+            return false;
+    return stacking_build(timeline, drawn, arena);
 }
 
 bool timeline_init(struct timeline *timeline, const struct trace *trace, uint32_t index,
                    struct arena *arena) {
-    for (uint32_t step = 0; step < TIMELINE_STEPS; step++)
-        if (!timeline_init_step(timeline, trace, index, step, arena))
-            return false;
-    return true;
+    return timeline_build(timeline, trace, index, true, arena);
 }
 
 static bool curves_build(struct timeline *timeline, struct arena *arena) {
@@ -332,28 +339,30 @@ static bool curves_build(struct timeline *timeline, struct arena *arena) {
 struct side {
     struct timeline *timeline;
     struct arena *arena;
-    bool done;
+    bool drawn, done;
 };
 
 static void side_build(void *context) {
     struct side *side = context;
     side->done = times_build(side->timeline, side->arena) &&
-                 buckets_build(side->timeline, NULL, side->arena) && sites_build(side->timeline, side->arena);
+                 buckets_build(side->timeline, NULL, side->arena) &&
+                 stacking_build(side->timeline, side->drawn, side->arena);
 }
 
 bool timeline_init_beside(struct timeline *timeline, const struct trace *trace, uint32_t index,
-                          const struct beside_hooks *beside, struct arena *side_arena, struct arena *arena) {
+                          const struct beside_hooks *beside, bool drawn, struct arena *side_arena,
+                          struct arena *arena) {
     const struct device_trace *device = &trace->devices[index];
-    struct side side = {timeline, side_arena, false};
+    struct side side = {timeline, side_arena, drawn, false};
     if (beside == NULL || device->n_events < BESIDE_EVENTS_LEAST)
-        return timeline_init(timeline, trace, index, arena);
+        return timeline_build(timeline, trace, index, drawn, arena);
     timeline_begin(timeline, trace, index);
     if (!beside->begin(beside->context, beside_ample_nbytes(device->n_events, device->allocations.count),
                        side_build, &side))
-        return timeline_init(timeline, trace, index, arena);
+        return timeline_build(timeline, trace, index, drawn, arena);
     bool done = curves_build(timeline, arena);
     beside->end(beside->context);
-    return done && side.done && stacking_build(timeline, arena);
+    return done && side.done;
 }
 
 bool timeline_like(struct timeline *timeline, const struct timeline *whole, const struct trace *trace,

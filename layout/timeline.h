@@ -81,9 +81,11 @@ struct run_us run_us_of(const struct device_trace *device);
 bool timeline_init(struct timeline *timeline, const struct trace *trace, uint32_t index, struct arena *arena);
 
 /* The same with half of it in another thread, where `beside` (NULL: nowhere) has one for it. `arena` must then be of the
- * host of `beside`; `side` takes what is made there, and must live as long as the timeline. */
+ * host of `beside`; `side` takes what is made there, and must live as long as the timeline. Where it is not to be `drawn`, no
+ * call site has a colour: `slot` and `twin` are NULL. */
 bool timeline_init_beside(struct timeline *timeline, const struct trace *trace, uint32_t index,
-                          const struct beside_hooks *beside, struct arena *side, struct arena *arena);
+                          const struct beside_hooks *beside, bool drawn, struct arena *side,
+                          struct arena *arena);
 
 /* The same one step at a time, from 0 on, for a host that has other things to do between them. After a failure it begins
  * with step 0 again. */

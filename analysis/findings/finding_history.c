@@ -37,13 +37,15 @@ void finding_no_history_find(struct finder *finder) {
                               .confidence = CONFIDENCE_CERTAIN,
                               .at_moment = timeline->peak_moment};
     uint32_t n_blocks = 0;
+    if (timeline->trace->kind != TRACE_SNAPSHOT || timeline->device->n_events > 1)
+        return;
     for (uint32_t i = 0; i < allocations->count; i++) {
         n_blocks += (allocations->flags[i] & ALLOCATION_FROM_BLOCK) != 0;
         finding.figure[0] += allocations->size[i];
         finding.figure[1] += allocations->stack[i] != 0 ? allocations->size[i] : 0;
     }
     finding.variant = is_percent(finding.figure[1], finding.figure[0], 50);
-    if (timeline->trace->kind == TRACE_SNAPSHOT && timeline->device->n_events <= 1 && n_blocks >= 2)
+    if (n_blocks >= 2)
         finder_add(finder, &finding);
 }
 
