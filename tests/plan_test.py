@@ -148,6 +148,28 @@ class Plan(unittest.TestCase):
             for text in said:
                 self.assertIn(figure, text)
 
+    def test_batch(self):
+        """With --gpu: the first sentence of each rank, and one setting for all, as whatif has their peaks."""
+        names = {0: "oom.pickle", 1: "train.pickle", 2: "leak_zero_grad.pickle"}
+        with tempfile.TemporaryDirectory() as folder:
+            dumps = pathlib.Path(folder) / "dumps"
+            dumps.mkdir()
+            for rank, name in names.items():
+                (dumps / f"rank{rank}.pickle").write_bytes((SAMPLES / name).read_bytes())
+            for words in (["--gpu", "4GiB"], ["--gpu", "4GiB", "--no-plan"], []):
+                subprocess.run([STRATA, "batch", "-q", "-f", *words, dumps, "-o", f"{folder}/out"], check=True)
+                summary = json.loads((pathlib.Path(folder) / "out" / "summary.json").read_text())
+                rows = {row["rank"]: row["plan"] for row in summary["rows"]}
+                if words != ["--gpu", "4GiB"]:
+                    self.assertEqual((None, []), (summary["together"], summary["notes"]))
+                    self.assertEqual((None, None), (rows[1], rows[2]))
+                    continue
+                self.assertEqual({rank: answer("--gpu", "4GiB", SAMPLES / name)[0]["answer"] for rank, name in names.items()}, rows)
+                together = json.loads(run("--json", "--gpu", "4GiB", *(SAMPLES / name for name in names.values())).stdout)["together"]
+                self.assertEqual(together, summary["together"])
+                best = min(together, key=lambda one: (not one["served"], one["peak_reserved_bytes"]))
+                self.assertTrue(summary["notes"][0].startswith(f"One setting for all 3 ranks (model): {best['settings']};"))
+
     def test_page_of_whatif(self):
         with tempfile.TemporaryDirectory() as folder:
             page = pathlib.Path(folder) / "w.html"

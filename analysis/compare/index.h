@@ -58,6 +58,13 @@ enum index_odd {
     INDEX_ODD_STEPS = 128 /* fewer complete steps than the others */
 };
 
+/* What a rank would need under a setting, as whatif names it, of an unlimited device, and whether --gpu serves it. */
+struct index_setting {
+    const char *name;
+    uint64_t peak_bytes;
+    bool served;
+};
+
 enum { INDEX_DIFFERENCES = 8 }; /* at most, per row */
 
 /* One recording; its device with the most events. */
@@ -89,7 +96,10 @@ struct index_row {
     const char *host, *group;    /* "": the name tells none */
     int64_t local_rank;          /* INDEX_UNKNOWN */
     int64_t place[INDEX_PLACES]; /* as the name tells it; INDEX_UNKNOWN: it does not, or the user groups */
-    const char *recording_id;    /* "": a sidecar of an older version */
+    uint32_t n_settings;         /* 0: not asked for, or not replayed */
+    struct index_setting *settings;
+    const char *plan;         /* what would make it fit, in a sentence; NULL: not asked for */
+    const char *recording_id; /* "": a sidecar of an older version */
     uint64_t oom_event;
     uint32_t n_notes;
     struct index_note *notes;
@@ -170,7 +180,15 @@ struct index {
     struct index_finding *findings;
     uint32_t n_series;
     struct index_series *series;
+    uint32_t n_planned, n_together; /* rows with settings; settings that all of these have */
+    struct index_setting *together; /* the most that any of these rows needs */
 };
+
+/* Fills in `together`. False: no memory. */
+bool index_unite_settings(struct index *index);
+
+/* Of these the one that serves all and needs least; where none does, that needs least. NULL: there is none. */
+const struct index_setting *index_best_setting(const struct index *index);
 
 /* Adds a row and its others. False: no memory. */
 bool index_add_row(struct index *index, const struct index_row *row);

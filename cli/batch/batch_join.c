@@ -589,7 +589,8 @@ bool join_write(struct index *index, struct batch *batch, int *number) {
     if (done && !series_write(index, batch, number))
         return false;
     places_read(index, batch);
-    done = done && index_split_places(index) && index_analyse(index) && index_choose_medians(index);
+    done = done && index_split_places(index) && index_analyse(index) && index_unite_settings(index) &&
+           index_choose_medians(index);
     if (!done) {
         terminal_error(NULL, "no memory for the index");
         return false;

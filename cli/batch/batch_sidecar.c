@@ -3,9 +3,11 @@
 #include "cli/batch/batch_names.h"
 #include "cli/batch/batch_profile.h"
 #include "cli/json_file.h"
+#include "cli/planning.h"
 #include "cli/render.h"
 #include "cli/terminal.h"
 #include "cli/version.h"
+#include "cli/whatif.h"
 #include "layout/groups.h"
 #include "layout/site.h"
 
@@ -68,6 +70,32 @@ struct source {
     uint32_t device;
 };
 
+/* What each setting would need, where a device is named: the index finds the one for all ranks. False: no memory. */
+static bool add_settings(struct json_writer *json, const struct source *source, uint32_t device,
+                         struct arena *arena) {
+    const struct trace *trace = &source->recording->trace;
+    struct whatif_request request = {.gpu_bytes = planning_budget(source->batch->settings),
+                                     .leave_packing = true};
+    struct program program;
+    if (request.gpu_bytes == 0 || source->batch->settings->no_plan || trace->kind != TRACE_SNAPSHOT ||
+        trace->devices[device].n_events > REPLAY_EVENTS_AT_ONCE)
+        return true;
+    struct whatif *whatif = arena_alloc(arena, sizeof *whatif);
+    if (whatif == NULL || !program_init(&program, trace, &trace->devices[device], arena) ||
+        !whatif_init(whatif, &program, &request, arena) || !scenarios_solve(whatif, arena))
+        return false;
+    json_array(json, "settings", JSON_LINES);
+    for (uint32_t i = 0; i < whatif->n_scenarios; i++) {
+        json_object(json, NULL, JSON_COMPACT);
+        json_text(json, "settings", whatif->scenario[i].name);
+        json_u64(json, "peak_reserved_bytes", whatif->scenario[i].peak_max_bytes);
+        json_bool(json, "served", !whatif->scenario[i].oom.happened);
+        json_end(json);
+    }
+    json_end(json);
+    return true;
+}
+
 static bool add_device(struct json_writer *json, const struct source *source, uint32_t device) {
     const struct trace *trace = &source->recording->trace;
     struct arena arena;
@@ -79,7 +107,8 @@ static bool add_device(struct json_writer *json, const struct source *source, ui
     bool done = timeline_init(&timeline, trace, device, &arena);
     if (done) {
         add_curve(json, &timeline);
-        done = add_sites(json, &timeline, &arena) && profile_add(json, &timeline, &arena);
+        done = add_sites(json, &timeline, &arena) && profile_add(json, &timeline, &arena) &&
+               add_settings(json, source, device, &arena);
     }
     json_end(json);
     arena_release(&arena);
@@ -273,6 +302,21 @@ static bool read_sites(struct index_row *row, const cJSON *sites, struct arena *
     return true;
 }
 
+static bool read_settings(struct index_row *row, const cJSON *settings, struct arena *arena) {
+    const cJSON *item;
+    size_t most = (size_t)cJSON_GetArraySize(settings);
+    row->settings = arena_alloc(arena, (most + 1) * sizeof *row->settings);
+    cJSON_ArrayForEach(item, settings) {
+        const char *name = json_file_text(item, "settings", NULL);
+        if (row->settings == NULL || name == NULL || (name = json_file_keep(arena, name)) == NULL)
+            return false;
+        row->settings[row->n_settings++] =
+            (struct index_setting){name, number_of(item, "peak_reserved_bytes"),
+                                   cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "served"))};
+    }
+    return row->settings != NULL;
+}
+
 /* Names are what this version writes; what an older or a later one calls otherwise counts as the least that is a finding. */
 static enum finding_severity severity_of(const char *name) {
     enum finding_severity severity = SEVERITY_HIGH;
@@ -349,9 +393,13 @@ static bool read_device(struct index_row *row, const cJSON *figures, const cJSON
     const cJSON *made = cJSON_GetObjectItemCaseSensitive(figures, "peak_made_of");
     bool is_told = made != NULL && row->has_allocations;
     row->made_of = is_told ? json_file_keep(arena, json_file_text(made, "text", NULL)) : NULL;
+    const char *plan = json_file_text(figures, "plan", NULL);
+    row->plan = plan != NULL ? json_file_keep(arena, plan) : NULL;
     if (!row->has_allocations)
         read_levels(row, figures);
-    return (row->made_of != NULL || !is_told) && profile_read(row, extra, arena) &&
+    return (row->plan != NULL || plan == NULL) &&
+           read_settings(row, cJSON_GetObjectItemCaseSensitive(extra, "settings"), arena) &&
+           (row->made_of != NULL || !is_told) && profile_read(row, extra, arena) &&
            read_notes(&row->notes, &row->n_notes, cJSON_GetObjectItemCaseSensitive(figures, "findings"),
                       arena) &&
            read_curve(row, cJSON_GetObjectItemCaseSensitive(extra, "curve"), arena) &&

@@ -2,7 +2,9 @@
 #include "render/index/index.h"
 
 #include "base/base64.h"
+#include "base/format.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +108,7 @@ static void add_row_members(struct json_writer *json, const struct index_row *ro
     add_outputs(json, row->name, !row->no_page, row->has_png);
     json_text(json, "diff", row->diff);
     json_text(json, "made_of", row->made_of);
+    json_text(json, "plan", row->plan);
     json_text(json, "finding", row->finding);
     add_differences(json, row);
 }
@@ -122,10 +125,45 @@ static void add_refusals(struct json_writer *json, const char *name, const struc
     json_end(json);
 }
 
+static void add_together(struct json_writer *json, const struct index *index) {
+    if (index->n_planned == 0) {
+        json_null(json, "together");
+        return;
+    }
+    json_array(json, "together", JSON_LINES);
+    for (uint32_t i = 0; i < index->n_together; i++) {
+        json_object(json, NULL, JSON_COMPACT);
+        json_text(json, "settings", index->together[i].name);
+        json_u64(json, "peak_reserved_bytes", index->together[i].peak_bytes);
+        json_bool(json, "served", index->together[i].served);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+/* The one setting that is best for all ranks. */
+static void add_best_setting(struct json_writer *json, const struct index *index) {
+    const struct index_setting *best = index_best_setting(index);
+    struct buffer text = {.host = json->out->host};
+    if (best == NULL)
+        return;
+    buffer_printf(&text,
+                  "One setting for all %" PRIu32
+                  " ranks (model): %s; it needs %s reserved at most, and %s them all.",
+                  index->n_planned, best->name, format_bytes(best->peak_bytes).text,
+                  best->served ? "serves" : "does not serve");
+    buffer_add(&text, "", 1);
+    if (!text.failed)
+        json_text(json, NULL, (const char *)text.bytes);
+    json->out->failed |= text.failed;
+    buffer_release(&text);
+}
+
 static void add_notes(struct json_writer *json, const struct index *index) {
     json_array(json, "notes", JSON_LINES);
     for (uint32_t i = 0; i < index->n_notes; i++)
         json_text(json, NULL, index->notes[i]);
+    add_best_setting(json, index);
     json_end(json);
 }
 
@@ -375,6 +413,7 @@ bool index_write(struct json_writer *json, const struct index *index) {
     add_totals(json, index, &totals);
     add_notes(json, index);
     add_findings(json, index);
+    add_together(json, index);
     add_series(json, index);
     add_refusals(json, "failed", index->failed, index->n_failed);
     add_refusals(json, "skipped", index->skipped, index->n_skipped);

@@ -197,6 +197,8 @@ static void add_peak_made(struct json_writer *json, const struct report_device *
     struct peak_made made;
     peak_made_of(&made, verdicts);
     peak_made_text(&made, verdicts, text, sizeof text);
+    if (report->plan[0] != '\0')
+        json_text(json, "plan", report->plan);
     json_object(json, "peak_made_of", JSON_COMPACT);
     json_text(json, "text", text);
     json_text(json, "phase", peak_phase_name(made.phase));

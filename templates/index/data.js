@@ -15,7 +15,7 @@ import { formatCount } from "../text.js";
  * peak_score: number, odd: string[], host: string | null, local_rank: number | null, group: string | null, cohort:
  * number, steps: number, mid_step: boolean,
  * growth_bytes: number, copy_of: string | null, page: string | null, sidecar: string, png: string | null,
- * diff?: string | null, made_of?: string | null, finding: string | null,
+ * diff?: string | null, made_of?: string | null, plan?: string | null, finding: string | null,
  * differences: Difference[], notes: Note[], samples: string, times?: string, steps_at: number[][], namesake: boolean}}
  * Row
  * @typedef {{input: string, reason: string}} Refusal

@@ -76,7 +76,7 @@ function makeCards(row) {
         card.append(make("p", "card-kind", "Among the ranks"), make("p", "card-title", row.finding));
         cards.unshift(card);
     }
-    if (row.made_of) cards.unshift(make("p", "made-of", row.made_of));
+    for (const text of [row.plan, row.made_of]) if (text) cards.unshift(make("p", "made-of", text));
     return cards;
 }
 
