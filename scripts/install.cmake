@@ -37,12 +37,20 @@ install(FILES ${manual}/_strata DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-fu
 install(FILES ${manual}/strata.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
+if(STRATA_STATIC)
+    execute_process(COMMAND ${PROJECT_SOURCE_DIR}/scripts/notices ${STRATA_CJSON_SOURCE}
+                    OUTPUT_FILE ${CMAKE_BINARY_DIR}/NOTICES COMMAND_ERROR_IS_FATAL ANY)
+    install(FILES ${CMAKE_BINARY_DIR}/NOTICES DESTINATION ${CMAKE_INSTALL_DOCDIR})
+endif()
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md")
 
 set(CPACK_GENERATOR DEB TGZ)
 set(CPACK_PACKAGE_NAME strata)
-set(CPACK_PACKAGE_CONTACT "The developers of Strata <strata@example.com>" CACHE STRING
-    "Who answers for a package (docs/release.md)")
+set(contact "The developers of Strata <strata@example.com>")
+if(NOT "$ENV{DEBEMAIL}" STREQUAL "")
+    set(contact "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
+endif()
+set(CPACK_PACKAGE_CONTACT ${contact} CACHE STRING "Who answers for a package (docs/release.md)")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "pictures and reports of PyTorch memory snapshots")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)

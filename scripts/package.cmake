@@ -2,6 +2,9 @@
 if(NOT CPACK_GENERATOR STREQUAL "DEB")
     return()
 endif()
+if(CPACK_PACKAGE_CONTACT MATCHES "@example.com")
+    message(STATUS "Nobody answers for this package: set DEBFULLNAME and DEBEMAIL before the first cmake (docs/release.md)")
+endif()
 set(share ${CPACK_TEMPORARY_INSTALL_DIRECTORY}${CPACK_PACKAGING_INSTALL_PREFIX}/share)
 file(WRITE ${share}/doc/strata/changelog "strata (${CPACK_PACKAGE_VERSION}) unstable; urgency=medium
 

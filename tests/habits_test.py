@@ -63,7 +63,7 @@ class Packed(Case):
         data = (SAMPLES / "oom.pickle").read_bytes()
         half = len(data) // 2
         yield "xz", lzma.compress(data)
-        yield "xz", lzma.compress(data[:half], preset=0) + lzma.compress(data[half:])
+        yield "xz", lzma.compress(data[:half], preset=0) + bytes(8) + lzma.compress(data[half:])
         if shutil.which("zstd") is None:
             print("skipped: zstd is missing")
             return

@@ -193,7 +193,11 @@ static size_t packed_fail(struct packed *packed, const struct step *step) {
 
 /* Behind a frame: does another one follow? What else follows is ignored, as it is behind gzip. */
 static void frame_next(struct packed *packed) {
+    static const uint8_t padding[4] = {0}; /* as may stand between streams of xz */
     struct cursor *cursor = packed->cursor;
+    while (packed->kind == PACKED_XZ && cursor_fill(cursor, sizeof padding) &&
+           memcmp(cursor->p, padding, sizeof padding) == 0)
+        cursor->p += sizeof padding;
     (void)cursor_fill(cursor, 6);
     if (cursor->error->code != READ_OK)
         packed->end = SOURCE_FAILED;

@@ -13,6 +13,7 @@ import gzip
 import io
 import itertools
 import json
+import lzma
 import pathlib
 import pickle
 import re
@@ -181,6 +182,16 @@ def streamed(data):
     return bytes(out.data)
 
 
+def zstd(data):
+    return subprocess.run(["zstd", "-qc", "--check"], input=data, capture_output=True, check=True).stdout
+
+
+def zstd_stored(data):
+    """A frame of one block that is not packed, behind one that readers skip."""
+    block = (len(data) << 3 | 1).to_bytes(3, "little")
+    return b"\x5a\x2a\x4d\x18\x04\0\0\0skip" + b"\x28\xb5\x2f\xfd\xa0" + len(data).to_bytes(4, "little") + block + data
+
+
 def containers(strata):
     tiny = recording(4, form="pickle4", n_steps=3)
     squeezed = gzip.compress(tiny, mtime=0)
@@ -194,6 +205,13 @@ def containers(strata):
     yield "zip_deflated", zipped(tiny, zipfile.ZIP_DEFLATED)
     yield "zip_streamed", streamed(tiny)
     yield "gzip_damaged", squeezed[:900] + bytes((squeezed[900] ^ 64,)) + squeezed[901:]
+    packed = lzma.compress(tiny)
+    yield "xz", packed
+    yield "xz_two_streams", lzma.compress(tiny[:200]) + bytes(4) + lzma.compress(tiny[200:], check=lzma.CHECK_SHA256)
+    yield "xz_damaged", packed[:90] + bytes((packed[90] ^ 64,)) + packed[91:]
+    yield "zstd", zstd(tiny)
+    yield "zstd_stored", zstd_stored(tiny)
+    yield "zstd_damaged", zstd(tiny)[:-3] + b"abc"
     yield "page", head[:200] + found.group(0)
     viewer = base64.b64encode(tiny + bytes(-len(tiny) % 3)).decode()
     yield "memory_viz", f'<script>const local_files = [{{"name": "snapshot.pickle", "base64": "{viewer}"}}]</script>'.encode()
