@@ -32,6 +32,28 @@ static inline uint32_t word_length(const char *word) {
     return n;
 }
 
+/* Does a word come before another by its bytes? */
+static inline bool word_is_before(const char *a, const char *b) {
+    while (*a != '\0' && *a == *b) {
+        a++;
+        b++;
+    }
+    return (unsigned char)*a < (unsigned char)*b;
+}
+
+static inline bool is_digit(int byte) {
+    return byte >= '0' && byte <= '9';
+}
+
+static inline int lower(int byte) {
+    return byte >= 'A' && byte <= 'Z' ? byte - 'A' + 'a' : byte;
+}
+
+/* What follows in a text from `at` on. */
+static inline struct text text_from(struct text text, uint32_t at) {
+    return (struct text){text.at + at, text.nbytes - at};
+}
+
 static inline struct text word_text(const char *word) {
     return (struct text){(const uint8_t *)word, word_length(word)};
 }

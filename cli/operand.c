@@ -7,13 +7,8 @@
 #include <unistd.h>
 
 static bool device_read(struct operand *operand, const char *value) {
-    uint64_t number = 0;
-    bool cpu = strcmp(value, "-1") == 0, host = strcmp(value, "-2") == 0 || strcmp(value, "host") == 0;
-    if (!cpu && !host && !number_parse(value, 0, INT32_MAX, &number))
-        return false;
-    operand->has_device = true;
-    operand->device = cpu ? ORDINAL_CPU : host ? ORDINAL_HOST : (int32_t)number;
-    return true;
+    operand->has_device = ordinal_parse(value, &operand->device);
+    return operand->has_device;
 }
 
 static bool key_read(struct operand *operand, const char *key, const char *value) {

@@ -39,14 +39,8 @@ static bool unit_is_there(struct settings *settings, const char *value, uint64_t
 }
 
 static bool apply_device(struct settings *settings, const char *value) {
-    uint64_t number = 0;
-    bool cpu = strcmp(value, "-1") == 0,
-         host = strcmp(value, "-2") == 0 || strcmp(value, "host") == 0; /* as reports number it */
-    if (!cpu && !host && !number_parse(value, 0, INT32_MAX, &number))
-        return false;
-    settings->has_device = true;
-    settings->device = cpu ? ORDINAL_CPU : host ? ORDINAL_HOST : (int32_t)number;
-    return true;
+    settings->has_device = ordinal_parse(value, &settings->device);
+    return settings->has_device;
 }
 
 static bool apply_theme(struct settings *settings, const char *value) {

@@ -1,4 +1,5 @@
 #include "cli/regex.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -15,10 +16,6 @@ struct extent {
     uint64_t atom, sum[DEPTH_MAX], copies; /* the last atom's, each open group's, what repetitions add */
     unsigned depth;
 };
-
-static bool is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
 
 /* After the bracket expression at `text`. */
 static const char *brackets_skip(const char *text) {

@@ -1,6 +1,7 @@
 #include "cli/units.h"
 
 #include "base/units.h"
+#include "trace/trace.h"
 
 #include <string.h>
 
@@ -69,4 +70,13 @@ bool position_parse(const char *text, struct position *position) {
     return position_parse_relative(text, "peak", POSITION_PEAK, position) ||
            position_parse_relative(text, "oom", POSITION_OOM, position) ||
            position_parse_time(text, position);
+}
+
+bool ordinal_parse(const char *text, int32_t *ordinal) {
+    uint64_t number = 0;
+    bool cpu = strcmp(text, "-1") == 0, host = strcmp(text, "-2") == 0 || strcmp(text, "host") == 0;
+    if (!cpu && !host && !number_parse(text, 0, INT32_MAX, &number))
+        return false;
+    *ordinal = cpu ? ORDINAL_CPU : host ? ORDINAL_HOST : (int32_t)number;
+    return true;
 }

@@ -33,3 +33,6 @@ struct position {
 
 /* "500", "12.5s", "250ms", "peak", "peak-500", "oom+20". False: none of these; `*position` is unchanged. */
 bool position_parse(const char *text, struct position *position);
+
+/* A device's number: 0 and above, -1 for the CPU, -2 or "host" for pinned memory. False: it is none. */
+bool ordinal_parse(const char *text, int32_t *ordinal);

@@ -1,6 +1,7 @@
 #include "layout/also_shown.h"
 
 #include "base/bytes.h"
+#include "base/numbers.h"
 #include "base/sort.h"
 #include "layout/filter.h"
 
@@ -40,10 +41,6 @@ static uint64_t area_of(const struct looker *looker, uint32_t allocation) {
     return kib > UINT64_MAX / moments ? UINT64_MAX : kib * moments;
 }
 
-static uint64_t sum_of(uint64_t a, uint64_t b) {
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
 /* Fills the areas; returns their sum. */
 static uint64_t areas_fill(struct looker *looker) {
     uint64_t whole = 0;
@@ -52,9 +49,9 @@ static uint64_t areas_fill(struct looker *looker) {
             continue;
         struct shown_site *site = site_of(looker, i);
         uint64_t own = area_of(looker, i);
-        site->area = sum_of(site->area, own);
+        site->area = sum_at_most(site->area, own);
         site->count++;
-        whole = sum_of(whole, own);
+        whole = sum_at_most(whole, own);
     }
     return whole;
 }

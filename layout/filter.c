@@ -3,12 +3,9 @@
 #include "base/bytes.h"
 #include "base/search.h"
 #include "base/sort.h"
+#include "base/text.h"
 
 /* ---- small things ---- */
-
-static uint8_t lower(uint8_t byte) {
-    return byte >= 'A' && byte <= 'Z' ? (uint8_t)(byte - 'A' + 'a') : byte;
-}
 
 static bool bit(const uint64_t *bits, uint32_t at) {
     return (bits[at / 64] >> at % 64 & 1) != 0;
@@ -35,7 +32,7 @@ struct needle {
 static struct needle needle_of(const struct filter_word *word) {
     struct needle needle = {.nbytes = word->nbytes};
     for (uint32_t i = 0; i < word->nbytes; i++)
-        needle.bytes[i] = lower((uint8_t)word->text[i]);
+        needle.bytes[i] = (uint8_t)lower((uint8_t)word->text[i]);
     return needle;
 }
 

@@ -1,4 +1,5 @@
 /* The words of a filter. Layers: text -> words (quotes, /.../) -> keys -> values. */
+#include "base/text.h"
 #include "base/units.h"
 #include "layout/filter.h"
 
@@ -9,10 +10,6 @@ struct span {
 
 static bool is_blank(char byte) {
     return byte == ' ' || (byte >= '\t' && byte <= '\r');
-}
-
-static char lower(char byte) {
-    return byte >= 'A' && byte <= 'Z' ? (char)(byte - 'A' + 'a') : byte;
 }
 
 static bool span_is(struct span span, const char *word) {
@@ -131,7 +128,7 @@ static const char *value_of_age(struct span value, struct filter_word *word) {
 }
 
 static uint32_t hex_digit(char byte) {
-    char small = lower(byte);
+    int small = lower(byte);
     return small >= '0' && small <= '9'   ? (uint32_t)(small - '0')
            : small >= 'a' && small <= 'f' ? (uint32_t)(small - 'a') + 10
                                           : 16;

@@ -1,6 +1,7 @@
 #include "layout/owner.h"
 
 #include "base/bytes.h"
+#include "base/text.h"
 #include "layout/place.h"
 
 static bool is_slash(uint8_t byte) {
@@ -34,10 +35,6 @@ static bool glob_meets(const char *pattern, struct text text) {
     while (*pattern == '*')
         pattern++;
     return *pattern == '\0';
-}
-
-static struct text text_from(struct text text, uint32_t at) {
-    return (struct text){text.at + at, text.nbytes - at};
 }
 
 /* A folder's name, or the file's with or without ".py". */

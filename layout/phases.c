@@ -1,4 +1,5 @@
 #include "layout/phases.h"
+#include "base/text.h"
 
 /* ---- names ---- */
 
@@ -24,10 +25,6 @@ static bool name_begins(struct text name, const char *word) {
     return word[i] == '\0';
 }
 
-static struct text text_of_word(const char *word) {
-    return (struct text){(const uint8_t *)word, word_length(word)};
-}
-
 /* "#5" of "ProfilerStep#5". */
 static struct text name_number(struct text name) {
     uint32_t at = name.nbytes;
@@ -51,9 +48,9 @@ struct text phase_name(struct text name, uint32_t nth) {
     for (uint32_t i = 0; i < sizeof known / sizeof *known; i++) {
         uint32_t n = word_length(known[i][0]);
         if (name_begins(name, known[i][0]) && (name.nbytes == n || known[i][0][n - 1] == '#'))
-            return text_of_word(nth < 3 ? known[i][nth] : "");
+            return word_text(nth < 3 ? known[i][nth] : "");
     }
-    return nth == 1 ? name_number(name) : text_of_word("");
+    return nth == 1 ? name_number(name) : word_text("");
 }
 
 /* ---- nesting ---- */

@@ -1,6 +1,7 @@
 #include "layout/scene.h"
 
 #include "base/bytes.h"
+#include "base/numbers.h"
 #include "base/search.h"
 
 enum {
@@ -49,10 +50,6 @@ const struct oom_event *timeline_oom_in(const struct timeline *timeline, uint32_
     uint32_t low = 0, high = device->n_ooms; /* the first whose moment is `end` or later */
     SEARCH(low, high, i, device->ooms[i].event + 1 < end);
     return low > 0 && device->ooms[low - 1].event + 1 >= first ? &device->ooms[low - 1] : NULL;
-}
-
-static uint64_t sum_at_most(uint64_t a, uint64_t b) {
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
 /* The request that failed stands on what was alive then, below or above all that the process could have had. */

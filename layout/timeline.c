@@ -88,20 +88,15 @@ uint32_t timeline_peak_in(const struct timeline *timeline, uint32_t from, uint32
     return peak;
 }
 
-static uint64_t segment_delta(const struct segment_event *event) {
-    bool grows = event->change == SEGMENT_ALLOC || event->change == SEGMENT_MAP;
-    return grows ? event->size : 0 - event->size;
-}
-
 /* The total at the end is known exactly, so the curve is walked back from there. */
 static uint64_t reserved_before(const struct timeline *timeline) {
     const struct device_trace *device = timeline->device;
     uint64_t bytes = timeline->reserved_end;
     for (uint32_t i = device->n_segment_events; i-- > 0;)
-        bytes -= segment_delta(&device->segment_events[i]);
+        bytes -= segment_event_delta(&device->segment_events[i]);
     int64_t lowest = (int64_t)bytes, now = lowest;
     for (uint32_t i = 0; i < device->n_segment_events; i++) {
-        now = (int64_t)((uint64_t)now + segment_delta(&device->segment_events[i]));
+        now = (int64_t)((uint64_t)now + segment_event_delta(&device->segment_events[i]));
         lowest = now < lowest ? now : lowest;
     }
     return lowest < 0 ? bytes - (uint64_t)lowest : bytes;
@@ -174,7 +169,7 @@ static bool reserved_build(struct timeline *timeline, struct arena *arena) {
     timeline->reserved_moment[0] = 0;
     timeline->reserved_bytes[0] = timeline->reserved_start = timeline->reserved_peak = bytes;
     for (uint32_t i = 0; i < device->n_segment_events; i++) {
-        bytes += segment_delta(&device->segment_events[i]);
+        bytes += segment_event_delta(&device->segment_events[i]);
         timeline->reserved_moment[i + 1] = device->segment_events[i].event + 1;
         timeline->reserved_bytes[i + 1] = bytes;
         if (bytes > timeline->reserved_peak) {

@@ -21,10 +21,6 @@ static bool frees_diagnose(struct trace *trace, const struct device_trace *devic
 
 /* ---- what was live, against what was reserved ---- */
 
-static uint64_t segment_delta(const struct segment_event *event) {
-    return event->change == SEGMENT_ALLOC || event->change == SEGMENT_MAP ? event->size : 0 - event->size;
-}
-
 /* Requested bytes alive at each moment, in a column to be dropped. NULL: no memory. */
 static uint64_t *live_curve(struct arena *arena, const struct device_trace *device) {
     uint64_t n_moments = (uint64_t)device->n_events + 1;
@@ -63,7 +59,7 @@ static struct excess excess_find(const struct device_trace *device, const uint64
             excess.moment = (uint32_t)moment;
         }
         for (; at > 0 && (uint64_t)device->segment_events[at - 1].event + 1 == moment; at--)
-            reserved -= segment_delta(&device->segment_events[at - 1]);
+            reserved -= segment_event_delta(&device->segment_events[at - 1]);
         lowest = (int64_t)reserved < lowest ? (int64_t)reserved : lowest;
     }
     excess.nbytes = most + lowest > 0 ? (uint64_t)(most + lowest) : 0;
@@ -123,7 +119,7 @@ static bool excess_is_possible(const struct device_trace *device, const struct e
     for (uint32_t i = 0; i < device->allocations.preexisting; i++)
         above += device->allocations.size[i];
     for (uint32_t i = 0; i < device->n_segment_events; i++)
-        above += segment_delta(&device->segment_events[i]);
+        above += segment_event_delta(&device->segment_events[i]);
     for (uint32_t i = 0; i < device->n_segments; i++)
         above -= device->segments[i].total_size;
     return (int64_t)above > 0;

@@ -285,10 +285,6 @@ static bool diagnose_live_end(struct recorder *recorder) {
     return diagnose(recorder, live > wanted ? "live_end_differs/more" : "live_end_differs/less", numbers);
 }
 
-static uint64_t segment_delta(const struct segment_event *event) {
-    return event->change == SEGMENT_ALLOC || event->change == SEGMENT_MAP ? event->size : 0 - event->size;
-}
-
 /* How far the reserved bytes, walked back from the final segments, would fall below zero. */
 static uint64_t reserved_shortfall(const struct device_trace *device) {
     uint64_t nbytes = 0;
@@ -296,7 +292,7 @@ static uint64_t reserved_shortfall(const struct device_trace *device) {
     for (uint32_t i = 0; i < device->n_segments; i++)
         nbytes += device->segments[i].total_size;
     for (uint32_t i = device->n_segment_events; i-- > 0;) {
-        nbytes -= segment_delta(&device->segment_events[i]);
+        nbytes -= segment_event_delta(&device->segment_events[i]);
         lowest = (int64_t)nbytes < lowest ? (int64_t)nbytes : lowest;
     }
     return 0 - (uint64_t)lowest;

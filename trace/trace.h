@@ -406,3 +406,17 @@ bool trace_diagnose(struct trace *trace, const char *key, int32_t device, const 
 /* How many events its buffer had room for, where it was full: a round number of events, of which the first ones were lost, since
  * something that is freed was never made. 0: it was not, as far as can be told. O(allocations). */
 uint64_t device_history_full(const struct device_trace *device);
+
+static inline bool allocation_is_alive(const struct allocations *allocations, uint32_t allocation,
+                                       uint32_t moment) {
+    return allocations->birth[allocation] <= moment && moment < allocations->death[allocation];
+}
+
+static inline bool segment_event_gives_back(const struct segment_event *event) {
+    return event->change == SEGMENT_FREE || event->change == SEGMENT_UNMAP;
+}
+
+/* What a segment event adds to the reserved bytes, modulo 2^64. */
+static inline uint64_t segment_event_delta(const struct segment_event *event) {
+    return event->change == SEGMENT_ALLOC || event->change == SEGMENT_MAP ? event->size : 0 - event->size;
+}

@@ -168,3 +168,8 @@ void tell_moment(struct telling *telling, uint32_t moment);
 STRATA_FINDINGS(FINDING_FILE)
 
 #undef FINDING_FILE
+
+/* Is an allocation still there when all is made? */
+static inline bool finder_keeps(const struct finder *finder, uint32_t allocation) {
+    return finder->allocations->request[allocation] > finder->made;
+}

@@ -23,13 +23,6 @@ struct graph {
     uint32_t n_turns;        /* that count */
 };
 
-static bool has_side(const struct finder *finder, enum run_side side) {
-    for (uint32_t i = 0; i < finder->verdicts->runs.count; i++)
-        if (finder->verdicts->runs.run[i].side == side)
-            return true;
-    return false;
-}
-
 static bool is_of_graph(const struct finder *finder, uint32_t allocation) {
     return finder->verdicts->category[allocation] == CATEGORY_ACTIVATION &&
            (finder->verdicts->runs.stack_bits[finder->allocations->stack[allocation]] & BIT_FORWARD) != 0;
@@ -230,8 +223,9 @@ void finding_unused_graph_find(struct finder *finder) {
                           .gap = arena_column(finder->arena, n, sizeof *graph.gap),
                           .lead = arena_column(finder->arena, n, sizeof *graph.lead)};
     finder->failed |= graph.n_own == NULL || graph.n_freed == NULL || graph.gap == NULL || graph.lead == NULL;
-    if (!finder->failed && finder->verdicts->runs.stacks != STACKS_NONE && !has_side(finder, SIDE_BACKWARD) &&
-        !has_side(finder, SIDE_OPTIMIZER)) {
+    if (!finder->failed && finder->verdicts->runs.stacks != STACKS_NONE &&
+        !phase_runs_has(&finder->verdicts->runs, SIDE_BACKWARD) &&
+        !phase_runs_has(&finder->verdicts->runs, SIDE_OPTIMIZER)) {
         bytes_zero(graph.n_own, n * sizeof *graph.n_own);
         bytes_zero(graph.n_freed, n * sizeof *graph.n_freed);
         bytes_zero(graph.gap, n * sizeof *graph.gap);
@@ -294,7 +288,7 @@ void finding_autocast_copies_find(struct finder *finder) {
                               .confidence = CONFIDENCE_LIKELY,
                               .from_moment = UINT32_MAX,
                               .at_moment = finder->timeline->peak_moment,
-                              .variant = has_side(finder, SIDE_BACKWARD)};
+                              .variant = phase_runs_has(&finder->verdicts->runs, SIDE_BACKWARD)};
     for (uint32_t i = allocations->preexisting; i < allocations->count; i++) {
         if (finder->verdicts->category[i] != CATEGORY_WEIGHT_COPY)
             continue;

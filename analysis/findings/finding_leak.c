@@ -52,10 +52,6 @@ struct kept {
     bool freed_before;           /* an earlier turn made it and kept none */
 };
 
-static bool is_kept(const struct finder *finder, uint32_t allocation) {
-    return finder->allocations->request[allocation] > finder->made;
-}
-
 /* Turns whose end was seen: what is alive in an open one says nothing. */
 static uint32_t turns_judged(const struct finder *finder) {
     const struct turns *turns = &finder->verdicts->turns;
@@ -83,7 +79,7 @@ static bool turn_walk_next(struct turn_walk *walk) {
             turn = own;
         if (own != turn)
             break;
-        if (is_kept(finder, allocation)) {
+        if (finder_keeps(finder, allocation)) {
             walk->n_kept++;
             walk->kept_bytes += finder->allocations->size[allocation];
             walk->last_kept = allocation;
@@ -111,7 +107,7 @@ static uint64_t kept_for_olds(const struct finder *finder, uint32_t key, const s
     for (uint32_t at = finder->start[key]; finder->olds.count > 0 && at < finder->start[key + 1]; at++) {
         uint32_t allocation = finder->order[at], own = finder_turn(finder, allocation);
         if (own == UINT32_MAX || own <= kept->first_turn || own > kept->last_turn ||
-            !is_kept(finder, allocation))
+            !finder_keeps(finder, allocation))
             continue;
         if (own != turn || size != finder->allocations->size[allocation]) {
             turn = own;
@@ -223,7 +219,7 @@ static uint64_t kept_seldom(const struct finder *finder, uint32_t key, const str
                      category == CATEGORY_GRADIENT || category == CATEGORY_WORKSPACE ||
                      category == CATEGORY_INPUT;
         if (turn != UINT32_MAX && turn >= 1 && finder->allocations->birth[allocation] < before && !lasts &&
-            is_kept(finder, allocation))
+            finder_keeps(finder, allocation))
             bytes += finder->allocations->size[allocation];
     }
     return bytes;
@@ -279,7 +275,7 @@ static void kept_remove(struct finder *finder, const struct sort_row *rows, uint
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t at = finder->start[rows[i].value]; at < finder->start[rows[i].value + 1]; at++) {
             uint32_t allocation = finder->order[at];
-            if (finder_turn(finder, allocation) < turns_judged(finder) && is_kept(finder, allocation))
+            if (finder_turn(finder, allocation) < turns_judged(finder) && finder_keeps(finder, allocation))
                 finder_remove(finder, allocation, end_of_use(finder, allocation),
                               finder->allocations->death[allocation]);
         }
@@ -302,7 +298,7 @@ static void kept_measure(struct finder *finder, const struct sort_row *rows, uin
         }
         for (uint32_t at = finder->start[rows[i].value]; at < finder->start[rows[i].value + 1]; at++) {
             uint32_t allocation = finder->order[at];
-            if (finder_turn(finder, allocation) >= turns_judged(finder) || !is_kept(finder, allocation))
+            if (finder_turn(finder, allocation) >= turns_judged(finder) || !finder_keeps(finder, allocation))
                 continue;
             finding->figure[0] += allocations->size[allocation];
             if (finder->verdicts->category[allocation] == CATEGORY_INPUT)
@@ -350,7 +346,8 @@ static bool keeps_everything(const struct finder *finder, const struct sort_row 
         all += finder->allocations->size[i];
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t at = finder->start[rows[i].value]; at < finder->start[rows[i].value + 1]; at++)
-            kept += is_kept(finder, finder->order[at]) ? finder->allocations->size[finder->order[at]] : 0;
+            kept +=
+                finder_keeps(finder, finder->order[at]) ? finder->allocations->size[finder->order[at]] : 0;
     return kept > all / 2;
 }
 
@@ -360,7 +357,7 @@ static void kept_rename(struct finder *finder, const struct sort_row *rows, uint
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t at = finder->start[rows[i].value]; at < finder->start[rows[i].value + 1]; at++) {
             uint32_t allocation = finder->order[at];
-            if (!is_kept(finder, allocation) || verdicts->category[allocation] != CATEGORY_ACTIVATION)
+            if (!finder_keeps(finder, allocation) || verdicts->category[allocation] != CATEGORY_ACTIVATION)
                 continue;
             verdicts->category[allocation] = CATEGORY_OTHER;
             if (verdicts->reason != NULL)

@@ -7,13 +7,6 @@
 
 enum { BEHIND = 8 };
 
-static bool has_side(const struct finder *finder, enum run_side side) {
-    for (uint32_t i = 0; i < finder->verdicts->runs.count; i++)
-        if (finder->verdicts->runs.run[i].side == side)
-            return true;
-    return false;
-}
-
 /* Moment of the first backward after a moment; the end: there is none. */
 static uint32_t backward_after(const struct finder *finder, uint32_t moment) {
     const struct allocations *allocations = finder->allocations;
@@ -24,7 +17,8 @@ static uint32_t backward_after(const struct finder *finder, uint32_t moment) {
 }
 
 static enum finding_confidence confidence_of(const struct finder *finder, bool zeroed) {
-    bool stepped = has_side(finder, SIDE_OPTIMIZER) && has_side(finder, SIDE_BACKWARD);
+    bool stepped = phase_runs_has(&finder->verdicts->runs, SIDE_OPTIMIZER) &&
+                   phase_runs_has(&finder->verdicts->runs, SIDE_BACKWARD);
     return zeroed ? CONFIDENCE_CERTAIN : stepped ? CONFIDENCE_LIKELY : CONFIDENCE_POSSIBLE;
 }
 

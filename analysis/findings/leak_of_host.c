@@ -28,10 +28,6 @@ static bool may_leak(const struct finder *finder, uint32_t allocation) {
            (finder->verdicts->runs.stack_bits[stack] & others) == 0;
 }
 
-static bool is_kept(const struct finder *finder, uint32_t allocation) {
-    return finder->allocations->request[allocation] > finder->made;
-}
-
 static void line_keep(struct line *line, uint32_t allocation, uint64_t bytes, bool apart) {
     if (line->n_kept == 0) {
         line->first = allocation;
@@ -56,7 +52,7 @@ static void lines_fill(const struct finder *finder, struct line *lines, uint32_t
             continue;
         uint32_t slot = stack_slot(finder->slots, allocations->stack[i]);
         lines[slot].n++;
-        if (!is_kept(finder, i))
+        if (!finder_keeps(finder, i))
             continue;
         line_keep(&lines[slot], i, allocations->size[i], forwards > forwards_at[slot]);
         forwards_at[slot] = forwards;
@@ -71,7 +67,7 @@ static bool rest_is_freed(const struct finder *finder, const struct line *line, 
         if (allocations->stack[i] == allocations->stack[line->first])
             continue;
         made += allocations->size[i];
-        freed += is_kept(finder, i) ? 0 : allocations->size[i];
+        freed += finder_keeps(finder, i) ? 0 : allocations->size[i];
     }
     *all = freed == made;
     return made - freed <= made / 10;
@@ -91,7 +87,7 @@ static void line_measure(struct finder *finder, const struct line *line, struct 
     const struct allocations *allocations = finder->allocations;
     uint32_t before = UINT32_MAX;
     for (uint32_t i = line->first; i <= line->last; i++) {
-        if (allocations->stack[i] != finding->stack || !is_kept(finder, i))
+        if (allocations->stack[i] != finding->stack || !finder_keeps(finder, i))
             continue;
         if (before != UINT32_MAX)
             finder_remove(finder, before, allocations->birth[i], allocations->death[before]);

@@ -104,11 +104,6 @@ struct advisor {
     uint32_t count;
 };
 
-/* Free memory and the request are what the file says, of any size. */
-static uint64_t sum_of(uint64_t a, uint64_t b) {
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
 /* Whether `part` is at least an n-th of the whole. */
 static bool is_part(uint64_t part, uint64_t whole, uint64_t n) {
     return part >= whole / n + (whole % n != 0);
@@ -132,7 +127,7 @@ static enum oom_advice_kind unused_kind(const struct oom_state *state, uint64_t 
 static void advise_verdict(struct advisor *advisor) {
     const struct oom_state *state = advisor->state;
     uint64_t asked = advisor->event->size, device_free = advisor->event->device_free;
-    uint64_t all = sum_of(state->reserved_bytes, device_free);
+    uint64_t all = sum_at_most(state->reserved_bytes, device_free);
     if (state->live_bytes == 0)
         advise(advisor, OOM_ADVICE_NOTHING_IN_USE, asked, device_free);
     else if (state->unused_bytes >= asked)
@@ -144,7 +139,7 @@ static void advise_verdict(struct advisor *advisor) {
     else if (state->lacking_bytes > 0)
         advise(advisor, OOM_ADVICE_LACKING, state->lacking_bytes, 0);
     else
-        advise(advisor, OOM_ADVICE_NOT_IN_ONE_PIECE, sum_of(state->unused_bytes, device_free), 0);
+        advise(advisor, OOM_ADVICE_NOT_IN_ONE_PIECE, sum_at_most(state->unused_bytes, device_free), 0);
 }
 
 /* What expandable segments would have helped: the model says it of the first event. */
@@ -224,7 +219,7 @@ static void advise_end(struct advisor *advisor) {
 
 static void advise_others(struct advisor *advisor) {
     uint64_t capacity = advisor->device->capacity_bytes,
-             known = sum_of(advisor->state->reserved_bytes, advisor->event->device_free);
+             known = sum_at_most(advisor->state->reserved_bytes, advisor->event->device_free);
     if (advisor->device->n_segments != 0 && capacity > known && is_part(capacity - known, capacity, 10))
         advise(advisor, OOM_ADVICE_HELD_BY_OTHERS, capacity - known, capacity);
 }

@@ -1,6 +1,7 @@
 #include "analysis/findings/peak_made.h"
 
 #include "base/numbers.h"
+#include "base/text.h"
 
 enum { PARTS_SAID = 3 };
 
@@ -31,14 +32,6 @@ static enum peak_phase phase_of(const struct verdicts *verdicts) {
     return PEAK_OTHER;
 }
 
-static bool name_is_less(const char *a, const char *b) {
-    while (*a != '\0' && *a == *b) {
-        a++;
-        b++;
-    }
-    return (unsigned char)*a < (unsigned char)*b;
-}
-
 static void parts_sum(struct peak_made *made, const struct verdicts *verdicts) {
     const struct timeline *timeline = verdicts->timeline;
     const struct allocations *allocations = &timeline->device->allocations;
@@ -52,8 +45,8 @@ static void parts_sum(struct peak_made *made, const struct verdicts *verdicts) {
             continue;
         for (; at > 0 && (made->part[at - 1].bytes < bytes[category] ||
                           (made->part[at - 1].bytes == bytes[category] &&
-                           name_is_less(category_name((enum category)category),
-                                        category_name((enum category)made->part[at - 1].category))));
+                           word_is_before(category_name((enum category)category),
+                                          category_name((enum category)made->part[at - 1].category))));
              at--)
             made->part[at] = made->part[at - 1];
         made->part[at].category = (uint8_t)category;

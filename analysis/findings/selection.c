@@ -2,6 +2,7 @@
 
 #include "analysis/findings/verdicts.h"
 #include "analysis/loop/blocks.h"
+#include "base/text.h"
 #include "layout/site.h"
 
 static void facts_of_categories(struct filter_facts *facts, const struct verdicts *verdicts) {
@@ -13,19 +14,12 @@ static void facts_of_categories(struct filter_facts *facts, const struct verdict
     facts->n_categories = CATEGORY_COUNT;
 }
 
-static uint32_t text_nbytes(const char *text) {
-    uint32_t n = 0;
-    while (text[n] != '\0')
-        n++;
-    return n;
-}
-
 /* Annotations by their own name, the others by that of their kind. */
 static struct filter_span filter_span_of(const struct verdicts *verdicts, const struct span *span) {
     struct filter_span filtered = {.from = span->from_moment, .until = span->to_moment + 1, .number = -1};
     const char *kind = span_kind_name((enum span_kind)span->kind);
     filtered.name = (const uint8_t *)kind;
-    filtered.nbytes = text_nbytes(kind);
+    filtered.nbytes = word_length(kind);
     if (span->name != 0)
         filtered.name = trace_string(verdicts->timeline->trace, span->name, &filtered.nbytes);
     if (span->step != SPAN_NO_STEP)
@@ -45,12 +39,12 @@ static struct filter_span *filter_spans(const struct verdicts *verdicts, const s
 static bool text_may_conclude(const struct filter_word *word, const struct trace *trace) {
     for (uint32_t i = 0; i < CATEGORY_COUNT; i++) {
         const char *name = category_name((enum category)i);
-        if (filter_text_meets(word, (const uint8_t *)name, text_nbytes(name)))
+        if (filter_text_meets(word, (const uint8_t *)name, word_length(name)))
             return true;
     }
     for (uint32_t i = 0; i < SPAN_KINDS; i++) {
         const char *name = span_kind_name((enum span_kind)i);
-        if (filter_text_meets(word, (const uint8_t *)name, text_nbytes(name)))
+        if (filter_text_meets(word, (const uint8_t *)name, word_length(name)))
             return true;
     }
     for (uint32_t i = 0, last = 0; i < trace->n_annotations; i++) {
@@ -73,7 +67,7 @@ static struct filter_span layer_span(const struct timeline *timeline, const stru
     return (struct filter_span){.from = birth[block->first],
                                 .until = birth[block->end - 1] + 1,
                                 .name = (const uint8_t *)site,
-                                .nbytes = text_nbytes(site),
+                                .nbytes = word_length(site),
                                 .number = layer};
 }
 

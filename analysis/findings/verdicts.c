@@ -23,25 +23,11 @@ const char *growth_judged_name(enum growth_judged growth) {
     return names[growth];
 }
 
-static bool has_side(const struct phase_runs *runs, enum run_side side) {
-    for (uint32_t i = 0; i < runs->count; i++)
-        if (runs->run[i].side == side)
-            return true;
-    return false;
-}
-
-static bool has_forward(const struct phase_runs *runs) {
-    for (uint32_t i = 0; i < runs->count; i++)
-        if (runs->run[i].has_forward)
-            return true;
-    return false;
-}
-
 static struct judged judged_of(const struct verdicts *verdicts) {
     const struct phase_runs *runs = &verdicts->runs;
-    bool optimizer = has_side(runs, SIDE_OPTIMIZER);
-    bool phases =
-        runs->stacks != STACKS_NONE && (optimizer || has_side(runs, SIDE_BACKWARD) || has_forward(runs));
+    bool optimizer = phase_runs_has(runs, SIDE_OPTIMIZER);
+    bool phases = runs->stacks != STACKS_NONE &&
+                  (optimizer || phase_runs_has(runs, SIDE_BACKWARD) || phase_runs_has_forward(runs));
     uint32_t needed = optimizer ? 2 : 3;
     enum trace_kind kind = verdicts->timeline->trace->kind;
     return (struct judged){.steps = verdicts->turns.count,

@@ -241,13 +241,6 @@ static void forward_only_name(struct naming *naming, const struct held_rows *row
     }
 }
 
-static bool has_forward(const struct phase_runs *runs) {
-    for (uint32_t i = 0; i < runs->count; i++)
-        if (runs->run[i].has_forward)
-            return true;
-    return false;
-}
-
 /* ---- both ---- */
 
 bool held_name(struct naming *naming, const struct sort_row *row, uint32_t count, uint32_t *copies,
@@ -257,7 +250,8 @@ bool held_name(struct naming *naming, const struct sort_row *row, uint32_t count
     bool sizes_known = naming->source != OLDER_NONE,
          total = naming->timeline->trace->kind ==
                  TRACE_KINETO, /* what was there is one sum, of no size of anything */
-        forward_only = !sizes_known && !total && !naming->has_backward && has_forward(naming->runs),
+        forward_only =
+            !sizes_known && !total && !naming->has_backward && phase_runs_has_forward(naming->runs),
          done = true;
     if (rows.of_size == NULL || mark == NULL)
         return false;

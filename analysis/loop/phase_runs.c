@@ -211,6 +211,20 @@ void phase_runs_drop(struct phase_runs *runs, struct arena *arena) {
     ARENA_DROP(arena, runs->frame_bits);
 }
 
+bool phase_runs_has(const struct phase_runs *runs, enum run_side side) {
+    for (uint32_t i = 0; i < runs->count; i++)
+        if (runs->run[i].side == side)
+            return true;
+    return false;
+}
+
+bool phase_runs_has_forward(const struct phase_runs *runs) {
+    for (uint32_t i = 0; i < runs->count; i++)
+        if (runs->run[i].has_forward)
+            return true;
+    return false;
+}
+
 uint32_t phase_runs_at(const struct phase_runs *runs, uint32_t recorded) {
     uint32_t low = 0, high = runs->count; /* the first run after it */
     SEARCH(low, high, i, runs->run[i].first <= recorded);

@@ -66,5 +66,9 @@ static inline enum run_side side_of_letter(uint8_t letter) {
                                        : SIDE_FORWARD;
 }
 
+/* Is there a run of a side, or of forward() itself? O(runs). */
+bool phase_runs_has(const struct phase_runs *runs, enum run_side side);
+bool phase_runs_has_forward(const struct phase_runs *runs);
+
 /* Index of the run of an allocation. O(log runs). */
 uint32_t phase_runs_at(const struct phase_runs *runs, uint32_t recorded);

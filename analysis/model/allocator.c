@@ -11,10 +11,6 @@ static const uint64_t ALIGNED_FROM = 2 * MIB, ALIGNED_TO = 16 << 10, ALIGNED_EXT
 
 /* ---- sizes ---- */
 
-static unsigned log2_of(uint64_t number) {
-    return 63u - (unsigned)__builtin_clzll(number);
-}
-
 static uint64_t divisions_of(const struct allocator_settings *settings, uint64_t nbytes) {
     unsigned log2 = log2_of(nbytes), first = 20; /* 1 MiB */
     unsigned index = log2 <= first ? 0 : log2 - first;

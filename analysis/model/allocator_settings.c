@@ -68,10 +68,6 @@ static bool word_number(struct word word, uint64_t *number) {
     return word.nbytes != 0;
 }
 
-static unsigned log2_of(uint64_t number) {
-    return 63u - (unsigned)__builtin_clzll(number);
-}
-
 static bool is_power_of_two(uint64_t number) {
     return number != 0 && (number & (number - 1)) == 0;
 }

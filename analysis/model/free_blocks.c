@@ -122,16 +122,12 @@ bool free_blocks_find(struct free_blocks_summary *summary, const struct device_t
 
 enum { GRAIN = 512 }; /* the allocator rounds requests up to this */
 
-static bool alive_at(const struct allocations *allocations, uint32_t allocation, uint32_t moment) {
-    return allocations->birth[allocation] <= moment && moment < allocations->death[allocation];
-}
-
 /* What came and went in between changes nothing: its block is joined with its neighbours again. */
 static bool changed_since(const struct device_trace *device, uint32_t moment) {
     const struct allocations *allocations = &device->allocations;
     uint32_t n = device->n_segment_events;
     for (uint32_t i = 0; i < allocations->count; i++)
-        if (alive_at(allocations, i, moment) != (allocations->death[i] > device->n_events))
+        if (allocation_is_alive(allocations, i, moment) != (allocations->death[i] > device->n_events))
             return true;
     return n != 0 && device->segment_events[n - 1].event >= moment;
 }
@@ -299,13 +295,13 @@ static struct sort_row *alive_sorted(const struct device_trace *device, uint32_t
     const struct allocations *allocations = &device->allocations;
     uint32_t n = 0;
     for (uint32_t i = 0; i < allocations->count; i++)
-        n += alive_at(allocations, i, moment);
+        n += allocation_is_alive(allocations, i, moment);
     struct sort_row *rows = arena_alloc(arena, ((size_t)n + 1) * 2 * sizeof *rows);
     *count = 0;
     if (rows == NULL)
         return NULL;
     for (uint32_t i = 0; i < allocations->count; i++)
-        if (alive_at(allocations, i, moment))
+        if (allocation_is_alive(allocations, i, moment))
             rows[(*count)++] = (struct sort_row){allocations->address[i], i};
     sort_rows(rows, rows + n, n);
     return rows;

@@ -3,10 +3,6 @@
 #include "analysis/model/allocator_settings.h"
 #include "base/search.h"
 
-static bool gives_back(const struct segment_event *event) {
-    return event->change == SEGMENT_FREE || event->change == SEGMENT_UNMAP;
-}
-
 static bool bytes_at(const uint8_t *bytes, uint32_t nbytes, const char *text, uint32_t length) {
     if (nbytes < length)
         return false;
@@ -49,7 +45,7 @@ static const struct oom_event *oom_at(const struct device_trace *device, uint32_
 static uint32_t group_end(const struct device_trace *device, uint32_t first) {
     const struct segment_event *events = device->segment_events;
     uint32_t end = first + 1;
-    while (end < device->n_segment_events && gives_back(&events[end]) &&
+    while (end < device->n_segment_events && segment_event_gives_back(&events[end]) &&
            events[end].event <= events[end - 1].event + 1)
         end++;
     return end;
@@ -59,7 +55,8 @@ static uint32_t group_end(const struct device_trace *device, uint32_t first) {
 static uint64_t taken_after(const struct device_trace *device, uint32_t at, uint32_t event) {
     const struct segment_event *events = device->segment_events;
     uint64_t bytes = 0;
-    for (; at < device->n_segment_events && events[at].event == event && !gives_back(&events[at]);
+    for (;
+         at < device->n_segment_events && events[at].event == event && !segment_event_gives_back(&events[at]);
          at++, event++)
         bytes += events[at].size;
     return bytes;
@@ -110,7 +107,7 @@ static struct release_group group_of(const struct device_trace *device, uint32_t
 static uint32_t groups_count(const struct device_trace *device) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < device->n_segment_events; count++) {
-        while (i < device->n_segment_events && !gives_back(&device->segment_events[i]))
+        while (i < device->n_segment_events && !segment_event_gives_back(&device->segment_events[i]))
             i++;
         if (i == device->n_segment_events)
             break;
@@ -132,7 +129,7 @@ bool releases_find(struct releases *releases, const struct trace *trace, const s
         return false;
     (void)allocator_settings_read(&settings, trace);
     for (uint32_t i = 0; i < device->n_segment_events;) {
-        if (!gives_back(&device->segment_events[i])) {
+        if (!segment_event_gives_back(&device->segment_events[i])) {
             i++;
             continue;
         }

@@ -216,10 +216,6 @@ static void segment_taken(struct replayer *replayer, uint32_t index) {
     replayer->replay->driver_events++;
 }
 
-static bool is_release(const struct segment_event *event) {
-    return event->change == SEGMENT_FREE || event->change == SEGMENT_UNMAP;
-}
-
 /* What came from the driver is free until the request that it is for takes its part; the model takes both at once. */
 static uint64_t pending_bytes(const struct replayer *replayer) {
     return replayer->n_pending == 0
@@ -252,7 +248,7 @@ static void step_run(struct replayer *replayer, uint32_t i) {
     case PROGRAM_WAIT: allocation_free(replayer, index, false); break;
     case PROGRAM_OOM: next_request_fails(replayer, i); break;
     case PROGRAM_SEGMENT:
-        if (!is_release(&replayer->device->segment_events[index]))
+        if (!segment_event_gives_back(&replayer->device->segment_events[index]))
             segment_taken(replayer, index);
         else if (replayer->group < program->releases.count &&
                  program->releases.group[replayer->group].first == index)

@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/numbers.h"
+#include "base/text.h"
 #include "base/words.h"
 
 /* ---- scenarios ---- */
@@ -12,14 +13,6 @@ static size_t text_length(const char *text) {
     while (text[length] != '\0')
         length++;
     return length;
-}
-
-static bool text_below(const char *a, const char *b) {
-    while (*a != '\0' && *a == *b) {
-        a++;
-        b++;
-    }
-    return (unsigned char)*a < (unsigned char)*b;
 }
 
 /* "key=value" as "key:value"; false: it is longer than names are. */
@@ -75,7 +68,7 @@ static void name_append(char name[WHATIF_NAME], const char *text) {
 static const char *set_behind(const char *const *set, uint32_t n_set, const char *last) {
     const char *next = NULL;
     for (uint32_t i = 0; i < n_set; i++)
-        if ((last == NULL || text_below(last, set[i])) && (next == NULL || text_below(set[i], next)))
+        if ((last == NULL || word_is_before(last, set[i])) && (next == NULL || word_is_before(set[i], next)))
             next = set[i];
     return next;
 }

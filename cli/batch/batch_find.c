@@ -123,17 +123,12 @@ static bool search_fail(struct search *search, const char *path, const char *wha
     return file->reason != NULL;
 }
 
-static bool has_ending(const char *name, const char *ending) {
-    size_t length = strlen(name), n = strlen(ending);
-    return length > n && strcmp(name + length - n, ending) == 0;
-}
-
 /* Where somebody keeps snapshots and results in one directory: what a batch writes. */
 static bool is_result(const char *name) {
     return strcmp(name, "summary.json") == 0 || strcmp(name, "summary.csv") == 0 ||
            strcmp(name, "metrics.prom") == 0 || strcmp(name, "shards") == 0 || strcmp(name, "series") == 0 ||
-           names_is_folder(name) || has_ending(name, ".html") || has_ending(name, ".png") ||
-           has_ending(name, ".strata.json") || export_kind_of_path(name) != EXPORT_KINDS;
+           names_is_folder(name) || names_end(name, ".html") || names_end(name, ".png") ||
+           names_end(name, ".strata.json") || export_kind_of_path(name) != EXPORT_KINDS;
 }
 
 static bool is_output(const struct search *search, const struct stat *status) {

@@ -92,6 +92,11 @@ static bool ends_like(const char *input, const char *const *words, size_t n_word
     return false;
 }
 
+bool names_end(const char *name, const char *ending) {
+    size_t length = strlen(name), n = strlen(ending);
+    return length > n && strcmp(name + length - n, ending) == 0;
+}
+
 bool names_is_log(const char *input) {
     static const char *const logs[] = {".log", ".out", ".err", ".csv"};
     return ends_like(input, logs, sizeof logs / sizeof logs[0]);

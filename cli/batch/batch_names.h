@@ -41,6 +41,9 @@ bool names_settle(struct batch *batch);
 /* Whether a file is called like what a run prints: .log, .out, .err, .csv. */
 bool names_is_log(const char *input);
 
+/* Does a name end so, with something before it? */
+bool names_end(const char *name, const char *ending);
+
 /* Length of a file's name without its endings (".pickle.gz"). */
 size_t names_stem_length(const char *name);
 

@@ -43,13 +43,8 @@ static const struct {
     {".prom", "# HELP strata_"},     {".json", "\"schema\": 1"}, {".json", "\"schema\": 2"},
 };
 
-static bool has_ending(const char *path, const char *ending) {
-    size_t length = strlen(path), n = strlen(ending);
-    return length > n && strcmp(path + length - n, ending) == 0;
-}
-
 static bool is_our_database(const char *path, const char *head, ssize_t n) {
-    return has_ending(path, ".sqlite") && n > EXPORT_APPLICATION_AT + 4 &&
+    return names_end(path, ".sqlite") && n > EXPORT_APPLICATION_AT + 4 &&
            memcmp(head + EXPORT_APPLICATION_AT, "Stra", 4) == 0;
 }
 
@@ -65,7 +60,7 @@ static bool is_ours(const char *path, int *error) {
     ssize_t n = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? read(fd, head, sizeof head) : -1;
     ours = is_our_database(path, head, n);
     for (size_t i = 0; n > 0 && i < sizeof marks / sizeof marks[0]; i++)
-        ours = ours || (has_ending(path, marks[i].ending) &&
+        ours = ours || (names_end(path, marks[i].ending) &&
                         memmem(head, (size_t)n, marks[i].mark, strlen(marks[i].mark)) != NULL);
     close(fd);
     return ours;

@@ -3,6 +3,7 @@
 #include "analysis/findings/budget.h"
 #include "analysis/findings/finding.h"
 #include "analysis/loop/category.h"
+#include "base/numbers.h"
 #include "base/units.h"
 
 #include <ctype.h>
@@ -298,14 +299,10 @@ bool rule_holds(enum comparing op, uint64_t actual, uint64_t limit) {
     return actual > limit;
 }
 
-static uint64_t sum_of(uint64_t a, uint64_t b) {
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
 uint64_t rule_baseline_limit(const struct rule *rule, uint64_t base) {
     uint64_t whole = base / MILLION, rest = base % MILLION;
     if (rule->more != 0 && whole > UINT64_MAX / rule->more)
         return UINT64_MAX;
     uint64_t part = rule->more > UINT64_MAX / MILLION ? UINT64_MAX : rest * rule->more / MILLION;
-    return sum_of(sum_of(base, sum_of(whole * rule->more, part)), rule->number);
+    return sum_at_most(sum_at_most(base, sum_at_most(whole * rule->more, part)), rule->number);
 }

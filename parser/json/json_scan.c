@@ -196,7 +196,7 @@ static bool ends_token(uint8_t byte) {
     return is_space(byte) || (byte != 0 && strchr(",:[]{}\"", byte) != NULL);
 }
 
-static bool is_word(const char *token, const char *const *words) {
+bool json_is_one_of(const char *token, const char *const *words) {
     for (; *words != NULL; words++)
         if (strcmp(token, *words) == 0)
             return true;
@@ -208,9 +208,9 @@ static bool copy_token(struct json_scan *scan, const char *token) {
     static const char *const no_numbers[] = {"NaN",       "-NaN", "nan",  "-nan", "Infinity",
                                              "-Infinity", "inf",  "-inf", "+inf", "+Infinity",
                                              "undefined", "None", NULL};
-    if (is_word(token, no_numbers))
+    if (json_is_one_of(token, no_numbers))
         return copy_text(scan, "null");
-    if (is_word(token, words))
+    if (json_is_one_of(token, words))
         return copy_text(scan, token);
     if ((token[0] < '0' || token[0] > '9') && token[0] != '-' && token[0] != '+' && token[0] != '.')
         return copy_text(scan, "?"); /* which cJSON refuses */

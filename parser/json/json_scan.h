@@ -94,3 +94,6 @@ bool json_text_is_integer(const char *text);
 
 /* Member of an object, NULL: none, or `object` is NULL or no object. */
 const cJSON *json_member(const cJSON *object, const char *key);
+
+/* Is a text one of `words`, which end with NULL? */
+bool json_is_one_of(const char *token, const char *const *words);

@@ -385,21 +385,14 @@ bool kineto_read(struct json_scan *scan, struct trace *trace, bool is_list) {
     return done;
 }
 
-static bool is_one_of(const char *key, const char *const *keys) {
-    for (; *keys != NULL; keys++)
-        if (strcmp(key, *keys) == 0)
-            return true;
-    return false;
-}
-
 bool kineto_knows(const char *key) {
     static const char *const keys[] = {"traceEvents",         "deviceProperties", "distributedInfo",
                                        "baseTimeNanoseconds", "schemaVersion",    NULL};
-    return is_one_of(key, keys);
+    return json_is_one_of(key, keys);
 }
 
 bool kineto_knows_event(const char *key) {
     static const char *const keys[] = {"ph",  "cat",  "name", "pid", "tid", "ts",
                                        "dur", "args", "s",    "id",  NULL};
-    return is_one_of(key, keys);
+    return json_is_one_of(key, keys);
 }

@@ -1,5 +1,6 @@
 #include "parser/log/log_text.h"
 
+#include "base/text.h"
 #include "base/units.h"
 
 #include <string.h>
@@ -13,10 +14,6 @@ enum {
 /* No device has more, and sums of a log's levels stay numbers. */
 static const uint64_t SIZE_LIMIT = UINT64_C(1) << 46;
 static const uint64_t COUNT_LIMIT = UINT64_C(1) << 53;
-
-static bool is_digit(uint8_t byte) {
-    return byte >= '0' && byte <= '9';
-}
 
 static bool is_letter(uint8_t byte) {
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');

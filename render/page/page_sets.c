@@ -50,10 +50,6 @@ place view_group(struct page_view *view, u32 index) {
                 group->of_free ? GROUP_OF_FREE : group->part);
 }
 
-static bool allocation_is_alive(const struct allocations *allocations, uint32_t allocation, uint32_t moment) {
-    return allocations->birth[allocation] <= moment && moment < allocations->death[allocation];
-}
-
 u32 view_also_shown(struct page_view *view, f64 event) {
     const struct scene *scene = &view->scene;
     const uint32_t width = scene->view.width;

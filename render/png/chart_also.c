@@ -26,17 +26,13 @@ bool chart_also_find(struct chart_maker *maker) {
     return done;
 }
 
-static int32_t also_row(const struct chart_maker *maker) {
-    return chart_line(maker->small) + maker->em / 5;
-}
-
 static int32_t also_heading(const struct chart_maker *maker) {
     return chart_line(maker->bold) + maker->em / 4;
 }
 
 int32_t chart_also_height(const struct chart_maker *maker) {
     return maker->n_also == 0 ? 0
-                              : also_heading(maker) + (int32_t)maker->n_also * also_row(maker) + maker->em;
+                              : also_heading(maker) + (int32_t)maker->n_also * chart_row(maker) + maker->em;
 }
 
 /* "backward of MmBackward0    123.4 MiB" */
@@ -65,6 +61,6 @@ void chart_also_put(struct chart_maker *maker, struct rect area) {
         chart_put_text(maker, (struct rect){area.x + area.width - rest, area.y, rest, 0}, CHART_RIGHT,
                        maker->small, colors->quiet, "at its highest");
     area.y += also_heading(maker);
-    for (uint32_t i = 0; i < maker->n_also; i++, area.y += also_row(maker))
+    for (uint32_t i = 0; i < maker->n_also; i++, area.y += chart_row(maker))
         also_row_put(maker, &maker->also[i], area);
 }

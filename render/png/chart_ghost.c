@@ -11,6 +11,7 @@
 #include "render/png/chart_maker.h"
 
 #include "base/format.h"
+#include "base/numbers.h"
 
 /* Of an address, as the page has it: the one that ends the recording, whose gutter stays in every window. The others the
  * raster draws. */
@@ -49,10 +50,6 @@ static int32_t ghost_y(const struct chart_maker *maker, struct rect area, uint64
     struct y_scale scale = y_scale_of(&maker->out->view);
     uint64_t top = maker->out->view.top_bytes;
     return area.y + area.height - (int32_t)(y_scale_q8(&scale, bytes < top ? bytes : top) / 256);
-}
-
-static uint64_t sum_at_most(uint64_t a, uint64_t b) {
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
 uint64_t chart_ghost_limit(const struct chart_maker *maker) {

@@ -205,10 +205,6 @@ static int32_t legend_gap(const struct chart_maker *maker) {
     return maker->em * 3 / 4;
 }
 
-static int32_t legend_row_height(const struct chart_maker *maker) {
-    return chart_line(maker->small) + maker->em / 5;
-}
-
 static void row_figures(const struct chart_maker *maker, struct row *row, uint64_t bytes, uint64_t count) {
     row->bytes = format_bytes_in(bytes, maker->unit);
     row->share = format_share(bytes, maker->in->timeline->live[maker->in->moment]);
@@ -356,13 +352,13 @@ int32_t chart_legend_width(struct chart_maker *maker, int32_t least, int32_t mos
 }
 
 static int32_t keys_height(const struct chart_maker *maker, uint32_t n_keys) {
-    return n_keys == 0 ? 0 : (int32_t)n_keys * legend_row_height(maker) + maker->em / 2;
+    return n_keys == 0 ? 0 : (int32_t)n_keys * chart_row(maker) + maker->em / 2;
 }
 
 int32_t chart_legend_height(struct chart_maker *maker) {
     struct key keys[KEYS_MAX];
     return 2 * chart_line(maker->bold) + maker->em / 4 +
-           ((int32_t)legend_rows_wanted(maker) + 1) * legend_row_height(maker) +
+           ((int32_t)legend_rows_wanted(maker) + 1) * chart_row(maker) +
            keys_height(maker, keys_of(maker, keys));
 }
 
@@ -445,7 +441,7 @@ static uint32_t group_color(const struct chart_maker *maker, const struct group 
 
 static void table_put(struct chart_maker *maker, struct rect area) {
     const struct chart_input *in = maker->in;
-    int32_t height = legend_row_height(maker);
+    int32_t height = chart_row(maker);
     uint32_t room = area.height > 0 ? (uint32_t)(area.height / height) : 0,
              wanted = legend_rows_wanted(maker);
     /* The sum of the rest takes a row. */
@@ -494,7 +490,7 @@ void chart_legend_put(struct chart_maker *maker, struct rect area) {
     chart_findings_put(maker, (struct rect){area.x, area.y, area.width, findings});
     area.y += findings;
     area.height -= findings;
-    int32_t header = header_put(maker, area), row = legend_row_height(maker);
+    int32_t header = header_put(maker, area), row = chart_row(maker);
     /* Those of an address are many: in a low picture the last ones have no room. */
     while (n_keys > 0 && header + keys_height(maker, n_keys) > area.height)
         n_keys--;

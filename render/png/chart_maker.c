@@ -11,6 +11,10 @@ int32_t chart_line(struct font_style style) {
     return canvas_line_height(style);
 }
 
+int32_t chart_row(const struct chart_maker *maker) {
+    return chart_line(maker->small) + maker->em / 5;
+}
+
 int32_t chart_text_width(const struct chart_maker *maker, struct font_style style, const char *text) {
     return (int32_t)font_width(maker->font, style, text);
 }

@@ -30,6 +30,9 @@ enum chart_align { CHART_LEFT, CHART_CENTER, CHART_RIGHT };
 /* Height of a line of text. */
 int32_t chart_line(struct font_style style);
 
+/* Height of a row of a list beside or below the plot. */
+int32_t chart_row(const struct chart_maker *maker);
+
 int32_t chart_text_width(const struct chart_maker *maker, struct font_style style, const char *text);
 
 /* Adds a box. */

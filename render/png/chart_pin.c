@@ -36,15 +36,11 @@ static bool pin_find(const struct chart_maker *maker, struct pin *pin) {
     return true;
 }
 
-static int32_t pin_row(const struct chart_maker *maker) {
-    return chart_line(maker->small) + maker->em / 5;
-}
-
 int32_t chart_pin_height(const struct chart_maker *maker) {
     struct pin pin;
     if (!pin_find(maker, &pin))
         return 0;
-    return chart_line(maker->bold) + (int32_t)(1 + pin.n_frames + (pin.rest > 0)) * pin_row(maker) +
+    return chart_line(maker->bold) + (int32_t)(1 + pin.n_frames + (pin.rest > 0)) * chart_row(maker) +
            maker->em;
 }
 
@@ -75,11 +71,11 @@ void chart_pin_put(struct chart_maker *maker, struct rect area) {
     pin_facts(maker, &pin, text, sizeof text);
     chart_put_sentence(maker, area, maker->small, colors->quiet, text);
     for (uint32_t i = 0; i < pin.n_frames; i++) {
-        area.y += pin_row(maker);
+        area.y += chart_row(maker);
         site_text(maker->in->timeline->trace, pin.frame[i], text, sizeof text);
         chart_put_text(maker, area, CHART_LEFT, maker->small, colors->text, text);
     }
-    area.y += pin_row(maker);
+    area.y += chart_row(maker);
     snprintf(text, sizeof text, "%s other frame%s", format_count(pin.rest).text, pin.rest == 1 ? "" : "s");
     if (pin.rest > 0)
         chart_put_text(maker, area, CHART_LEFT, maker->small, colors->quiet, text);

@@ -63,10 +63,6 @@ static bool categories_are_shown(const struct chart_maker *maker) {
     return maker->in->options->color_by != COLOR_BY_CATEGORY && categories_ranked(maker, ranked) > 1;
 }
 
-static int32_t side_row(const struct chart_maker *maker) {
-    return chart_line(maker->small) + maker->em / 5;
-}
-
 static uint32_t category_color(const struct chart_maker *maker, enum category category) {
     return raster_key_color(COLOR_BY_CATEGORY, category, maker->in->options->dark);
 }
@@ -101,7 +97,7 @@ static int32_t names_place(struct chart_maker *maker, struct rect area, const en
         int32_t width = swatch + chart_text_width(maker, maker->small, text);
         if (x != 0 && x + width > area.width) {
             x = 0;
-            y += side_row(maker);
+            y += chart_row(maker);
         }
         struct rect at = {area.x + x, area.y + y + (chart_line(maker->small) - side) / 2, side, side};
         if (put) {
@@ -111,7 +107,7 @@ static int32_t names_place(struct chart_maker *maker, struct rect area, const en
         }
         x += width + maker->em;
     }
-    return y + side_row(maker);
+    return y + chart_row(maker);
 }
 
 static void settings_text(const struct chart_maker *maker, char text[ALLOCATOR_SETTINGS_TEXT]) {

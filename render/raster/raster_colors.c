@@ -1,6 +1,7 @@
 /* Which colour an allocation has under each colouring, and what shares it: its key. */
 #include "render/raster/raster_internal.h"
 
+#include "base/numbers.h"
 #include "render/raster/mix.h"
 #include "render/raster/palette.h"
 
@@ -38,10 +39,6 @@ uint32_t raster_site_color(const struct timeline *timeline, uint32_t site, bool 
 uint32_t raster_texture(uint32_t color, uint32_t twin, uint32_t x) {
     enum { SHARE = 102, WIDE = 2, EVERY = 6 };
     return twin == 0 || x % EVERY < EVERY - WIDE ? color : color_mix(color, 0xFFFFFF, SHARE);
-}
-
-static unsigned log2_of(uint64_t value) {
-    return value == 0 ? 0 : 63u - (unsigned)__builtin_clzll(value);
 }
 
 /* Powers of two that the scale of a colouring lies between. */

@@ -23,10 +23,6 @@ static uint32_t dumps_count(const struct device_trace *device) {
     return n;
 }
 
-static bool is_alive(const struct allocations *allocations, uint32_t allocation, uint32_t moment) {
-    return allocations->birth[allocation] <= moment && moment < allocations->death[allocation];
-}
-
 /* O(dumps * allocations). */
 static void dumps_find(const struct device_trace *device, struct dump *dump) {
     const struct allocations *allocations = &device->allocations;
@@ -39,8 +35,8 @@ static void dumps_find(const struct device_trace *device, struct dump *dump) {
         *now =
             (struct dump){.name = note->text, .moment = note->event + 1, .gap = note->what == NOTE_DUMP_GAP};
         for (uint32_t allocation = 0; allocation < allocations->count; allocation++) {
-            bool before = n > 1 && is_alive(allocations, allocation, now[-1].moment),
-                 after = is_alive(allocations, allocation, now->moment);
+            bool before = n > 1 && allocation_is_alive(allocations, allocation, now[-1].moment),
+                 after = allocation_is_alive(allocations, allocation, now->moment);
             now->total += after ? allocations->size[allocation] : 0;
             now->stayed += before && after ? allocations->size[allocation] : 0;
             now->came += after && !before ? allocations->size[allocation] : 0;
@@ -58,8 +54,8 @@ static const char *sites_text(struct sheet *sheet, const struct report_device *r
     const char *text = "";
     bytes_zero(bytes, report->trace->frames.count * sizeof *bytes);
     for (uint32_t allocation = 0; allocation < allocations->count; allocation++) {
-        bool was = is_alive(allocations, allocation, before->moment),
-             is = is_alive(allocations, allocation, after->moment);
+        bool was = allocation_is_alive(allocations, allocation, before->moment),
+             is = allocation_is_alive(allocations, allocation, after->moment);
         if (came ? is && !was : was && !is)
             bytes[report->timeline.site[allocations->stack[allocation]]] += allocations->size[allocation];
     }
