@@ -7,6 +7,7 @@
 #include "cli/regex.h"
 #include "cli/suggest.h"
 #include "cli/terminal.h"
+#include "layout/device_part.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -275,19 +276,24 @@ static void looked_start(struct looked *looked, const struct filter *filter) {
 
 /* False: no memory. */
 static bool device_look(struct looked *looked, const struct recording *recording, uint32_t device,
-                        const struct filter_query *query, struct arena *arena) {
+                        const struct filter_query *query, struct arena *scratch) {
+    struct trace part;
     struct timeline timeline;
     struct selection selection = {0};
+    struct arena arena;
+    arena_init(&arena, arena_share(scratch), SIZE_MAX);
     struct selecting selecting = {
-        .selection = &selection, .whole = &timeline, .query = query, .bits_only = true, .arena = arena};
-    enum selecting_progress progress = SELECTING_GOES_ON;
-    if (!timeline_init(&timeline, &recording->trace, device, arena))
-        return false;
+        .selection = &selection, .whole = &timeline, .query = query, .bits_only = true, .arena = &arena};
+    enum selecting_progress progress = SELECTING_NO_MEMORY;
+    if (device_part_init(&part, &recording->trace, device, &arena) &&
+        timeline_init(&timeline, &part, device, &arena))
+        progress = SELECTING_GOES_ON;
     while (progress == SELECTING_GOES_ON)
         progress = selecting_go_on(&selecting);
     looked->allocations += selection.allocations;
     for (uint32_t i = 0; looked->phase != NULL && i < selecting.facts.n_phases; i++)
         phase_offer(looked, selecting.facts.phases[i].name, selecting.facts.phases[i].nbytes);
+    arena_release(&arena);
     return progress == SELECTING_DONE;
 }
 
@@ -314,7 +320,7 @@ int filter_look(const struct recording *recording, const struct settings *settin
     recording_scratch(recording, &arena);
     bool done = filter_set_make(&set, recording, settings, &arena), printed = !done;
     looked_start(&looked, &set.parsed.filter);
-    for (uint32_t i = 0; done && set.query != NULL && i < trace->n_devices; i++)
+    for (uint32_t i = 0; done && set.query != NULL && looked.allocations == 0 && i < trace->n_devices; i++)
         if (device != NULL ? i == *device
                            : !settings->has_device || trace->devices[i].ordinal == settings->device)
             done = device_look(&looked, recording, i, set.query, &arena);

@@ -96,11 +96,14 @@ static bool frames_part(struct frame_table *part, const struct frame_table *fram
     part->owner = frames->owner != NULL ? arena_column(arena, ids->count, 1) : NULL;
     part->rank = frames->rank != NULL ? arena_column(arena, ids->count, 1) : NULL;
     part->bits = frames->bits != NULL ? arena_column(arena, ids->count, sizeof *part->bits) : NULL;
-    if (part->frame == NULL || (frames->owner != NULL && part->owner == NULL) ||
+    uint32_t *whole = arena_column(arena, ids->count, sizeof *whole);
+    part->whole = whole;
+    if (part->frame == NULL || whole == NULL || (frames->owner != NULL && part->owner == NULL) ||
         (frames->rank != NULL && part->rank == NULL) || (frames->bits != NULL && part->bits == NULL))
         return false;
     for (uint32_t i = 0, n = 0; i < frames->count; i = ids_next(ids, i + 1, frames->count), n++) {
         part->frame[n] = frames->frame[i];
+        whole[n] = i;
         if (part->owner != NULL)
             part->owner[n] = frames->owner[i];
         if (part->rank != NULL)

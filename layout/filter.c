@@ -144,14 +144,23 @@ static void masks_drop(struct masks *masks, struct arena *arena) {
     ARENA_DROP(arena, masks->frames);
 }
 
-static void masks_of_text(struct masks *masks, const struct trace *trace, const struct filter_word *word) {
+/* Only contexts that the device has are looked at. */
+static void masks_of_text(struct masks *masks, const struct timeline *timeline,
+                          const struct filter_word *word) {
+    const struct trace *trace = timeline->trace;
+    const struct allocations *allocations = &timeline->device->allocations;
     struct needle needle = needle_of(word);
     struct texts texts = {trace, &needle, masks->known};
     bool file_only = word->kind == FILTER_FILE;
     for (uint32_t i = 1; i < trace->frames.count; i++)
         masks->frames[i] = frame_holds(&texts, i, file_only);
-    for (uint32_t i = 1; i < trace->contexts.count && !file_only; i++) {
+    for (uint32_t i = 0; i < allocations->count; i++)
+        masks->contexts[allocations->context[i]] = !file_only;
+    masks->contexts[0] = 0;
+    for (uint32_t i = 1; i < trace->contexts.count; i++) {
         const struct context *context = &trace->contexts.context[i];
+        if (masks->contexts[i] == 0)
+            continue;
         masks->contexts[i] = string_holds(&texts, context->compile_context) ||
                              string_holds(&texts, context->user_metadata) ||
                              string_holds(&texts, context->category);
@@ -164,7 +173,8 @@ static void masks_of_regex(struct masks *masks, const struct trace *trace, const
         bool noted = trace->frames.frame[i].fx != 0 &&
                      (bit(regex->strings, fx->op) || bit(regex->strings, fx->name) ||
                       bit(regex->strings, fx->target) || bit(regex->strings, fx->original_trace));
-        masks->frames[i] = noted || bit(regex->frames, i);
+        masks->frames[i] =
+            noted || bit(regex->frames, trace->frames.whole != NULL ? trace->frames.whole[i] : i);
     }
     for (uint32_t i = 1; i < trace->contexts.count; i++) {
         const struct context *context = &trace->contexts.context[i];
@@ -407,7 +417,7 @@ static bool keeping_prepare(struct keeping *keeping, struct arena *arena) {
         if (!masks_init(&keeping->masks, trace, arena))
             return false;
         if (!expression)
-            masks_of_text(&keeping->masks, trace, word);
+            masks_of_text(&keeping->masks, keeping->timeline, word);
         else if (facts->regexes != NULL)
             masks_of_regex(&keeping->masks, trace, &facts->regexes[word->nth_regex]);
         stacks_of_frames(&keeping->masks, trace);

@@ -94,7 +94,7 @@ struct filter_span {
     int64_t number; /* of a step or a layer; -1: none */
 };
 
-/* Which texts a regular expression meets: bits by frame id and by string id. Frames are tested as filter_frame_text
+/* Which texts a regular expression meets: bits by frame id (of the whole, where the trace is a part) and by string id. Frames are tested as filter_frame_text
  * writes them, strings (of contexts and of what torch.fx notes) as they are. */
 struct filter_regex {
     const uint64_t *frames, *strings;

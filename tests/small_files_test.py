@@ -31,11 +31,11 @@ class SmallFilesTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def report(self, content, most_nbytes):
+    def report(self, content, most_nbytes, *flags):
         """The report of a file, with so much memory of the recording."""
         path = self.folder / "input"
         path.write_bytes(content)
-        done = subprocess.run([STRATA, "report", "--json", "--top", "0", f"--max-memory={most_nbytes}", str(path)],
+        done = subprocess.run([STRATA, "report", "--json", "--top", "0", f"--max-memory={most_nbytes}", *flags, str(path)],
                               capture_output=True, timeout=HANG_S)
         self.assertEqual(0, done.returncode, done.stderr.decode(errors="replace"))
         return json.loads(done.stdout)
@@ -95,6 +95,16 @@ class SmallFilesTest(unittest.TestCase):
         for number, device in enumerate(devices):
             sites = {row["site"] for row in device["top_at_peak"]}
             self.assertEqual({f"f{number}_{i}.py:1 f{number}_{i}" for i in range(200)}, sites)
+
+    def test_a_filter_looks_at_the_frames_of_each_device_alone(self):
+        """Where all 204,800 are looked at for each device, this takes minutes and gigabytes; a number of a frame is the whole
+        recording's where a regular expression has met it."""
+        content = small_files.devices_and_sites(1024, 200)
+        for words, meets in (("/f[0-9]*_7[.]py/", lambda site: "_7.py" in site), ("_19", lambda site: "_19" in site), ("nobody", lambda site: False)):
+            devices = self.report(content, 96 * MIB, "--filter", words)["devices"]
+            for number, device in enumerate(devices):
+                sites = {f"f{number}_{i}.py:1 f{number}_{i}" for i in range(200)}
+                self.assertEqual({site for site in sites if meets(site)}, {row["site"] for row in device["top_at_peak"]})
 
     def test_a_device_alone_is_the_device_among_others(self):
         """Steps, phases, findings and sites are the same whether its frames and annotations stand among others' or not: the

@@ -52,6 +52,8 @@ struct frame_table {
     uint8_t *owner; /* [count] enum frame_owner; NULL: nobody told of any */
     uint8_t *rank;  /* [count] what frames_rank says, and */
     uint32_t *bits; /* [count] frames_bits, kept for all devices (frames_keep); NULL: not kept */
+    const uint32_t
+        *whole; /* [count] ids in the trace that this is a part of (device_part_init); NULL: it is none */
 };
 
 /* What torch.fx adds to frames of generated code; id 0 is "none". String ids. */

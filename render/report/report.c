@@ -124,16 +124,12 @@ static bool report_one_device(const struct trace *trace, uint32_t index, const s
     struct trace part;
     struct report_device device = {
         .trace = trace, .device = &trace->devices[index], .options = options, .arena = &arena};
-    bool in_part =
-        trace->n_devices > 1 && options->filter == NULL; /* its regular expressions met frames of the whole */
     arena_init(&arena, arena_share(scratch), SIZE_MAX);
     arena_init(&device.replay_arena, options->beside != NULL ? options->beside->host : arena_share(scratch),
                SIZE_MAX);
-    bool done = !in_part || device_part_init(&part, trace, index, &arena);
-    if (done && in_part) {
-        device.trace = &part;
-        device.device = &part.devices[index];
-    }
+    bool done = device_part_init(&part, trace, index, &arena);
+    device.trace = &part;
+    device.device = &part.devices[index];
     done = done && report_device_init(&device, index, &arena) && write(context, &device);
     arena_release(&device.replay_arena);
     arena_release(&arena);
