@@ -5,8 +5,10 @@
 #include "tests/fuzz/target.h"
 
 #include <cjson/cJSON.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct asked {
     uint32_t from, until, at;
@@ -57,6 +59,29 @@ static void speedscope_check(const struct buffer *out) {
     cJSON_Delete(document);
 }
 
+/* The database and itself, as those of two ranks. */
+static void join_check(const struct buffer *database, struct arena *scratch) {
+    char path[] = P_tmpdir "/strata-fuzz-XXXXXX", reason[EXPORT_REASON_NBYTES] = "";
+    const struct export_part parts[] = {{path, "rank0", "rank0.pickle", 0, -1},
+                                        {path, "rank1", "rank1.pickle", -1, 3}};
+    struct buffer out = {.host = arena_share(scratch)};
+    int fd = mkstemp(path);
+    EXAMINE_CHECK(fd >= 0 && write(fd, database->bytes, database->nbytes) == (ssize_t)database->nbytes);
+    close(fd);
+    bool done = export_join(&out, parts, 2, P_tmpdir, reason);
+    unlink(path);
+    EXAMINE_CHECK(done ? out.nbytes > database->nbytes : out.failed);
+    buffer_release(&out);
+}
+
+/* Its name and its ending mean no other kind. */
+static void kind_check(enum export_kind kind) {
+    char path[64];
+    snprintf(path, sizeof path, "x%s", export_kind_ending(kind));
+    EXAMINE_CHECK(export_kind_by_name(export_kind_name(kind)) == kind);
+    EXAMINE_CHECK(export_kind_of_path(path) == kind && export_kind_of_path(path + 1) == EXPORT_KINDS);
+}
+
 static void export_check(const struct trace *trace, enum export_kind kind, struct asked *asked,
                          uint8_t choice) {
     const struct export_options options = {
@@ -82,6 +107,9 @@ static void export_check(const struct trace *trace, enum export_kind kind, struc
         folded_check(&out);
     if (result == EXPORT_DONE && kind == EXPORT_SPEEDSCOPE)
         speedscope_check(&out);
+    if (result == EXPORT_DONE && kind == EXPORT_SQLITE && choice & 1)
+        join_check(&out, &scratch);
+    kind_check(kind);
     buffer_release(&out);
     arena_release(&scratch);
 }
