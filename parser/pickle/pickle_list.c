@@ -135,8 +135,10 @@ static const uint8_t *references_end(const uint8_t *at, const uint8_t *end) {
 /* Whether the list at `p` is this entry. */
 static bool entry_is(const struct machine *machine, uint32_t index, const uint8_t *p) {
     const struct list_cache *lists = &machine->lists;
+    if (index == 0 || index >= lists->count)
+        return false;
     const struct list_entry *entry = &lists->entry[index];
-    return index != 0 && index < lists->count && (size_t)(machine->cursor->end - p) > entry->nbytes &&
+    return (size_t)(machine->cursor->end - p) > entry->nbytes &&
            memcmp(lists->bytes + entry->offset, p, entry->nbytes + 1) == 0;
 }
 
