@@ -385,7 +385,16 @@ class LogTest(unittest.TestCase):
         level("Allocated: 512.0 MB, Reserved: 1024.0 MB\n", 0, "reserved", 1 << 30)
         level("memory used: 5 GB of 10 GB\n", 0, "device", 5 << 30)
         level("[ 12.5] Memory cgroup out of memory: Killed process 77 (python3) total-vm:9000kB, anon-rss:8000kB, file-rss:0kB\n", -1, "host", 8000 << 10)
-        for text in ("saved checkpoint, size 5 GB\n", "memory delta: 5 GB\n", "wrote 5 GB\n", "speed 5 GB/s of memory used\n", "peak: 7\n"):
+        level("mem alloc=12.3GB reserved=14.5GB peak=13.9GB\n", 0, "reserved", nbytes("14.5", "GB"))
+        level("[GPU 3] Peak memory: 5 GB\n", 3, "allocated", 5 << 30)
+        level("GPU memory occupied: 15109 MB.\n", 0, "device", 15109 << 20)
+        level("torch.cuda.memory_allocated: 5368709120\n", 0, "allocated", 5368709120)
+        level("\u663e\u5b58\u5360\u7528: 5.5 GB\n", 0, "device", nbytes("5.5", "GB"))
+        level("eta: 1:00:00  time: 0.43  data_time: 0.01  memory: 5123  loss: 1.2\n", 0, "allocated", 5123 << 20)
+        level("Memory on the node (IP: 10.0.0.2) where the task (memory used=31.20GB) was running was 60.01GB / 62.80GB (0.95), which exceeds the memory usage threshold of 0.95.\n",
+              -1, "host", nbytes("60.01", "GB"))
+        for text in ("Loading dataset cached at 12 GB\n", "GPU memory estimated: 5 GB\n", "memory bandwidth: 5 GB\n", "memory_allocated: 12\n", "driver allocated: 6.5 GB\n",
+                     "saved checkpoint, size 5 GB\n", "memory delta: 5 GB\n", "wrote 5 GB\n", "speed 5 GB/s of memory used\n", "peak: 7\n"):
             self.assertEqual(getattr(self.report(text, check=False), "returncode", text), 1)
         inferred = [d for d in self.report("Peak memory: 123.50 MB\n")["diagnostics"] if d["code"] == "log_inferred"]
         self.assertEqual(len(inferred), 1)

@@ -202,7 +202,7 @@ static void tell_cause(struct words *words, const struct trace *trace, const str
 
 /* Of other frameworks, and of those devices that PyTorch has no recorder for. */
 static bool has_no_recorder(const struct trace *trace, const struct log_oom_facts *facts) {
-    static const char *const names[] = {"XLA", "BFC", "MLX", "MPS", "HPU", "Paddle", "ggml"};
+    static const char *const names[] = {"XLA", "BFC", "MLX", "MPS", "HPU", "Paddle", "ggml", "Metal", "ONNX"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         if (backend_is(trace, facts, names[i]))
             return true;
@@ -213,9 +213,11 @@ static bool has_no_recorder(const struct trace *trace, const struct log_oom_fact
 static void tell_kill(struct words *words, const struct trace *trace, const struct log_oom_facts *facts) {
     words_say(words, "Line ");
     words_add_count(words, facts->number[NOTE_LINE]);
-    words_say(words, " of the log: the kernel killed ");
+    bool named = !text_is(trace_text(trace, facts->killed), "a process");
+    words_say(words, named ? " of the log: the kernel killed " : " of the log: ");
     words_add(words, trace_text(trace, facts->killed));
-    words_say(words, " for lack of the host's memory.");
+    words_say(words,
+              named ? " for lack of the host's memory." : " was killed for lack of the host's memory.");
     if (knows(facts, NOTE_HOST_USED))
         say_bytes(words, " It held ", facts->number[NOTE_HOST_USED], ".");
     if (knows(facts, NOTE_HOST_LIMIT))

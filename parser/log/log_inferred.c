@@ -36,14 +36,16 @@ static enum note_what what_of(struct text label, bool about_memory) {
     bool most = HAS(label, "peak", "max");
     if (HAS(label, "delta", "change", "diff", "increase", "disk", "swap", "kv cache", "tried", "download",
             "capacity", "estimat", "theoretical", "freed", "kmem", "pressure", "required", "needed", "limit",
-            "saved", "retries", "for training", "inactive", "cache size"))
+            "saved", "retries", "for training", "driver", "inactive", "cache size"))
         return NOTE_KINDS;
     if (host && !vram)
         return HAS(label, "used", "usage", "rss", "peak", "mem") ? (most ? NOTE_MAX_HOST : NOTE_HOST_USED)
                                                                  : NOTE_KINDS;
-    if (HAS(label, "allocated", "allocation", "\xe5\x88\x86\xe9\x85\x8d" /* "allocated" in Chinese */))
+    if (HAS(label, "alloc", "\xe5\x88\x86\xe9\x85\x8d" /* "allocated" in Chinese */))
         return most ? NOTE_MAX_ALLOCATED : NOTE_ALLOCATED;
-    if (HAS(label, "reserved", "cached", "\xe7\xbc\x93\xe5\xad\x98" /* "cached" */))
+    if (HAS(label, "reserved"))
+        return most ? NOTE_MAX_RESERVED : NOTE_RESERVED;
+    if (about_memory && HAS(label, "cached", "\xe7\xbc\x93\xe5\xad\x98" /* "cached" */))
         return most ? NOTE_MAX_RESERVED : NOTE_RESERVED;
     if (!about_memory)
         return NOTE_KINDS;
@@ -51,7 +53,7 @@ static enum note_what what_of(struct text label, bool about_memory) {
         return NOTE_MAX_ALLOCATED;
     if (HAS(label, "free", "available"))
         return NOTE_DEVICE_FREE;
-    if (HAS(label, "used", "usage", "in use"))
+    if (HAS(label, "used", "usage", "in use", "occupied", "\xe5\x8d\xa0\xe7\x94\xa8" /* "in use" */))
         return most ? NOTE_MAX_DEVICE : NOTE_DEVICE_USED;
     return HAS(label, "total") ? NOTE_DEVICE_TOTAL : NOTE_KINDS;
 }
@@ -103,9 +105,13 @@ static enum note_what what_behind(struct text line, uint32_t at) {
     while (end < line.nbytes && end - at < 12 && (line.at[end] < '0' || line.at[end] > '9'))
         end++;
     label_of(&label, line, at, end);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (text_begins(label.text, words[i]))
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        uint32_t behind = at + (uint32_t)strlen(words[i]);
+        bool labels = behind < line.nbytes && strchr("=:_ ", line.at[behind]) != NULL &&
+                      (line.at[behind] != ' ' || line.at[log_skip(line, behind) - 1] != ' ');
+        if (text_begins(label.text, words[i]) && !labels)
             return what_of(label.text, true);
+    }
     return NOTE_KINDS;
 }
 
@@ -114,7 +120,7 @@ bool log_is_about_memory(struct text line) {
     for (uint32_t from = 0; from < line.nbytes; from += LABEL_NBYTES / 2) {
         uint32_t end = from + LABEL_NBYTES < line.nbytes ? from + LABEL_NBYTES : line.nbytes;
         label_of(&label, line, from, end);
-        if (HAS(label.text, "mem", "vram", "cuda", "gpu",
+        if (HAS(label.text, "mem", "vram", "cuda", "gpu", "allocated",
                 "\xe5\x86\x85\xe5\xad\x98" /* "memory" in Chinese */,
                 "\xe6\x98\xbe\xe5\xad\x98" /* "video memory" */))
             return true;

@@ -16,6 +16,7 @@ static const struct log_figure asked[] = {
      0},                                               /* TensorFlow's and XLA's BFC allocator */
     {"Attempting to allocate", BEHIND, NOTE_ASKED, 0}, /* XLA on TPU; MLX */
     {"Attempting to reserve", BEHIND, NOTE_ASKED, 0},
+    {"memory for requested buffer of size", BEHIND, NOTE_ASKED, 1}, /* ONNX Runtime */
     {"Invalid buffer size:", BEHIND, NOTE_ASKED, 0},            /* PyTorch on MPS: Metal's limit for one */
     {"in memory space hbm. Used", BEHIND, NOTE_ASKED, 0},       /* XLA on TPU, when it compiles */
     {"Allocation failed for size::", BEHIND, NOTE_ASKED, 1},    /* Habana */
@@ -87,7 +88,8 @@ static const char *const bare[] = {"CUDA error: out of memory",
                                    "Error: MLU out of memory",
                                    "Error: MUSA out of memory",
                                    "MPS backend out of memory",
-                                   "OutOfMemoryError: Allocation on device"};
+                                   "OutOfMemoryError: Allocation on device",
+                                   "kIOGPUCommandBufferCallbackErrorOutOfMemory"};
 
 /* Whose allocator it was, by a word of the message. */
 static const struct {
@@ -110,6 +112,8 @@ static const struct {
                 {"PT_DEVMEM", "HPU"},
                 {"metal::malloc", "MLX"},
                 {"Invalid buffer size", "MPS"},
+                {"kIOGPU", "Metal"},
+                {"requested buffer of size", "ONNX"},
                 {"memory on GPU", "Paddle"},
                 {"cudaMalloc failed", "ggml"},
                 {"would exceed allowed memory", "CUDA"},
@@ -287,10 +291,17 @@ static bool is_bare(struct text line) {
 
 /* A size that was asked for, in a message of an allocator: "Unable to allocate 3 GiB of disk" is none. */
 static bool is_full(struct text line) {
-    static const char *const sure[] = {"out of memory",      "Out of memory",       "ran out of memory",
-                                       "RESOURCE_EXHAUSTED", "Tried to allocate",   "PT_DEVMEM",
-                                       "metal::malloc",      "DefaultCPUAllocator", "for an array with shape",
-                                       "Invalid buffer size"};
+    static const char *const sure[] = {"out of memory",
+                                       "Out of memory",
+                                       "ran out of memory",
+                                       "RESOURCE_EXHAUSTED",
+                                       "Tried to allocate",
+                                       "PT_DEVMEM",
+                                       "metal::malloc",
+                                       "DefaultCPUAllocator",
+                                       "for an array with shape",
+                                       "Invalid buffer size",
+                                       "Failed to allocate memory for requested buffer"};
     uint64_t nbytes;
     for (const struct log_figure *figure = asked; figure->words != NULL; figure++)
         if (log_figure_find(line, figure, &nbytes))

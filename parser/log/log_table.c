@@ -62,6 +62,7 @@ static const struct log_form forms[] = {
      {{"mem usage", BEHIND, NOTE_BUDGET_GRAPHS, 0}, {"avail mem", BEHIND, NOTE_BUDGET_AVAILABLE, 0}},
      false},
     {{"Memory pool end", ""}, {{"avail mem", BEHIND, NOTE_BUDGET_AVAILABLE, 0}}, false},
+    ONE("available_gpu_mem", BEHIND, NOTE_BUDGET_AVAILABLE, 0),
     {{"Init torch distributed ends", ""}, {{"mem usage", BEHIND, NOTE_BUDGET_NON_TORCH, 0}}, false},
     /* TensorRT-LLM: kvCacheManager.cpp, runtime of TensorRT, _torch/pyexecutor/_util.py */
     ONE(" for k/v cache", BEFORE, NOTE_BUDGET_KV_CACHE, 0),
@@ -136,6 +137,14 @@ static const struct log_form forms[] = {
     {{"Max memory = ", ""}, {{"Max memory = ", BEHIND, NOTE_DEVICE_TOTAL, 0}}, false},
     ONE(" of memory reserved.", BEFORE, NOTE_RESERVED, 0),
     ONE("Peak reserved memory = ", BEHIND, NOTE_MAX_RESERVED, 0),
+    /* torchtune: get_memory_stats, in GiB; mmengine, Detectron2, Swin: their loggers, in MiB */
+    {{"peak_memory_alloc:", "peak_memory_reserved:"},
+     {{"peak_memory_alloc:", BEHIND, NOTE_MAX_ALLOCATED, GIB},
+      {"peak_memory_reserved:", BEHIND, NOTE_MAX_RESERVED, GIB}},
+     false},
+    {{"data_time:", " memory: "}, {{" memory: ", BEHIND, NOTE_MAX_ALLOCATED, MIB}}, false},
+    {{"time:", "max_mem:"}, {{"max_mem:", BEHIND, NOTE_MAX_ALLOCATED, 0}}, false},
+    {{"grad_norm", "mem "}, {{"mem ", BEHIND, NOTE_MAX_ALLOCATED, 0}}, false},
     /* torchtitan: metrics.py */
     ONE(" memory allocation retries", COUNT_BEFORE, NOTE_RETRIES, 0),
     ONE(" OOM errors thrown", COUNT_BEFORE, NOTE_OOM_COUNT, 0),
@@ -147,6 +156,10 @@ static const struct log_form forms[] = {
     {{"Maximum resident set size (kbytes)", ""}, {{"(kbytes):", BEHIND, NOTE_MAX_HOST, 1024}}, true},
     {{"avgdata ", "maxresident)k"}, {{"maxresident)k", NUMBER_BEFORE, NOTE_MAX_HOST, 1024}}, true},
     {{"child_RSS_high", ""}, {{"child_RSS_high", BEHIND, NOTE_MAX_HOST, 0}}, true},
+    /* Ray's monitor, before it kills */
+    {{"Memory on the node", "exceeds the memory usage threshold"},
+     {{") was running was", BEHIND, NOTE_HOST_USED, 0}},
+     true},
     /* The kernel's report on a control group, before it kills */
     {{"] memory: usage ", ", limit "},
      {{"memory: usage", BEHIND, NOTE_HOST_USED, 0}, {", limit", BEHIND, NOTE_HOST_LIMIT, 0}},
@@ -179,8 +192,13 @@ static void name_of_killed(struct text line, struct log_row *row) {
 /* What Kubernetes, containerd, Slurm and systemd say of such a kill: it has no figures, and counts where no other line told
  * of one. */
 static bool kill_word(struct log_state *state, struct text line, struct log_row *row) {
-    static const char *const words[] = {"OOMKilled",  "oom-kill event", "oom_kill event",
-                                        "OOM Killed", "OOM killer",     "TaskOOM event"};
+    static const char *const words[] = {"OOMKilled",
+                                        "oom-kill event",
+                                        "oom_kill event",
+                                        "OOM Killed",
+                                        "OOM killer",
+                                        "TaskOOM event",
+                                        "node running low on memory"};
     if (state->killed || !text_contains_any(line, words, sizeof words / sizeof *words))
         return false;
     log_name_set(row->killed, (struct text){(const uint8_t *)"a process", 9});
