@@ -139,6 +139,24 @@ class Host(unittest.TestCase):
         path.write_bytes(pickle.dumps({"host_segments": self.host.segments(), "host_traces": self.host.events}))
         self.assertEqual([device["device"] for device in self.report(path)["devices"]], [-2])
 
+    def test_pairs(self):
+        """What is copied to the host: as many bytes as an allocation of the GPU that is there just then."""
+        host, live, wanted = HostMemory(), {}, []
+        for i, event in enumerate(self.snapshot["device_traces"][0]):
+            if event["action"] == "alloc":
+                live[event["addr"]] = event["size"]
+            elif event["action"] == "free_completed":
+                live.pop(event["addr"], None)
+            if i % 150 == 140 and live and len(host.blocks) < 30:
+                size = max(live.values()) + (512 if i % 300 == 140 else 0)
+                host.allocate(size, event["time_us"])
+                wanted += [size] if size in live.values() else []
+        path = self.write("pairs", host_segments=host.segments(), host_traces=host.events)
+        said = [one["message"] for one in self.report(path)["diagnostics"] if one["code"] == "host_pairs"]
+        self.assertTrue(0 < len(wanted) < len(host.blocks))
+        self.assertIn(f"host (pinned): {len(wanted)} allocations (", said[0])
+        self.assertEqual([one for one in self.report(self.flat)["diagnostics"] if one["code"] == "host_pairs"], [])
+
     def test_unread_keys(self):
         path = self.write("unread", future_key={"a": 1}, other=[])
         said = [one["message"] for one in self.report(path)["diagnostics"] if one["code"] == "unread_key"]

@@ -100,7 +100,7 @@ static uint32_t figure_at(struct text line, uint32_t from, uint32_t at, uint64_t
 /* "12.5 GB allocated": what stands behind a figure, up to the next one. */
 static enum note_what what_behind(struct text line, uint32_t at) {
     static const char *const words[] = {" allocated", " reserved", " cached", " used", " in use"};
-    struct label label;
+    struct label label = {.text = {NULL, 0}};
     uint32_t end = at;
     while (end < line.nbytes && end - at < 12 && (line.at[end] < '0' || line.at[end] > '9'))
         end++;
