@@ -182,12 +182,13 @@ bool packed_open(struct packed *packed, struct cursor *cursor, enum packed_kind 
 
 static size_t packed_fail(struct packed *packed, const struct step *step) {
     struct cursor *cursor = packed->cursor;
+    /* libzstd does not say how far it came. */
+    uint64_t offset = packed->kind == PACKED_ZSTD ? packed->frame : cursor_offset(cursor);
     packed->end = SOURCE_FAILED;
     if (step->no_memory)
         (void)cursor_fail_memory(cursor, cursor_offset(cursor));
     else
-        (void)cursor_fail(cursor, READ_CORRUPT, cursor_offset(cursor), "the compressed data is damaged (%s)",
-                          step->damage);
+        (void)cursor_fail(cursor, READ_CORRUPT, offset, "the compressed data is damaged (%s)", step->damage);
     return 0;
 }
 
@@ -215,6 +216,8 @@ static size_t packed_step(struct packed *packed, void *to, size_t nbytes) {
     }
     struct step step = {
         .from = cursor->p, .from_nbytes = (size_t)(cursor->end - cursor->p), .to = to, .to_nbytes = nbytes};
+    if (packed->between)
+        packed->frame = cursor_offset(cursor);
     kinds[packed->kind].step(packed, &step);
     cursor->p += step.n_taken;
     if (step.no_memory || step.damage != NULL)

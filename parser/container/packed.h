@@ -14,8 +14,9 @@ struct packed {
     struct arena
         memory; /* its own: the source may be read in another thread than the trace's arena is used in */
     enum packed_kind kind;
-    void *state;  /* of the library */
-    bool between; /* no frame is open */
+    void *state;    /* of the library */
+    bool between;   /* no frame is open */
+    uint64_t frame; /* offset of the last one */
     enum source_end end;
 };
 
