@@ -183,6 +183,43 @@ class Recorder(RunCase):
         self.assertEqual(result.stdout, b"block5.pickle\ncaught\n")
         self.assertLessEqual({"block5.pickle", "oom.pickle"}, set(self.files()))
 
+    def test_threads(self):
+        """Steps in one thread, memory that runs out in two others, a dump by signal in between: every dump is whole."""
+        self.record(0, "import threading, signal, time\nall = [threading.Thread(target=work) for work in (lambda: train(9), run_out, run_out)]\n"
+                    "train(1); [one.start() for one in all]; os.kill(os.getpid(), signal.SIGUSR2); [one.join() for one in all]\n"
+                    "while not os.path.exists('d/rank0_signal.pickle'): time.sleep(0.01)", "--no-report", RANK="0")
+        self.assertEqual(self.dumps(), [f"rank0_{why}.pickle" for why in ("exit", "oom-2", "oom", "signal", "steps")])
+        for name in self.dumps():
+            self.assertIn("device_traces", self.load(name))
+
+    def test_ended_by_a_signal(self):
+        """Nothing half-written is left, and what was dumped before is there."""
+        for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGABRT):
+            with self.subTest(number):
+                shutil.rmtree(self.path / "d", ignore_errors=True)
+                self.record(128 + number, f"train(6); run_out(); os.kill(os.getpid(), {int(number)})", "--no-report", RANK="0")
+                self.assertEqual(self.dumps(), ["rank0_oom.pickle", "rank0_steps.pickle"])
+
+    def test_an_exception_ends_it(self):
+        result = self.record(1, "train(6); raise KeyError('mine')", "--no-report", RANK="0")
+        self.assertIn("KeyError: 'mine'", result.stderr.decode())
+        self.assertEqual(self.dumps(), ["rank0_exit.pickle", "rank0_steps.pickle"])
+
+    def test_torch_of_debian(self):
+        """1.13 for processors: it runs as without us, and one line says why nothing is recorded."""
+        ask = subprocess.run(["/usr/bin/python3", "-c", "import torch; print(torch.__version__)"], capture_output=True, check=False)
+        if not ask.stdout.startswith(b"1."):
+            self.skipTest("Debian's python3-torch is not here")
+        program = ("import torch\nweights = torch.nn.Linear(8, 8)\noptimizer = torch.optim.SGD(weights.parameters(), lr=0.1)\n"
+                   "for _ in range(7): weights(torch.ones(2, 8)).sum().backward(); optimizer.step()\nprint(torch.get_num_threads() > 0)\n")
+        self.write("cpu.py", program.encode())
+        result = self.expect(0, "run", "--out", "d", "--no-report", "--", "/usr/bin/python3", "cpu.py", env=self.environment(PYTHONPATH=""))
+        self.assertEqual(result.stdout, b"True\n")
+        said = [line for line in result.stderr.decode().splitlines() if line.startswith("strata run: rank")]
+        self.assertEqual(len(said), 1, said)
+        self.assertRegex(said[0], "torch 1[.].* has no memory history")
+        self.assertEqual(self.dumps(), [])
+
 
 class Watcher(RunCase):
     def run_shell(self, code, script, *options, says=None, **more):
