@@ -1,5 +1,6 @@
 """strata plan: what a sample that ran out of memory needs, by figures that its own simulator confirms."""
 
+import csv
 import json
 import os
 import pathlib
@@ -147,6 +148,20 @@ class Plan(unittest.TestCase):
         for figure in ("30.9 MiB", "110.1 MiB more than the 8"):
             for text in said:
                 self.assertIn(figure, text)
+
+    def test_layers(self):
+        """How alike the layers are: what each makes and keeps in the last step, as the rows of an export add up."""
+        report = json.loads(subprocess.run([STRATA, "report", "--json", SAMPLES / "oom.pickle"], capture_output=True, check=True).stdout)
+        told = report["devices"][0]["layers"]
+        self.assertEqual((answer(SAMPLES / "oom.pickle")[0]["blocks"][-1]["n"], None, 0), (told["n"], told["odd_layer"], told["odd_bytes"]))
+        sums = []
+        for layer in range(told["n"]):
+            done = subprocess.run([STRATA, "export", "--to", "csv", "--filter", f"layer:{layer} category:activation step:5", SAMPLES / "oom.pickle", "-o", "-"],
+                                  capture_output=True, check=True)
+            sums.append(sum(int(row["bytes"]) for row in csv.DictReader(done.stdout.decode().splitlines())))
+        self.assertEqual(sorted(sums)[(len(sums) - 1) // 2], told["bytes"])
+        self.assertEqual(100 if len(set(sums)) == 1 else 100 * sum(min(s, told["bytes"]) for s in sums) // sum(max(s, told["bytes"]) for s in sums),
+                         told["alike_percent"])
 
     def test_batch(self):
         """With --gpu: the first sentence of each rank, and one setting for all, as whatif has their peaks."""

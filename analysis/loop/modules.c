@@ -1,6 +1,9 @@
 #include "analysis/loop/modules.h"
 
+#include "analysis/loop/category.h"
 #include "base/bytes.h"
+#include "base/numbers.h"
+#include "base/sort.h"
 #include "base/words.h"
 
 static uint8_t key_outside(const struct phase_runs *runs, uint32_t allocation) {
@@ -54,4 +57,114 @@ void module_say(struct words *words, uint8_t module) {
     words_say(words, "layer ");
     words_number(words, module - (uint32_t)MODULE_LAYERS);
     words_say(words, module == MODULES - 1 ? " and further" : "");
+}
+
+/* ---- how alike ---- */
+
+enum { ODD_ALLOCATIONS_MOST = 4096 };
+
+struct summing {
+    const struct timeline *timeline;
+    const uint8_t *category;
+    const struct block_span *span; /* of the forward's blocks */
+};
+
+static uint64_t bytes_of(const struct summing *summing, const struct block_span *span, uint32_t site) {
+    const struct allocations *allocations = &summing->timeline->device->allocations;
+    uint64_t bytes = 0;
+    for (uint32_t i = span->first; i < span->end; i++)
+        if (summing->category[i] == CATEGORY_ACTIVATION &&
+            (site == 0 || summing->timeline->site[allocations->stack[i]] == site))
+            bytes += allocations->size[i];
+    return bytes;
+}
+
+/* The call site that makes most of a difference of two layers. */
+static uint32_t odd_site(const struct summing *summing, const struct block_span *odd,
+                         const struct block_span *usual) {
+    const struct allocations *allocations = &summing->timeline->device->allocations;
+    uint64_t most = 0;
+    uint32_t best = 0;
+    if (odd->end - odd->first > ODD_ALLOCATIONS_MOST || usual->end - usual->first > ODD_ALLOCATIONS_MOST)
+        return 0;
+    for (int which = 0; which < 2; which++) {
+        const struct block_span *span = which == 0 ? odd : usual;
+        for (uint32_t i = span->first; i < span->end; i++) {
+            uint32_t site = summing->timeline->site[allocations->stack[i]];
+            uint64_t own = bytes_of(summing, odd, site), other = bytes_of(summing, usual, site);
+            uint64_t difference = own > other ? own - other : other - own;
+            if (site != 0 && difference > most) {
+                most = difference;
+                best = site;
+            }
+        }
+    }
+    return best;
+}
+
+/* `rows[n_layers]` by bytes, for values the layers. */
+static void layers_compare(struct layer_summary *summary, const struct summing *summing,
+                           const struct sort_row *rows) {
+    uint32_t n = summary->n_layers;
+    const struct sort_row *usual = &rows[(n - 1) / 2], *odd = usual;
+    uint64_t common = 0, most = 0;
+    summary->bytes = usual->key;
+    for (uint32_t i = 0; i < n; i++) {
+        common += (rows[i].key < usual->key ? rows[i].key : usual->key) / n;
+        most += (rows[i].key > usual->key ? rows[i].key : usual->key) / n;
+    }
+    summary->alike = (uint32_t)(most != 0 ? common / (most / 100 + 1) : 100);
+    summary->alike = common == most ? 100 : summary->alike < 99 ? summary->alike : 99;
+    const struct sort_row *end =
+        rows[n - 1].key - usual->key > usual->key - rows[0].key ? &rows[n - 1] : &rows[0];
+    uint64_t by = end->key > usual->key ? end->key - usual->key : usual->key - end->key;
+    if (by < MIB || by < usual->key / 100)
+        return;
+    odd = end;
+    summary->odd_layer = odd->value;
+    summary->odd_bytes = (int64_t)(odd->key - usual->key);
+    summary->odd_site = odd_site(summing, &summing->span[odd->value], &summing->span[usual->value]);
+}
+
+static const struct forward *forward_choose(const struct blocks *blocks, const struct timeline *timeline) {
+    const struct forward *chosen = NULL;
+    for (uint32_t f = 0; f < blocks->n_forwards; f++) {
+        const struct forward *forward = &blocks->forward[f];
+        bool before = timeline->device->allocations.birth[forward->first] <= timeline->peak_moment;
+        if (forward->n_blocks != 0 && (before || chosen == NULL))
+            chosen = forward;
+    }
+    return chosen;
+}
+
+static bool forward_summarize(struct layer_summary *summary, const struct summing *summing,
+                              const struct forward *forward, struct arena *arena) {
+    uint32_t n = forward->n_blocks;
+    struct sort_row *rows = arena_column(arena, (uint64_t)n * 2, sizeof *rows);
+    if (rows == NULL)
+        return false;
+    for (uint32_t k = 0; k < n; k++)
+        rows[k] = (struct sort_row){bytes_of(summing, &summing->span[k], 0), k};
+    sort_rows(rows, rows + n, n);
+    *summary = (struct layer_summary){.n_layers = n, .site = forward->site};
+    layers_compare(summary, summing, rows);
+    return true;
+}
+
+bool layers_summarize(struct layer_summary *summary, const struct timeline *timeline,
+                      const struct phase_runs *runs, const uint8_t *category, struct arena *arena) {
+    struct blocks blocks;
+    struct arena own;
+    *summary = (struct layer_summary){0};
+    arena_init(&own, arena_share(arena), SIZE_MAX);
+    bool done = blocks_find(&blocks, timeline, runs, category, &own);
+    const struct forward *forward = done ? forward_choose(&blocks, timeline) : NULL;
+    if (forward != NULL)
+        done = forward_summarize(summary,
+                                 &(struct summing){.timeline = timeline,
+                                                   .category = category,
+                                                   .span = &blocks.span[forward->first_block]},
+                                 forward, &own);
+    arena_release(&own);
+    return done;
 }

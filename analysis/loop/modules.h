@@ -30,6 +30,21 @@ uint8_t *modules_of(const struct blocks *blocks, const struct timeline *timeline
 uint8_t *modules_find(const struct timeline *timeline, const struct phase_runs *runs, const uint8_t *category,
                       struct arena *arena);
 
+/* How alike the layers of one forward are: of the one that is under way at the peak, else of the last that has any. */
+struct layer_summary {
+    uint32_t n_layers;  /* 0: none were found */
+    uint32_t site;      /* frame that all of the first share; 0: none */
+    uint64_t bytes;     /* activations of the median layer */
+    uint32_t alike;     /* percent: what all have in common, of what would be the most of each */
+    uint32_t odd_layer; /* the one that differs most, where that is 1 % of the median and 1 MiB at least */
+    int64_t odd_bytes;  /* by so much; 0: there is none */
+    uint32_t odd_site;  /* frame of the call site that differs most in it; 0: not looked for */
+};
+
+/* O(allocations), and the square of a layer's. False: no memory. */
+bool layers_summarize(struct layer_summary *summary, const struct timeline *timeline,
+                      const struct phase_runs *runs, const uint8_t *category, struct arena *arena);
+
 /* "layer 12", "backward": appends it. */
 struct words;
 void module_say(struct words *words, uint8_t module);

@@ -99,6 +99,8 @@ static bool report_device_find(struct report_device *report, uint32_t index, str
     return report_groups_at(report, report->timeline.peak_moment, options->group, &report->groups,
                             &report->n_groups) &&
            verdicts_init(&report->verdicts, &report->timeline, arena) &&
+           layers_summarize(&report->layers, &report->timeline, &report->verdicts.runs,
+                            report->verdicts.category, arena) &&
            free_blocks_find(&report->free_blocks, report->device, arena) && report_ooms_prepare(report);
 }
 

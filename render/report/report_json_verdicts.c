@@ -190,6 +190,25 @@ static void add_peak_of_log(struct json_writer *json, const struct report_device
     json_end(json);
 }
 
+/* What repeats inside of a forward; nothing where nothing does. */
+static void add_layers(struct json_writer *json, const struct report_device *report) {
+    const struct layer_summary *layers = &report->layers;
+    char site[512];
+    if (layers->n_layers == 0)
+        return;
+    json_object(json, "layers", JSON_COMPACT);
+    json_u64(json, "n", layers->n_layers);
+    json_u64(json, "bytes", layers->bytes);
+    json_u64(json, "alike_percent", layers->alike);
+    (void)site_text(report->trace, layers->site, site, sizeof site);
+    json_text(json, "site", layers->site != 0 ? site : NULL);
+    (void)site_text(report->trace, layers->odd_site, site, sizeof site);
+    json_known_i64(json, "odd_layer", layers->odd_bytes != 0, layers->odd_layer);
+    json_i64(json, "odd_bytes", layers->odd_bytes);
+    json_text(json, "odd_site", layers->odd_site != 0 ? site : NULL);
+    json_end(json);
+}
+
 static void add_peak_made(struct json_writer *json, const struct report_device *report) {
     const struct verdicts *verdicts = &report->verdicts;
     uint64_t peak = report->timeline.peak_bytes;
@@ -199,6 +218,7 @@ static void add_peak_made(struct json_writer *json, const struct report_device *
     peak_made_text(&made, verdicts, text, sizeof text);
     if (report->plan[0] != '\0')
         json_text(json, "plan", report->plan);
+    add_layers(json, report);
     json_object(json, "peak_made_of", JSON_COMPACT);
     json_text(json, "text", text);
     json_text(json, "phase", peak_phase_name(made.phase));

@@ -3,6 +3,7 @@
 
 #include "analysis/findings/oom_advice.h"
 #include "analysis/findings/verdicts.h"
+#include "analysis/loop/modules.h"
 #include "analysis/model/fragmentation.h"
 #include "analysis/model/free_blocks.h"
 #include "analysis/model/replay.h"
@@ -49,6 +50,7 @@ struct report_device {
     struct fragmentation gap[REPORT_GAPS]; /* when most is reserved, when most is in use, at the end */
     struct report_map map;                 /* where `gap_known` */
     struct verdicts verdicts;
+    struct layer_summary layers;
     char plan[PLAN_TEXT]; /* the first sentence of the plan, without its full stop; "": none is told */
     struct oom_ground *oom_ground; /* NULL: no such event */
     struct arena *arena;

@@ -355,6 +355,7 @@ static bool device_write(void *context, const struct report_device *report) {
                           .last = SHEET_PARAGRAPH};
     words_device_heading(&sheet, report->trace->kind, report->device->ordinal);
     report_peak_made(&sheet, report);
+    report_layers(&sheet, report);
     report_findings(&sheet, report);
     if (report->plan[0] != '\0' && report->device->n_ooms == 0)
         sheet_say(&sheet, "%s.", sheet_quote(&sheet, report->plan, strlen(report->plan)));

@@ -1,6 +1,7 @@
 /* What Strata concludes, for people: findings first, then steps and phases, then what memory is for. */
 #include "analysis/findings/peak_made.h"
 #include "base/format.h"
+#include "layout/site.h"
 #include "render/report/report_words.h"
 
 #include <inttypes.h>
@@ -57,6 +58,29 @@ void report_peak_made(struct sheet *sheet, const struct report_device *report) {
         return;
     peak_made_text(&made, &report->verdicts, text, sizeof text);
     sheet_say(sheet, "%s", text);
+}
+
+static const char *place_text(struct sheet *sheet, const struct report_device *report, uint32_t frame) {
+    char text[512];
+    (void)site_text(report->trace, frame, text, sizeof text);
+    return sheet_quote(sheet, text, strlen(text));
+}
+
+void report_layers(struct sheet *sheet, const struct report_device *report) {
+    const struct layer_summary *layers = &report->layers;
+    const char *odd = "";
+    if (layers->n_layers == 0)
+        return;
+    if (layers->odd_bytes != 0) {
+        uint64_t by = layers->odd_bytes < 0 ? 0 - (uint64_t)layers->odd_bytes : (uint64_t)layers->odd_bytes;
+        odd =
+            sheet_format(sheet, "; layer %" PRIu32 " is %s %s%s%s", layers->odd_layer, format_bytes(by).text,
+                         layers->odd_bytes < 0 ? "smaller" : "larger", layers->odd_site != 0 ? ": see " : "",
+                         layers->odd_site != 0 ? place_text(sheet, report, layers->odd_site) : "");
+    }
+    sheet_say(sheet, "%" PRIu32 " layers of %s%s%s, %" PRIu32 " %% alike%s.", layers->n_layers,
+              format_bytes(layers->bytes).text, layers->site != 0 ? " in " : "",
+              layers->site != 0 ? place_text(sheet, report, layers->site) : "", layers->alike, odd);
 }
 
 void report_findings(struct sheet *sheet, const struct report_device *report) {
