@@ -20,8 +20,8 @@ struct buffer {
     size_t nbytes, capacity;
     bool failed;
     struct arena_host host; /* `resize` NULL: the C library's memory */
-    struct buffer_sink
-        sink; /* `take` NULL: all stays in `bytes`. Else nbytes is what is held, and begins anew */
+    /* `take` NULL: all stays in `bytes`. Else nbytes is what is held, and begins anew */
+    struct buffer_sink sink;
     uint64_t taken_nbytes; /* by the sink */
     bool refused;          /* the sink took no more; `failed` is set too */
 };

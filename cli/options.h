@@ -102,9 +102,9 @@ struct settings {
     uint64_t keep_bytes;   /* plan: of the device, for others */
     uint32_t keep_percent; /* plan: the same; 2 at first, 0 where keep_bytes says it */
     uint32_t without;      /* plan: bits of enum plan_word */
-    const char
-        *extrapolate; /* whatif: "PATH=SIZE" of the smaller recording, `input` of the larger; NULL: not */
-    uint64_t to_size; /* whatif: the size that is asked for; 0: none */
+    /* whatif: "PATH=SIZE" of the smaller recording, `input` of the larger; NULL: not */
+    const char *extrapolate;
+    uint64_t to_size;         /* whatif: the size that is asked for; 0: none */
     const char **check_rules; /* check: [n_rules] as given */
     uint32_t n_rules;
     const char *config, *baseline; /* paths; NULL: none */

@@ -38,8 +38,8 @@ struct option {
     char letter;    /* 0: none */
     unsigned where; /* verbs that have it, of enum verb_bit, and SHAPES */
     const char *name;
-    const char
-        *value; /* what the help calls its value; NULL: it takes none; "[=WORD]": it need not have one */
+    /* what the help calls its value; NULL: it takes none; "[=WORD]": it need not have one */
+    const char *value;
     struct option_field field;
     const char *help;
 };

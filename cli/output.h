@@ -19,8 +19,8 @@ struct output {
 };
 
 struct output_request {
-    const char
-        *path; /* as given: a file, a directory, "-", or NULL: beside the input, "-" for standard input */
+    /* as given: a file, a directory, "-", or NULL: beside the input, "-" for standard input */
+    const char *path;
     const char *ending; /* such as ".html" */
     bool force;
     bool binary; /* not for a terminal's eyes */
@@ -84,8 +84,8 @@ int output_end(struct output_stream *stream, int code);
  */
 struct output_file {
     struct output output;
-    struct buffer
-        out; /* what is written into it comes to the file; out.refused: the fault was printed already */
+    /* what is written into it comes to the file; out.refused: the fault was printed already */
+    struct buffer out;
     struct output_stream stream;
 };
 

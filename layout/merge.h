@@ -21,8 +21,8 @@
 enum { MERGE_LEVELS = 2048 + 10 }; /* level 0 merges nothing; each one merges more than the one before */
 
 struct merge {
-    struct trace
-        trace; /* the smaller recording; tables, strings and most columns are those of the original */
+    /* the smaller recording; tables, strings and most columns are those of the original */
+    struct trace trace;
     uint64_t n_allocations; /* of the original, all devices */
     uint64_t n_merged;      /* allocations that share a band with others */
     uint64_t n_bands;       /* what they are merged into */

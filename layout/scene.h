@@ -45,8 +45,8 @@ struct band {
 struct scene {
     const struct timeline *timeline;
     struct view view;
-    const uint64_t *
-        keep; /* bitmap [allocations.count / 64 + 1] of the allocations that are shown, the caller's; NULL: all */
+    /* bitmap [allocations.count / 64 + 1] of the allocations that are shown, the caller's; NULL: all */
+    const uint64_t *keep;
     uint32_t *moment;  /* [width] moment shown by each column; never falls */
     uint16_t *remains; /* [width] 0: no bend in this column; else 1..256, the share (in 1/256) that is left of
                           what died at this column's moment */

@@ -54,8 +54,8 @@ struct held_block {
     uint64_t address, size;
     uint32_t allocation; /* ALLOCATION_NONE: free */
     uint8_t state;       /* enum block_state */
-    bool
-        guessed; /* its size is what its request takes at least: the rest may be part of the free block after it */
+    /* its size is what its request takes at least: the rest may be part of the free block after it */
+    bool guessed;
 };
 
 struct held {

@@ -31,9 +31,9 @@ struct timeline {
     uint64_t *reserved_bytes;
     uint32_t reserved_peak_moment; /* first one of the maximum, settled (timeline_reserved_settled) */
     uint64_t reserved_start, reserved_peak, reserved_end;
-    uint64_t
-        reserved_shift; /* added everywhere because the curve went below zero without it, or, where the final
-                                segments are not known, below what was alive; 0: consistent */
+    /* added everywhere because the curve went below zero without it, or, where the final segments are not
+     * known, below what was alive; 0: consistent */
+    uint64_t reserved_shift;
 
     /* When moments begin, read by timeline_start_us: the recording's own times where they never fall, else times that do
      * not. NULL: the file has no times. */

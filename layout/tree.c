@@ -24,8 +24,8 @@ struct making {
     struct arena *arena;
     struct tree_way way; /* `through` as `same` has it */
     uint32_t *same;      /* [frames.count] */
-    uint32_t
-        *up; /* [stacks.count] the nearest stack, itself included, whose own frame is the user's; 0: none */
+    /* [stacks.count] the nearest stack, itself included, whose own frame is the user's; 0: none */
+    uint32_t *up;
     uint32_t *depth; /* [stacks.count] user frames on the way out */
     struct walker *walker;
     uint32_t n_walkers;

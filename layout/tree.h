@@ -28,8 +28,8 @@ struct tree_way {
 enum { TREE_NODES_MAX = 1 << 20 };
 
 struct tree_node {
-    uint32_t
-        frame; /* for site_text; of the root and of what has no stack 0; of places the first of its file or function */
+    /* for site_text; of the root and of what has no stack 0; of places the first of its file or function */
+    uint32_t frame;
     uint32_t parent;                  /* of the root 0 */
     uint32_t first_child, n_children; /* side by side, by falling bytes, then by rising frame */
     uint64_t bytes, self_bytes;

@@ -7,8 +7,8 @@
 struct event_sums {
     uint64_t requested, completed; /* how often, of what a free consists of */
     uint64_t unrequested;          /* completions without a request, of allocations made in the recording */
-    int64_t
-        rise; /* what is alive less what is reserved exceeds what it was before the first event by this at most */
+    /* what is alive less what is reserved exceeds what it was before the first event by this at most */
+    int64_t rise;
 };
 
 /* Adds the diagnostics of `device`, whose allocations are joined. O(n log n) in allocations and segments, O(events). False: no

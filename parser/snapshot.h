@@ -122,12 +122,12 @@ struct snapshot {
     ROWS(uint32_t) frames; /* scratch: frames of a stack, chunks of a text */
     uint32_t annotations_capacity;
     uint64_t n_events;
-    int32_t
-        first_cut_device; /* the events of this device and of later ones are not complete; INT32_MAX: none */
+    /* the events of this device and of later ones are not complete; INT32_MAX: none */
+    int32_t first_cut_device;
     uint64_t n_misplaced; /* list elements of another kind than their neighbours */
 
-    uint32_t
-        unread[UNREAD_TOLD]; /* keys of events, blocks, segments and frames that are not read; 0: no more */
+    /* keys of events, blocks, segments and frames that are not read; 0: no more */
+    uint32_t unread[UNREAD_TOLD];
 
     /* The dict that is being looked at. */
     uint64_t key_mask;

@@ -28,8 +28,8 @@ enum { PAYLOAD_PIECE_NBYTES = 1 << 20 };
 struct payload_piece {
     const uint8_t *raw; /* writer: what to deflate */
     uint32_t raw_nbytes;
-    const uint8_t
-        *packed; /* writer: set by the host before payload_assemble; reader: where to inflate from */
+    /* writer: set by the host before payload_assemble; reader: where to inflate from */
+    const uint8_t *packed;
     uint32_t packed_nbytes;
     uint8_t *target; /* reader: where the host inflates to, exactly raw_nbytes */
 };

@@ -122,9 +122,9 @@ struct allocations {
     uint32_t preexisting; /* the first so many rows have birth 0 */
     uint32_t *birth;      /* moment */
     uint32_t *death;      /* moment; n_events + 1: still there at the end */
-    uint32_t
-        *request; /* moment of free_requested where other events lie between it and the completion, and where
-                     none followed: pending while request <= m < death. Otherwise equal to death. */
+    /* moment of free_requested where other events lie between it and the completion, and where none
+     * followed: pending while request <= m < death. Otherwise equal to death. */
+    uint32_t *request;
     uint64_t *size; /* requested bytes */
     uint64_t *address;
     uint32_t *stack;

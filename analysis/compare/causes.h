@@ -34,9 +34,9 @@ struct cause {
     bool mean;              /* SIZE: they are of several sizes, and this is their mean */
     uint8_t dies_a, dies_b; /* KEPT: enum cause_death, where most of its allocations end */
     uint8_t phase;          /* PHASE: enum run_side; ELSEWHERE: enum span_kind */
-    uint8_t
-        inside; /* ELSEWHERE: SIZE, DTYPE or OFTEN, the first cause in that phase, whose `from`, `to` and sites these
-                       are; else ELSEWHERE */
+    /* ELSEWHERE: SIZE, DTYPE or OFTEN, the first cause in that phase, whose `from`, `to` and sites these
+     * are; else ELSEWHERE */
+    uint8_t inside;
     bool follows; /* from the first cause: another sequence length changes what depends on its square too */
 };
 

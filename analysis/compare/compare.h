@@ -28,10 +28,10 @@ enum compare_by {
 
 struct compare_group {
     uint64_t bytes, count;
-    uint32_t
-        key; /* site: frame id, the first of those a person calls the same; stack: stack id; file: the first frame in a
-                     file of that base name; category: enum category; module: as in
-                     analysis/loop/modules.h; stream, pool: index */
+    /* site: frame id, the first of those a person calls the same; stack: stack id; file: the first frame
+     * in a file of that base name; category: enum category; module: as in analysis/loop/modules.h; stream,
+     * pool: index */
+    uint32_t key;
     uint32_t stack; /* the one with the most bytes in the group */
 };
 
@@ -77,8 +77,8 @@ struct site_profile {
     uint64_t bytes, count;            /* at the moment */
     uint64_t made, made_bytes;        /* while recording */
     uint64_t least_bytes, most_bytes; /* of one allocation */
-    uint64_t
-        lifetime_bits; /* sum of the binary logarithms of lifetimes in events, in 1/256, of what was made */
+    /* sum of the binary logarithms of lifetimes in events, in 1/256, of what was made */
+    uint64_t lifetime_bits;
     uint64_t older, at_end;     /* allocations older than the recording, and alive at its end */
     uint64_t sizes;             /* of all of its allocations, a hash of the multiset */
     uint32_t categories, parts; /* bits of enum category, and of enum run_side where it was recorded */

@@ -113,8 +113,8 @@ struct index_row {
     const char *finding; /* sentences for people; NULL: there is nothing to say */
     const char *kind;    /* of the finding, as in summary.json */
     const char *blamed;  /* call site that the finding names; NULL: none */
-    const char
-        *diff; /* page of the difference from the median of its cohort, beside the index; NULL: not made */
+    /* page of the difference from the median of its cohort, beside the index; NULL: not made */
+    const char *diff;
     const char *copy_of; /* input of another row with the same recording; NULL: it counts */
     uint32_t cohort, cohort_size;
     int64_t at_step;          /* compared at this step's end; INDEX_UNKNOWN: over the whole recordings */
@@ -156,8 +156,8 @@ struct index_finding {
     /* Of kinds rank_...: the first of its rows against the median of its cohort. */
     uint32_t against; /* that row; INDEX_NOBODY: there is none */
     const char *diff; /* page of the difference, beside the index; NULL: not made */
-    const struct index_series
-        *series; /* it is about all of its dumps, and `view` of its page; NULL: about rows */
+    /* it is about all of its dumps, and `view` of its page; NULL: about rows */
+    const struct index_series *series;
 };
 
 /* A file without a row. */

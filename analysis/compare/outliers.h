@@ -36,8 +36,8 @@ struct outlier_row {
     uint32_t cohort, cohort_size;
     int64_t at_step; /* compared at the end of this step; RANK_NO_STEP: over the whole recordings */
     struct outlier_figure figure[OUTLIER_MEASURES];
-    int64_t
-        growth_bytes; /* per step, from the second complete step's end on; 0 where there are fewer than three */
+    /* per step, from the second complete step's end on; 0 where there are fewer than three */
+    int64_t growth_bytes;
     uint32_t n_growth;              /* steps that it is taken from */
     uint32_t growth_site;           /* hash of the site that grows most; 0: none */
     uint64_t growth_site_bytes;     /* per step */

@@ -46,8 +46,8 @@ struct rank_entry {
 
 /* The call sites alive at a moment, by falling bytes. */
 struct rank_table {
-    int64_t
-        step; /* RANK_AT_END .. OPTIMIZER: at the step's end, at the highest moment of its phase; RANK_NO_STEP */
+    /* RANK_AT_END .. OPTIMIZER: at the step's end, at the highest moment of its phase; RANK_NO_STEP */
+    int64_t step;
     enum rank_moment at;
     uint64_t total_bytes; /* of all that is alive, those not listed too */
     uint32_t count;

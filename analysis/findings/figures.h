@@ -7,9 +7,9 @@
 #include "analysis/findings/verdicts.h"
 
 struct figures {
-    const char
-        *doubt;     /* code of the first diagnostic that says a part is missing: "overflow"; NULL: complete */
-    uint32_t first; /* moment from which on peaks count: the skipped steps end there */
+    /* code of the first diagnostic that says a part is missing: "overflow"; NULL: complete */
+    const char *doubt;
+    uint32_t first;                    /* moment from which on peaks count: the skipped steps end there */
     uint32_t peak_moment;              /* from there on */
     uint64_t peak, reserved, end, gap; /* bytes; gap: reserved at its peak and not in use */
     uint64_t growth;                   /* bytes more in every step, by likely and certain findings */

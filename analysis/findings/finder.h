@@ -30,8 +30,8 @@ struct finder {
         uint64_t *each;       /* [n_moments + 1] differences, once there are more; NULL: never were */
         uint32_t count, most; /* count == most: those of `each` */
     } removed;
-    struct finding_cut
-        *cut; /* what findings take out, where the verdicts ask for it; the last ones since finder_saves */
+    /* what findings take out, where the verdicts ask for it; the last ones since finder_saves */
+    struct finding_cut *cut;
     uint32_t n_cuts, cut_capacity, first_cut;
     uint32_t part; /* of FINDING_PARTS, of a kind that is looked for in parts */
     struct {

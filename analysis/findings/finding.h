@@ -64,8 +64,8 @@ struct finding {
     uint32_t from_moment, to_moment, at_moment, n_ids;
     uint64_t figure[6];         /* what the kind's sentences need besides */
     uint32_t first_cut, n_cuts; /* of the findings' cuts: what `saves` is the saving of */
-    const uint32_t
-        *ids; /* [n_ids] rising: what it is about, alive at `at_moment`; NULL: it is about no set */
+    /* [n_ids] rising: what it is about, alive at `at_moment`; NULL: it is about no set */
+    const uint32_t *ids;
 };
 
 /* An allocation that would not be there in the moments [from, to): its death or more, for good. */
@@ -80,8 +80,8 @@ struct findings {
     uint32_t looked
         [FINDING_KINDS];  /* of kinds that verdicts_check asks about: how many places could have shown it */
     uint64_t kept_seldom; /* bytes at the end that single turns made, too few to be a leak or not to be one */
-    bool
-        gradients_unsure; /* there may be gradients that are older than the recording, to which a backward adds */
+    /* there may be gradients that are older than the recording, to which a backward adds */
+    bool gradients_unsure;
 };
 
 /* "leak", "high", "likely", "step" (NULL: none): as JSON has them. */

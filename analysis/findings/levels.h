@@ -16,9 +16,9 @@ struct level_track {
 enum { LEVEL_ALLOCATED, LEVEL_RESERVED, LEVEL_DEVICE, LEVEL_HOST, LEVEL_KINDS };
 
 struct levels {
-    struct level_track
-        track[LEVEL_KINDS]; /* allocated: maxima that lines print between two levels included */
-    unsigned shown;         /* whose levels the allocations stand for: the most frequent */
+    /* allocated: maxima that lines print between two levels included */
+    struct level_track track[LEVEL_KINDS];
+    unsigned shown; /* whose levels the allocations stand for: the most frequent */
     uint32_t n_lines;
     bool outside_known;     /* some line prints both what is reserved and what is used on the device */
     uint64_t outside_bytes; /* most that the device held beyond what torch had reserved */

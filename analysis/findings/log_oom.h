@@ -22,8 +22,8 @@ struct log_oom_facts {
     bool known[NOTE_KINDS];
     enum log_oom_cause cause;
     uint32_t backend; /* string; 0: the message does not say */
-    uint32_t
-        setting;     /* string: the variable that would help; 0: pieces are not the cause, or there is none */
+    /* string: the variable that would help; 0: pieces are not the cause, or there is none */
+    uint32_t setting;
     uint32_t killed; /* string: the process that the kernel ended; 0: none */
     enum note_setting key;
 };

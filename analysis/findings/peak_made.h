@@ -15,8 +15,8 @@ struct peak_made {
         uint8_t category;
         uint64_t bytes;
     } part[CATEGORY_COUNT]; /* falling, then by name; the sum is the peak */
-    const struct finding
-        *avoidable; /* of the verdicts; NULL: none. Savings overlap, so it is one, not a sum. */
+    /* of the verdicts; NULL: none. Savings overlap, so it is one, not a sum. */
+    const struct finding *avoidable;
 };
 
 /* "before the first event": for JSON. */

@@ -15,8 +15,8 @@ struct older {
     uint32_t copies;             /* of the parameters among what is still there at the end */
     bool exits; /* nearly nothing is held: what is freed after the last allocation went with the process */
     enum older_source source;
-    uint64_t
-        signature; /* of the multiset of sizes that one backward, else one step, makes; 0: there is none */
+    /* of the multiset of sizes that one backward, else one step, makes; 0: there is none */
+    uint64_t signature;
 };
 
 /* "gradients": for JSON. */

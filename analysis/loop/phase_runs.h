@@ -43,8 +43,8 @@ struct phase_runs {
     uint32_t *frame_bits;     /* [frames.count] enum frame_bit */
     uint32_t *stack_bits;     /* [stacks.count] enum frame_bit; of verdicts until findings are found */
     struct stack_slots slots; /* of the allocations' stacks */
-    uint8_t
-        *letter; /* [allocations.count] enum phase_letter; of what is older: by its own stack, or unknown */
+    /* [allocations.count] enum phase_letter; of what is older: by its own stack, or unknown */
+    uint8_t *letter;
     uint32_t n_allocations, first_allocation; /* recorded allocations, and the first one's allocation */
     uint32_t count;
     struct phase_run *run; /* [count] by rising allocations, sides alternate; none where stacks are missing */

@@ -33,8 +33,8 @@ struct turns {
     bool closed;          /* the last one reached its end */
     int64_t first_number; /* N of the first ProfilerStep#N; else 0 */
     int64_t *number;      /* [count] rising, of TURNS_LINES; else NULL */
-    uint32_t
-        loop_first; /* first allocation of forward, backward or a turn; n_allocations: there is no loop */
+    /* first allocation of forward, backward or a turn; n_allocations: there is no loop */
+    uint32_t loop_first;
 };
 
 /* O(n) for the runs, O(n log n) for repetition; memory from `arena`. False: no memory. */

@@ -15,8 +15,8 @@
 struct requests {
     const struct program *program;
     uint32_t count;
-    uint32_t *
-        op; /* [count] of the program, without segment events, but with calls of empty_cache (PROGRAM_SEGMENT) */
+    /* [count] of the program, without segment events, but with calls of empty_cache (PROGRAM_SEGMENT) */
+    uint32_t *op;
     uint32_t *token;    /* [count] kind and class, packed as operations are */
     uint32_t *class_of; /* [allocations.count]; 0 is that of calls without an allocation */
 };
@@ -28,11 +28,11 @@ struct insertion {
 
 /* Allocations that are not told apart but by their order. */
 struct request_class {
-    uint64_t
-        place; /* stack, pool and stream, hashed; of what is older than the recording, without its stack */
+    /* stack, pool and stream, hashed; of what is older than the recording, without its stack */
+    uint64_t place;
     uint64_t size;
-    uint32_t
-        twin; /* of the smaller program's: the larger one's class of the same place, whose size grows; 0: none */
+    /* of the smaller program's: the larger one's class of the same place, whose size grows; 0: none */
+    uint32_t twin;
 };
 
 struct alignment {

@@ -68,8 +68,8 @@ struct allocator {
     uint64_t device_bytes; /* memory of the device, of which the fractions are; 0: not known */
 
     uint64_t reserved_bytes, peak_reserved_bytes, active_bytes; /* blocks in use or waiting, rounded */
-    bool
-        no_search; /* the next request has found no block: it goes to the driver at once; for replays of a retry */
+    /* the next request has found no block: it goes to the driver at once; for replays of a retry */
+    bool no_search;
     bool no_retry; /* a request that finds no memory fails at once; for replays of a failed attempt */
     uint64_t n_retries, n_ooms;
     uint64_t steps; /* work that searches did beyond their bisection: hostile recordings make much of it */

@@ -20,8 +20,8 @@ struct layers {
 };
 
 struct extrapolation {
-    const char
-        *refused; /* a sentence without its full stop; NULL: it is done, and what follows is filled in */
+    /* a sentence without its full stop; NULL: it is done, and what follows is filled in */
+    const char *refused;
     uint64_t n_constant, n_linear,
         n_quadratic; /* allocations of equal size in both; growing with the size; with its square */
     struct layers layers;

@@ -40,8 +40,8 @@ struct fragmentation {
     uint64_t reserved_bytes, live_bytes; /* live: requested, what waits for another stream included */
     int64_t gap_bytes;                   /* reserved_bytes - live_bytes: the sum of the causes */
     int64_t cause_bytes[GAP_CAUSES];
-    bool
-        exact; /* sizes of blocks are known; else a free block may be unsplit rest in part, and the other way round */
+    /* sizes of blocks are known; else a free block may be unsplit rest in part, and the other way round */
+    bool exact;
     uint64_t largest_free_bytes;
     uint32_t n_segments, n_pinned;
     uint64_t pinned_free_bytes;               /* of all n_pinned */

@@ -37,15 +37,15 @@ struct replay {
     uint64_t reserved_max_error_bytes;
     struct allocator_settings settings; /* of the recording, as it says or as its segments show */
     bool settings_known;                /* the recording says them */
-    uint32_t *
-        extra; /* per allocation: what its block has beyond its request rounded up to 512 bytes; a column of the arena.
-                        NULL unless the grade is exact */
-    struct replay_largest
-        *largest; /* [n_largest] by moment, where asked for and exact; a column of the arena */
+    /* per allocation: what its block has beyond its request rounded up to 512 bytes; a column of the
+     * arena. NULL unless the grade is exact */
+    uint32_t *extra;
+    /* [n_largest] by moment, where asked for and exact; a column of the arena */
+    struct replay_largest *largest;
     uint32_t n_largest, largest_capacity;
-    uint32_t
-        guessed_until; /* before this moment blocks are alive whose rests are not known: older than the recording,
-                               and no decision showed them */
+    /* before this moment blocks are alive whose rests are not known: older than the recording, and no
+     * decision showed them */
+    uint32_t guessed_until;
 };
 
 /*

@@ -12,8 +12,8 @@ struct whatif_case {
     struct allocator_settings settings;
     uint64_t budget_bytes; /* ALLOCATOR_UNLIMITED: none */
     uint64_t device_bytes; /* that shares of memory are of; 0: not known, and such settings have no effect */
-    uint64_t
-        *column; /* [n_columns] of the run: the most reserved in each, 0 after its end; NULL: not asked for */
+    /* [n_columns] of the run: the most reserved in each, 0 after its end; NULL: not asked for */
+    uint64_t *column;
     uint32_t n_columns;
     bool descending; /* whether new segments lie ever lower; the address decides between equal free blocks */
 };
@@ -21,8 +21,8 @@ struct whatif_case {
 /* A request that found no memory in a run. Afterwards the program would do something else, so the run ends there. */
 struct whatif_oom {
     bool happened;
-    int64_t
-        request_index; /* among the recorded requests, failed ones included; -1: what is older than the recording */
+    /* among the recorded requests, failed ones included; -1: what is older than the recording */
+    int64_t request_index;
     uint64_t requested_bytes, reserved_bytes, active_bytes;
 };
 
@@ -45,8 +45,8 @@ bool whatif_run(struct whatif_result *result, const struct program *program, con
 struct whatif_bounds {
     uint64_t requested_peak_bytes;
     uint64_t rounded_peak_bytes; /* each rounded up to 512: least for what neither moves nor shares memory */
-    uint64_t
-        packed_bytes; /* packed with all lifetimes known beforehand, as a planner could; 0: too many to pack */
+    /* packed with all lifetimes known beforehand, as a planner could; 0: too many to pack */
+    uint64_t packed_bytes;
 };
 
 /* O(n), and O(k^2) for k allocations above 1 MiB, WHATIF_PACKED_MAX at most. False: no memory. */

@@ -77,8 +77,8 @@ struct plan_request {
     void (*progress)(void *context, uint64_t n_replayed); /* NULL: none; called between replays */
     void *context;
     bool draws; /* the curves of struct plan are asked for */
-    uint64_t
-        work_most; /* operations to replay; where the search would take more, nothing is planned. 0: as many as it takes */
+    /* operations to replay; where the search would take more, nothing is planned. 0: as many as it takes */
+    uint64_t work_most;
 };
 
 /* What a plan may take that is told beside something else: about a second for each million events, or the first. */

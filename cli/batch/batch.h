@@ -30,13 +30,13 @@ enum batch_state {
 struct batch_file {
     const char *path;  /* to open */
     const char *input; /* how results call it: below what the command line names */
-    const char *
-        name; /* of its outputs, without ending: letters, digits, '.', '_' and '-'; of many files with a folder before
-                          it, "pages-0c/rank3" */
+    /* of its outputs, without ending: letters, digits, '.', '_' and '-'; of many files with a folder
+     * before it, "pages-0c/rank3" */
+    const char *name;
     int64_t rank, step, local_rank;
     const char *host; /* "node1", as the path has it; NULL: it has none */
-    const char *
-        group; /* of ranks that do the same, as the name or --rank-regex tells it: "actor pp2"; NULL: it does not */
+    /* of ranks that do the same, as the name or --rank-regex tells it: "actor pp2"; NULL: it does not */
+    const char *group;
     int64_t loose;      /* a number that is a rank or a step, which the other files of its family tell */
     uint64_t family;    /* hash of the path without that number */
     bool loose_is_step; /* unless the family counts from 0 */

@@ -5,8 +5,8 @@
 
 /* All zero before the first look. */
 struct watch {
-    uint64_t
-        *seen; /* [n_seen] what the last look saw of each input: its path, size and time; sorted; malloc'd */
+    /* [n_seen] what the last look saw of each input: its path, size and time; sorted; malloc'd */
+    uint64_t *seen;
     uint32_t n_seen;
     bool looked;
     uint64_t shown; /* hash of all that the index was made of */

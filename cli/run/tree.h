@@ -29,8 +29,8 @@ struct process {
 
 struct tree {
     int32_t self, helper; /* a child of ours that is not counted; 0: none */
-    struct process
-        *processes; /* by rising pid; those that are not ours are kept so that they are read once */
+    /* by rising pid; those that are not ours are kept so that they are read once */
+    struct process *processes;
     uint32_t n, capacity, n_scans;
     uint64_t bytes, most_bytes; /* of ours */
     uint32_t n_ours;

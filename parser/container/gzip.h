@@ -8,8 +8,8 @@
 
 struct gzip {
     struct cursor *cursor;
-    struct arena
-        memory; /* its own: the source may be read in another thread than the trace's arena is used in */
+    /* its own: the source may be read in another thread than the trace's arena is used in */
+    struct arena memory;
     z_stream stream;
     struct inflate_fast *fast; /* NULL: not used so far, or there is none */
     bool started,

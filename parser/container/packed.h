@@ -11,8 +11,8 @@ enum packed_kind { PACKED_ZSTD, PACKED_XZ };
 
 struct packed {
     struct cursor *cursor;
-    struct arena
-        memory; /* its own: the source may be read in another thread than the trace's arena is used in */
+    /* its own: the source may be read in another thread than the trace's arena is used in */
+    struct arena memory;
     enum packed_kind kind;
     void *state;    /* of the library */
     bool between;   /* no frame is open */

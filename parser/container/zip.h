@@ -9,8 +9,8 @@
 
 struct zip {
     struct cursor *cursor;
-    struct arena
-        memory;      /* its own: the source may be read in another thread than the trace's arena is used in */
+    /* its own: the source may be read in another thread than the trace's arena is used in */
+    struct arena memory;
     z_stream stream; /* deflated members only */
     enum source_end end;
     bool deflated;

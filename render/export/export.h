@@ -63,8 +63,8 @@ struct export_options {
     /* The range of a device. False: there is no such range, and the caller knows why. NULL: the whole recording. */
     bool (*range)(void *context, const struct timeline *timeline, struct export_range *range);
     void *context;
-    const char
-        *directory; /* where a temporary file may be as large as the result; NULL: the system's place */
+    /* where a temporary file may be as large as the result; NULL: the system's place */
+    const char *directory;
 };
 
 enum export_result {

@@ -11,14 +11,15 @@ struct html_options {
     const char *theme;       /* "light", "dark" or "auto" */
     const char *color; /* what the colours show first: "site", "category", ...; NULL: the page's default */
     const char *view;  /* what is shown first, as the page writes it after the # of its address; NULL: all */
-    const char *
-        follows; /* what follows from running out of memory: a JSON object of arrays of { code, text, short_bytes } by ordinals; NULL: not known */
+    /* what follows from running out of memory: a JSON object of arrays of { code, text, short_bytes } by
+     * ordinals; NULL: not known */
+    const char *follows;
     const char *plan; /* [plan_nbytes] JSON of strata plan, for the tab of that name; NULL: none */
     size_t plan_nbytes;
     int32_t device;          /* ordinal shown first */
     uint64_t capacity_bytes; /* 0: unknown */
-    uint64_t
-        max_nbytes; /* of the page; 0: any. Small allocations are merged until it fits, see layout/merge.h */
+    /* of the page; 0: any. Small allocations are merged until it fits, see layout/merge.h */
+    uint64_t max_nbytes;
     unsigned threads; /* for deflate; 0: one per core */
 };
 

@@ -82,8 +82,8 @@ struct chart_input {
     uint32_t n_groups;
     uint32_t moment;                 /* the legend's */
     const struct verdicts *verdicts; /* of the timeline; NULL: nothing is concluded */
-    const struct chart_input
-        *rows; /* [n_rows] the other devices of an address that shows all; without groups */
+    /* [n_rows] the other devices of an address that shows all; without groups */
+    const struct chart_input *rows;
     uint32_t n_rows;
 };
 

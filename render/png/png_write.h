@@ -13,8 +13,8 @@ struct png_text {
 
 /* Opaque; rows from the top without padding. */
 struct png_picture {
-    const uint8_t *
-        pixels; /* 4 bytes each: R, G, B and one that is dropped; with `colors` 1 byte each, its index there */
+    /* 4 bytes each: R, G, B and one that is dropped; with `colors` 1 byte each, its index there */
+    const uint8_t *pixels;
     const struct colors *colors; /* NULL: as the pixels say */
     uint32_t width, height;
 };

@@ -13,8 +13,9 @@
 
 struct band_name {
     uint32_t site; /* frame id, never 0: what has no stack has no name */
-    uint32_t
-        color; /* 0xRRGGBB of the band, or of the first of those that are one, for a plate behind the letters: lines and patterns lie below it */
+    /* 0xRRGGBB of the band, or of the first of those that are one, for a plate behind the letters: lines
+     * and patterns lie below it */
+    uint32_t color;
     uint32_t ink; /* black or white, whichever stands out: at least 4.5:1 against `color` */
     struct label_room room;
 };

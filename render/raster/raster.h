@@ -54,8 +54,8 @@ struct raster_style {
     uint64_t capacity_bytes; /* a line there; 0: none */
     bool reserved;           /* draw the line of reserved bytes */
     const uint64_t *lit;     /* bitmap of allocations (layout/filter.h): all others fade; NULL: none does */
-    const uint8_t *
-        category; /* [allocations.count] enum category; NULL: as the events say. Only for COLOR_BY_CATEGORY */
+    /* [allocations.count] enum category; NULL: as the events say. Only for COLOR_BY_CATEGORY */
+    const uint8_t *category;
     uint32_t scale;            /* lines and patterns so many times larger; 0 is 1 */
     const struct areas *areas; /* of the scene (render/raster/areas.h): sums instead of bands; NULL: bands */
     bool recorded;             /* outside of the recording there is nothing but ground */

@@ -45,10 +45,10 @@ struct report_options {
     uint32_t top;                      /* groups shown; 0: all */
     int32_t device;                    /* ordinal, or REPORT_ALL_DEVICES */
     const struct report_more *more;    /* JSON only; NULL: none */
-    const struct plan_request
-        *plan; /* what would make it fit, where memory ran out or a device is named; NULL: not told */
-    const struct beside_hooks
-        *beside; /* NULL: everything is done one after the other; the scratch is of its host */
+    /* what would make it fit, where memory ran out or a device is named; NULL: not told */
+    const struct plan_request *plan;
+    /* NULL: everything is done one after the other; the scratch is of its host */
+    const struct beside_hooks *beside;
 };
 
 /* A format's name, and its ending of files. */
