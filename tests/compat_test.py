@@ -8,6 +8,7 @@ Environment: STRATA, path of the program (default: build/release/strata).
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -18,7 +19,6 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
 SAMPLE = ROOT / "samples" / "oom.pickle"
-OLD = HERE / "compat" / "v0.1.0"
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(HERE))
@@ -26,6 +26,9 @@ from fingerprint import xxh128  # noqa: E402
 
 
 class Case(unittest.TestCase):
+    old_files: pathlib.Path  # of a version
+    version: str
+
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="strata-compat-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
@@ -41,16 +44,16 @@ class Case(unittest.TestCase):
 
 class Page(Case):
     def test_report_is_the_sample_s(self):
-        old, new = self.report(OLD / "oom.html"), self.report(SAMPLE)
+        old, new = self.report(self.old_files / "oom.html"), self.report(SAMPLE)
         self.assertEqual(old.pop("file"), "oom.html")
-        self.assertEqual(old.pop("fingerprint"), xxh128((OLD / "oom.html").read_bytes()))
+        self.assertEqual(old.pop("fingerprint"), xxh128((self.old_files / "oom.html").read_bytes()))
         del new["file"], new["fingerprint"]
         self.assertTrue(new["recording_id"].startswith("xxh128:"))  # equal, too
         self.assertEqual(old, new)
 
     def test_every_verb_reads_it(self):
         for verb, ending in (("html", "html"), ("png", "png"), ("report", "txt")):
-            for path, out in ((OLD / "oom.html", f"old.{ending}"), (SAMPLE, f"new.{ending}")):
+            for path, out in ((self.old_files / "oom.html", f"old.{ending}"), (SAMPLE, f"new.{ending}")):
                 self.expect(0, verb, path, "-q", "-o", out)
         self.assertEqual(self.report("old.html")["devices"], self.report("new.html")["devices"])
         pixels = [(self.folder / f"{name}.png").read_bytes()[:8] for name in ("old", "new")]
@@ -61,7 +64,7 @@ class Page(Case):
 
     def test_batch_reads_it(self):
         (self.folder / "dumps").mkdir()
-        shutil.copy(OLD / "oom.html", self.folder / "dumps" / "rank0.html")
+        shutil.copy(self.old_files / "oom.html", self.folder / "dumps" / "rank0.html")
         self.expect(0, "batch", "dumps/rank0.html", "-o", "out")
         sidecar = json.loads((self.folder / "out" / "rank0.strata.json").read_text())
         self.assertEqual(sidecar["devices"], json.loads(self.expect(0, "report", "--json", SAMPLE).stdout)["devices"])
@@ -72,7 +75,7 @@ class Sidecar(Case):
 
     def setUp(self):
         super().setUp()
-        self.old = json.loads((OLD / "oom.strata.json").read_text())
+        self.old = json.loads((self.old_files / "oom.strata.json").read_text())
         (self.folder / "dumps").mkdir()
         (self.folder / "out").mkdir()
         copy = self.folder / "dumps" / "rank0.pickle"
@@ -80,14 +83,14 @@ class Sidecar(Case):
         self.assertEqual(copy.stat().st_size, self.old["batch"]["size"])
         time_ns = int(self.old["batch"]["mtime_ns"])
         os.utime(copy, ns=(time_ns, time_ns))
-        shutil.copy(OLD / "oom.strata.json", self.folder / "out" / "rank0.strata.json")
-        shutil.copy(OLD / "oom.html", self.folder / "out" / "rank0.html")
+        shutil.copy(self.old_files / "oom.strata.json", self.folder / "out" / "rank0.strata.json")
+        shutil.copy(self.old_files / "oom.html", self.folder / "out" / "rank0.html")
 
     def test_index_shows_it_and_names_it_as_older(self):
         told = self.expect(0, "batch", "--index", "out").stderr
-        self.assertRegex(told, rb'"rank0": made by an older version of Strata \(0\.1\.0\)')
+        self.assertRegex(told, rb'"rank0": made by an older version of Strata \(' + re.escape(self.version.encode()) + rb'\)')
         summary = json.loads((self.folder / "out" / "summary.json").read_text())
-        self.assertIn("0.1.0", str(summary["notes"]))
+        self.assertIn(self.version, str(summary["notes"]))
         row, device = summary["rows"][0], self.old["devices"][0]
         self.assertEqual((row["input"], row["peak_bytes"]), ("rank0.pickle", device["peak_bytes"]))
 
@@ -99,6 +102,17 @@ class Sidecar(Case):
         self.assertEqual(sidecar["fingerprint"], xxh128(SAMPLE.read_bytes()))
         self.assertIn(b"1 file up to date", self.expect(0, *words).stderr)
         self.assertNotIn(b"older", self.expect(0, "batch", "--index", "out").stderr)
+
+
+def load_tests(loader, _tests, _pattern):
+    """Each case with the files of each version."""
+    suite = unittest.TestSuite()
+    for files in sorted((HERE / "compat").iterdir()):
+        version = files.name.removeprefix("v")
+        for case in (Page, Sidecar):
+            own = type(f"{case.__name__} of {version}", (case,), {"old_files": files, "version": version})
+            suite.addTests(loader.loadTestsFromTestCase(own))
+    return suite
 
 
 if __name__ == "__main__":
