@@ -1,5 +1,5 @@
 /*
- * NAME.strata.json: the report of a file (schema 1) and, as "batch", what the index needs of it and what --resume
+ * NAME.strata.json: the report of a file (schema 2) and, as "batch", what the index needs of it and what --resume
  * compares. It is put in place after the file's other outputs, so where it is, they are complete. docs/cluster.md
  * describes it.
  */
@@ -10,6 +10,8 @@
 #include "cli/batch/batch.h"
 #include "cli/json_file.h"
 #include "cli/recording.h"
+
+enum { SIDECAR_SITES = 60 /* call sites of a device, at most */ };
 
 /* Appends the sidecar; `device` is an index into trace.devices, `scratch` as for report_build. That of a series is its report
  * and what it was made of. False: printed. */
