@@ -51,24 +51,22 @@ static uint32_t sites_fold(struct group *groups, uint32_t n_stacks, uint32_t *gr
 
 /* By falling bytes, then by rising site and stack: two stable sorts, the lesser key first. */
 static bool groups_sort(struct group *groups, uint32_t n_groups, struct arena *arena) {
-    struct sort_row *rows = arena_column(arena, n_groups, sizeof *rows),
-                    *spare = arena_column(arena, n_groups, sizeof *spare);
+    struct sort_row *rows = arena_column(arena, (uint64_t)n_groups * 2, sizeof *rows);
     struct group *copy = arena_column(arena, n_groups, sizeof *copy);
-    bool done = rows != NULL && spare != NULL && copy != NULL;
+    bool done = rows != NULL && copy != NULL;
     for (uint32_t i = 0; done && i < n_groups; i++) {
         copy[i] = groups[i];
         rows[i] = (struct sort_row){(uint64_t)groups[i].site << 32 | groups[i].stack, i};
     }
     if (done) {
-        sort_rows(rows, spare, n_groups);
+        sort_rows(rows, rows + n_groups, n_groups);
         for (uint32_t i = 0; i < n_groups; i++)
             rows[i].key = ~copy[rows[i].value].bytes;
-        sort_rows(rows, spare, n_groups);
+        sort_rows(rows, rows + n_groups, n_groups);
         for (uint32_t i = 0; i < n_groups; i++)
             groups[i] = copy[rows[i].value];
     }
     ARENA_DROP(arena, rows);
-    ARENA_DROP(arena, spare);
     ARENA_DROP(arena, copy);
     return done;
 }

@@ -394,19 +394,17 @@ static uint64_t level_hash(struct site_key key, enum site_level level) {
 
 bool frames_same_at(const struct trace *trace, enum site_level level, uint32_t *same, struct arena *arena) {
     uint32_t count = trace->frames.count;
-    struct sort_row *rows = arena_column(arena, count, sizeof *rows),
-                    *spare = arena_column(arena, count, sizeof *spare);
-    bool done = rows != NULL && spare != NULL;
+    struct sort_row *rows = arena_column(arena, (uint64_t)count * 2, sizeof *rows);
+    bool done = rows != NULL;
     for (uint32_t i = 0; done && i < count; i++)
         rows[i] = (struct sort_row){level_hash(site_key_of(trace, i), level), i};
     if (done)
-        sort_rows(rows, spare, count); /* stable: the first of equal ones has the least id */
+        sort_rows(rows, rows + count, count); /* stable: the first of equal ones has the least id */
     for (uint32_t i = 0, first = 0; done && i < count; i++) {
         first = i == 0 || rows[i].key != rows[i - 1].key ? rows[i].value : first;
         same[rows[i].value] = first;
     }
     ARENA_DROP(arena, rows);
-    ARENA_DROP(arena, spare);
     return done;
 }
 

@@ -226,9 +226,8 @@ static bool callees_make(struct making *making) {
     if (node_of == NULL || !depths_find(making, &deepest) || !levels_sort(making, deepest, &order, &start))
         return false;
     uint32_t most = start[deepest + 1];
-    struct sort_row *rows = arena_column(making->arena, most, sizeof *rows),
-                    *spare = arena_column(making->arena, most, sizeof *spare);
-    bool done = rows != NULL && spare != NULL;
+    struct sort_row *rows = arena_column(making->arena, (uint64_t)most * 2, sizeof *rows);
+    bool done = rows != NULL;
     node_of[0] = 0;
     for (uint32_t level = 1; done && level <= deepest; level++) {
         uint32_t count = start[level + 1] - start[level];
@@ -238,12 +237,11 @@ static bool callees_make(struct making *making) {
             rows[i] =
                 (struct sort_row){(uint64_t)parent << 32 | making->same[trace->stacks.frame[stack]], stack};
         }
-        sort_rows(rows, spare, count);
+        sort_rows(rows, rows + most, count);
         done = children_add(making, rows, count, node_of);
     }
     for (uint32_t i = 0; done && i < making->n_walkers; i++)
         making->walker[i].node = making->walker[i].cursor != 0 ? node_of[making->walker[i].cursor] : 0;
-    ARENA_DROP(making->arena, spare);
     ARENA_DROP(making->arena, rows);
     ARENA_DROP(making->arena, order);
     ARENA_DROP(making->arena, start);
@@ -386,22 +384,21 @@ static void sums_make(struct making *making) {
 static bool order_make(struct making *making) {
     struct tree *tree = making->tree;
     uint32_t n = tree->n_nodes;
-    struct sort_row *rows = arena_column(making->arena, n, sizeof *rows),
-                    *spare = arena_column(making->arena, n, sizeof *spare);
+    struct sort_row *rows = arena_column(making->arena, (uint64_t)n * 2, sizeof *rows);
     struct tree_node *node = arena_column(making->arena, n, sizeof *node);
     uint32_t *first = arena_column(making->arena, n, sizeof *first),
              *place = arena_column(making->arena, n, sizeof *place);
-    bool done = rows != NULL && spare != NULL && node != NULL && first != NULL && place != NULL;
+    bool done = rows != NULL && node != NULL && first != NULL && place != NULL;
     for (uint32_t i = 0; done && i < n; i++)
         rows[i] = (struct sort_row){tree->node[i].frame, i};
     if (done) {
-        sort_rows(rows, spare, n);
+        sort_rows(rows, rows + n, n);
         for (uint32_t i = 0; i < n; i++)
             rows[i].key = ~tree->node[rows[i].value].bytes;
-        sort_rows(rows, spare, n);
+        sort_rows(rows, rows + n, n);
         for (uint32_t i = 0; i < n; i++)
             rows[i].key = rows[i].value == 0 ? 0 : (uint64_t)tree->node[rows[i].value].parent + 1;
-        sort_rows(rows, spare, n); /* by parent, the root first */
+        sort_rows(rows, rows + n, n); /* by parent, the root first */
         /* rows[i] is the i-th in an order where siblings are neighbours; renumbering parents in that order puts a
          * parent's children after it only if parents are in it too, so walk it as a queue. */
         for (uint32_t i = n; i-- > 1;)
@@ -425,7 +422,6 @@ static bool order_make(struct making *making) {
     ARENA_DROP(making->arena, place);
     ARENA_DROP(making->arena, first);
     ARENA_DROP(making->arena, node);
-    ARENA_DROP(making->arena, spare);
     ARENA_DROP(making->arena, rows);
     return done;
 }

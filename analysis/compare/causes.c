@@ -347,23 +347,21 @@ static uint64_t cause_size(const struct cause *cause) {
 static bool causes_sort(struct finding *finding) {
     struct causes *causes = finding->causes;
     uint32_t n = causes->count;
-    struct sort_row *rows = arena_column(finding->arena, n, sizeof *rows),
-                    *spare = arena_column(finding->arena, n, sizeof *spare);
+    struct sort_row *rows = arena_column(finding->arena, (uint64_t)n * 2, sizeof *rows);
     struct cause *copy = arena_column(finding->arena, n, sizeof *copy);
-    bool done = rows != NULL && spare != NULL && copy != NULL;
+    bool done = rows != NULL && copy != NULL;
     if (done) {
         bytes_copy(copy, causes->cause, (size_t)n * sizeof *copy);
         for (uint32_t i = 0; i < n; i++)
             rows[i] = (struct sort_row){~cause_size(&copy[i]), i};
-        sort_rows(rows, spare, n);
+        sort_rows(rows, rows + n, n);
         for (uint32_t i = 0; i < n; i++)
             rows[i].key = copy[rows[i].value].kind == CAUSE_MOMENT ? 2 : copy[rows[i].value].follows;
-        sort_rows(rows, spare, n);
+        sort_rows(rows, rows + n, n);
         for (uint32_t i = 0; i < n; i++)
             causes->cause[i] = copy[rows[i].value];
     }
     ARENA_DROP(finding->arena, copy);
-    ARENA_DROP(finding->arena, spare);
     ARENA_DROP(finding->arena, rows);
     return done;
 }

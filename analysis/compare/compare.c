@@ -540,29 +540,27 @@ static void rows_add(struct comparison *comparison, const struct matching *match
 /* Stable sorts, the least key first. */
 static bool rows_sort(struct comparison *comparison, struct arena *arena) {
     uint32_t n = comparison->n_sites;
-    struct sort_row *rows = arena_column(arena, n, sizeof *rows),
-                    *spare = arena_column(arena, n, sizeof *spare);
+    struct sort_row *rows = arena_column(arena, (uint64_t)n * 2, sizeof *rows);
     struct compare_site *copy = arena_column(arena, n, sizeof *copy);
-    bool done = rows != NULL && spare != NULL && copy != NULL;
+    bool done = rows != NULL && copy != NULL;
     if (done) {
         bytes_copy(copy, comparison->site, (size_t)n * sizeof *copy);
         for (uint32_t i = 0; i < n; i++)
             rows[i] = (struct sort_row){~copy[i].a.bytes, i};
-        sort_rows(rows, spare, n);
+        sort_rows(rows, rows + n, n);
         for (uint32_t i = 0; i < n; i++)
             rows[i].key = ~copy[rows[i].value].b.bytes;
-        sort_rows(rows, spare, n);
+        sort_rows(rows, rows + n, n);
         for (uint32_t i = 0; i < n; i++)
             rows[i].key = ~delta_size(&copy[rows[i].value]);
-        sort_rows(rows, spare, n);
+        sort_rows(rows, rows + n, n);
         for (uint32_t i = 0; i < n; i++)
             rows[i].key = copy[rows[i].value].a.count + copy[rows[i].value].b.count == 0;
-        sort_rows(rows, spare, n);
+        sort_rows(rows, rows + n, n);
         for (uint32_t i = 0; i < n; i++)
             comparison->site[i] = copy[rows[i].value];
     }
     ARENA_DROP(arena, copy);
-    ARENA_DROP(arena, spare);
     ARENA_DROP(arena, rows);
     return done;
 }

@@ -65,23 +65,21 @@ static uint32_t key_of(const struct keys *keys, uint32_t allocation) {
 
 /* By falling bytes, then rising key. */
 static bool groups_sort(struct compare_group *groups, uint32_t count, struct arena *arena) {
-    struct sort_row *rows = arena_column(arena, count, sizeof *rows),
-                    *spare = arena_column(arena, count, sizeof *spare);
+    struct sort_row *rows = arena_column(arena, (uint64_t)count * 2, sizeof *rows);
     struct compare_group *copy = arena_column(arena, count, sizeof *copy);
-    bool done = rows != NULL && spare != NULL && copy != NULL;
+    bool done = rows != NULL && copy != NULL;
     if (done) {
         bytes_copy(copy, groups, (size_t)count * sizeof *groups);
         for (uint32_t i = 0; i < count; i++)
             rows[i] = (struct sort_row){groups[i].key, i};
-        sort_rows(rows, spare, count);
+        sort_rows(rows, rows + count, count);
         for (uint32_t i = 0; i < count; i++)
             rows[i].key = ~groups[rows[i].value].bytes;
-        sort_rows(rows, spare, count);
+        sort_rows(rows, rows + count, count);
         for (uint32_t i = 0; i < count; i++)
             groups[i] = copy[rows[i].value];
     }
     ARENA_DROP(arena, copy);
-    ARENA_DROP(arena, spare);
     ARENA_DROP(arena, rows);
     return done;
 }

@@ -266,21 +266,19 @@ void finding_growing_buffer_find(struct finder *finder) {
     struct link *links = links_make(finder, &n_links);
     for (uint32_t i = 0; i < n_links; i++)
         n_growing += chain_grows(finder, links, i);
-    struct sort_row *rows = arena_column(finder->arena, n_growing, sizeof *rows),
-                    *spare = arena_column(finder->arena, n_growing, sizeof *spare);
-    finder->failed |= rows == NULL || spare == NULL;
+    struct sort_row *rows = arena_column(finder->arena, (uint64_t)n_growing * 2, sizeof *rows);
+    finder->failed |= rows == NULL;
     for (uint32_t i = 0; !finder->failed && i < n_links; i++)
         if (chain_grows(finder, links, i))
             rows[n_rows++] = (struct sort_row){finder->allocations->stack[links[i].allocation], i};
     if (!finder->failed && n_rows > 0)
-        sort_rows(rows, spare, n_rows);
+        sort_rows(rows, rows + n_growing, n_rows);
     for (uint32_t from = 0, to; !finder->failed && from < n_rows && n_judged < FINDINGS_OF_KIND;
          from = to, n_judged++) {
         for (to = from; to < n_rows && rows[to].key == rows[from].key; to++)
             continue;
         stack_judge(finder, links, rows, from, to);
     }
-    ARENA_DROP(finder->arena, spare);
     ARENA_DROP(finder->arena, rows);
     ARENA_DROP(finder->arena, links);
     ARENA_DROP(finder->arena, finder->pairs.row);

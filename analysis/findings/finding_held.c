@@ -136,16 +136,15 @@ static struct sort_row *held_keys(struct finder *finder, uint32_t *count) {
 /* The largest site, and how many there are. */
 static void sites_sum(struct finder *finder, const struct sort_row *rows, uint32_t count,
                       struct finding *finding) {
-    struct sort_row *sites = arena_column(finder->arena, count, sizeof *sites),
-                    *spare = arena_column(finder->arena, count, sizeof *spare);
+    struct sort_row *sites = arena_column(finder->arena, (uint64_t)count * 2, sizeof *sites);
     uint64_t largest = 0;
-    if (sites == NULL || spare == NULL) {
+    if (sites == NULL) {
         finder->failed = true;
         return;
     }
     for (uint32_t i = 0; i < count; i++)
         sites[i] = (struct sort_row){finder_site(finder, finder->order[finder->start[rows[i].value]]), i};
-    sort_rows(sites, spare, count);
+    sort_rows(sites, sites + count, count);
     for (uint32_t from = 0, to; from < count; from = to) {
         uint64_t bytes = 0;
         for (to = from; to < count && sites[to].key == sites[from].key; to++)
@@ -158,7 +157,6 @@ static void sites_sum(struct finder *finder, const struct sort_row *rows, uint32
         finding->stack =
             finder->allocations->stack[finder->order[finder->start[rows[sites[from].value].value]]];
     }
-    ARENA_DROP(finder->arena, spare);
     ARENA_DROP(finder->arena, sites);
 }
 

@@ -110,14 +110,13 @@ struct layer_search {
 /* How often most stacks come in their last forward, of those that come more than once. False: no memory. */
 static bool layers_count(struct finder *finder, struct layer_search *search) {
     uint32_t n_slots = finder->slots->count, n = 0, most = 0;
-    struct sort_row *rows = arena_column(finder->arena, n_slots, sizeof *rows),
-                    *spare = arena_column(finder->arena, n_slots, sizeof *spare);
-    if (rows == NULL || spare == NULL)
+    struct sort_row *rows = arena_column(finder->arena, (uint64_t)n_slots * 2, sizeof *rows);
+    if (rows == NULL)
         return false;
     for (uint32_t slot = 0; slot < n_slots; slot++)
         if (search->stacks[slot].n > 1)
             rows[n++] = (struct sort_row){search->stacks[slot].n, slot};
-    sort_rows(rows, spare, n);
+    sort_rows(rows, rows + n_slots, n);
     for (uint32_t from = 0, to; from < n; from = to) {
         for (to = from; to < n && rows[to].key == rows[from].key; to++)
             continue;
@@ -126,7 +125,6 @@ static bool layers_count(struct finder *finder, struct layer_search *search) {
         most = to - from;
         search->n_layers = (uint32_t)rows[from].key;
     }
-    ARENA_DROP(finder->arena, spare);
     ARENA_DROP(finder->arena, rows);
     return true;
 }

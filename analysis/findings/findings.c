@@ -327,17 +327,16 @@ static bool finder_init(struct finder *finder, const struct verdicts *verdicts, 
 /* By falling severity, then falling bytes, then as they were found: two stable sorts, the lesser key first. */
 static bool findings_sort(struct finder *finder, struct findings *findings) {
     uint32_t n = finder->count;
-    struct sort_row *rows = arena_column(finder->arena, n, sizeof *rows),
-                    *spare = arena_column(finder->arena, n, sizeof *spare);
+    struct sort_row *rows = arena_column(finder->arena, (uint64_t)n * 2, sizeof *rows);
     findings->finding = arena_column(finder->arena, n, sizeof *findings->finding);
-    if (rows == NULL || spare == NULL || findings->finding == NULL)
+    if (rows == NULL || findings->finding == NULL)
         return false;
     for (uint32_t i = 0; i < n; i++)
         rows[i] = (struct sort_row){~finder->finding[i].bytes, i};
-    sort_rows(rows, spare, n);
+    sort_rows(rows, rows + n, n);
     for (uint32_t i = 0; i < n; i++)
         rows[i].key = (uint64_t)(SEVERITY_HIGH - finder->finding[rows[i].value].severity);
-    sort_rows(rows, spare, n);
+    sort_rows(rows, rows + n, n);
     for (uint32_t i = 0; i < n; i++)
         findings->finding[i] = finder->finding[rows[i].value];
     findings->count = n;
@@ -346,7 +345,6 @@ static bool findings_sort(struct finder *finder, struct findings *findings) {
     findings->kept_seldom = finder->kept_seldom;
     findings->gradients_unsure = finder->gradients_unsure;
     ARENA_DROP(finder->arena, rows);
-    ARENA_DROP(finder->arena, spare);
     ARENA_DROP(finder->arena, finder->finding);
     return true;
 }

@@ -74,17 +74,15 @@ static bool sizes_find(struct sizes *sizes, const struct finder *finder, uint32_
     uint32_t count = 0, n = 0;
     for (uint32_t i = 0; i < allocations->count; i++)
         count += may_be_parameter(finder, i);
-    struct sort_row *row = arena_column(finder->arena, count, sizeof *row),
-                    *spare = arena_column(finder->arena, count, sizeof *spare);
+    struct sort_row *row = arena_column(finder->arena, (uint64_t)count * 2, sizeof *row);
     *sizes = (struct sizes){.size = arena_column(finder->arena, count, sizeof *sizes->size), .since = since};
-    if (row == NULL || spare == NULL || sizes->size == NULL)
+    if (row == NULL || sizes->size == NULL)
         return false;
     for (uint32_t i = 0; i < allocations->count; i++)
         if (may_be_parameter(finder, i))
             row[n++] = (struct sort_row){allocations->size[i], i};
-    sort_rows(row, spare, n);
+    sort_rows(row, row + count, n);
     sizes_fill(sizes, finder, row, n);
-    ARENA_DROP(finder->arena, spare);
     ARENA_DROP(finder->arena, row);
     return true;
 }

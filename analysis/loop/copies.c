@@ -29,14 +29,13 @@ static bool weights_count(struct copying *copying, struct arena *arena) {
     uint32_t count = 0, n = 0;
     for (uint32_t i = 0; i < copying->allocations->count; i++)
         count += is_weight(copying, i);
-    struct sort_row *rows = arena_column(arena, count, sizeof *rows),
-                    *spare = arena_column(arena, count, sizeof *spare);
-    if (rows == NULL || spare == NULL)
+    struct sort_row *rows = arena_column(arena, (uint64_t)count * 2, sizeof *rows);
+    if (rows == NULL)
         return false;
     for (uint32_t i = 0; n < count; i++)
         if (is_weight(copying, i))
             rows[n++] = (struct sort_row){copying->allocations->size[i], i};
-    sort_rows(rows, spare, n);
+    sort_rows(rows, rows + count, n);
     if (!size_set_init(&copying->sizes, rows, n, arena) ||
         (copying->n_weights = arena_column(arena, copying->sizes.count, sizeof *copying->n_weights)) == NULL)
         return false;
@@ -44,7 +43,6 @@ static bool weights_count(struct copying *copying, struct arena *arena) {
         at += i > 0 && rows[i].key != rows[i - 1].key;
         copying->n_weights[at] = i == 0 || rows[i].key != rows[i - 1].key ? 1 : copying->n_weights[at] + 1;
     }
-    ARENA_DROP(arena, spare);
     ARENA_DROP(arena, rows);
     return true;
 }

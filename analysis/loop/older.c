@@ -84,15 +84,13 @@ static bool group_sizes(const struct naming *naming, const struct group *group, 
     uint32_t n = 0, count = 0;
     for (uint32_t k = group_next(naming, group, 0); k != UINT32_MAX; k = group_next(naming, group, k + 1))
         count++;
-    struct sort_row *rows = arena_column(arena, count, sizeof *rows),
-                    *spare = arena_column(arena, count, sizeof *spare);
-    if (rows == NULL || spare == NULL)
+    struct sort_row *rows = arena_column(arena, (uint64_t)count * 2, sizeof *rows);
+    if (rows == NULL)
         return false;
     for (uint32_t k = group_next(naming, group, 0); k != UINT32_MAX; k = group_next(naming, group, k + 1))
         rows[n++] = (struct sort_row){naming->allocations->size[naming->runs->first_allocation + k], k};
-    sort_rows(rows, spare, n);
+    sort_rows(rows, rows + count, n);
     bool done = size_set_init(set, rows, n, arena);
-    ARENA_DROP(arena, spare);
     ARENA_DROP(arena, rows);
     return done;
 }
@@ -201,9 +199,8 @@ static bool sizes_collect(struct naming *naming, const struct group *gradients, 
     for (uint32_t g = 0; g < 2; g++)
         if (groups[g]->bytes != 0)
             most += naming->runs->run[groups[g]->run].last - naming->runs->run[groups[g]->run].first + 1;
-    struct sort_row *rows = arena_column(arena, most, sizeof *rows),
-                    *spare = arena_column(arena, most, sizeof *spare);
-    if (rows == NULL || spare == NULL)
+    struct sort_row *rows = arena_column(arena, (uint64_t)most * 2, sizeof *rows);
+    if (rows == NULL)
         return false;
     for (; n < n_older; n++)
         rows[n] = (struct sort_row){naming->allocations->size[n], n};
@@ -211,9 +208,8 @@ static bool sizes_collect(struct naming *naming, const struct group *gradients, 
         for (uint32_t k = group_next(naming, groups[g], 0); k != UINT32_MAX;
              k = group_next(naming, groups[g], k + 1))
             rows[n++] = (struct sort_row){naming->allocations->size[naming->runs->first_allocation + k], k};
-    sort_rows(rows, spare, n);
+    sort_rows(rows, rows + most, n);
     bool done = size_set_init(&naming->sizes, rows, n, arena);
-    ARENA_DROP(arena, spare);
     ARENA_DROP(arena, rows);
     return done;
 }
