@@ -1,5 +1,7 @@
 #include "parser/formats.h"
 
+#include "base/text.h"
+
 #include "parser/container/gzip.h"
 #include "parser/container/html.h"
 #include "parser/container/packed.h"
@@ -63,6 +65,26 @@ static bool is_number_of_list(const uint8_t *p, size_t nbytes) {
     return i == nbytes || p[i] == ',';
 }
 
+/* A small object in a line of its own and another one below it: a log of JSON lines, as loggers and containers write it. */
+static bool is_json_lines(const uint8_t *p, size_t nbytes) {
+    static const char *const kinds[] = {"\"segments\"", "_traces\"", "\"traceEvents\"", "\"categories\""};
+    bool quoted = false;
+    size_t depth = 0, i = 0;
+    for (; i < nbytes && (depth != 0 || i == 0); i++) {
+        if (p[i] == '\n')
+            return false;
+        if (p[i] == '\\' && quoted)
+            i++;
+        else if (p[i] == '"')
+            quoted = !quoted;
+        else if (!quoted)
+            depth += p[i] == '{' ? 1 : p[i] == '}' ? (size_t)-1 : 0;
+    }
+    size_t next = i < nbytes ? skip_blank(p, nbytes, i) : nbytes;
+    return next < nbytes && p[next] == '{' && memchr(p + i, '\n', next - i) != NULL &&
+           !text_contains_any((struct text){p, (uint32_t)i}, kinds, sizeof kinds / sizeof *kinds);
+}
+
 /* An object, or a list of what a list of JSON can hold: not "[INFO] ..." of a log. */
 static bool is_json(const uint8_t *p, size_t nbytes) {
     size_t first = skip_blank(p, nbytes, 0);
@@ -70,7 +92,8 @@ static bool is_json(const uint8_t *p, size_t nbytes) {
         return false;
     size_t second = skip_blank(p, nbytes, first + 1);
     if (p[first] == '{')
-        return second >= nbytes || p[second] != '\''; /* "{'loss': 1.5}" is what Python prints */
+        return second >= nbytes || (p[second] != '\'' && /* "{'loss': 1.5}" is what Python prints */
+                                    !is_json_lines(p + first, nbytes - first));
     return second >= nbytes || is_one_of(p[second], "{[]") || is_number_of_list(p + second, nbytes - second);
 }
 

@@ -499,6 +499,17 @@ class LogTest(unittest.TestCase):
             with self.subTest(prefix):
                 self.assertEqual(self.report(prefix + line)["devices"][0]["device"], rank)
 
+    def test_lines_of_json(self):
+        """As training scripts and containers write them; two snapshots in lines of their own are none."""
+        lines = ({"step": 1, "gpu_mem_allocated_gb": 12.5}, {"step": 2, "gpu_mem_allocated_gb": 13.5})
+        device = self.report("".join(json.dumps(line) + "\n" for line in lines))["devices"][0]
+        self.assertEqual([(step["step"], step["end_bytes"]) for step in device["steps"]], [(1, 25 << 29), (2, 27 << 29)])
+        error = (SAMPLES / "log_oom_old.log").read_text().splitlines()
+        text = "".join(json.dumps({"log": line + "\n", "stream": "stderr", "time": "2026-11-22T10:00:00.1Z"}) + "\n" for line in error)
+        self.assertEqual(self.report(text)["devices"][0]["oom"][0]["requested_bytes"], 20 << 20)
+        two = json.dumps({"segments": [], "device_traces": [[{"action": "alloc", "addr": 512, "size": 512, "frames": [], "stream": 0}]]}) + "\n"
+        self.assertEqual(self.report(two + two)["kind"], "snapshot")
+
     def test_lines_end_in_every_way(self):
         line = "GPU {}: 1.5 GB allocated, 2.0 GB reserved"
         for end in ("\n", "\r\n", "\r"):

@@ -135,8 +135,9 @@ uint32_t log_gpu_find(struct text line, struct log_row *row) {
 }
 
 void log_step_find(struct text line, struct log_row *row) {
-    static const char *const words[] = {"(after ", "step:", "step=", "step ", "iteration ",   "iteration:",
-                                        "Step ",   "iter ", "Iter ", "Step:", "global_step=", "'step':"};
+    static const char *const words[] = {
+        "(after ", "step:", "step=", "step ",        "iteration ", "iteration:", "Step ",
+        "iter ",   "Iter ", "Step:", "global_step=", "'step':",    "\"step\":"};
     uint64_t step;
     for (size_t i = 0; i < sizeof words / sizeof *words && !log_knows(row, NOTE_STEP); i++)
         if (log_count_behind(line, words[i], &step))
