@@ -248,7 +248,7 @@ class Watcher(RunCase):
             self.run_shell(0, "true", "--no-report")
         self.assertEqual(self.files(), ["strata-run", "strata-run-2"])
         log = (self.path / "strata-run" / "host.log").read_text()
-        self.assertRegex(log, r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} strata-host resident=\d+ processes=\d+")
+        self.assertRegex(log, r"(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} strata-host resident=\d+ processes=\d+")
 
     def test_host_log_is_read_as_levels(self):
         lines = [f"2026-11-23 10:00:0{i}.000 strata-host resident={i * MIB} processes=2 cgroup=5 cgroup_peak=9 "
