@@ -12,7 +12,7 @@ enum html_result page_render(struct buffer *page, struct recording *recording,
                              const struct settings *settings, uint32_t device, const char *view);
 
 /* The same with the plan of every device, opened on it. An enum exit_code. In cmd_plan.c. */
-int page_render_plan(struct buffer *page, struct recording *recording, const struct settings *settings,
+int page_render_plan(struct buffer *out, struct recording *recording, const struct settings *settings,
                      uint32_t device);
 
 enum { PAGE_VIEW_CAPACITY = 256 + 3 * FILTER_CAPACITY };

@@ -106,7 +106,7 @@ static uint32_t odd_site(const struct summing *summing, const struct block_span 
 static void layers_compare(struct layer_summary *summary, const struct summing *summing,
                            const struct sort_row *rows) {
     uint32_t n = summary->n_layers;
-    const struct sort_row *usual = &rows[(n - 1) / 2], *odd = usual;
+    const struct sort_row *usual = &rows[(n - 1) / 2];
     uint64_t common = 0, most = 0;
     summary->bytes = usual->key;
     for (uint32_t i = 0; i < n; i++) {
@@ -115,12 +115,11 @@ static void layers_compare(struct layer_summary *summary, const struct summing *
     }
     summary->alike = (uint32_t)(most != 0 ? common / (most / 100 + 1) : 100);
     summary->alike = common == most ? 100 : summary->alike < 99 ? summary->alike : 99;
-    const struct sort_row *end =
+    const struct sort_row *odd =
         rows[n - 1].key - usual->key > usual->key - rows[0].key ? &rows[n - 1] : &rows[0];
-    uint64_t by = end->key > usual->key ? end->key - usual->key : usual->key - end->key;
+    uint64_t by = odd->key > usual->key ? odd->key - usual->key : usual->key - odd->key;
     if (by < MIB || by < usual->key / 100)
         return;
-    odd = end;
     summary->odd_layer = odd->value;
     summary->odd_bytes = (int64_t)(odd->key - usual->key);
     summary->odd_site = odd_site(summing, &summing->span[odd->value], &summing->span[usual->value]);
