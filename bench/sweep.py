@@ -10,6 +10,7 @@ import itertools
 import math
 import pathlib
 import pickle
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,14 +21,34 @@ NOISE_S, NOISE_KIB = 0.02, 8192  # what a run costs whatever it reads: below it 
 
 # What one unit of a scale is of each; devices and pools have limits of their own (docs/inputs.md).
 DIMENSIONS = {"events": 20, "devices": 0.1, "streams": 1, "pools": 0.2, "segments": 1, "annotations": 1, "categories": 1, "stacks": 1,
-              "depth": 0.1, "frames": 1, "texts": 1, "rules": 0.1}
+              "depth": 0.1, "frames": 1, "texts": 1, "rules": 0.1, "lines": 10, "ranks": 0.1, "files": 0.1}
 VERBS = {"report": ["report", "--json"], "html": ["html"], "png": ["png"], "whatif": ["whatif", "--json"], "check": ["check"], "plan": ["plan", "--json"],
-         "csv": ["export", "--to", "csv"], "diff": ["diff", "--json"]}
+         "csv": ["export", "--to", "csv"], "diff": ["diff", "--json"], "batch": ["batch"]}
+OF_LOGS = ("lines", "ranks")  # of a log instead of a snapshot, which diff, plan, whatif and export refuse
+
+
+def log(n, at):
+    path = at / "recording.log"
+    path.write_text("".join(f"[rank{i % n['ranks']}]: step: {i // n['ranks']}  loss: 1.0  memory: {10 + i % 7}.5GiB(50.00%)\n" for i in range(n["lines"])))
+    return path
+
+
+def copies(path, count, at):
+    """Of a recording, what a batch is given: so many files."""
+    folder = at / "files"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for i in range(count):
+        shutil.copy(path, folder / f"rank_{i}{path.suffix}")
+    return folder
 
 
 def recording(size, at):
-    """A snapshot in which each dimension has so many; what is not named has one."""
+    """A snapshot, or a log, in which each dimension has so many; what is not named has one."""
     n = {name: max(1, int(size.get(name, 0) * per)) for name, per in DIMENSIONS.items()}
+    (at / "rules").write_text("".join(f"activation function never{i}\n" for i in range(n["rules"])))
+    if any(name in OF_LOGS for name in size):
+        return log(n, at)
     n_devices = min(n["devices"], 1000)
     frames = [{"filename": f"/home/me/f{i % n['frames']}.py", "line": i + 1, "name": f"f{i % n['frames']}"} for i in range(max(n["frames"], n["stacks"]))]
     outer = [{"filename": "/home/me/outer.py", "line": i + 1, "name": f"outer{i}"} for i in range(n["depth"])]
@@ -46,7 +67,6 @@ def recording(size, at):
     notes = [{"name": f"ProfilerStep#{i}", "stage": stage, "time_us": i + (stage == "END"), "device": 0} for i in range(n["annotations"]) for stage in ("START", "END")]
     path = at / "recording.pickle"
     path.write_bytes(pickle.dumps({"segments": segments, "device_traces": traces, "external_annotations": notes}))
-    (at / "rules").write_text("".join(f"activation function never{i}\n" for i in range(n["rules"])))
     return path
 
 
@@ -54,7 +74,7 @@ def cost(program, verb, path):
     """Seconds of the processor, and KiB of memory at most."""
     rules = [] if verb in ("whatif", "plan") else ["--rules", path.parent / "rules"]
     words = [program, *VERBS[verb], *rules, *(["--rule", "peak < 1TiB"] if verb == "check" else []), *([path] if verb == "diff" else []), path]
-    out = [] if verb in ("check", "diff", "whatif", "plan", "report") else ["-f", "-o", path.parent / "out"]
+    out = [] if verb in ("check", "diff", "whatif", "plan", "report") else ["-o", path.parent / "pages"] if verb == "batch" else ["-f", "-o", path.parent / "out"]
     # A program that is started by a large one inherits its highest mark of memory: time(1) is small.
     done = subprocess.run(["/usr/bin/time", "-f", "%U %S %M", *map(str, words), *map(str, out)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     if done.returncode not in (0, 3):
@@ -82,10 +102,12 @@ def main():
         for pair in asked.pairs:
             sizes, costs = [], {verb: [] for verb in asked.verbs}
             for scale in SCALES:
-                path = recording({name: asked.base * scale for name in pair.split(",")}, pathlib.Path(folder))
-                sizes.append(path.stat().st_size)
+                size, at = {name: asked.base * scale for name in pair.split(",")}, pathlib.Path(folder)
+                path = recording(size, at)
+                n_files = max(1, int(size.get("files", 0) * DIMENSIONS["files"]))
+                sizes.append(path.stat().st_size * n_files)
                 for verb in asked.verbs:
-                    costs[verb].append(cost(asked.program, verb, path))
+                    costs[verb].append(cost(asked.program, verb, copies(path, n_files, at) if verb == "batch" else path))
             for verb, found in costs.items():
                 if None in found:
                     print(f"| {pair} | {verb} | refused | | | | |")
