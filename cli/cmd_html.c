@@ -6,8 +6,10 @@
 #include "cli/render.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
+#include "cli/version.h"
 #include "cli/window.h"
 #include "render/page/html.h"
+#include "render/page/template.h"
 #include "render/report/report.h"
 
 #include <ctype.h>
@@ -93,38 +95,102 @@ int page_view_choose(char *text, size_t capacity, const struct recording *record
     return code;
 }
 
-/* What follows from running out of memory, as a string into `text`, which stays empty where nothing ran out. */
-static bool follows_find(struct buffer *text, const struct recording *recording,
-                         const struct settings *settings) {
-    const struct trace *trace = &recording->trace;
+/* A picture for those who see the page without its program: its text has at most STILL_NBYTES. */
+enum { STILL_WIDTH = 760, STILL_NBYTES = 90000, STILL_BASE64 = STILL_NBYTES / 4 * 3 };
+
+/* A page that is to be smaller does without. */
+enum { STILL_PAGE_LEAST = 1 << 20 };
+
+struct still {
+    const struct recording *recording;
+    const struct settings *settings;
+    uint64_t capacity_bytes;
+};
+
+static void still_add(struct buffer *out, const struct buffer *png, uint32_t height) {
+    buffer_printf(out,
+                  "<img width=\"%d\" height=\"%" PRIu32
+                  "\" alt=\"Memory over the run\" src=\"data:image/png;base64,",
+                  STILL_WIDTH, height);
+    template_add_base64(out, png->bytes, png->nbytes);
+    buffer_add_text(out, "\">\n");
+}
+
+/* Of a picture that is too large the next one is lower. */
+static bool still_draw(struct buffer *out, const struct timeline *timeline, const void *context,
+                       struct arena *scratch) {
+    static const uint32_t heights[] = {520, 400, 300};
+    const struct still *still = context;
+    enum chart_error error = CHART_OK;
+    for (size_t i = 0; error == CHART_OK && i < sizeof heights / sizeof *heights; i++) {
+        struct buffer png = {.host = arena_share(scratch)};
+        error = chart_png(
+            &png, timeline,
+            &(struct chart_options){.file = still->recording->input.name,
+                                    .fingerprint = still->recording->fingerprint,
+                                    .title = still->settings->title,
+                                    .flags = "",
+                                    .version = STRATA_VERSION,
+                                    .width = STILL_WIDTH,
+                                    .height = heights[i],
+                                    .scale = 1,
+                                    .color_by = recording_color_by(still->recording, still->settings),
+                                    .capacity_bytes = still->capacity_bytes,
+                                    .legend_moment = UINT32_MAX,
+                                    .most_nbytes = 1},
+            scratch);
+        bool fits = error == CHART_OK && png.nbytes <= STILL_BASE64;
+        if (fits)
+            still_add(out, &png, heights[i]);
+        buffer_release(&png);
+        if (fits)
+            break;
+    }
+    return error != CHART_NO_MEMORY;
+}
+
+/* What the page carries of the report, as strings. */
+struct page_words {
+    struct buffer follows, still;
+};
+
+static bool page_words_find(struct page_words *words, const struct recording *recording,
+                            const struct settings *settings, uint32_t device) {
     struct arena scratch;
-    uint32_t n_ooms = 0;
-    for (uint32_t i = 0; i < trace->n_devices; i++)
-        n_ooms += trace->devices[i].n_ooms != 0;
-    if (n_ooms == 0)
-        return true;
-    recording_scratch(recording, &scratch);
     struct plan_request request;
+    const uint64_t room = settings->max_html_nbytes;
+    const struct still still = {recording, settings, recording_capacity(recording, settings, device)};
+    recording_scratch(recording, &scratch);
     bool planned = planning_request(&request, settings);
-    bool done = report_follows(text, trace, planned ? &request : NULL, &scratch);
-    buffer_add(text, "", 1);
-    if (!done || text->failed)
+    const struct report_page page = {.follows = &words->follows,
+                                     .still = &words->still,
+                                     .file = recording->input.name,
+                                     .device = recording->trace.devices[device].ordinal,
+                                     .picture = room == 0 || room >= STILL_PAGE_LEAST ? still_draw : NULL,
+                                     .picture_context = &still};
+    bool done = report_page_write(&page, &recording->trace, planned ? &request : NULL, &scratch);
+    buffer_add(&words->follows, "", 1);
+    buffer_add(&words->still, "", 1);
+    done = done && !words->follows.failed && !words->still.failed;
+    if (!done)
         recording_print_no_memory(recording, scratch.limit_hit);
     arena_release(&scratch);
-    return done && !text->failed;
+    return done;
+}
+
+static void page_words_release(struct page_words *words) {
+    buffer_release(&words->follows);
+    buffer_release(&words->still);
 }
 
 enum html_result page_render(struct buffer *page, struct recording *recording,
                              const struct settings *settings, uint32_t device, const char *view) {
-    struct buffer follows = {.host = arena_share(&recording->trace.arena)};
-    if (!follows_find(&follows, recording, settings)) {
-        buffer_release(&follows);
-        return HTML_NO_MEMORY;
-    }
-    struct buffer plan = {.host = arena_share(&recording->trace.arena)};
-    if (!planning_json(&plan, recording, settings)) {
+    struct arena_host host = arena_share(&recording->trace.arena);
+    struct page_words words = {{.host = host}, {.host = host}};
+    struct buffer plan = {.host = host};
+    if (!page_words_find(&words, recording, settings, device) || !planning_json(&plan, recording, settings)) {
         buffer_release(&plan);
-        buffer_release(&follows);
+        page_words_release(&words);
         return HTML_NO_MEMORY;
     }
     struct html_options options = {
@@ -135,17 +201,17 @@ enum html_result page_render(struct buffer *page, struct recording *recording,
         .device = recording->trace.devices[device].ordinal,
         .color = options_color_name(recording_color_by(recording, settings)),
         .view = view,
-        .follows = (const char *)follows.bytes,
+        .follows = (const char *)words.follows.bytes,
+        .still = (const char *)words.still.bytes,
         .plan = (const char *)plan.bytes,
         .plan_nbytes = plan.nbytes,
         .capacity_bytes = recording_capacity(recording, settings, device),
         .max_nbytes = settings->max_html_nbytes,
     };
     struct html_outcome outcome;
-    enum html_result result =
-        html_render(page, &recording->trace, arena_share(&recording->trace.arena), &options, &outcome);
+    enum html_result result = html_render(page, &recording->trace, host, &options, &outcome);
     buffer_release(&plan);
-    buffer_release(&follows);
+    page_words_release(&words);
     if (page->refused)
         return result; /* which was printed */
     if (result == HTML_NO_MEMORY)

@@ -60,6 +60,13 @@ function showFailure(error) {
     failure.textContent = sentenceOf(error);
 }
 
+// Without scripts nothing is being read.
+document.body.insertAdjacentHTML(
+    "afterbegin",
+    '<div id="loading" class="loading"><p class="loading-title">Strata</p><progress id="progress" max="1" value="0" ' +
+        'aria-labelledby="stage-name"></progress><p id="stage-name">Starting</p></div>',
+);
+
 // Who comes before the program is there can await strata.ready all the same.
 const ready = runProgram();
 ready.catch(showFailure);

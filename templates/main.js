@@ -22,6 +22,7 @@ async function start() {
     shown = page;
     openPage(page, () => scheduleHash(page));
     element("loading", HTMLDivElement).hidden = true;
+    element("still", HTMLDivElement).remove();
     readHash(page, location.hash || String(page.meta.view ?? ""));
     startPage(page);
     document.addEventListener("keydown", (event) => pressKey(page, event));

@@ -203,12 +203,18 @@ function drawCeiling(page, context, pane) {
     if (y >= 0) strokeLine(page, context, 0, y, pane.width, y);
     context.setLineDash([]);
     const said =
-        pane.width < 420
+        pane.width < 420 || y < 14
             ? `${formatBytes(bytes)} at most`
             : `${formatBytes(bytes)} is all this process can get (reserved + free)`;
     // It is told wherever it lies: below its line where there is no room above, and above the picture by its direction.
-    const below = Math.max(0, y) + 14 + 24 * page.state.marks.length; // below the names of the marks
-    haloText(page, context, y < 0 ? `\u25b2 ${said}` : said, 8, y < 14 ? below : y - 4);
+    const marked = page.state.marks.length > 0 && y < 14; // whose names stand there
+    haloText(
+        page,
+        context,
+        y < 0 ? `\u25b2 ${said}` : said,
+        marked ? pane.width / 2 : 8,
+        y < 14 ? Math.max(0, y) + 14 : y - 4,
+    );
 }
 
 /**

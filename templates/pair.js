@@ -363,6 +363,7 @@ async function start() {
             page.element("app", HTMLDivElement).addEventListener(type, () => takeInHand(pair, page));
     }
     element("loading", HTMLDivElement).hidden = true;
+    element("still", HTMLDivElement).remove();
     shown = pair;
     for (const page of pages) setDevice(page, page.view.device);
     readPair(pair, location.hash);

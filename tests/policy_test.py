@@ -18,7 +18,8 @@ import zlib
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
 SAMPLE = ROOT / "samples" / "oom.pickle"
-MOST_NBYTES = 280_000  # of a page whose recording is next to nothing
+MOST_NBYTES = 280_000  # of a page whose recording is next to nothing, without its picture
+MOST_PICTURE_NBYTES = 90_000
 
 
 class Elements(html.parser.HTMLParser):
@@ -110,7 +111,10 @@ class Policy(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "page.html"
             subprocess.run([STRATA, "html", "-q", ROOT / "samples" / "one_event.pickle", "-o", path], check=True)
-            self.assertLessEqual(path.stat().st_size, MOST_NBYTES)
+            picture = re.search(r'<img width="(\d+)"[^>]* src="data:image/png;base64,([^"]+)"', path.read_text())
+            self.assertGreaterEqual(int(picture[1]), 600)
+            self.assertLessEqual(len(picture[2]), MOST_PICTURE_NBYTES)
+            self.assertLessEqual(path.stat().st_size - len(picture[2]), MOST_NBYTES)
 
     def test_index(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -35,7 +35,13 @@ static void fill_data(struct buffer *out, const void *context) {
     template_add_inert(out, "payload-b", parts->b.bytes, parts->b.nbytes);
 }
 
-static const struct template_hole holes[] = {{"TITLE", fill_title}, {"DATA", fill_data}};
+static void fill_still(struct buffer *out, const void *context) {
+    (void)out;
+    (void)context;
+}
+
+static const struct template_hole holes[] = {
+    {"TITLE", fill_title}, {"STILL", fill_still}, {"DATA", fill_data}};
 
 static enum html_result fit_a(struct parts *parts, uint64_t frame_nbytes, struct html_outcome *outcome) {
     return payload_fit(&parts->a, parts->page->a, parts->page->of_a, frame_nbytes, outcome);

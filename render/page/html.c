@@ -43,7 +43,14 @@ static void fill_data(struct buffer *out, const void *context) {
     template_add_inert(out, "payload", parts->payload.bytes, parts->payload.nbytes);
 }
 
-static const struct template_hole holes[] = {{"TITLE", fill_title}, {"DATA", fill_data}};
+static void fill_still(struct buffer *out, const void *context) {
+    const struct page_parts *parts = context;
+    if (parts->options->still != NULL)
+        buffer_add_text(out, parts->options->still);
+}
+
+static const struct template_hole holes[] = {
+    {"TITLE", fill_title}, {"STILL", fill_still}, {"DATA", fill_data}};
 
 enum html_result html_render(struct buffer *out, const struct trace *trace, struct arena_host host,
                              const struct html_options *options, struct html_outcome *outcome) {

@@ -14,6 +14,9 @@ struct html_options {
     /* what follows from running out of memory: a JSON object of arrays of { code, text, short_bytes } by
      * ordinals; NULL: not known */
     const char *follows;
+    /* what is seen without the page's program: HTML, of which <img> is left out where the page would be too large;
+     * NULL: nothing */
+    const char *still;
     const char *plan; /* [plan_nbytes] JSON of strata plan, for the tab of that name; NULL: none */
     size_t plan_nbytes;
     int32_t device;          /* ordinal shown first */

@@ -9,7 +9,7 @@ struct shell_assets {
     struct template_asset markup, style, program;
 };
 
-/* Writes the page. `own` are the holes TITLE and DATA. */
+/* Writes the page. `own` are the holes TITLE, STILL and DATA. */
 void shell_fill(struct buffer *out, const struct shell_assets *assets, const struct template_holes *own);
 
 /* Size of the same; 0: no memory. */

@@ -249,7 +249,9 @@ static enum chart_error write_reduced(struct buffer *out, struct png_picture pic
 static enum chart_error write_small(struct buffer *out, const struct canvas *canvas,
                                     const struct chart_layout *layout, const struct chart_options *options) {
     const struct png_picture picture = {canvas->rgba, NULL, canvas->width, canvas->height};
-    struct limited limited = {.kept = {.host = out->host}, .most_nbytes = most_nbytes(&picture)};
+    struct limited limited = {.kept = {.host = out->host},
+                              .most_nbytes =
+                                  options->most_nbytes != 0 ? options->most_nbytes : most_nbytes(&picture)};
     struct buffer whole = {.host = out->host, .sink = {limited_take, &limited}};
     enum chart_error error = write_png(&whole, &picture, layout, options);
     if (error == CHART_OK && buffer_flush(&whole))

@@ -44,7 +44,8 @@ static void replaying_work(void *context) {
 static void replaying_begin(struct replaying *replaying, struct report_device *report) {
     const struct beside_hooks *beside = report->options->beside;
     *replaying = (struct replaying){.report = report};
-    report->replayed = report->device->n_events <= REPLAY_EVENTS_AT_ONCE;
+    report->replayed = report->device->n_events <= REPLAY_EVENTS_AT_ONCE &&
+                       (!report->options->still || report->device->n_ooms != 0);
     replaying->beside =
         report->replayed && beside != NULL && report->device->n_events >= BESIDE_EVENTS_LEAST &&
         beside->begin(beside->context,

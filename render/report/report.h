@@ -47,6 +47,8 @@ struct report_options {
     const struct report_more *more;    /* JSON only; NULL: none */
     /* what would make it fit, where memory ran out or a device is named; NULL: not told */
     const struct plan_request *plan;
+    /* for a page: nothing is replayed but for devices that ran out of memory, and the timeline is drawn */
+    bool still;
     /* NULL: everything is done one after the other; the scratch is of its host */
     const struct beside_hooks *beside;
 };
@@ -60,8 +62,23 @@ const char *report_format_ending(enum report_format format);
 bool report_render(struct buffer *out, const struct trace *trace, const struct report_options *options,
                    struct arena *scratch);
 
-/* What follows from the last out-of-memory event of each device that has one, as the report says it: appends a JSON object
- * of arrays of sentences by the devices' ordinals. Works in `scratch`, which `out` should share. False: no memory. O(a
- * report of these devices). */
-bool report_follows(struct buffer *out, const struct trace *trace, const struct plan_request *plan,
+/* What a page carries of the report. */
+struct report_page {
+    struct buffer
+        *follows; /* what follows from the last out-of-memory event of each device that has one, as the report
+                               says it: a JSON object of arrays of sentences by the devices' ordinals */
+    struct buffer
+        *still;       /* for those who see the page without its program: a device's figures, findings and call
+                               sites as HTML */
+    const char *file; /* as in report_options */
+    int32_t device;   /* ordinal: which one `still` is of */
+    /* Appends a picture to `still`; false: no memory. NULL: none. */
+    bool (*picture)(struct buffer *out, const struct timeline *timeline, const void *context,
                     struct arena *scratch);
+    const void *picture_context;
+};
+
+/* Appends to `follows` and `still`. Works in `scratch`, which both should share. False: no memory. O(a report of these
+ * devices). */
+bool report_page_write(const struct report_page *page, const struct trace *trace,
+                       const struct plan_request *plan, struct arena *scratch);

@@ -1,7 +1,10 @@
-/* What follows from running out of memory, for the page, which cannot ask the model itself. */
+/* What a page carries of the report: what follows from running out of memory, since it cannot ask the model itself, and
+ * what is seen without its program. */
 #include "render/report/report_parts.h"
 
 #include <stdio.h>
+
+enum { STILL_SITES = 10 };
 
 static void follow_write(struct json_writer *json, const struct report_advice *advice) {
     json_object(json, NULL, JSON_COMPACT);
@@ -11,8 +14,7 @@ static void follow_write(struct json_writer *json, const struct report_advice *a
     json_end(json);
 }
 
-static bool follows_write(void *context, const struct report_device *report) {
-    struct json_writer *json = context;
+static bool follows_write(struct json_writer *json, const struct report_device *report) {
     const struct device_trace *device = report->device;
     struct report_advice advice[REPORT_ADVICE_MAX];
     struct report_oom oom;
@@ -28,17 +30,28 @@ static bool follows_write(void *context, const struct report_device *report) {
     return true;
 }
 
-bool report_follows(struct buffer *out, const struct trace *trace, const struct plan_request *plan,
-                    struct arena *scratch) {
-    struct report_options options = {.top = 1, .plan = plan};
-    struct json_writer json = json_writer_of(out);
-    json_object(&json, NULL, JSON_COMPACT);
+struct page_writing {
+    const struct report_page *page;
+    struct json_writer json;
+};
+
+static bool device_write(void *context, const struct report_device *report) {
+    struct page_writing *writing = context;
+    return (report->device->n_ooms == 0 || follows_write(&writing->json, report)) &&
+           (report->device->ordinal != writing->page->device || report_still(writing->page, report));
+}
+
+bool report_page_write(const struct report_page *page, const struct trace *trace,
+                       const struct plan_request *plan, struct arena *scratch) {
+    struct report_options options = {.top = STILL_SITES, .plan = plan, .still = true};
+    struct page_writing writing = {page, json_writer_of(page->follows)};
+    json_object(&writing.json, NULL, JSON_COMPACT);
     for (uint32_t i = 0; i < trace->n_devices; i++) {
         options.device = trace->devices[i].ordinal;
-        if (trace->devices[i].n_ooms != 0 &&
-            !report_each_device(trace, &options, scratch, follows_write, &json))
+        if ((trace->devices[i].n_ooms != 0 || options.device == page->device) &&
+            !report_each_device(trace, &options, scratch, device_write, &writing))
             return false;
     }
-    json_end(&json);
-    return !out->failed;
+    json_end(&writing.json);
+    return !page->follows->failed && !page->still->failed;
 }

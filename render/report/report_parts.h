@@ -56,6 +56,9 @@ struct report_device {
     struct arena *arena;
 };
 
+/* The part of a device for those who see a page without its program: `picture` is called after the headings. */
+bool report_still(const struct report_page *page, const struct report_device *report);
+
 /* Writes one device. False: no memory. */
 typedef bool report_device_writer(void *context, const struct report_device *device);
 

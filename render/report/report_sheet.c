@@ -1,6 +1,7 @@
 #include "render/report/report_sheet.h"
 
 #include "base/utf8.h"
+#include "render/markup.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -198,6 +199,12 @@ const char *sheet_name(struct sheet *sheet, const void *bytes, size_t nbytes) {
  * in text before headings, and where a paragraph begins something new. */
 static void part_begin(struct sheet *sheet, enum sheet_part next) {
     enum sheet_part last = sheet->last;
+    if (sheet->elements) {
+        if ((last == SHEET_POINT) != (next == SHEET_POINT))
+            buffer_add_text(sheet->out, next == SHEET_POINT ? "<ul>\n" : "</ul>\n");
+        sheet->last = next;
+        return;
+    }
     bool empty_line = last != SHEET_NOTHING && next == SHEET_HEADING;
     if (sheet->markdown)
         empty_line = last != SHEET_NOTHING && (last != SHEET_POINT || next != SHEET_POINT);
@@ -208,8 +215,30 @@ static void part_begin(struct sheet *sheet, enum sheet_part next) {
     sheet->last = next;
 }
 
+void sheet_close(struct sheet *sheet) {
+    if (sheet->elements)
+        part_begin(sheet, SHEET_NOTHING);
+}
+
+/* <NAME>text</NAME>, where `name` may have an attribute after it. */
+static void add_element(struct sheet *sheet, const char *name, const char *text) {
+    buffer_printf(sheet->out, "<%s>", name);
+    markup_add_text(sheet->out, text);
+    buffer_printf(sheet->out, "</%.*s>", (int)strcspn(name, " "), name);
+}
+
+static void add_heading_element(struct sheet *sheet, int level, const char *text) {
+    static const char *const names[] = {"h1", "h2", "h3"};
+    add_element(sheet, names[level < 3 ? level - 1 : 2], text);
+    buffer_add_text(sheet->out, "\n");
+}
+
 void sheet_heading(struct sheet *sheet, int level, const char *text) {
     part_begin(sheet, SHEET_HEADING);
+    if (sheet->elements) {
+        add_heading_element(sheet, level, text);
+        return;
+    }
     if (sheet->markdown) {
         buffer_printf(sheet->out, "%.*s %s\n", level + 1, "####", text);
         return;
@@ -239,6 +268,11 @@ static void add_blanks(struct sheet *sheet, size_t count) {
 /* As text, broken between words; `before` begins the first line, blanks the others. */
 static void add_sentence(struct sheet *sheet, const char *before, const char *text) {
     size_t indent = strlen(before);
+    if (sheet->elements) {
+        add_element(sheet, sheet->last == SHEET_POINT ? "li" : "p", text);
+        buffer_add_text(sheet->out, "\n");
+        return;
+    }
     if (sheet->markdown) {
         add_line(sheet, before, text, "\n");
         return;
@@ -266,7 +300,7 @@ void sheet_say(struct sheet *sheet, const char *format, ...) {
     va_start(arguments, format);
     const char *text = format_list(sheet, format, arguments);
     va_end(arguments);
-    if (!sheet->markdown && sheet->last == SHEET_PARAGRAPH && leads_on(text))
+    if (!sheet->markdown && !sheet->elements && sheet->last == SHEET_PARAGRAPH && leads_on(text))
         buffer_add_text(sheet->out, "\n"); /* it belongs to what follows */
     part_begin(sheet, SHEET_PARAGRAPH);
     add_sentence(sheet, "", text);
@@ -434,6 +468,27 @@ static void add_markdown_pairs(struct sheet *sheet) {
         buffer_printf(sheet->out, "- **%s:** %s\n", sheet->cells[i], sheet->cells[i + 1]);
 }
 
+static void add_row_elements(struct sheet *sheet, const char *const *cells, bool head) {
+    buffer_add_text(sheet->out, "<tr>");
+    for (uint32_t i = 0; i < sheet->n_columns; i++) {
+        bool right = sheet->align[i] == 'r';
+        if (head)
+            add_element(sheet, right ? "th scope=\"col\" class=\"number\"" : "th scope=\"col\"", cells[i]);
+        else
+            add_element(sheet, right ? "td class=\"number\"" : i == 0 ? "th scope=\"row\"" : "td", cells[i]);
+    }
+    buffer_add_text(sheet->out, "</tr>\n");
+}
+
+static void add_table_elements(struct sheet *sheet) {
+    buffer_add_text(sheet->out, "<div class=\"wide\"><table>\n<thead>");
+    add_row_elements(sheet, sheet->headings, true);
+    buffer_add_text(sheet->out, "</thead>\n<tbody>\n");
+    for (uint32_t i = 0; i + sheet->n_columns <= sheet->n_cells; i += sheet->n_columns)
+        add_row_elements(sheet, sheet->cells + i, false);
+    buffer_add_text(sheet->out, "</tbody>\n</table></div>\n");
+}
+
 void sheet_strong(struct sheet *sheet) {
     sheet->strong = sheet->n_cells + 1;
 }
@@ -446,7 +501,9 @@ void sheet_table_end(struct sheet *sheet) {
     if (sheet->out->failed || sheet->n_columns == 0)
         return;
     part_begin(sheet, SHEET_TABLE);
-    if (sheet->markdown && table_is_pairs(sheet))
+    if (sheet->elements)
+        add_table_elements(sheet);
+    else if (sheet->markdown && table_is_pairs(sheet))
         add_markdown_pairs(sheet);
     else if (sheet->markdown)
         add_markdown_table(sheet);

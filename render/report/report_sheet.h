@@ -1,8 +1,8 @@
 /*
- * Headings, sentences and tables, as aligned text or as Markdown. Private to the report.
+ * Headings, sentences and tables, as aligned text, as Markdown or as elements of a page. Private to the report.
  *
  * Every text that comes from a snapshot passes sheet_name or sheet_quote first: control characters become
- * U+FFFD, and in Markdown nothing of it is markup, a link or a mention.
+ * U+FFFD, and in Markdown nothing of it is markup, a link or a mention. In a page no text at all is markup.
  */
 #pragma once
 
@@ -15,11 +15,11 @@ enum { SHEET_COLUMNS_MAX = 8 };
 enum sheet_part { SHEET_NOTHING, SHEET_HEADING, SHEET_PARAGRAPH, SHEET_POINT, SHEET_TABLE };
 
 struct sheet {
-    struct buffer *out;    /* its `failed` is set when there is no memory, and nothing more is written */
-    struct arena *arena;   /* of the cells and texts */
-    bool markdown;         /* else text */
-    struct text_look look; /* of text */
-    enum sheet_part last;  /* what has been written last decides where empty lines go */
+    struct buffer *out;      /* its `failed` is set when there is no memory, and nothing more is written */
+    struct arena *arena;     /* of the cells and texts */
+    bool markdown, elements; /* neither: text */
+    struct text_look look;   /* of text */
+    enum sheet_part last;    /* what has been written last decides where empty lines go */
 
     /* the open table */
     const char *const *headings;
@@ -43,6 +43,9 @@ void sheet_cell(struct sheet *sheet, const char *format, ...) __attribute__((for
 /* The cell that comes next is the figure that people look for: bold where there is colour. */
 void sheet_strong(struct sheet *sheet);
 void sheet_table_end(struct sheet *sheet);
+
+/* Ends what is open: for elements only, after the last part. */
+void sheet_close(struct sheet *sheet);
 
 /* A formatted text in the arena; "" without memory. */
 const char *sheet_format(struct sheet *sheet, const char *format, ...) __attribute__((format(printf, 2, 3)));

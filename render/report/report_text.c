@@ -379,6 +379,27 @@ static bool device_write(void *context, const struct report_device *report) {
     return !out->failed;
 }
 
+bool report_still(const struct report_page *page, const struct report_device *report) {
+    struct sheet sheet = {.out = page->still, .arena = report->arena, .elements = true};
+    const char *name = sheet_name(&sheet, page->file, strlen(page->file));
+    sheet_heading(&sheet, 1, sheet_format(&sheet, "Memory of %s", name));
+    words_device_heading(&sheet, report->trace->kind, report->device->ordinal);
+    if (page->picture != NULL &&
+        !page->picture(page->still, &report->timeline, page->picture_context, report->arena))
+        return false;
+    report_peak_made(&sheet, report);
+    report_findings(&sheet, report);
+    if (trace_has_allocations(report->trace)) {
+        summary_write(&sheet, report);
+        peak_write(&sheet, report);
+        report_ooms(&sheet, report);
+    } else {
+        report_log_text(&sheet, report);
+    }
+    sheet_close(&sheet);
+    return !sheet.out->failed;
+}
+
 bool report_text(struct buffer *out, const struct trace *trace, const struct report_options *options,
                  struct arena *scratch) {
     struct sheet sheet = {
