@@ -98,9 +98,6 @@ int page_view_choose(char *text, size_t capacity, const struct recording *record
 /* A picture for those who see the page without its program: its text has at most STILL_NBYTES. */
 enum { STILL_WIDTH = 760, STILL_NBYTES = 90000, STILL_BASE64 = STILL_NBYTES / 4 * 3 };
 
-/* A page that is to be smaller does without. */
-enum { STILL_PAGE_LEAST = 1 << 20 };
-
 struct still {
     const struct recording *recording;
     const struct settings *settings;
@@ -158,7 +155,6 @@ static bool page_words_find(struct page_words *words, const struct recording *re
                             const struct settings *settings, uint32_t device) {
     struct arena scratch;
     struct plan_request request;
-    const uint64_t room = settings->max_html_nbytes;
     const struct still still = {recording, settings, recording_capacity(recording, settings, device)};
     recording_scratch(recording, &scratch);
     bool planned = planning_request(&request, settings);
@@ -166,7 +162,7 @@ static bool page_words_find(struct page_words *words, const struct recording *re
                                      .still = &words->still,
                                      .file = recording->input.name,
                                      .device = recording->trace.devices[device].ordinal,
-                                     .picture = room == 0 || room >= STILL_PAGE_LEAST ? still_draw : NULL,
+                                     .picture = still_draw,
                                      .picture_context = &still};
     bool done = report_page_write(&page, &recording->trace, planned ? &request : NULL, &scratch);
     buffer_add(&words->follows, "", 1);

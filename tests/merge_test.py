@@ -63,13 +63,15 @@ class Recording:
         self.path = pathlib.Path(folder) / "snapshot.pickle"
         subprocess.run([sys.executable, GENERATE, *arguments, "-o", self.path], check=True, capture_output=True)
         self.devices = replay.read_devices(self.path)
-        self.full = len(page_of(self.path).stdout)
+        page = page_of(self.path).stdout
+        self.full = len(page)
+        self.bare = self.full - len(re.search(rb"<img [^>]*>", page)[0])  # where nothing else fits, the picture goes
 
     def limit(self, share):
-        """So far between the smallest page that can be made and the largest."""
+        """So far between the smallest page that can be made and the largest without its picture."""
         message = page_of(self.path, 20 * KIB).stderr.decode()
         least = float(re.search(r"it takes ([\d.]+) KiB", message).group(1)) * KIB
-        return int(least + (self.full - least) * share)
+        return int(least + (self.bare - least) * share)
 
     @staticmethod
     def allocations(device):

@@ -3,6 +3,8 @@
 #include "render/page/payload_fit.h"
 #include "render/page/shell.h"
 
+#include <string.h>
+
 /* What the build made of the files of templates/. */
 extern const unsigned char asset_page_html[], asset_page_css[], asset_main_js[];
 extern const size_t asset_page_html_nbytes, asset_page_css_nbytes, asset_main_js_nbytes;
@@ -18,6 +20,7 @@ static const struct shell_assets assets = {
 struct page_parts {
     const struct html_options *options;
     struct buffer payload;
+    bool bare; /* without the picture of what is seen without the program */
 };
 
 static void fill_title(struct buffer *out, const void *context) {
@@ -45,22 +48,40 @@ static void fill_data(struct buffer *out, const void *context) {
 
 static void fill_still(struct buffer *out, const void *context) {
     const struct page_parts *parts = context;
-    if (parts->options->still != NULL)
-        buffer_add_text(out, parts->options->still);
+    const char *still = parts->options->still, *picture = still != NULL ? strstr(still, "<img ") : NULL;
+    if (still == NULL)
+        return;
+    if (parts->bare && picture != NULL) {
+        buffer_add(out, still, (size_t)(picture - still));
+        still = strchr(picture, '>') + 1;
+    }
+    buffer_add_text(out, still);
 }
 
 static const struct template_hole holes[] = {
     {"TITLE", fill_title}, {"STILL", fill_still}, {"DATA", fill_data}};
 
+static enum html_result page_fit(struct page_parts *parts, const struct trace *trace,
+                                 const struct template_holes *own, struct html_outcome *took) {
+    uint64_t frame_nbytes = shell_measure(&assets, own);
+    *took = (struct html_outcome){0};
+    return frame_nbytes != 0 ? payload_fit(&parts->payload, trace, parts->options, frame_nbytes, took)
+                             : HTML_NO_MEMORY;
+}
+
 enum html_result html_render(struct buffer *out, const struct trace *trace, struct arena_host host,
                              const struct html_options *options, struct html_outcome *outcome) {
     struct page_parts parts = {.options = options, .payload = {.host = host}};
     struct html_outcome took = {0};
-    enum html_result result = HTML_NO_MEMORY;
+    enum html_result result;
     const struct template_holes own = {holes, sizeof holes / sizeof *holes, &parts, NULL};
-    uint64_t frame_nbytes = shell_measure(&assets, &own);
-    if (frame_nbytes != 0)
-        result = payload_fit(&parts.payload, trace, options, frame_nbytes, &took);
+    result = page_fit(&parts, trace, &own, &took);
+    if (result == HTML_TOO_LARGE) { /* the least can do without */
+        buffer_release(&parts.payload);
+        parts.payload = (struct buffer){.host = host};
+        parts.bare = true;
+        result = page_fit(&parts, trace, &own, &took);
+    }
     if (result == HTML_DONE)
         shell_fill(out, &assets, &own);
     if (outcome != NULL)

