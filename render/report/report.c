@@ -72,8 +72,8 @@ static bool replaying_end(struct replaying *replaying, bool wanted) {
 /* The other thread, unless it replays: then it makes half of the timeline. */
 static bool report_timeline_make(struct report_device *report, uint32_t index, struct arena *arena) {
     const struct beside_hooks *beside = report->replayed ? NULL : report->options->beside;
-    return timeline_init_beside(&report->timeline, report->trace, index, beside, false, &report->replay_arena,
-                                arena);
+    return timeline_init_beside(&report->timeline, report->trace, index, beside, report->options->still,
+                                &report->replay_arena, arena);
 }
 
 static bool report_ooms_prepare(struct report_device *report) {
