@@ -286,7 +286,8 @@ int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory) {
         self.assertEqual(len(hosts), 1, devices.keys())
 
     def test_no_devices_of_nvidia(self):
-        self.run_shell(0, "sleep 0.2", "--no-report", "--out", "d", says="Device levels +not watched: ",
+        self.run_shell(0, "until grep -q strata-device d/host.log; do sleep 0.02; done", "--no-report", "--out", "d",
+                       says="Device levels +not watched: ",
                        LD_LIBRARY_PATH=self.library(0))
         self.assertRegex((self.path / "d" / "host.log").read_text(), "strata-device none: ")
 

@@ -25,10 +25,18 @@ struct nvml {
 static const char library_name[] = "libnvidia-ml.so.1";
 
 /* A function of the library as what it is; POSIX has them fit in a pointer. */
-static bool function_find(void *library, const char *name, void *function) {
+static void function_find(void *library, const char *name, void *function) {
     void *found = dlsym(library, name);
     memcpy(function, &found, sizeof found);
-    return found != NULL;
+}
+
+/* False: one is missing. */
+static bool functions_find(struct nvml *nvml, void *library) {
+    function_find(library, "nvmlInit_v2", &nvml->init);
+    function_find(library, "nvmlDeviceGetCount_v2", &nvml->count);
+    function_find(library, "nvmlDeviceGetHandleByIndex_v2", &nvml->handle);
+    function_find(library, "nvmlDeviceGetMemoryInfo", &nvml->info);
+    return nvml->init != NULL && nvml->count != NULL && nvml->handle != NULL && nvml->info != NULL;
 }
 
 #ifdef STRATA_STATIC_PROGRAM
@@ -52,10 +60,7 @@ static bool library_open(struct nvml *nvml, struct devices *devices) {
     int code = 0;
     if (library == NULL)
         return false;
-    if (!function_find(library, "nvmlInit_v2", &nvml->init) ||
-        !function_find(library, "nvmlDeviceGetCount_v2", &nvml->count) ||
-        !function_find(library, "nvmlDeviceGetHandleByIndex_v2", &nvml->handle) ||
-        !function_find(library, "nvmlDeviceGetMemoryInfo", &nvml->info))
+    if (!functions_find(nvml, library))
         snprintf(devices->why_not, DEVICES_REASON, "%s lacks a function", library_name);
     else if ((code = nvml->init()) != 0 || (code = nvml->count(&devices->n)) != 0)
         snprintf(devices->why_not, DEVICES_REASON, "%s answers with error %d", library_name, code);
