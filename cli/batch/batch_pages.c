@@ -4,6 +4,8 @@
 #include "cli/batch/batch_workers.h"
 #include "cli/terminal.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,9 +42,11 @@ static bool kept_find(struct kept *kept, struct batch *batch, const struct index
     return true;
 }
 
-static bool page_exists(struct batch *batch, const char *name) {
-    const char *path = batch_text(batch, "%s/%s.html", batch->directory, name);
-    return path != NULL && access(path, R_OK) == 0;
+/* On the stack, so that whether a page is there never depends on memory: of what does not fit there is none. */
+static bool page_exists(const struct batch *batch, const char *name) {
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s/%s.html", batch->directory, name);
+    return n > 0 && (size_t)n < sizeof path && access(path, R_OK) == 0;
 }
 
 /* Sidecars are there already; the same file gives the same once more. */
@@ -86,8 +90,9 @@ bool pages_make(struct index *index, struct batch *batch, int *number) {
 
 void pages_remove(const struct index *index, struct batch *batch) {
     for (uint32_t i = 0; batch->settings->pages != PAGES_ALL && i < index->n_rows; i++) {
-        const char *page = batch_text(batch, "%s.html", index->rows[i].name);
-        if (index->rows[i].no_page && page != NULL)
+        char page[PATH_MAX];
+        int n = snprintf(page, sizeof page, "%s.html", index->rows[i].name);
+        if (index->rows[i].no_page && n > 0 && (size_t)n < sizeof page)
             store_remove(batch, page);
     }
 }
