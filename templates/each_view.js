@@ -6,7 +6,7 @@ import { nextTurn } from "./turns.js";
 import { addressText, ORDERS } from "./questions.js";
 import { csvField, saveBlob } from "./save.js";
 import { searchOf, showAllocation } from "./search.js";
-import { change, invalidate, LIST, perPage, usOfEvent } from "./state.js";
+import { change, invalidate, LIST, perPage, rangeEvents, usOfEvent } from "./state.js";
 import {
     formatBytes,
     formatCount,
@@ -129,9 +129,8 @@ function csvRow(page, id, stacks) {
     return `${fields.join(",")},${text}\r\n`;
 }
 
-/** The table as it stands, piece by piece. @param {(part: number) => void} progress @returns {Promise<Blob>} */
-async function makeCsv(/** @type {Page} */ page, progress) {
-    const ids = Float64Array.from({ length: rowsOf(page).count }, (_, i) => page.view.c.match_row(i));
+/** Of these allocations, piece by piece. @param {Float64Array} ids @param {(part: number) => void} progress */
+async function makeCsv(/** @type {Page} */ page, ids, progress) {
     const stacks = new Map();
     /** @type {Blob[]} */
     const parts = [new Blob([`\ufeff${CSV_HEAD.join(",")}\r\n`])];
@@ -149,10 +148,28 @@ async function makeCsv(/** @type {Page} */ page, progress) {
 async function saveCsv(page, button) {
     button.disabled = true;
     while (rowsOf(page).waiting) await nextTurn();
-    const blob = await makeCsv(page, (part) => setText(button, `CSV ${Math.floor(part * 100)} %`));
+    const ids = Float64Array.from({ length: rowsOf(page).count }, (_, i) => page.view.c.match_row(i));
+    const blob = await makeCsv(page, ids, (part) => setText(button, `CSV ${Math.floor(part * 100)} %`));
     saveBlob(page, blob, "csv");
     setText(button, "Save CSV");
     button.disabled = false;
+}
+
+/** What the search finds, or all, of what is alive in the window. The table lists its rows anew. @param {Page} page */
+export async function csvInView(page) {
+    const { state, view } = page;
+    const rows = rowsOf(page);
+    while (rows.waiting) await nextTurn();
+    rows.asked = "";
+    const { first, end } = rangeEvents(page, state);
+    const code = view.c.match_rows(ORDERS.indexOf("birth"), 0);
+    while (code === 0 && view.c.match_step() === 1) if (view.facts.allocations > AT_ONCE) await nextTurn();
+    const ids = Float64Array.from({ length: view.c.match_count() }, (_, i) => view.c.match_row(i)).filter((id) => {
+        const { birth, death } = view.c.allocation(id);
+        return birth < end && death >= first;
+    });
+    invalidate(page, LIST);
+    return makeCsv(page, ids, () => {});
 }
 
 /* ---- the table ---- */

@@ -17,6 +17,7 @@ import { drawOverlay } from "./overlay.js";
 import { startMenus } from "./menus.js";
 import { panelOf, startPanel } from "./panel.js";
 import { startPalette } from "./palette.js";
+import { startExports } from "./exports.js";
 import { placeOfText } from "./go_to.js";
 import { startPicture } from "./picture.js";
 import { drawTimelineAxes, drawTimelineStack, layoutPlot, lightFocus } from "./plot.js";
@@ -304,6 +305,7 @@ export function startPage(page) {
     startLaneSplitter(page);
     startFilter(page);
     startPicture(page);
+    startExports(page);
     startProof(page);
     startToolbar(page);
     startTools(page);

@@ -1,0 +1,241 @@
+// What Save offers besides pixels: the allocations in view as CSV, the tree as folded stacks, the plot as SVG.
+import { context2d, plotOf, themeColor, xOfAxis, yOfBytes } from "./canvas.js";
+import { csvInView } from "./each_view.js";
+import { nextTurn } from "./turns.js";
+import { askTree, treeObject } from "./questions.js";
+import { saveBlob } from "./save.js";
+import { axisNumber, flush, heldMoment, rangeEvents, topBytes } from "./state.js";
+import { formatBytes, formatCount, make } from "./text.js";
+
+/* ---- folded stacks ---- */
+
+/**
+ * Lines `frame;frame BYTES`, outermost first, of what each node holds itself.
+ * @param {PageTree} node @param {string} above
+ * @returns {Generator<string>}
+ */
+function* foldedLines(node, above) {
+    const name = node.name.replace(/;/g, ",").replace(/\s+/g, " ");
+    const path = above && name ? `${above};${name}` : above || name;
+    const own = node.bytes - node.children.reduce((sum, child) => sum + child.bytes, 0);
+    if (own > 0) yield `${path || "(no stack recorded)"} ${own}\n`;
+    for (const child of node.children) yield* foldedLines(child, path);
+}
+
+/** Of the selected range, else of what is live at the list's moment. @param {Page} page */
+export function foldedText(page) {
+    const { state, view } = page;
+    const range = state.range ? rangeEvents(page, state.range) : null;
+    const about = range ? { from: range.first, to: range.end } : { at: heldMoment(page) };
+    return [...foldedLines(treeObject(view, askTree(view, about, "callees"), "callees"), "")].join("");
+}
+
+/* ---- SVG ---- */
+
+/** Bands that are drawn one by one, the largest; the others are the grey below them. */
+const BANDS_MOST = 2000;
+
+const MARGIN = { left: 76, top: 40, right: 16, bottom: 48 };
+
+/** @param {unknown} text */
+function escaped(text) {
+    return String(text)
+        .replace(/[^\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "\ufffd") // what XML cannot hold
+        .replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
+}
+
+/** @param {number} value */
+const short = (value) => String(Math.round(value * 100) / 100);
+
+/**
+ * A line of steps: what each of `ys` has from one column to the next.
+ * @param {number[]} ys @param {(i: number) => number} xOf
+ */
+function stepsPath(ys, xOf) {
+    let path = "";
+    ys.forEach((y, i) => {
+        if (i === 0) path += `${short(xOf(0))} ${short(y)}`;
+        else if (y !== ys[i - 1]) path += `H${short(xOf(i))}V${short(y)}`;
+    });
+    return `${path}H${short(xOf(ys.length))}`;
+}
+
+/** Those that are drawn one by one. @param {Page} page @param {number[]} ids */
+function largestBands(page, ids) {
+    const bytes = new Map(ids.map((id) => [id, page.view.c.allocation(id).bytes]));
+    return ids.sort((a, b) => (bytes.get(b) ?? 0) - (bytes.get(a) ?? 0)).slice(0, BANDS_MOST);
+}
+
+/**
+ * The colour of most pixels of a band: lines lie over some.
+ * @param {ImageData} pixels @param {number} x @param {number} low @param {number} high
+ */
+function shownColor(pixels, x, low, high) {
+    /** @type {Map<string, number>} */
+    const seen = new Map();
+    for (let i = 1; i < 12; i++) {
+        const y = Math.floor(high + ((low - high) * i) / 12);
+        const color = pixels.data
+            .subarray((y * pixels.width + x) * 4)
+            .slice(0, 3)
+            .join(",");
+        seen.set(color, (seen.get(color) ?? 0) + 1);
+    }
+    return `rgb(${[...seen].sort(([, a], [, b]) => b - a)[0][0]})`;
+}
+
+/** @param {Page} page @param {number} id @param {ImageData} pixels */
+function bandPath(page, id, pixels) {
+    const { session, view } = page;
+    const plot = plotOf(page);
+    const { first, count, edges } = view.outline(id);
+    if (count === 0) return "";
+    const y = (/** @type {number} */ bytes) => Math.min(plot.height, Math.max(0, yOfBytes(page, bytes)));
+    const [below, above] = [0, 1].map((edge) => Array.from({ length: count }, (_, i) => y(edges[2 * i + edge])));
+    const heights = below.map((low, i) => low - above[i]);
+    const most = Math.max(...heights);
+    if (most < 0.2) return "";
+    // Not where it begins: the line between two bands lies there.
+    const tall = [...heights.keys()].filter((i) => heights[i] > most - 0.5);
+    const highest = tall[tall.length >> 1];
+    const back = below.slice().reverse();
+    const there = (/** @type {number} */ i) => (first + i) / plot.ratio;
+    const home = (/** @type {number} */ i) => (first + count - i) / plot.ratio;
+    const { bytes, stack } = view.c.allocation(id);
+    const color = shownColor(pixels, first + highest, below[highest] * plot.ratio, above[highest] * plot.ratio);
+    const title = `${session.siteText(view.c.stack_site(stack) >>> 0)}, ${formatBytes(bytes)}`;
+    return (
+        `<path fill="${color}" d="M${stepsPath(above, there)}L${stepsPath(back, home)}Z">` +
+        `<title>${escaped(title)}</title></path>\n`
+    );
+}
+
+/**
+ * @param {string | number} x @param {string | number} y @param {string} anchor @param {number} dy
+ * @param {string} text
+ */
+function label(x, y, anchor, dy, text) {
+    return `<text x="${x}" y="${y}" dy="${dy}" text-anchor="${anchor}">${escaped(text)}</text>\n`;
+}
+
+/** Ticks and their labels. @param {Page} page */
+function axesText(page) {
+    const { session, state, view } = page;
+    const plot = plotOf(page);
+    const time = state.axis === "time";
+    const line = `stroke="${themeColor("--axis")}"`;
+    const parts = session.ticks("bytes", state.bottom, topBytes(page), 6).map((bytes) => {
+        const y = short(yOfBytes(page, bytes));
+        return `<path ${line} d="M0 ${y}H${plot.width}"/>${label(-6, y, "end", 4, formatBytes(bytes))}`;
+    });
+    for (const value of view.facts.events
+        ? session.ticks("decimal", Math.ceil(state.from), Math.floor(state.to), 8)
+        : []) {
+        const x = short(xOfAxis(page, value));
+        const text = time ? `${value / 1e6} s` : value < 0 ? "before" : formatCount(value);
+        parts.push(`<path ${line} d="M${x} ${plot.height}v5"/>${label(x, plot.height, "middle", 18, text)}`);
+    }
+    const title = time ? "seconds since the first event" : "event";
+    parts.push(label(plot.width / 2, plot.height, "middle", 38, title));
+    return parts.join("");
+}
+
+/** The curve of a column's highest totals, and of what is reserved. @param {Page} page */
+function curvesText(page) {
+    const { kept, state, view } = page;
+    const plot = plotOf(page);
+    const width = plot.timeline.width;
+    const curve = view.curve(axisNumber(page), state.from, state.to, width, kept.active);
+    const x = (/** @type {number} */ i) => i / plot.ratio;
+    const y = (/** @type {number} */ bytes) => Math.min(plot.height, Math.max(0, yOfBytes(page, bytes)));
+    const grey = `fill="${themeColor("--axis")}" fill-opacity="0.5"`;
+    const reserved = Array.from({ length: width }, (_, i) => y(view.c.reserved_at(view.c.event_of_x(i))));
+    return {
+        total: `<path ${grey} d="M${stepsPath(Array.from(curve, y), x)}V${plot.height}H0Z"/>\n`,
+        reserved:
+            view.facts.reserved_peak > 0
+                ? `<path fill="none" stroke="${themeColor("--text")}" d="M${stepsPath(reserved, x)}"/>\n`
+                : "",
+    };
+}
+
+/**
+ * The plot as it stands, in lines and areas. Sums and segments, which have no bands, are an image of pixels in it.
+ * @param {Page} page @param {number[]} ids of the allocations in view
+ */
+export function svgText(page, ids) {
+    flush(page);
+    const { meta, state, view } = page;
+    const plot = plotOf(page);
+    const { width: columns, height: rows } = plot.timeline;
+    const pixels = context2d(plot.timeline).getImageData(0, 0, columns, rows);
+    const banded = state.viewBy === "age";
+    const { total, reserved } = curvesText(page);
+    const bands = banded ? largestBands(page, ids).map((id) => bandPath(page, id, pixels)) : [];
+    const url = plot.timeline.toDataURL("image/png");
+    const image = `<image width="${plot.width}" height="${plot.height}" href="${url}"/>\n`;
+    const [width, height] = [plot.width + MARGIN.left + MARGIN.right, plot.height + MARGIN.top + MARGIN.bottom];
+    const title = `${meta.title || meta.file || "Strata"} \u00b7 peak ${formatBytes(view.facts.peak_bytes)}`;
+    return (
+        `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" ` +
+        `viewBox="0 0 ${width} ${height}" ` +
+        `font-family="sans-serif" font-size="12" fill="${themeColor("--text")}">\n` +
+        `<rect width="100%" height="100%" fill="${themeColor("--surface")}"/>\n` +
+        `<text x="${MARGIN.left}" y="22">${escaped(title)}</text>\n` +
+        `<g transform="translate(${MARGIN.left} ${MARGIN.top})">\n` +
+        `${banded ? total + bands.join("") + reserved : image}${axesText(page)}</g>\n</svg>\n`
+    );
+}
+
+/* ---- the menu ---- */
+
+/** @param {Page} page @returns {Promise<number[]>} */
+async function idsInView(page) {
+    const { state, view } = page;
+    const { first, end } = rangeEvents(page, state);
+    const ids = [];
+    for (let id = 0; id < view.facts.allocations; id++) {
+        const { birth, death } = view.c.allocation(id);
+        if (birth < end && death >= first) ids.push(id);
+        if (id % 20000 === 19999) await nextTurn();
+    }
+    return ids;
+}
+
+/** @param {Page} page @returns {[id: string, text: string, title: string, save: () => Promise<void>][]} */
+function offers(page) {
+    const text = (/** @type {string} */ body, /** @type {string} */ type) => new Blob([body], { type });
+    return [
+        [
+            "save-csv",
+            "CSV of the allocations in view",
+            "Those of the window that pass filter and search, with their stacks",
+            async () => saveBlob(page, await csvInView(page), "csv"),
+        ],
+        [
+            "save-folded",
+            "Folded stacks of the tree",
+            "A line for each stack, as flame graphs want it",
+            async () => saveBlob(page, text(foldedText(page), "text/plain"), "folded"),
+        ],
+        [
+            "save-svg",
+            "SVG of the plot",
+            "As lines and areas, each with its name",
+            async () => saveBlob(page, text(svgText(page, await idsInView(page)), "image/svg+xml"), "svg"),
+        ],
+    ];
+}
+
+/** @param {Page} page */
+export function startExports(page) {
+    const link = page.element("link", HTMLButtonElement);
+    for (const [id, text, title, save] of offers(page)) {
+        const button = Object.assign(make("button", "", text), { id, title });
+        button.addEventListener("click", async () => {
+            button.disabled = true;
+            await save().finally(() => (button.disabled = false));
+        });
+        link.before(button);
+    }
+}

@@ -1,0 +1,94 @@
+// What Save offers besides a picture: CSV of what is in view, folded stacks of the tree, SVG of the plot. The controls are
+// strata export, report --json and the canvas.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { describe, test } from "node:test";
+
+import { report, run, samples, setView, skip, strata, withPage, writePage } from "./browser.mjs";
+
+const TRAIN = path.join(samples, "train.pickle");
+
+/** What a button gives. @param {import("playwright-core").Page} page @param {string} id */
+async function saved(page, id) {
+    const waiting = page.waitForEvent("download");
+    await page.locator(`#${id}`).evaluate((/** @type {HTMLElement} */ button) => button.click());
+    const download = await waiting;
+    return { name: download.suggestedFilename(), text: readFileSync(await download.path()).toString() };
+}
+
+/** Rows of a table without quotes inside of its first fields. @param {string} text @param {string[]} columns */
+function rowsOf(text, columns) {
+    const [head, ...lines] = text.replace(/^\ufeff/, "").split("\r\n").filter(Boolean);
+    const places = columns.map((column) => head.split(",").indexOf(column));
+    return lines.map((line) => places.map((place) => line.split(",")[place]).join(" ")).sort();
+}
+
+describe("Save", { skip }, () => {
+    test("CSV has the allocations of the window that pass the filter", async () => {
+        await withPage(writePage(TRAIN), async (page) => {
+            for (const [view, words] of /** @type {[object, string[]][]} */ ([
+                [{}, []],
+                [{ from: 500, to: 900 }, ["--from", "500", "--to", "900"]],
+                [{ from: 500, to: 900, filter: { leastBytes: "1M" } }, ["--from", "500", "--to", "900", "--filter", "size:>=1MiB"]],
+            ])) {
+                await setView(page, view);
+                const { name, text } = await saved(page, "save-csv");
+                assert.equal(name, "train.csv");
+                const control = run(strata, "export", "-q", "--to", "csv", ...words, TRAIN, "-o", "-").toString();
+                assert.deepEqual(
+                    rowsOf(text, ["made_at_event", "freed_at_event", "bytes", "stream"]),
+                    rowsOf(control, ["alloc_event", "free_event", "bytes", "stream"]),
+                );
+            }
+        });
+    });
+
+    test("folded stacks add up to the peak, and begin with the outermost frame", async () => {
+        await withPage(writePage(TRAIN), async (page) => {
+            const { name, text } = await saved(page, "save-folded");
+            assert.equal(name, "train.folded");
+            const lines = text.trim().split("\n");
+            const sum = lines.reduce((bytes, line) => bytes + Number(line.slice(line.lastIndexOf(" "))), 0);
+            assert.equal(sum, report(TRAIN).devices[0].peak_bytes);
+            assert.ok(lines.every((line) => line.startsWith("main.py:") || line.startsWith("(") || line.startsWith("backward")), lines[0]);
+        });
+    });
+
+    test("SVG is drawn as the canvas is", async () => {
+        await withPage(writePage(path.join(samples, "hostile_names.pickle")), async (page) => {
+            const { text } = await saved(page, "save-svg");
+            const parsed = await page.evaluate((source) => {
+                const root = new DOMParser().parseFromString(source, "image/svg+xml");
+                return [root.querySelector("parsererror") === null, root.querySelectorAll("script, a, foreignObject").length];
+            }, text);
+            assert.deepEqual(parsed, [true, 0]);
+        });
+        await withPage(writePage(TRAIN), async (page) => {
+            const { name, text } = await saved(page, "save-svg");
+            assert.equal(name, "train.svg");
+            assert.ok((text.match(/<title>/g) ?? []).length > 50);
+            const alike = await page.evaluate(async (source) => {
+                const picture = new Image();
+                await new Promise((resolve, reject) => {
+                    Object.assign(picture, { onload: resolve, onerror: reject });
+                    picture.src = `data:image/svg+xml,${encodeURIComponent(source)}`;
+                });
+                const shown = /** @type {HTMLCanvasElement} */ (document.getElementById("timeline"));
+                const canvas = new OffscreenCanvas(picture.width, picture.height);
+                const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext("2d"));
+                context.drawImage(picture, 0, 0);
+                const [{ data: a }, { data: b }] = [
+                    context.getImageData(76, 40, shown.width, shown.height),
+                    /** @type {CanvasRenderingContext2D} */ (shown.getContext("2d")).getImageData(0, 0, shown.width, shown.height),
+                ];
+                let same = 0;
+                for (let at = 0; at < a.length; at += 4)
+                    same += Number([0, 1, 2].every((part) => Math.abs(a[at + part] - b[at + part]) < 40));
+                return same / (a.length / 4);
+            }, text);
+            // Stripes and the hair lines between bands are left out.
+            assert.ok(alike > 0.8, `${alike} of the pixels are alike`);
+        });
+    });
+});
