@@ -207,8 +207,8 @@ static bool site_of_text(const struct timeline *timeline, const char *text, uint
 
 bool view_highlight(const struct picture_view *view, const struct timeline *timeline,
                     struct highlight *highlight) {
-    static const char *const names[] = {"site_",   "stack_", "file_", "category_",
-                                        "stream_", "pool_",  "frame_"};
+    static const char *const names[] = {"site_",   "stack_", "file_",   "category_",
+                                        "stream_", "pool_",  "module_", "frame_"};
     *highlight = (struct highlight){COMPARE_BY_SITE, 0};
     if (strncmp(view->focus, "line_", 5) == 0)
         return site_of_text(timeline, view->focus + 5, &highlight->key);

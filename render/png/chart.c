@@ -1,5 +1,6 @@
 #include "render/png/chart.h"
 
+#include "analysis/loop/modules.h"
 #include "base/bytes.h"
 #include "layout/groups.h"
 #include "layout/segment_curve.h"
@@ -398,6 +399,18 @@ static struct raster_outline outline_find(const struct chart_input *input) {
     return (struct raster_outline){from, event_q16(input, b_to), from - event_q16(input, a_from)};
 }
 
+/* The allocations that an address highlights, as a bitmap. NULL: no memory. */
+static uint64_t *lit_find(const struct chart_input *input, struct highlight highlight, struct arena *arena) {
+    const struct timeline *timeline = input->timeline;
+    uint64_t *lit = arena_bits(arena, timeline->device->allocations.count);
+    const uint8_t *column = highlight.by == COMPARE_BY_MODULE ? modules_find(timeline, &input->verdicts->runs,
+                                                                             input->verdicts->category, arena)
+                                                              : input->verdicts->category;
+    bool done = lit != NULL && (column != NULL || highlight.by != COMPARE_BY_MODULE) &&
+                highlight_bits(timeline, highlight, column, lit, arena);
+    return done ? lit : NULL;
+}
+
 /* False: no memory. */
 static bool address_find(struct chart_asked *asked, struct chart_input *input, struct arena *arena) {
     const struct chart_address *address = input->options->address;
@@ -407,12 +420,8 @@ static bool address_find(struct chart_asked *asked, struct chart_input *input, s
     asked->marks.timeline = input->timeline;
     asked->marks.shown = chart_shown(input);
     asked->marks.outline = outline_find(input);
-    if (address->highlight != NULL) {
-        asked->lit = arena_bits(arena, input->timeline->device->allocations.count);
-        if (asked->lit == NULL || !highlight_bits(input->timeline, *address->highlight,
-                                                  input->verdicts->category, asked->lit, arena))
-            return false;
-    }
+    if (address->highlight != NULL && (asked->lit = lit_find(input, *address->highlight, arena)) == NULL)
+        return false;
     return (!address->only || input->found == NULL || counted_find(asked, input, arena)) &&
            (!address->segments || bands_find(asked, input, arena));
 }

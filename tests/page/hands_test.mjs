@@ -147,7 +147,7 @@ describe("mouse and keys", { skip }, () => {
         await withPage(writePage(file), async (page) => {
             // It opens at that moment, and says why before who.
             // What was lacking is the report's figure.
-            const lacking = /([\d.]+ [KMG]iB)\s+were\s+lacking/.exec(run(strata, "report", path.join(samples, "oom.pickle")).toString())?.[1];
+            const lacking = /been\s+([\d.]+ [KMG]iB)\s+short/.exec(run(strata, "report", path.join(samples, "oom.pickle")).toString())?.[1];
             assert.ok((await page.locator("#panel-why .card-title").first().innerText()).startsWith(`${lacking} short of`), String(lacking));
             assert.match(await page.locator("#panel-why .card").first().innerText(), /short of the 1\.5 GiB requested[\s\S]*loss\.py:19[\s\S]*Requested\s+1,570\.5 MiB/);
             await page.keyboard.press("p");

@@ -78,6 +78,8 @@ const PICTURES = [
     ["train", "#device=0&search=attention&only=1&window=0_1500", 1],
     ["train", "#device=0&focus=category_4&color=category", 1],
     ["train", "#device=0&focus=stack_30&search=attention", 1],
+    ["train", "#device=0&focus=module_6", 1],
+    ["train", "#device=0&focus=frame_300", 1],
     ["train", "#device=0&focus=line_attention.py%3A53+forward", 1],
     ["train", "#device=0&view=category&color=category&selected=300&at=939", 1],
     ["train", "#device=0&view=category&color=category&window=900_1000&theme=dark", 2],
