@@ -270,6 +270,7 @@ def host_log_seeds():
     yield "whole", b"".join(whole)
     yield "cut", b"".join(whole[:9]) + look(6 | 8 * 11, b"\x7f" * 5, b"\x01", b"\x02")
     yield "rubbish", b"".join(whole[:5]) + b"\x07\x20" + b"MA 1.0 GB out of memory\n strata-h" + b"".join(whole[5:9])
+    yield "devices", b"".join(each + bytes((5, i % 3)) + look(0, b"\x10\0\0", b"\x40\0\0\0")[1:] for i, each in enumerate(whole[:20]))
     yield "large", b"".join(look(0, b"\xff" * n, b"\xff" * n, b"\xff" * n) for n in range(8))
 
 

@@ -68,10 +68,30 @@ def replays():
         yield f"{name}_page", bytes((8 | i << 4, 2 | 4 | 8 * (i & 1), i, i + 6)) + recipe(name)
 
 
+def plan(name, how=4, more=0, mib=0, other=0):
+    """The bits of target_plan.c: 1 JSON, 2 Markdown, 4 a budget, 8 together with, 16 the largest, 32 picture, 64 page, 128 another sample."""
+    return bytes((how, more, mib >> 8, mib & 255, other)) + recipe(name)
+
+
+# Of the first all of the ways in which something serves: settings, findings, checkpointing, the optimizer, all at once, nothing.
+PLANNED = (("train", 7000, 7600, 8500, 3000), ("oom", 0, 6000, 7000, 9000), ("leak_zero_grad", 1700, 1850), ("streams", 3400, 4000, 4600),
+           ("kept_per_layer", 3300, 3700, 4000), ("leak_forward_only", 300, 410), ("held_over", 2020, 2300), ("expandable", 4000, 4300, 4500),
+           ("private_pools", 1100, 1200), ("two_devices", 2200, 2700), ("leak_two_per_layer", 4400, 5000), ("leak_graph", 13680, 9000),
+           ("leak_zero_grad_healthy", 1500), ("overflow", 9000))
+
+
 def plans():
-    for i, name in enumerate(("train", "oom", "leak_zero_grad", "streams", "kept_per_layer", "leak_forward_only")):
-        yield name, bytes((4 | i & 3 | (i + 2) << 4, i << 2 | 2)) + recipe(name)
-        yield f"{name}_recorded", bytes((i & 1, 0)) + recipe(name)
+    for i, (name, *budgets) in enumerate(PLANNED):
+        yield f"{name}_recorded", plan(name, i & 3)
+        for k, mib in enumerate(budgets):
+            yield f"{name}_{mib}", plan(name, 4 | (i + k) & 3, (i + k << 2 | k) & 255, mib)
+    for name, mib in (("train", 7600), ("oom", 0), ("two_devices", 2700)):
+        yield f"{name}_picture", plan(name, 32 | 4, 0, mib)
+        yield f"{name}_page", plan(name, 64 | 4, 0, mib)
+    train = SAMPLES.index("train.pickle")
+    for mib in (5000, 9000):
+        yield f"largest_{mib}", plan("train", 128 | 16 | 4 | mib >> 12 & 1, 0, mib, train)
+        yield f"together_{mib}", plan("oom", 128 | 8 | 4 | mib >> 12 & 1, 0, mib, train)
 
 
 # ---- the command line ----

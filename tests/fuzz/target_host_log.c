@@ -1,5 +1,5 @@
-/* The host's log of strata run (docs/run.md): looks at any sizes, cut, damaged and among other lines. What whole lines say is
- * read. */
+/* The host's log of strata run (docs/run.md): looks at any sizes, cut, damaged, among those at devices and other lines. What
+ * whole lines say is read. */
 #include "tests/fuzz/examine.h"
 #include "tests/fuzz/recipe.h"
 #include "tests/fuzz/target.h"
@@ -43,6 +43,16 @@ static void look_add(struct host_log *log, const uint8_t **bytes, size_t *nbytes
     log->resident[log->n_looks++] = resident;
 }
 
+/* A device beside it, of which nothing is read back. */
+static void device_add(struct host_log *log, const uint8_t **bytes, size_t *nbytes) {
+    uint8_t gpu = recipe_u8(bytes, nbytes);
+    uint64_t used = number_make(bytes, nbytes), total = number_make(bytes, nbytes);
+    log->nbytes +=
+        (size_t)snprintf(log->text + log->nbytes, LINE_MOST,
+                         "2026-11-23 10:00:00.000 strata-device gpu=%u used=%" PRIu64 " total=%" PRIu64 "\n",
+                         gpu % 9, used, total);
+}
+
 /* Bytes of the input as they are. */
 static void rubbish_add(struct host_log *log, const uint8_t **bytes, size_t *nbytes) {
     for (uint8_t left = recipe_u8(bytes, nbytes) % 80; left > 0 && *nbytes > 0; left--)
@@ -55,6 +65,10 @@ static void log_make(struct host_log *log, const uint8_t *bytes, size_t nbytes) 
         uint8_t what = recipe_u8(&bytes, &nbytes);
         if (what % 8 == 7) {
             rubbish_add(log, &bytes, &nbytes);
+            continue;
+        }
+        if (what % 8 == 5) {
+            device_add(log, &bytes, &nbytes);
             continue;
         }
         look_add(log, &bytes, &nbytes, i, what % 2 == 0);

@@ -1,12 +1,12 @@
-/* `strata plan` of a recipe: bytes that choose what is asked | the recipe. */
+/* `strata plan` of a recipe: bytes that choose what is asked, of how much memory and of which other recording | the recipe. */
 #include "tests/fuzz/program.h"
 #include "tests/fuzz/recipe.h"
 #include "tests/fuzz/target.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
-static const char *const budgets[] = {"--gpu=1MiB",   "--gpu=2MiB", "--gpu=20MiB", "--gpu=64MiB",
-                                      "--gpu=256MiB", "--gpu=1GiB", "--gpu=80GiB", "--gpu=8EiB"};
+static const char *const budgets[] = {"1MiB", "2MiB", "20MiB", "64MiB", "256MiB", "1GiB", "80GiB", "8EiB"};
 static const char *const words[] = {"--ranks=2",
                                     "--ranks=1000000",
                                     "--without=fused",
@@ -14,30 +14,62 @@ static const char *const words[] = {"--ranks=2",
                                     "--keep=0",
                                     "--keep=30%",
                                     "--without=expandable_segments,offload",
-                                    "--keep=3MiB"};
+                                    "--keep=3MiB",
+                                    "--without=max_split_size_mb,roundup_power2_divisions",
+                                    "--without=large_segment_size_mb,eight_bit",
+                                    "--device=0",
+                                    "--theme=dark"};
 enum { N_BUDGETS = sizeof budgets / sizeof *budgets, N_WORDS = sizeof words / sizeof *words };
+enum { JSON = 1, MARKDOWN = 2, BUDGET = 4, TOGETHER = 8, LARGEST = 16, PICTURE = 32, PAGE = 64, OTHER = 128 };
+
+/* So many MiB, or one of the usual sizes. */
+static void budget_say(char *text, size_t nbytes, const uint8_t **bytes, size_t *left) {
+    uint8_t high = recipe_u8(bytes, left), low = recipe_u8(bytes, left);
+    if (high >= 0xf8)
+        (void)snprintf(text, nbytes, "--gpu=%s", budgets[low % N_BUDGETS]);
+    else
+        (void)snprintf(text, nbytes, "--gpu=%uMiB", (unsigned)(high << 8 | low));
+}
+
+static void words_add(struct program_words *own, uint8_t how, uint8_t more) {
+    program_word(own, how & JSON ? "--json" : how & MARKDOWN ? "--markdown" : "--verbose");
+    if (how & (PICTURE | PAGE))
+        program_word(own, how & PICTURE ? "-oplan.png" : "-oplan.html");
+    for (uint8_t i = 0; i < more % 4; i++)
+        program_word(own, words[((more >> 2) + i) % N_WORDS]);
+    if (how & LARGEST) {
+        program_word(own, "--extrapolate=small=3");
+        program_word(own, "--to=max");
+    }
+    program_word(own, how & LARGEST ? "in=8" : "in");
+    if (how & TOGETHER)
+        program_word(own, "small");
+}
+
+static void recipe_write(const char *name, const uint8_t *bytes, size_t nbytes) {
+    size_t made_nbytes;
+    uint8_t *made = recipe_make(bytes, nbytes, &made_nbytes);
+    program_write(name, made, made_nbytes);
+    free(made);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes) {
     struct program_words own = {0};
+    char budget[32];
     uint8_t how = recipe_u8(&bytes, &nbytes), more = recipe_u8(&bytes, &nbytes);
-    size_t made_nbytes;
+    budget_say(budget, sizeof budget, &bytes, &nbytes);
+    const uint8_t sample[] = {RECIPE_SAMPLE, recipe_u8(&bytes, &nbytes), 0};
     program_word(&own, "strata");
     program_word(&own, "plan");
-    program_word(&own, how & 1 ? "--json" : how & 2 ? "--markdown" : "--verbose");
-    if (how & 4)
-        program_word(&own, budgets[(how >> 4) % N_BUDGETS]);
-    for (uint8_t i = 0; i < more % 4; i++)
-        program_word(&own, words[(more >> 2) % N_WORDS + i < N_WORDS ? (more >> 2) % N_WORDS + i : 0]);
-    program_word(&own, "in");
-    if (how & 8)
-        program_word(&own, "small");
+    if (how & BUDGET)
+        program_word(&own, budget);
+    words_add(&own, how, more);
     program_enter();
-    uint8_t *made = recipe_make(bytes, nbytes, &made_nbytes);
-    program_write("in", made, made_nbytes);
-    free(made);
-    made = recipe_make(bytes, nbytes / 2, &made_nbytes);
-    program_write("small", made, made_nbytes);
-    free(made);
+    recipe_write("in", bytes, nbytes);
+    if (how & OTHER)
+        recipe_write("small", sample, sizeof sample);
+    else
+        recipe_write("small", bytes, nbytes / 2);
     program_run_words(&own);
     program_leave();
     return 0;
