@@ -22,7 +22,7 @@ export const DRAW_SEGMENTS = 8;
 export const DRAW_MARKS = 16;
 export const DRAW_RECORDED = 32;
 export const DRAW_PLACED = 64;
-export const BY_FRAME = 6;
+export const BY_FRAME = 7;
 
 /** Every colouring, in the order of its number, as [name, what the menu calls it]. @type {[string, string][]} */
 export const COLORING_TITLES = [
