@@ -143,7 +143,7 @@ static bool still_draw(struct buffer *out, const struct timeline *timeline, cons
         if (fits)
             break;
     }
-    return error != CHART_NO_MEMORY;
+    return error == CHART_OK || error == CHART_SIZE; /* libraries that lack memory call it otherwise */
 }
 
 /* What the page carries of the report, as strings. */
