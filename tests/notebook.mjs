@@ -7,6 +7,7 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 
 import { findChromium } from "./programs.mjs";
+import { until } from "./waiting.mjs";
 
 const { chromium } = await import("playwright-core");
 const browser = await chromium.launch({ executablePath: findChromium(), args: ["--no-sandbox"] });
@@ -19,7 +20,7 @@ try {
     assert.ok(frames.length > 0, "the file has no frame");
     for (const frame of frames) {
         await frame.waitForSelector("#timeline", { timeout: 60000 });
-        await frame.waitForFunction(() => /** @type {any} */ (window).strata?.findings?.() !== undefined, null, { timeout: 60000 });
+        await until(() => frame.evaluate("window.strata?.findings?.() !== undefined"), "what the page found");
         const [width, height] = await frame.$eval("#timeline", (canvas) => [canvas.clientWidth, canvas.clientHeight]);
         assert.ok(width > 300 && height > 100, `the timeline has ${width} x ${height} pixels`);
     }

@@ -5,7 +5,7 @@ import { readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 
-import { ask, folder, here, run, samples, settle, setView, skip, strata, texts, until, withPage } from "./browser.mjs";
+import { ask, folder, here, run, samples, settle, setView, shownTexts, skip, strata, texts, until, withPage } from "./browser.mjs";
 
 /** @typedef {{name: string, a_bytes: number, b_bytes: number, a_count: number, b_count: number}} Row */
 
@@ -192,7 +192,7 @@ test("commands open what they name, by the keys that they say", { skip }, async 
         for (const [words, id] of opened) {
             await tab.keyboard.press("Control+k");
             await tab.keyboard.type(words);
-            const key = await tab.locator("#palette-list > [aria-selected=true] > kbd").allInnerTexts();
+            const key = await shownTexts(tab, "#palette-list > [aria-selected=true] > kbd");
             await tab.keyboard.press("Enter");
             await until(() => tab.locator(`#panel-${id}`).isVisible(), `${words} opens ${id}`);
             // A form of Who has no key of its own.

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, canvasPixels, hashOf, report, samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { ask, canvasPixels, each, hashOf, report, samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
 
 const sample = (/** @type {string} */ name) => path.join(samples, `${name}.pickle`);
 
@@ -124,7 +124,7 @@ describe("words and colours", { skip }, () => {
                 for (const tab of ["who", "tree", "each", "compare", "allocator"]) {
                     await page.evaluate((to) => void (location.hash = `#tab=${to}`), tab);
                     await settle(page);
-                    for (const text of await page.locator("#app :is(button, h2, th, summary, option, p):visible").allInnerTexts())
+                    for (const text of await each(page, "#app :is(button, h2, th, summary, option, p)", (element) => (element.checkVisibility() ? element.innerText : "")))
                         assert.doesNotMatch(text, OLD, tab);
                 }
             });

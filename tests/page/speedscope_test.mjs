@@ -5,7 +5,7 @@ import path from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 
-import { folder, here, openContext, report, run, samples, skip, strata, until } from "./browser.mjs";
+import { each, folder, here, openContext, report, run, samples, skip, strata, until } from "./browser.mjs";
 
 const speedscope = path.join(here, "node_modules", "speedscope", "dist", "release", "index.html");
 
@@ -27,7 +27,8 @@ test("speedscope lists a profile for each device, with the report's peak", { ski
             (/** @type {{device: number, peak_event: number, peak_bytes: number}} */ { device, peak_event, peak_bytes }) =>
                 `${device + 1}\tGPU ${device}: live after event ${peak_event}\t${(peak_bytes / 2 ** 30).toFixed(2)} GB`,
         );
-        assert.deepEqual(await rows.allInnerTexts(), told);
+        const shown = await each(page, "tr", (element) => element.innerText);
+        assert.deepEqual(shown.filter((text) => text.includes("live after event")), told);
         assert.equal(await page.title(), "two_devices.pickle - speedscope");
     } finally {
         await context.close();
