@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCALES = (1, 3, 9)
 NOISE_S, NOISE_KIB = 0.02, 8192  # what a run costs whatever it reads: below it no exponent is told
 
-# What one unit of a scale is of each; devices and pools have limits of their own (docs/inputs.md).
+# What one unit of a scale is of each; devices and pools have limits of their own (docs/inputs-reference.md).
 DIMENSIONS = {"events": 20, "devices": 0.1, "streams": 1, "pools": 0.2, "segments": 1, "annotations": 1, "categories": 1, "stacks": 1,
               "depth": 0.1, "frames": 1, "texts": 1, "rules": 0.1, "lines": 10, "ranks": 0.1, "files": 0.1}
 VERBS = {"report": ["report", "--json"], "html": ["html"], "png": ["png"], "whatif": ["whatif", "--json"], "check": ["check"], "plan": ["plan", "--json"],

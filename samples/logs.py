@@ -3,7 +3,7 @@
 
     samples/logs.py [FOLDER]     into this folder, or into FOLDER
 
-The forms are those of the projects that docs/inputs.md names; the runs are made up.
+The forms are those of the projects that docs/inputs-reference.md names; the runs are made up.
 """
 
 import pathlib

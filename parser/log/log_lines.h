@@ -1,5 +1,5 @@
 /*
- * The lines of a log that say something about memory, one form each (docs/inputs.md names their sources). A line is
+ * The lines of a log that say something about memory, one form each (docs/inputs-reference.md names their sources). A line is
  * looked at alone, but for messages that go over several: a table of memory_summary(), the text of an out-of-memory
  * error that somebody wrapped, and the rows of a CSV, which its header explains. Private to parser/log*.c.
  */

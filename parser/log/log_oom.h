@@ -1,6 +1,6 @@
 /*
  * Out-of-memory errors as their messages tell them: PyTorch's allocators for CUDA, HIP, XPU, MPS, NPU, MLU and others in all
- * their versions, XLA's, TensorFlow's and the host's. docs/inputs.md lists the forms with their sources. Private to parser/log/.
+ * their versions, XLA's, TensorFlow's and the host's. docs/inputs-reference.md lists the forms with their sources. Private to parser/log/.
  */
 #pragma once
 

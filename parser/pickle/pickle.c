@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-/* Limits, each with its own error. docs/inputs.md explains them. */
+/* Limits, each with its own error. docs/inputs-reference.md lists them. */
 enum {
     MAX_STRING_NBYTES = 256 << 20, /* the longest string a snapshot holds is a formatted stack: some 100 KB */
     MAX_LONG_NBYTES = 1024,        /* integers: 9 bytes are the most that mean anything here */
