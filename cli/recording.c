@@ -4,6 +4,7 @@
 #include "analysis/loop/frame_bits.h"
 #include "base/format.h"
 #include "cli/exit_code.h"
+#include "cli/host_beside.h"
 #include "cli/memory.h"
 #include "cli/rules.h"
 #include "cli/series.h"
@@ -142,6 +143,10 @@ static bool recording_prepare(struct recording *recording, const struct settings
         return false;
     if (!owners_apply(recording, settings))
         return false;
+    if (!host_beside(recording)) {
+        recording_print_no_memory(recording, recording->trace.arena.limit_hit);
+        return false;
+    }
     if ((!settings->redact || trace_redact(&recording->trace, settings->redact_all, category_is_known)) &&
         frames_keep(&recording->trace) && annotations_keep(&recording->trace))
         return true;

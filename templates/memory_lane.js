@@ -11,6 +11,9 @@ const HEIGHT = 46;
 
 const HEIGHT_LEAST = 20;
 
+/** Of the host's memory, below it. */
+const HOST_HEIGHT = 30;
+
 /** The timeline keeps so much of the height. */
 const PLOT_LEAST = 120;
 
@@ -32,6 +35,7 @@ const columnsOf = perPage(() => ({
     largest: new Float64Array(0),
     segments: new Float64Array(0),
     calls: new Float64Array(0),
+    host: new Float64Array(0),
 }));
 
 /**
@@ -49,7 +53,7 @@ export function memoryLaneHeight(page) {
     const { state, view } = page;
     const known = view.facts.reserved_peak > 0 && view.facts.events > 1 && view.sentence("map_refusal") === "";
     return known && state.viewBy !== "segments" && plotOf(page).box.clientHeight >= STAGE_LEAST
-        ? laneSize(page) + 4
+        ? laneSize(page) + 4 + (view.facts.host_most && HOST_HEIGHT)
         : 0;
 }
 
@@ -70,8 +74,8 @@ const endOf = ({ event, count }) => event + count - 1;
 function readColumns(page) {
     const columns = columnsOf(page);
     const { place, width } = page.view.c.lanes();
-    const numbers = floats(page.view.module, place, width * 4).slice();
-    [columns.unused, columns.largest, columns.segments, columns.calls] = [0, 1, 2, 3].map((i) =>
+    const numbers = floats(page.view.module, place, width * 5).slice();
+    [columns.unused, columns.largest, columns.segments, columns.calls, columns.host] = [0, 1, 2, 3, 4].map((i) =>
         numbers.subarray(i * width, (i + 1) * width),
     );
 }
@@ -134,9 +138,22 @@ export function drawMemoryLane(page, context, top) {
         (calls, x) => calls > 0 && context.fillRect(x / plot.ratio, base - 4, Math.max(1, 1 / plot.ratio), 4),
     );
     drawReleases(page, context, top, base);
-    context.fillStyle = themeColor("--dim");
     context.textAlign = "right";
     context.textBaseline = "middle";
+    const hostMost = page.view.facts.host_most;
+    if (hostMost) {
+        const end = base + HOST_HEIGHT;
+        const hostY = (/** @type {number} */ bytes) => end - (bytes / hostMost) * (HOST_HEIGHT - 4);
+        context.fillStyle = themeColor("--line");
+        trace(page, context, columns.host, hostY, true, end);
+        context.strokeStyle = themeColor("--dim");
+        trace(page, context, columns.host, hostY, false, end);
+    }
+    context.fillStyle = themeColor("--dim");
+    if (hostMost) {
+        context.fillText("host", -8, base + 10);
+        context.fillText(formatBytes(hostMost), -8, base + 24, gutterOf(page).left - 10);
+    }
     context.fillText("unused", -8, top + 12);
     if (laneSize(page) >= 34) context.fillText(formatBytes(most), -8, top + 27, gutterOf(page).left - 10);
     context.lineWidth = 1 / plot.ratio;
@@ -187,7 +204,11 @@ export function startLaneSplitter(/** @type {Page} */ page) {
 export function inMemoryLane(page, { x, y }) {
     const plot = plotOf(page);
     return (
-        memoryLaneHeight(page) > 0 && x >= 0 && x < plot.width && y >= plot.height && y < plot.height + laneSize(page)
+        memoryLaneHeight(page) > 0 &&
+        x >= 0 &&
+        x < plot.width &&
+        y >= plot.height &&
+        y < plot.height + memoryLaneHeight(page)
     );
 }
 
@@ -218,6 +239,7 @@ export function memoryLaneTip(page, { x }) {
         head,
         make("p", "", `${largest}${formatPlural(columns.segments[column], "segment")}`),
         ...marks,
+        ...(columns.host[column] ? [make("p", "", `${formatBytes(columns.host[column])} of the host's memory`)] : []),
         make("p", "tip-dim", `${calls}${momentText(page, event)}`),
     ];
 }
@@ -232,5 +254,6 @@ export function laneFigures(page) {
               largestHole: [...columns.largest],
               segments: [...columns.segments],
               calls: [...columns.calls],
+              host: [...columns.host],
           };
 }

@@ -15,6 +15,7 @@ last_oom: number; first_us: number; from_us: number;
 to_us: number; }
 interface record_facts { events: number; allocations: number; preexisting: number; start_bytes: number; peak_bytes: number; peak_event: number;
 end_bytes: number; live_at_peak: number; reserved_start: number; reserved_peak: number; reserved_end: number;
+host_most: number;
 reserved_shift: number;
 has_time: number; first_us: number; ooms: number; snapshots: number; streams: number; pools: number; phases: number;
 internal_phases: number;

@@ -265,7 +265,7 @@ struct device_trace {
     struct segment_event *segment_events;
     struct oom_event *ooms;
     struct snapshot_event *snapshots;
-    struct note *notes; /* of logs and series; by rising event */
+    struct note *notes; /* of logs, series, and the log of a host beside a dump; by rising event */
     struct segment *segments;
     struct block *blocks;
     uint64_t *streams;     /* raw handles; index 0 is the default stream, 0 */

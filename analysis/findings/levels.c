@@ -37,6 +37,18 @@ bool levels_note(const struct device_trace *device, uint32_t event, enum note_wh
     return false;
 }
 
+uint64_t levels_host_most(const struct device_trace *device, uint32_t first, uint32_t end) {
+    uint32_t at = notes_seek(device, first), before = at;
+    uint64_t most = 0;
+    while (before > 0 && device->notes[before - 1].what != NOTE_HOST_USED)
+        before--;
+    most = before > 0 ? device->notes[before - 1].number : 0;
+    for (; at < device->n_notes && device->notes[at].event + 1 < end; at++)
+        if (device->notes[at].what == NOTE_HOST_USED && device->notes[at].number > most)
+            most = device->notes[at].number;
+    return most;
+}
+
 uint64_t levels_line(const struct device_trace *device, uint32_t event) {
     uint64_t line = 0;
     (void)levels_note(device, event, NOTE_LINE, &line);

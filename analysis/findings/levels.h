@@ -38,6 +38,9 @@ uint64_t levels_line(const struct device_trace *device, uint32_t event);
 /* What a note of an event says. False: the line does not say it. O(log notes + notes of the event). */
 bool levels_note(const struct device_trace *device, uint32_t event, enum note_what what, uint64_t *number);
 
+/* The most that the host had in use at the moments [first, end), by the lines up to then. 0: no line tells. O(notes). */
+uint64_t levels_host_most(const struct device_trace *device, uint32_t first, uint32_t end);
+
 /* What a line's label names: from the line on, until the next that has one. O(notes). False: no memory. */
 bool levels_phases(struct spans *spans, const struct timeline *timeline, struct arena *arena);
 

@@ -232,6 +232,7 @@ static enum log_seen run_line(struct log_state *state, struct text line, struct 
     (void)state;
     if (at == LOG_NONE || log_size(line, at + (uint32_t)sizeof host - 1, 1, &nbytes) == LOG_NONE)
         return LOG_NOTHING;
+    row->gpu = LOG_HOST;
     log_know(row, NOTE_HOST_USED, nbytes);
     if (behind != LOG_NONE && log_size(line, behind + (uint32_t)sizeof limit - 1, 1, &nbytes) != LOG_NONE)
         log_know(row, NOTE_DEVICE_TOTAL, nbytes);

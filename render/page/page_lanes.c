@@ -1,5 +1,6 @@
 /* The allocator over time: figures of each column for the lane below the timeline, when it gave memory back and why, and its
  * segments as bands. */
+#include "analysis/findings/levels.h"
 #include "base/search.h"
 #include "render/page/page_state.h"
 
@@ -15,7 +16,7 @@ static bool device_counts(struct page_session *session, struct page_device *devi
 
 /* ---- columns ---- */
 
-enum { LANE_UNUSED, LANE_LARGEST, LANE_SEGMENTS, LANE_CALLS, LANES };
+enum { LANE_UNUSED, LANE_LARGEST, LANE_SEGMENTS, LANE_CALLS, LANE_HOST, LANES };
 
 /* Of the device, the first segment event at or after the event with this index. */
 static uint32_t segment_event_from(const struct device_trace *device, uint32_t event) {
@@ -43,6 +44,7 @@ static void column_fill(double *at, uint32_t width, const struct page_device *de
     at[(size_t)LANE_LARGEST * width] = largest_at(device, moment);
     at[(size_t)LANE_SEGMENTS * width] = segment_counts_at(&device->counts, moment);
     at[(size_t)LANE_CALLS * width] = end > first ? end - first : 0;
+    at[(size_t)LANE_HOST * width] = (double)levels_host_most(timeline->device, moment, moment + 1);
 }
 
 /* A column counts the calls since the one before it, and the first one those of its own moment. */

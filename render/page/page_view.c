@@ -1,4 +1,5 @@
 /* Views: which device one shows, and that device's figures. */
+#include "analysis/findings/levels.h"
 #include "base/bytes.h"
 #include "render/page/page_heap.h"
 #include "render/page/page_state.h"
@@ -116,6 +117,9 @@ place view_facts(struct page_view *view) {
         .reserved_start = (double)timeline->reserved_start,
         .reserved_peak = (double)timeline->reserved_peak,
         .reserved_end = (double)timeline->reserved_end,
+        .host_most = trace_has_allocations(timeline->trace)
+                         ? (double)levels_host_most(device, 0, device->n_events + 1)
+                         : 0,
         .reserved_shift = (double)timeline->reserved_shift,
         .has_time = timeline_timed(timeline),
         .first_us = (double)timeline->first_us,

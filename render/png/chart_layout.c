@@ -270,6 +270,7 @@ static bool parts_place(struct chart_maker *maker, struct rect area, struct part
     for (int step = 0; step < 3 && !placed && !maker->failed; step++) {
         *parts = (struct parts){.chart = area};
         maker->unused_bytes = step < 1 ? maker->unused_bytes : 0;
+        maker->host_bytes = step < 1 ? maker->host_bytes : 0;
         maker->phases.count = step < 2 ? maker->phases.count : 0;
         placed = plot_place(maker, parts->chart);
     }

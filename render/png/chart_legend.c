@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LEGEND_ROWS_MAX = 40, LEGEND_ROWS_MIN = 8, KEYS_MAX = 14 };
+enum { LEGEND_ROWS_MAX = 40, LEGEND_ROWS_MIN = 8, KEYS_MAX = 15 };
 
 /* ---- key ---- */
 
@@ -82,6 +82,13 @@ static void key_of_unused(const struct chart_maker *maker, struct key *key) {
     key->color = maker->out->colors.unused;
     snprintf(key->text, sizeof key->text, "lane: reserved, unused \xc2\xb7 up to %s",
              format_bytes(maker->unused_bytes).text);
+}
+
+static void key_of_host(const struct chart_maker *maker, struct key *key) {
+    key->kind = CHART_SWATCH;
+    key->color = maker->out->colors.quiet;
+    snprintf(key->text, sizeof key->text, "lane: the host's memory \xc2\xb7 up to %s",
+             format_bytes(maker->host_bytes).text);
 }
 
 static void key_of_pattern(const struct chart_maker *maker, struct key *key, enum chart_box_kind kind,
@@ -175,6 +182,8 @@ static uint32_t keys_of(const struct chart_maker *maker, struct key keys[KEYS_MA
         key_of_ghost(maker, &keys[n++]);
     if (maker->unused_bytes != 0)
         key_of_unused(maker, &keys[n++]);
+    if (maker->host_bytes != 0)
+        key_of_host(maker, &keys[n++]);
     if (facts.older)
         key_of_pattern(maker, &keys[n++], CHART_DOTS, "dots: older than the recording");
     if (facts.pending)

@@ -16,7 +16,8 @@ struct chart_maker {
     struct font_style title, body, bold, small;
     struct phases phases;     /* those that the window shows */
     uint64_t unused_bytes;    /* most of the window that is reserved and not in use; 0: no lane */
-    struct releases releases; /* valid where there is a lane */
+    uint64_t host_bytes;      /* most of the window that the host had in use; 0: no lane of it */
+    struct releases releases; /* valid where there is a lane of unused bytes */
     uint64_t category_bytes[CATEGORY_COUNT]; /* at the legend's moment, of what is shown */
     bool categories_inferred;                /* of at least one allocation no event says it */
     struct also_shown also[ALSO_SHOWN_MAX];

@@ -1,9 +1,11 @@
 /*
  * The lane below the plot: what is reserved and not in use, at its highest in each column, and where memory was given back
  * because a request would not have fitted otherwise. It has a scale of its own, from nothing to the most of the window.
+ * Below it, where a log of the host lay beside the dump, the same of the host's memory.
  */
 #include "render/png/chart_maker.h"
 
+#include "analysis/findings/levels.h"
 #include "analysis/model/releases.h"
 #include "base/format.h"
 
@@ -42,6 +44,9 @@ bool chart_unused_find(struct chart_maker *maker) {
     maker->unused_bytes = 0;
     if (!unused_is_known(maker) || maker->height < 26 * maker->em)
         return true;
+    maker->host_bytes = trace_has_allocations(timeline->trace)
+                            ? levels_host_most(timeline->device, window->first_moment, window->end_moment)
+                            : 0;
     uint64_t most = unused_most(timeline, window->first_moment, window->end_moment, &change);
     maker->unused_bytes = most >= timeline->reserved_peak / 20 ? most : 0;
     return maker->unused_bytes == 0 ||
@@ -74,8 +79,12 @@ static int32_t marks_height(const struct chart_maker *maker) {
     return marks_choose(maker, marks) != 0 ? chart_line(maker->small) : 0;
 }
 
+static int32_t host_height(const struct chart_maker *maker) {
+    return maker->host_bytes != 0 ? maker->em * 2 : 0;
+}
+
 int32_t chart_unused_height(const struct chart_maker *maker) {
-    return maker->unused_bytes != 0 ? maker->em * 3 + marks_height(maker) : 0;
+    return (maker->unused_bytes != 0 ? maker->em * 3 + marks_height(maker) : 0) + host_height(maker);
 }
 
 /* Pixels of a part of the lane's scale. */
@@ -100,28 +109,32 @@ static uint32_t column_moment(const struct chart_maker *maker, int32_t x, int32_
 }
 
 /* A column and, where it differs from the one before, the step between them. */
-static void column_put(struct chart_maker *maker, struct rect lane, int32_t x, int32_t width,
-                       int32_t height) {
+static void column_put(struct chart_maker *maker, struct rect lane, int32_t x, int32_t width, int32_t height,
+                       bool is_host) {
+    const struct chart_colors *colors = &maker->out->colors;
     struct rect ground = {lane.x + x, lane.y + lane.height - height, width, height};
     struct rect line = {ground.x, ground.y, width, maker->scale};
-    chart_put(maker, CHART_FILL, ground, maker->out->colors.unused_soft);
+    chart_put(maker, CHART_FILL, ground, is_host ? colors->phase[0] : colors->unused_soft);
     if (height > 0)
-        chart_put(maker, CHART_FILL, line, maker->out->colors.unused);
+        chart_put(maker, CHART_FILL, line, is_host ? colors->quiet : colors->unused);
 }
 
-static void curve_put(struct chart_maker *maker, struct rect lane) {
+static void curve_put(struct chart_maker *maker, struct rect lane, bool is_host) {
+    const struct timeline *timeline = maker->in->timeline;
     int32_t begin = 0, before = -1, room = lane.height - maker->scale;
     uint32_t change = 0;
     for (int32_t x = 0; x < lane.width; x++) {
         uint32_t first = column_moment(maker, x, lane.width), end = column_moment(maker, x + 1, lane.width);
-        uint64_t bytes = unused_most(maker->in->timeline, first, end > first ? end : first + 1, &change);
-        int32_t height = unused_height(bytes, maker->unused_bytes, room);
+        end = end > first ? end : first + 1;
+        uint64_t bytes = is_host ? levels_host_most(timeline->device, first, end)
+                                 : unused_most(timeline, first, end, &change);
+        int32_t height = unused_height(bytes, is_host ? maker->host_bytes : maker->unused_bytes, room);
         if (height != before && x != 0)
-            column_put(maker, lane, begin, x - begin, before);
+            column_put(maker, lane, begin, x - begin, before, is_host);
         begin = height != before ? x : begin;
         before = height;
     }
-    column_put(maker, lane, begin, lane.width - begin, before);
+    column_put(maker, lane, begin, lane.width - begin, before, is_host);
 }
 
 /* A line over the lane, and above the curve how much; to the left where there is no room to the right. */
@@ -143,13 +156,20 @@ static void mark_put(struct chart_maker *maker, struct rect lane, const struct r
     taken[1] = left + width;
 }
 
-void chart_unused_put(struct chart_maker *maker, struct rect area) {
-    if (maker->unused_bytes == 0)
-        return;
+static void unused_put(struct chart_maker *maker, struct rect area) {
     const struct release_group *marks[UNUSED_MARKS];
     int32_t gap = maker->em / 4, taken[2] = {0, 0}, text = marks_height(maker);
     struct rect lane = {area.x, area.y + gap, area.width, area.height - 2 * gap};
-    curve_put(maker, (struct rect){lane.x, lane.y + text, lane.width, lane.height - text});
+    curve_put(maker, (struct rect){lane.x, lane.y + text, lane.width, lane.height - text}, false);
     for (uint32_t i = 0, n = marks_choose(maker, marks); i < n; i++)
         mark_put(maker, lane, marks[i], taken);
+}
+
+void chart_unused_put(struct chart_maker *maker, struct rect area) {
+    int32_t gap = maker->em / 4, host = host_height(maker);
+    area.height -= host;
+    if (maker->unused_bytes != 0)
+        unused_put(maker, area);
+    if (host != 0)
+        curve_put(maker, (struct rect){area.x, area.y + area.height + gap, area.width, host - 2 * gap}, true);
 }

@@ -171,10 +171,11 @@ static bool sums_add(const struct device_trace *device, struct dump *sum, uint32
 static uint32_t parts_count(const struct trace *trace) {
     uint32_t n = 0;
     for (uint32_t d = 0; d < trace->n_devices; d++)
-        for (uint32_t i = 0; i < trace->devices[d].n_notes; i++)
-            n = trace->devices[d].notes[i].number >= n && trace->devices[d].notes[i].number < UINT16_MAX
-                    ? (uint32_t)trace->devices[d].notes[i].number + 1
-                    : n;
+        for (uint32_t i = 0; i < trace->devices[d].n_notes; i++) {
+            const struct note *note = &trace->devices[d].notes[i];
+            if (note->number >= n && note->number < UINT16_MAX && note->what != NOTE_HOST_USED)
+                n = (uint32_t)note->number + 1;
+        }
     return n;
 }
 

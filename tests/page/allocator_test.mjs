@@ -1,9 +1,11 @@
 // The allocator in the page: causes, pools, what pins segments, the lane below the timeline, segments as bands.
 import assert from "node:assert/strict";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, canvasPixels, folder, hashOf, recording, replay, report, run, samples, settle, setView, skip, until, withPage, writePage, tool } from "./browser.mjs";
+import { decodePng } from "../png.mjs";
+import { ask, canvasPixels, folder, hashOf, recording, replay, report, run, samples, settle, setView, skip, strata, until, withPage, writePage, tool } from "./browser.mjs";
 
 const sample = (/** @type {string} */ name) => path.join(samples, `${name}.pickle`);
 
@@ -51,6 +53,43 @@ describe("the allocator", { skip }, () => {
             }
             assert.ok(calls.reduce((/** @type {number} */ a, /** @type {number} */ b) => a + b, 0) > 0);
         });
+    });
+
+    test("the host's memory of a log beside the dump lies below it, on the events' own clock", async () => {
+        const alone = path.join(folder, "host_lane");
+        mkdirSync(alone, { recursive: true });
+        const dump = path.join(alone, "oom.pickle");
+        // Without its annotations, whose lane has the same colours.
+        const program = "import pickle,sys,json; s=pickle.load(open(sys.argv[1],'rb')); s['external_annotations']=[]; pickle.dump(s,open(sys.argv[2],'wb')); print(json.dumps([e['time_us'] for e in s['device_traces'][0]]))";
+        const times = JSON.parse(run("python3", "-c", program, sample("oom"), dump).toString());
+        // Before the recording, at its beginning, in its middle, and after its end, which tells nothing of it.
+        const middle = 1300;
+        const levels = [[times[0] - 2e6, 3], [times[0] + 1000, 1], [times[middle] + 999, 2], [times.at(-1) + 9e6, 7]];
+        const lines = levels.map(([us, mib]) => `${new Date(us / 1000).toISOString().replace("T", " ").slice(0, 23)} strata-host resident=${mib << 20} processes=1`);
+        const png = path.join(alone, "oom.png");
+        const rows = () => (run(strata, "png", "-q", "-f", dump, "-o", png), decodePng(readFileSync(png)));
+        const without = rows();
+        writeFileSync(path.join(alone, "host.log"), lines.join("\n"));
+        await withPage(writePage(dump), async (page) => {
+            await setView(page, { from: 0, to: times.length });
+            const { host } = await ask(page, "strata.lanes()");
+            for (let column = 0; column < host.length; column++) {
+                const event = Math.floor(((column + 0.5) / host.length) * times.length);
+                if (event > 10 && Math.abs(event - middle) > 10) assert.equal(host[column], (event < middle ? 1 : 2) << 20, `event ${event}`);
+            }
+        });
+        // The lane's ground in the picture: twice as high in the second half.
+        const picture = rows();
+        const ground = (/** @type {number} */ x) => {
+            let n = 0;
+            for (let y = picture.height >> 1; y < picture.height; y++) n += Buffer.from(picture.rgba.buffer).readUIntBE((y * picture.width + x) * 4, 3) === 0xe3e9f0 ? 1 : 0;
+            return n;
+        };
+        assert.notDeepEqual(picture.rgba, without.rgba);
+        assert.ok(Math.abs(ground(900) - 2 * ground(300)) <= 2 && ground(300) > 5, `${ground(300)} ${ground(900)}`);
+        // Two logs that name no dump: whose is whose is not known.
+        writeFileSync(path.join(alone, "host-2.log"), lines.join("\n"));
+        assert.deepEqual(rows().rgba, without.rgba);
     });
 
     test("the lane says when memory was given back, and why", async () => {

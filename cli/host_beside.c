@@ -1,0 +1,111 @@
+#include "cli/host_beside.h"
+
+#include "analysis/findings/levels.h"
+#include "cli/memory.h"
+#include "cli/run/folder.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum {
+    HOST_NOTES_MOST = 2048,       /* of a longer log the highest of neighbours */
+    BEFORE_US = 60 * 1000 * 1000, /* a level so old still holds when a recording begins */
+    LOG_NBYTES_MOST = 256 << 20   /* of four days of a machine with eight GPUs, read in 6 s */
+};
+
+/* "DIR/host.log" for "DIR/dump". False: there is no such file, or one too large. */
+static bool path_beside(const struct input *input, const char *name, char path[FOLDER_PATH]) {
+    int directory = (int)(strlen(input->path) - strlen(input->name));
+    struct stat status;
+    return strcmp(input->path, "-") != 0 &&
+           snprintf(path, FOLDER_PATH, "%.*s%s", directory, input->path, name) < FOLDER_PATH &&
+           stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= LOG_NBYTES_MOST;
+}
+
+/* False: it cannot be read. Release it in both cases. */
+static bool host_read(struct recording *host, const char *path, size_t limit) {
+    struct read_progress progress = {0};
+    memset(host, 0, sizeof *host);
+    if (!input_open(&host->input, path) || !trace_init(&host->trace, memory_host(), limit))
+        return false;
+    struct read_source source = input_source(&host->input);
+    return trace_read(&host->trace, &source, &progress, &host->error) && host->trace.kind == TRACE_LOG;
+}
+
+/* The event at or before a time, from `event` on. */
+static uint32_t event_at(const struct device_trace *device, uint32_t event, int64_t time_us) {
+    while (event + 1 < device->n_events && device->time_us[event + 1] <= time_us)
+        event++;
+    return event;
+}
+
+static bool is_of_time(const struct device_trace *device, int64_t time_us) {
+    return time_us >= device->time_us[0] - BEFORE_US && time_us <= device->time_us[device->n_events - 1];
+}
+
+/* Rows for a device, at most one an event and HOST_NOTES_MOST; of several the highest, or of those before it the last. */
+static uint32_t notes_choose(const struct device_trace *device, const struct device_trace *host,
+                             struct note *to) {
+    uint32_t n = 0, event = 0, step = device->n_events / HOST_NOTES_MOST + 1;
+    for (uint32_t i = 0; i < host->n_notes; i++) {
+        const struct note *note = &host->notes[i];
+        int64_t time_us = host->time_us[note->event];
+        if (note->what != NOTE_HOST_USED || !is_of_time(device, time_us))
+            continue;
+        event = event_at(device, event, time_us);
+        bool again = n > 0 && to[n - 1].event / step == event / step;
+        if (again && to[n - 1].number >= note->number && time_us > device->time_us[0])
+            continue;
+        to[again ? n - 1 : n] =
+            (struct note){again ? to[n - 1].event : event, 0, note->number, NOTE_HOST_USED};
+        n += !again;
+    }
+    return n;
+}
+
+/* Both are by rising event; `device` has room. */
+static void notes_merge(struct note *to, const struct note *own, uint32_t n_own, const struct note *more,
+                        uint32_t n_more) {
+    while (n_own + n_more > 0)
+        if (n_more == 0 || (n_own > 0 && own->event <= more->event)) {
+            *to++ = *own++;
+            n_own--;
+        } else {
+            *to++ = *more++;
+            n_more--;
+        }
+}
+
+static bool device_note(struct trace *trace, struct device_trace *device, const struct device_trace *host) {
+    if (device->time_us == NULL || device->n_events == 0 ||
+        levels_host_most(device, 0, device->n_events + 1) != 0) /* a page that tells of it already */
+        return true;
+    struct arena *arena = &trace->arena;
+    struct note *more = arena_column(arena, HOST_NOTES_MOST + 1, sizeof *more);
+    uint32_t n = more != NULL ? notes_choose(device, host, more) : 0;
+    struct note *all = arena_column(arena, (uint64_t)device->n_notes + n + 1, sizeof *all);
+    if (more == NULL || all == NULL)
+        return false;
+    notes_merge(all, device->notes, device->n_notes, more, n);
+    device->notes = all;
+    device->n_notes += n;
+    return true;
+}
+
+bool host_beside(struct recording *recording) {
+    struct trace *trace = &recording->trace;
+    struct recording host;
+    char path[FOLDER_PATH], other[FOLDER_PATH];
+    if (!trace_has_allocations(trace) || !path_beside(&recording->input, "host.log", path) ||
+        path_beside(&recording->input, "host-2.log", other))
+        return true;
+    bool done = true;
+    if (host_read(&host, path, trace->arena.limit_nbytes - trace->arena.used_nbytes)) {
+        const struct device_trace *levels = trace_device(&host.trace, ORDINAL_CPU);
+        for (uint32_t i = 0; i < trace->n_devices && done && levels != NULL && levels->time_us != NULL; i++)
+            done = device_note(trace, &trace->devices[i], levels);
+    }
+    recording_release(&host);
+    return done;
+}

@@ -1,0 +1,11 @@
+/* The host.log that `strata run` writes beside dumps: what the host had in use while they were recorded. */
+#pragma once
+
+#include "cli/recording.h"
+
+/*
+ * Notes the host's memory (NOTE_HOST_USED) with the events of a recording from a file, where one host.log lies beside it and
+ * tells of its time. More than one tell of other processes too: whose is whose is not known, and nothing is noted. A log that
+ * cannot be read is as none. False: no memory.
+ */
+bool host_beside(struct recording *recording);
