@@ -1,4 +1,5 @@
 #include "cli/convert.h"
+#include "cli/ending.h"
 #include "cli/exit_code.h"
 #include "cli/filter.h"
 #include "cli/render.h"
@@ -187,6 +188,8 @@ static bool kind_choose(struct settings *settings) {
     else if (settings->allocated && settings->at.base != POSITION_NONE)
         terminal_error(NULL, "export: --at shows what is live then, --allocated what was allocated: ask for "
                              "one of them");
+    else if (by_path == EXPORT_KINDS && ending_kind(settings->output) != ENDING_WORDS)
+        return ending_agrees("export", settings->output, ENDING_WORDS);
     else if (by_path != EXPORT_KINDS && by_path != settings->export_kind)
         terminal_error(settings->output, "the ending says %s, and --to %s", export_kind_name(by_path),
                        export_kind_name(settings->export_kind));

@@ -155,7 +155,7 @@ static int plan_main(const struct settings *given) {
     static const char *const endings[] = {
         [REPORT_TEXT] = ".plan.txt", [REPORT_JSON] = ".plan.json", [REPORT_MARKDOWN] = ".plan.md"};
     struct settings settings = *given;
-    if (!ending_choose_format(&settings) || !settings_check(&settings))
+    if (!ending_choose("plan", &settings) || !settings_check(&settings))
         return EXIT_CODE_USAGE;
     settings.to_max = settings.extrapolate != NULL;
     if (settings.to_max)
@@ -165,7 +165,8 @@ static int plan_main(const struct settings *given) {
     switch (ending_kind(settings.output)) {
     case ENDING_PAGE: return convert_run(&settings, ".plan.html", page_render_plan);
     case ENDING_PICTURE: return convert_run(&settings, ".plan.png", picture_build);
-    case ENDING_WORDS: break;
+    case ENDING_WORDS:
+    case ENDING_OTHER: break;
     }
     return convert_words(&settings, endings[settings.format], plan_build);
 }

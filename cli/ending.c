@@ -24,6 +24,13 @@ static const struct ending {
     {".json", ENDING_WORDS, REPORT_JSON, "report", "JSON"},
     {".md", ENDING_WORDS, REPORT_MARKDOWN, "report", "Markdown"},
     {".txt", ENDING_WORDS, REPORT_TEXT, "report", "text"},
+    {".svg", ENDING_OTHER, REPORT_FORMATS, NULL, "an SVG picture"},
+    {".pdf", ENDING_OTHER, REPORT_FORMATS, NULL, "a PDF document"},
+    {".jpg", ENDING_OTHER, REPORT_FORMATS, NULL, "a JPEG picture"},
+    {".jpeg", ENDING_OTHER, REPORT_FORMATS, NULL, "a JPEG picture"},
+    {".gz", ENDING_OTHER, REPORT_FORMATS, NULL, "a compressed file"},
+    {".xz", ENDING_OTHER, REPORT_FORMATS, NULL, "a compressed file"},
+    {".zst", ENDING_OTHER, REPORT_FORMATS, NULL, "a compressed file"},
 };
 
 static const char *name_of(const char *path) {
@@ -64,9 +71,22 @@ static bool is_directory(const char *path) {
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+/* False: printed; no verb writes what the name says. */
+static bool ending_is_ours(const char *output, const struct ending *ending) {
+    if (ending == NULL || ending->kind != ENDING_OTHER || is_directory(output))
+        return true;
+    terminal_error(output,
+                   "is the name of %s, which Strata does not write; it writes .html, .png, .txt, .md, .json "
+                   "and what strata export has",
+                   ending->what);
+    return false;
+}
+
 bool ending_agrees(const char *verb, const char *output, enum ending_kind kind) {
     const struct ending *ending = ending_find(output);
     bool is_export = ending != NULL && ending->format == REPORT_FORMATS;
+    if (!ending_is_ours(output, ending))
+        return false;
     if (ending == NULL || (ending->kind == kind && !is_export) || is_directory(output))
         return true;
     terminal_error(output, "is the name of %s, and strata %s does not write that; strata %s does",
@@ -113,8 +133,8 @@ bool ending_choose(const char *verb, struct settings *settings) {
     }
     if (settings->output == NULL)
         return true;
-    if (kind == ENDING_WORDS)
-        return ending_agrees(verb, settings->output, kind) && words_choose(verb, settings);
+    if (kind == ENDING_WORDS || kind == ENDING_OTHER)
+        return ending_agrees(verb, settings->output, ENDING_WORDS) && words_choose(verb, settings);
     if (settings->has_format)
         terminal_error(settings->output, "a %s is neither JSON nor Markdown",
                        kind == ENDING_PAGE ? "page" : "picture");

@@ -3,7 +3,8 @@
 
 #include "cli/options.h"
 
-enum ending_kind { ENDING_WORDS, ENDING_PICTURE, ENDING_PAGE }; /* words: what says nothing, too */
+/* Words: what says nothing, too. Other: a format that people know and no verb writes, such as .svg and .gz. */
+enum ending_kind { ENDING_WORDS, ENDING_PICTURE, ENDING_PAGE, ENDING_OTHER };
 
 /* Of a path, which may be NULL. */
 enum ending_kind ending_kind(const char *path);

@@ -29,6 +29,23 @@ def environment(**more):
     return {**kept, **more}
 
 
+class Endings(Case):
+    def test_nobody_writes_that(self):
+        for verb in ("html", "png", "report", "plan", "whatif", "export"):
+            more = ("--to", "csv") if verb == "export" else ()
+            for name in ("a.svg", "a.pdf", "a.jpg", "a.html.gz"):
+                self.expect(2, verb, OOM, "-o", name, *more, says="is the name of an? .*, which Strata does not write")
+        self.expect(2, OOM, "-o", "a.svg", says="which Strata does not write")
+        self.assertEqual([], self.files())
+
+    def test_tables_are_no_pages(self):
+        self.expect(2, "export", OOM, "--to", "csv", "-o", "a.html", says="strata export does not write that")
+        self.expect(2, "export", OOM, "--to", "csv", "-o", "a.sqlite", says="the ending says sqlite")
+        self.assertEqual([], self.files())
+        self.expect(0, "export", OOM, "--to", "folded", "-o", "a.txt")
+        self.expect(0, "export", OOM, "--to", "speedscope", "-o", "a.json")
+
+
 class Filters(Case):
     def test_unknown_words(self):
         for words, says in (("categry:activation", 'did you mean "category:"'),
