@@ -8,6 +8,10 @@
 /* A process sees some 16 devices. Each is compared with every other one, and gets a timeline of its own. */
 enum { MAX_DEVICES = 1024 };
 
+/* Of all that is held where room for dicts and lists grows. An honest file stays below: the dearest that it has, a dict's
+ * entry of 4 bytes, takes 40, and an event with twenty of them 5 times its bytes. */
+enum { HELD_NBYTES = 256 << 20, HELD_SHARE = 10 };
+
 _Static_assert((int)KEY_LAST_KEY < (int)MAX_KEYS, "a dict's keys are bits of one word");
 
 bool snapshot_fail(struct snapshot *snapshot, enum read_code code, const char *message) {
@@ -22,6 +26,13 @@ bool snapshot_fail_memory(struct snapshot *snapshot) {
     return snapshot_fail(snapshot, READ_NO_MEMORY,
                          snapshot->trace->arena.limit_hit ? "the memory limit is reached (see --max-memory)"
                                                           : "not enough memory");
+}
+
+bool snapshot_may_hold(struct snapshot *snapshot, uint64_t more_nbytes) {
+    uint64_t most = HELD_NBYTES + cursor_offset(snapshot->cursor) * HELD_SHARE;
+    return snapshot->trace->arena.used_nbytes + more_nbytes <= most ||
+           snapshot_fail(snapshot, READ_LIMIT,
+                         "lists and dicts take more than 256 MiB and 10 times the bytes before this one");
 }
 
 bool snapshot_init(struct snapshot *snapshot, struct trace *trace, const struct cursor *cursor) {

@@ -5,14 +5,19 @@
 #include "parser/snapshot.h"
 
 /* Room for one more row. */
-#define rows_reserve(snapshot, rows)                                                                      \
-    (ARENA_GROW(&(snapshot)->trace->arena, (rows)->row, (rows)->capacity, (uint64_t)(rows)->count + 1) || \
-     snapshot_fail_memory(snapshot))
+#define rows_reserve(snapshot, rows)                                                                        \
+    ((rows)->count < (rows)->capacity ||                                                                    \
+     (snapshot_may_hold(snapshot, (uint64_t)(rows)->capacity / 2 * sizeof *(rows)->row) &&                  \
+      (ARENA_GROW(&(snapshot)->trace->arena, (rows)->row, (rows)->capacity, (uint64_t)(rows)->count + 1) || \
+       snapshot_fail_memory(snapshot))))
 
 /* False, always; the first error counts. */
 bool snapshot_fail(struct snapshot *snapshot, enum read_code code, const char *message);
 
 bool snapshot_fail_memory(struct snapshot *snapshot);
+
+/* Whether what was read is worth the memory so far and so much more: a byte can be an empty dict, which takes forty. */
+bool snapshot_may_hold(struct snapshot *snapshot, uint64_t more_nbytes);
 
 /* Of the dict that was loaded last: */
 bool key_has(const struct snapshot *snapshot, enum key key);

@@ -139,6 +139,29 @@ def devices_and_sites(n_devices, n_sites):
     return bytes(pickle.raw(SETITEMS, STOP).out)
 
 
+def rubbish(element, count, in_json=False):
+    """A list of `count` elements that mean nothing, where events should be: in batches of a thousand, as picklers write them."""
+    if in_json:
+        return b'{"segments":[],"device_traces":[[' + (element + b",") * (count - 1) + element + b"]]}"
+    pickle = Pickle().raw(EMPTY_DICT, MARK).text("segments").raw(EMPTY_LIST).text("device_traces").raw(EMPTY_LIST, EMPTY_LIST)
+    return bytes(pickle.raw((MARK + element * 1000 + APPENDS) * (count // 1000), APPEND, SETITEMS, STOP).out)
+
+
+def blocks_alone(count):
+    """An honest state without events: segments of a thousand blocks, each in as few bytes as a pickler can write."""
+    pickle = Pickle()
+
+    def block(i):
+        pickle.raw(EMPTY_DICT, MARK).text("address").integer(512 * (i + 1)).text("size").integer(512).text("state").text("active_allocated")
+        pickle.raw(SETITEMS)
+
+    def segment(i):
+        pickle.raw(EMPTY_DICT, MARK).text("address").integer(512_000 * i + 512).text("total_size").integer(512_000).text("blocks")
+        pickle.list(1000, lambda at: block(1000 * i + at)).raw(SETITEMS)
+    pickle.raw(EMPTY_DICT, MARK).text("device_traces").raw(EMPTY_LIST).text("segments")
+    return bytes(pickle.list(count // 1000, segment).raw(SETITEMS, STOP).out)
+
+
 def kineto(rows):
     return json.dumps({"traceEvents": rows}).encode()
 

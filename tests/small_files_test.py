@@ -17,11 +17,16 @@ import unittest
 
 sys.dont_write_bytecode = True
 import small_files  # noqa: E402
+from small_files import EMPTY_DICT, EMPTY_LIST  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
 HANG_S = 120
 MIB = 1 << 20
+# A program that is started by a large one inherits its highest mark of memory: this one is small. Exit code, message, KiB.
+SMALL_PARENT = """import resource, subprocess, sys
+done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+print(done.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, done.stderr.decode())"""
 MADE_NBYTES = 64 * MIB  # of all texts that are made of references, and ten times the file
 
 
@@ -39,6 +44,15 @@ class SmallFilesTest(unittest.TestCase):
                               capture_output=True, timeout=HANG_S)
         self.assertEqual(0, done.returncode, done.stderr.decode(errors="replace"))
         return json.loads(done.stdout)
+
+    def peak(self, content):
+        """Exit code, peak memory in KiB and message where the recording may take all it likes."""
+        path = self.folder / "input"
+        path.write_bytes(content)
+        done = subprocess.run([sys.executable, "-c", SMALL_PARENT, STRATA, "report", "--max-memory=64GiB", str(path)],
+                              capture_output=True, text=True, timeout=HANG_S)
+        code, kib, message = done.stdout.split(" ", 2)
+        return int(code), int(kib), message
 
     def left_out(self, report):
         return [row["code"] for row in report["diagnostics"]].count("texts_left_out")
@@ -78,6 +92,25 @@ class SmallFilesTest(unittest.TestCase):
         content = small_files.frames_one_by_one(n_frames)
         report = self.report(content, 256 * MIB)
         self.assertEqual([], [row for row in report["diagnostics"] if row["code"] in ("misplaced", "texts_left_out")])
+
+    def test_sixty_million_elements_that_mean_nothing(self):
+        """In a .gz they are 60 KB. Each would be a row of forty bytes and more."""
+        self.assert_refused(small_files.rubbish(EMPTY_DICT, 60_000_000))
+        for element in (EMPTY_LIST, b")", b"N", b"N\x85", b"}\x94", b"]Na"):
+            self.assert_refused(small_files.rubbish(element, 12_000_000))
+        for element in (b"{}", b"[]", b"1", b"[1]"):
+            self.assert_refused(small_files.rubbish(element, 15_000_000, True))
+
+    def assert_refused(self, content):
+        code, kib, message = self.peak(content)
+        self.assertEqual(1, code, content[-50:])
+        self.assertIn("lists and dicts take more than 256 MiB and 10 times the bytes before this one (offset ", message)
+        if "asan" not in STRATA:  # sanitizers keep what was freed
+            self.assertLess(kib, 1 << 20, content[-50:])
+
+    def test_a_state_of_blocks_alone_is_worth_its_memory(self):
+        """Two million blocks of 21 bytes: more than 256 MiB, and yet honest."""
+        self.assertEqual((0, "\n"), self.peak(small_files.blocks_alone(2_000_000))[::2])
 
     def test_annotations_of_all_devices_stand_once(self):
         """A copy for each device would be 6 GB, and a walk over all of them for each takes minutes."""
