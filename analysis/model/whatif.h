@@ -15,7 +15,8 @@ struct whatif_case {
     /* [n_columns] of the run: the most reserved in each, 0 after its end; NULL: not asked for */
     uint64_t *column;
     uint32_t n_columns;
-    bool descending; /* whether new segments lie ever lower; the address decides between equal free blocks */
+    bool descending;  /* whether new segments lie ever lower; the address decides between equal free blocks */
+    bool until_retry; /* the run ends behind its first retry */
 };
 
 /* A request that found no memory in a run. Afterwards the program would do something else, so the run ends there. */
@@ -31,6 +32,7 @@ struct whatif_result {
     struct whatif_oom oom;
     bool past_recorded_oom; /* a request that failed in the recording found memory: the run ends after it */
     bool endless;           /* the searches took too long; the figures are of the part that was run */
+    uint32_t n_ops;         /* operations of the program that were run */
 };
 
 /*

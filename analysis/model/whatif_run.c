@@ -154,6 +154,8 @@ static void run_steps(struct runner *runner) {
             curve_note(runner, program_moment(program, program->op[i]));
         if (runner->allocator.steps > runner->most_steps)
             runner->result->endless = runner->stopped = true;
+        runner->stopped |= runner->what->until_retry && runner->allocator.n_retries != 0;
+        runner->result->n_ops = i + 1;
     }
 }
 

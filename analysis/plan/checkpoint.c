@@ -198,10 +198,10 @@ bool checkpoint_make(struct planner *planner, uint32_t n_blocks) {
     return true;
 }
 
-void checkpoint_of(const struct planner *planner, uint32_t n_blocks, struct edit form[2]) {
+void checkpoint_of(const struct planner *planner, uint32_t from, uint32_t n_blocks, struct edit form[2]) {
     for (int i = 0; i < 2; i++) {
         form[i] = planner->checkpoint[i];
         form[i].n_cuts = planner->until[n_blocks - 1].n_cuts[i];
-        form[i].n_lives = planner->until[n_blocks - 1].n_lives[i];
+        form[i].n_lives = planner->until[from - 1].n_lives[i];
     }
 }

@@ -76,8 +76,10 @@ bool lives_init(struct lives *lives, const struct program *program, struct arena
     for (uint32_t i = 0; i < allocations->preexisting; i++)
         use_add(&use, allocations->size[i], 1);
     for (uint32_t i = 0; i < lives->n; i++) {
-        if (i > 0)
+        if (i > 0) {
             use_step(&use, program, program->op[i - 1]);
+            lives->waits |= program_kind(program->op[i - 1]) == PROGRAM_WAIT;
+        }
         lives->position[i] = i > 0 ? position_of_op(program, program->op[i - 1]) : ORDER_BIRTH;
         lives->curve[i] = use;
         use_raise(&lives->highest[i / STATES_OF_BLOCK], use.requested, use.rounded);

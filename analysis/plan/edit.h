@@ -61,6 +61,7 @@ struct in_use {
 struct lives {
     const struct program *program;
     uint32_t n;             /* states: 0 is the begin, then one behind each operation */
+    bool waits;             /* does a free wait for another stream? */
     uint64_t *position;     /* [n] with its order bits */
     struct in_use *curve;   /* [n] */
     struct in_use *highest; /* of each 64 states */

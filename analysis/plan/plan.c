@@ -130,7 +130,7 @@ static bool figures_find(struct planner *planner) {
         struct plan_set set = {.change = {i}, .n_changes = 1, .n_blocks = change->n_blocks};
         if (change->certainty == CERTAINTY_BOUND || change->kind == PLAN_SETTINGS)
             continue;
-        if (!plan_set_solve(planner, &set, true))
+        if (!plan_set_solve(planner, &set, ASK_ALL))
             return false;
         change->figures = set.figures;
     }
@@ -170,7 +170,7 @@ static void budget_find(struct planner *planner) {
 
 static bool recorded_solve(struct planner *planner) {
     struct plan_set none = {0};
-    bool done = plan_set_solve(planner, &none, true);
+    bool done = plan_set_solve(planner, &none, ASK_ALL);
     planner->plan->as_recorded = none.figures;
     return done;
 }
@@ -187,7 +187,7 @@ static bool curves_find(struct planner *planner) {
         return false;
     if (plan->n_plans == 0)
         return true;
-    plan_case_of(planner, &plan->plans[0], &what);
+    plan_case_of(planner, &plan->plans[0], plan->plans[0].n_blocks, &what);
     plan->least_column = arena_column(planner->arena, PLAN_COLUMNS, sizeof *plan->least_column);
     plan->again = arena_column(planner->arena, PLAN_COLUMNS, 1);
     return plan->least_column != NULL && plan->again != NULL &&

@@ -36,6 +36,7 @@ struct plan_figures {
     uint64_t live_min, live_max, reserved_min, reserved_max;
     uint64_t rounded_min, rounded_max; /* in use, each rounded up to 512 bytes */
     uint64_t n_retries;                /* the most of its runs within the budget */
+    uint64_t rising; /* reserved in the first form with rising addresses; UINT64_MAX: endless */
     bool reserved_known;
     uint8_t fits; /* enum plan_fits */
 };

@@ -36,7 +36,7 @@ static const struct plan_change *checkpoint_in(const struct plan *plan, const st
 /* Is it served? Its retries are known then. False: no memory. */
 static bool set_try_with(struct planner *planner, struct plan_set *set, uint32_t n_blocks, bool *served) {
     set->n_blocks = n_blocks;
-    if (!plan_set_solve(planner, set, false))
+    if (!plan_set_solve(planner, set, ASK_SERVED))
         return false;
     *served = plan_is_served(set->figures.fits);
     return true;
@@ -71,6 +71,25 @@ static bool set_try_short(struct planner *planner, struct plan_set *set, uint32_
     return set_try_with(planner, set, set->n_blocks, served);
 }
 
+/* The smallest K in [from, set->n_blocks] that what is in use allows; 0: none. A range of which the bound is above the budget
+ * is passed over in one go. Recursion: halves. False: no memory. */
+static bool next_in_use(struct planner *planner, const struct plan_set *set, uint32_t from, uint32_t *k) {
+    struct plan_figures least;
+    struct plan_set lower = *set;
+    *k = 0;
+    if (!plan_set_in_use(planner, set, from, &least))
+        return false;
+    if (!plan_may_serve(planner, &least, true))
+        return true;
+    if (from == set->n_blocks) {
+        *k = from;
+        return true;
+    }
+    lower.n_blocks = from + (set->n_blocks - from) / 2;
+    return next_in_use(planner, &lower, from, k) &&
+           (*k != 0 || next_in_use(planner, set, lower.n_blocks + 1, k));
+}
+
 /* Is it served, with the smallest K? False: no memory. */
 static bool set_try(struct planner *planner, struct plan_set *set, bool *served) {
     const struct plan_change *checkpoint = checkpoint_in(planner->plan, set);
@@ -79,15 +98,20 @@ static bool set_try(struct planner *planner, struct plan_set *set, bool *served)
     if (planner->plan->short_search)
         return set_try_short(planner, set, checkpoint->n_blocks, served);
     *served = false;
-    for (uint32_t k = 1; k <= checkpoint->n_blocks && !*served; k++)
+    for (uint32_t k = 1; k != 0 && !*served; k++) {
+        set->n_blocks = checkpoint->n_blocks;
+        if (k > checkpoint->n_blocks || !next_in_use(planner, set, k, &k) || k == 0)
+            return k == 0 || k > checkpoint->n_blocks;
         if (!set_try_with(planner, set, k, served))
             return false;
+    }
     return true;
 }
 
+/* What is left to know of a set that is served. */
 static bool set_fill(struct planner *planner, struct plan_set *set) {
     set->certainty = (uint8_t)certainty_of(planner->plan, set);
-    return plan_set_solve(planner, set, true);
+    return set->figures.reserved_known || plan_set_solve(planner, set, ASK_RESERVED);
 }
 
 static uint64_t set_share(const struct plan *plan, const struct plan_set *set) {
@@ -100,6 +124,17 @@ static bool set_is_better(const struct plan *plan, const struct plan_set *set, c
     return own < other || (own == other && set->figures.reserved_max < best->figures.reserved_max);
 }
 
+/* As the best, if it is. False: no memory. */
+static bool set_keep(struct planner *planner, struct plan_set *set, struct plan_set *best) {
+    if (best->n_changes != 0 && set_share(planner->plan, set) > set_share(planner->plan, best))
+        return true;
+    if (!set_fill(planner, set))
+        return false;
+    if (best->n_changes == 0 || set_is_better(planner->plan, set, best))
+        *best = *set;
+    return true;
+}
+
 /* All sets of one size. */
 static bool sets_try(struct planner *planner, uint32_t size, enum plan_cost cost, struct plan_set *best,
                      struct plan_set *calm) {
@@ -110,13 +145,11 @@ static bool sets_try(struct planner *planner, uint32_t size, enum plan_cost cost
         for (uint32_t i = 0; i < size; i++)
             set.change[i] = at[i];
         if (set_is_allowed(planner->plan, &set, cost)) {
-            if (!set_try(planner, &set, &served) || (served && !set_fill(planner, &set)))
+            if (!set_try(planner, &set, &served))
                 return false;
-            if (served && (best->n_changes == 0 || set_is_better(planner->plan, &set, best)))
-                *best = set;
-            bool better = calm->n_changes == 0 || set_is_better(planner->plan, &set, calm);
-            if (served && set.figures.fits == PLAN_YES && better)
-                *calm = set;
+            if (served && !(set_keep(planner, &set, best) &&
+                            (set.figures.fits != PLAN_YES || set_keep(planner, &set, calm))))
+                return false;
         }
         uint32_t i = size;
         while (i > 0 && at[i - 1] == n - size + i - 1)
@@ -203,7 +236,8 @@ static bool nearest_find(struct planner *planner) {
         set.n_blocks = checkpoint != NULL ? checkpoint->n_blocks : 0;
         if (set.n_changes == 0)
             continue;
-        if (!set_fill(planner, &set))
+        set.certainty = (uint8_t)certainty_of(plan, &set);
+        if (!plan_set_solve(planner, &set, ASK_ALL))
             return false;
         if (!plan->has_nearest || set.figures.reserved_max < plan->nearest.figures.reserved_max)
             plan->nearest = set;
@@ -223,10 +257,9 @@ static bool calm_find(struct planner *planner, struct plan_set *best, const stru
         return true;
     bool found = false;
     for (uint32_t k = best->n_blocks + 1; checkpoint != NULL && k <= checkpoint->n_blocks && !found; k++) {
-        bool served;
-        if (planner->plan->short_search)
-            k = checkpoint->n_blocks;
-        if (!set_try_with(planner, &set, k, &served))
+        set.n_blocks = planner->plan->short_search ? checkpoint->n_blocks : k;
+        k = set.n_blocks;
+        if (!plan_set_solve(planner, &set, ASK_CALM))
             return false;
         found = set.figures.fits == PLAN_YES;
     }

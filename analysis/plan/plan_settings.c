@@ -33,7 +33,7 @@ static bool setting_add(struct planner *planner, const char *id, const struct al
         return true;
     change->settings = *settings;
     struct plan_set set = {.change = {index}, .n_changes = 1};
-    bool done = plan_set_solve(planner, &set, true);
+    bool done = plan_set_solve(planner, &set, ASK_ALL);
     change->figures = set.figures;
     return done;
 }
@@ -197,9 +197,9 @@ static uint32_t descent_id(const struct planner *planner, const struct descent *
 static bool descent_end(struct planner *planner, struct descent *descent) {
     char id[PLAN_ID];
     struct plan_case what = {.settings = descent->settings, .forms = 1};
-    struct plan_figures figures;
+    struct plan_figures figures = planner->plan->as_recorded;
     descent->n_keys = descent_id(planner, descent, &(struct words){id, sizeof id, 0});
-    if (!plan_solve(planner, &what, &figures, false))
+    if (!plan_solve(planner, &what, &figures, ASK_SERVED))
         return false;
     descent->served = plan_is_served(figures.fits);
     return true;
@@ -238,22 +238,26 @@ static bool is_descent_asked(const struct plan *plan) {
 
 bool plan_settings_find(struct planner *planner) {
     const struct plan *plan = planner->plan;
-    const struct allocator_settings *recorded = &plan->replay->settings;
-    const char *other = recorded->expandable ? "expandable_segments:False" : "expandable_segments:True";
-    struct allocator_settings settings[2] = {*recorded};
-    uint64_t peak[2];
-    (void)settings_of(planner, other, &settings[1]);
-    if (!rising_peaks(planner, settings, 2, peak))
-        return false;
-    if (!text_leaves_out(planner, other) && !usual_add(planner, other))
-        return false;
+    bool expandable = plan->replay->settings.expandable;
+    const char *other = expandable ? "expandable_segments:False" : "expandable_segments:True";
+    struct allocator_settings settings;
+    uint64_t peak;
+    if (!text_leaves_out(planner, other)) {
+        if (!usual_add(planner, other))
+            return false;
+        peak = plan->change[0].figures.rising;
+    } else {
+        (void)settings_of(planner, other, &settings);
+        if (!rising_peaks(planner, &settings, 1, &peak))
+            return false;
+    }
     if (planner->request->n_set != 0) {
         char text[WHATIF_NAME];
         whatif_set_text(text, planner->request->set, planner->request->n_set);
         if (!usual_add(planner, text))
             return false;
     }
-    if (!scenario_add(planner, peak[1] < peak[0] ? peak[1] : peak[0]))
+    if (!scenario_add(planner, peak < plan->as_recorded.rising ? peak : plan->as_recorded.rising))
         return false;
     return !is_descent_asked(plan) || descents_add(planner);
 }

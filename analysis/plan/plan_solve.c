@@ -1,7 +1,7 @@
 /* What a set of edits leaves in use, and replays of it, which two threads share. */
 #include "analysis/plan/plan_internal.h"
 
-enum { RUNS_MAX = 8 };
+enum { RUNS_MAX = 4 };
 
 struct running {
     struct plan_run *run;
@@ -21,7 +21,7 @@ static void runs_work(void *argument) {
 static bool work_is_allowed(struct planner *planner, const struct plan_run *run, uint32_t n_runs) {
     const struct plan_request *request = planner->request;
     for (uint32_t i = 0; i < n_runs; i++)
-        planner->n_replayed += run[i].program->n_ops;
+        planner->n_replayed += run[i].result.n_ops;
     planner->gave_up |= request->work_most != 0 && planner->n_replayed > request->work_most;
     if (request->progress != NULL && !planner->gave_up)
         request->progress(request->context, planner->n_replayed);
@@ -30,8 +30,6 @@ static bool work_is_allowed(struct planner *planner, const struct plan_run *run,
 
 bool plan_runs(struct planner *planner, struct plan_run *run, uint32_t n_runs) {
     const struct beside_hooks *beside = planner->request->beside;
-    if (!work_is_allowed(planner, run, n_runs))
-        return false;
     const struct device_trace *device = planner->plan->program->device;
     struct running other = {.run = run, .n_runs = n_runs, .next = 1}, own = {.run = run, .n_runs = n_runs};
     struct arena_host host = beside != NULL ? beside->host : arena_share(planner->arena);
@@ -47,7 +45,7 @@ bool plan_runs(struct planner *planner, struct plan_run *run, uint32_t n_runs) {
         runs_work(&other);
     arena_release(&own.arena);
     arena_release(&other.arena);
-    return !own.failed && !other.failed;
+    return work_is_allowed(planner, run, n_runs) && !own.failed && !other.failed;
 }
 
 bool plan_in_use(struct planner *planner, const struct plan_case *what, struct plan_figures *figures) {
@@ -76,6 +74,7 @@ static struct plan_run run_of(const struct planner *planner, const struct progra
                                       .descending = descending}};
 }
 
+/* Of runs within the budget. */
 static void fits_settle(struct plan_figures *figures, const struct plan_run *run, uint32_t n_runs) {
     uint32_t n_served = 0;
     figures->n_retries = 0;
@@ -90,68 +89,102 @@ static void fits_settle(struct plan_figures *figures, const struct plan_run *run
                                               : PLAN_YES;
 }
 
-static bool reserved_solve(struct planner *planner, const struct plan_case *what,
-                           const struct program program[2], struct plan_figures *figures) {
-    struct plan_run run[RUNS_MAX];
-    uint32_t n = 0;
-    for (uint32_t form = 0; form < what->forms; form++)
-        for (int down = 0; down < 2; down++)
-            run[n++] = run_of(planner, &program[form], what, ALLOCATOR_UNLIMITED, down != 0);
-    if (!plan_runs(planner, run, n))
-        return false;
+static void reserved_settle(struct plan_figures *figures, const struct plan_run *run, uint32_t n_runs,
+                            const struct plan_case *what) {
     figures->reserved_known = true;
     figures->reserved_min = UINT64_MAX;
-    for (uint32_t i = 0; i < n; i++) {
+    figures->reserved_max = 0;
+    for (uint32_t i = 0; i < n_runs; i++) {
         uint64_t peak = run[i].result.peak_reserved_bytes;
         figures->reserved_min = peak < figures->reserved_min ? peak : figures->reserved_min;
         figures->reserved_max = peak > figures->reserved_max ? peak : figures->reserved_max;
     }
+    const struct whatif_result *rising = &run[n_runs - 2].result;
+    figures->rising = rising->endless ? UINT64_MAX : rising->peak_reserved_bytes;
+    figures->reserved_max += what->checkpointed ? CHECKPOINT_SLACK_BYTES : 0;
+}
+
+/* Within the budget, two at a time, until the answer is known. */
+static bool fits_solve(struct planner *planner, struct plan_run *run, uint32_t n_runs,
+                       struct plan_figures *figures, enum plan_ask ask) {
+    for (uint32_t i = 0; i < n_runs; i += 2) {
+        run[i].what.until_retry = run[i + 1].what.until_retry = ask == ASK_CALM;
+        if (!plan_runs(planner, run + i, 2))
+            return false;
+        fits_settle(figures, run, i + 2);
+        if (ask != ASK_ALL && !(ask == ASK_CALM ? figures->fits == PLAN_YES : plan_is_served(figures->fits)))
+            return true;
+    }
     return true;
 }
 
-static bool fits_solve(struct planner *planner, const struct plan_case *what, const struct program program[2],
-                       struct plan_figures *figures) {
-    struct plan_run run[RUNS_MAX];
+/* Would a run without a limit have gone the same way? */
+static bool is_unlimited(const struct plan_run *run) {
+    return run->what.budget_bytes == ALLOCATOR_UNLIMITED ||
+           (run->result.n_retries == 0 && !run->result.oom.happened && !run->result.endless &&
+            run->what.settings.max_split_bytes == ALLOCATOR_UNLIMITED);
+}
+
+/* Without a limit, all that were not solved so. */
+static bool reserved_solve(struct planner *planner, struct plan_run *run, uint32_t n_runs, bool solved) {
+    struct plan_run open[RUNS_MAX];
     uint32_t n = 0;
-    uint64_t budget = budget_of(planner, what->checkpointed);
-    if (figures->reserved_known && figures->reserved_max <= budget && what->settings.collect_ppm == 0) {
-        figures->fits = PLAN_YES;
-        return true;
-    }
-    for (uint32_t form = what->forms; form-- > 0;)
-        for (int down = 0; down < 2; down++)
-            run[n++] = run_of(planner, &program[form], what, budget, down != 0);
-    if (!plan_runs(planner, run, n))
+    for (uint32_t i = 0; i < n_runs; i++)
+        if (!solved || !is_unlimited(&run[i])) {
+            open[n] = run[i];
+            open[n++].what.budget_bytes = ALLOCATOR_UNLIMITED;
+        }
+    if (n != 0 && !plan_runs(planner, open, n))
         return false;
-    fits_settle(figures, run, n);
+    for (uint32_t i = n_runs; i-- > 0;)
+        if (!solved || !is_unlimited(&run[i]))
+            run[i] = open[--n];
+    return true;
+}
+
+static bool runs_solve(struct planner *planner, const struct plan_case *what, struct plan_run *run,
+                       uint32_t n_runs, struct plan_figures *figures, enum plan_ask ask, bool may) {
+    bool limited = may && ask != ASK_RESERVED;
+    if (limited && !fits_solve(planner, run, n_runs, figures, ask))
+        return false;
+    if (ask == ASK_CALM || (ask == ASK_SERVED && figures->fits != PLAN_YES))
+        return true;
+    bool same = ask == ASK_SERVED;
+    for (uint32_t i = 0; same && i < n_runs; i++)
+        same = is_unlimited(&run[i]);
+    if (ask == ASK_SERVED && !same)
+        return true;
+    if (!reserved_solve(planner, run, n_runs, limited))
+        return false;
+    reserved_settle(figures, run, n_runs, what);
     return true;
 }
 
 bool plan_solve(struct planner *planner, const struct plan_case *what, struct plan_figures *figures,
-                bool full) {
+                enum plan_ask ask) {
     struct program program[2];
+    struct plan_run run[RUNS_MAX];
     struct arena own;
-    if (!plan_in_use(planner, what, figures))
-        return false;
     uint64_t budget = budget_of(planner, what->checkpointed);
     bool known = planner->plan->budget_bytes != 0, may = known && figures->rounded_min <= budget, done = true;
-    figures->fits = known ? PLAN_NO : PLAN_UNKNOWN;
-    if (!full && !may)
+    uint32_t n = 0;
+    if (ask != ASK_RESERVED)
+        figures->fits = known ? PLAN_NO : PLAN_UNKNOWN;
+    if (ask < ASK_RESERVED && (!known || !plan_may_serve(planner, figures, what->checkpointed)))
         return true;
     arena_init(&own, arena_share(planner->arena), SIZE_MAX);
-    for (uint32_t form = 0; done && form < what->forms; form++)
+    for (uint32_t form = what->forms; done && form-- > 0;) {
         done = changed_program(&program[form], &planner->lives, what->edit[form], what->n_edits, &own);
-    if (done && full)
-        done = reserved_solve(planner, what, program, figures);
-    if (done && may)
-        done = fits_solve(planner, what, program, figures);
-    if (full && what->checkpointed)
-        figures->reserved_max += CHECKPOINT_SLACK_BYTES;
+        for (int down = 0; down < 2; down++)
+            run[n++] = run_of(planner, &program[form], what, budget, down != 0);
+    }
+    done = done && runs_solve(planner, what, run, n, figures, ask, may);
     arena_release(&own);
     return done;
 }
 
-void plan_case_of(const struct planner *planner, const struct plan_set *set, struct plan_case *what) {
+void plan_case_of(const struct planner *planner, const struct plan_set *set, uint32_t from,
+                  struct plan_case *what) {
     *what = (struct plan_case){.settings = planner->plan->replay->settings, .forms = 1};
     for (uint32_t i = 0; i < set->n_changes; i++) {
         const struct plan_change *change = &planner->plan->change[set->change[i]];
@@ -161,7 +194,7 @@ void plan_case_of(const struct planner *planner, const struct plan_set *set, str
             continue;
         }
         if (change->kind == PLAN_CHECKPOINT) {
-            checkpoint_of(planner, set->n_blocks, what->checkpoint);
+            checkpoint_of(planner, from, set->n_blocks, what->checkpoint);
             form = what->checkpoint;
             what->checkpointed = true;
         }
@@ -171,8 +204,43 @@ void plan_case_of(const struct planner *planner, const struct plan_set *set, str
     }
 }
 
-bool plan_set_solve(struct planner *planner, struct plan_set *set, bool full) {
+/* What was found already. */
+struct known_use {
+    uint32_t changes, from, n_blocks; /* bits of changes that are no settings */
+    struct plan_figures figures;
+};
+
+bool plan_set_in_use(struct planner *planner, const struct plan_set *set, uint32_t from,
+                     struct plan_figures *figures) {
+    struct known_use use = {.from = from, .n_blocks = set->n_blocks};
     struct plan_case what;
-    plan_case_of(planner, set, &what);
-    return plan_solve(planner, &what, &set->figures, full);
+    for (uint32_t i = 0; i < set->n_changes; i++)
+        if (planner->plan->change[set->change[i]].kind != PLAN_SETTINGS)
+            use.changes |= UINT32_C(1) << set->change[i];
+    for (uint32_t i = 0; i < planner->n_known; i++) {
+        const struct known_use *known = &planner->known[i];
+        if (known->changes == use.changes && known->from == from && known->n_blocks == set->n_blocks) {
+            *figures = known->figures;
+            return true;
+        }
+    }
+    plan_case_of(planner, set, from, &what);
+    if (!plan_in_use(planner, &what, &use.figures) ||
+        !ARENA_GROW(planner->arena, planner->known, planner->known_capacity, (uint64_t)planner->n_known + 1))
+        return false;
+    planner->known[planner->n_known++] = use;
+    *figures = use.figures;
+    return true;
+}
+
+bool plan_set_solve(struct planner *planner, struct plan_set *set, enum plan_ask ask) {
+    struct plan_case what;
+    const struct plan_change *only = set->n_changes == 1 ? &planner->plan->change[set->change[0]] : NULL;
+    if (only != NULL && only->figures.reserved_known && only->n_blocks == set->n_blocks) {
+        set->figures = only->figures;
+        return true;
+    }
+    plan_case_of(planner, set, set->n_blocks, &what);
+    return (ask == ASK_RESERVED || plan_set_in_use(planner, set, set->n_blocks, &set->figures)) &&
+           plan_solve(planner, &what, &set->figures, ask);
 }
