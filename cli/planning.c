@@ -42,7 +42,7 @@ bool planning_json(struct buffer *out, const struct recording *recording, const 
         .format = REPORT_JSON, .file = recording->input.name, .fingerprint = recording->fingerprint};
     struct plan_request request;
     struct arena scratch;
-    if (!planning_request(&request, settings) || trace->kind != TRACE_SNAPSHOT)
+    if (!planning_request(&request, settings) || !trace_has_segments(trace))
         return true;
     recording_scratch(recording, &scratch);
     struct plan *device = arena_alloc(&scratch, (trace->n_devices + (size_t)1) * sizeof *device);

@@ -198,7 +198,7 @@ void recording_scratch(const struct recording *recording, struct arena *scratch)
 /* ---- what the file says of itself ---- */
 
 enum color_by recording_color_by(const struct recording *recording, const struct settings *settings) {
-    if (!settings->has_color_by && recording->trace.kind == TRACE_MEMORY_TIMELINE)
+    if (!settings->has_color_by && !trace_has_call_sites(&recording->trace))
         return COLOR_BY_CATEGORY;
     return settings->color_by;
 }

@@ -15,11 +15,11 @@ static bool has_addresses(const struct allocations *allocations) {
 }
 
 const char *segments_refusal(const struct trace *trace, const struct device_trace *device) {
-    if (trace->kind == TRACE_SERIES)
+    if (trace_has_dumps(trace))
         return "a series of dumps tells segments of its last dump only";
-    if (trace->kind == TRACE_LOG)
+    if (!trace_has_allocations(trace))
         return "a log holds levels, not allocations";
-    if (trace->kind != TRACE_SNAPSHOT)
+    if (!trace_has_segments(trace))
         return "a profiler's recording tells neither segments nor where allocations lie";
     if (device->allocations.merged != NULL)
         return "the allocations of this page were merged to keep it small, and their addresses are gone";

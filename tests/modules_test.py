@@ -78,6 +78,12 @@ class Modules(unittest.TestCase):
                 outputs.setdefault(str(pathlib.Path(path).parent), set()).update(parts)
         self.assertIsNone(cycle({folder: sorted(parts - {folder}) for folder, parts in outputs.items()}))
 
+    def test_few_places_name_a_kind_of_recording(self):
+        """Above the parser code asks what a recording has (trace_has_...): a new kind then needs no edit there."""
+        texts = [path.read_text() for folder in ("layout", "analysis", "render", "cli") for path in (ROOT / folder).rglob("*.[ch]")]
+        named = sum(len(re.findall(r"\bTRACE_(?:SNAPSHOT|KINETO|MEMORY_TIMELINE|LOG|SERIES)\b", text)) for text in texts)
+        self.assertIn(named, range(1, 16))
+
     def test_every_finding_has_a_title_in_the_page(self):
         """Without one, the page's commands once said "undefined"."""
         kinds = re.findall(r"X\([A-Z_]+, ([a-z_]+)\)", (ROOT / "analysis/findings/finding.h").read_text())

@@ -332,10 +332,27 @@ struct trace {
     uint32_t meta;     /* string: JSON object of the writer (file name, digest, title); 0 in a fresh trace */
 };
 
+/* ---- what a recording has: asked above the parser, in place of the kind of its file ---- */
+
 /* Whether it has the allocations one by one, each with a size and a life. A log prints levels; what stands for its allocations is
  * made of them, so nothing may be concluded from these. */
 static inline bool trace_has_allocations(const struct trace *trace) {
     return trace->kind != TRACE_LOG;
+}
+
+/* Whether it has segments, addresses and requests from its first event to its end: what a replay and a plan need. */
+static inline bool trace_has_segments(const struct trace *trace) {
+    return trace->kind == TRACE_SNAPSHOT;
+}
+
+/* Whether it has the lines that made its allocations. A memory timeline has categories in their place. */
+static inline bool trace_has_call_sites(const struct trace *trace) {
+    return trace->kind != TRACE_MEMORY_TIMELINE;
+}
+
+/* Whether it is made of several dumps, each a part. */
+static inline bool trace_has_dumps(const struct trace *trace) {
+    return trace->kind == TRACE_SERIES;
 }
 
 /* An empty trace that takes its memory from `host`, `limit_nbytes` at most. False: no memory. */

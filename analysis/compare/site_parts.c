@@ -6,7 +6,7 @@ enum group_part site_part_of_allocation(const struct verdicts *verdicts, uint32_
     const struct trace *trace = verdicts->timeline->trace;
     if (verdicts->timeline->device->allocations.flags[allocation] & ALLOCATION_STACK_OF_FREE)
         return GROUP_OF_FREE;
-    if (trace->kind == TRACE_MEMORY_TIMELINE) /* its sites are the categories themselves */
+    if (!trace_has_call_sites(trace)) /* its sites are the categories themselves */
         return GROUP_WHOLE;
     if (verdicts->category[allocation] == CATEGORY_OPTIMIZER_STATE)
         return GROUP_OPTIMIZER_STATE;

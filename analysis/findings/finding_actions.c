@@ -61,7 +61,7 @@ static const char *history_action(const struct finding *finding) {
 /* NULL: none, or one with figures. */
 static const char *action_of(const struct telling *telling) {
     const struct finding *finding = telling->finding;
-    bool snapshot = telling->verdicts->timeline->trace->kind == TRACE_SNAPSHOT;
+    bool snapshot = trace_has_segments(telling->verdicts->timeline->trace);
     switch (finding->kind) {
     case FINDING_LEAK:
         return finding->severity == SEVERITY_INFO

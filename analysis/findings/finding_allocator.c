@@ -360,6 +360,6 @@ void finding_fragmentation_detail(struct telling *telling) {
         tell_bytes(telling, finding->figure[4]);
         tell(telling, " free ends of expandable segments.");
     }
-    if (timeline->trace->kind == TRACE_SNAPSHOT) /* a profile says nothing that could be replayed */
+    if (trace_has_segments(timeline->trace)) /* a profile says nothing that could be replayed */
         tell(telling, " strata whatif says what other allocator settings would have reserved.");
 }

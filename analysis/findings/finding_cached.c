@@ -33,7 +33,7 @@ static uint32_t largest_gap(const struct timeline *timeline) {
 bool finder_gap(struct finder *finder, struct fragmentation *gap) {
     const struct timeline *timeline = finder->timeline;
     struct segments segments;
-    if (timeline->trace->kind != TRACE_SNAPSHOT || !places_are_known(timeline->device))
+    if (!trace_has_segments(timeline->trace) || !places_are_known(timeline->device))
         return false;
     if (!segments_init(&segments, timeline->device, finder->arena) ||
         !fragmentation_find(gap, timeline, &segments, NULL, largest_gap(timeline), finder->arena)) {

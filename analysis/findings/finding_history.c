@@ -37,7 +37,7 @@ void finding_no_history_find(struct finder *finder) {
                               .confidence = CONFIDENCE_CERTAIN,
                               .at_moment = timeline->peak_moment};
     uint32_t n_blocks = 0;
-    if (timeline->trace->kind != TRACE_SNAPSHOT || timeline->device->n_events > 1)
+    if (!trace_has_segments(timeline->trace) || timeline->device->n_events > 1)
         return;
     for (uint32_t i = 0; i < allocations->count; i++) {
         n_blocks += (allocations->flags[i] & ALLOCATION_FROM_BLOCK) != 0;

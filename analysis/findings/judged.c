@@ -17,8 +17,7 @@ static bool is_worth_saying(const struct verdicts *verdicts) {
     bool backward = false;
     for (uint32_t i = 0; i < runs->count; i++)
         backward |= runs->run[i].side == SIDE_BACKWARD;
-    return verdicts->timeline->trace->kind != TRACE_MEMORY_TIMELINE &&
-           (runs->stacks != STACKS_PYTHON || backward);
+    return trace_has_call_sites(verdicts->timeline->trace) && (runs->stacks != STACKS_PYTHON || backward);
 }
 
 static void say_stacks(struct words *words, const struct verdicts *verdicts) {
@@ -105,7 +104,7 @@ uint32_t verdicts_judged_text(const struct verdicts *verdicts, char *text, uint3
     }
     if (verdicts->timeline->device->n_events == 0) {
         words_say(&words, "No event was recorded: how this state came about cannot be seen.");
-        if (verdicts->timeline->trace->kind == TRACE_SNAPSHOT)
+        if (trace_has_segments(verdicts->timeline->trace))
             words_say(&words, " Call torch.cuda.memory._record_memory_history(max_entries=1000000) before "
                               "the model is made.");
         return words_end(&words);
@@ -114,7 +113,7 @@ uint32_t verdicts_judged_text(const struct verdicts *verdicts, char *text, uint3
     case GROWTH_NO_STACKS:
         words_say(
             &words,
-            verdicts->timeline->trace->kind == TRACE_MEMORY_TIMELINE
+            !trace_has_call_sites(verdicts->timeline->trace)
                 ? "A memory timeline says what each allocation is for, and not which line made it: what "
                   "a line keeps from step to step cannot be seen."
                 : "No stacks were recorded: only amounts and times are known.");

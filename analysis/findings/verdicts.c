@@ -29,12 +29,12 @@ static struct judged judged_of(const struct verdicts *verdicts) {
     bool phases = runs->stacks != STACKS_NONE &&
                   (optimizer || phase_runs_has(runs, SIDE_BACKWARD) || phase_runs_has_forward(runs));
     uint32_t needed = optimizer ? 2 : 3;
-    enum trace_kind kind = verdicts->timeline->trace->kind;
     return (struct judged){.steps = verdicts->turns.count,
                            .steps_from = verdicts->turns.source,
                            .phases = phases,
                            .growth = runs->n_allocations == 0 ? GROWTH_TOO_SHORT
-                                     : runs->stacks == STACKS_NONE || kind == TRACE_MEMORY_TIMELINE
+                                     : runs->stacks == STACKS_NONE ||
+                                             !trace_has_call_sites(verdicts->timeline->trace)
                                          ? GROWTH_NO_STACKS
                                      : verdicts->turns.count >= needed ? GROWTH_JUDGED
                                                                        : GROWTH_TOO_SHORT};

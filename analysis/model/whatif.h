@@ -110,7 +110,7 @@ static inline bool whatif_has_requests(const struct whatif *whatif) {
 
 /* A snapshot says what was reserved, if only that it was nothing; of other recordings 0 means that they do not. */
 static inline bool whatif_knows_reserved(const struct whatif *whatif, uint64_t bytes) {
-    return bytes != 0 || whatif->program->trace->kind == TRACE_SNAPSHOT;
+    return bytes != 0 || trace_has_segments(whatif->program->trace);
 }
 
 struct whatif_request {

@@ -66,7 +66,7 @@ static bool add_settings(struct json_writer *json, const struct source *source, 
     struct whatif_request request = {.gpu_bytes = planning_budget(source->batch->settings),
                                      .leave_packing = true};
     struct program program;
-    if (request.gpu_bytes == 0 || source->batch->settings->no_plan || trace->kind != TRACE_SNAPSHOT ||
+    if (request.gpu_bytes == 0 || source->batch->settings->no_plan || !trace_has_segments(trace) ||
         trace->devices[device].n_events > REPLAY_EVENTS_AT_ONCE)
         return true;
     struct whatif *whatif = arena_alloc(arena, sizeof *whatif);

@@ -265,7 +265,7 @@ static bool largest_is_told(const struct export_device *device) {
     uint32_t i = 0;
     while (i < allocations->count && allocations->address[i] == 0)
         i++;
-    return device->trace->kind == TRACE_SNAPSHOT && allocations->merged == NULL && i < allocations->count &&
+    return trace_has_segments(device->trace) && allocations->merged == NULL && i < allocations->count &&
            device->timeline.reserved_peak != 0;
 }
 

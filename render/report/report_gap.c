@@ -34,7 +34,7 @@ bool report_gap_find(struct report_device *report) {
                                            timeline->n_moments - 1};
     const struct replay *replay = report->replayed ? &report->replay : NULL;
     struct segments segments;
-    report->gap_known = report->trace->kind == TRACE_SNAPSHOT && report_gap_known(report->device);
+    report->gap_known = trace_has_segments(report->trace) && report_gap_known(report->device);
     if (!report->gap_known)
         return true;
     if (!segments_init(&segments, report->device, report->arena))

@@ -86,7 +86,7 @@ static void change_say(struct sheet *sheet, const struct report_device *report, 
 
 void report_series_text(struct sheet *sheet, const struct report_device *report) {
     static const char *const headings[] = {"Dump", "In use", "Stayed", "New", "Gone", "Then", NULL};
-    uint32_t n = report->trace->kind == TRACE_SERIES ? dumps_count(report->device) : 0;
+    uint32_t n = trace_has_dumps(report->trace) ? dumps_count(report->device) : 0;
     struct dump *dump = arena_alloc(report->arena, ((size_t)n + 1) * sizeof *dump);
     uint64_t *bytes = arena_alloc(report->arena, ((size_t)report->trace->frames.count + 1) * sizeof *bytes);
     if (dump == NULL || bytes == NULL)
@@ -126,7 +126,7 @@ static void dump_json(struct json_writer *json, const struct trace *trace, const
 }
 
 void report_series_json(struct json_writer *json, const struct report_device *report) {
-    uint32_t n = report->trace->kind == TRACE_SERIES ? dumps_count(report->device) : 0;
+    uint32_t n = trace_has_dumps(report->trace) ? dumps_count(report->device) : 0;
     struct dump *dump = arena_alloc(report->arena, ((size_t)n + 1) * sizeof *dump);
     if (dump == NULL)
         json->out->failed = true;
@@ -181,7 +181,7 @@ static uint32_t parts_count(const struct trace *trace) {
 
 bool report_series_sums_json(struct json_writer *json, const struct trace *trace, int32_t device,
                              struct arena *arena) {
-    uint32_t n = trace->kind == TRACE_SERIES ? parts_count(trace) : 0;
+    uint32_t n = trace_has_dumps(trace) ? parts_count(trace) : 0;
     struct dump *sum = arena_alloc(arena, ((size_t)n + 1) * sizeof *sum);
     if (sum == NULL)
         return false;

@@ -117,7 +117,7 @@ void report_callers_json(struct json_writer *json, const struct report_callers *
 static void sites_begin(struct sheet *sheet, const struct trace *trace) {
     static const char *const headings[] = {"Bytes", "Share", "Count", "Call site", "Called from", NULL};
     static const char *const categories[] = {"Bytes", "Share", "Count", "Category", NULL};
-    bool named = trace->kind == TRACE_MEMORY_TIMELINE;
+    bool named = !trace_has_call_sites(trace);
     sheet_table(sheet, named ? categories : headings, named ? "rrrl" : "rrrll");
 }
 
@@ -156,7 +156,7 @@ void report_sites_table(struct sheet *sheet, const struct report_device *report,
     for (uint32_t i = 0; i < most; i++) {
         const struct group *group = &parts.groups[i];
         group_cells(sheet, report->trace, group, unit, whole);
-        if (report->trace->kind != TRACE_MEMORY_TIMELINE)
+        if (trace_has_call_sites(report->trace))
             sheet_cell(sheet, "%s",
                        report_callers_text(sheet, &callers[group->part], report->trace, group->site));
     }
@@ -191,7 +191,7 @@ void report_stacks_table(struct sheet *sheet, const struct report_device *report
     sites_begin(sheet, report->trace);
     for (uint32_t i = 0; i < count; i++) {
         group_cells(sheet, report->trace, &groups[i], unit, whole);
-        if (report->trace->kind != TRACE_MEMORY_TIMELINE)
+        if (trace_has_call_sites(report->trace))
             sheet_cell(sheet, "%s", stack_callers(sheet, &report->timeline, &groups[i]));
     }
     sheet_table_end(sheet);

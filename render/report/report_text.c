@@ -146,7 +146,7 @@ static void groups_write(struct sheet *sheet, const struct report_device *report
 static void peak_write(struct sheet *sheet, const struct report_device *report) {
     const struct timeline *timeline = &report->timeline;
     /* A memory timeline has categories in the place of call sites: one table says both. */
-    bool categories = report->trace->kind == TRACE_MEMORY_TIMELINE;
+    bool categories = !trace_has_call_sites(report->trace);
     const char *thing = categories                                 ? "category"
                         : report->options->group == GROUP_BY_STACK ? "stack"
                                                                    : "call site";
@@ -328,14 +328,14 @@ static void trust_write(struct sheet *sheet, const struct report_device *report)
     reconciliation_write(sheet, report);
     reserved_shift_write(sheet, report);
     rounding_write(sheet, report->device);
-    if (report->trace->kind == TRACE_SNAPSHOT && report->replayed)
+    if (trace_has_segments(report->trace) && report->replayed)
         sheet_point(sheet, "%s", report_replay_text(sheet, &report->replay));
-    else if (report->trace->kind == TRACE_SNAPSHOT)
+    else if (trace_has_segments(report->trace))
         sheet_point(sheet, "Replay check: left out of a recording of %s; strata whatif does it.",
                     words_counted(sheet, report->device->n_events, "event"));
-    if (report->trace->kind == TRACE_SERIES)
+    if (trace_has_dumps(report->trace))
         sheet_point(sheet, "Replay check: left out of a series.");
-    else if (report->trace->kind != TRACE_SNAPSHOT)
+    else if (!trace_has_segments(report->trace))
         sheet_point(sheet,
                     "A profiler counts what the allocator handed out: all figures are rounded up by it.");
     else if (report->device->n_blocks == 0)

@@ -172,11 +172,11 @@ static const char *range_text(struct sheet *sheet, uint64_t least, uint64_t most
 }
 
 static const char *settings_text(struct sheet *sheet, const struct whatif *whatif) {
+    const struct trace *trace = whatif->program->trace;
     const struct device_trace *device = whatif->program->device;
-    enum trace_kind kind = whatif->program->trace->kind;
     char text[ALLOCATOR_SETTINGS_TEXT];
     allocator_settings_print(&whatif->replay.settings, text);
-    bool segments = kind == TRACE_SNAPSHOT || kind == TRACE_SERIES;
+    bool segments = trace_has_segments(trace) || trace_has_dumps(trace);
     if (!whatif->replay.settings_known &&
         (!segments || (device->n_segments == 0 && device->n_segment_events == 0)))
         return "the file does not say under which settings";

@@ -219,7 +219,7 @@ bool plan_sentence_find(char text[PLAN_TEXT], const struct timeline *timeline,
     struct arena own;
     struct plan plan = {.left_out = device->n_events > REPLAY_EVENTS_AT_ONCE};
     text[0] = '\0';
-    if (asked == NULL || timeline->trace->kind != TRACE_SNAPSHOT || !plan_is_asked(device, asked))
+    if (asked == NULL || !trace_has_segments(timeline->trace) || !plan_is_asked(device, asked))
         return true;
     struct plan_request request = *asked;
     request.work_most = plan_work_beside(device);
