@@ -114,7 +114,7 @@ static void still_add(struct buffer *out, const struct buffer *png, uint32_t hei
 }
 
 /* Of a picture that is too large the next one is lower. */
-static bool still_draw(struct buffer *out, const struct timeline *timeline, const void *context,
+static bool still_draw(struct buffer *out, const struct verdicts *verdicts, const void *context,
                        struct arena *scratch) {
     static const uint32_t heights[] = {520, 400, 300};
     const struct still *still = context;
@@ -122,7 +122,7 @@ static bool still_draw(struct buffer *out, const struct timeline *timeline, cons
     for (size_t i = 0; error == CHART_OK && i < sizeof heights / sizeof *heights; i++) {
         struct buffer png = {.host = arena_share(scratch)};
         error = chart_png(
-            &png, timeline,
+            &png, verdicts->timeline,
             &(struct chart_options){.file = still->recording->input.name,
                                     .fingerprint = still->recording->fingerprint,
                                     .title = still->settings->title,
@@ -134,7 +134,8 @@ static bool still_draw(struct buffer *out, const struct timeline *timeline, cons
                                     .color_by = recording_color_by(still->recording, still->settings),
                                     .capacity_bytes = still->capacity_bytes,
                                     .legend_moment = UINT32_MAX,
-                                    .most_nbytes = 1},
+                                    .few_colors = true,
+                                    .verdicts = verdicts},
             scratch);
         bool fits = error == CHART_OK && png.nbytes <= STILL_BASE64;
         if (fits)

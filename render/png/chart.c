@@ -250,9 +250,9 @@ static enum chart_error write_reduced(struct buffer *out, struct png_picture pic
 static enum chart_error write_small(struct buffer *out, const struct canvas *canvas,
                                     const struct chart_layout *layout, const struct chart_options *options) {
     const struct png_picture picture = {canvas->rgba, NULL, canvas->width, canvas->height};
-    struct limited limited = {.kept = {.host = out->host},
-                              .most_nbytes =
-                                  options->most_nbytes != 0 ? options->most_nbytes : most_nbytes(&picture)};
+    if (options->few_colors)
+        return write_reduced(out, picture, layout, options);
+    struct limited limited = {.kept = {.host = out->host}, .most_nbytes = most_nbytes(&picture)};
     struct buffer whole = {.host = out->host, .sink = {limited_take, &limited}};
     enum chart_error error = write_png(&whole, &picture, layout, options);
     if (error == CHART_OK && buffer_flush(&whole))
@@ -440,13 +440,14 @@ static bool sources_find(struct chart_sources *sources, const struct timeline *t
     struct chart_input *input = &sources->input;
     struct chart_asked *asked = &sources->asked;
     *asked = (struct chart_asked){.lit = NULL};
-    *input = (struct chart_input){.timeline = timeline,
-                                  .options = options,
-                                  .host = host,
-                                  .window = chart_window_of(timeline, options),
-                                  .verdicts = &sources->verdicts,
-                                  .style = &sources->style,
-                                  .moment = options->legend_moment};
+    *input =
+        (struct chart_input){.timeline = timeline,
+                             .options = options,
+                             .host = host,
+                             .window = chart_window_of(timeline, options),
+                             .verdicts = options->verdicts != NULL ? options->verdicts : &sources->verdicts,
+                             .style = &sources->style,
+                             .moment = options->legend_moment};
     if (input->moment == UINT32_MAX)
         input->moment = input->window.peak_moment;
     else if (input->moment >= timeline->n_moments)
@@ -457,7 +458,8 @@ static bool sources_find(struct chart_sources *sources, const struct timeline *t
         (options->search != NULL && !selection_make(&asked->found, timeline, options->search, scratch)))
         return false;
     input->found = asked->found.keep;
-    if (!verdicts_init(&sources->verdicts, timeline, scratch) || !address_find(asked, input, scratch))
+    if ((options->verdicts == NULL && !verdicts_init(&sources->verdicts, timeline, scratch)) ||
+        !address_find(asked, input, scratch))
         return false;
     /* What is highlighted goes before what is found, as in the page. */
     style_fill(&sources->style, input, asked->lit != NULL ? asked->lit : input->found,

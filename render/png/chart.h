@@ -30,9 +30,9 @@ struct chart_options {
     bool map;                            /* what the allocator holds at that moment, below the timeline */
     const struct filter_query *search;   /* what it does not find fades; NULL: nothing does */
     const struct chart_address *address; /* NULL: no address of a page */
-    size_t
-        most_nbytes; /* of the file, beyond which it has 256 colours; 0: 1 MB, as much more beyond 1600 x 900 */
-    uint32_t legend_moment;        /* the legend's sums are of this moment; UINT32_MAX: the peak */
+    bool few_colors;                     /* 256, and not only where the file would be too large */
+    const struct verdicts *verdicts;     /* of the timeline; NULL: they are found */
+    uint32_t legend_moment;              /* the legend's sums are of this moment; UINT32_MAX: the peak */
     const struct chart_part *rows; /* [n_rows] the other devices, where an address shows all on one axis */
     uint32_t n_rows;
 };

@@ -73,7 +73,7 @@ struct report_page {
     const char *file; /* as in report_options */
     int32_t device;   /* ordinal: which one `still` is of */
     /* Appends a picture to `still`; false: no memory. NULL: none. */
-    bool (*picture)(struct buffer *out, const struct timeline *timeline, const void *context,
+    bool (*picture)(struct buffer *out, const struct verdicts *verdicts, const void *context,
                     struct arena *scratch);
     const void *picture_context;
 };

@@ -385,7 +385,7 @@ bool report_still(const struct report_page *page, const struct report_device *re
     sheet_heading(&sheet, 1, sheet_format(&sheet, "Memory of %s", name));
     words_device_heading(&sheet, report->trace->kind, report->device->ordinal);
     if (page->picture != NULL &&
-        !page->picture(page->still, &report->timeline, page->picture_context, report->arena))
+        !page->picture(page->still, &report->verdicts, page->picture_context, report->arena))
         return false;
     report_peak_made(&sheet, report);
     report_findings(&sheet, report);
