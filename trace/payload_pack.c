@@ -13,7 +13,7 @@ void packer_fail(struct packer *packer, enum payload_error error) {
 }
 
 void *packer_alloc(struct packer *packer, uint64_t nbytes) {
-    void *bytes = nbytes <= SIZE_MAX ? arena_alloc(packer->payload->arena, (size_t)nbytes) : NULL;
+    void *bytes = arena_column(packer->payload->arena, nbytes, 1);
     if (bytes == NULL)
         packer_fail(packer, PAYLOAD_NO_MEMORY);
     return bytes;
@@ -68,17 +68,54 @@ static struct layout section_add_layout(struct packer *packer, uint64_t all, uin
     return (struct layout){width, shift};
 }
 
-/* Adds the first `count` scratch numbers as the next column. */
-void section_add_column(struct packer *packer, uint64_t count, uint32_t least_width) {
+static uint64_t bits_of(const uint64_t *value, uint64_t count) {
     uint64_t all = 0;
     for (uint64_t i = 0; i < count; i++)
-        all |= packer->value[i];
+        all |= value[i];
+    return all;
+}
+
+static bool section_add_planes(struct packer *packer, uint32_t width, uint64_t count, uint8_t *plane[8]) {
+    for (uint32_t k = 0; k < width && packer->error == PAYLOAD_OK && count > 0; k++) {
+        plane[k] = packer_alloc(packer, count);
+        section_add_chunk(packer, plane[k], count);
+    }
+    return packer->error == PAYLOAD_OK;
+}
+
+static void planes_write(uint8_t *const plane[8], uint64_t first, struct layout layout, const uint64_t *value,
+                         uint64_t count) {
+    for (uint32_t k = 0; k < layout.width; k++)
+        for (uint64_t i = 0; i < count; i++)
+            plane[k][first + i] = (uint8_t)(value[i] >> (layout.shift + 8 * k));
+}
+
+/* Adds the first `count` scratch numbers as the next column. */
+void section_add_column(struct packer *packer, uint64_t count, uint32_t least_width) {
+    uint8_t *plane[8] = {NULL};
+    struct layout layout = section_add_layout(packer, bits_of(packer->value, count), least_width);
+    if (section_add_planes(packer, layout.width, count, plane))
+        planes_write(plane, 0, layout, packer->value, count);
+}
+
+void section_add_rows(struct packer *packer, const struct column_rows *rows, uint32_t least_width) {
+    enum { BLOCK_ROWS = 8192 }; /* their numbers stay near the processor */
+    uint8_t *plane[8] = {NULL};
+    uint64_t all = 0;
+    if (!packer_values(packer, BLOCK_ROWS))
+        return;
+    for (uint32_t first = 0, n; first < rows->count; first += n) {
+        n = rows->count - first < BLOCK_ROWS ? rows->count - first : BLOCK_ROWS;
+        rows->fill(packer, rows->context, first, n);
+        all |= bits_of(packer->value, n);
+    }
     struct layout layout = section_add_layout(packer, all, least_width);
-    for (uint32_t k = 0; k < layout.width && packer->error == PAYLOAD_OK && count > 0; k++) {
-        uint8_t *plane = packer_alloc(packer, count);
-        for (uint64_t i = 0; plane != NULL && i < count; i++)
-            plane[i] = (uint8_t)(packer->value[i] >> (layout.shift + 8 * k));
-        section_add_chunk(packer, plane, count);
+    if (!section_add_planes(packer, layout.width, rows->count, plane))
+        return;
+    for (uint32_t first = 0, n; layout.width != 0 && first < rows->count; first += n) {
+        n = rows->count - first < BLOCK_ROWS ? rows->count - first : BLOCK_ROWS;
+        rows->fill(packer, rows->context, first, n);
+        planes_write(plane, first, layout, packer->value, n);
     }
 }
 
@@ -401,10 +438,7 @@ static void stack_column_pack(struct packer *packer, enum stack_column column) {
     for (uint32_t i = 1; i < ids->old_count; i++)
         all |= stack_is_used(packer, i) ? stack_code(packer, i, column) : 0;
     struct layout layout = section_add_layout(packer, all, column == STACK_PARENT);
-    for (uint32_t k = 0; k < layout.width && packer->error == PAYLOAD_OK; k++) {
-        plane[k] = packer_alloc(packer, count);
-        section_add_chunk(packer, plane[k], count);
-    }
+    (void)section_add_planes(packer, layout.width, count, plane);
     for (uint32_t i = 1; packer->error == PAYLOAD_OK && i < ids->old_count; i++) {
         if (!stack_is_used(packer, i))
             continue;
@@ -432,6 +466,7 @@ static void times_pack(struct packer *packer, const struct device_trace *device,
     uint8_t *class = packer_alloc(packer, device->n_events);
     if (class == NULL)
         return;
+    bytes_zero(class, device->n_events);
     payload_classify_completions(device, class, 0, device->allocations.count);
     payload_classify_births(device, class, 0, device->allocations.count);
     section_begin(packer);
@@ -443,6 +478,7 @@ static void times_pack(struct packer *packer, const struct device_trace *device,
                     zigzag((uint64_t)device->time_us[i] - (uint64_t)device->time_us[i > 0 ? i - 1 : 0]);
         section_add_column(packer, n, 1);
     }
+    ARENA_DROP(packer->payload->arena, class);
     section_end(packer, SECTION_TIMES, 0, number, device->n_events);
 }
 

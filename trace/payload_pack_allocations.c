@@ -96,7 +96,18 @@ static bool dictionaries_alloc(struct packer *packer, struct allocation_dictiona
     dictionaries->stacks = packer_alloc(packer, (n < n_stacks ? n : n_stacks) * sizeof(uint32_t));
     dictionaries->sizes = packer_alloc(packer, n * sizeof(uint64_t));
     dictionaries->size_place = packer_alloc(packer, n * sizeof(uint32_t));
-    return packer->error == PAYLOAD_OK;
+    if (packer->error != PAYLOAD_OK)
+        return false;
+    bytes_zero(dictionaries->stack_place, (size_t)n_stacks * sizeof(uint32_t));
+    return true;
+}
+
+static void dictionaries_release(struct packer *packer, struct allocation_dictionaries *dictionaries) {
+    struct arena *arena = packer->payload->arena;
+    ARENA_DROP(arena, dictionaries->stack_place);
+    ARENA_DROP(arena, dictionaries->stacks);
+    ARENA_DROP(arena, dictionaries->sizes);
+    ARENA_DROP(arena, dictionaries->size_place);
 }
 
 static void dictionaries_fill(struct packer *packer, struct allocation_dictionaries *dictionaries,
@@ -122,77 +133,111 @@ static void dictionaries_fill(struct packer *packer, struct allocation_dictionar
     numbering_release(packer, &sizes);
 }
 
-static void column_births(struct packer *packer, const struct allocations *allocations) {
-    for (uint32_t i = 0; i < allocations->count; i++)
-        packer->value[i] = allocations->birth[i] - (i > 0 ? allocations->birth[i - 1] : 0);
-    section_add_column(packer, allocations->count, 1);
+/* What the columns are made of. */
+struct allocation_rows {
+    const struct device_trace *device;
+    const struct allocations *allocations;
+    const struct allocation_dictionaries *dictionaries;
+    const uint32_t *context; /* new ids */
+    uint32_t *last;          /* [dictionaries->n_stacks] the last lifetime of each stack */
+};
+
+static void births_fill(struct packer *packer, const void *context, uint32_t first, uint32_t n) {
+    const uint32_t *birth = ((const struct allocation_rows *)context)->allocations->birth + first;
+    for (uint32_t i = 0; i < n; i++)
+        packer->value[i] = birth[i] - (first + i > 0 ? birth[(int64_t)i - 1] : 0);
 }
 
-static void column_stacks(struct packer *packer, const struct allocations *allocations,
-                          const struct allocation_dictionaries *dictionaries) {
-    for (uint32_t i = 0; i < allocations->count; i++)
-        packer->value[i] = dictionaries->stack_place[allocations->stack[i]] - 1;
-    section_add_column(packer, allocations->count, 0);
+static void stacks_fill(struct packer *packer, const void *context, uint32_t first, uint32_t n) {
+    const struct allocation_rows *rows = context;
+    for (uint32_t i = 0; i < n; i++)
+        packer->value[i] = rows->dictionaries->stack_place[rows->allocations->stack[first + i]] - 1;
 }
 
 /* Lifetimes, against the last lifetime of the same stack: loops repeat themselves. Those older than the
  * recording are sorted by their death, so the difference from the row before is small. */
-static void column_deaths(struct packer *packer, const struct device_trace *device,
-                          const struct allocation_dictionaries *dictionaries) {
-    const struct allocations *allocations = &device->allocations;
-    uint32_t *last = packer_alloc(packer, (uint64_t)dictionaries->n_stacks * sizeof *last);
-    uint32_t end = device->n_events + 1;
-    for (uint32_t i = 0; last != NULL && i < allocations->count; i++) {
+static void deaths_fill(struct packer *packer, const void *context, uint32_t first, uint32_t n) {
+    const struct allocation_rows *rows = context;
+    const struct allocations *allocations = rows->allocations;
+    const uint32_t end = rows->device->n_events + 1;
+    if (first == 0)
+        bytes_zero(rows->last, (size_t)rows->dictionaries->n_stacks * sizeof *rows->last);
+    for (uint32_t i = first; i < first + n; i++) {
         uint32_t death = allocations->death[i];
         if (i < allocations->preexisting) {
-            packer->value[i] = (i > 0 ? allocations->death[i - 1] : end) - death;
+            packer->value[i - first] = (i > 0 ? allocations->death[i - 1] : end) - death;
             continue;
         }
         uint32_t lifetime = death == end ? 0 : death - allocations->birth[i] + 1;
-        uint32_t *of_stack = &last[dictionaries->stack_place[allocations->stack[i]] - 1];
-        packer->value[i] = zigzag((uint64_t)lifetime - *of_stack);
+        uint32_t *of_stack = &rows->last[rows->dictionaries->stack_place[allocations->stack[i]] - 1];
+        packer->value[i - first] = zigzag((uint64_t)lifetime - *of_stack);
         *of_stack = lifetime;
     }
-    section_add_column(packer, allocations->count, 0);
 }
 
-static void column_waits(struct packer *packer, const struct allocations *allocations) {
-    for (uint32_t i = 0; i < allocations->count; i++)
-        packer->value[i] = allocations->death[i] - allocations->request[i];
-    section_add_column(packer, allocations->count, 0);
+static void waits_fill(struct packer *packer, const void *context, uint32_t first, uint32_t n) {
+    const struct allocations *allocations = ((const struct allocation_rows *)context)->allocations;
+    for (uint32_t i = 0; i < n; i++)
+        packer->value[i] = allocations->death[first + i] - allocations->request[first + i];
 }
 
-/* A column of ids or flags below `limit`. */
-static void column_u16(struct packer *packer, const uint16_t *ids, uint32_t count, uint64_t limit) {
-    for (uint32_t i = 0; i < count; i++) {
+static void sizes_fill(struct packer *packer, const void *context, uint32_t first, uint32_t n) {
+    const struct allocation_rows *rows = context;
+    for (uint32_t i = 0; i < n; i++)
+        packer->value[i] = rows->dictionaries->size_place[first + i];
+}
+
+static void contexts_fill(struct packer *packer, const void *context, uint32_t first, uint32_t n) {
+    const struct allocation_rows *rows = context;
+    for (uint32_t i = 0; i < n; i++)
+        packer->value[i] = rows->context[rows->allocations->context[first + i]];
+}
+
+/* Ids below `limit`. */
+static void u16_fill(struct packer *packer, const uint16_t *ids, uint32_t n, uint64_t limit) {
+    for (uint32_t i = 0; i < n; i++) {
         packer->value[i] = ids[i];
         if (ids[i] >= limit)
             packer_fail(packer, PAYLOAD_BAD_VALUE);
     }
-    section_add_column(packer, count, 0);
 }
 
-static void column_flags(struct packer *packer, const struct allocations *allocations) {
-    for (uint32_t i = 0; i < allocations->count; i++) {
-        packer->value[i] = allocations->flags[i];
-        if (allocations->flags[i] > ALL_ALLOCATION_FLAGS)
+static void streams_fill(struct packer *packer, const void *context, uint32_t first, uint32_t n) {
+    const struct allocation_rows *rows = context;
+    u16_fill(packer, rows->allocations->stream + first, n, rows->device->n_streams);
+}
+
+static void pools_fill(struct packer *packer, const void *context, uint32_t first, uint32_t n) {
+    const struct allocation_rows *rows = context;
+    u16_fill(packer, rows->allocations->pool + first, n, rows->device->n_pools);
+}
+
+static void flags_fill(struct packer *packer, const void *context, uint32_t first, uint32_t n) {
+    const struct allocations *allocations = ((const struct allocation_rows *)context)->allocations;
+    for (uint32_t i = 0; i < n; i++) {
+        packer->value[i] = allocations->flags[first + i];
+        if (allocations->flags[first + i] > ALL_ALLOCATION_FLAGS)
             packer_fail(packer, PAYLOAD_BAD_VALUE);
     }
-    section_add_column(packer, allocations->count, 0);
 }
 
-static void column_mapped(struct packer *packer, const uint32_t *values, uint32_t count, const uint32_t *to) {
-    for (uint32_t i = 0; i < count; i++)
-        packer->value[i] = to != NULL ? to[values[i]] : values[i];
-    section_add_column(packer, count, 0);
+static void columns_pack(struct packer *packer, const struct allocation_rows *rows) {
+    static void (*const fill[])(struct packer * packer, const void *context, uint32_t first, uint32_t n) = {
+        births_fill,   stacks_fill,  deaths_fill, waits_fill, sizes_fill,
+        contexts_fill, streams_fill, pools_fill,  flags_fill};
+    for (uint32_t i = 0; i < sizeof fill / sizeof *fill; i++) {
+        const struct column_rows column = {fill[i], rows, rows->allocations->count};
+        section_add_rows(packer, &column, i == 0);
+    }
 }
 
 void allocations_pack(struct packer *packer, const struct device_trace *device, uint32_t number) {
     const struct allocations *allocations = &device->allocations;
     struct allocation_dictionaries dictionaries = {0};
-    if (allocations->count == 0 || !packer_values(packer, allocations->count))
+    if (allocations->count == 0)
         return;
     dictionaries_fill(packer, &dictionaries, allocations);
+    uint32_t *last = packer_alloc(packer, (uint64_t)dictionaries.n_stacks * sizeof *last);
     if (packer->error != PAYLOAD_OK)
         return;
     table_pack(packer, &payload_allocation_stack_table, number, dictionaries.stacks, dictionaries.n_stacks,
@@ -200,16 +245,11 @@ void allocations_pack(struct packer *packer, const struct device_trace *device, 
     table_pack(packer, &payload_allocation_size_table, number, dictionaries.sizes, dictionaries.n_sizes,
                NULL);
     section_begin(packer);
-    column_births(packer, allocations);
-    column_stacks(packer, allocations, &dictionaries);
-    column_deaths(packer, device, &dictionaries);
-    column_waits(packer, allocations);
-    column_mapped(packer, dictionaries.size_place, allocations->count, NULL);
-    column_mapped(packer, allocations->context, allocations->count, packer->ids[OF_CONTEXTS].to);
-    column_u16(packer, allocations->stream, allocations->count, device->n_streams);
-    column_u16(packer, allocations->pool, allocations->count, device->n_pools);
-    column_flags(packer, allocations);
+    columns_pack(packer, &(struct allocation_rows){device, allocations, &dictionaries,
+                                                   packer->ids[OF_CONTEXTS].to, last});
     section_end(packer, SECTION_ALLOCATIONS, 0, number, allocations->count);
+    ARENA_DROP(packer->payload->arena, last);
+    dictionaries_release(packer, &dictionaries);
 }
 
 /* Addresses: "the one of so many allocations ago", or, where an address is new, its distance from where the memory
@@ -237,6 +277,7 @@ void addresses_pack(struct packer *packer, const struct allocations *allocations
     section_add_column(packer, allocations->count, 1);
     bytes_copy(packer->value, fresh, (size_t)n_fresh * sizeof *fresh);
     section_add_column(packer, n_fresh, 0);
+    ARENA_DROP(packer->payload->arena, fresh);
     section_end(packer, SECTION_ADDRESSES, SECTION_OPTIONAL, number, allocations->count);
 }
 

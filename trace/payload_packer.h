@@ -36,7 +36,7 @@ struct packer {
 /* Keeps the first error. */
 void packer_fail(struct packer *packer, enum payload_error error);
 
-/* From the payload's arena. NULL and an error: no memory. */
+/* A column of the payload's arena, not zeroed. NULL and an error: no memory. */
 void *packer_alloc(struct packer *packer, uint64_t nbytes);
 
 bool packer_values(struct packer *packer, uint64_t count);
@@ -44,6 +44,15 @@ bool packer_values(struct packer *packer, uint64_t count);
 void section_begin(struct packer *packer);
 
 void section_add_column(struct packer *packer, uint64_t count, uint32_t least_width);
+
+/* The next column, which needs no room for all of its numbers: `fill` sets the first n of packer->value to rows [first,
+ * first + n). It is asked for all rows in order, then once more from 0 on. */
+struct column_rows {
+    void (*fill)(struct packer *packer, const void *context, uint32_t first, uint32_t n);
+    const void *context;
+    uint32_t count;
+};
+void section_add_rows(struct packer *packer, const struct column_rows *rows, uint32_t least_width);
 
 void section_end(struct packer *packer, uint16_t type, uint16_t flags, uint32_t device, uint32_t count);
 
