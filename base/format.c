@@ -10,7 +10,7 @@ static struct words words_of(struct figure *figure) {
 static struct figure figure_of_tenths(uint64_t tenths, bool exact, const char *unit) {
     struct figure figure;
     struct words words = words_of(&figure);
-    words_number(&words, tenths / 10);
+    words_add_count(&words, tenths / 10);
     if (!exact) {
         words_say(&words, ".");
         words_number(&words, tenths % 10);
@@ -42,7 +42,7 @@ struct figure format_bytes(uint64_t bytes) {
         uint64_t tenths = bytes / one * 10 + (rest * 10 + one / 2) / one;
         /* What rounds up to 1024 is written in the next unit. */
         if (tenths < 10240 || unit == 6)
-            return figure_of_tenths(tenths, rest == 0, units[unit]);
+            return figure_of_tenths(tenths, rest == 0 && unit < 3, units[unit]);
     }
 }
 

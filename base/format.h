@@ -13,8 +13,8 @@ struct figure {
     char text[40]; /* terminated; the longest figure, a negative 64-bit count, has 26 bytes */
 };
 
-/* 1024-based: "512 B", "111.7 MiB", "71.2 GiB". One decimal from KiB up, none where it would be exact without
- * ("80 GiB"). Rounded half up; never "1024.0 MiB". */
+/* 1024-based: "512 B", "111.7 MiB", "8.0 GiB". One decimal from GiB up, also from KiB up where it is not exact without
+ * ("24 MiB"). Rounded half up; never "1024.0 MiB". */
 struct figure format_bytes(uint64_t bytes);
 
 /* The same with a sign, for differences: "+1.5 GiB", "-512 B", "0 B". */

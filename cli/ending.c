@@ -100,7 +100,7 @@ static bool formats_agree(const struct settings *settings, const struct ending *
     if (ending == NULL || ending->format == asked || is_directory(settings->output))
         return true;
     terminal_error(settings->output,
-                   "is the name of %s, and another format is asked for: leave one of them out", ending->what);
+                   "is the name of %s, and another format is requested: leave one of them out", ending->what);
     return false;
 }
 

@@ -8,11 +8,11 @@ import { formatBytes, formatExactBytes, formatPlural, formatShare, make, tableFi
 
 /** @type {[keyof record_gap, string, string][]} */
 const CAUSES = [
-    ["holes", "Free blocks between what is in use", "in segments of the default pool"],
+    ["holes", "Holes", "in segments of the default pool"],
     ["empty_segments", "Empty segments", "empty_cache() would give them back"],
     ["expandable_tails", "Free ends of expandable segments", "they can be unmapped, and grow again"],
     ["private_pools", "Free in private pools", "of CUDA graphs and MemPools; nothing else can use it"],
-    ["unsplit_tails", "Remainders of blocks, too small to be split off", ""],
+    ["unsplit_tails", "Rounding inside blocks", ""],
     ["rounding", "Rounding up", ""],
     ["contradictions", "Unexplained: the file contradicts itself", ""],
 ];
@@ -67,7 +67,7 @@ function pinnedRow(page, index) {
     const { stack, bytes: held } = view.c.allocation(allocation);
     const site = view.c.stack_site(stack);
     const button = make("button", "quiet pinned");
-    button.title = `${addressText(address)}: pins the allocation, with its stack`;
+    button.title = `${addressText(address)}: selects the allocation, with its stack`;
     const swatch = make("i", "swatch");
     swatch.style.background = view.siteColor(site, isDark(page));
     const line = make("span", "tip-row");
@@ -76,10 +76,7 @@ function pinnedRow(page, index) {
         make("span", "tip-site", session.siteText(site)),
         make("b", "", `${formatBytes(held)}${blocks > 1 ? `, and ${formatPlural(blocks - 1, "more block")}` : ""}`),
     );
-    button.append(
-        make("span", "", `${formatBytes(free_bytes)} free in a segment of ${formatBytes(bytes)}, held by`),
-        line,
-    );
+    button.append(make("span", "", `${formatBytes(bytes - free_bytes)} keep a segment of ${formatBytes(bytes)}`), line);
     button.addEventListener("click", () =>
         change(page, {
             moment: heldMoment(page),

@@ -64,7 +64,7 @@ function showFailure(error) {
 document.body.insertAdjacentHTML(
     "afterbegin",
     '<div id="loading" class="loading"><p class="loading-title">Strata</p><progress id="progress" max="1" value="0" ' +
-        'aria-labelledby="stage-name"></progress><p id="stage-name">Starting</p></div>',
+        'aria-labelledby="stage-name"></progress><p id="stage-name">Reading</p></div>',
 );
 
 // Who comes before the program is there can await strata.ready all the same.

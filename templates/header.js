@@ -140,16 +140,7 @@ export function openTrust(/** @type {Page} */ page) {
         item.append(" ", make("code", "", code));
         list.append(item);
     }
-    const parts = [
-        notes.length
-            ? list
-            : make(
-                  "p",
-                  "",
-                  "Nothing in the file speaks against the picture: every allocation has its events, and " +
-                      "they agree with the final state.",
-              ),
-    ];
+    const parts = [notes.length ? list : make("p", "", "Complete: events and final state agree.")];
     const facts = make("dl", "facts");
     addFact(facts, "File", String(meta.file ?? ""));
     addFact(facts, meta.fingerprint ? "Fingerprint" : "SHA-256", String(meta.fingerprint ?? meta.sha256 ?? ""));

@@ -170,10 +170,9 @@ function patternItem(kind, text, title) {
 function patternItems(page) {
     const { view } = page;
     const items = [];
-    if (view.facts.reserved_peak > 0)
-        items.push(patternItem("line", "reserved", "What the allocator holds of the device"));
+    if (view.facts.reserved_peak > 0) items.push(patternItem("line", "reserved", "What PyTorch holds of the GPU"));
     if (capacityBytes(page) > 0)
-        items.push(patternItem("dash", `capacity ${formatBytes(capacityBytes(page))}`, "Memory of the device"));
+        items.push(patternItem("dash", `capacity ${formatBytes(capacityBytes(page))}`, "Memory of the GPU"));
     if (view.facts.preexisting > 0)
         items.push(
             patternItem("dots", "older than the recording", "Allocated before the recording began: paler, with dots"),
@@ -220,8 +219,8 @@ export function drawAlsoShown(page) {
         setText(rest, `${formatCount(items.length - left)} more`);
         if (left === 0)
             also.replaceChildren(
-                `${formatPlural(items.length, "call site")} of the picture ` +
-                    `${items.length === 1 ? "is" : "are"} not in the list.`,
+                `${formatCount(items.length)} more call site${items.length === 1 ? " is" : "s are"} shown but ` +
+                    `hold${items.length === 1 ? "s" : ""} nothing at this moment.`,
             );
     }
 }

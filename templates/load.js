@@ -1,6 +1,6 @@
 // Brings the recording that this file carries into the WebAssembly module, in slices, so that the page stays alive.
 import { Session } from "./session.js";
-import { element, setText } from "./text.js";
+import { element, formatCount, setText } from "./text.js";
 import { nextTurn, STEPS_MS, turns } from "./turns.js";
 import { unpack } from "./unpack.js";
 
@@ -172,7 +172,7 @@ export async function loadSession(module, payload, report) {
     if (session.facts.devices > 0)
         await inSteps(
             () => session.c.prepare(0),
-            (done) => report("Judging them", 0.88 + done * 0.07),
+            (done) => report(`Reading ${formatCount(session.devices[0].events)} events`, 0.88 + done * 0.07),
         );
     return session;
 }
@@ -183,7 +183,7 @@ export async function loadPage(report) {
     if (missing) throw new Error(missing);
     if (!carriedText("module") || !carriedText("payload"))
         throw new Error("This page carries no recording. `strata html SNAPSHOT` makes a page of one.");
-    report("Starting", 0);
+    report("Reading", 0);
     return loadSession(await loadModule(), carriedText("payload"), report);
 }
 

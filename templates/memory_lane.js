@@ -22,7 +22,7 @@ const STAGE_LEAST = 400;
 
 const CAUSES = [
     "The program gave memory back (empty_cache)",
-    "A request found no memory, so what was cached was given back",
+    "The driver refused a request, so PyTorch gave its cache back",
     "Garbage collection gave memory back",
     "Memory was given back (no stacks tell why)",
 ];

@@ -56,7 +56,7 @@ function searchText(/** @type {Page} */ page) {
 /** What is pinned, and its place among the matches. @param {Page} page */
 function pinText(page) {
     const { session, state, view } = page;
-    if (state.selected === null) return "Nothing is pinned.";
+    if (state.selected === null) return "Nothing selected.";
     const allocation = view.c.allocation(state.selected);
     const place = placeOfMatch(page);
     const which = place ? `${formatCount(place)} of ${formatCount(searchOf(page).result.allocations)}` : "Pinned";

@@ -11,15 +11,16 @@ export function formatCount(count) {
     return countFormat.format(count + 0);
 }
 
-/** 1024-based, one decimal where it says something, never "1024.0 MiB". @param {number} bytes */
+/** 1024-based, one decimal from GiB up or where it says something, never "1024.0 MiB". @param {number} bytes */
 export function formatBytes(bytes) {
     let unit = 0;
     while (unit < 6 && bytes >= 1024 ** (unit + 1)) unit++;
     for (; ; unit++) {
         const one = 1024 ** unit;
         const tenths = Math.floor(bytes / one) * 10 + Math.floor(((bytes % one) * 10 + one / 2) / one);
-        if (tenths < 10240 || unit === 6)
-            return `${bytes % one === 0 ? tenths / 10 : (tenths / 10).toFixed(1)} ${BYTE_UNITS[unit]}`;
+        if (tenths >= 10240 && unit < 6) continue;
+        const decimal = bytes % one === 0 && unit < 3 ? "" : `.${tenths % 10}`;
+        return `${formatCount(Math.floor(tenths / 10))}${decimal} ${BYTE_UNITS[unit]}`;
     }
 }
 
@@ -246,7 +247,7 @@ export function numberPair(text) {
     return Number.isFinite(from) && Number.isFinite(to) && from < to ? { from, to } : null;
 }
 
-/** What was asked for and what was free; a log may print neither: -1. @param {number} size @param {number} free */
+/** What was requested and what was free; a log may print neither: -1. @param {number} size @param {number} free */
 export function askedText(size, free) {
     if (size < 0) return "the log does not print what was requested";
     return `${formatBytes(size)} requested${free < 0 ? "" : `, ${formatBytes(free)} free on the GPU`}`;

@@ -382,7 +382,7 @@ function makeTree(page, box, use) {
         "quiet",
         "From here",
         () => change(page, { treeFrom: state.focus?.id ?? 0 }),
-        "Begin with this frame: who called it above, what it called below",
+        "Start here: callers above, calls below",
     );
     const back = makeButton("quiet", "Everything", () => goBack(page), "Back to the whole tree (Backspace)");
     tools.append(words, depth, levels, here, back, only);

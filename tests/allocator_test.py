@@ -170,7 +170,7 @@ class Advice(unittest.TestCase):
         """The rule of thumb said that 30.9 MiB would be left to save; the request fits from 8.107 GiB on."""
         details = answer("report", "--json", SAMPLES / "oom.pickle")["devices"][0]["oom_details"][0]
         texts = {advice["code"]: advice["text"] for advice in details["advice"]}
-        self.assertIn("110.1 MiB more than the 8 GiB", texts["enable_expandable_segments"])
+        self.assertIn("110.1 MiB more than there was", texts["enable_expandable_segments"])
         _, scenarios = whatif(SAMPLES / "oom.pickle", 0, "--budget")
         least = scenarios["expandable_segments:True"]["smallest_budget_bytes"]
         self.assertAlmostEqual(8.107, least / GIB, delta=0.003)

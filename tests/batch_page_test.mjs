@@ -186,8 +186,8 @@ describe("sixteen ranks", { skip }, () => {
             assert.deepEqual(await texts(page, "#findings .finding .title"), titles);
             assert.match(findings.join("\n"), /^rank 3 peaks .* above the median; .* of it from /m);
             // Ten lines that leak in one rank are one finding.
-            assert.equal(titles.filter((/** @type {string} */ title) => /^rank 3: .*more in every step/.test(title)).length, 1);
-            assert.match(titles.join("\n"), /^rank 3: loss\.py:19 token_loss keeps .* more in every step; likewise \d+ more lines$/m);
+            assert.equal(titles.filter((/** @type {string} */ title) => /^rank 3: .*more each step/.test(title)).length, 1);
+            assert.match(titles.join("\n"), /^rank 3: loss\.py:19 token_loss keeps .* more each step; likewise \d+ more lines$/m);
             assert.match(await page.locator("#failed").innerText(), /rank9_memory_snapshot\.pickle\s+the file is empty/);
             assert.equal(await page.locator("#skipped-title").textContent(), "1 file skipped");
             assert.ok((await texts(page, "#lines > .row")).some((text) => text.includes(HOSTILE)));

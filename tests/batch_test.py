@@ -88,7 +88,7 @@ class SixteenRanks(unittest.TestCase):
         row = self.row(7)
         self.assertEqual(row["oom"], 1)
         self.assertIn("oom", row["odd"])
-        self.assertRegex(row["finding"], "rank 7 ran out of memory: asked for .* with .* free")
+        self.assertRegex(row["finding"], "rank 7 ran out of memory: .* requested, .* free")
         first = summary(self.plain)["findings"][0]
         self.assertEqual((first["kind"], first["title"], first["ranks"]), ("out_of_memory", row["finding"], [7]))
 

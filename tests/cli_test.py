@@ -246,7 +246,7 @@ class Sizes(Case):
     def test_units(self):
         self.write("s.pickle", snapshot(events_of([1024])))
         for size, understood in (
-            ("1K", "1 KiB"), ("1KiB", "1 KiB"), ("1kib", "1 KiB"), ("1KB", "1000 B"), ("1500", "1.5 KiB"),
+            ("1K", "1 KiB"), ("1KiB", "1 KiB"), ("1kib", "1 KiB"), ("1KB", "1,000 B"), ("1500", "1.5 KiB"),
             ("600B", "600 B"), ("0.5K", "512 B"), (".5K", "512 B"), ("2 KiB", "2 KiB"), ("0.00001G", "10.5 KiB"),
             ("0.00001GB", "9.8 KiB"), ("0.00000001T", "10.7 KiB"), ("0.00000001TB", "9.8 KiB"),
         ):
@@ -539,7 +539,7 @@ class Report(Case):
         off = self.expect(0, "report", "off.pickle").stdout.decode()
         on = self.expect(0, "report", "on.pickle").stdout.decode()
         for text in (off, on):
-            for words in ("Asked for             64 MiB", "Free on the device    5 MiB", "Reserved              120 MiB",
+            for words in ("Requested             64 MiB", "Free on the GPU       5 MiB", "Reserved              120 MiB",
                           "In use                30 MiB", "Reserved, not in use  90 MiB",
                           "Largest free block    90 MiB"):
                 self.assertIn(words, text)

@@ -139,7 +139,7 @@ class Sums(Case):
         self.assertEqual((device["peak_bytes"], device["end_bytes"]), (1 << 63, 1 << 63))
         self.assertEqual([row["share"] for row in device["top_at_peak"]], [1])
         for words in ([], ["--markdown"]):
-            self.assertIn(b"8 EiB", self.strata("report", "s.pickle", *words).stdout.replace(b"\xc2\xa0", b" "))
+            self.assertIn(b"8.0 EiB", self.strata("report", "s.pickle", *words).stdout.replace(b"\xc2\xa0", b" "))
 
     def test_a_small_part_of_2_to_63(self):
         """Once a division by zero."""

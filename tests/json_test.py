@@ -155,7 +155,7 @@ class KinetoTest(JsonTest):
         self.check_stacks(control, device)
         self.assertEqual(2, device["preexisting"])
         notes = self.run_strata("report", "-v", path).stderr.decode()
-        self.assertIn("Some GPU, 80 GiB", notes)
+        self.assertIn("Some GPU, 80.0 GiB", notes)
         self.assertIn("rank 3", notes)
         self.assertIn("train.py:41 step", [self.report(path)["devices"][0]["top_at_peak"][i]["site"] for i in range(2)])
 

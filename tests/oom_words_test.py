@@ -98,7 +98,7 @@ class Words(unittest.TestCase):
     def test_a_request_beyond_everything(self):
         run = Run(40 * GIB)
         run.make(1, 3 * GIB)
-        self.assertIn("more than all that the process held and the device had free together (40 GiB)",
+        self.assertIn("more than all that the process held and the GPU had free together (40.0 GiB)",
                       advice(run.fail(67 * GIB)[0])["memory_in_use"])
         run = Run(40 * GIB)
         run.make(1, 39 * GIB)
@@ -107,7 +107,7 @@ class Words(unittest.TestCase):
     def test_a_first_request(self):
         device, text = Run(40 * GIB).fail(67 * GIB)
         self.assertEqual(kinds(device), {"out_of_memory"})
-        self.assertIn("[high] Out of memory: 67 GiB asked for, 40 GiB free on the device. Asked for by work.py:50 main. "
+        self.assertIn("[high] Out of memory: 67.0 GiB requested, 40.0 GiB free on the GPU. Requested by work.py:50 main. "
                       "Nothing was in use.", text)
         self.assertEqual(device["judged"]["growth"], "too_short")
         self.assertIn("No allocation was recorded", device["judged"]["text"])
@@ -116,7 +116,7 @@ class Words(unittest.TestCase):
         run = Run(1 * GIB)
         run.make(1, 1 * GIB)
         device, text = run.fail(20 * MIB)
-        self.assertEqual(device["findings"][0]["title"], "out of memory: 20 MiB asked for, nothing free on the device")
+        self.assertEqual(device["findings"][0]["title"], "out of memory: 20 MiB requested, nothing free on the GPU")
         self.assertNotIn("0 B", text)
 
 

@@ -278,7 +278,7 @@ int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory) {
         screen = result.stderr.decode()
         if "static program" in screen:
             self.skipTest("a static program cannot load a library")
-        self.assertRegex(screen, r"Device levels +GPU 0: 1 GiB of 8 GiB at most, of all processes\n +GPU 1: 2")
+        self.assertRegex(screen, r"Device levels +GPU 0: 1.0 GiB of 8.0 GiB at most, of all processes\n +GPU 1: 2")
         devices = {device["device"]: device for device in self.report(str(self.path / "d" / "host.log"))["devices"]}
         self.assertEqual(devices[0]["levels"]["device"]["peak_bytes"], 1 << 30)
         self.assertGreater(devices[1]["levels"]["device"]["peak_bytes"], 2 << 30)

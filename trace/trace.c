@@ -142,6 +142,15 @@ bool trace_diagnose(struct trace *trace, const char *key, int32_t device, const 
     return true;
 }
 
+const char *device_noun(const struct trace *trace, const struct device_trace *device) {
+    static const char *const others[] = {"NPU", "MTIA", "MLU", "GCU", "XLA", "HPU", "BFC"};
+    for (uint32_t i = 0; i < device->n_notes; i++)
+        for (unsigned k = 0; device->notes[i].what == NOTE_BACKEND && k < sizeof others / sizeof *others; k++)
+            if (text_is(trace_text(trace, device->notes[i].text), others[k]))
+                return "device";
+    return device->ordinal >= 0 ? "GPU" : "device";
+}
+
 /* 1, 2 or 5 times a power of ten, from 10,000 on: what people give as max_entries. */
 static bool is_round(uint64_t n) {
     if (n < 10000)

@@ -332,6 +332,9 @@ struct trace {
     uint32_t meta;     /* string: JSON object of the writer (file name, digest, title); 0 in a fresh trace */
 };
 
+/* "GPU", or "device" of what is none: the CPU, its pinned memory, an accelerator whose log names its backend. O(notes). */
+const char *device_noun(const struct trace *trace, const struct device_trace *device);
+
 /* ---- what a recording has: asked above the parser, in place of the kind of its file ---- */
 
 /* Whether it has the allocations one by one, each with a size and a life. A log prints levels; what stands for its allocations is

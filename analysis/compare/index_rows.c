@@ -88,10 +88,11 @@ static void blame_sentence(struct index_row *row, uint64_t value, uint64_t media
 
 static void oom_sentence(struct index_row *row, const struct outlier_row *from, char *finding) {
     bool asked = row->oom_requested_bytes != OOM_UNKNOWN, free = asked && row->oom_free_bytes != OOM_UNKNOWN;
-    sentence_add(finding, "%s ran out of memory%s%s%s%s%s", index_subject(row, finding).text,
-                 asked ? ": asked for " : "", asked ? format_bytes(row->oom_requested_bytes).text : "",
-                 free ? " with " : "", free ? format_bytes(row->oom_free_bytes).text : "",
-                 free ? " free on the device" : "");
+    sentence_add(finding, "%s ran out of memory%s%s%s%s%s%s", index_subject(row, finding).text,
+                 asked ? ": " : "", asked ? format_bytes(row->oom_requested_bytes).text : "",
+                 asked ? " requested" : "", free ? ", " : "",
+                 free ? format_bytes(row->oom_free_bytes).text : "",
+                 free ? row->device >= 0 ? " free on the GPU" : " free" : "");
     if (row->n_differences == 0)
         return;
     uint64_t difference = distance(from->total_bytes, from->total_median_bytes);
@@ -144,7 +145,7 @@ static void end_sentence(struct index_row *row, const struct outlier_row *from, 
 static void growth_sentence(struct index_row *row, char *finding) {
     if (row->growth_bytes < 1 << 10)
         return;
-    sentence_add(finding, "%s keeps %s more in every step", index_subject(row, finding).text,
+    sentence_add(finding, "%s keeps %s more each step", index_subject(row, finding).text,
                  format_bytes((uint64_t)row->growth_bytes).text);
     if (row->growth_site != NULL) {
         sentence_add(finding, "%.200s grows most", row->growth_site);

@@ -67,7 +67,7 @@ static void say_clear(struct words *words, const struct verdicts *verdicts, stru
     bool steps = verdicts->turns.source < TURNS_BACKWARD;
     switch (check.kind) {
     case FINDING_GRADIENTS_KEPT:
-        words_say(words, "Next to no gradients are alive when a later forward begins");
+        words_say(words, "Next to no gradients survive into a later forward");
         say_looked(words, check.looked, "forward", "");
         break;
     case FINDING_HELD_OVER:
@@ -124,7 +124,7 @@ static const char *obstacle(const struct verdicts *verdicts, enum finding_kind k
     default:
         return verdicts->timeline->device->n_segment_events == 0
                    ? "Memory given back for lack of it: no segment was seen to come or go."
-                   : "Memory given back for lack of it: backward has no stacks, so who asked for it is not "
+                   : "Memory given back for lack of it: backward has no stacks, so who requested it is not "
                      "known.";
     }
 }

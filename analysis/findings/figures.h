@@ -12,7 +12,7 @@ struct figures {
     uint32_t first;                    /* moment from which on peaks count: the skipped steps end there */
     uint32_t peak_moment;              /* from there on */
     uint64_t peak, reserved, end, gap; /* bytes; gap: reserved at its peak and not in use */
-    uint64_t growth;                   /* bytes more in every step, by likely and certain findings */
+    uint64_t growth;                   /* bytes more each step, by likely and certain findings */
     uint64_t ooms, steps;
     bool has_reserved, has_growth;
     bool has_start;                    /* enough steps to leave some out */

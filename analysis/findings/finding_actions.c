@@ -45,7 +45,7 @@ static const char *gradients_action(const struct finding *finding) {
     return finding->confidence == CONFIDENCE_POSSIBLE
                ? "Call optimizer.zero_grad(set_to_none=True) right after optimizer.step(), before the next "
                  "forward. If you "
-                 "accumulate gradients on purpose, this is its price."
+                 "accumulate gradients on purpose, this is what it costs."
                : "Call optimizer.zero_grad(set_to_none=True) right after optimizer.step(), before the next "
                  "forward.";
 }

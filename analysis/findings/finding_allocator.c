@@ -84,34 +84,34 @@ void finding_retry_flush_find(struct finder *finder) {
 
 void finding_retry_flush_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    tell(telling, "nearly out of memory: ");
     if (finding->variant == RETRIES_COUNTED) {
+        tell(telling, "near miss: ");
         tell_things(telling, finding->figure[0],
                     finding->figure[0] == 1 ? "allocation retry" : "allocation retrie");
         tell(telling, ", by the log");
         return;
     }
+    tell(telling, "one request emptied the cache: ");
     tell_bytes(telling, finding->figure[2]);
-    tell(telling, " of cached memory were given back to serve one request");
+    tell(telling, " given back");
 }
 
 void finding_retry_flush_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     if (finding->variant == RETRIES_COUNTED) {
-        tell(telling, "The driver refused requests, which were tried again after the allocator had given "
-                      "back what it had "
-                      "cached; each time it waits for the device. How much that was is not printed.");
+        tell(telling, "The driver refused requests, so PyTorch gave its cache back and tried again; "
+                      "each time it waits for the GPU. How much that was is not printed.");
         return;
     }
-    tell(telling, "The driver refused a request, so the allocator gave back what it had cached");
+    tell(telling, "The driver refused a request, so PyTorch gave its cache back");
     if (finding->figure[0] > 1) {
         tell(telling, ", ");
         tell_things(telling, finding->figure[0], "time");
         tell(telling, " (");
         tell_bytes(telling, finding->figure[1]);
-        tell(telling, " in all), and waited for the device each time.");
+        tell(telling, " in all), and waited for the GPU each time.");
     } else
-        tell(telling, " and waited for the device.");
+        tell(telling, " and waited for the GPU.");
     if (finding->figure[3] != 0)
         tell(telling, " It was not enough: an out-of-memory error follows.");
     else
@@ -170,7 +170,7 @@ void finding_cache_churn_title(struct telling *telling) {
     tell_things(telling, finding->figure[0], "time");
     tell(telling, ", and ");
     tell_share(telling, finding->figure[2], finding->figure[1]);
-    tell(telling, " of it is asked for again");
+    tell(telling, " of it is requested again");
 }
 
 void finding_cache_churn_detail(struct telling *telling) {
@@ -179,7 +179,7 @@ void finding_cache_churn_detail(struct telling *telling) {
     tell(telling, " were given back to the driver and ");
     tell_bytes(telling, finding->figure[2]);
     tell(telling,
-         " taken again. Each time waits for the device and takes time; live memory is the same without it.");
+         " taken again. Each time waits for the GPU and takes time; live memory is the same without it.");
     if (finding->site != 0) {
         tell(telling, " The last is from ");
         tell_site(telling);

@@ -57,7 +57,7 @@ void finding_cached_free_title(struct telling *telling) {
 
 void finding_cached_free_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    tell(telling, "They are segments without anything in use, of ");
+    tell(telling, "They are empty segments, of ");
     tell_bytes(telling, finding->figure[1]);
     tell(telling, " that were reserved ");
     tell_moment(telling, finding->at_moment);

@@ -398,7 +398,7 @@ void finding_gradients_kept_title(struct telling *telling) {
         return;
     }
     tell_bytes(telling, telling->finding->figure[0]);
-    tell(telling, " of gradients are alive when the next forward begins");
+    tell(telling, " of gradients survive into the next forward");
 }
 
 void finding_gradients_kept_detail(struct telling *telling) {
@@ -408,7 +408,7 @@ void finding_gradients_kept_detail(struct telling *telling) {
         tell(telling,
              finding->count == 1 ? ", older than the recording, is" : ", older than the recording, are");
         tell(telling, " still there after the first allocations of this forward.");
-        tell_saving(telling, "Freed before it,");
+        tell_saving(telling, "Freed before it:");
         return;
     }
     tell_things(telling, finding->figure[1], "gradient");
@@ -417,9 +417,8 @@ void finding_gradients_kept_detail(struct telling *telling) {
     tell_things(telling, finding->figure[2], telling_unit(telling));
     tell(telling, "; ");
     tell_in_peak(telling, " of them are", "none of them is");
-    tell_saving(telling, finding->figure[3] && finding->saves != 0
-                             ? "Set to None before the forward, at the least"
-                             : "Set to None before the forward,");
+    tell_saving(telling, finding->figure[3] && finding->saves != 0 ? "Clear them first: at least"
+                                                                   : "Clear them first:");
     if (finding->variant == 1)
-        tell(telling, " No optimizer is seen: if you accumulate gradients on purpose, this is its price.");
+        tell(telling, " No optimizer is seen: if you accumulate on purpose, this is what it costs.");
 }

@@ -325,5 +325,5 @@ void finding_autocast_copies_detail(struct telling *telling) {
          " alive at the peak: autocast keeps them until its region ends, unless cache_enabled=False.");
     if (finding->variant == 1)
         tell(telling, " The backward pass needs them: they are the price of autocast over 32-bit weights.");
-    tell_saving(telling, "Without them");
+    tell_saving(telling, "Without them:");
 }

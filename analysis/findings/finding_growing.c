@@ -306,5 +306,5 @@ void finding_growing_buffer_detail(struct telling *telling) {
         tell(telling, " of this line");
     }
     tell(telling, ". Each is made while the one before is still there, so both count for a moment.");
-    tell_saving(telling, "Without it");
+    tell_saving(telling, "Without it:");
 }

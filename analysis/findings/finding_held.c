@@ -242,5 +242,5 @@ void finding_held_over_detail(struct telling *telling) {
         tell(telling, " of what is held is older than the recording");
     }
     tell(telling, ".");
-    tell_saving(telling, "If the next one does not need it and it is dropped first,");
+    tell_saving(telling, "Dropped first, where the next one does not need it:");
 }

@@ -114,5 +114,5 @@ void tell_held_once_more(struct telling *telling) {
                "forward, or 64 of its allocations.");
     if (!finding->figure[0])
         tell(telling, " A state that is passed on to the next pass looks the same.");
-    tell_saving(telling, "Dropped before the forward,");
+    tell_saving(telling, "Dropped before the forward:");
 }

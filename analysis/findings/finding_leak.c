@@ -448,7 +448,7 @@ void finding_leak_title(struct telling *telling) {
     tell(telling, " keeps ");
     tell_bytes(telling, finding->per_bytes);
     if (finding->per_n == finding->figure[2]) {
-        tell(telling, " more in every ");
+        tell(telling, " more each ");
         tell(telling, telling_unit(telling));
         return;
     }
@@ -470,15 +470,17 @@ void finding_leak_detail(struct telling *telling) {
     tell(telling, " of ");
     tell_things(telling, finding->figure[2], telling_unit(telling));
     tell(telling, finding->figure[1] == 1 ? ", is" : ", are");
-    tell(telling, " there at the end of the recording; ");
-    tell_in_peak(telling, " of it is", "none of it is");
+    tell(telling, " alive at the end, ");
+    if (finding->bytes != 0)
+        tell_bytes(telling, finding->bytes);
+    tell(telling, finding->bytes != 0 ? " at the peak." : "none of it at the peak.");
     if (finding->variant == LEAK_OF_GRAPH) {
         tell(telling, " That is how one graph over several layers or turns looks before its backward: if "
                       "these turns are "
                       "layers, it is not a leak.");
         return;
     }
-    tell_saving(telling, "Without it");
+    tell_saving(telling, "Without it:");
     if (finding->per_n == 2)
         tell(telling, " Two are the least that shows it: a third would tell it from a double buffer.");
     else if (finding->per_n == 3)

@@ -76,7 +76,7 @@ void finding_optimizer_temporaries_detail(struct telling *telling) {
                       ? " of the optimizer's step, which is gone when it ends, is"
                       : " of the optimizer's step, which are gone when it ends, are");
     tell(telling, " alive at the peak.");
-    tell_saving(telling, "Without them");
+    tell_saving(telling, "Without them:");
 }
 
 const char *finding_way_name(enum finding_way way) {

@@ -71,12 +71,13 @@ void finding_out_of_memory_title(struct telling *telling) {
     }
     tell(telling, "out of memory: ");
     tell_bytes(telling, finding->figure[0]);
-    tell(telling, " asked for");
+    tell(telling, " requested");
     if (finding->figure[1] == OOM_UNKNOWN)
         return;
     tell(telling, ", ");
     tell_bytes_or_nothing(telling, finding->figure[1]);
-    tell(telling, " free on the device");
+    tell(telling, " free on the ");
+    tell(telling, device_noun(telling->verdicts->timeline->trace, telling->verdicts->timeline->device));
 }
 
 static void tell_last_of(struct telling *telling) {
@@ -97,7 +98,8 @@ static void tell_logged(struct telling *telling) {
     if (telling->finding->site != 0)
         length = site_text(timeline->trace, telling->finding->site, site, sizeof site);
     length = length < sizeof site ? length : (uint32_t)sizeof site - 1;
-    log_oom_tell(telling->words, timeline->trace, &facts, (struct text){(const uint8_t *)site, length});
+    log_oom_tell(telling->words, timeline->trace, &facts, device_noun(timeline->trace, timeline->device),
+                 (struct text){(const uint8_t *)site, length});
 }
 
 void finding_out_of_memory_detail(struct telling *telling) {
@@ -105,7 +107,7 @@ void finding_out_of_memory_detail(struct telling *telling) {
     const struct timeline *timeline = telling->verdicts->timeline;
     if (finding->variant == OOM_COUNTED) {
         tell(telling,
-             "Counted since the process began; what was asked for and what was free is not printed.");
+             "Counted since the process began; what was requested and what was free is not printed.");
         return;
     }
     if (!trace_has_allocations(timeline->trace)) {
@@ -114,7 +116,7 @@ void finding_out_of_memory_detail(struct telling *telling) {
         return;
     }
     if (finding->site != 0) {
-        tell(telling, "Asked for by ");
+        tell(telling, "Requested by ");
         tell_site(telling);
         tell(telling, ". ");
     }
@@ -192,8 +194,7 @@ void finding_stops_at_peak_detail(struct telling *telling) {
     if (finding->variant == ENDED_BY_OOM)
         tell(telling, ", where memory ran out: the request that failed would have come on top.");
     else if (finding->variant == ENDED_BY_OTHERS_OOM)
-        tell(telling,
-             ". Another device ran out of memory: how much this one would have needed is not known.");
+        tell(telling, ". Another GPU ran out of memory: how much this one would have needed is not known.");
     else
         tell(telling, ": what came after it may have been higher. Dump after a step is complete, or in an "
                       "out-of-memory observer.");

@@ -455,20 +455,20 @@ void tell_saving(struct telling *telling, const char *without) {
     uint64_t peak = telling->verdicts->timeline->peak_bytes;
     if (!finding->saves_known)
         return;
-    tell(telling, " ");
-    tell(telling, without);
     if (finding->saves == 0) {
-        tell(telling, " the peak would not fall: something else is as high.");
+        tell(telling, " But the peak would not fall, something else is as high.");
         return;
     }
     bool little = !is_percent(finding->saves, peak, 1);
-    tell(telling, little ? " the peak would be only " : " the peak would be ");
+    tell(telling, " ");
+    tell(telling, without);
+    tell(telling, little ? " only " : " ");
     tell_bytes(telling, finding->saves);
-    tell(telling, " lower");
+    tell(telling, " off the peak");
     if (!little) {
         tell(telling, " (");
         tell_share(telling, finding->saves, peak);
-        tell(telling, " of it)");
+        tell(telling, ")");
     }
     tell(telling, ".");
 }

@@ -76,20 +76,26 @@ static void tell_place(struct words *words, const struct log_oom_facts *facts, s
         return;
     words_say(words, "Line ");
     words_add_count(words, facts->number[NOTE_LINE]);
-    words_say(words, site.nbytes != 0 ? " of the log; asked for by "
+    words_say(words, site.nbytes != 0 ? " of the log; requested by "
                                       : " of the log; which line of code asked is not known from it");
     words_add(words, site);
     words_say(words, ".");
 }
 
-static void tell_device(struct words *words, const struct log_oom_facts *facts) {
+static void tell_device(struct words *words, const struct log_oom_facts *facts, const char *noun) {
     if (knows(facts, NOTE_DEVICE_TOTAL) && knows(facts, NOTE_DEVICE_FREE)) {
-        say_bytes(words, " Of the device's ", facts->number[NOTE_DEVICE_TOTAL], "");
+        words_say(words, " Of the ");
+        words_say(words, noun);
+        say_bytes(words, "'s ", facts->number[NOTE_DEVICE_TOTAL], "");
         say_bytes(words, ", ", facts->number[NOTE_DEVICE_FREE], " were free.");
     } else if (knows(facts, NOTE_DEVICE_FREE)) {
-        say_bytes(words, " ", facts->number[NOTE_DEVICE_FREE], " were free on the device.");
+        say_bytes(words, " ", facts->number[NOTE_DEVICE_FREE], " were free on the ");
+        words_say(words, noun);
+        words_say(words, ".");
     } else if (knows(facts, NOTE_DEVICE_TOTAL)) {
-        say_bytes(words, " The device has ", facts->number[NOTE_DEVICE_TOTAL],
+        words_say(words, " The ");
+        words_say(words, noun);
+        say_bytes(words, " has ", facts->number[NOTE_DEVICE_TOTAL],
                   "; how much of it was free is not printed.");
     }
     if (knows(facts, NOTE_OTHERS_USED))
@@ -173,7 +179,7 @@ static void tell_cause(struct words *words, const struct trace *trace, const str
     case LOG_OOM_FREE_ENOUGH:
         words_say(
             words,
-            " As much was free as was asked for, so the device as a whole was not full: another process may "
+            " As much was free as was requested, so the device as a whole was not full: another process may "
             "have held more at that moment, the memory may belong to another pool, or the driver has a limit "
             "for one allocation.");
         break;
@@ -181,13 +187,13 @@ static void tell_cause(struct words *words, const struct trace *trace, const str
     case LOG_OOM_IN_USE:
         words_say(
             words,
-            !knows(facts, NOTE_UNALLOCATED) ? " Less was free than was asked for."
+            !knows(facts, NOTE_UNALLOCATED) ? " Less was free than was requested."
             : facts->number[NOTE_UNALLOCATED] + facts->number[NOTE_DEVICE_FREE] + PRINTED_SLACK >=
                     facts->number[NOTE_ASKED]
-                ? " Less was free than was asked for, and what was reserved but unallocated is less too: "
+                ? " Less was free than was requested, and what was reserved but unallocated is less too: "
                   "both "
                   "together would be enough, but not in one piece."
-                : " Less was free than was asked for, and what was reserved but unallocated is less too: the "
+                : " Less was free than was requested, and what was reserved but unallocated is less too: the "
                   "memory was in use, and only using less helps, in this process or in others.");
         break;
     case LOG_OOM_UNKNOWN: break;
@@ -225,13 +231,13 @@ static void tell_kill(struct words *words, const struct trace *trace, const stru
 }
 
 void log_oom_tell(struct words *words, const struct trace *trace, const struct log_oom_facts *facts,
-                  struct text site) {
+                  const char *noun, struct text site) {
     if (facts->killed != 0) {
         tell_kill(words, trace, facts);
         return;
     }
     tell_place(words, facts, site);
-    tell_device(words, facts);
+    tell_device(words, facts, noun);
     tell_process(words, facts);
     tell_buffers(words, facts);
     tell_cause(words, trace, facts);

@@ -34,6 +34,6 @@ void log_oom_facts_of(struct log_oom_facts *facts, const struct device_trace *de
 /* "too_large": for JSON. */
 const char *log_oom_cause_name(enum log_oom_cause cause);
 
-/* The error in sentences; `site` is the line of code that asked, empty where no traceback names it. */
+/* The error in sentences; `noun` is device_noun, `site` the line of code that asked, empty where no traceback names it. */
 void log_oom_tell(struct words *words, const struct trace *trace, const struct log_oom_facts *facts,
-                  struct text site);
+                  const char *noun, struct text site);

@@ -31,7 +31,7 @@
     X(PENDING, "pending_frees")                     /* freed, waiting for other streams */           \
     X(ROUNDING, "rounding")                         /* rounding and remainders */                    \
     X(HELD_BY_OTHERS, "held_by_others")             /* neither free nor reserved, capacity */        \
-    X(GROWTH, "growth")                             /* risen, more in every step */
+    X(GROWTH, "growth")                             /* risen, more each step */
 
 enum oom_advice_kind {
 #define OOM_ADVICE_NUMBER(KIND, code) OOM_ADVICE_##KIND,

@@ -513,7 +513,7 @@ static const char *repeats_find(struct building *building, bool *no_memory) {
             return NULL;
         }
         if (found)
-            reason = "layers take turns, and the number asked for ends between two of them";
+            reason = "layers take turns, and the number requested ends between two of them";
     }
     if (building->x[0] == 1)
         reason = "a single layer is the first and the last at once, and what repeats cannot be told from it";

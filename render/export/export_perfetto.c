@@ -365,7 +365,7 @@ static void ooms_add(struct perfetto *to) {
     track_add(to, TRACK_OOM, "out of memory", false);
     for (uint32_t i = 0; i < device->n_ooms; i++) {
         char name[64];
-        snprintf(name, sizeof name, "out of memory: %" PRIu64 " bytes asked for", device->ooms[i].size);
+        snprintf(name, sizeof name, "out of memory: %" PRIu64 " bytes requested", device->ooms[i].size);
         event_add(to, moment_ns(to->device, device->ooms[i].event + 1), TRACK_OOM, EVENT_INSTANT, name,
                   strlen(name));
     }

@@ -74,7 +74,7 @@ static void ghost_text_put(struct chart_maker *maker, struct rect box, const str
                    (struct font_style){FONT_BOLD, maker->small.px}, maker->out->colors.alarm,
                    format_bytes(oom->size).text);
     chart_put_text(maker, (struct rect){box.x, y + line, box.width, 0}, CHART_CENTER, maker->small,
-                   maker->out->colors.alarm, "asked");
+                   maker->out->colors.alarm, "request");
 }
 
 void chart_ghost_put(struct chart_maker *maker, struct rect area) {

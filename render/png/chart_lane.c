@@ -3,7 +3,7 @@
  * never overlap, and a leader that would cross a text is left out. With at most FLAGS_MAX texts, every
  * arrangement is tried and the nearest one wins.
  *
- *       OOM: asked 2 GiB, 1.1 GiB free       upper row, with a leader
+ *       OOM: 2.0 GiB requested, 1.1 GiB free  upper row, with a leader
  *     peak 71.2 GiB · event 18,204    |      lower row
  *                  v                  v      triangles
  *     +------------------------------------+ plot
@@ -92,9 +92,9 @@ void chart_oom_text(const struct oom_event *oom, const char *which, char *text, 
     if (oom->size == OOM_UNKNOWN)
         snprintf(text, capacity, "%s", which);
     else if (oom->device_free == OOM_UNKNOWN)
-        snprintf(text, capacity, "%s: asked %s", which, format_bytes(oom->size).text);
+        snprintf(text, capacity, "%s: %s requested", which, format_bytes(oom->size).text);
     else
-        snprintf(text, capacity, "%s: asked %s, %s free", which, format_bytes(oom->size).text,
+        snprintf(text, capacity, "%s: %s requested, %s free", which, format_bytes(oom->size).text,
                  format_bytes(oom->device_free).text);
 }
 

@@ -100,7 +100,7 @@ void chart_elsewhere_text(const struct chart_maker *maker, char *text, size_t ca
 int32_t chart_lane_height(const struct chart_maker *maker);
 void chart_lane_put(struct chart_maker *maker, struct rect lane);
 
-/* "OOM: asked 2 GiB, 1.1 GiB free"; `which` begins it. */
+/* "OOM: 2.0 GiB requested, 1.1 GiB free"; `which` begins it. */
 void chart_oom_text(const struct oom_event *oom, const char *which, char *text, size_t capacity);
 
 bool chart_moment_is_shown(const struct chart_maker *maker, uint32_t moment);

@@ -380,7 +380,7 @@ static void side_write(struct sheet *sheet, const char *letter, const struct dif
 static const char *aligned_words(const struct diff *diff) {
     static const char *const words[][2] = {{"step", "at the peak of the same step"},
                                            {"annotation", "at the peak of the same annotation"},
-                                           {"event", "at the moments that were asked for"}};
+                                           {"event", "at the moments that were named"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(diff->aligned_by, words[i][0]) == 0)
             return words[i][1];

@@ -99,9 +99,9 @@ void report_gap_json(struct json_writer *json, const struct report_device *repor
 
 static const char *const cause_text[GAP_CAUSES] = {
     [GAP_ROUNDING] = "rounding up",
-    [GAP_UNSPLIT] = "remainders of blocks, too small to be split off",
-    [GAP_EMPTY_SEGMENTS] = "segments without anything in use",
-    [GAP_FREE_BLOCKS] = "free blocks between what is in use",
+    [GAP_UNSPLIT] = "rounding inside blocks",
+    [GAP_EMPTY_SEGMENTS] = "empty segments",
+    [GAP_FREE_BLOCKS] = "holes",
     [GAP_EXPANDABLE_TAIL] = "free ends of expandable segments",
     [GAP_PRIVATE] = "free in private pools",
     [GAP_CONTRADICTION] = "unexplained: the file contradicts itself",

@@ -66,13 +66,12 @@ static void settings_row(struct sheet *sheet, const struct report_device *report
 #define MODELLED                                                                                        \
     "Expandable segments were off. With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True the recorded " \
     "sequence, this request included, would have "
-#define UNUSED "{0} were reserved but not in use, more than was asked for, "
+#define UNUSED "{0} were reserved but not in use, more than was requested, "
 
-/* {0} to {2} are bytes of the advice, {unit} is what the loop's turns are called. */
+/* {0} to {2} are bytes of the advice, {unit} is what the loop's turns are called, {device} the device. */
 static const char *const sentences[OOM_ADVICE_KINDS] = {
-    [OOM_ADVICE_NOTHING_IN_USE] =
-        "Nothing was allocated by this process at that moment: {0} were asked for, and "
-        "the device had {1} free.",
+    [OOM_ADVICE_NOTHING_IN_USE] = "Nothing was allocated by this process at that moment: {0} requested, "
+                                  "{1} free on the {device}.",
     [OOM_ADVICE_ALL_ROUNDING] = UNUSED "but nothing of that is in free blocks: rounding up and remainders of "
                                        "blocks take it.",
     [OOM_ADVICE_FREE_PARTS] =
@@ -82,16 +81,16 @@ static const char *const sentences[OOM_ADVICE_KINDS] = {
                                              "remainders of blocks take the rest.",
     [OOM_ADVICE_NO_BLOCK_LARGE] = UNUSED "and no free block among them was large enough.",
     [OOM_ADVICE_REQUEST_TOO_LARGE] =
-        "This one request is more than all that the process held and the device had "
+        "This one request is more than all that the process held and the {device} had "
         "free together ({0}): freeing everything else would not have been enough.",
     [OOM_ADVICE_LACKING] = "The memory was in use. Even with every free byte it would have been {0} short.",
     [OOM_ADVICE_NOT_IN_ONE_PIECE] =
-        "What was free on the device and what was reserved but not in use would have "
+        "What was free on the {device} and what was reserved but not in use would have "
         "been enough together ({0}), but not in one piece.",
     [OOM_ADVICE_FITS] =
         MODELLED "fitted into {0} of the {1} that the process had (model; what the program would do next "
                  "is not recorded).",
-    [OOM_ADVICE_FITS_FROM] = MODELLED "needed {0}, {2} more than the {1} that there was at most (model).",
+    [OOM_ADVICE_FITS_FROM] = MODELLED "needed {0}, {2} more than there was (model).",
     [OOM_ADVICE_OFF] = OFF FIRST_TO_TRY,
     [OOM_ADVICE_OFF_LACKING] = OFF NEARLY_ALL,
     [OOM_ADVICE_UNSAID] = UNSAID FIRST_TO_TRY,
@@ -114,16 +113,17 @@ static const char *const sentences[OOM_ADVICE_KINDS] = {
         "earlier gives it back.",
     [OOM_ADVICE_ROUNDING] =
         "Rounding up and remainders of blocks that were not split off take {0}, as much as was "
-        "asked for: roundup_power2_divisions or many allocations of odd sizes cause that.",
+        "requested: roundup_power2_divisions or many allocations of odd sizes cause that.",
     [OOM_ADVICE_HELD_BY_OTHERS] =
-        "{0} of the device's {1} are neither free nor reserved here: CUDA's context, "
+        "{0} of the {device}'s {1} are neither free nor reserved here: CUDA's context, "
         "libraries or other processes hold them.",
     [OOM_ADVICE_GROWTH] =
-        "What is carried over from {unit} to {unit} has risen by {0}, {1} more in every {unit}: "
+        "What is carried over from {unit} to {unit} has risen by {0}, {1} more each {unit}: "
         "see What to know.",
 };
 
-static void advice_tell(struct report_advice *told, const struct oom_advice *advice, const char *unit) {
+static void advice_tell(struct report_advice *told, const struct oom_advice *advice, const char *unit,
+                        const char *noun) {
     struct words words = {told->text, sizeof told->text, 0};
     told->code = oom_advice_code(advice->kind);
     told->short_bytes = advice->kind == OOM_ADVICE_FITS_FROM ? advice->bytes[2] : 0;
@@ -133,7 +133,9 @@ static void advice_tell(struct report_advice *told, const struct oom_advice *adv
         at += plain;
         if (*at == '\0')
             break;
-        words_say(&words, at[1] == 'u' ? unit : format_bytes(advice->bytes[at[1] - '0']).text);
+        words_say(&words, at[1] == 'u'   ? unit
+                          : at[1] == 'd' ? noun
+                                         : format_bytes(advice->bytes[at[1] - '0']).text);
         at = strchr(at, '}') + 1;
     }
     (void)words_end(&words);
@@ -149,7 +151,8 @@ uint32_t report_oom_advice(const struct report_device *report, const struct repo
     struct oom_advice found[OOM_ADVICE_MOST];
     uint32_t count = oom_advise(report->oom_ground, oom->event, &oom->state, found);
     for (uint32_t i = 0; i < count; i++)
-        advice_tell(&advice[i], &found[i], turns_unit(&report->verdicts.turns));
+        advice_tell(&advice[i], &found[i], turns_unit(&report->verdicts.turns),
+                    device_noun(report->trace, report->device));
     if (report->plan[0] == '\0' || !is_end(report->device, oom->event))
         return count;
     advice[count].code = "plan";
@@ -202,8 +205,9 @@ static void state_table(struct sheet *sheet, const struct report_device *report,
                         const struct report_oom *oom) {
     static const char *const headings[] = {"", "", NULL};
     sheet_table(sheet, headings, "ll");
-    bytes_row(sheet, "Asked for", oom->event->size);
-    bytes_row(sheet, "Free on the device", oom->event->device_free);
+    bytes_row(sheet, "Requested", oom->event->size);
+    bytes_row(sheet, sheet_format(sheet, "Free on the %s", device_noun(report->trace, report->device)),
+              oom->event->device_free);
     reserved_row(sheet, report, "Reserved", oom->state.reserved_bytes);
     bytes_row(sheet, "In use", oom->state.live_bytes);
     if (oom->pending_bytes != 0)
@@ -247,7 +251,7 @@ static void oom_write(struct sheet *sheet, const struct report_device *report,
     sheet_say(sheet, "Out of memory %s:", words_moment(sheet, &report->timeline, oom.state.moment));
     state_table(sheet, report, &oom);
     if (event->stack != 0)
-        sheet_say(sheet, "Asked for by %s.",
+        sheet_say(sheet, "Requested by %s.",
                   words_site(sheet, report->trace, report->timeline.site[event->stack]));
     free_blocks_write(sheet, report, &oom);
     holders_table(sheet, report, &oom);

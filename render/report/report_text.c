@@ -314,7 +314,7 @@ static const char *devices_text(struct sheet *sheet, const struct trace *trace,
 /* The devices that were not asked for. */
 static void skipped_write(struct sheet *sheet, const struct report_device *report) {
     if (report->options->device != REPORT_ALL_DEVICES && report->trace->n_devices > 1)
-        sheet_point(sheet, "Skipped, because another device was asked for: %s.",
+        sheet_point(sheet, "Skipped, because another device was named: %s.",
                     devices_text(sheet, report->trace, report->device));
 }
 

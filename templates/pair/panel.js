@@ -36,7 +36,7 @@ export const ROWS = /** @type {Record<string, string>} */ ({
 const HOW = /** @type {Record<string, string>} */ ({
     step: "at the peak of the same step",
     annotation: "at the peak of the same annotation",
-    event: "at the moments that were asked for",
+    event: "at the moments that were named",
 });
 
 function makeLine() {

