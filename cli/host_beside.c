@@ -9,18 +9,46 @@
 #include <sys/stat.h>
 
 enum {
+    LOGS_MOST = 16,               /* beside a dump: those of many more are not searched for its name */
     HOST_NOTES_MOST = 2048,       /* of a longer log the highest of neighbours */
     BEFORE_US = 60 * 1000 * 1000, /* a level so old still holds when a recording begins */
     LOG_NBYTES_MOST = 256 << 20   /* of four days of a machine with eight GPUs, read in 6 s */
 };
 
-/* "DIR/host.log" for "DIR/dump". False: there is no such file, or one too large. */
-static bool path_beside(const struct input *input, const char *name, char path[FOLDER_PATH]) {
+/* "DIR/host.log" for "DIR/dump"; of the next ones "DIR/host-2.log", ... False: there is no such file, or one too large. */
+static bool path_beside(const struct input *input, int number, char path[FOLDER_PATH]) {
+    char name[24] = "host.log";
     int directory = (int)(strlen(input->path) - strlen(input->name));
     struct stat status;
+    if (number > 1)
+        snprintf(name, sizeof name, "host-%d.log", number);
     return strcmp(input->path, "-") != 0 &&
            snprintf(path, FOLDER_PATH, "%.*s%s", directory, input->path, name) < FOLDER_PATH &&
            stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= LOG_NBYTES_MOST;
+}
+
+/* Whether a log says that this dump was written by a process that it watched. */
+static bool log_names(const char *path, const char *dump) {
+    FILE *file = fopen(path, "re");
+    char line[600], wanted[FOLDER_PATH];
+    bool found = false;
+    snprintf(wanted, sizeof wanted, " strata-dump %s\n", dump);
+    while (file != NULL && !found && fgets(line, sizeof line, file) != NULL)
+        found = strstr(line, wanted) != NULL;
+    if (file != NULL)
+        fclose(file);
+    return found;
+}
+
+/* The log that names the dump, or the only one. False: there is none, or whose they are is not known. */
+static bool log_find(const struct input *input, char path[FOLDER_PATH]) {
+    int n = 0;
+    while (n < LOGS_MOST && path_beside(input, n + 1, path))
+        n++;
+    for (int i = n; i > 1; i--)
+        if (path_beside(input, i, path) && log_names(path, input->name))
+            return true;
+    return path_beside(input, 1, path) && (n == 1 || log_names(path, input->name));
 }
 
 /* False: it cannot be read. Release it in both cases. */
@@ -96,9 +124,8 @@ static bool device_note(struct trace *trace, struct device_trace *device, const 
 bool host_beside(struct recording *recording) {
     struct trace *trace = &recording->trace;
     struct recording host;
-    char path[FOLDER_PATH], other[FOLDER_PATH];
-    if (!trace_has_allocations(trace) || !path_beside(&recording->input, "host.log", path) ||
-        path_beside(&recording->input, "host-2.log", other))
+    char path[FOLDER_PATH];
+    if (!trace_has_allocations(trace) || !log_find(&recording->input, path))
         return true;
     bool done = true;
     if (host_read(&host, path, trace->arena.limit_nbytes - trace->arena.used_nbytes)) {

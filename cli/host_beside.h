@@ -5,7 +5,8 @@
 
 /*
  * Notes the host's memory (NOTE_HOST_USED) with the events of a recording from a file, where one host.log lies beside it and
- * tells of its time. More than one tell of other processes too: whose is whose is not known, and nothing is noted. A log that
+ * tells of its time. Of several it is the one that names the file; where none does, whose they are is not known, and nothing is
+ * noted. A log that
  * cannot be read is as none. False: no memory.
  */
 bool host_beside(struct recording *recording);

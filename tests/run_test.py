@@ -76,6 +76,15 @@ class Recorder(RunCase):
                 self.assertEqual(len(self.load("rank3_steps.pickle")["device_traces"][0]), 4 + 5 * 15)
                 self.assertEqual(len(self.load("rank3_exit.pickle")["device_traces"][0]), 4 + 8 * 15)
 
+    def test_dumps_are_phases_of_the_host_log(self):
+        self.record(0, "train(6); run_out()", "--no-report", RANK="0")
+        log = self.path / "d" / "host.log"
+        said = re.findall(r"(?m)^(\S+ \S+) strata-dump (\S+)$", log.read_text())
+        self.assertEqual([name for _, name in said], ["rank0_steps.pickle", "rank0_oom.pickle", "rank0_exit.pickle"])
+        self.assertEqual([time for time, _ in said], sorted(time for time, _ in said))
+        phases = self.report(str(log))["devices"][0]["phases"]
+        self.assertEqual([phase["name"] for phase in phases], [name for _, name in said])
+
     def test_out_of_memory_twice(self):
         self.record(0, "_C._cuda_attach_out_of_memory_observer(lambda *_: print('theirs'))\ntrain(1); run_out(); run_out()",
                     RANK="0")

@@ -64,6 +64,8 @@ static void environment_set(const struct watch *watch) {
     if (n < (int)sizeof path)
         setenv("PYTHONPATH", path, 1);
     setenv("STRATA_RUN_DIR", watch->folder->path, 1);
+    snprintf(path, sizeof path, "%s/%s", watch->folder->path, watch->folder->log_name);
+    setenv("STRATA_RUN_LOG", path, 1);
     setenv("STRATA_RUN_STACKS", settings->python_stacks ? "python" : "all", 1);
     snprintf(number, sizeof number, "%" PRIu32, settings->n_steps);
     setenv("STRATA_RUN_STEPS", number, 1);

@@ -139,10 +139,14 @@ static bool label_intern(struct reader *reader, struct text text, uint32_t *labe
 }
 
 /* What the moment of a row is called: in see_memory_usage by the line before, in Megatron's by what stands in front of the
- * figures. */
+ * figures, in a host.log by the dump that was written. */
 static bool row_label(struct reader *reader, struct text line, struct log_row *row) {
-    uint32_t end = log_find(line, 0, " memory (MB)");
+    uint32_t end = log_find(line, 0, " memory (MB)"), dump = log_find(line, 0, log_dump);
     row->label = row->label_before ? reader->state.stream->last_label : 0;
+    if (dump != LOG_NONE) {
+        dump += (uint32_t)strlen(log_dump);
+        return label_intern(reader, (struct text){line.at + dump, line.nbytes - dump}, &row->label);
+    }
     if (end == LOG_NONE)
         return true;
     struct text before = {line.at, end};

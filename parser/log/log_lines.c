@@ -230,9 +230,11 @@ static enum log_seen run_line(struct log_state *state, struct text line, struct 
     uint32_t at = log_find(line, 0, host), behind = at != LOG_NONE ? log_find(line, at, limit) : LOG_NONE;
     uint64_t nbytes;
     (void)state;
+    row->gpu = LOG_HOST;
+    if (log_find(line, 0, log_dump) != LOG_NONE) /* a moment of the host; its name is the label */
+        return LOG_ROW;
     if (at == LOG_NONE || log_size(line, at + (uint32_t)sizeof host - 1, 1, &nbytes) == LOG_NONE)
         return LOG_NOTHING;
-    row->gpu = LOG_HOST;
     log_know(row, NOTE_HOST_USED, nbytes);
     if (behind != LOG_NONE && log_size(line, behind + (uint32_t)sizeof limit - 1, 1, &nbytes) != LOG_NONE)
         log_know(row, NOTE_DEVICE_TOTAL, nbytes);

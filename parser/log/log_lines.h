@@ -52,6 +52,9 @@ struct log_state {
     bool csv_guessed;                  /* figures of a CSV without a header were used */
 };
 
+/* In front of the name of a dump, in the log of `strata run`. */
+static const char log_dump[] = " strata-dump ";
+
 enum log_seen {
     LOG_NOTHING, /* no line about memory */
     LOG_ROW,     /* `row` is filled */

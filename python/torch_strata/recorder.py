@@ -130,8 +130,24 @@ class _Files(object):
 
     def add(self, path):
         self.written.append(path)
+        _log("strata-dump {}".format(os.path.basename(path)))
         while self.keep and len(self.written) > self.keep:
             _remove(self.written.pop(0))
+
+
+@_guarded("host.log is not told")
+def _log(text):
+    """A line in the log of the host that `strata run` writes; in one piece, since others write there too."""
+    import time
+
+    path, now = os.environ.get("STRATA_RUN_LOG"), time.time()
+    if path:
+        stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now))
+        log = os.open(path, os.O_WRONLY | os.O_APPEND)
+        try:
+            os.write(log, "{}.{:03d} {}\n".format(stamp, int(now % 1 * 1000), text).encode("utf-8", "backslashreplace"))
+        finally:
+            os.close(log)
 
 
 class _OneFile(object):

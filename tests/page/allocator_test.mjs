@@ -90,6 +90,8 @@ describe("the allocator", { skip }, () => {
         // Two logs that name no dump: whose is whose is not known.
         writeFileSync(path.join(alone, "host-2.log"), lines.join("\n"));
         assert.deepEqual(rows().rgba, without.rgba);
+        writeFileSync(path.join(alone, "host-2.log"), [...lines, "2026-01-01 00:00:00.000 strata-dump oom.pickle", ""].join("\n"));
+        assert.deepEqual(rows().rgba, picture.rgba);
     });
 
     test("the lane says when memory was given back, and why", async () => {
