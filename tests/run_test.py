@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import pickle
+import pty
 import re
 import shutil
 import signal
@@ -172,6 +173,63 @@ class Recorder(RunCase):
         summary = json.loads((self.path / "d" / "summary.json").read_text())
         self.assertEqual({row["rank"] for row in summary["rows"] if row["rank"] is not None}, set(range(16)))
 
+    LAUNCHER = """#!{python}
+import os, subprocess, sys
+ranks = [subprocess.Popen(sys.argv[3:], env=dict(os.environ, {name}=str(rank))) for rank in range(int(sys.argv[2]))]
+sys.exit(max(rank.wait() for rank in ranks))
+"""
+
+    def launchers(self):
+        """Stand-ins that set what the real ones set, and the real one where it is."""
+        for name, variable in (("mpirun", "OMPI_COMM_WORLD_RANK"), ("srun", "SLURM_PROCID")):
+            path = self.path / name
+            path.write_text(self.LAUNCHER.format(python=sys.executable, name=variable))
+            path.chmod(0o755)
+            yield [str(path), "-n", "16" if name == "srun" else "3"]
+        if shutil.which("mpirun"):
+            yield ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
+
+    def test_inside_and_outside_of_launchers(self):
+        self.write("train.py", (TRAIN + "train(6); sys.exit(int(os.environ.get('CODE', 0)))").encode())
+        for launcher in self.launchers():
+            program = [sys.executable, "train.py"]
+            run = [STRATA, "run", "--out", "d", "--no-report", "--"]
+            wanted = sorted(f"rank{rank}_{why}.pickle" for rank in range(int(launcher[-1])) for why in ("exit", "steps"))
+            for command in (run + launcher + program, launcher + run + program):
+                with self.subTest(command):
+                    shutil.rmtree(self.path / "d", ignore_errors=True)
+                    done = subprocess.run(command, cwd=self.path, env=self.environment(CODE="7"), check=False, timeout=120,
+                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                    self.assertEqual(done.returncode, 7, done.stderr)
+                    self.assertEqual(self.dumps(), wanted)
+                    # The dumps that a log names are those of the processes that it watched.
+                    logs = [log.read_text() for log in (self.path / "d").glob("host*.log")]
+                    self.assertEqual(len(logs), 1 if command[0] == STRATA else int(launcher[-1]))
+                    for log in logs:
+                        self.assertEqual(len(re.findall("strata-dump", log)), 2 if len(logs) > 1 else len(wanted))
+
+    def test_torchrun(self):
+        """The launcher of Debian's torch, its workers with ours: recorded by the rank that it gives them."""
+        if subprocess.run(["/usr/bin/python3", "-c", "import torch.distributed.run"], capture_output=True, check=False).returncode:
+            self.skipTest("Debian's python3-torch is not here")
+        self.write("train.py", (f"import sys; sys.path.insert(0, {str(STAND_IN)!r})\n" + TRAIN + "train(6)").encode())
+        self.expect(0, "run", "--out", "d", "--no-report", "--", "/usr/bin/python3", "-m", "torch.distributed.run",
+                    "--standalone", "--nproc_per_node", "2", "--redirects", "1", "--tee", "1", "--log_dir", "logs",  # of none it makes nothing under Python 3.11
+                    "train.py", env=self.environment(PYTHONPATH=""))
+        self.assertEqual(self.dumps(), [f"rank{rank}_{why}.pickle" for rank in range(2) for why in ("exit", "steps")])
+
+    def test_strata_itself_is_killed(self):
+        """The program goes on and its dumps are written; the next run in the folder makes pages of all."""
+        self.write("train.py", (TRAIN + "train(6); print('ready', flush=True); sys.stdin.read(); train(1); print('over')").encode())
+        process = self.start("run", "--out", "d", "--", sys.executable, "train.py", stdin=subprocess.PIPE,
+                             env=self.environment(RANK="0"))
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        process.kill()
+        self.assertEqual(process.wait(60), -signal.SIGKILL)
+        self.assertEqual(process.communicate(b"", timeout=60)[0], b"over\n")
+        self.assertEqual(self.dumps(), ["rank0_exit.pickle", "rank0_steps.pickle"])
+        self.expect(0, "run", "--out", "d", "--", "true", says="Pages +d/index.html")
+
     def test_signal(self):
         self.write("train.py", (TRAIN + "train(1); print('ready', flush=True); sys.stdin.read()").encode())
         process = self.start("run", "--out", "d", "--no-report", "--", sys.executable, "train.py", stdin=subprocess.PIPE,
@@ -252,6 +310,38 @@ class Watcher(RunCase):
         self.expect(2, "run", says="no command")
         self.expect(2, "run", "--steps", "x", "--", "true")
 
+    def test_what_goes_in_and_out_is_untouched(self):
+        data = bytes(range(256)) * 4096
+        self.write("in", data)
+        with open(self.path / "in", "rb") as given:
+            done = subprocess.run([STRATA, "run", "--no-report", "-q", "--", "sh", "-c", "cat; echo err >&2; exec 3>&1; echo three >&3"],
+                                  cwd=self.path, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+        self.assertEqual((done.stdout, done.stderr), (data + b"three\n", b"err\n"))
+
+    def test_on_a_terminal(self):
+        """The program reads from it, and its Ctrl-C comes once, as without us."""
+        program = ("import signal, sys, time\nheard = []\nsignal.signal(2, lambda *_: heard.append(1))\n"
+                   "print(sys.stdin.isatty(), input(), flush=True)\n"
+                   "while not heard: time.sleep(0.01)\n"
+                   "time.sleep(0.5); print('heard', len(heard), flush=True); sys.exit(9)")
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(self.path)
+            os.execv(STRATA, [STRATA, "run", "--no-report", "-q", "--", sys.executable, "-c", program])
+        told = b""
+
+        def until(text):
+            nonlocal told
+            while text not in told:
+                told += os.read(terminal, 4096)
+
+        os.write(terminal, b"word\n")
+        until(b"True word")
+        os.write(terminal, b"\x03")
+        until(b"heard 1")
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 9)
+        os.close(terminal)
+
     def test_folders(self):
         for _ in range(2):
             self.run_shell(0, "true", "--no-report")
@@ -304,6 +394,46 @@ int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory) {
         group = self.group()
         self.run_shell(137, f"sleep 0.2; printf 'oom 1\\noom_kill 1\\n' > {group}/memory.events; kill -KILL $$", "--no-report",
                        says=r"limit of the cgroup: 7 MiB of 8 MiB[^$]*Killed +sh \(process \d+\)", STRATA_CGROUP=group)
+
+    def test_killed_by_the_limit_of_a_group_of_version_1(self):
+        folder = self.path / "group"
+        folder.mkdir()
+        for name, text in {"usage_in_bytes": "1000000", "max_usage_in_bytes": str(7 * MIB), "failcnt": "3",
+                           "limit_in_bytes": str(8 * MIB), "oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 0"}.items():
+            (folder / f"memory.{name}").write_text(text + "\n")
+        self.run_shell(137, f"sleep 0.2; echo 9 > {folder}/memory.failcnt; printf 'under_oom 0\noom_kill 1\n' > {folder}/memory.oom_control; "
+                       "kill -KILL $$", "--no-report", says="limit of the cgroup: 7 MiB of 8 MiB", STRATA_CGROUP=str(folder))
+
+    def real_group(self):
+        """A control group of the kernel's, of 64 MiB; None: this machine allows none."""
+        for mount, limit in (("/sys/fs/cgroup", "memory.max"), ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")):
+            group = pathlib.Path(mount) / f"strata-test-{os.getpid()}"
+            try:
+                group.mkdir()
+            except OSError:
+                continue
+            self.addCleanup(group.rmdir)
+            if (group / limit).exists():
+                (group / limit).write_text(str(64 * MIB))
+                return group
+        return None
+
+    def test_killed_by_the_kernel_in_truth(self):
+        group = self.real_group()
+        if group is None:
+            self.skipTest("no control group can be made here")
+        eater = "import time\nheld = []\nwhile True: held.append(bytearray(b'x' * (1 << 20))); time.sleep(0.01)"
+        for _ in range(5):  # now and then the kernel, which kills the largest first, kills what watches it too
+            done = subprocess.run(["sh", "-c", f"echo $$ > {group}/cgroup.procs; exec \"$@\"", "sh", STRATA, "run", "--every", "0.05",
+                                   "--no-report", "--", sys.executable, "-c", eater], cwd=self.path, stderr=subprocess.PIPE, check=False)
+            if done.returncode != -signal.SIGKILL:
+                break
+        self.assertEqual(done.returncode, 137, done.stderr)
+        said = done.stderr.decode()
+        self.assertRegex(said, "Out of memory +the host, by the limit of the cgroup: 6[34].* of 64 MiB")
+        size = re.search(r"Killed +python\S* \(process \d+\), ([\d.]+) MiB when last seen(?:, [\d.]+ MiB at most)?; it had grown by ([\d.]+) MiB since", said)
+        self.assertIsNotNone(size, said)
+        self.assertTrue(40 < float(size[1]) < 70 and 25 < float(size[2]) < 70, said)
 
     def test_killed_by_the_kernel(self):
         group = self.group()

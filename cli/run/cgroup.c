@@ -41,37 +41,47 @@ static void count_read(FILE *file, const char *word, uint64_t *count) {
 
 /* ---- where it is ---- */
 
-/* Where version 2 is mounted. False: nowhere. */
-static bool mount_find(char mount[CGROUP_PATH]) {
+/* The two versions: how a mount is told, how the line of /proc/self/cgroup, and what the files are called. */
+static const struct cgroup_files {
+    const char *mount, *option, *line;
+    const char *current, *peak, *max;
+    const char *killed, *over; /* counts: of kills, and of requests that met the limit */
+} versions[] = {
+    {" - cgroup2 ", "", "0::", "memory.current", "memory.peak", "memory.max", "memory.events", NULL},
+    {" - cgroup ", "memory", ":memory:", "memory.usage_in_bytes", "memory.max_usage_in_bytes",
+     "memory.limit_in_bytes", "memory.oom_control", "memory.failcnt"}};
+
+/* Where a version is mounted. False: nowhere. */
+static bool mount_find(char mount[CGROUP_PATH], const struct cgroup_files *files) {
     FILE *file = fopen("/proc/self/mountinfo", "re");
     char line[CGROUP_PATH + 512];
     bool found = false;
-    while (file != NULL && !found && fgets(line, sizeof line, file) != NULL)
-        found = strstr(line, " - cgroup2 ") != NULL && sscanf(line, "%*s %*s %*s %*s %4095s", mount) == 1;
-    if (file != NULL)
-        fclose(file);
-    return found;
-}
-
-/* "0::/user.slice/job" of /proc/self/cgroup, below the mount. */
-static bool path_find(char path[CGROUP_PATH], const char *mount) {
-    FILE *file = fopen("/proc/self/cgroup", "re");
-    char line[CGROUP_PATH + 8];
-    bool found = false;
     while (file != NULL && !found && fgets(line, sizeof line, file) != NULL) {
-        line[strcspn(line, "\n")] = '\0';
-        found = strncmp(line, "0::", 3) == 0;
-        if (found)
-            found = snprintf(path, CGROUP_PATH, "%s%s", mount, line + 3) < CGROUP_PATH;
+        const char *type = strstr(line, files->mount);
+        found = type != NULL && strstr(type, files->option) != NULL &&
+                sscanf(line, "%*s %*s %*s %*s %4095s", mount) == 1;
     }
     if (file != NULL)
         fclose(file);
     return found;
 }
 
-static bool has_memory(const char *folder) {
+/* "0::/user.slice/job" or "4:memory:/job" of /proc/self/cgroup, below the mount. */
+static bool path_find(char path[CGROUP_PATH], const char *mount, const char *wanted) {
+    FILE *file = fopen("/proc/self/cgroup", "re");
+    char line[CGROUP_PATH + 8], *at = NULL;
+    while (file != NULL && at == NULL && fgets(line, sizeof line, file) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        at = strstr(line, wanted);
+    }
+    if (file != NULL)
+        fclose(file);
+    return at != NULL && snprintf(path, CGROUP_PATH, "%s%s", mount, at + strlen(wanted)) < CGROUP_PATH;
+}
+
+static bool has_memory(const struct cgroup *cgroup) {
     uint64_t bytes;
-    return number_read(folder, "memory.current", &bytes);
+    return number_read(cgroup->path, cgroup->files->current, &bytes);
 }
 
 /* The group above, down to the mount. False: there is none. */
@@ -84,30 +94,40 @@ static bool step_up(char *path, size_t least) {
 }
 
 /* In a container the path may lie outside of what is mounted: then the nearest group above it that is there. */
-static bool group_find(struct cgroup *cgroup) {
+static bool group_find_mounted(struct cgroup *cgroup) {
     char mount[CGROUP_PATH];
-    const char *named = getenv("STRATA_CGROUP");
-    if (named != NULL && named[0] != '\0') {
-        snprintf(cgroup->path, sizeof cgroup->path, "%s", named);
-        return has_memory(cgroup->path);
-    }
-    if (!mount_find(mount) || !path_find(cgroup->path, mount))
+    if (!mount_find(mount, cgroup->files) || !path_find(cgroup->path, mount, cgroup->files->line))
         return false;
-    while (!has_memory(cgroup->path))
+    while (!has_memory(cgroup))
         if (!step_up(cgroup->path, strlen(mount)))
             return false;
     return true;
 }
 
+/* Version 2, else 1: both may be mounted, and one of them has memory. */
+static bool group_find(struct cgroup *cgroup) {
+    const char *named = getenv("STRATA_CGROUP");
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        cgroup->files = &versions[i];
+        if (named != NULL && named[0] != '\0')
+            snprintf(cgroup->path, sizeof cgroup->path, "%s", named);
+        if (named != NULL && named[0] != '\0' ? has_memory(cgroup) : group_find_mounted(cgroup))
+            return true;
+    }
+    return false;
+}
+
 /* ---- its figures ---- */
 
+/* Version 1 writes the largest number of pages where there is no limit. */
 static void limit_read(struct cgroup *cgroup) {
     char path[CGROUP_PATH];
     uint64_t limit;
     cgroup->limit_bytes = UINT64_MAX;
     memcpy(path, cgroup->path, sizeof path);
     do
-        if (number_read(path, "memory.max", &limit) && limit < cgroup->limit_bytes)
+        if (number_read(path, cgroup->files->max, &limit) && limit < UINT64_MAX >> 2 &&
+            limit < cgroup->limit_bytes)
             cgroup->limit_bytes = limit;
     while (getenv("STRATA_CGROUP") == NULL && step_up(path, 1));
 }
@@ -116,13 +136,17 @@ void cgroup_read(struct cgroup *cgroup) {
     count_read(fopen("/proc/vmstat", "re"), "oom_kill", &cgroup->n_killed_anywhere);
     if (!cgroup->found)
         return;
-    number_read(cgroup->path, "memory.current", &cgroup->current_bytes);
-    if (!number_read(cgroup->path, "memory.peak", &cgroup->peak_bytes) && /* Linux 5.19 */
+    const struct cgroup_files *files = cgroup->files;
+    number_read(cgroup->path, files->current, &cgroup->current_bytes);
+    if (!number_read(cgroup->path, files->peak, &cgroup->peak_bytes) && /* Linux 5.19 */
         cgroup->current_bytes > cgroup->peak_bytes)
         cgroup->peak_bytes = cgroup->current_bytes;
     limit_read(cgroup);
-    count_read(group_open(cgroup->path, "memory.events"), "oom", &cgroup->n_limit);
-    count_read(group_open(cgroup->path, "memory.events"), "oom_kill", &cgroup->n_killed);
+    count_read(group_open(cgroup->path, files->killed), "oom_kill", &cgroup->n_killed);
+    if (files->over == NULL)
+        count_read(group_open(cgroup->path, files->killed), "oom", &cgroup->n_limit);
+    else
+        number_read(cgroup->path, files->over, &cgroup->n_limit);
 }
 
 void cgroup_init(struct cgroup *cgroup) {

@@ -1,4 +1,4 @@
-/* The control group (version 2) that we run in: what its memory is, may be, and whom it has killed. */
+/* The control group (version 2, else 1) that we run in: what its memory is, may be, and whom it has killed. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,12 +8,13 @@ enum { CGROUP_PATH = 4096 };
 
 struct cgroup {
     bool found;
+    const struct cgroup_files *files; /* what this version calls them */
     char path[CGROUP_PATH];
     uint64_t current_bytes, peak_bytes;
-    uint64_t limit_bytes;       /* the lowest of this group and those above it; UINT64_MAX: none */
-    uint64_t n_limit;           /* times that the limit was reached and nothing could be given back */
-    uint64_t n_killed;          /* processes of the group that were killed for memory, by whomever */
-    uint64_t n_killed_anywhere; /* on this machine, by the kernel */
+    uint64_t limit_bytes; /* the lowest of this group and those above it; UINT64_MAX: none */
+    uint64_t n_limit;  /* times that the limit was reached; in version 2, that nothing could be given back */
+    uint64_t n_killed; /* processes of the group that were killed for memory, by whomever */
+    uint64_t n_killed_anywhere;                                /* on this machine, by the kernel */
     uint64_t first_limit, first_killed, first_killed_anywhere; /* at the beginning */
 };
 

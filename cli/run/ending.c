@@ -90,17 +90,19 @@ static void process_text(const struct watch *watch, const struct process *proces
     uint64_t from;
     int n = snprintf(text, LINE_NBYTES, "%s (process %" PRId32 "), %s when last seen", process->name,
                      process->pid, format_bytes(process->bytes).text);
-    if (process->pid == watch->command && watch->command_most_bytes > process->bytes + process->bytes / 50)
-        n += snprintf(text + n, LINE_NBYTES - (size_t)n, ", %s at most",
-                      format_bytes(watch->command_most_bytes).text);
+    bool killed = process->pid == watch->command && WIFSIGNALED(watch->status);
+    uint64_t most = killed ? watch->command_most_bytes : process->most_bytes;
+    if (most > process->bytes + process->bytes / 50)
+        n += snprintf(text + n, LINE_NBYTES - (size_t)n, ", %s at most", format_bytes(most).text);
     if (!process_rise(process, &since, &from) || process->seen_us <= since)
         return;
-    int64_t us = process->seen_us - since;
+    int64_t us = process->seen_us - since, after_us = since - watch->begin_us;
     uint64_t per_second = (process->bytes - from) / ((uint64_t)us / 1000 + 1) * 1000;
-    snprintf(text + n, LINE_NBYTES - (size_t)n,
-             "; it had grown by %s since %s after the start, in %s: %s a second",
-             format_bytes(process->bytes - from).text, duration_of(since - watch->begin_us).text,
-             format_duration(us).text, format_bytes(per_second).text);
+    snprintf(text + n, LINE_NBYTES - (size_t)n, "; it had grown by %s since %s%s, in %s: %s a second",
+             format_bytes(process->bytes - from).text,
+             after_us >= 1000000 ? duration_of(after_us).text : "the start",
+             after_us >= 1000000 ? " after the start" : "", format_duration(us).text,
+             format_bytes(per_second).text);
 }
 
 /* The command itself where that was killed, else the largest that ended about then. */
@@ -119,13 +121,15 @@ static void memory_kill_say(const struct watch *watch) {
     char text[LINE_NBYTES] = "a process that was gone before it was seen";
     if (process != NULL)
         process_text(watch, process, text);
-    if (cgroup->found && cgroup->n_limit > cgroup->first_limit)
+    if (cgroup->n_killed == cgroup->first_killed)
+        row("Out of memory", "the host: the kernel killed for memory, as its count for the whole machine "
+                             "says; by which limit is not known");
+    else if (cgroup->n_limit > cgroup->first_limit)
         row("Out of memory", "the host, by the limit of the cgroup: %s of %s were in use",
             format_bytes(cgroup->peak_bytes).text,
             cgroup->limit_bytes != UINT64_MAX ? format_bytes(cgroup->limit_bytes).text : "an unknown limit");
     else
-        row("Out of memory", "the host: the kernel killed for memory, %s",
-            cgroup->found ? "not for this cgroup's own limit" : "the machine's, as its count says");
+        row("Out of memory", "the host: the kernel killed for memory, not for this cgroup's own limit");
     row("Killed", "%s", text);
 }
 
@@ -198,7 +202,7 @@ static void why_say(const struct watch *watch) {
              signaled ? WTERMSIG(watch->status) : code, signaled ? strsignal(WTERMSIG(watch->status)) : "");
     fprintf(stderr, "strata run: the command %s after %s\n", how,
             format_duration(watch->end_us - watch->begin_us).text);
-    if (watch->killed_us != 0 && (watch->cgroup.found || code == 128 + SIGKILL))
+    if (watch->killed_us != 0 && (watch->cgroup.n_killed > watch->cgroup.first_killed || code != 0))
         memory_kill_say(watch);
     else if (watch->asked_to_end != 0)
         asked_say(watch);

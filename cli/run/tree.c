@@ -35,7 +35,7 @@ static bool file_read(const char *path, char *text, size_t capacity) {
 }
 
 /* Which words behind the name are meant, from 1. */
-enum { FIELD_PARENT = 2, FIELD_ADDRESS = 21, FIELD_PAGES = 22 };
+enum { FIELD_PARENT = 2, FIELD_FLAGS = 7, FIELD_ADDRESS = 21, FIELD_PAGES = 22, FLAG_EXITING = 4 };
 
 /* The number that is the word `field`; 0: there is none. */
 static uint64_t field_read(const char *text, unsigned field) {
@@ -60,11 +60,14 @@ static bool stat_read(struct process *process) {
     snprintf(process->name, sizeof process->name, "%.*s", (int)(end - name - 1), name + 1);
     char state = end[1] != '\0' ? end[2] : 'Z';
     process->parent = (int32_t)field_read(end + 1, FIELD_PARENT);
-    if (state == 'Z') /* what it had is gone already: what was seen of it stays */
+    uint64_t address_bytes = field_read(end + 1, FIELD_ADDRESS),
+             resident_bytes = field_read(end + 1, FIELD_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    bool exits = state == 'Z' || (field_read(end + 1, FIELD_FLAGS) & FLAG_EXITING) != 0;
+    if (exits ||
+        (resident_bytes == 0 && process->resident_bytes != 0)) /* what it had is going: what was seen stays */
         return false;
-    uint64_t address_bytes = field_read(end + 1, FIELD_ADDRESS);
     process->address_bytes = address_bytes > process->address_bytes ? address_bytes : process->address_bytes;
-    process->resident_bytes = field_read(end + 1, FIELD_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    process->resident_bytes = resident_bytes;
     return true;
 }
 

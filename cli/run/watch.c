@@ -40,8 +40,8 @@ static void log_write(const struct watch *watch) {
 /* ---- samples ---- */
 
 static bool was_killed(const struct cgroup *cgroup) {
-    return cgroup->found ? cgroup->n_killed > cgroup->first_killed
-                         : cgroup->n_killed_anywhere > cgroup->first_killed_anywhere;
+    return cgroup->n_killed > cgroup->first_killed ||
+           cgroup->n_killed_anywhere > cgroup->first_killed_anywhere;
 }
 
 static void sample(struct watch *watch) {
