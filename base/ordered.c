@@ -90,10 +90,25 @@ static bool leaf_split(struct ordered *set, struct ordered_store *store, uint32_
 
 /* ---- keys ---- */
 
-bool ordered_add(struct ordered *set, struct ordered_store *store, struct ordered_key key) {
-    uint32_t at = keys_seek(set->most, set->n_leaves, key.first, key.second);
-    if (set->n_leaves == 0 && !leaf_insert(set, store, 0))
+/* A first key needs no leaf; before a second one it moves into one. False: no memory, and it stays. */
+static bool only_move(struct ordered *set, struct ordered_store *store) {
+    if (!leaf_insert(set, store, 0))
         return false;
+    struct ordered_leaf *leaf = &store->leaf[set->leaf[0]];
+    leaf->key[0] = set->most[0] = set->only;
+    leaf->count = 1;
+    return true;
+}
+
+bool ordered_add(struct ordered *set, struct ordered_store *store, struct ordered_key key) {
+    if (set->count == 0) {
+        set->only = key;
+        set->count = 1;
+        return true;
+    }
+    if (set->n_leaves == 0 && !only_move(set, store))
+        return false;
+    uint32_t at = keys_seek(set->most, set->n_leaves, key.first, key.second);
     if (at == set->n_leaves)
         at--; /* the largest of all: at the end of the last leaf */
     if (store->leaf[set->leaf[at]].count == ORDERED_LEAF_KEYS) {
@@ -113,9 +128,11 @@ bool ordered_add(struct ordered *set, struct ordered_store *store, struct ordere
 }
 
 void ordered_remove_at(struct ordered *set, struct ordered_store *store, struct ordered_place place) {
+    set->count--;
+    if (set->n_leaves == 0)
+        return;
     struct ordered_leaf *leaf = &store->leaf[set->leaf[place.leaf]];
     leaf->count--;
-    set->count--;
     bytes_move(leaf->key + place.slot, leaf->key + place.slot + 1,
                (leaf->count - place.slot) * sizeof *leaf->key);
     if (leaf->count == 0)
@@ -137,25 +154,30 @@ struct ordered_place ordered_seek(const struct ordered *set, const struct ordere
                                   uint64_t first, uint64_t second) {
     uint32_t at = keys_seek(set->most, set->n_leaves, first, second);
     if (at == set->n_leaves)
-        return (struct ordered_place){at, 0};
+        return (struct ordered_place){
+            set->n_leaves == 0 && set->count != 0 ? key_below(&set->only, first, second) : at, 0};
     const struct ordered_leaf *leaf = &store->leaf[set->leaf[at]];
     return (struct ordered_place){at, keys_seek(leaf->key, leaf->count, first, second)};
 }
 
 const struct ordered_key *ordered_at(const struct ordered *set, const struct ordered_store *store,
                                      struct ordered_place place) {
-    return place.leaf < set->n_leaves ? &store->leaf[set->leaf[place.leaf]].key[place.slot] : NULL;
+    if (place.leaf < set->n_leaves)
+        return &store->leaf[set->leaf[place.leaf]].key[place.slot];
+    return set->n_leaves == 0 && place.leaf < set->count ? &set->only : NULL;
 }
 
 struct ordered_place ordered_next(const struct ordered *set, const struct ordered_store *store,
                                   struct ordered_place place) {
-    if (place.slot + 1 < store->leaf[set->leaf[place.leaf]].count)
+    if (set->n_leaves != 0 && place.slot + 1 < store->leaf[set->leaf[place.leaf]].count)
         return (struct ordered_place){place.leaf, place.slot + 1};
     return (struct ordered_place){place.leaf + 1, 0};
 }
 
 struct ordered_place ordered_before(const struct ordered *set, const struct ordered_store *store,
                                     struct ordered_place place) {
+    if (set->n_leaves == 0)
+        return (struct ordered_place){place.leaf == 0 ? set->count : 0, 0};
     if (place.leaf < set->n_leaves && place.slot > 0)
         return (struct ordered_place){place.leaf, place.slot - 1};
     if (place.leaf == 0)

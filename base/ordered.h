@@ -4,6 +4,7 @@
  *     most    |   30   |   71   |   98   |       found by bisection, as is the key in its leaf
  *     leaf    |12 20 30|44 71   |80 98   |
  *
+ * The only key of a set stands in the set itself: sets by the thousand that have one each need no leaves.
  * A tree of nodes waits for memory at every level; here a search touches two runs of it, and what changes is moved in
  * one go. Sets that belong together share one store of leaves. Freestanding. Not thread safe.
  */
@@ -34,7 +35,8 @@ struct ordered {
     uint32_t *leaf; /* [n_leaves] indices into the store, in order of the keys; none is empty */
     struct ordered_key *most;
     uint32_t n_leaves, leaf_capacity, most_capacity;
-    uint32_t count; /* keys */
+    uint32_t count;          /* keys */
+    struct ordered_key only; /* where there is one and no leaf */
 };
 
 /* Where a key is. Valid until the set changes. */

@@ -139,6 +139,28 @@ def devices_and_sites(n_devices, n_sites):
     return bytes(pickle.raw(SETITEMS, STOP).out)
 
 
+def streams_and_segments(count):
+    """So many streams, each with a segment of its own and an allocation that is freed but for every third."""
+    pickle = Pickle().raw(EMPTY_DICT, MARK)
+
+    def place(i, key, size):
+        pickle.raw(EMPTY_DICT, MARK).text(key).integer((1 << 40) + (i << 21)).text("stream").integer(i)
+        pickle.text("total_size" if key == "address" else "size").integer(size)
+
+    def event(i, action):
+        place(i, "addr", 512)
+        pickle.text("action").text(action).raw(SETITEMS)
+
+    def segment(i):
+        place(i, "address", 1 << 21)
+        pickle.text("segment_type").text("small").raw(SETITEMS)
+
+    def step(i):
+        event(i // 2, "free_completed" if i % 2 and i // 2 % 3 else "alloc")
+    pickle.text("segments").list(count, segment).text("device_traces").raw(EMPTY_LIST)
+    return bytes(pickle.list(2 * count, step).raw(APPEND, SETITEMS, STOP).out)
+
+
 def rubbish(element, count, in_json=False):
     """A list of `count` elements that mean nothing, where events should be: in batches of a thousand, as picklers write them."""
     if in_json:

@@ -150,7 +150,8 @@ bool allocator_block_gives(const struct allocator *a, const struct allocator_blo
 static void list_enter(struct allocator *a, struct ordered *set, bool *is_there, uint32_t list) {
     if (*is_there)
         return;
-    *is_there = ordered_add(set, &a->store, (struct ordered_key){list, 0, list});
+    uint64_t place = (uint64_t)a->list[list].small << 32 | list;
+    *is_there = ordered_add(set, &a->store, (struct ordered_key){place, 0, list});
     a->no_memory |= !*is_there;
 }
 
@@ -443,8 +444,9 @@ uint64_t allocator_largest_free_block(const struct allocator *a) {
     uint64_t most = 0;
     for (uint32_t i = 0; i < a->n_lists; i++) {
         const struct ordered *free = &a->list[i].free;
-        uint64_t largest = free->n_leaves == 0 ? 0 : free->most[free->n_leaves - 1].first;
-        most = largest > most ? largest : most;
+        struct ordered_place end = ordered_seek(free, &a->store, UINT64_MAX, UINT64_MAX);
+        const struct ordered_key *largest = ordered_at(free, &a->store, ordered_before(free, &a->store, end));
+        most = largest != NULL && largest->first > most ? largest->first : most;
     }
     return most;
 }

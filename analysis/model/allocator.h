@@ -81,7 +81,7 @@ struct allocator {
     struct allocator_list *list;
     uint32_t n_lists, list_capacity, last_list;
     struct ordered lists; /* by pool, stream and size class */
-    /* Lists by index. One comes in with a block and goes out when it is looked at and found without, so that neither
+    /* Lists, those of large blocks first, then by index. One comes in with a block and goes out when it is looked at and found without, so that neither
      * costs a block that comes and goes more than a flag. */
     struct ordered filled;   /* all that have free blocks */
     struct ordered giving;   /* of the default pool, all of which something can be given back */

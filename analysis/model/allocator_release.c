@@ -27,6 +27,7 @@ static uint32_t free_blocks(struct allocator *a, uint32_t list) {
 static uint32_t list_next(struct allocator *a, struct ordered *set, struct ordered_place *place) {
     const struct ordered_key *key;
     while ((key = ordered_at(set, &a->store, *place)) != NULL) {
+        uint64_t first = key->first;
         uint32_t index = key->value;
         struct allocator_list *list = &a->list[index];
         bool giving = set == &a->giving;
@@ -36,7 +37,7 @@ static uint32_t list_next(struct allocator *a, struct ordered *set, struct order
         }
         *(giving ? &list->is_giving : &list->is_filled) = false;
         ordered_remove_at(set, &a->store, *place);
-        *place = ordered_seek(set, &a->store, index, 0);
+        *place = ordered_seek(set, &a->store, first, 0);
     }
     return ALLOCATOR_LIST_NONE;
 }
@@ -118,11 +119,10 @@ void allocator_collect(struct allocator *a) {
     if (a->reserved_bytes <= threshold)
         return;
     struct ordered_place next = {0};
-    for (uint32_t list; (list = list_next(a, &a->giving, &next)) != ALLOCATOR_LIST_NONE;) {
+    for (uint32_t list;
+         (list = list_next(a, &a->giving, &next)) != ALLOCATOR_LIST_NONE && !a->list[list].small;) {
         const struct ordered *free = &a->list[list].free;
         const struct ordered_key *key;
-        if (a->list[list].small)
-            continue;
         for (struct ordered_place place = {0}; (key = ordered_at(free, &a->store, place)) != NULL;
              place = ordered_next(free, &a->store, place)) {
             if (!is_whole_segment(&a->block[key->value]))

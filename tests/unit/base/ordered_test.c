@@ -91,7 +91,31 @@ static void test_as_a_sorted_array(void **state) {
     arena_release(&arena);
 }
 
+/* Sets by the thousand that have a key each cost nothing but themselves. */
+static void test_one_key_alone(void **state) {
+    (void)state;
+    struct arena arena;
+    arena_init(&arena, plain_host, SIZE_MAX);
+    struct ordered_store store = {.arena = &arena};
+    struct ordered set = {0};
+    static struct control control;
+    for (uint64_t key = 10; key < 15; key++) {
+        assert_same(&set, &store, &control);
+        assert_true(ordered_add(&set, &store, (struct ordered_key){key / 8, key % 8, (uint32_t)key * 3}));
+        control_flip(&control, key, false);
+        assert_same(&set, &store, &control);
+        assert_int_equal(ordered_at(&set, &store, ordered_seek(&set, &store, 1, 0))->value, key * 3);
+        assert_null(ordered_at(&set, &store, ordered_seek(&set, &store, 2, 0)));
+        assert_false(ordered_remove(&set, &store, 2, 0));
+        assert_true(ordered_remove(&set, &store, key / 8, key % 8));
+        control_flip(&control, key, true);
+    }
+    assert_int_equal(arena.used_nbytes, 0);
+    arena_release(&arena);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_as_a_sorted_array)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_as_a_sorted_array),
+                                       cmocka_unit_test(test_one_key_alone)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
