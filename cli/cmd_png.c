@@ -87,6 +87,7 @@ static void picture_address(const struct picture_view *view, const struct timeli
                                           [VIEW_BY_SEGMENTS] = COLOR_BY_SITE};
     *address =
         (struct chart_address){.highlight = view_highlight(view, timeline, highlight) ? highlight : NULL,
+                               .each = view->each,
                                .only = view->only && view->search[0] != '\0',
                                .segments = view->by == VIEW_BY_SEGMENTS,
                                .areas = areas[view->by],

@@ -172,6 +172,8 @@ void view_note(struct picture_view *view, const char *name, const char *value) {
         note_selected(view, value);
     else if (strcmp(name, "view") == 0)
         note_by(view, value);
+    else if (strcmp(name, "bands") == 0)
+        view->each = strcmp(value, "each") == 0;
     else if (strcmp(name, "only") == 0)
         view->only = strcmp(value, "1") == 0;
     else if (strcmp(name, "marks") == 0)

@@ -35,6 +35,7 @@ struct picture_view {
     bool given, has_window, has_bytes, has_at, has_range, has_selected;
     bool names_moment; /* something that says where to look: a file with an OOM opens at that, else */
     bool names_marks;  /* all of them: older addresses have but the moments that they compare */
+    bool each;         /* bands of one call site are never one area */
     bool only;         /* sums are of what the search finds */
     bool all;          /* all devices are shown on one axis */
     bool map;          /* the map is open, in this order */

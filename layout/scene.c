@@ -344,7 +344,7 @@ static bool later_columns_build(struct scene *scene) {
 }
 
 bool scene_build(struct scene *scene, const struct view *view) {
-    scene->n_bands = 0;
+    scene->n_bands = scene->n_groups = 0;
     scene->rows_visited = 0;
     scene->view = *view;
     if (columns_build(scene) && first_column_build(scene) && later_columns_build(scene))
@@ -370,13 +370,13 @@ static uint32_t allocations_kept(const struct scene *scene, uint32_t from, uint3
 
 uint32_t scene_between(const struct scene *scene) {
     const struct allocations *allocations = &scene->timeline->device->allocations;
-    uint32_t low = 0, high = scene->n_bands;
     if (scene->view.width == 0)
         return 0;
-    uint32_t from = birth_seek(allocations, 0, scene->moment[0]);
+    uint32_t from = birth_seek(allocations, 0, scene->moment[0]), drawn = 0;
     uint32_t to = birth_seek(allocations, from, scene->moment[scene->view.width - 1]);
-    SEARCH(low, high, i, scene->bands[i].allocation < from);
-    return allocations_kept(scene, from, to) - (scene->n_bands - low);
+    for (uint32_t i = 0; i < scene->n_bands; i++)
+        drawn += scene->bands[i].allocation >= from;
+    return allocations_kept(scene, from, to) - drawn;
 }
 
 /* ---- heights ---- */
@@ -408,8 +408,25 @@ const struct band *scene_band(const struct scene *scene, uint32_t allocation) {
     if (allocation >= scene->timeline->device->allocations.count)
         return NULL;
     uint32_t place = timeline_place_of(scene->timeline, allocation);
-    SEARCH(low, high, i, timeline_place_of(scene->timeline, scene->bands[i].allocation) < place);
+    if (scene->n_groups != 0)
+        while (low < high && scene->bands[low].allocation != allocation)
+            low++;
+    else
+        SEARCH(low, high, i, timeline_place_of(scene->timeline, scene->bands[i].allocation) < place);
     return low < scene->n_bands && scene->bands[low].allocation == allocation ? &scene->bands[low] : NULL;
+}
+
+void scene_changes_add(const struct scene *scene, const struct band *band, uint64_t *changes) {
+    uint64_t size = scene->timeline->device->allocations.size[band->allocation];
+    if (band->start < band->end) {
+        changes[band->start] += size;
+        changes[band->end] -= size;
+    }
+    for (uint32_t column = band->end; column < band->tail; column++) {
+        uint64_t left = scene_band_bytes(scene, band, column);
+        changes[column] += left;
+        changes[column + 1] -= left;
+    }
 }
 
 /* Changes at columns first, then their running sum; what shrinks away is added column by column. */
@@ -443,9 +460,11 @@ bool scene_pick(const struct scene *scene, uint32_t x, uint32_t y, struct pick *
     uint32_t target = (scene->view.height - 1 - y) * 256 + 128;
     uint64_t below = 0, drawn = 0; /* bytes below; `drawn` counts what shrinks away as well */
     *pick = (struct pick){.moment = scene->moment[x], .allocation = NO_ALLOCATION};
-    for (uint32_t i = 0; i < scene->n_bands && scene->bands[i].start <= x; i++) {
+    for (uint32_t i = 0; i < scene->n_bands; i++) {
         const struct band *band = &scene->bands[i];
-        if (x >= band->tail)
+        if (band->start > x && scene->n_groups == 0)
+            break;
+        if (x < band->start || x >= band->tail)
             continue;
         uint64_t size = sizes[band->allocation];
         drawn += scene_band_bytes(scene, band, x);

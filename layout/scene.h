@@ -42,6 +42,20 @@ struct band {
     uint16_t tail;    /* end of the columns where it shrinks away; == end: in none */
 };
 
+/* Of bands that lie together: those of a call site, older than the recording or not, or of all call sites that have no
+ * group of their own. */
+struct scene_group {
+    uint32_t end;     /* of its bands */
+    uint32_t lit_end; /* of those that are lit, which lie below the others */
+    uint32_t site;    /* where it is not the rest */
+    bool is_rest, is_older;
+};
+
+enum {
+    SCENE_GROUPS = 12, /* two of them are rests: of what is older than the recording, and of the others */
+    SCENE_THIN_Q8 = 3 * 256 /* a band lower than this is not told from its neighbours */
+};
+
 struct scene {
     const struct timeline *timeline;
     struct view view;
@@ -52,12 +66,17 @@ struct scene {
                           what died at this column's moment */
     uint32_t n_bands;  /* visible allocations, in stack order; their first columns rise */
     struct band *bands;
+    uint32_t n_groups; /* 0: the bands lie in stack order; else group by group, in each in stack order */
+    struct scene_group group[SCENE_GROUPS];
 
     struct arena arena; /* memory of the arrays, kept from one build to the next */
     uint64_t *bitmap;   /* of places in the stack, empty between builds */
     uint16_t *cells;    /* first column at or after every 2^cell_shift moments from moment[0] on */
     uint32_t cell_shift;
+    struct band *spare; /* of scene_group_sites, as `sums` */
+    struct site_sum *sums;
     uint32_t moment_capacity, remains_capacity, bands_capacity, bitmap_capacity, cells_capacity;
+    uint32_t spare_capacity, sums_capacity;
     uint64_t rows_visited; /* work done by the last build: allocations looked at */
 };
 
@@ -89,6 +108,16 @@ void view_moments(const struct view *view, const struct timeline *timeline, uint
  * is empty. */
 bool scene_build(struct scene *scene, const struct view *view);
 
+/* Whether bands lower than `least_q8` (1/256 px) hold more than half of all that is drawn: bytes times columns. O(bands). */
+bool scene_is_dense(const struct scene *scene, uint32_t least_q8);
+
+/*
+ * Lays the bands of each call site together: what is older than the recording first, then by mean lifetime, long at the
+ * bottom. Call sites beyond the ten with most bytes on screen are the rest, on top. In each what is lit lies below (a bitmap;
+ * NULL: all). The total of each column stays. O(bands + frames). False: no memory, and the bands lie as before.
+ */
+bool scene_group_sites(struct scene *scene, const uint64_t *lit);
+
 /* Pixel position of a point of the axis (at most 2^62 from 0), and of the beginning of a moment, in 1/256 px from the left
  * edge; may lie outside. Saturate at +-2^30. */
 int32_t view_position_q8(const struct view *view, int64_t at_q16);
@@ -109,8 +138,11 @@ bool scene_pick(const struct scene *scene, uint32_t x, uint32_t y, struct pick *
 const struct band *scene_band(const struct scene *scene, uint32_t allocation);
 
 /* How many allocations that `keep` leaves begin and end between the moments of two neighbouring columns, so that no column shows
- * them. Exact for a scene that is built. O(log allocations + allocations in the window / 64). */
+ * them. Exact for a scene that is built. O(bands + allocations in the window / 64). */
 uint32_t scene_between(const struct scene *scene);
+
+/* Adds a band's bytes to changes from column to column, [width + 1]. */
+void scene_changes_add(const struct scene *scene, const struct band *band, uint64_t *changes);
 
 /* Bytes drawn below a band in each of its columns [start, tail), into `below`. O(bands below + columns). */
 void scene_below(const struct scene *scene, const struct band *band, uint64_t *below);

@@ -146,6 +146,7 @@ function plainWords(page) {
         ["only", "only", isOn, false],
         ["order", "order", orderOf(ORDERS), "-bytes"],
         ["color", "colorBy", oneOf(COLORINGS), meta.color || "site"],
+        ["bands", "bands", oneOf(["each"]), ""],
         ["view", "viewBy", oneOf(VIEWINGS), "age"],
         ["group", "groupBy", oneOf(GROUPINGS), "site"],
         ["of", "rangeOf", questions, "allocated"],

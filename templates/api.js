@@ -21,6 +21,7 @@ export const DRAW_RESERVED = 4;
 export const DRAW_SEGMENTS = 8;
 export const DRAW_MARKS = 16;
 export const DRAW_RECORDED = 32;
+export const DRAW_GROUPED = 128;
 export const DRAW_PLACED = 64;
 export const BY_FRAME = 7;
 
@@ -77,7 +78,7 @@ request: [ "axis", "from", "to", "width", "height", "bottom_bytes", "top_bytes",
 "pinned", "held", "mark_a", "mark_b", "mark_c", "range_from", "range_to",
 "outline_from", "outline_to", "outline_shift",
 ],
-drawing: [ "pixels", "drawn", "merged", "between", ],
+drawing: [ "pixels", "drawn", "merged", "between", "dense", "groups", ],
 picked: [ "allocation", "event", ],
 outline: [ "first", "count", "edges", ],
 band_name: [ "site", "color", "ink",

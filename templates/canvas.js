@@ -71,6 +71,8 @@ export const plotOf = perPage((page) => ({
     /** Of the last drawing: allocations with bands of their own, and those in sums. */
     drawn: 0,
     merged: 0,
+    dense: 0,
+    groups: 0,
     /** Allocations too short for any column of it. */
     between: 0,
     /** Nobody points at it any more, but what it told stays for a moment. */

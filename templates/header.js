@@ -290,7 +290,7 @@ export function drawDrawn(/** @type {Page} */ page) {
             : formatPlural(bands, "allocation");
     const filter = kept.active ? " The filter hides the others." : "";
     ui.drawn.title =
-        `${formatCount(drawn)} with bands of their own, ${formatCount(merged)} thinner than a pixel, drawn ` +
-        `as exact sums; ${formatCount(between)} began and ended between two pixel columns: they appear when ` +
+        `${formatCount(drawn)} with bands of their own, ${formatCount(merged)} in exact ` +
+        `sums; ${formatCount(between)} began and ended between two pixel columns: they appear when ` +
         `you zoom in. The page holds ${all}.${filter}`;
 }

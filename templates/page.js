@@ -22,7 +22,7 @@ import { placeOfText } from "./go_to.js";
 import { startPicture } from "./picture.js";
 import { drawTimelineAxes, drawTimelineStack, layoutPlot, lightFocus } from "./plot.js";
 import { startPlot } from "./pointer.js";
-import { drawProof, startProof } from "./proof.js";
+import { drawGroups, drawProof, startGroups, startProof } from "./proof.js";
 import { goToMatch, setOnly, setSearch } from "./search.js";
 import { drawSide, placeSide, startSide } from "./side.js";
 import { startSheet } from "./sheet.js";
@@ -74,7 +74,14 @@ function draw(page, parts) {
     placeRows(page);
     const moved = (parts & LIST) !== 0 && placeSide(page);
     if ((moved || parts & (TIMELINE | HEADER | LEGEND)) && layoutPlot(page)) parts |= TIMELINE | MINIMAP;
-    if (parts & STACK) drawTimelineStack(page);
+    if (parts & STACK) {
+        drawTimelineStack(page);
+        // Its strip takes room: bands become lower when it comes and higher when it goes, so once is enough.
+        if (drawGroups(page) && layoutPlot(page)) {
+            drawTimelineStack(page);
+            parts |= TIMELINE | OVERLAY;
+        }
+    }
     if (parts & AXES) {
         drawTimelineAxes(page);
         drawDrawn(page);
@@ -307,6 +314,7 @@ export function startPage(page) {
     startPicture(page);
     startExports(page);
     startProof(page);
+    startGroups(page);
     startToolbar(page);
     startTools(page);
     startMenus(page);

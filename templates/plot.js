@@ -1,6 +1,15 @@
 // The timeline: its canvas holds the module's pixels and nothing else. Axes, markers and what follows the pointer lie
 // on canvases of their own, so hovering never draws the stack again.
-import { DRAW_DARK, DRAW_FOUND, DRAW_MARKS, DRAW_PLACED, DRAW_RECORDED, DRAW_RESERVED, DRAW_SEGMENTS } from "./api.js";
+import {
+    DRAW_DARK,
+    DRAW_FOUND,
+    DRAW_GROUPED,
+    DRAW_MARKS,
+    DRAW_PLACED,
+    DRAW_RECORDED,
+    DRAW_RESERVED,
+    DRAW_SEGMENTS,
+} from "./api.js";
 import { showsAreas, veilAreas } from "./areas.js";
 import { nameBandsSoon, writeNames } from "./band_names.js";
 import {
@@ -95,7 +104,7 @@ export function drawStack(page, canvas, shown, from, to, bottom, top, found, lai
     const { state, view } = page;
     const { width, height } = canvas;
     const fading = !state.focus && state.finding === null && found ? DRAW_FOUND : 0;
-    const { image, drawn, merged, between } = shown.draw({
+    const { image, ...counts } = shown.draw({
         axis: axisNumber(page),
         from,
         to,
@@ -110,7 +119,7 @@ export function drawStack(page, canvas, shown, from, to, bottom, top, found, lai
             DRAW_RESERVED |
             (laid ? DRAW_MARKS : 0) |
             (state.viewBy === "segments" ? DRAW_SEGMENTS : 0) |
-            (state.all || page.beside ? DRAW_RECORDED : 0) |
+            (state.all || page.beside ? DRAW_RECORDED : state.bands ? 0 : DRAW_GROUPED) |
             (laid && shown !== view ? DRAW_PLACED : 0),
         color_by: COLORINGS.indexOf(state.colorBy),
         capacity_bytes: capacityBytes(page, shown.device),
@@ -119,7 +128,7 @@ export function drawStack(page, canvas, shown, from, to, bottom, top, found, lai
         ...laid,
     });
     context2d(canvas).putImageData(image, 0, 0);
-    return { drawn, merged, between };
+    return counts;
 }
 
 /** The stack, and the names of its bands once it rests. @param {Page} page */

@@ -1,10 +1,11 @@
 // The proof of a card: its set alone is bright, at its moment, and a strip above the plot counts what is lit. Esc goes
 // back to what was shown before, the window included.
 import { fitOpening, goToView, hashOfState, readHash } from "./address.js";
+import { plotOf } from "./canvas.js";
 import { askFindings } from "./questions.js";
 import { searchOf } from "./search.js";
 import { change, heldMoment, perPage } from "./state.js";
-import { formatBytes, formatCount, formatEvent, formatPlural, make } from "./text.js";
+import { formatBytes, formatCount, formatEvent, formatPlural, make, setText } from "./text.js";
 
 const shownOf = perPage(() => ({
     /**
@@ -108,4 +109,28 @@ export function drawProof(page) {
 
 export function startProof(/** @type {Page} */ page) {
     page.element("proof-end", HTMLButtonElement).addEventListener("click", () => endProof(page));
+}
+
+/* ---- bands too thin to be told apart ---- */
+
+/** Says that bands lie together by call site, and offers each; true: the strip has come or gone. @param {Page} page */
+export function drawGroups(page) {
+    const strip = page.element("groups", HTMLParagraphElement);
+    const { dense, drawn, groups, merged } = plotOf(page);
+    const [was, each] = [strip.hidden, page.state.bands === "each"];
+    strip.hidden = !(groups || (dense && each)) || !page.element("proof", HTMLParagraphElement).hidden;
+    if (strip.hidden) return !was;
+    const bands = `${formatPlural(drawn + merged, "band")}, most under 3 px high here`;
+    page.element("groups-text", HTMLSpanElement).replaceChildren(
+        make("b", "", each ? "Each by itself" : "Grouped by call site"),
+        ` ${bands}${each ? "" : "; grey: smaller call sites"}`,
+    );
+    setText(page.element("groups-each", HTMLButtonElement), each ? "Group them" : "Show each");
+    return was;
+}
+
+export function startGroups(/** @type {Page} */ page) {
+    page.element("groups-each", HTMLButtonElement).addEventListener("click", () =>
+        change(page, { bands: page.state.bands ? "" : "each" }),
+    );
 }

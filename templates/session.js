@@ -307,7 +307,7 @@ export class View {
      */
     draw(request) {
         writeRecord(this.module, this.c.request(), RECORDS.request, { ...PLAIN, ...request });
-        const { pixels, drawn, merged, between } = this.c.draw();
+        const { pixels, ...counts } = this.c.draw();
         const { width, height } = request;
         return {
             image: new ImageData(
@@ -315,9 +315,7 @@ export class View {
                 width,
                 height,
             ),
-            drawn,
-            merged,
-            between,
+            ...counts,
         };
     }
 

@@ -69,6 +69,8 @@ export const newState = () => ({
     colorBy: "site",
     /** What lies together: "age" (each allocation a band), or sums by "category", "stream" or "pool". */
     viewBy: "age",
+    /** "each": bands too thin to be told apart are drawn one by one all the same. */
+    bands: "",
     /** What the list groups by, of questions.js' GROUPINGS. */
     groupBy: "site",
     theme: "auto",
@@ -155,6 +157,7 @@ const SHOWN_BY = {
     colorBy: TIMELINE | LIST | DETAIL | LEGEND | HEADER | MAP,
     groupBy: LIST | HEADER,
     viewBy: TIMELINE | OVERLAY | HEADER,
+    bands: TIMELINE | OVERLAY | HEADER,
     theme: EVERYTHING,
     search: TIMELINE | OVERLAY | LIST | DETAIL | HEADER | MINIMAP | MAP,
     only: LIST | DETAIL | LEGEND | HEADER,

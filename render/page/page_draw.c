@@ -97,6 +97,16 @@ static bool areas_asked(struct page_view *view, struct scene *scene, struct rast
     return true;
 }
 
+/* Whether bands are too thin to be told apart: most bytes in less than 3 pixels, or, once they were parted, in less than
+ * 2.5, so that the picture does not flicker. */
+static bool dense_find(struct page_view *view, const struct raster_style *style, uint32_t flags) {
+    uint32_t least = (view->parted ? 640 : SCENE_THIN_Q8) * (style->scale == 0 ? 1 : style->scale);
+    if ((flags & DRAW_SEGMENTS) != 0 || style->color_by != COLOR_BY_SITE || style->areas != NULL)
+        return false;
+    view->parted = !scene_is_dense(&view->scene, least);
+    return !view->parted;
+}
+
 static uint32_t marked_moment(const struct page_view *view, double event) {
     return event >= -1 ? moment_of(view, event) : MOMENT_NONE;
 }
@@ -142,11 +152,14 @@ place view_draw(struct page_view *view) {
         style.marks = &marks;
     struct scene *scene = scene_asked(view, small_of(request->flags), &style);
     if (scene == NULL || !picture_reserve(view, (uint64_t)width * height * 4) ||
-        !scene_build(scene, &window) || !areas_asked(view, scene, &style) ||
+        !scene_build(scene, &window) || !areas_asked(view, scene, &style))
+        return 0;
+    bool dense = dense_find(view, &style, small_of(request->flags));
+    if ((dense && (small_of(request->flags) & DRAW_GROUPED) != 0 && !scene_group_sites(scene, style.lit)) ||
         !raster_draw(&view->raster, scene, &style, view->rgba))
         return 0;
     return FILL(view, drawing, (double)(place)view->rgba, view->raster.drawn, view->raster.merged,
-                scene_between(&view->scene));
+                scene_between(&view->scene), dense, scene->n_groups);
 }
 
 u32 view_band_names(struct page_view *view, u32 rows, u32 columns) {

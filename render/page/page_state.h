@@ -230,6 +230,7 @@ struct page_view {
     uint64_t *lit;        /* bitmap of those that are highlighted, where is_lit */
     uint64_t *only;       /* bitmap of what the search finds of `keep`, where is_narrow */
     bool filtered, is_lit, is_narrow, by_segments, is_within;
+    bool parted; /* bands of the last drawing were high enough to be told apart */
     struct record_phase_mark *marks;
     struct phase_span *spans; /* of the phases of device `spans_of` / 2 - 1, along axis `spans_of` % 2 */
     struct areas areas;

@@ -87,6 +87,16 @@ static bool chart_has_areas(const struct chart_input *input) {
     return address != NULL && address->areas >= COLOR_BY_STREAM && address->areas <= COLOR_BY_CATEGORY;
 }
 
+/* As a page that is opened with this window has it. False: no memory. */
+static bool group_dense(struct scene *scene, const struct raster_style *style,
+                        const struct chart_input *input) {
+    const struct chart_address *address = input->options->address;
+    bool may = (address == NULL || !(address->each || address->recorded)) && input->bands == NULL &&
+               style->areas == NULL && style->color_by == COLOR_BY_SITE;
+    return !may || !scene_is_dense(scene, SCENE_THIN_Q8 * style->scale) ||
+           scene_group_sites(scene, style->lit);
+}
+
 static bool draw_scene(struct canvas *canvas, struct scene *scene, const struct view *view, struct rect plot,
                        const struct chart_input *input) {
     struct raster raster;
@@ -99,7 +109,7 @@ static bool draw_scene(struct canvas *canvas, struct scene *scene, const struct 
         style.areas = &areas;
     bool drawn = rgba && scene_build(scene, view) &&
                  (style.areas == NULL || areas_sum(&areas, scene, &style, input->options->address->areas)) &&
-                 raster_draw(&raster, scene, &style, rgba);
+                 group_dense(scene, &style, input) && raster_draw(&raster, scene, &style, rgba);
     if (drawn)
         canvas_blit(canvas, plot.x, plot.y, rgba, view->width, view->height);
     areas_release(&areas);

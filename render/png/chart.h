@@ -58,6 +58,7 @@ struct chart_end {
 struct chart_address {
     const struct highlight *highlight; /* all else fades; NULL: nothing is highlighted */
     bool only;                         /* sums are of what the search finds */
+    bool each;                         /* no call site's bands are one area, however thin they are */
     bool segments;                     /* the allocator's segments instead of allocations */
     enum color_by areas;               /* sums by stream, pool or category instead of bands; else bands */
     bool has_range;

@@ -7,6 +7,7 @@
 /* Neighbours in the stack that look like one band. */
 struct run {
     uint32_t first, end; /* bands [first, end) of the scene */
+    uint32_t limit;      /* where what lies together ends */
     uint32_t allocation; /* the first of them */
     uint32_t site;
     uint32_t from, to; /* columns that it has a part of */
@@ -36,26 +37,12 @@ uint32_t band_ink(uint32_t color) {
 
 /* ---- what lies below ---- */
 
-/* Adds a band's bytes to changes from column to column. */
-static void changes_add(const struct scene *scene, const struct band *band, uint64_t *changes) {
-    uint64_t size = scene->timeline->device->allocations.size[band->allocation];
-    if (band->start < band->end) {
-        changes[band->start] += size;
-        changes[band->end] -= size;
-    }
-    for (uint32_t column = band->end; column < band->tail; column++) {
-        uint64_t left = scene_band_bytes(scene, band, column);
-        changes[column] += left;
-        changes[column + 1] -= left;
-    }
-}
-
 /* The edges of the run in its columns, as the raster has them. */
 static void run_edges(struct finder *finder, const struct run *run) {
     uint64_t below = 0, own = 0;
     bytes_zero(finder->own + run->from, (run->to - run->from + 1) * sizeof *finder->own);
     for (uint32_t i = run->first; i < run->end; i++)
-        changes_add(finder->scene, &finder->scene->bands[i], finder->own);
+        scene_changes_add(finder->scene, &finder->scene->bands[i], finder->own);
     for (uint32_t column = 0; column < run->from; column++)
         below += finder->below[column];
     for (uint32_t column = run->from; column < run->to; column++) {
@@ -106,19 +93,27 @@ static bool run_end(struct finder *finder, const struct run *run) {
     if (run->site != 0 && wide && high && !run_name(finder, run))
         return false;
     for (uint32_t i = run->first; i < run->end; i++)
-        changes_add(finder->scene, &finder->scene->bands[i], finder->below);
+        scene_changes_add(finder->scene, &finder->scene->bands[i], finder->below);
     return true;
 }
 
 static void run_begin(const struct finder *finder, struct run *run, uint32_t index) {
     const struct band *band = &finder->scene->bands[index];
     const struct timeline *timeline = finder->scene->timeline;
-    *run = (struct run){.first = index,
-                        .end = index,
-                        .allocation = band->allocation,
-                        .site = timeline->site[timeline->device->allocations.stack[band->allocation]],
-                        .from = band->start,
-                        .to = band->start};
+    const struct scene_group *group = finder->scene->group, *last = group + finder->scene->n_groups;
+    while (group < last && index >= group->end)
+        group++;
+    bool is_rest = group < last && group->is_rest; /* its call sites have one colour, so no name */
+    *run = (struct run){
+        .first = index,
+        .end = index,
+        .limit = group == last            ? finder->scene->n_bands
+                 : index < group->lit_end ? group->lit_end
+                                          : group->end,
+        .allocation = band->allocation,
+        .site = is_rest ? 0 : timeline->site[timeline->device->allocations.stack[band->allocation]],
+        .from = band->start,
+        .to = band->start};
 }
 
 /* Do two allocations have one name and one colour? */
@@ -157,7 +152,7 @@ static bool runs_find(struct finder *finder) {
     const struct scene *scene = finder->scene;
     struct run run = {0};
     for (uint32_t i = 0; i < scene->n_bands; i++) {
-        if (run.first == run.end || !run_takes(finder, &run, &scene->bands[i])) {
+        if (run.first == run.end || i == run.limit || !run_takes(finder, &run, &scene->bands[i])) {
             if (!run_end(finder, &run))
                 return false;
             run_begin(finder, &run, i);

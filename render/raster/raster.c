@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "render/raster/areas.h"
 #include "render/raster/mix.h"
+#include "render/raster/palette.h"
 
 enum {
     MIN_OUTLINED_Q8 = 3 * 256, /* bands of this height get an edge of one pixel at the top */
@@ -407,6 +408,61 @@ static void bands_draw(struct painter *painter) {
         baseline_mark(painter);
 }
 
+/* ---- groups ---- */
+
+/* Bands [from, end), in one colour. */
+static void part_draw(struct painter *painter, uint32_t from, uint32_t end, uint32_t rgb) {
+    uint64_t *changes = painter->sum.bytes, bytes = 0;
+    for (uint32_t i = from; i < end; i++)
+        scene_changes_add(painter->scene, &painter->scene->bands[i], changes);
+    for (uint32_t column = 0, next; column < painter->width; column = next) {
+        bytes += changes[column];
+        changes[column] = 0;
+        for (next = column + 1; next < painter->width && changes[next] == 0;)
+            next++;
+        if (bytes != 0)
+            columns_paint(painter, column, next, bytes, rgb);
+    }
+    changes[painter->width] = 0;
+    painter->merged += end - from;
+}
+
+/* An edge at the top, and the call site's texture. */
+static void group_end(struct painter *painter, uint32_t twin) {
+    const uint32_t pen = painter->pen;
+    for (uint32_t column = 0; column < painter->width; column++) {
+        uint32_t from = painter->begun[column], end = painter->y[column] >> 8;
+        uint32_t edge = painter->y[column] - from < MIN_OUTLINED_Q8 * pen ? end : end - pen;
+        painter->begun[column] = painter->y[column];
+        for (uint32_t row = twin == 0 ? edge : (from >> 8) + 1; row < end && row < painter->height; row++) {
+            uint32_t *pixel = pixel_at(painter, column, row);
+            uint32_t rgb = gather(spread(*pixel & 0xFFFFFF) << 8) & 0xFFFFFF; /* as 0xRRGGBB */
+            rgb = row < edge ? raster_texture(rgb, twin, column / pen)
+                             : color_mix(rgb, painter->theme->edge, 120);
+            *pixel = gather(spread(rgb) << 8);
+        }
+    }
+}
+
+static void groups_draw(struct painter *painter) {
+    const struct scene *scene = painter->scene;
+    const struct timeline *timeline = scene->timeline;
+    const struct raster_style *style = painter->style;
+    uint32_t rest = (style->dark ? palette_sites_dark : palette_sites_light)[SITE_REST], from = 0;
+    uint32_t older = timeline->device->allocations.preexisting;
+    for (uint32_t i = 0; i < scene->n_groups; from = scene->group[i++].end) {
+        const struct scene_group *group = &scene->group[i];
+        if (older != 0 && !group->is_older) {
+            baseline_mark(painter);
+            older = 0;
+        }
+        uint32_t rgb = group->is_rest ? rest : raster_site_color(timeline, group->site, style->dark);
+        part_draw(painter, from, group->lit_end, rgb);
+        part_draw(painter, group->lit_end, group->end, fade(painter->theme, rgb));
+        group_end(painter, group->is_rest || style->lit != NULL ? 0 : timeline->twin[group->site]);
+    }
+}
+
 /* ---- areas ---- */
 
 enum { AREA_GAP_COLUMNS = 8, AREA_GAP_Q8 = 5 * 256 };
@@ -463,14 +519,15 @@ static void *scratch_take(uint8_t **at, size_t nbytes) {
 static bool painter_init(struct painter *painter, struct raster *raster) {
     struct sum *sum = &painter->sum;
     size_t width = painter->width;
-    size_t nbytes = width * (8 + 4 + 8) + (width + 1) * (sizeof *sum->bytes + sizeof *sum->color) +
-                    (width / 64 + 1) * sizeof *sum->changed + 8 * 16;
+    size_t nbytes = width * (8 + 4 + 4 + 8) + (width + 1) * (sizeof *sum->bytes + sizeof *sum->color) +
+                    (width / 64 + 1) * sizeof *sum->changed + 9 * 16;
     if (nbytes > UINT32_MAX || !ARENA_GROW(&raster->arena, raster->scratch, raster->scratch_capacity, nbytes))
         return false;
     uint8_t *at = raster->scratch;
     painter->base = scratch_take(&at, width * sizeof *painter->base);
     painter->lanes = scratch_take(&at, width * sizeof *painter->lanes);
     painter->y = scratch_take(&at, width * sizeof *painter->y);
+    painter->begun = scratch_take(&at, width * sizeof *painter->begun);
     sum->bytes = scratch_take(&at, (width + 1) * sizeof *sum->bytes);
     sum->color = scratch_take(&at, (width + 1) * sizeof *sum->color);
     sum->changed = scratch_take(&at, (width / 64 + 1) * sizeof *sum->changed);
@@ -497,6 +554,8 @@ bool raster_draw(struct raster *raster, const struct scene *scene, const struct 
     if (style->areas != NULL) {
         areas_draw(&painter);
         painter.merged = scene->n_bands;
+    } else if (scene->n_groups != 0) {
+        groups_draw(&painter);
     } else {
         bands_draw(&painter);
     }

@@ -54,6 +54,7 @@ struct painter {
     uint64_t pixel_bytes;  /* below this an allocation is thinner than a pixel */
     uint64_t weight_bytes; /* that a colour in a sum gains weight by */
     uint32_t drawn, merged;
+    uint32_t *begun; /* [width] heights where the group begins, as in `y` */
 };
 
 static inline uint64_t spread(uint32_t rgb) {

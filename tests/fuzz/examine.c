@@ -173,6 +173,8 @@ static void examine_window(struct scene *scene, struct raster *raster, const str
         .capacity_bytes = view->top_bytes / 2,
         .reserved = true,
     };
+    if (view->from_q16 % 3 == 0 && scene_group_sites(scene, NULL))
+        check_picks(scene);
     if (raster_draw(raster, scene, &style, rgba))
         CHECK(raster->drawn <= scene->n_bands && raster->merged <= scene->n_bands);
 }

@@ -95,6 +95,8 @@ describe("a million events", { skip }, () => {
             assert.equal((await ask(page, "strata.summary()")).peak_bytes, device.peak_bytes);
             assert.ok(colorsOf((await canvasPixels(page)).rgba) > 20, "the picture is not empty");
             await elements();
+            // The reference stacks each allocation by its age.
+            await page.locator("#groups-each").click();
             await checkPicks(page, device.device, await view(), 60, file);
 
             // The pointer: what it says is what pick() finds, and the stack is not drawn again.

@@ -71,6 +71,23 @@ static void test_what_lies_above_moves_down(void **state) {
     recording_close(recording);
 }
 
+/* Bands of equal bytes are all thin or none, at three pixels of height as at any other. */
+static void test_dense_is_more_than_half_of_the_bytes(void **state) {
+    (void)state;
+    struct recording *recording = recording_open();
+    for (uint32_t i = 0; i < 16; i++)
+        recording_allocation(recording, i, STAYS, 1024, 0);
+    struct scene scene;
+    scene_init(&scene, recording_settle(recording, ALLOCATIONS), plain_host);
+    struct view view = {.width = 300, .height = 64, .top_bytes = 16 * 1024}; /* four pixels for each */
+    view_fit(&view, scene.timeline);
+    assert_true(scene_build(&scene, &view));
+    assert_false(scene_is_dense(&scene, 4 * 256));
+    assert_true(scene_is_dense(&scene, 4 * 256 + 1));
+    scene_release(&scene);
+    recording_close(recording);
+}
+
 static void test_groups_of_some_allocations(void **state) {
     (void)state;
     struct recording *recording = recording_of_allocations();
@@ -189,6 +206,7 @@ int main(void) {
         cmocka_unit_test(test_what_is_not_kept_is_not_there),
         cmocka_unit_test(test_what_lies_above_moves_down),
         cmocka_unit_test(test_groups_of_some_allocations),
+        cmocka_unit_test(test_dense_is_more_than_half_of_the_bytes),
         cmocka_unit_test(test_phases_nest),
         cmocka_unit_test(test_internal_phases_take_no_row),
         cmocka_unit_test(test_names_of_phases_get_shorter),

@@ -38,6 +38,8 @@ static void raster_expect(const struct timeline *timeline, const struct view *vi
     scene_init(&scene, timeline, plain_host);
     raster_init(&raster, plain_host);
     assert_true(scene_build(&scene, view));
+    if (scene_is_dense(&scene, SCENE_THIN_Q8 * options->scale))
+        assert_true(scene_group_sites(&scene, style.lit));
     assert_true(raster_draw(&raster, &scene, &style, rgba));
     raster_release(&raster);
     scene_release(&scene);

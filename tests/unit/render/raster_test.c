@@ -218,6 +218,102 @@ static void test_picks_are_what_lies_there(void **state) {
     }
 }
 
+/* ---- groups ---- */
+
+static bool is_old(const struct scene *scene, const struct band *band) {
+    return band->allocation < scene->timeline->device->allocations.preexisting;
+}
+
+static uint32_t site_of(const struct scene *scene, const struct band *band) {
+    return scene->timeline->site[scene->timeline->device->allocations.stack[band->allocation]];
+}
+
+/* Bytes times columns on screen of the call site of a band, with what is older apart; and the mean of its lives. */
+static uint64_t area_expected(const struct scene *scene, const struct band *band, uint64_t *life) {
+    const struct allocations *allocations = &scene->timeline->device->allocations;
+    uint64_t area = 0, lives = 0, count = 0;
+    for (const struct band *at = scene->bands; at < scene->bands + scene->n_bands; at++) {
+        if (site_of(scene, at) != site_of(scene, band) || is_old(scene, at) != is_old(scene, band))
+            continue;
+        area += allocations->size[at->allocation] * (uint64_t)(at->end - at->start);
+        lives += allocations->death[at->allocation] - allocations->birth[at->allocation];
+        count++;
+    }
+    *life = lives / count;
+    return area;
+}
+
+/* What scene.h says of the band at `index`, in a group of which the one below ends at `from`. */
+static void grouped_check(const struct scene *scene, const struct scene_group *group, uint32_t from,
+                          uint32_t index, const uint64_t *lit) {
+    const struct band *band = &scene->bands[index];
+    uint64_t life, life_below, area = area_expected(scene, band, &life);
+    assert_true(group->is_rest || group->site == site_of(scene, band));
+    assert_int_equal(group->is_older, is_old(scene, band));
+    assert_int_equal(index < group->lit_end, (lit[band->allocation / 64] >> band->allocation % 64 & 1) != 0);
+    if (index != from && index != group->lit_end)
+        assert_true(timeline_place_of(scene->timeline, band->allocation) >
+                    timeline_place_of(scene->timeline, band[-1].allocation));
+    else if (index == from && index > 0 && !group->is_rest && !group[-1].is_rest) {
+        uint64_t below = area_expected(scene, band - 1, &life_below);
+        assert_true(is_old(scene, band) ? below >= area : life_below >= life);
+    }
+}
+
+static void groups_check(const struct scene *scene, const struct band *before, const uint64_t *lit) {
+    uint64_t least = UINT64_MAX, most = 0, life;
+    uint32_t i = 0, from = 0, found;
+    for (const struct scene_group *group = scene->group; group < scene->group + scene->n_groups;
+         from = group++->end)
+        for (; i < group->end; i++) {
+            grouped_check(scene, group, from, i, lit);
+            uint64_t area = area_expected(scene, &scene->bands[i], &life);
+            if (group->is_rest && area > most)
+                most = area;
+            if (!group->is_rest && area < least)
+                least = area;
+            for (found = 0; before[found].allocation != scene->bands[i].allocation; found++)
+                assert_true(found + 1 < scene->n_bands);
+            assert_memory_equal(&before[found], &scene->bands[i], sizeof *before);
+            assert_ptr_equal(scene_band(scene, before[found].allocation), &scene->bands[i]);
+        }
+    assert_int_equal(i, scene->n_bands);
+    assert_true(most <= least);
+}
+
+static void test_groups_are_what_they_are_said_to_be(void **state) {
+    (void)state;
+    static struct band before[ALLOCATIONS_MAX];
+    for (uint32_t round = 0; round < 30; round++) {
+        dice = (struct dice){3000 + round};
+        struct drawing drawing;
+        drawing_init_random(&drawing, 50 + dice_below(&dice, 200), 50 + dice_below(&dice, 500), 5000);
+        struct scene *scene = &drawing.scene;
+        struct view view = view_random(scene->timeline);
+        view.bottom_bytes = 0;
+        view.top_bytes = timeline_headroom(scene->timeline);
+        assert_true(scene_build(scene, &view));
+        memcpy(before, scene->bands, scene->n_bands * sizeof *before);
+        uint32_t n_before = scene->n_bands, between = scene_between(scene);
+        uint64_t lit[ALLOCATIONS_MAX / 64 + 1];
+        for (uint32_t i = 0; i <= ALLOCATIONS_MAX / 64; i++)
+            lit[i] = (uint64_t)dice_below(&dice, UINT32_MAX) << 32 | dice_below(&dice, UINT32_MAX);
+        assert_true(scene_group_sites(scene, lit));
+        assert_int_equal(scene->n_bands, n_before);
+        groups_check(scene, before, lit);
+        assert_int_equal(scene_between(scene), between);
+        for (uint32_t i = 0; i < 50; i++) {
+            struct pick pick;
+            uint32_t x = dice_below(&dice, view.width), y = dice_below(&dice, view.height);
+            assert_true(scene_pick(scene, x, y, &pick));
+            assert_int_equal(pick.allocation, allocation_expected(scene, x, y));
+        }
+        assert_true(scene_build(scene, &view)); /* and back */
+        assert_memory_equal(scene->bands, before, n_before * sizeof *before);
+        drawing_release(&drawing);
+    }
+}
+
 /* Work, not time: what a window looks at is what is born in it, and a few times what lives at its left edge. */
 static void test_a_narrow_window_visits_little(void **state) {
     (void)state;
@@ -490,6 +586,7 @@ int main(void) {
         cmocka_unit_test(test_bands_are_what_they_are_said_to_be),
         cmocka_unit_test(test_picks_are_what_lies_there),
         cmocka_unit_test(test_a_narrow_window_visits_little),
+        cmocka_unit_test(test_groups_are_what_they_are_said_to_be),
         cmocka_unit_test(test_areas_hold_what_is_alive_of_each_category),
         cmocka_unit_test(test_colours_lie_between_their_neighbours),
         cmocka_unit_test(test_a_change_of_nothing_but_colour_stays_where_it_is),

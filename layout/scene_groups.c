@@ -1,0 +1,141 @@
+/* Bands too thin to be told apart, laid together by call site. */
+#include "layout/scene.h"
+
+#include "base/bytes.h"
+#include "layout/filter.h"
+
+/* Of a call site's bands, with what is older than the recording apart. */
+struct site_sum {
+    uint64_t area, life; /* on screen: units of the scale times columns; moments of all its lives */
+    uint32_t count;
+    uint32_t group;
+};
+
+/* A band's height in units of the scale, which a picture's height has few enough of for sums of areas. */
+static uint64_t band_units(const struct scene *scene, const struct y_scale *scale, const struct band *band) {
+    uint64_t units = scene->timeline->device->allocations.size[band->allocation] >> scale->shift;
+    return units < scale->units ? units : scale->units;
+}
+
+bool scene_is_dense(const struct scene *scene, uint32_t least_q8) {
+    struct y_scale scale = y_scale_of(&scene->view);
+    uint64_t widened = (((uint64_t)least_q8 << 32) + scale.factor - 1) / scale.factor;
+    uint64_t least = ((widened - 1) >> scale.widen) + 1; /* units that are high enough */
+    uint64_t all = 0, thin = 0;
+    for (uint32_t i = 0; i < scene->n_bands; i++) {
+        const struct band *band = &scene->bands[i];
+        uint64_t units = band_units(scene, &scale, band);
+        uint64_t area = units * (uint32_t)(band->end - band->start);
+        all += area;
+        thin += units < least ? area : 0;
+    }
+    return thin > all - thin;
+}
+
+static uint32_t key_of(const struct scene *scene, const struct band *band) {
+    const struct allocations *allocations = &scene->timeline->device->allocations;
+    uint32_t site = scene->timeline->site[allocations->stack[band->allocation]];
+    return 2 * site + (band->allocation >= allocations->preexisting);
+}
+
+static void sums_fill(struct scene *scene) {
+    const struct allocations *allocations = &scene->timeline->device->allocations;
+    struct y_scale scale = y_scale_of(&scene->view);
+    bytes_zero(scene->sums, 2 * (size_t)scene->timeline->trace->frames.count * sizeof *scene->sums);
+    for (uint32_t i = 0; i < scene->n_bands; i++) {
+        const struct band *band = &scene->bands[i];
+        struct site_sum *sum = &scene->sums[key_of(scene, band)];
+        sum->area += band_units(scene, &scale, band) * (uint32_t)(band->end - band->start);
+        sum->life += allocations->death[band->allocation] - allocations->birth[band->allocation];
+        sum->count++;
+    }
+}
+
+/* The call sites with most bytes on screen, falling. */
+static uint32_t best_find(const struct scene *scene, uint32_t *best, uint32_t most) {
+    const struct site_sum *sum = scene->sums;
+    uint32_t n = 0;
+    for (uint32_t key = 0; key < 2 * scene->timeline->trace->frames.count; key++) {
+        uint32_t at = n;
+        if (sum[key].count == 0 || (n == most && sum[key].area <= sum[best[n - 1]].area))
+            continue;
+        n += n < most;
+        for (at -= at == most; at > 0 && sum[best[at - 1]].area < sum[key].area; at--)
+            best[at] = best[at - 1];
+        best[at] = key;
+    }
+    return n;
+}
+
+/* Does a call site lie below another one? Older ones by their bytes, as the stack has them. */
+static bool lies_below(const struct site_sum *sum, uint32_t a, uint32_t b) {
+    if (a % 2 != b % 2)
+        return a % 2 == 0;
+    return a % 2 == 0 ? sum[a].area > sum[b].area : sum[a].life / sum[a].count > sum[b].life / sum[b].count;
+}
+
+static void best_order(const struct site_sum *sum, uint32_t *best, uint32_t n) {
+    for (uint32_t i = 1; i < n; i++)
+        for (uint32_t at = i; at > 0 && lies_below(sum, best[at], best[at - 1]); at--) {
+            uint32_t key = best[at];
+            best[at] = best[at - 1];
+            best[at - 1] = key;
+        }
+}
+
+/* Older call sites, what else is older, the others, and the rest; a rest may be empty. */
+static void groups_make(struct scene *scene, const uint32_t *best, uint32_t n) {
+    uint32_t older = 0, n_keys = 2 * scene->timeline->trace->frames.count;
+    while (older < n && best[older] % 2 == 0)
+        older++;
+    scene->n_groups = n + 2;
+    for (uint32_t key = 0; key < n_keys; key++)
+        scene->sums[key].group = key % 2 == 0 ? older : n + 1;
+    scene->group[older] = (struct scene_group){.is_rest = true, .is_older = true};
+    scene->group[n + 1] = (struct scene_group){.is_rest = true};
+    for (uint32_t i = 0; i < n; i++) {
+        scene->sums[best[i]].group = i + (i >= older);
+        scene->group[i + (i >= older)] = (struct scene_group){.site = best[i] / 2, .is_older = i < older};
+    }
+}
+
+/* Where a band goes: two parts for each group. */
+static uint32_t part_of(const struct scene *scene, const struct band *band, const uint64_t *lit) {
+    return 2 * scene->sums[key_of(scene, band)].group + !filter_keeps(lit, band->allocation);
+}
+
+static void bands_move(struct scene *scene, const uint64_t *lit) {
+    uint32_t at = 0, next[2 * SCENE_GROUPS] = {0};
+    for (uint32_t key = 0; lit == NULL && key < 2 * scene->timeline->trace->frames.count; key++)
+        next[2 * scene->sums[key].group] += scene->sums[key].count;
+    for (uint32_t i = 0; lit != NULL && i < scene->n_bands; i++)
+        next[part_of(scene, &scene->bands[i], lit)]++;
+    for (uint32_t i = 0; i < 2 * scene->n_groups; i++) {
+        uint32_t count = next[i];
+        next[i] = at;
+        at += count;
+        *(i % 2 == 0 ? &scene->group[i / 2].lit_end : &scene->group[i / 2].end) = at;
+    }
+    for (uint32_t i = 0; i < scene->n_bands; i++)
+        scene->spare[next[part_of(scene, &scene->bands[i], lit)]++] = scene->bands[i];
+    struct band *bands = scene->bands;
+    uint32_t capacity = scene->bands_capacity;
+    scene->bands = scene->spare;
+    scene->bands_capacity = scene->spare_capacity;
+    scene->spare = bands;
+    scene->spare_capacity = capacity;
+}
+
+bool scene_group_sites(struct scene *scene, const uint64_t *lit) {
+    uint32_t best[SCENE_GROUPS - 2];
+    if (!ARENA_GROW(&scene->arena, scene->spare, scene->spare_capacity, scene->n_bands) ||
+        !ARENA_GROW(&scene->arena, scene->sums, scene->sums_capacity,
+                    2 * (uint64_t)scene->timeline->trace->frames.count))
+        return false;
+    sums_fill(scene);
+    uint32_t n = best_find(scene, best, SCENE_GROUPS - 2);
+    best_order(scene->sums, best, n);
+    groups_make(scene, best, n);
+    bands_move(scene, lit);
+    return true;
+}

@@ -1,0 +1,109 @@
+// Bands too thin to be told apart lie together by call site: what the picture loses by that (nothing of its height) and how
+// each comes back.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { describe, test } from "node:test";
+
+import { cropPng, decodePng } from "../png.mjs";
+import { canvasPixels, folder, hashOf, plotBox, run, samples, settle, setView, skip, strata, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
+
+/** @typedef {import("playwright-core").Page} Page */
+
+const [FORWARDS, LAYERS, EACH] = [10, 12, 24];
+
+/** Forwards of twelve layers that keep what they made until the forward ends: 24 tensors of 2 MiB a layer, of 24 lines. */
+const inference = () =>
+    writeSnapshot("inference.pickle", `(lambda addr, event: {"segments": [], "device_traces": [[e for f in range(${FORWARDS}) for e in [event("alloc", addr(l, t), l, t) for l in range(${LAYERS}) for t in range(${EACH})] + [event("free_completed", addr(l, t), l, t) for l in reversed(range(${LAYERS})) for t in reversed(range(${EACH}))]]]})(lambda l, t: 4096 + ((l * ${EACH} + t) << 24), lambda action, addr, l, t: {"action": action, "addr": addr, "size": (2 << 20) + (t << 12), "stream": 0, "frames": [{"filename": "/home/me/model.py", "line": 10 + t, "name": "forward"}]})`);
+
+/** Rows of each column above which there is nothing but ground. @param {{width: number, height: number, rgba: Uint8Array}} image */
+function silhouette({ width, height, rgba }) {
+    const pixels = new Uint32Array(rgba.buffer, rgba.byteOffset, width * height);
+    return Array.from({ length: width }, (_, x) => {
+        let y = 0;
+        while (y < height && pixels[y * width + x] === pixels[0]) y++;
+        return y;
+    });
+}
+
+/** Changes of colour along the columns of a picture. @param {{width: number, height: number, rgba: Uint8Array}} image */
+function edges({ width, height, rgba }) {
+    const pixels = new Uint32Array(rgba.buffer, rgba.byteOffset, width * height);
+    let count = 0;
+    for (let i = width; i < pixels.length; i++) if (pixels[i] !== pixels[i - width]) count++;
+    return count;
+}
+
+const grouped = async (/** @type {Page} */ page) => /Grouped by call site/.test(await page.locator("#groups-text:visible").allInnerTexts().then((texts) => texts.join()));
+
+describe("bands too thin to be told apart", { skip }, () => {
+    test("lie together by call site, in the same silhouette, and each comes back", async () => {
+        await withPage(writePage(inference()), async (page) => {
+            assert.ok(await grouped(page), "at the whole run");
+            assert.match(await page.locator("#groups-text").innerText(), /[\d,]+ bands, most under 3 px/);
+            const before = await canvasPixels(page);
+            await page.locator("#groups-each").click();
+            await until(async () => /bands=each/.test(await hashOf(page)), "the address");
+            const after = await canvasPixels(page);
+            assert.equal(after.height, before.height, "the strip stays, and offers the way back");
+            const [areas, bands] = [silhouette(before), silhouette(after)];
+            for (const [x, y] of areas.entries()) assert.ok(Math.abs(y - bands[x]) <= 1, `column ${x}: ${y} and ${bands[x]}`);
+            assert.ok(edges(before) * 5 < edges(after), `${edges(before)} edges instead of ${edges(after)}`);
+            await page.locator("#groups-each").click();
+            await until(() => grouped(page), "the groups");
+        });
+    });
+
+    test("a point of an area is an allocation of its call site that is alive there", async () => {
+        await withPage(writePage(inference()), async (page) => {
+            const box = await plotBox(page);
+            const picks = await page.evaluate(([width, height]) => {
+                const at = (/** @type {number} */ share) => window.strata.pick(Math.round(width * 0.05), Math.round(height * share));
+                return [0.99, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2].map(at).filter(Boolean);
+            }, [box.width, box.height]);
+            const lines = picks.map((/** @type {any} */ { stack }) => stack[0].line);
+            assert.ok(new Set(lines).size >= 3, lines.join());
+            // Ten call sites have an area of their own; in it each line is met once.
+            assert.deepEqual(lines.filter((line, i) => lines.indexOf(line) !== i && lines[i - 1] !== line), [], lines.join());
+        });
+    });
+
+    test("closer they dissolve", async () => {
+        await withPage(writePage(inference()), async (page) => {
+            assert.ok(await grouped(page));
+            const box = await plotBox(page);
+            await page.mouse.move(box.x + box.width * 0.05, box.y + box.height - 20);
+            await page.keyboard.down("Alt");
+            for (let i = 0; i < 12 && (await grouped(page)); i++) {
+                await page.mouse.wheel(0, -200);
+                await settle(page);
+            }
+            await page.keyboard.up("Alt");
+            assert.ok(!(await grouped(page)), "bands are high enough");
+            assert.equal(await page.locator("#groups").isVisible(), false);
+        });
+    });
+
+    test("few and high ones are not grouped, nor are areas and other colourings", async () => {
+        await withPage(writePage(path.join(samples, "train.pickle")), async (page) => assert.ok(!(await grouped(page))));
+        await withPage(writePage(inference()), async (page) => {
+            await setView(page, { colorBy: "size" });
+            assert.ok(!(await grouped(page)));
+            await setView(page, { colorBy: "site" });
+            assert.ok(await grouped(page));
+        });
+    });
+
+    test("the PNG groups them too, and each where the address says so", async () => {
+        const input = inference();
+        const picture = (/** @type {string[]} */ ...flags) => {
+            const file = path.join(folder, "groups.png");
+            run(strata, "png", "-q", "-f", "--no-names", ...flags, input, "-o", file);
+            const png = decodePng(readFileSync(file));
+            const [x, y, width, height] = png.text["strata:plot"].split(" ").map(Number);
+            return { width, height, rgba: cropPng(png, x, y, width, height) };
+        };
+        const [areas, bands] = [picture(), picture("--view", "#bands=each")];
+        assert.ok(edges(areas) * 5 < edges(bands), `${edges(areas)} edges instead of ${edges(bands)}`);
+    });
+});
