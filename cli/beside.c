@@ -36,8 +36,10 @@ void beside_init(struct beside *beside, struct arena *memory) {
                               .memory = memory};
     beside->hooks.context = beside;
     pthread_mutex_init(&beside->mutex, NULL);
+    arena_init(&beside->arena, beside->hooks.host, SIZE_MAX);
 }
 
 void beside_release(struct beside *beside) {
+    arena_release(&beside->arena);
     pthread_mutex_destroy(&beside->mutex);
 }

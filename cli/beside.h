@@ -11,6 +11,7 @@
 struct beside {
     struct beside_hooks hooks;
     struct arena *memory; /* of both sides; nobody touches it but under the mutex */
+    struct arena arena;   /* of the side that asks */
     pthread_mutex_t mutex;
     pthread_t thread;
     void (*work)(void *argument);
@@ -18,8 +19,8 @@ struct beside {
 };
 
 /* `memory` counts what both sides take, against its limit, and must outlive everything that takes it. Until beside_release
- * it is taken through hooks.host alone. Does not move. */
+ * it is taken through hooks.host alone, by the side that asks from `arena`. Does not move. */
 void beside_init(struct beside *beside, struct arena *memory);
 
-/* No work may be under way. */
+/* Releases `arena` too. No work may be under way. */
 void beside_release(struct beside *beside);

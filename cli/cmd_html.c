@@ -1,4 +1,5 @@
 #include "base/format.h"
+#include "cli/beside.h"
 #include "cli/convert.h"
 #include "cli/ending.h"
 #include "cli/exit_code.h"
@@ -153,24 +154,28 @@ struct page_words {
 };
 
 static bool page_words_find(struct page_words *words, const struct recording *recording,
-                            const struct settings *settings, uint32_t device) {
+                            const struct settings *settings, uint32_t device, bool helped) {
     struct arena scratch;
+    struct beside beside;
     struct plan_request request;
     const struct still still = {recording, settings, recording_capacity(recording, settings, device)};
     recording_scratch(recording, &scratch);
+    beside_init(&beside, &scratch);
     bool planned = planning_request(&request, settings);
     const struct report_page page = {.follows = &words->follows,
                                      .still = &words->still,
                                      .file = recording->input.name,
                                      .device = recording->trace.devices[device].ordinal,
                                      .picture = still_draw,
-                                     .picture_context = &still};
-    bool done = report_page_write(&page, &recording->trace, planned ? &request : NULL, &scratch);
+                                     .picture_context = &still,
+                                     .beside = helped ? &beside.hooks : NULL};
+    bool done = report_page_write(&page, &recording->trace, planned ? &request : NULL, &beside.arena);
     buffer_add(&words->follows, "", 1);
     buffer_add(&words->still, "", 1);
     done = done && !words->follows.failed && !words->still.failed;
     if (!done)
         recording_print_no_memory(recording, scratch.limit_hit);
+    beside_release(&beside);
     arena_release(&scratch);
     return done;
 }
@@ -181,11 +186,13 @@ static void page_words_release(struct page_words *words) {
 }
 
 enum html_result page_render(struct buffer *page, struct recording *recording,
-                             const struct settings *settings, uint32_t device, const char *view) {
+                             const struct settings *settings, uint32_t device, const char *view,
+                             bool beside) {
     struct arena_host host = arena_share(&recording->trace.arena);
     struct page_words words = {{.host = host}, {.host = host}};
     struct buffer plan = {.host = host};
-    if (!page_words_find(&words, recording, settings, device) || !planning_json(&plan, recording, settings)) {
+    if (!page_words_find(&words, recording, settings, device, beside) ||
+        !planning_json(&plan, recording, settings)) {
         buffer_release(&plan);
         page_words_release(&words);
         return HTML_NO_MEMORY;
@@ -226,7 +233,7 @@ static int html_render_page(struct buffer *out, struct recording *recording, con
     int code = page_view_choose(view, sizeof view, recording, settings, device);
     if (code != EXIT_CODE_DONE)
         return code;
-    return page_render(out, recording, settings, device, view[0] != '\0' ? view : NULL) == HTML_DONE
+    return page_render(out, recording, settings, device, view[0] != '\0' ? view : NULL, true) == HTML_DONE
                ? EXIT_CODE_DONE
                : EXIT_CODE_FAILED;
 }

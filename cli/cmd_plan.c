@@ -62,19 +62,16 @@ static bool devices_plan(struct plan_report *report, const struct recording *rec
 struct helped {
     struct plan_request request;
     struct beside beside;
-    struct arena memory;
 };
 
 static void helped_init(struct helped *helped, const struct settings *settings, struct arena *scratch) {
     (void)planning_request(&helped->request, settings);
     beside_init(&helped->beside, scratch);
     helped->request.beside = &helped->beside.hooks;
-    arena_init(&helped->memory, helped->beside.hooks.host, SIZE_MAX);
 }
 
 static int helped_end(struct helped *helped, bool done, const struct buffer *out,
                       const struct recording *recording, bool limit_hit) {
-    arena_release(&helped->memory);
     beside_release(&helped->beside);
     if (!done && !out->refused)
         recording_print_no_memory(recording, limit_hit);
@@ -90,8 +87,8 @@ static int plan_build(struct buffer *out, const struct recording *recording, con
                                  .fingerprint = recording->fingerprint};
     struct helped helped;
     helped_init(&helped, settings, scratch);
-    bool done = devices_plan(&report, recording, settings, &helped.request, &helped.memory) &&
-                plan_report_write(out, &report, &helped.memory);
+    bool done = devices_plan(&report, recording, settings, &helped.request, &helped.beside.arena) &&
+                plan_report_write(out, &report, &helped.beside.arena);
     return helped_end(&helped, done, out, recording, scratch->limit_hit);
 }
 
@@ -113,8 +110,8 @@ static int picture_build(struct buffer *out, struct recording *recording, const 
     helped_init(&helped, settings, &scratch);
     helped.request.draws = true;
     enum chart_error error = CHART_NO_MEMORY;
-    if (device_plan(&plan, &recording->trace, device, &helped.request, &helped.memory))
-        error = plan_chart_png(out, &plan, &options, &helped.memory);
+    if (device_plan(&plan, &recording->trace, device, &helped.request, &helped.beside.arena))
+        error = plan_chart_png(out, &plan, &options, &helped.beside.arena);
     int code = helped_end(&helped, error != CHART_NO_MEMORY, out, recording, scratch.limit_hit);
     arena_release(&scratch);
     return error == CHART_OK || error == CHART_NO_MEMORY
@@ -129,7 +126,8 @@ int page_render_plan(struct buffer *out, struct recording *recording, const stru
     own.plan_all = true;
     own.no_plan = false;
     snprintf(view, sizeof view, "device=%" PRId32 "&tab=plan", recording->trace.devices[device].ordinal);
-    return page_render(out, recording, &own, device, view) == HTML_DONE ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
+    return page_render(out, recording, &own, device, view, true) == HTML_DONE ? EXIT_CODE_DONE
+                                                                              : EXIT_CODE_FAILED;
 }
 
 /* False: said; the usage is wrong. */

@@ -240,21 +240,19 @@ static int picture_draw(struct buffer *picture, const struct recording *recordin
 /* The memory of a timeline that two threads make. */
 struct timeline_memory {
     struct beside beside;
-    struct arena own, side;
+    struct arena side;
 };
 
 static bool picture_timeline(struct timeline *timeline, struct timeline_memory *memory,
                              const struct trace *trace, uint32_t device, struct arena *scratch) {
     beside_init(&memory->beside, scratch);
-    arena_init(&memory->own, memory->beside.hooks.host, SIZE_MAX);
     arena_init(&memory->side, memory->beside.hooks.host, SIZE_MAX);
     return timeline_init_beside(timeline, trace, device, &memory->beside.hooks, true, &memory->side,
-                                &memory->own);
+                                &memory->beside.arena);
 }
 
 static void timeline_memory_release(struct timeline_memory *memory) {
     arena_release(&memory->side);
-    arena_release(&memory->own);
     beside_release(&memory->beside);
 }
 

@@ -12,12 +12,9 @@
 static bool render_beside(struct buffer *report, const struct trace *trace, struct report_options options,
                           struct arena *scratch) {
     struct beside beside;
-    struct arena guarded;
     beside_init(&beside, scratch);
     options.beside = &beside.hooks;
-    arena_init(&guarded, beside.hooks.host, SIZE_MAX);
-    bool done = report_render(report, trace, &options, &guarded);
-    arena_release(&guarded);
+    bool done = report_render(report, trace, &options, &beside.arena);
     beside_release(&beside);
     return done;
 }

@@ -6,10 +6,10 @@
 #include "render/page/html.h"
 #include "render/png/chart.h"
 
-/* Appends the page to `page`; `device` is an index into trace.devices, `view` as in html.h. What is not HTML_DONE is
- * printed. In cmd_html.c. */
+/* Appends the page to `page`; `device` is an index into trace.devices, `view` as in html.h, `beside` as of
+ * report_build. What is not HTML_DONE is printed. In cmd_html.c. */
 enum html_result page_render(struct buffer *page, struct recording *recording,
-                             const struct settings *settings, uint32_t device, const char *view);
+                             const struct settings *settings, uint32_t device, const char *view, bool beside);
 
 /* The same with the plan of every device, opened on it. An enum exit_code. In cmd_plan.c. */
 int page_render_plan(struct buffer *out, struct recording *recording, const struct settings *settings,

@@ -103,21 +103,33 @@ bool verdicts_step(struct verdicts *verdicts, const struct timeline *timeline, u
     }
 }
 
-static bool verdicts_run(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena) {
-    for (uint32_t step = 0; step < VERDICTS_STEPS; step++)
+static bool verdicts_steps(struct verdicts *verdicts, const struct timeline *timeline, uint32_t n_steps,
+                           struct arena *arena) {
+    for (uint32_t step = 0; step < n_steps; step++)
         if (!verdicts_step(verdicts, timeline, step, arena))
             return false;
     return true;
 }
 
-bool verdicts_init(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena) {
+bool verdicts_judge(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena) {
     verdicts->with_reasons = true;
     verdicts->with_cuts = false;
-    return verdicts_run(verdicts, timeline, arena);
+    return verdicts_steps(verdicts, timeline, VERDICTS_STEPS - FINDINGS_STEPS, arena);
+}
+
+bool findings_find(struct verdicts *verdicts, struct arena *arena) {
+    for (uint32_t step = 0; step < FINDINGS_STEPS; step++)
+        if (!findings_step(verdicts, step, arena))
+            return false;
+    return true;
+}
+
+bool verdicts_init(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena) {
+    return verdicts_judge(verdicts, timeline, arena) && findings_find(verdicts, arena);
 }
 
 bool verdicts_init_with_cuts(struct verdicts *verdicts, const struct timeline *timeline,
                              struct arena *arena) {
     verdicts->with_reasons = verdicts->with_cuts = true;
-    return verdicts_run(verdicts, timeline, arena);
+    return verdicts_steps(verdicts, timeline, VERDICTS_STEPS, arena);
 }

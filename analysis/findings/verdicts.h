@@ -43,6 +43,10 @@ struct verdicts {
 /* With reasons. O(allocations log allocations + stacks + annotations + length of all names). False: no memory. */
 bool verdicts_init(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena);
 
+/* The same in two steps, of which the second finds the findings and changes nothing else. */
+bool verdicts_judge(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena);
+bool findings_find(struct verdicts *verdicts, struct arena *arena);
+
 /* The same with the findings' cuts, 12 bytes for each allocation that one takes out. */
 bool verdicts_init_with_cuts(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena);
 

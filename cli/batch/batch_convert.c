@@ -44,7 +44,7 @@ static enum convert_code convert_page(const struct parts *parts, struct recordin
         return CONVERT_NO_MEMORY;
     if (!part_begin(&page, parts, ".html", arena_share(&recording->trace.arena)))
         return CONVERT_FAILED;
-    switch (page_render(&page.out, recording, settings, device, view[0] != '\0' ? view : NULL)) {
+    switch (page_render(&page.out, recording, settings, device, view[0] != '\0' ? view : NULL, false)) {
     case HTML_DONE: return part_end(&page, CONVERT_DONE);
     case HTML_NO_MEMORY: return part_end(&page, CONVERT_NO_MEMORY);
     case HTML_TOO_LARGE: break;

@@ -69,11 +69,45 @@ static bool replaying_end(struct replaying *replaying, bool wanted) {
 
 /* ---- a device ---- */
 
-/* The other thread, unless it replays: then it makes half of the timeline. */
-static bool report_timeline_make(struct report_device *report, uint32_t index, struct arena *arena) {
-    const struct beside_hooks *beside = report->replayed ? NULL : report->options->beside;
-    return timeline_init_beside(&report->timeline, report->trace, index, beside, report->options->still,
-                                &report->replay_arena, arena);
+/* The other thread, unless it replays: then it makes half of the timeline, and what findings have no part in. */
+static const struct beside_hooks *report_beside(const struct report_device *report) {
+    bool free = !report->replayed && report->device->n_events >= BESIDE_EVENTS_LEAST;
+    return free ? report->options->beside : NULL;
+}
+
+struct layering {
+    struct report_device *report;
+    struct arena *arena;
+    bool done;
+};
+
+static void layering_work(void *context) {
+    struct layering *layering = context;
+    struct report_device *report = layering->report;
+    layering->done = (report->options->still || /* which does not say it */
+                      layers_summarize(&report->layers, &report->timeline, &report->verdicts.runs,
+                                       report->verdicts.category, layering->arena)) &&
+                     free_blocks_find(&report->free_blocks, report->device, layering->arena);
+}
+
+static bool report_verdicts_make(struct report_device *report, struct arena *arena) {
+    const struct beside_hooks *beside = report_beside(report);
+    const struct allocations *allocations = &report->device->allocations;
+    struct layering layering = {report, &report->replay_arena, false};
+    if (!verdicts_judge(&report->verdicts, &report->timeline, arena))
+        return false;
+    bool begun =
+        beside != NULL &&
+        beside->begin(beside->context, beside_ample_nbytes(report->device->n_events, allocations->count),
+                      layering_work, &layering);
+    bool found = findings_find(&report->verdicts, arena);
+    if (begun) {
+        beside->end(beside->context);
+    } else {
+        layering.arena = arena;
+        layering_work(&layering);
+    }
+    return found && layering.done;
 }
 
 static bool report_ooms_prepare(struct report_device *report) {
@@ -92,17 +126,15 @@ static bool report_ooms_model(struct report_device *report) {
 /* All that needs no replay. */
 static bool report_device_find(struct report_device *report, uint32_t index, struct arena *arena) {
     const struct report_options *options = report->options;
-    if (!report_timeline_make(report, index, arena))
+    if (!timeline_init_beside(&report->timeline, report->trace, index, report_beside(report), options->still,
+                              &report->replay_arena, arena))
         return false;
     if (options->filter != NULL &&
         !selection_make(&report->selection, &report->timeline, options->filter, arena))
         return false;
     return report_groups_at(report, report->timeline.peak_moment, options->group, &report->groups,
                             &report->n_groups) &&
-           verdicts_init(&report->verdicts, &report->timeline, arena) &&
-           layers_summarize(&report->layers, &report->timeline, &report->verdicts.runs,
-                            report->verdicts.category, arena) &&
-           free_blocks_find(&report->free_blocks, report->device, arena) && report_ooms_prepare(report);
+           report_verdicts_make(report, arena) && report_ooms_prepare(report);
 }
 
 static bool report_device_init(struct report_device *report, uint32_t index, struct arena *arena) {

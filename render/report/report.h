@@ -76,6 +76,7 @@ struct report_page {
     bool (*picture)(struct buffer *out, const struct verdicts *verdicts, const void *context,
                     struct arena *scratch);
     const void *picture_context;
+    const struct beside_hooks *beside; /* as in report_options */
 };
 
 /* Appends to `follows` and `still`. Works in `scratch`, which both should share. False: no memory. O(a report of these

@@ -44,14 +44,14 @@ struct report_device {
     struct free_blocks_summary free_blocks;
     bool replayed; /* false: a recording so large is replayed on demand only */
     struct replay replay;
-    /* Of `replay`, or of half of the timeline: of what another thread is at work on; released with `arena`. */
+    /* Of `replay`, or of half of the timeline and `layers`: of what another thread works on; released with `arena`. */
     struct arena replay_arena;
     bool gap_known;
     struct fragmentation gap[REPORT_GAPS]; /* when most is reserved, when most is in use, at the end */
     struct report_map map;                 /* where `gap_known` */
     struct verdicts verdicts;
-    struct layer_summary layers;
-    char plan[PLAN_TEXT]; /* the first sentence of the plan, without its full stop; "": none is told */
+    struct layer_summary layers; /* not of a page */
+    char plan[PLAN_TEXT];        /* the first sentence of the plan, without its full stop; "": none is told */
     struct oom_ground *oom_ground; /* NULL: no such event */
     struct arena *arena;
 };
