@@ -198,6 +198,15 @@ def memory(device, ts, address, size, total):
                      "Total Reserved": 1 << 30}}
 
 
+def spans_in_spans(count, calls):
+    """Operators one in the other, an allocation in each; with `calls`, each has been called from somewhere else."""
+    rows = []
+    for i in range(count):
+        span = {"ph": "X", "cat": "cpu_op", "name": f"op{i}", "pid": 1, "tid": 1, "ts": 2 * i, "dur": 4 * (count - i)}
+        rows += [{**span, "args": {"Call stack": f"a.py({i}): f"}} if calls else span, memory(0, 2 * i + 1, 4096 * (i + 1), 512, 512 * (i + 1))]
+    return kineto(rows)
+
+
 def devices_and_annotations(n_devices, n_annotations):
     """A profiler's trace: annotations of the process, and one memory event of each device."""
     return kineto([annotation(f"ProfilerStep#{i}", i * 10, 9) for i in range(n_annotations)] +

@@ -112,6 +112,13 @@ class SmallFilesTest(unittest.TestCase):
         """Two million blocks of 21 bytes: more than 256 MiB, and yet honest."""
         self.assertEqual((0, "\n"), self.peak(small_files.blocks_alone(2_000_000))[::2])
 
+    def test_spans_in_spans(self):
+        """Each of 20,000 has a stack that begins with none of the others: whole, they take 140 times the file."""
+        for calls in (False, True):
+            content = small_files.spans_in_spans(20_000, calls)
+            [device] = self.report(content, 20 * len(content))["devices"]
+            self.assertEqual(20_000 * 512, device["peak_bytes"])
+
     def test_streams_cost_what_they_hold(self):
         """Each of 20,000 streams has one free block: a set that had a leaf of its own for it took 2 KB, in each of some 800 runs."""
         content = small_files.streams_and_segments(20_000)

@@ -48,7 +48,14 @@ static void order_spans_by_thread(const struct kineto *kineto, struct order *ord
 
 /* ---- stacks ---- */
 
-enum { MAX_STACK_FRAMES = 2048 }; /* further out ones are left out; Python itself stops at 1000 calls */
+/* Further out ones are left out; Python itself stops at 1000 calls. Stacks of an honest trace begin alike and share what they
+ * begin with; where that comes to more than a frame for eight bytes of the file, the rest have few frames each. */
+enum { MAX_STACK_FRAMES = 2048, SHARED_FRAMES = 1 << 16, UNSHARED_STACK_FRAMES = 16 };
+
+static uint32_t frames_most(const struct kineto *kineto) {
+    uint64_t most = SHARED_FRAMES + cursor_offset(kineto->scan->cursor) / 8;
+    return kineto->interner.stacks.table.count < most ? MAX_STACK_FRAMES : UNSHARED_STACK_FRAMES;
+}
 
 /* A sweep over the spans of one thread. */
 struct sweep {
@@ -82,8 +89,8 @@ static bool sweep_to(struct kineto *kineto, struct sweep *sweep, uint64_t thread
 /* The open spans as a stack, and the Python calls that the innermost operator with some brings along. Clocks being what
  * they are, a span may end before one that began in it: such a one is below others and left out. */
 static bool sweep_stack(struct kineto *kineto, struct sweep *sweep, int64_t ts_ns, uint32_t *stack) {
-    uint32_t n = 0, calls = 0;
-    for (uint32_t i = sweep->n_open; i-- > 0 && n < MAX_STACK_FRAMES;) {
+    uint32_t n = 0, calls = 0, most = frames_most(kineto);
+    for (uint32_t i = sweep->n_open; i-- > 0 && n < most;) {
         const struct span *span = &kineto->spans.row[sweep->open[i]];
         if (span->end_ns <= ts_ns)
             continue;
@@ -92,7 +99,7 @@ static bool sweep_stack(struct kineto *kineto, struct sweep *sweep, int64_t ts_n
         calls = calls == 0 ? span->calls : calls;
     }
     const struct stack_table *stacks = &kineto->interner.stacks.table;
-    for (; calls != 0 && n < MAX_STACK_FRAMES; calls = stack_parent(stacks, calls))
+    for (; calls != 0 && n < most; calls = stack_parent(stacks, calls))
         sweep->frames[n++] = stacks->frame[calls];
     return intern_stack(&kineto->interner, sweep->frames, n, stack) || kineto_fail_memory(kineto);
 }
