@@ -43,14 +43,15 @@ static void look_add(struct host_log *log, const uint8_t **bytes, size_t *nbytes
     log->resident[log->n_looks++] = resident;
 }
 
-/* A device beside it, of which nothing is read back. */
+/* A device beside it, or a dump, of which nothing is read back. */
 static void device_add(struct host_log *log, const uint8_t **bytes, size_t *nbytes) {
     uint8_t gpu = recipe_u8(bytes, nbytes);
     uint64_t used = number_make(bytes, nbytes), total = number_make(bytes, nbytes);
-    log->nbytes +=
-        (size_t)snprintf(log->text + log->nbytes, LINE_MOST,
-                         "2026-11-23 10:00:00.000 strata-device gpu=%u used=%" PRIu64 " total=%" PRIu64 "\n",
-                         gpu % 9, used, total);
+    log->nbytes += (size_t)snprintf(
+        log->text + log->nbytes, LINE_MOST,
+        gpu > 200 ? "2026-11-23 10:00:00.000 strata-dump rank%u_%" PRIu64 "-%" PRIu64 ".pickle\n"
+                  : "2026-11-23 10:00:00.000 strata-device gpu=%u used=%" PRIu64 " total=%" PRIu64 "\n",
+        gpu % 9, used, total);
 }
 
 /* Bytes of the input as they are. */
