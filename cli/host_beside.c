@@ -27,28 +27,36 @@ static bool path_beside(const struct input *input, int number, char path[FOLDER_
            stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= LOG_NBYTES_MOST;
 }
 
-/* Whether a log says that this dump was written by a process that it watched. */
-static bool log_names(const char *path, const char *dump) {
+enum names { NAMES_NOTHING, NAMES_DUMP, NAMES_ELSEWHERE };
+
+/* What a log says of a dump: that a process which it watched wrote it, or one that ran elsewhere. */
+static enum names log_names(const char *path, const char *dump) {
     FILE *file = fopen(path, "re");
     char line[600], wanted[FOLDER_PATH];
-    bool found = false;
-    snprintf(wanted, sizeof wanted, " strata-dump %s\n", dump);
-    while (file != NULL && !found && fgets(line, sizeof line, file) != NULL)
-        found = strstr(line, wanted) != NULL;
+    enum names names = NAMES_NOTHING;
+    int length = snprintf(wanted, sizeof wanted, " strata-dump %s", dump);
+    while (file != NULL && names == NAMES_NOTHING && fgets(line, sizeof line, file) != NULL) {
+        const char *at = strstr(line, wanted);
+        if (at != NULL)
+            names = at[length] == '\n' ? NAMES_DUMP : at[length] == ' ' ? NAMES_ELSEWHERE : NAMES_NOTHING;
+    }
     if (file != NULL)
         fclose(file);
-    return found;
+    return names;
 }
 
-/* The log that names the dump, or the only one. False: there is none, or whose they are is not known. */
+/* The log that names the dump, or the only one, if its process ran nowhere else. False: there is none, or whose they are is
+ * not known. */
 static bool log_find(const struct input *input, char path[FOLDER_PATH]) {
     int n = 0;
     while (n < LOGS_MOST && path_beside(input, n + 1, path))
         n++;
-    for (int i = n; i > 1; i--)
-        if (path_beside(input, i, path) && log_names(path, input->name))
+    for (int i = n; i > 0; i--) {
+        enum names names = path_beside(input, i, path) ? log_names(path, input->name) : NAMES_ELSEWHERE;
+        if (names == NAMES_DUMP || (n == 1 && names == NAMES_NOTHING))
             return true;
-    return path_beside(input, 1, path) && (n == 1 || log_names(path, input->name));
+    }
+    return false;
 }
 
 /* False: it cannot be read. Release it in both cases. */

@@ -112,9 +112,9 @@ struct settings {
     uint32_t check_format; /* enum check_format of cli/check/check.h */
     uint32_t skip_steps;
 
-    uint32_t n_steps, max_entries, keep; /* run: 5, 1,000,000, 8 at first */
-    uint64_t every_us;                   /* between two looks; run: 1 s at first, batch --watch: 5 s */
-    bool python_stacks, no_report;       /* run */
+    uint32_t n_steps, max_entries, keep;  /* run: 5, 1,000,000, 8 at first */
+    uint64_t every_us;                    /* between two looks; run: 1 s at first, batch --watch: 5 s */
+    bool python_stacks, stops, no_report; /* run */
 
     char **inputs; /* all operands; `input` is the first */
     uint32_t n_inputs;

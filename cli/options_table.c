@@ -349,6 +349,7 @@ static const struct option options[] = {
      "(default: strata-run, strata-run-2, ...)"},
     {0, VERB_RUN, "steps", "N", NUMBER(n_steps, 0, 1000000000),
      "dump after N optimizer steps (default: 5; 0: do not)"},
+    {0, VERB_RUN, "stop", NULL, SET(stops, 1), "record no more after these steps (default: go on)"},
     {0, VERB_RUN, "max-entries", "N", NUMBER(max_entries, 1, INT32_MAX),
      "events that each process keeps; the oldest go first\n(default: 1000000)"},
     {0, VERB_RUN, "stacks", "all|python", WORD(python_stacks),

@@ -105,6 +105,33 @@ class Recorder(RunCase):
         self.assertEqual(self.dumps(), ["rank0_exit.pickle", "rank0_oom-4.pickle"])
         self.assertEqual(len(self.load("rank0_exit.pickle")["device_traces"][0]), 7)
 
+    def test_stop(self):
+        self.record(0, "train(9); run_out()", "--stop", "--steps", "2", "--no-report", RANK="0")
+        self.assertEqual(self.dumps(), ["rank0_oom.pickle", "rank0_steps.pickle"])
+        self.assertEqual(len(self.load("rank0_steps.pickle")["device_traces"][0]), 4 + 2 * 15)
+        self.assertEqual(self.load("rank0_oom.pickle")["device_traces"], [[]])
+
+    def test_torch_is_not_imported(self):
+        result = self.expect(0, "run", "--no-report", "--", sys.executable, "-c", "import sys; print('torch' in sys.modules)",
+                             env=self.environment())
+        self.assertEqual(result.stdout, b"False\n")
+
+    def test_processes_that_run_elsewhere(self):
+        """As those of srun, which are the children of another: they are recorded, and it is said that nobody watched them."""
+        self.write("train.py", (TRAIN + "train(6)").encode())
+        # Started by us on behalf of the command, with its environment.
+        ask = "import json, os, time; json.dump(dict(os.environ), open('asked.part', 'w')); os.rename('asked.part', 'asked')\n"
+        ask += "while not os.path.exists('answered'): time.sleep(0.01)"
+        run = self.start("run", "--out", "d", "--no-report", "--", sys.executable, "-c", ask, env=self.environment(RANK="0"))
+        while "asked" not in self.files():
+            time.sleep(0.01)
+        environment = json.loads((self.path / "asked").read_text())
+        subprocess.run([sys.executable, "train.py"], cwd=self.path, env=environment, check=True)
+        self.write("answered", b"")
+        said = run.communicate(timeout=60)[1].decode()
+        self.assertIn("1 of them ran elsewhere", said)
+        self.assertIn("strata-dump rank0_exit.pickle elsewhere\n", (self.path / "d" / "host.log").read_text())
+
     def test_arguments_by_version(self):
         wanted = {"2.0.1": {"legacy": True, "cpp": True}, "2.1.0": {"stacks": "all", "annotations": True},
                   "2.14.0a0+git": {"stacks": "all", "annotations": True, "pinned": True}}

@@ -305,7 +305,7 @@ static void devices_say(const struct devices *devices) {
 }
 
 struct recorded {
-    uint32_t n_processes, n_dumps;
+    uint32_t n_processes, n_elsewhere, n_dumps;
     uint64_t us, nbytes;
     char why_not[300];
 };
@@ -319,6 +319,7 @@ static void recorded_add(struct recorded *recorded, const char *path) {
         snprintf(recorded->why_not, sizeof recorded->why_not, "%s", why_not);
     else
         recorded->n_processes++;
+    recorded->n_elsewhere += cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(said, "watched")) ? 1 : 0;
     recorded->n_dumps += (uint32_t)json_file_number(said, "dumps", 0);
     recorded->us += (uint64_t)json_file_number(said, "microseconds", 0);
     recorded->nbytes += (uint64_t)json_file_number(said, "dumped_bytes", 0);
@@ -343,7 +344,10 @@ static void recorded_say(const struct folder *folder) {
         row("Recorded", "%" PRIu32 " process%s, %" PRIu32 " dumps of %s, which took %s", recorded.n_processes,
             recorded.n_processes == 1 ? "" : "es", recorded.n_dumps, format_bytes(recorded.nbytes).text,
             format_duration((int64_t)recorded.us).text);
-    else
+    if (recorded.n_elsewhere != 0)
+        row("", "%" PRIu32 " of them ran elsewhere, as those of srun do: their host memory was not watched",
+            recorded.n_elsewhere);
+    if (recorded.n_processes == 0)
         row("Recorded", "nothing: %s",
             recorded.why_not[0] != '\0'
                 ? recorded.why_not

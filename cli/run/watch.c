@@ -57,7 +57,7 @@ static void sample(struct watch *watch) {
 
 static void environment_set(const struct watch *watch) {
     const struct settings *settings = watch->settings;
-    char path[2 * FOLDER_PATH], number[32];
+    char path[2 * FOLDER_PATH], number[32], host[256] = "";
     const char *before = getenv("PYTHONPATH");
     int n = snprintf(path, sizeof path, "%s/.run/python%s%s", watch->folder->path,
                      before != NULL && before[0] != '\0' ? ":" : "", before != NULL ? before : "");
@@ -66,6 +66,9 @@ static void environment_set(const struct watch *watch) {
     setenv("STRATA_RUN_DIR", watch->folder->path, 1);
     snprintf(path, sizeof path, "%s/%s", watch->folder->path, watch->folder->log_name);
     setenv("STRATA_RUN_LOG", path, 1);
+    gethostname(host, sizeof host - 1);
+    snprintf(path, sizeof path, "%s:%" PRId32, host, watch->tree.self);
+    setenv("STRATA_RUN_PID", path, 1);
     setenv("STRATA_RUN_STACKS", settings->python_stacks ? "python" : "all", 1);
     snprintf(number, sizeof number, "%" PRIu32, settings->n_steps);
     setenv("STRATA_RUN_STEPS", number, 1);
@@ -73,6 +76,7 @@ static void environment_set(const struct watch *watch) {
     setenv("STRATA_RUN_MAX_ENTRIES", number, 1);
     snprintf(number, sizeof number, "%" PRIu32, settings->keep);
     setenv("STRATA_RUN_KEEP", number, 1);
+    setenv("STRATA_RUN_STOP", settings->stops ? "1" : "0", 1);
 }
 
 /* The child's end: the pipe tells why the command could not be run, and closes when it runs. */

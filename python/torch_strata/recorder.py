@@ -130,9 +130,22 @@ class _Files(object):
 
     def add(self, path):
         self.written.append(path)
-        _log("strata-dump {}".format(os.path.basename(path)))
+        _log("strata-dump {}{}".format(os.path.basename(path), "" if _is_watched() else " elsewhere"))
         while self.keep and len(self.written) > self.keep:
             _remove(self.written.pop(0))
+
+
+def _is_watched():
+    """Whether this process is below `strata run`: those of srun are not, where that is itself below it."""
+    host, _, watcher = os.environ.get("STRATA_RUN_PID", "").rpartition(":")
+    pid = os.getpid()
+    try:
+        while host == os.uname()[1] and pid > 0 and pid != int(watcher):
+            with open("/proc/{}/stat".format(pid)) as stat:
+                pid = int(stat.read().rpartition(")")[2].split()[1])
+    except (OSError, ValueError):
+        return False
+    return host == os.uname()[1] and pid == int(watcher)
 
 
 @_guarded("host.log is not told")
@@ -431,7 +444,7 @@ class _Recorder(object):
         if self.ended or self.pid != os.getpid():
             return
         self.ended = True
-        if self.why_not is None:
+        if self.why_not is None and not (self.stops and self.steps_done):
             self.dump("exit", _EXIT_PATIENCE_S)
 
     # -- what `strata run` is told --
@@ -446,7 +459,7 @@ class _Recorder(object):
         torch = sys.modules.get("torch")
         said = {"pid": self.pid, "rank": _rank(), "torch": str(getattr(torch, "__version__", "")),
                 "device": ", ".join(backend.kind for backend in self.backends), "why_not": self.why_not,
-                "dumps": self.n_dumps, "dumped_bytes": self.dumped_nbytes, "steps": self.most_steps,
+                "watched": _is_watched(), "dumps": self.n_dumps, "dumped_bytes": self.dumped_nbytes, "steps": self.most_steps,
                 "microseconds": int(self.seconds * 1e6)}
         _note_write(self.status, said)
 

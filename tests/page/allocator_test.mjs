@@ -87,10 +87,14 @@ describe("the allocator", { skip }, () => {
         };
         assert.notDeepEqual(picture.rgba, without.rgba);
         assert.ok(Math.abs(ground(900) - 2 * ground(300)) <= 2 && ground(300) > 5, `${ground(300)} ${ground(900)}`);
-        // Two logs that name no dump: whose is whose is not known.
+        // A process that ran elsewhere, and two logs that name no dump: whose is whose is not known.
+        const named = (/** @type {string} */ how) => [...lines, `2026-01-01 00:00:00.000 strata-dump oom.pickle${how}`, ""].join("\n");
+        writeFileSync(path.join(alone, "host.log"), named(" elsewhere"));
+        assert.deepEqual(rows().rgba, without.rgba);
+        writeFileSync(path.join(alone, "host.log"), lines.join("\n"));
         writeFileSync(path.join(alone, "host-2.log"), lines.join("\n"));
         assert.deepEqual(rows().rgba, without.rgba);
-        writeFileSync(path.join(alone, "host-2.log"), [...lines, "2026-01-01 00:00:00.000 strata-dump oom.pickle", ""].join("\n"));
+        writeFileSync(path.join(alone, "host-2.log"), named(""));
         assert.deepEqual(rows().rgba, picture.rgba);
     });
 
