@@ -104,7 +104,7 @@ describe("the allocator", { skip }, () => {
             assert.ok(box);
             await setView(page, { from: 2240, to: 2270 });
             let said = "";
-            for (let x = 2; x < box.width && !/found no memory/.test(said); x += 6) {
+            for (let x = 2; x < box.width && !/driver refused/.test(said); x += 6) {
                 await page.mouse.move(box.x + x, box.y + box.height + 15);
                 await settle(page);
                 said = await page.locator("#tip").innerText();
