@@ -4,7 +4,6 @@ export const FRAME_NOISE = 0;
 export const FRAME_NATIVE = 1;
 export const FRAME_LIBRARY = 2;
 export const FRAME_USER = 3;
-export const KIND_KINETO = 1;
 export const KIND_LOG = 3;
 export const KIND_MEMORY_TIMELINE = 2;
 export const CHECK_CLEAR = 0;
@@ -23,7 +22,6 @@ export const DRAW_MARKS = 16;
 export const DRAW_RECORDED = 32;
 export const DRAW_GROUPED = 128;
 export const DRAW_PLACED = 64;
-export const BY_FRAME = 7;
 
 /** Every colouring, in the order of its number, as [name, what the menu calls it]. @type {[string, string][]} */
 export const COLORING_TITLES = [

@@ -9,7 +9,7 @@ const SCROLL_MOST = 8e6;
 const ROWS_BEYOND = 4;
 
 /** Rows on paper. */
-export const ROWS_PRINTED = 60;
+const ROWS_PRINTED = 60;
 
 /**
  * @template {{element: HTMLElement}} Row

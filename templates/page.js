@@ -15,10 +15,11 @@ import { placeLaneSplitter, startLaneSplitter } from "./memory_lane.js";
 import { drawMinimap, placeBrush, startMinimap } from "./minimap.js";
 import { drawOverlay } from "./overlay.js";
 import { startMenus } from "./menus.js";
-import { panelOf, startPanel } from "./panel.js";
+import { startPanel } from "./panel.js";
 import { startPalette } from "./palette.js";
 import { startExports } from "./exports.js";
 import { placeOfText } from "./go_to.js";
+import { makePaper } from "./paper.js";
 import { startPicture } from "./picture.js";
 import { drawTimelineAxes, drawTimelineStack, layoutPlot, lightFocus } from "./plot.js";
 import { startPlot } from "./pointer.js";
@@ -120,15 +121,12 @@ function describeTimeline(page) {
 
 /** @param {Page} page @param {boolean} begins */
 function setPrinting(page, begins) {
-    const panel = panelOf(page);
     setPaper(page, begins);
     document.documentElement.classList.toggle("printing", begins);
-    if (panel.list) {
-        panel.list.paper = begins;
-        panel.list.measure();
-    }
     invalidate(page, EVERYTHING);
     flush(page);
+    if (begins) document.body.append(makePaper(page));
+    else for (const paper of document.querySelectorAll(".paper")) paper.remove();
 }
 
 /* ---- toolbar ---- */

@@ -3,7 +3,7 @@ import { FRAME_USER, KIND_MEMORY_TIMELINE } from "./api.js";
 import { plotOf } from "./canvas.js";
 import { fillName, firstBelow, foldByArrows, makeFigures, makeRowHead, showFold } from "./grid.js";
 import { groupColor, keyColor } from "./legend.js";
-import { ROWS_PRINTED, VirtualList } from "./list.js";
+import { VirtualList } from "./list.js";
 import { shownMoment } from "./moment.js";
 import { askSums, GROUP_HEADS, GROUPINGS, groupName, QUESTIONS, WHATS } from "./questions.js";
 import { csvField, saveBlob } from "./save.js";
@@ -41,7 +41,6 @@ export const panelOf = perPage((page) => ({
     listWhat: page.element("list-what", HTMLSpanElement),
     scroll: page.element("list-scroll", HTMLDivElement),
     body: page.element("list", HTMLDivElement),
-    rest: page.element("list-rest", HTMLParagraphElement),
     save: page.element("list-save", HTMLButtonElement),
     /** What the list holds. @type {ListContent | null} */
     content: null,
@@ -607,8 +606,6 @@ export function drawList(/** @type {Page} */ page) {
     panel.scroll.style.setProperty("--count", `${Math.max(5, formatCount(groups.allocations).length)}ch`);
     panel.scroll.classList.toggle("colored", groups.count > 0 && entry(0).color !== "");
     panel.list?.draw(count);
-    panel.rest.hidden = !page.printing || count <= ROWS_PRINTED;
-    setText(panel.rest, `and ${formatPlural(count - ROWS_PRINTED, "more row")}`);
 }
 
 export function startPanel(/** @type {Page} */ page) {

@@ -109,6 +109,9 @@ function keyLines(page) {
     return keys;
 }
 
+/** @param {Page} page */
+export const pictureLines = (page) => [...legendLines(page), ...keyLines(page)];
+
 /** What is pinned, with the frames of its stack that people wrote. @param {Page} page @returns {PictureLine[]} */
 function pinnedLines(page) {
     const { session, state, view } = page;
@@ -217,8 +220,9 @@ function drawTitle(context, text, y, width, font = "12px", color = "--dim") {
  * The picture as a canvas.
  * @param {Page} page @param {number} scale pixels for each CSS pixel
  * @param {boolean} inside whether names and lines are written in the plot
+ * @param {boolean} [worded] with its title and what its colours are
  */
-export function makePicture(page, scale, inside) {
+export function makePicture(page, scale, inside, worded = true) {
     const plot = plotOf(page);
     const GUTTER = gutterOf(page);
     flush(page);
@@ -230,10 +234,10 @@ export function makePicture(page, scale, inside) {
         { lines: legendLines(page), columns },
         { lines: keyLines(page), columns },
         { lines: pinnedLines(page), columns: 1 },
-    ].filter(({ lines }) => lines.length > 0);
+    ].filter(({ lines }) => worded && lines.length > 0);
     const rowsOf = (/** @type {typeof parts[0]} */ { lines, columns: most }) =>
         lines.filter(({ strong }) => strong).length + Math.ceil(lines.filter(({ strong }) => !strong).length / most);
-    let height = HEAD;
+    let height = worded ? HEAD : 0;
     const tops = pictured.map(({ head, height: own, pane }) => {
         const top = height + (head ? ROW : 0);
         height = top + own + (pane === plot ? AXIS_HEIGHT : 8);
@@ -252,8 +256,8 @@ export function makePicture(page, scale, inside) {
     context.fillRect(0, 0, width, height);
     const { title, more } = pictureTitle(page, pictured.length);
     context.textBaseline = "middle";
-    drawTitle(context, title, 18, width, "600 15px", "--text");
-    drawTitle(context, more, 38, width);
+    if (worded) drawTitle(context, title, 18, width, "600 15px", "--text");
+    if (worded) drawTitle(context, more, 38, width);
     const place = (/** @type {HTMLCanvasElement} */ from, /** @type {number} */ x, /** @type {number} */ y) => {
         context.drawImage(from, x, y, from.width / scale, from.height / scale);
         return { x: x * scale, y: y * scale, width: from.width, height: from.height };

@@ -44,7 +44,7 @@ const MIN_WINDOW_US = 2;
 
 const MIN_WINDOW_BYTES = 4096;
 
-/** What can be highlighted, as the module counts them (enum compare_by, BY_FRAME). @type {Focus["by"][]} */
+/** What can be highlighted, as the module counts them (enum compare_by, HIGHLIGHT_BY_FRAME). @type {Focus["by"][]} */
 export const FOCUS_KINDS = ["site", "stack", "file", "category", "stream", "pool", "module", "frame"];
 
 /**

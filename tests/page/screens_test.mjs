@@ -135,14 +135,28 @@ describe("overview, axes, theme and paper", { skip }, () => {
             }, { reducedMotion }); // prettier-ignore
     });
 
-    test("paper gets the timeline and the list, and no buttons", async () => {
+    test("paper is one sheet: picture, limit, cards and fingerprint, and no buttons", async () => {
+        for (const [name, says] of /** @type {[string, RegExp][]} */ ([
+            ["oom", /8\.0 GiB is all this process can get[\s\S]*short of the 1\.5 GiB requested[\s\S]*xxh128:/],
+            ["leak_two_per_layer", /keeps 24 MiB more each step[\s\S]*xxh128:/],
+        ]))
+            await withPage(writePage(path.join(samples, `${name}.pickle`)), async (page) => {
+                const pdf = await page.pdf({ format: "A4" });
+                assert.equal(pdf.toString("latin1").match(/\/Type\s*\/Page\b/g)?.length, 1, name);
+                assert.equal(await page.locator(".paper").count(), 0);
+                await page.emulateMedia({ media: "print" });
+                await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+                assert.match(await page.locator(".paper").innerText(), says);
+                assert.equal(await page.locator("[data-finding='0']").count(), 1);
+            }, { colorScheme: "dark" });
         await withPage(writePage(sample), async (page) => {
             await page.emulateMedia({ media: "print" });
             await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
             await settle(page);
             assert.ok(colorsOf((await canvasPixels(page)).rgba) > 10);
-            for (const id of ["timeline", "list"]) assert.ok(await page.locator(`#${id}`).isVisible(), id);
-            for (const id of ["view-open", "minimap", "overlay"]) assert.ok(await page.locator(`#${id}`).isHidden(), id);
+            for (const id of ["view-open", "minimap", "list"]) assert.ok(await page.locator(`#${id}`).isHidden(), id);
+            const drawn = await page.locator(".paper canvas").evaluate((canvas) => canvas instanceof HTMLCanvasElement && canvas.width);
+            assert.ok(drawn > 1400, `${drawn}`);
             await page.emulateMedia({ media: "screen" });
             await page.evaluate(() => dispatchEvent(new Event("afterprint")));
             await settle(page);

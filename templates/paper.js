@@ -1,0 +1,75 @@
+// Paper: one sheet of A4, made of the recording and not of what is open: the picture, its key, Why and Plan.
+import { makePicture, pictureLines } from "./picture.js";
+import { createPlan, devicePlan } from "./plan_view.js";
+import { askFindings } from "./questions.js";
+import { momentText, rangeEvents } from "./state.js";
+import { deviceName, formatBytes, formatCount, make } from "./text.js";
+import { createWhy } from "./why.js";
+
+/** Where memory ran out: what the process could have. @param {Page} page */
+function limitText({ view }) {
+    const last = view.facts.ooms - 1;
+    const { reserved_known, reserved_bytes } =
+        last < 0 ? { reserved_known: 0, reserved_bytes: 0 } : view.c.oom_state(last);
+    if (!reserved_known) return "";
+    const bytes = reserved_bytes + view.c.oom(last).device_free;
+    return `${formatBytes(bytes)} is all this process can get (reserved + free)`;
+}
+
+/** @param {Page} page */
+function figuresText(page) {
+    const { session, state, view } = page;
+    const { events, peak_bytes, peak_event } = view.facts;
+    const { first, end } = rangeEvents(page, state);
+    const parts = [
+        `Device ${deviceName(session.devices[state.device].ordinal)}`,
+        `peak ${formatBytes(peak_bytes)}${events ? ` at ${momentText(page, peak_event)}` : ""}`,
+        limitText(page),
+        events
+            ? `shown: events ${formatCount(Math.max(0, first))} to ${formatCount(end - 1)} of ${formatCount(events)}`
+            : "",
+        page.element("trust", HTMLElement).textContent,
+    ];
+    return parts.filter(Boolean).join(" \u00b7 ");
+}
+
+/** What the colours and lines are. @param {Page} page */
+function keyOf(page) {
+    const key = make("ul", "paper-key");
+    for (const { color, text, strong } of pictureLines(page)) {
+        const item = make("li", strong ? "paper-strong" : "");
+        const swatch = make("i", "swatch");
+        swatch.style.background = color ?? "";
+        item.append(color ? swatch : "", text);
+        key.append(item);
+    }
+    return key;
+}
+
+/** @param {Page} page @param {string} title @param {typeof createPlan} create */
+function column(page, title, create) {
+    const box = make("section");
+    create(page, box).draw();
+    // Neither a second answer to scripts nor one more card to go to.
+    for (const card of box.querySelectorAll("[data-finding]")) card.removeAttribute("data-finding");
+    box.prepend(make("h2", "", title));
+    return box;
+}
+
+/** The sheet, which is there as long as it is printed. @param {Page} page */
+export function makePaper(page) {
+    const { meta, view } = page;
+    const [first] = askFindings(view);
+    const paper = make("section", "paper");
+    const parts = make("div", "paper-parts");
+    parts.append(column(page, "Why", createWhy), devicePlan(page) ? column(page, "Plan", createPlan) : "");
+    paper.append(
+        make("h1", "", `${meta.title || meta.file || "Strata"}${first ? `: ${first.title}` : ""}`),
+        make("p", "", figuresText(page)),
+        makePicture(page, 2, true, false).canvas,
+        keyOf(page),
+        parts,
+        make("p", "paper-foot", `Strata ${meta.version ?? ""} \u00b7 ${meta.fingerprint ?? meta.sha256 ?? ""}`),
+    );
+    return paper;
+}
