@@ -39,6 +39,7 @@ export function setDevice(page, index) {
         selected: null,
         focus: null,
         finding: null,
+        hole: null,
         moment: null,
         range,
         pointer: null,

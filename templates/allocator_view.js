@@ -1,9 +1,8 @@
 // Allocator: why more is reserved than in use at the marked moment, what keeps mostly empty segments, and what each
 // memory pool holds; the figures of the report, by the same code.
 import { poolName } from "./describe.js";
-import { replayOnce, replaysOf } from "./map_view.js";
-import { addressText } from "./questions.js";
-import { change, heldMoment, isDark, momentText } from "./state.js";
+import { chooseHole, holeNow, replayOnce, replaysOf } from "./map_view.js";
+import { heldMoment, isDark, momentText } from "./state.js";
 import { formatBytes, formatExactBytes, formatPlural, formatShare, make, tableFigures } from "./text.js";
 
 /** @type {[keyof record_gap, string, string][]} */
@@ -60,32 +59,89 @@ function causesTable(gap) {
     );
 }
 
-/** A mostly empty segment, and what keeps it. @param {Page} page @param {number} index */
-function pinnedRow(page, index) {
+/* ---- holes ---- */
+
+/** So many rows; what is smaller is summed up. */
+const HOLES_MOST = 12;
+
+/** @typedef {record_hole & {block: number}} Hole */
+
+/** The largest holes after an event, and what is smaller. @param {Page} page @param {number} event */
+function largestHoles(page, event) {
+    const { c } = page.view;
+    /** @type {Hole[]} */
+    const holes = [];
+    c.gap(event);
+    const chosen = holeNow(page);
+    for (let block = c.next_hole(-1); block >= 0; block = c.next_hole(block)) {
+        if (holes.length >= HOLES_MOST) break;
+        holes.push({ ...c.hole(block), block });
+    }
+    const { after_count: count, after_bytes: bytes } = holes.at(-1) ?? { after_count: 0, after_bytes: 0 };
+    if (chosen >= 0 && !holes.some(({ block }) => block === chosen)) holes.push({ ...c.hole(chosen), block: chosen });
+    return { holes, count, bytes };
+}
+
+/** Holes by size, as parts of all. @param {Hole[]} holes @param {number} rest bytes of the smaller ones */
+function holesBar(holes, rest) {
+    const bar = make("div", "holes-bar");
+    const parts = [...holes.map((hole) => hole.bytes), rest].filter((bytes) => bytes > 0);
+    const all = parts.reduce((sum, bytes) => sum + bytes, 0);
+    for (const bytes of parts) {
+        const part = make("span", "", bytes * 7 > all ? formatBytes(bytes) : "");
+        part.title = formatBytes(bytes);
+        part.style.flexGrow = String(bytes);
+        bar.append(part);
+    }
+    return bar;
+}
+
+/** What keeps a hole's segment: selects it, with its stack. @param {Page} page @param {Hole} hole */
+function keeperButton(page, { used_bytes, segment_bytes, blocks, allocation, block }) {
     const { session, view } = page;
-    const { bytes, free_bytes, blocks, allocation, ...address } = view.c.pinned(index);
-    const { stack, bytes: held } = view.c.allocation(allocation);
+    const { stack, bytes: held, birth } = view.c.allocation(allocation);
     const site = view.c.stack_site(stack);
     const button = make("button", "quiet pinned");
-    button.title = `${addressText(address)}: selects the allocation, with its stack`;
+    button.title = `Selects the allocation, with its stack${birth < 0 ? "" : `; made at ${momentText(page, birth)}`}`;
     const swatch = make("i", "swatch");
     swatch.style.background = view.siteColor(site, isDark(page));
     const line = make("span", "tip-row");
-    line.append(
-        swatch,
-        make("span", "tip-site", session.siteText(site)),
-        make("b", "", `${formatBytes(held)}${blocks > 1 ? `, and ${formatPlural(blocks - 1, "more block")}` : ""}`),
-    );
-    button.append(make("span", "", `${formatBytes(bytes - free_bytes)} keep a segment of ${formatBytes(bytes)}`), line);
-    button.addEventListener("click", () =>
-        change(page, {
-            moment: heldMoment(page),
-            selected: allocation,
-            focus: site ? { by: "site", id: site } : null,
-            mapOpen: true,
+    const more = blocks > 1 ? `${formatBytes(held)}, and ${formatPlural(blocks - 1, "more block")}` : "";
+    line.append(swatch, make("span", "tip-site", session.siteText(site)), make("small", "", more));
+    button.append(make("span", "", `${formatBytes(used_bytes)} keep a segment of ${formatBytes(segment_bytes)}`), line);
+    button.addEventListener("click", (event) => {
+        event.stopPropagation();
+        chooseHole(page, heldMoment(page), block, allocation);
+    });
+    return button;
+}
+
+/** @param {Page} page @param {number} event */
+function holesTable(page, event) {
+    const { holes, count, bytes } = largestHoles(page, event);
+    if (holes.length === 0) return [];
+    const bar = holesBar(holes, bytes);
+    // The best first: what goes back for each byte that would have to go.
+    holes.sort((a, b) => b.segment_bytes * a.used_bytes - a.segment_bytes * b.used_bytes);
+    const made = table(
+        "figures-table holes",
+        ["Hole", "What keeps its segment", "Goes back"],
+        holes.map((hole) => {
+            const size = make("button", "quiet", formatBytes(hole.bytes));
+            const back = make("span", "", formatBytes(hole.segment_bytes));
+            back.append(make("br"), make("small", "", `\u00d7 ${(hole.segment_bytes / hole.used_bytes).toFixed(1)}`));
+            back.title = "If what keeps the segment were freed: bytes for each byte that would have to go";
+            return [size, keeperButton(page, hole), back];
         }),
     );
-    return button;
+    made.setAttribute("role", "grid");
+    for (const [i, { block }] of holes.entries()) {
+        const row = made.tBodies[0].rows[i];
+        row.setAttribute("aria-selected", String(block === holeNow(page)));
+        row.addEventListener("click", () => chooseHole(page, heldMoment(page), block));
+    }
+    const rest = count ? [make("p", "why-foot", `${formatPlural(count, "smaller hole")}: ${formatBytes(bytes)}`)] : [];
+    return [make("h3", "", `${formatPlural(holes.length + count, "hole")}, by size`), bar, made, ...rest];
 }
 
 /** @param {Page} page @param {number} count */
@@ -134,7 +190,7 @@ export function createAllocator(page, box) {
     let asked = "";
     const draw = () => {
         const event = heldMoment(page);
-        const now = JSON.stringify([replaysOf(page).over, state.device, event, isDark(page)]);
+        const now = JSON.stringify([replaysOf(page).over, state.device, event, isDark(page), holeNow(page)]);
         if (now === asked) return;
         asked = now;
         const title = make(
@@ -151,12 +207,14 @@ export function createAllocator(page, box) {
         }
         replayOnce(page);
         const gap = view.c.gap(event);
+        const largest = view.c.next_hole(-1);
+        const hole = largest < 0 ? "no holes" : `largest hole ${formatBytes(view.c.hole(largest).bytes)}`;
         head.append(
             make(
                 "p",
                 "panel-total",
                 `${formatBytes(gap.reserved_bytes)} reserved \u00b7 ${formatBytes(gap.live_bytes)} in ` +
-                    `use \u00b7 largest free block ${formatBytes(gap.largest_hole_bytes)}`,
+                    `use \u00b7 ${hole}`,
             ),
         );
         const body = make("div", "scroll allocator");
@@ -172,21 +230,12 @@ export function createAllocator(page, box) {
                         : " Sizes of some blocks are the least they can be, so remainders may be among the holes."),
             ),
         );
-        if (gap.pinned) {
-            body.append(
-                make(
-                    "h3",
-                    "",
-                    `${formatPlural(gap.pinned, "segment")} less than a quarter in use, ` +
-                        `${formatBytes(gap.pinned_free_bytes)} free`,
-                ),
-            );
-            for (let i = 0; i < Math.min(10, gap.pinned); i++) body.append(pinnedRow(page, i));
-        }
+        body.append(...holesTable(page, event));
         if (gap.pools > 1) body.append(...poolsTable(page, gap.pools));
         const check = replayText(page);
         if (check) body.append(make("p", "why-foot", check));
         box.replaceChildren(head, body);
+        body.querySelector("tr[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
     };
     return { id: "allocator", draw };
 }

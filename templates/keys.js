@@ -5,7 +5,7 @@ import { nextDevice } from "./device_rows.js";
 import { KIND_TITLES } from "./finding_words.js";
 import { uiOf } from "./header.js";
 import { viewBack } from "./history.js";
-import { toggleMap } from "./map_view.js";
+import { keeperOfHole, nextHole, toggleMap } from "./map_view.js";
 import { openPalette } from "./palette.js";
 import { endProof } from "./proof.js";
 import { askFindings } from "./questions.js";
@@ -46,6 +46,7 @@ function undoOne(page) {
     if (endProof(page)) return;
     if (state.range) change(page, { range: null });
     else if (state.selected !== null || state.focus) select(page, null);
+    else if (state.hole) change(page, { hole: null });
     else if (state.moment !== null) change(page, { moment: null });
     else if (state.search) searchFor(page, "");
 }
@@ -134,6 +135,8 @@ const keyActionsOf = perPage(
             5: () => openTab(page, 4),
             6: () => openTab(page, 5),
             g: () => toggleMap(page),
+            h: () => nextHole(page),
+            k: () => keeperOfHole(page),
             m: () => markMoment(page),
             "[": viewBack,
             "]": () => history.forward(),
@@ -167,6 +170,8 @@ const KEY_NAMES = [
     ["Pan left", "a"],
     ["Pan right", "d"],
     ["Map of segments and blocks", "g"],
+    ["The largest hole, then the next smaller one", "h"],
+    ["What keeps the chosen hole", "k"],
     ["Mark this moment: A, then B, then C", "m"],
     ["One event back", ","],
     ["One event on", "."],

@@ -11,6 +11,7 @@ import { makeSplitter } from "./splitter.js";
 import {
     change,
     COLORINGS,
+    flush,
     heldMoment,
     invalidate,
     isDark,
@@ -145,10 +146,7 @@ function layOut(page) {
         sizeCanvas(canvas, width + (canvas === map.marks ? GUTTER.left + GUTTER.right : 0), room, ratio);
     map.picture.style.left = `${GUTTER.left}px`;
     const gap = view.c.gap(event);
-    const free = Array.from({ length: map.laid.groups }, (_, i) => view.c.map_group(i).free_blocks).reduce(
-        (a, b) => a + b,
-        0,
-    );
+    const largest = view.c.next_hole(-1);
     setText(
         map.about,
         [
@@ -156,8 +154,14 @@ function layOut(page) {
             formatPlural(map.laid.segments, "segment"),
             `reserved ${formatBytes(gap.reserved_bytes)}`,
             `in use ${formatBytes(gap.live_bytes)}`,
-            `${formatPlural(free, "free block")}, the largest ${formatBytes(gap.largest_hole_bytes)}`,
-        ].join(" \u00b7 "),
+            largest < 0
+                ? "no holes"
+                : `${formatPlural(view.c.hole(largest).after_count + 1, "hole")}, the largest ` +
+                  formatBytes(view.c.hole(largest).bytes),
+            gap.empty_segments > 0 ? `empty segments ${formatBytes(gap.empty_segments)}` : "",
+        ]
+            .filter(Boolean)
+            .join(" \u00b7 "),
     );
     const outside = map.laid.outside
         ? `${formatPlural(map.laid.outside, "allocation")} (${formatBytes(map.laid.outside_bytes)}) lie ` +
@@ -317,6 +321,12 @@ function drawMarks(page) {
             ? view.c.map_block_of(plot.hover.allocation)
             : map.block;
     if (selected >= 0) outlineBlock(page, context, selected, themeColor("--accent"), top);
+    const hole = map.event === state.hole?.event ? holeNow(page) : -1;
+    if (hole >= 0) {
+        outlineBlock(page, context, hole, themeColor("--accent"), top);
+        const keeper = view.c.map_block_of(view.c.hole(hole).allocation);
+        if (keeper >= 0) outlineBlock(page, context, keeper, themeColor("--bad"), top);
+    }
     if (hovered >= 0 && hovered !== selected) outlineBlock(page, context, hovered, themeColor("--text"), top);
 }
 
@@ -324,14 +334,11 @@ function drawMarks(page) {
 function tipRows(page, block) {
     const { session, view } = page;
     const cell = view.c.map_cell(block);
+    view.c.gap(mapOf(page).event);
+    const hole = cell.allocation < 0 ? view.c.hole(block) : null;
     const head = make("p", "tip-head", formatBytes(cell.bytes));
-    head.append(
-        make(
-            "span",
-            "tip-share",
-            `${cell.allocation < 0 ? "free in" : "of"} a segment of ${formatBytes(cell.segment_bytes)}`,
-        ),
-    );
+    const what = !hole ? "of a segment" : hole.blocks ? "hole in a segment" : "free: an empty segment";
+    head.append(make("span", "tip-share", `${what} of ${formatBytes(cell.segment_bytes)}`));
     const place = [
         addressText(cell),
         cell.expandable ? "expandable segment" : "",
@@ -339,14 +346,18 @@ function tipRows(page, block) {
     ]
         .filter(Boolean)
         .join(" \u00b7 ");
-    if (cell.allocation < 0) {
+    if (hole) {
+        const kept = hole.blocks
+            ? `Kept by ${formatPlural(hole.blocks, "block")}, ${formatBytes(hole.used_bytes)}: ` +
+              session.siteText(view.c.stack_site(view.c.allocation(hole.allocation).stack))
+            : "empty_cache() would give it back";
         const asker = cell.segment_stack
             ? [
                   make("p", "", "The segment was requested by"),
                   make("p", "tip-site", session.siteText(view.c.stack_site(cell.segment_stack))),
               ]
             : [];
-        return [head, ...asker, make("p", "tip-dim", place)];
+        return [head, make("p", "", kept), ...asker, make("p", "tip-dim", place)];
     }
     const allocation = view.c.allocation(cell.allocation);
     const site = view.c.stack_site(allocation.stack);
@@ -479,15 +490,60 @@ function pick(page, x, y) {
 
 const MAP_MARKS = MAP | OVERLAY;
 
+/** The hole that is chosen, of the held moment; -1: none. @param {Page} page */
+export function holeNow(page) {
+    const { hole } = page.state;
+    const event = heldMoment(page);
+    if (!hole || hole.event !== event || page.view.sentence("map_refusal")) return -1;
+    page.view.c.gap(event);
+    return hole.block;
+}
+
+/**
+ * Chooses a hole, or what keeps it, in the map and in the list of holes.
+ * @param {Page} page @param {number} event @param {number} block @param {number} [keeper] an allocation
+ */
+export function chooseHole(page, event, block, keeper) {
+    const site = keeper === undefined ? 0 : page.view.c.stack_site(page.view.c.allocation(keeper).stack);
+    change(page, {
+        moment: event,
+        hole: { event, block },
+        selected: keeper ?? null,
+        focus: site ? { by: "site", id: site } : null,
+        mapOpen: true,
+        tab: "allocator",
+    });
+    flush(page);
+    goToBlock(page, keeper === undefined ? block : page.view.c.map_block_of(keeper));
+}
+
+/** `h`: the largest hole, or the next smaller one. @param {Page} page */
+export function nextHole(page) {
+    const { view } = page;
+    if (view.sentence("map_refusal")) return;
+    view.c.gap(heldMoment(page));
+    const block = view.c.next_hole(holeNow(page));
+    if (block >= 0) chooseHole(page, heldMoment(page), block);
+}
+
+/** `k`: what keeps the chosen hole. @param {Page} page */
+export function keeperOfHole(page) {
+    const block = holeNow(page);
+    if (block >= 0) chooseHole(page, heldMoment(page), block, page.view.c.hole(block).allocation);
+}
+
 /** Pins what a block holds, there and then. @param {Page} page */
 function pinBlock(page) {
     const { view } = page;
     const map = mapOf(page);
     if (map.block < 0) return;
     const { allocation } = view.c.map_cell(map.block);
+    view.c.gap(map.event);
+    if (allocation < 0 && view.c.hole(map.block).blocks > 0) return chooseHole(page, map.event, map.block);
     const site = allocation < 0 ? 0 : view.c.stack_site(view.c.allocation(allocation).stack);
     change(page, {
         moment: map.event,
+        hole: null,
         selected: allocation < 0 ? null : allocation,
         focus: site ? { by: "site", id: site } : null,
     });
@@ -536,15 +592,6 @@ const keysOf = perPage(
             ArrowLeft: () => goToBlock(page, mapOf(page).block - 1),
             ArrowDown: () => stepRow(page, 1),
             ArrowUp: () => stepRow(page, -1),
-            h: () =>
-                goToBlock(
-                    page,
-                    page.view.c.map_next_free_block(
-                        mapOf(page).block >= 0 && page.view.c.map_cell(mapOf(page).block).allocation < 0
-                            ? mapOf(page).block
-                            : -1,
-                    ),
-                ),
             Enter: () => pinBlock(page),
         }),
 );

@@ -84,8 +84,8 @@ interface record_gap { reserved_bytes: number; live_bytes: number; gap_bytes: nu
 empty_segments: number; holes: number; expandable_tails: number; private_pools: number; contradictions: number; exact: number;
 largest_hole_bytes: number; segments: number; pinned: number; pinned_free_bytes: number; pools: number;
 }
-interface record_pinned { address_high: number; address_low: number; bytes: number; free_bytes: number; blocks: number; allocation: number;
-}
+interface record_hole { bytes: number; segment_bytes: number; used_bytes: number; blocks: number; allocation: number; after_count: number;
+after_bytes: number; }
 interface record_pool_use { pool: number; is_private: number; segments: number; allocations: number; live_bytes: number;
 reserved_bytes: number; free_bytes: number; }
 interface record_lanes { place: number; width: number; }
@@ -230,9 +230,9 @@ map_block_of(allocation: number): number;
 map_place(block: number, nth: number): record_map_place;
 map_labels(scroll: number, height: number, least: number): number;
 map_label_rows(): number;
-map_next_free_block(block: number): number;
 gap(event: number): record_gap;
-pinned(index: number): record_pinned;
+next_hole(block: number): number;
+hole(block: number): record_hole;
 pool_use(index: number): record_pool_use;
 judged(): record_judged;
 step(index: number): record_step;

@@ -128,6 +128,8 @@ export const newState = () => ({
     /** The map below the timeline is open, its segments in an order of MAP_ORDERS. */
     mapOpen: false,
     mapOrder: "size",
+    /** The hole that is chosen: a free block after an event. @type {{event: number, block: number} | null} */
+    hole: null,
     /** CSS pixels of the lane of unused memory; 0: as many as it has by itself. */
     laneSize: 0,
     /** Internal phases are shown in the lane. */
@@ -183,6 +185,7 @@ const SHOWN_BY = {
     compareWhat: LIST,
     mapOpen: EVERYTHING,
     mapOrder: MAP,
+    hole: MAP | LIST,
     laneSize: TIMELINE | OVERLAY,
     internals: TIMELINE | OVERLAY | MINIMAP,
     range: OVERLAY | LIST,

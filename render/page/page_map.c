@@ -274,23 +274,6 @@ place view_map_label_rows(struct page_view *view) {
     return (place)view->map.labels;
 }
 
-/* The largest free blocks: the nth block by falling size is found by looking at all of them. */
-i32 view_map_next_free_block(struct page_view *view, i32 block) {
-    const struct held *held = &view->map.held;
-    uint32_t found = ALLOCATION_NONE;
-    if (!view->map.there)
-        return -1;
-    uint64_t below = block < 0 || (uint32_t)block >= held->n_blocks ? UINT64_MAX : held->block[block].size;
-    for (uint32_t i = 0; i < held->n_blocks; i++) {
-        uint64_t size = held->block[i].size;
-        bool later = size < below || (size == below && block >= 0 && i > (uint32_t)block);
-        if (held->block[i].allocation == ALLOCATION_NONE && later &&
-            (found == ALLOCATION_NONE || size > held->block[found].size))
-            found = i;
-    }
-    return found == ALLOCATION_NONE ? -1 : (i32)found;
-}
-
 /* ---- why, and for whom ---- */
 
 /* Where a moment's state is: that of the map, which stays as it is laid out whatever else is asked. */
@@ -316,14 +299,72 @@ place view_gap(struct page_view *view, f64 event) {
                 (double)gap->pinned_free_bytes, map->pools.count);
 }
 
-place view_pinned(struct page_view *view, u32 index) {
+/* What is in use in a segment; false: nothing, so that what is free in it is no hole. */
+static bool segment_use(const struct held *held, const struct held_segment *segment,
+                        struct record_hole *hole) {
+    uint64_t used = 0, largest = 0;
+    *hole = (struct record_hole){.segment_bytes = (double)segment->size, .allocation = -1};
+    for (uint32_t i = segment->first_block; i < segment->first_block + segment->n_blocks; i++) {
+        const struct held_block *block = &held->block[i];
+        if (block->allocation == ALLOCATION_NONE)
+            continue;
+        hole->blocks++;
+        used += block->size;
+        if (block->size > largest) {
+            largest = block->size;
+            hole->allocation = block->allocation;
+        }
+    }
+    hole->used_bytes = (double)used;
+    return hole->blocks != 0;
+}
+
+struct holes_after {
+    uint32_t largest, count; /* ALLOCATION_NONE: there is none */
+    uint64_t bytes;
+};
+
+/* By falling size, as they come: looks at all blocks. */
+static struct holes_after holes_after(const struct held *held, i32 after) {
+    struct holes_after found = {.largest = ALLOCATION_NONE};
+    struct record_hole use;
+    uint64_t below = after < 0 || (uint32_t)after >= held->n_blocks ? UINT64_MAX : held->block[after].size;
+    for (uint32_t s = 0; s < held->n_segments; s++) {
+        const struct held_segment *segment = &held->segment[s];
+        if (!segment_use(held, segment, &use))
+            continue;
+        for (uint32_t i = segment->first_block; i < segment->first_block + segment->n_blocks; i++) {
+            uint64_t size = held->block[i].size;
+            bool later = size < below || (size == below && after >= 0 && i > (uint32_t)after);
+            if (held->block[i].allocation != ALLOCATION_NONE || !later)
+                continue;
+            found.count++;
+            found.bytes += size;
+            if (found.largest == ALLOCATION_NONE || size > held->block[found.largest].size)
+                found.largest = i;
+        }
+    }
+    return found;
+}
+
+i32 view_next_hole(struct page_view *view, i32 block) {
     const struct page_map *map = view->gap_of;
-    if (map == NULL || !map->there || index >= PINNED_MAX || index >= map->gap.n_pinned)
+    uint32_t found = map == NULL || !map->there ? ALLOCATION_NONE : holes_after(&map->held, block).largest;
+    return found == ALLOCATION_NONE ? -1 : (i32)found;
+}
+
+place view_hole(struct page_view *view, u32 block) {
+    const struct page_map *map = view->gap_of;
+    if (map == NULL || !map->there || block >= map->held.n_blocks ||
+        map->held.block[block].allocation != ALLOCATION_NONE)
         return 0;
-    const struct fragmentation *gap = &map->gap;
-    const struct pinned_segment *pinned = &gap->pinned[index];
-    return FILL(view, pinned, (double)(pinned->address >> 32), (uint32_t)pinned->address,
-                (double)pinned->size, (double)pinned->free_bytes, pinned->n_blocks, pinned->allocation);
+    const struct held *held = &map->held;
+    struct holes_after after = holes_after(held, (i32)block);
+    segment_use(held, &held->segment[held_segment_at(held, held->block[block].address)], &view->record.hole);
+    view->record.hole.bytes = (double)held->block[block].size;
+    view->record.hole.after_count = after.count;
+    view->record.hole.after_bytes = (double)after.bytes;
+    return (place)&view->record;
 }
 
 place view_pool_use(struct page_view *view, u32 index) {

@@ -142,7 +142,7 @@ union page_record { /* the last one that a call has filled */
     struct record_map_place map_place;
     struct record_replayed replayed;
     struct record_gap gap;
-    struct record_pinned pinned;
+    struct record_hole hole;
     struct record_pool_use pool_use;
     struct record_lanes lanes;
     struct record_release_group release_group;

@@ -84,7 +84,7 @@ describe("the map", { skip }, () => {
         await withPage(writePage(sample("oom")), async (page) => {
             assert.equal(await page.locator("#map").isVisible(), false);
             await press(page, "g");
-            assert.match(await textOf(page, "map-about"), /event 3,552 .*54 segments . reserved 7\.6 GiB . in use 6\.5 GiB . 18 free blocks, the largest 666 MiB/);
+            assert.match(await textOf(page, "map-about"), /event 3,552 .*54 segments . reserved 7\.6 GiB . in use 6\.5 GiB . 18 holes, the largest 666 MiB/);
             await page.click("#map-free");
             await until(async () => (await hashOf(page)).includes("map=free"), "the order in the address");
             assert.equal((await ask(page, "strata.view()")).map, "free");
@@ -112,18 +112,67 @@ describe("the map", { skip }, () => {
         }, OOM);
     });
 
-    test("keys go from block to block and to the next free block", async () => {
+    test("keys go from block to block", async () => {
         await withPage(writePage(sample("oom")), async (page) => {
             await page.focus("#map-scroll");
             await press(page, "h");
-            assert.match(await textOf(page, "map-tip"), /^666 MiB\s*free in a segment of 1\.2 GiB/);
+            assert.match(await textOf(page, "map-tip"), /^666 MiB\s*hole in a segment of 1\.2 GiB\s*Kept by 1 block, 512 MiB: attention\.py:53/);
             await press(page, "h");
-            assert.match(await textOf(page, "map-tip"), /^228\.3 MiB\s*free in/);
+            assert.match(await textOf(page, "map-tip"), /^228\.3 MiB\s*hole in/);
             await press(page, "ArrowRight");
             await press(page, "Enter");
             assert.notEqual((await ask(page, "strata.view()")).selected, null);
             await press(page, "ArrowDown");
             assert.equal(await page.locator("#map-tip").isVisible(), true);
+        }, OOM);
+    });
+
+    /** Holes of what strata.blocks() says: free blocks in segments of which something is in use. @param {import("playwright-core").Page} page */
+    async function holesOf(page) {
+        const { segments, blocks } = await ask(page, "strata.blocks({ at: 3552 })");
+        return segments.flatMap((/** @type {any} */ { address, bytes }) => {
+            const inside = blocks.filter((/** @type {any} */ block) => BigInt(block.address) >= BigInt(address) && BigInt(block.address) < BigInt(address) + BigInt(bytes));
+            const used = inside.filter((/** @type {any} */ { state }) => state !== "free").reduce((/** @type {number} */ sum, /** @type {any} */ each) => sum + each.bytes, 0);
+            const keeper = inside.filter((/** @type {any} */ { state }) => state !== "free").sort((/** @type {any} */ a, /** @type {any} */ b) => b.bytes - a.bytes)[0];
+            return used ? inside.filter((/** @type {any} */ { state }) => state === "free").map((/** @type {any} */ hole) => ({ bytes: hole.bytes, segment: bytes, used, keeper: keeper.allocation })) : [];
+        }).sort((/** @type {any} */ a, /** @type {any} */ b) => b.bytes - a.bytes);
+    }
+
+    const mib = (/** @type {number} */ bytes) => bytes >= 2 ** 30 ? `${Math.round(bytes / 2 ** 30 * 10) / 10} GiB` : `${Math.round(bytes / 2 ** 20 * 10) / 10} MiB`;
+
+    test("a hole is chosen by a click, by keys and by its row, and what keeps it is one more", async () => {
+        await withPage(writePage(sample("oom")), async (page) => {
+            const holes = await holesOf(page);
+            const chosen = () => page.locator('#panel-allocator tr[aria-selected="true"]');
+            const [{ x, end, y }] = await page.evaluate(() => [...document.querySelectorAll("#map-picture")].map((node) => node.getBoundingClientRect()).map(({ x, y, width }) => ({ x, y, end: x + width })));
+            // The second row of the map has it at its end.
+            await page.mouse.click(end - 40, y + 46);
+            assert.ok(x < end);
+            await until(async () => (await chosen().count()) === 1, "a row");
+            assert.ok((await chosen().innerText()).startsWith(mib(holes[0].bytes)), await chosen().innerText());
+            await chosen().locator(".pinned").click();
+            await settle(page);
+            assert.equal((await ask(page, "strata.view()")).selected, holes[0].keeper);
+            assert.match(await textOf(page, "detail"), /attention\.py/);
+        }, OOM);
+        await withPage(writePage(sample("oom")), async (page) => {
+            const holes = await holesOf(page);
+            for (const hole of holes.slice(0, 14)) {
+                await press(page, "h");
+                const row = page.locator('#panel-allocator tr[aria-selected="true"]');
+                const text = (await row.innerText()).replace(/\u00a0/g, " ");
+                assert.ok(text.includes(mib(hole.bytes)) || hole.bytes < 2 ** 20, `${mib(hole.bytes)} in ${text}`);
+                assert.ok(text.includes(`keep a segment of ${mib(hole.segment)}`), text);
+                assert.ok(text.includes(`\u00d7 ${(hole.segment / hole.used).toFixed(1)}`), text);
+            }
+            const rows = await page.locator("#panel-allocator .holes td:last-child small").allInnerTexts();
+            const gain = rows.map((text) => parseFloat(text.slice(2)));
+            assert.deepEqual(gain, [...gain].sort((a, b) => b - a), "the best first");
+            await page.keyboard.press("k");
+            await settle(page);
+            assert.equal((await ask(page, "strata.view()")).selected, holes[13].keeper);
+            for (let i = 0; i < 4; i++) await press(page, "Escape");
+            assert.equal(await page.locator('#panel-allocator tr[aria-selected="true"]').count(), 0);
         }, OOM);
     });
 
