@@ -6,6 +6,8 @@ Environment: STRATA, path of the program (default: build/release/strata); hostil
 """
 
 import base64
+import csv
+import io
 import json
 import os
 import pathlib
@@ -13,6 +15,7 @@ import pickle
 import re
 import resource
 import shutil
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -31,6 +34,9 @@ TIMEOUT_S = 300
 MIB = 1 << 20
 PIECE_MAX_NBYTES = MIB
 STEERING = re.compile("[\0-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+
+HOSTILE = ("quo\"te'`${x}", "</script><script>p()</script>", "\u202eevil\u2066rtl", "nul\0byte", "\x1b[31;1mred\x1b]0;title\x07", "cr\r\nlf\ttab", "c1\x9b31m\x85nel",
+           "a,b;c|d", "=cmd()", "+1", "@x", "long" + "y" * 1_000, "\u2028ls", "|pipe|`code`", "#h1\n## h2", "%s%n", "\x7fdel")
 
 VERBS = (["report"], ["report", "--markdown"], ["report", "--json", "--top=0"], ["png"], ["png", "--color-by=category"],
          ["html"], ["html", "--max-html-size=1MiB"], ["html", "--redact"])
@@ -95,6 +101,9 @@ class Case(unittest.TestCase):
     def strata(self, *arguments, **options):
         return subprocess.run([STRATA, *map(str, arguments)], capture_output=True, timeout=TIMEOUT_S, cwd=self.folder,
                               **options)
+
+    def assert_steers_nothing(self, text, where):
+        self.assertIsNone(STEERING.search(text.replace("\n", " ")), where)
 
     def every_verb(self, value, name="s.pickle"):
         """Runs all verbs; each answers 0, or 1 with a message. Answers what the JSON report says; None: refused."""
@@ -477,7 +486,53 @@ class Words(Case):
                     self.assertIsNone(STEERING.search(re.sub("\n *", " ", (done.stdout + done.stderr).decode())))
             for page, words in (("d.html", ["diff", path]), ("w.html", ["whatif"])):
                 self.strata(*words, path, "-f", "-o", page)
-                self.assertIsNone(STEERING.search((self.folder / page).read_text().replace("\n", " ")), page)
+                self.assert_steers_nothing((self.folder / page).read_text(), page)
+
+    def planted(self):
+        """A run that ends without memory, in which every text is hostile."""
+        value = pickle.loads((ROOT / "samples" / "oom.pickle").read_bytes())
+        for trace in value["device_traces"]:
+            for i, row in enumerate(trace):
+                row["user_metadata"], row["category"] = HOSTILE[i % len(HOSTILE)], HOSTILE[(i + 1) % len(HOSTILE)]
+                row["frames"] = [{**frame, "name": frame["name"] + HOSTILE[len(frame["name"]) % len(HOSTILE)], "filename": HOSTILE[i % len(HOSTILE)] + "/" + frame["filename"]}
+                                 for frame in row["frames"]]
+        return self.write(value, "planted.pickle")
+
+    def test_every_text_is_hostile(self):
+        """Plans, exports and what a log is quoted with: each form is read by a reader of its own."""
+        path = self.planted()
+        for words in (["report"], ["report", "--markdown"], ["whatif", "--budget"], ["plan"], ["plan", "--markdown"], ["plan", "--json"], ["plan", "-o", "p.html"],
+                      ["batch", "--group-by=host", "-o", "b"]):
+            done = self.strata(*words, path)
+            self.assertEqual(0, done.returncode, (words, done.stderr))
+            self.assert_steers_nothing((done.stdout + done.stderr).decode(), words)
+        for page in (self.folder / "p.html", self.folder / "b" / "index.html"):
+            self.assert_steers_nothing(page.read_text(), page)
+        for kind in ("csv", "sqlite", "folded", "speedscope", "pprof", "perfetto"):
+            done = self.strata("export", "--to", kind, "-f", "-o", f"out.{kind}", path)
+            self.assertEqual(0, done.returncode, (kind, done.stderr))
+        rows = list(csv.reader(io.StringIO((self.folder / "out.csv").read_bytes().decode(), newline="")))
+        for cell in (cell for row in rows for cell in row):
+            self.assert_steers_nothing(cell, cell)
+            self.assertNotRegex(cell, r"\A[=+@]")  # spreadsheets would compute it
+        for line in (self.folder / "out.folded").read_text().splitlines():
+            self.assertRegex(line, r"\A[^\0-\x1f\x7f]+ \d+\Z")
+        self.assert_steers_nothing((self.folder / "out.speedscope").read_text(), "speedscope")
+        base = sqlite3.connect(self.folder / "out.sqlite")
+        self.addCleanup(base.close)
+        self.assertEqual([("ok",)], base.execute("pragma integrity_check").fetchall())
+
+    def test_every_line_is_hostile(self):
+        """Names of hosts and what is quoted of a log."""
+        lines = [line for i, text in enumerate(HOSTILE) for line in (
+            f"{text} [rank{i}]: step: {i} memory: {10 + i}.5GiB(50.00%)", f'  File "/x/{text}.py", line 3, in {text}', f"{text}: Killed process {i} ({text}) anon-rss:{i}5678kB",
+            f"{text} torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB. GPU {i} has a total capacity of 79.15 GiB of which 1.1 GiB is free. {text}")]
+        path = self.write("\n".join(lines).encode(), "a.log")
+        for words in (["report"], ["report", "--markdown"], ["report", "--json"], ["check", "--rule", "peak < 1MiB"], ["html", "-o", "l.html"]):
+            done = self.strata(*words, path)
+            self.assertIn(done.returncode, (0, 3), (words, done.stderr))
+            self.assert_steers_nothing((done.stdout + done.stderr).decode(), words)
+        self.assert_steers_nothing((self.folder / "l.html").read_text(), "the page of a log")
 
     def test_standard_input_twice(self):
         value = pickle.dumps(snapshot([event("alloc", 4096, 512)]), 4)
