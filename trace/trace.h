@@ -208,6 +208,7 @@ enum note_what {
     NOTE_BUDGET_GRAPHS,
     NOTE_BUDGET_NON_TORCH,
     NOTE_BUDGET_AVAILABLE,
+    NOTE_ASKED_BEYOND, /* the request that failed was larger than this */
     NOTE_KINDS
 };
 

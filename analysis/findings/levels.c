@@ -91,9 +91,9 @@ static void outside_add(struct levels *levels, const struct note *note, uint32_t
         reserved = note[i].what == NOTE_RESERVED ? note[i].number : reserved;
         used = note[i].what == NOTE_DEVICE_USED ? note[i].number : used;
     }
-    if (known != 3)
-        return;
-    uint64_t outside = used > reserved ? used - reserved : 0;
+    if (known != 3 || used < reserved)
+        return; /* more was reserved than the device has in use: a driver lends the host's memory */
+    uint64_t outside = used - reserved;
     if (!levels->outside_known || outside > levels->outside_bytes) {
         levels->outside_bytes = outside;
         levels->outside_event = note->event;

@@ -32,6 +32,8 @@ static bool is_limited(const struct log_oom_facts *facts) {
 
 static enum log_oom_cause cause_of(const struct log_oom_facts *facts) {
     uint64_t asked = facts->number[NOTE_ASKED];
+    if (knows(facts, NOTE_ASKED_BEYOND))
+        return LOG_OOM_TOO_LARGE;
     if (!knows(facts, NOTE_ASKED))
         return LOG_OOM_UNKNOWN;
     if (knows(facts, NOTE_DEVICE_TOTAL) && asked > facts->number[NOTE_DEVICE_TOTAL])
@@ -168,12 +170,29 @@ static void tell_pieces(struct words *words, const struct trace *trace, const st
     words_say(words, ".");
 }
 
+/* Where it depends on decimals that are not printed whether both would be enough together, neither is said. */
+static void tell_in_use(struct words *words, const struct log_oom_facts *facts) {
+    uint64_t both = facts->number[NOTE_UNALLOCATED] + facts->number[NOTE_DEVICE_FREE];
+    words_say(words, " Less was free than was requested");
+    if (knows(facts, NOTE_UNALLOCATED)) {
+        words_say(words, ", and what was reserved but unallocated is less too");
+        if (both >= facts->number[NOTE_ASKED])
+            words_say(words, ": both together would be enough, but not in one piece");
+        else if (both + PRINTED_SLACK < facts->number[NOTE_ASKED])
+            words_say(words,
+                      ": the memory was in use, and only using less helps, in this process or in others");
+    }
+    words_say(words, ".");
+}
+
 static void tell_cause(struct words *words, const struct trace *trace, const struct log_oom_facts *facts) {
     switch (facts->cause) {
     case LOG_OOM_TOO_LARGE:
-        words_say(
-            words,
-            " The request is more than the whole device has: nothing that could be freed would serve it.");
+        words_say(words,
+                  knows(facts, NOTE_ASKED_BEYOND)
+                      ? " More than 1 EiB was requested, which no device has: a size was computed wrongly."
+                      : " The request is more than the whole device has: nothing that could be freed would "
+                        "serve it.");
         break;
     case LOG_OOM_LIMIT: tell_limit(words, trace, facts); break;
     case LOG_OOM_FREE_ENOUGH:
@@ -184,18 +203,7 @@ static void tell_cause(struct words *words, const struct trace *trace, const str
             "for one allocation.");
         break;
     case LOG_OOM_NOT_CONTIGUOUS: tell_pieces(words, trace, facts); break;
-    case LOG_OOM_IN_USE:
-        words_say(
-            words,
-            !knows(facts, NOTE_UNALLOCATED) ? " Less was free than was requested."
-            : facts->number[NOTE_UNALLOCATED] + facts->number[NOTE_DEVICE_FREE] + PRINTED_SLACK >=
-                    facts->number[NOTE_ASKED]
-                ? " Less was free than was requested, and what was reserved but unallocated is less too: "
-                  "both "
-                  "together would be enough, but not in one piece."
-                : " Less was free than was requested, and what was reserved but unallocated is less too: the "
-                  "memory was in use, and only using less helps, in this process or in others.");
-        break;
+    case LOG_OOM_IN_USE: tell_in_use(words, facts); break;
     case LOG_OOM_UNKNOWN: break;
     }
     if (facts->cause == LOG_OOM_IN_USE && knows(facts, NOTE_OTHERS_USED) &&
@@ -208,7 +216,8 @@ static void tell_cause(struct words *words, const struct trace *trace, const str
 
 /* Of other frameworks, and of those devices that PyTorch has no recorder for. */
 static bool has_no_recorder(const struct trace *trace, const struct log_oom_facts *facts) {
-    static const char *const names[] = {"XLA", "BFC", "MLX", "MPS", "HPU", "Paddle", "ggml", "Metal", "ONNX"};
+    static const char *const names[] = {"XLA",    "BFC",  "MLX",   "MPS",  "HPU",
+                                        "Paddle", "ggml", "Metal", "ONNX", "TensorRT"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         if (backend_is(trace, facts, names[i]))
             return true;

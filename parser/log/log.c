@@ -184,6 +184,19 @@ static bool oom_begin(struct reader *reader, const struct log_row *before) {
     return row_add(reader, row);
 }
 
+/* ComfyUI prints the error, then its traceback: an error without a site takes the one that ends below it. */
+static bool traceback_below(struct reader *reader) {
+    struct log_stream *stream = reader->state.stream;
+    uint32_t stack;
+    if (stream->oom.row.stack != 0 || stream->traceback.count == 0 || stream->oom.index >= reader->rows.count)
+        return true;
+    if (!log_traceback_end(&stream->traceback, &reader->interner, &stack))
+        return fail_memory(reader);
+    stream->oom.row.stack = stack;
+    return log_rows_put(&reader->rows, &reader->interner, stream->oom.index, &stream->oom.row) ||
+           fail_memory(reader);
+}
+
 /* An out-of-memory error of the stream's rank. `*taken`: the line was of one. */
 static bool oom_read(struct reader *reader, struct text line, const struct log_row *fresh, bool *taken) {
     struct log_oom *oom = &reader->state.stream->oom;
@@ -193,6 +206,8 @@ static bool oom_read(struct reader *reader, struct text line, const struct log_r
     *taken = seen != LOG_OOM_NOTHING;
     if (seen == LOG_OOM_BEGINS)
         return oom_begin(reader, &before);
+    if (seen == LOG_OOM_AGAIN)
+        return traceback_below(reader);
     if (seen != LOG_OOM_MORE)
         return true;
     reader->n_full += oom->n_full > n_full;

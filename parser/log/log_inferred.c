@@ -36,7 +36,8 @@ static enum note_what what_of(struct text label, bool about_memory) {
     bool most = HAS(label, "peak", "max");
     if (HAS(label, "delta", "change", "diff", "increase", "disk", "swap", "kv cache", "tried", "download",
             "capacity", "estimat", "theoretical", "freed", "kmem", "pressure", "required", "needed", "limit",
-            "saved", "retries", "for training", "driver", "inactive", "cache size"))
+            "saved", "retries", "for training", "driver", "inactive", "cache size", "to alloc", "allocating",
+            "allocsize", "request"))
         return NOTE_KINDS;
     if (host && !vram)
         return HAS(label, "used", "usage", "rss", "peak", "mem") ? (most ? NOTE_MAX_HOST : NOTE_HOST_USED)

@@ -17,12 +17,15 @@ static const struct log_figure asked[] = {
     {"Attempting to allocate", BEHIND, NOTE_ASKED, 0}, /* XLA on TPU; MLX */
     {"Attempting to reserve", BEHIND, NOTE_ASKED, 0},
     {"memory for requested buffer of size", BEHIND, NOTE_ASKED, 1}, /* ONNX Runtime */
-    {"Invalid buffer size:", BEHIND, NOTE_ASKED, 0},            /* PyTorch on MPS: Metal's limit for one */
-    {"in memory space hbm. Used", BEHIND, NOTE_ASKED, 0},       /* XLA on TPU, when it compiles */
-    {"Allocation failed for size::", BEHIND, NOTE_ASKED, 1},    /* Habana */
-    {"Unable to allocate", BEHIND, NOTE_ASKED, 0},              /* NumPy */
-    {"memory on GPU", BEFORE, NOTE_ASKED, 0},                   /* Paddle */
-    {" on device 0: cudaMalloc failed", BEFORE, NOTE_ASKED, 0}, /* llama.cpp */
+    {"Invalid buffer size:", BEHIND, NOTE_ASKED, 0},             /* PyTorch on MPS: Metal's limit for one */
+    {"in memory space hbm. Used", BEHIND, NOTE_ASKED, 0},        /* XLA on TPU, when it compiles */
+    {"Allocation failed for size::", BEHIND, NOTE_ASKED, 1},     /* Habana */
+    {"Unable to allocate", BEHIND, NOTE_ASKED, 0},               /* NumPy */
+    {"memory on GPU", BEFORE, NOTE_ASKED, 0},                    /* Paddle */
+    {"alloc_buffer: allocating", BEHIND, NOTE_ASKED, 0},         /* llama.cpp */
+    {"Requested amount of GPU memory (", BEHIND, NOTE_ASKED, 0}, /* TensorRT */
+    {"Requested size was", BEHIND, NOTE_ASKED, 0},
+    {") from device", BEFORE, NOTE_ASKED, 0}, /* TensorFlow's StreamExecutor */
     {NULL, BEHIND, NOTE_ASKED, 0}};
 
 /* What stands in the message besides, in whichever of its lines. */
@@ -79,7 +82,18 @@ static const char *const bare[] = {"CUDA error: out of memory",
                                    "Error: HIP out of memory",
                                    "Error: XPU out of memory",
                                    "Error: NPU out of memory",
-                                   "OOM when allocating tensor with shape",
+                                   "OOM when allocating tensor",
+                                   "Resource exhausted: Out",
+                                   "HIP_ERROR_OutOfMemory",
+                                   "BLAS_STATUS_ALLOC_FAILED",
+                                   "DNN_STATUS_ALLOC_FAILED",
+                                   "Error Code 2: OutOfMemory",
+                                   "Cuda Runtime (out of memory)",
+                                   "): out of memory",
+                                   "Tried to allocate more than 1EB",
+                                   "already allocated;",
+                                   "std::bad_alloc",
+                                   "Cannot allocate memory",
                                    "UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY",
                                    "UR_RESULT_ERROR_OUT_OF_RESOURCES",
                                    "Cuda failure 2 'out of memory'",
@@ -107,7 +121,10 @@ static const struct {
                 {"(MLU ", "MLU"},
                 {"can NOT allocate memory block", "XPU"},
                 {"_bfc)", "BFC"},
+                {"OOM when allocating tensor", "BFC"},
+                {"from device: ", "BFC"},
                 {"RESOURCE_EXHAUSTED", "XLA"},
+                {"Resource exhausted", "XLA"},
                 {"HBM", "XLA"},
                 {"PT_DEVMEM", "HPU"},
                 {"metal::malloc", "MLX"},
@@ -116,6 +133,11 @@ static const struct {
                 {"requested buffer of size", "ONNX"},
                 {"memory on GPU", "Paddle"},
                 {"cudaMalloc failed", "ggml"},
+                {"OutOfMemory (", "TensorRT"},
+                {"GPU memory (", "TensorRT"},
+                {"[TensorRT", "TensorRT"},
+                {"std::bad_alloc", "CPU"},
+                {"Cannot allocate memory", "CPU"},
                 {"would exceed allowed memory", "CUDA"},
                 {"DefaultCPUAllocator", "CPU"},
                 {"for an array with shape", "CPU"},
@@ -142,7 +164,7 @@ static void processes_read(struct text line, struct log_row *row) {
 /* "(GPU 0;", " GPU 3 has", "(NPU  7;", "on device 0 would" */
 static void gpu_read(struct text line, struct log_row *row) {
     static const char *const words[] = {"(GPU ",  " GPU ", "(NPU ",       "(MLU ", "(XPU ",
-                                        "(MUSA ", "(GCU ", " on device ", "(GPU_"};
+                                        "(MUSA ", "(GCU ", " on device ", "(GPU_", "device:GPU:"};
     uint64_t number;
     for (size_t i = 0; i < sizeof words / sizeof *words && row->gpu == LOG_NO_DEVICE; i++) {
         uint32_t at = log_find(line, 0, words[i]);
@@ -233,10 +255,36 @@ static void hbm_read(struct text line, struct log_row *row) {
         log_know_first(row, NOTE_DEVICE_TOTAL, nbytes);
 }
 
+/* TensorFlow's "OOM when allocating tensor with shape[500,17,17,4032] and type float": the bytes that follow from it. */
+static void tensor_read(struct text line, struct log_row *row) {
+    static const struct {
+        const char *name;
+        uint64_t nbytes;
+    } types[] = {{"float", 4}, {"half", 2}, {"bfloat16", 2}, {"double", 8}, {"int32", 4}, {"int64", 8}};
+    uint32_t type = log_find(line, 0, "] and type "), at = log_find(line, 0, "[");
+    uint64_t nbytes = 0, count;
+    struct text name = log_rest(line, type != LOG_NONE ? type + 11 : line.nbytes);
+    if (log_knows(row, NOTE_ASKED) || !log_has(line, "OOM when allocating tensor") || at > type)
+        return;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (text_begins(name, types[i].name))
+            nbytes = types[i].nbytes;
+    for (; at < type && nbytes != 0; at++) {
+        if ((at = log_count(line, at + 1, &count)) > type || count > UINT64_MAX / 2 / nbytes)
+            return;
+        nbytes *= count;
+    }
+    if (nbytes != 0)
+        log_know(row, NOTE_ASKED, nbytes);
+}
+
 /* ---- a line ---- */
 
 static void oom_read(struct text line, struct log_row *row) {
     (void)log_figures_read(line, asked, row);
+    tensor_read(line, row);
+    if (log_has(line, "ried to allocate more than 1EB"))
+        log_know(row, NOTE_ASKED_BEYOND, UINT64_C(1) << 60);
     (void)log_figures_read(line, told, row);
     backend_read(line, row);
     gpu_read(line, row);
@@ -301,8 +349,14 @@ static bool is_full(struct text line) {
                                        "DefaultCPUAllocator",
                                        "for an array with shape",
                                        "Invalid buffer size",
-                                       "Failed to allocate memory for requested buffer"};
+                                       "Failed to allocate memory for requested buffer",
+                                       "could not be allocated",
+                                       "OutOfMemory (",
+                                       "OUT_OF_MEMORY",
+                                       "OutOfMemory"};
     uint64_t nbytes;
+    if (log_has(line, "this is not a failure"))
+        return false;
     for (const struct log_figure *figure = asked; figure->words != NULL; figure++)
         if (log_figure_find(line, figure, &nbytes))
             return text_contains_any(line, sure, sizeof sure / sizeof *sure) || log_has(line, "hbm") ||
@@ -350,7 +404,9 @@ static bool tells_again(const struct log_oom *oom, struct text line) {
     struct log_row row = {.gpu = LOG_NO_DEVICE};
     bool tables = strcmp(oom->raw.backend, "BFC") == 0 || strcmp(oom->raw.backend, "XLA") == 0;
     oom_read(line, &row);
-    return tables && strcmp(row.backend, "XLA") == 0 && log_knows(&oom->raw, NOTE_ASKED) &&
+    bool xla = tables && strcmp(row.backend, "XLA") == 0;
+    return (xla || (strcmp(oom->raw.backend, "TensorRT") == 0 && strcmp(row.backend, "TensorRT") == 0)) &&
+           log_knows(&oom->raw, NOTE_ASKED) &&
            is_printed_as(row.value[NOTE_ASKED], oom->raw.value[NOTE_ASKED]);
 }
 

@@ -58,7 +58,8 @@ static bool frame_of_python(struct text line, struct text *file, struct text *na
     *name = (struct text){line.at, 0};
     if (log_find(line, next, ", in ") != next)
         return true;
-    uint32_t stop = line.nbytes;
+    uint32_t stop = log_find(line, next, " [repeated "); /* Ray, of lines that several actors print */
+    stop = stop != LOG_NONE ? stop : line.nbytes;
     while (stop > next && strchr(" \t\r", line.at[stop - 1]) != NULL)
         stop--;
     *name = between(line, next + 5, stop);

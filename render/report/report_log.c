@@ -17,8 +17,7 @@ static const char *line_text(struct sheet *sheet, const struct report_device *re
 
 static void track_row(struct sheet *sheet, const struct report_device *report,
                       const struct level_track *track, unsigned level, unsigned unit) {
-    static const char *const names[] = {"Allocated by PyTorch", "Reserved by PyTorch", "Used on the device",
-                                        "Used on the host"};
+    static const char *const names[] = {"Allocated", "Reserved", "Used on the device", "Used on the host"};
     if (track->count == 0)
         return;
     sheet_cell(sheet, "%s", names[level]);
@@ -33,7 +32,7 @@ static void duration_say(struct sheet *sheet, const struct report_device *report
                          const struct levels *levels) {
     const struct timeline *timeline = &report->timeline;
     const char *lines = words_counted(sheet, levels->n_lines, "line");
-    if (!timeline_timed(timeline))
+    if (!timeline_timed(timeline) || timeline_start_us(timeline, report->device->n_events) == 0)
         sheet_say(sheet, "Levels printed in %s of the log, not allocations.", lines);
     else
         sheet_say(sheet, "Levels printed in %s of the log in %s, not allocations.", lines,

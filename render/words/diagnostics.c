@@ -65,7 +65,7 @@ static const struct sentence sentences[] = {
     {"log_csv_guessed", "A CSV without a header was read: of two figures the larger is taken for the "
                         "device's capacity, the other "
                         "for what is used."},
-    {"log_inferred", "%c0 line%p0( of no known form was| of no known form were) read by the words before a "
+    {"log_inferred", "%c0 line%p0( of no known form was|s of no known form were) read by the words before a "
                      "size alone, such as "
                      "allocated or peak: these figures are inferred."},
     {"log_killed", "Line %n0 says that a program was killed; by whom and why is not known from it. Run it by "

@@ -65,13 +65,18 @@ static void test_a_maximum_between_lines(void **state) {
     assert_int_equal(levels.track[LEVEL_ALLOCATED].last, 3 * GIB);
 }
 
-/* What the device holds of others is no less than nothing, and not known where no line says both. */
+/* What the device holds of others is not known where more was reserved than it has in use, nor where no line says both. */
 static void test_nothing_outside(void **state) {
     (void)state;
     struct levels levels;
     uint32_t n = note(0, 1, NOTE_RESERVED, 6 * GIB);
     n = note(n, 1, NOTE_DEVICE_USED, 5 * GIB);
     struct device_trace device = device_of(n);
+    levels_find(&levels, &device);
+    assert_false(levels.outside_known);
+    n = note(n, 2, NOTE_RESERVED, 5 * GIB);
+    n = note(n, 2, NOTE_DEVICE_USED, 5 * GIB);
+    device = device_of(n);
     levels_find(&levels, &device);
     assert_true(levels.outside_known);
     assert_int_equal(levels.outside_bytes, 0);
