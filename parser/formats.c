@@ -65,9 +65,11 @@ static bool is_number_of_list(const uint8_t *p, size_t nbytes) {
     return i == nbytes || p[i] == ',';
 }
 
-/* A small object in a line of its own and another one below it: a log of JSON lines, as loggers and containers write it. */
+/* A small object in a line of its own, which is a logger's or has another one below it: a log of JSON lines, as loggers
+ * and containers write it. */
 static bool is_json_lines(const uint8_t *p, size_t nbytes) {
-    static const char *const kinds[] = {"\"segments\"", "_traces\"", "\"traceEvents\"", "\"categories\""};
+    static const char *const kinds[] = {"\"segments\"", "_traces\"", "\"traceEvents\"", "\"categories\""},
+                             *const loggers[] = {"{\"log\":", "{\"message\":", "{\"msg\":", "\"level\":"};
     bool quoted = false;
     size_t depth = 0, i = 0;
     for (; i < nbytes && (depth != 0 || i == 0); i++) {
@@ -81,8 +83,10 @@ static bool is_json_lines(const uint8_t *p, size_t nbytes) {
             depth += p[i] == '{' ? 1 : p[i] == '}' ? (size_t)-1 : 0;
     }
     size_t next = i < nbytes ? skip_blank(p, nbytes, i) : nbytes;
-    return next < nbytes && p[next] == '{' && memchr(p + i, '\n', next - i) != NULL &&
-           !text_contains_any((struct text){p, (uint32_t)i}, kinds, sizeof kinds / sizeof *kinds);
+    struct text one = {p, (uint32_t)i};
+    bool more = next < nbytes && p[next] == '{' && memchr(p + i, '\n', next - i) != NULL;
+    return (more || (next == nbytes && text_contains_any(one, loggers, sizeof loggers / sizeof *loggers))) &&
+           !text_contains_any(one, kinds, sizeof kinds / sizeof *kinds);
 }
 
 /* An object, or a list of what a list of JSON can hold: not "[INFO] ..." of a log. */

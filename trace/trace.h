@@ -194,7 +194,7 @@ enum note_what {
     NOTE_OOM_COUNT,      /* out-of-memory errors that a summary counts */
     NOTE_RETRIES,        /* requests that were served after the allocator had given its cache back, so far */
     NOTE_HOST_LIMIT,     /* of the control group that ran out of memory */
-    NOTE_KILLED,         /* text: the process that was killed for lack of memory */
+    NOTE_KILLED,         /* text: who killed which process for lack of memory: "the kernel killed python" */
     NOTE_XLA_PARAMETERS, /* buffers that XLA had planned, here and below */
     NOTE_XLA_CONSTANTS,
     NOTE_XLA_OUTPUTS,

@@ -216,27 +216,25 @@ static void tell_cause(struct words *words, const struct trace *trace, const str
 
 /* Of other frameworks, and of those devices that PyTorch has no recorder for. */
 static bool has_no_recorder(const struct trace *trace, const struct log_oom_facts *facts) {
-    static const char *const names[] = {"XLA",    "BFC",  "MLX",   "MPS",  "HPU",
-                                        "Paddle", "ggml", "Metal", "ONNX", "TensorRT"};
+    static const char *const names[] = {"XLA",  "BFC",   "MLX",  "MPS",      "HPU",     "Paddle",
+                                        "ggml", "Metal", "ONNX", "TensorRT", "DirectML"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         if (backend_is(trace, facts, names[i]))
             return true;
     return false;
 }
 
-/* The kernel ended a process for lack of the host's memory. */
+/* A process was ended for lack of the host's memory. */
 static void tell_kill(struct words *words, const struct trace *trace, const struct log_oom_facts *facts) {
     words_say(words, "Line ");
     words_add_count(words, facts->number[NOTE_LINE]);
-    bool named = !text_is(trace_text(trace, facts->killed), "a process");
-    words_say(words, named ? " of the log: the kernel killed " : " of the log: ");
+    words_say(words, " of the log: ");
     words_add(words, trace_text(trace, facts->killed));
-    words_say(words,
-              named ? " for lack of the host's memory." : " was killed for lack of the host's memory.");
+    words_say(words, " for lack of the host's memory.");
     if (knows(facts, NOTE_HOST_USED))
         say_bytes(words, " It held ", facts->number[NOTE_HOST_USED], ".");
     if (knows(facts, NOTE_HOST_LIMIT))
-        say_bytes(words, " Its control group may use ", facts->number[NOTE_HOST_LIMIT], ".");
+        say_bytes(words, " Its limit is ", facts->number[NOTE_HOST_LIMIT], ".");
 }
 
 void log_oom_tell(struct words *words, const struct trace *trace, const struct log_oom_facts *facts,
@@ -250,7 +248,10 @@ void log_oom_tell(struct words *words, const struct trace *trace, const struct l
     tell_process(words, facts);
     tell_buffers(words, facts);
     tell_cause(words, trace, facts);
-    if (backend_is(trace, facts, "CPU"))
+    if (backend_is(trace, facts, "shm"))
+        words_say(words, " What ran out is shared memory (/dev/shm), through which workers hand over what "
+                         "they have loaded: give a container more (docker run --shm-size).");
+    else if (backend_is(trace, facts, "CPU"))
         words_say(words, " To see what holds the host's memory, run it by \"strata run -- COMMAND\".");
     else if (!has_no_recorder(trace, facts))
         words_say(words, " Record a snapshot to see who holds the memory.");

@@ -17,9 +17,10 @@ struct reader {
     struct log_stream *streams; /* one per rank, the last one that was met first */
     uint32_t n_streams;
     struct log_rows rows;
-    uint32_t killed; /* a line that says "Killed", of a program that a signal ended; 0: none */
-    uint32_t n_full; /* out-of-memory errors that told of a request, of all ranks */
-    uint32_t line;   /* from 1 */
+    uint32_t killed;  /* a line that says "Killed", of a program that a signal ended; 0: none */
+    uint32_t unknown; /* a line that is about memory and of no form that is known; 0: none */
+    uint32_t n_full;  /* out-of-memory errors that told of a request, of all ranks */
+    uint32_t line;    /* from 1 */
     uint64_t n_lines, n_understood, n_long;
     uint8_t plain[LOG_LINE_NBYTES]; /* a line without colours */
 };
@@ -81,17 +82,18 @@ static void line_pass(struct reader *reader, uint32_t nbytes) {
     }
 }
 
-/* Colours and other sequences of terminals taken out: ESC [ ... letter. */
+/* Colours and other sequences of terminals taken out: ESC [ ... letter. In a line of JSON what is escaped stands for itself. */
 static struct text line_plain(struct reader *reader, struct text line) {
+    bool json = log_find(line, 0, "{\"") == 0;
     uint32_t n = 0;
-    if (memchr(line.at, 0x1b, line.nbytes) == NULL)
+    if (memchr(line.at, json ? '\\' : 0x1b, line.nbytes) == NULL)
         return line;
     for (uint32_t i = 0; i < line.nbytes; i++) {
-        if (line.at[i] != 0x1b) {
+        if (json && line.at[i] == '\\' && i + 1 < line.nbytes)
+            reader->plain[n++] = line.at[++i] == 'n' ? '\n' : line.at[i];
+        else if (line.at[i] != 0x1b)
             reader->plain[n++] = line.at[i];
-            continue;
-        }
-        if (i + 1 < line.nbytes && line.at[i + 1] == '[')
+        else if (i + 1 < line.nbytes && line.at[i + 1] == '[')
             for (i += 2; i < line.nbytes && (line.at[i] < '@' || line.at[i] > '~');)
                 i++;
     }
@@ -218,8 +220,8 @@ static bool oom_read(struct reader *reader, struct text line, const struct log_r
 static void bare_ooms_drop(struct reader *reader) {
     for (uint32_t i = 0; i < reader->rows.count; i++) {
         struct log_entry *entry = &reader->rows.entry[i];
-        entry->dropped = entry->is_oom && entry->rank == RANK_UNKNOWN && reader->n_full != 0 &&
-                         (entry->known >> NOTE_ASKED & 1) == 0;
+        entry->dropped = entry->is_oom && entry->rank == RANK_UNKNOWN && entry->gpu != LOG_HOST &&
+                         reader->n_full != 0 && (entry->known >> NOTE_ASKED & 1) == 0;
     }
 }
 
@@ -251,12 +253,18 @@ static bool says_killed(struct text line) {
            text_contains_any(message, words, sizeof words / sizeof *words);
 }
 
+static bool says_memory(struct text line) {
+    static const char *const words[] = {"memory", "Memory", "VRAM", "vram", "buffer size", "OOM"};
+    return text_contains_any(line, words, sizeof words / sizeof *words);
+}
+
 static bool line_read(struct reader *reader, struct text line) {
     struct log_row row = {.line = reader->line, .rank = RANK_UNKNOWN, .gpu = LOG_NO_DEVICE};
     uint32_t rank = log_rank(line);
     bool taken = false;
     row.rank = rank != LOG_NONE ? (int32_t)rank : RANK_UNKNOWN;
     row.has_time = log_time(line, &row.time_us);
+    line = log_unwrapped(line);
     struct log_stream *stream = stream_of(reader, row.rank);
     if (stream == NULL)
         return fail_memory(reader);
@@ -269,6 +277,7 @@ static bool line_read(struct reader *reader, struct text line) {
     if (taken)
         return true;
     reader->killed = reader->killed == 0 && says_killed(line) ? reader->line : reader->killed;
+    reader->unknown = reader->unknown == 0 && says_memory(line) ? reader->line : reader->unknown;
     if (!log_traceback_line(&stream->traceback, &reader->interner, line, &taken))
         return fail_memory(reader);
     struct text message = log_message(line);
@@ -276,20 +285,30 @@ static bool line_read(struct reader *reader, struct text line) {
     return taken || label_intern(reader, message, &stream->last_label);
 }
 
-/* Ranks that print at once lose the line's end between their messages: "... 13236.0[Rank 6] (after 1 iterations) memory ...".
- * LOG_NONE: the line is one message. */
+/* Ranks that print at once lose the line's end between their messages: "... 13236.0[Rank 6] (after 1 iterations) memory ...";
+ * a string of JSON has several lines. Where the first message ends; LOG_NONE: the line is one. */
 static uint32_t message_end(struct text line) {
-    uint32_t figures = log_find(line, 0, " memory (");
-    return figures != LOG_NONE ? log_find(line, figures, "[Rank ") : LOG_NONE;
+    uint32_t feed = log_find(line, 0, "\n"), figures = log_find(line, 0, " memory ("),
+             rank = figures != LOG_NONE ? log_find(line, figures, "[Rank ") : LOG_NONE;
+    return feed < rank ? feed : rank;
+}
+
+/* Behind the end of a string of JSON stand the stream and the time. */
+static bool is_json_tail(struct text line) {
+    return line.nbytes == 0 || text_begins(line, "\",") || text_begins(line, "\"}");
 }
 
 static bool messages_read(struct reader *reader, struct text line) {
     uint64_t n_before = reader->n_understood;
-    for (uint32_t end; (end = message_end(line)) != LOG_NONE;
-         line = (struct text){line.at + end, line.nbytes - end})
-        if (!line_read(reader, (struct text){line.at, end}))
-            return false;
-    if (!line_read(reader, line))
+    bool done = true;
+    for (uint32_t end; done && (end = message_end(line)) != LOG_NONE;) {
+        done = line_read(reader, (struct text){line.at, end});
+        end += line.at[end] == '\n';
+        line = (struct text){line.at + end, line.nbytes - end};
+        if (line.at[-1] == '\n' && is_json_tail(line))
+            line.nbytes = 0;
+    }
+    if (!done || (line.nbytes != 0 && !line_read(reader, line)))
         return false;
     reader->n_understood = reader->n_understood > n_before ? n_before + 1 : n_before;
     return true;
@@ -344,6 +363,12 @@ static bool log_finish(struct reader *reader) {
             reader->cursor, READ_NO_DATA, 0,
             "the log says \"Killed\" and nothing about memory: who ended the process and why is not known "
             "from it; run it by \"strata run -- COMMAND\", which watches the host's memory");
+    if (reader->rows.count == 0 && reader->unknown != 0)
+        return cursor_fail(reader->cursor, READ_UNKNOWN_KIND, 0,
+                           "this is not a memory snapshot, but a log of no known form: line %u is about "
+                           "memory, and no line has "
+                           "a figure that is known",
+                           reader->unknown);
     if (reader->rows.count == 0)
         return cursor_fail(reader->cursor, READ_UNKNOWN_KIND, 0,
                            "this is not a memory snapshot: it is neither a pickle nor JSON, a page, a zip or "

@@ -34,6 +34,10 @@ struct log_stream {
     bool generated;         /* the line before is mlx-lm's of what it generated */
     bool timed;             /* a line was the command "time -f %M" */
     bool operators;         /* a table of key_averages() is open */
+    uint32_t max_rss;       /* where the column MaxRSS of a table of sacct ends; 0: none is open */
+    uint64_t yolo_unit;     /* what a G of a table of YOLO's epochs is in bytes; 0: none is open */
+    uint64_t free_unit;     /* what "free -m" prints; 0: not known */
+    bool free_head;         /* the line before is the head of free's table */
     struct log_oom oom;
     struct log_traceback traceback;
     struct log_stream *next;

@@ -23,6 +23,8 @@ static const struct log_figure asked[] = {
     {"Unable to allocate", BEHIND, NOTE_ASKED, 0},               /* NumPy */
     {"memory on GPU", BEFORE, NOTE_ASKED, 0},                    /* Paddle */
     {"alloc_buffer: allocating", BEHIND, NOTE_ASKED, 0},         /* llama.cpp */
+    {"Could not allocate tensor with", BEHIND, NOTE_ASKED, 0},   /* DirectML */
+    {"Failed to CUDA calloc", BEHIND, NOTE_ASKED, 0},            /* NCCL */
     {"Requested amount of GPU memory (", BEHIND, NOTE_ASKED, 0}, /* TensorRT */
     {"Requested size was", BEHIND, NOTE_ASKED, 0},
     {") from device", BEFORE, NOTE_ASKED, 0}, /* TensorFlow's StreamExecutor */
@@ -102,6 +104,16 @@ static const char *const bare[] = {"CUDA error: out of memory",
                                    "Error: MLU out of memory",
                                    "Error: MUSA out of memory",
                                    "MPS backend out of memory",
+                                   "out of shared memory",
+                                   "insufficient shared memory",
+                                   "Error: failed to extend /dev/shm/",
+                                   "Error while creating shared memory segment",
+                                   "killed by signal: Bus error",
+                                   "No available memory for the cache blocks",
+                                   "Not enough memory to handle",
+                                   "cudaMalloc failed: out of memory",
+                                   "CUDA Error: out of memory",
+                                   "== cudaSuccess (2 vs. 0)",
                                    "OutOfMemoryError: Allocation on device",
                                    "kIOGPUCommandBufferCallbackErrorOutOfMemory"};
 
@@ -136,6 +148,10 @@ static const struct {
                 {"OutOfMemory (", "TensorRT"},
                 {"GPU memory (", "TensorRT"},
                 {"[TensorRT", "TensorRT"},
+                {"shared memory", "shm"},
+                {"/dev/shm/", "shm"},
+                {"signal: Bus error", "shm"},
+                {"GPU video memory", "DirectML"},
                 {"std::bad_alloc", "CPU"},
                 {"Cannot allocate memory", "CPU"},
                 {"would exceed allowed memory", "CUDA"},
@@ -166,6 +182,10 @@ static void gpu_read(struct text line, struct log_row *row) {
     static const char *const words[] = {"(GPU ",  " GPU ", "(NPU ",       "(MLU ", "(XPU ",
                                         "(MUSA ", "(GCU ", " on device ", "(GPU_", "device:GPU:"};
     uint64_t number;
+    /* "host:1:2 [3] include/alloc.h:178 NCCL WARN" */
+    uint32_t nccl = log_has(line, " NCCL WARN ") ? log_find(line, 0, " [") : LOG_NONE;
+    if (nccl != LOG_NONE && row->gpu == LOG_NO_DEVICE && log_count(line, nccl + 2, &number) != LOG_NONE)
+        log_gpu_set(row, number);
     for (size_t i = 0; i < sizeof words / sizeof *words && row->gpu == LOG_NO_DEVICE; i++) {
         uint32_t at = log_find(line, 0, words[i]);
         uint32_t behind = at != LOG_NONE ? at + (uint32_t)strlen(words[i]) : at;
@@ -178,12 +198,20 @@ static void gpu_read(struct text line, struct log_row *row) {
     }
 }
 
+/* "MemoryError" of Python, with or without a message. */
+static bool is_python(struct text line) {
+    struct text message = log_message(line);
+    return text_is(message, "MemoryError") || text_begins(message, "MemoryError:");
+}
+
 static void backend_read(struct text line, struct log_row *row) {
+    if (row->backend[0] == '\0' && is_python(line))
+        log_name_set(row->backend, (struct text){(const uint8_t *)"CPU", 3});
     for (size_t i = 0; i < sizeof backends / sizeof *backends && row->backend[0] == '\0'; i++)
         if (log_has(line, backends[i].words))
             log_name_set(row->backend, (struct text){(const uint8_t *)backends[i].backend,
                                                      (uint32_t)strlen(backends[i].backend)});
-    if (strcmp(row->backend, "CPU") == 0)
+    if (strcmp(row->backend, "CPU") == 0 || strcmp(row->backend, "shm") == 0)
         row->gpu = LOG_HOST;
 }
 
@@ -261,7 +289,7 @@ static void tensor_read(struct text line, struct log_row *row) {
         const char *name;
         uint64_t nbytes;
     } types[] = {{"float", 4}, {"half", 2}, {"bfloat16", 2}, {"double", 8}, {"int32", 4}, {"int64", 8}};
-    uint32_t type = log_find(line, 0, "] and type "), at = log_find(line, 0, "[");
+    uint32_t type = log_find(line, 0, "] and type "), at = log_find(line, 0, "shape[");
     uint64_t nbytes = 0, count;
     struct text name = log_rest(line, type != LOG_NONE ? type + 11 : line.nbytes);
     if (log_knows(row, NOTE_ASKED) || !log_has(line, "OOM when allocating tensor") || at > type)
@@ -269,12 +297,13 @@ static void tensor_read(struct text line, struct log_row *row) {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (text_begins(name, types[i].name))
             nbytes = types[i].nbytes;
-    for (; at < type && nbytes != 0; at++) {
+    at += 5; /* at the bracket */
+    while (at < type && nbytes != 0) {
         if ((at = log_count(line, at + 1, &count)) > type || count > UINT64_MAX / 2 / nbytes)
             return;
         nbytes *= count;
     }
-    if (nbytes != 0)
+    if (nbytes != 0 && nbytes < UINT64_C(1) << 46)
         log_know(row, NOTE_ASKED, nbytes);
 }
 
@@ -331,6 +360,8 @@ static void oom_show(struct log_oom *oom, const struct log_row *raw, struct text
 }
 
 static bool is_bare(struct text line) {
+    if (is_python(line))
+        return true;
     for (size_t i = 0; i < sizeof bare / sizeof *bare; i++)
         if (log_has(line, bare[i]))
             return true;
@@ -353,7 +384,9 @@ static bool is_full(struct text line) {
                                        "could not be allocated",
                                        "OutOfMemory (",
                                        "OUT_OF_MEMORY",
-                                       "OutOfMemory"};
+                                       "OutOfMemory",
+                                       "Failed to CUDA calloc",
+                                       "Could not allocate tensor"};
     uint64_t nbytes;
     if (log_has(line, "this is not a failure"))
         return false;

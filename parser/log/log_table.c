@@ -3,6 +3,8 @@
 #include "base/numbers.h"
 #include "parser/log/log_pieces.h"
 
+#include <string.h>
+
 /* A form whose lines are told by words alone: all of `needs` stand in a line, and at least one figure does. */
 struct log_form {
     const char *needs[2]; /* "": any */
@@ -45,6 +47,11 @@ static const struct log_form forms[] = {
       {"non-torch forward increase memory:", BEHIND, NOTE_BUDGET_NON_TORCH, 0},
       {"weights memory:", BEHIND, NOTE_BUDGET_WEIGHTS, 0}},
      false},
+    {{"Memory profiling results:", ""},
+     {{"total_gpu_memory", BEHIND, NOTE_BUDGET_TOTAL, 0},
+      {"non_torch_memory", BEHIND, NOTE_BUDGET_NON_TORCH, 0},
+      {"kv_cache_size", BEHIND, NOTE_BUDGET_KV_CACHE, 0}},
+     false},
     ONE("total_gpu_memory", BEHIND, NOTE_BUDGET_TOTAL, 0),
     ONE("non_torch_memory", BEHIND, NOTE_BUDGET_NON_TORCH, 0),
     ONE("PyTorch activation peak memory", BEHIND, NOTE_BUDGET_ACTIVATIONS, 0),
@@ -83,6 +90,28 @@ static const struct log_form forms[] = {
      {{"profiling:", BEHIND, NOTE_BUDGET_ACTIVATIONS, 0}},
      false},
     {{"Memory used outside torch", ""}, {{"profiling:", BEHIND, NOTE_BUDGET_NON_TORCH, 0}}, false},
+    {{"[MemUsageChange] Init", "now: CPU"}, {{", GPU", BEHIND, NOTE_DEVICE_USED, MIB}}, false},
+    /* Ollama 0.1 to 0.11: memory.go */
+    {{"memory.weights.total=", "memory.required.kv="},
+     {{"memory.available=", CELL, NOTE_BUDGET_USABLE, 0},
+      {"memory.available=[", CELL, NOTE_BUDGET_USABLE, 0},
+      {"memory.weights.total=", CELL, NOTE_BUDGET_WEIGHTS, 0},
+      {"memory.required.kv=", CELL, NOTE_BUDGET_KV_CACHE, 0},
+      {"memory.graph.full=", CELL, NOTE_BUDGET_ACTIVATIONS, 0}},
+     false},
+    /* AUTOMATIC1111's stable-diffusion-webui, modules/call_queue.py: 1.0 to 1.4 and later */
+    {{"Torch active/reserved:", "Sys VRAM:"},
+     {{"active/reserved:", USED_OF, NOTE_MAX_ALLOCATED, 0},
+      {"active/reserved:", TOTAL_OF, NOTE_MAX_RESERVED, 0},
+      {"Sys VRAM:", USED_OF, NOTE_DEVICE_USED, 0},
+      {"Sys VRAM:", TOTAL_OF, NOTE_DEVICE_TOTAL, 0}},
+     false},
+    {{" A: ", ", Sys: "},
+     {{" A:", BEHIND, NOTE_MAX_ALLOCATED, 0},
+      {", R:", BEHIND, NOTE_MAX_RESERVED, 0},
+      {", Sys:", USED_OF, NOTE_DEVICE_USED, 0},
+      {", Sys:", TOTAL_OF, NOTE_DEVICE_TOTAL, 0}},
+     false},
     /* text-generation-inference: flash_causal_lm.py; powers of ten */
     {{"Free memory ", "(real:"}, {{"Free memory ", DECIMAL, NOTE_BUDGET_AVAILABLE, 0}}, false},
     /* rocm-smi --showmeminfo vram; xpu-smi stats */
@@ -156,6 +185,9 @@ static const struct log_form forms[] = {
     {{"Maximum resident set size (kbytes)", ""}, {{"(kbytes):", BEHIND, NOTE_MAX_HOST, 1024}}, true},
     {{"avgdata ", "maxresident)k"}, {{"maxresident)k", NUMBER_BEFORE, NOTE_MAX_HOST, 1024}}, true},
     {{"child_RSS_high", ""}, {{"child_RSS_high", BEHIND, NOTE_MAX_HOST, 0}}, true},
+    /* seff of Slurm */
+    {{"Memory Utilized:", ""}, {{"Utilized:", BEHIND, NOTE_MAX_HOST, 0}}, true},
+    {{"Memory Efficiency:", "% of "}, {{"% of", BEHIND, NOTE_DEVICE_TOTAL, 0}}, true},
     /* Ray's monitor, before it kills */
     {{"Memory on the node", "exceeds the memory usage threshold"},
      {{") was running was", BEHIND, NOTE_HOST_USED, 0}},
@@ -180,46 +212,129 @@ static bool sglang_cache(struct text line, struct log_row *row) {
     return true;
 }
 
-static void name_of_killed(struct text line, struct log_row *row) {
-    uint32_t open = log_find(line, log_find(line, 0, "rocess "), "("), end;
-    end = open != LOG_NONE ? log_find(line, open, ")") : LOG_NONE;
+/* "llama_kv_cache_init:      CUDA0 KV buffer size =   379.23 MiB" of llama.cpp, "msg="kv cache" device=CUDA0 size="1.2 GiB""
+ * of Ollama: parts of a device's budget. What lies on the host is none. */
+static bool ggml_buffer(struct text line, struct log_row *row) {
+    static const struct {
+        const char *words, *device;
+        struct log_figure size;
+    } parts[] = {{" model buffer size =", "", {"size =", BEHIND, NOTE_BUDGET_WEIGHTS, 0}},
+                 {" KV buffer size =", "", {"size =", BEHIND, NOTE_BUDGET_KV_CACHE, 0}},
+                 {" compute buffer size =", "", {"size =", BEHIND, NOTE_BUDGET_ACTIVATIONS, 0}},
+                 {" buffer size =", "", {"size =", BEHIND, NOTE_BUDGET_WEIGHTS, 0}},
+                 {"msg=\"model weights\" ", "device=", {" size=", CELL, NOTE_BUDGET_WEIGHTS, 0}},
+                 {"msg=\"model weights\" ", "buffer=", {" size=", CELL, NOTE_BUDGET_WEIGHTS, 0}},
+                 {"msg=\"kv cache\" ", "device=", {" size=", CELL, NOTE_BUDGET_KV_CACHE, 0}},
+                 {"msg=\"compute graph\" ", "device=", {" size=", CELL, NOTE_BUDGET_ACTIVATIONS, 0}},
+                 {"msg=\"compute graph\" ", "backend=", {" size=", CELL, NOTE_BUDGET_ACTIVATIONS, 0}}};
+    uint64_t nbytes, gpu = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        bool named = parts[i].device[0] != '\0';
+        uint32_t at = log_find(line, 0, parts[i].words),
+                 from = named ? log_find(line, at, parts[i].device) : at;
+        if (at == LOG_NONE || from == LOG_NONE || !log_figure_find(line, &parts[i].size, &nbytes))
+            continue;
+        uint32_t end = named ? log_find(line, from, " ") : at, digits;
+        digits = end = end != LOG_NONE ? end : line.nbytes;
+        while (digits > 0 && line.at[digits - 1] >= '0' && line.at[digits - 1] <= '9')
+            digits--;
+        if (!text_ends((struct text){line.at, end}, "Metal") && log_count(line, digits, &gpu) != end)
+            return false;
+        log_gpu_set(row, gpu);
+        log_know(row, parts[i].size.what, nbytes);
+        return true;
+    }
+    return false;
+}
+
+/* The column "MaxRSS" of sacct, whose figures are in KiB and end where the name ends. */
+static bool sacct_line(struct log_state *state, struct text line, struct log_row *row) {
+    static const char units[] = "KMG";
+    struct log_stream *stream = state->stream;
+    uint32_t name = log_find(line, 0, "MaxRSS"), end = stream->max_rss;
+    uint64_t nbytes;
+    if (name != LOG_NONE)
+        stream->max_rss = name + 6;
+    const char *unit = end > 1 && end <= line.nbytes ? strchr(units, line.at[end - 1]) : NULL;
+    uint32_t begin = end - 1;
+    while (unit != NULL && begin > 0 && strchr("0123456789.", line.at[begin - 1]) != NULL)
+        begin--;
+    if (name != LOG_NONE || unit == NULL || *unit == '\0' ||
+        log_size((struct text){line.at, end - 1}, begin, KIB << 10 * (unit - units), &nbytes) != end - 1)
+        return false;
+    log_know(row, NOTE_MAX_HOST, nbytes);
+    return true;
+}
+
+/* Who says so, of what; figures. */
+static const struct {
+    const char *needs[2], *killer;
+    struct log_figure figures[3];
+} kills[] = {
+    {{"Killed process ", "anon-rss"}, "the kernel killed ", {{"anon-rss", BEHIND, NOTE_HOST_USED, 0}}},
+    {{" to process ", "VmRSS"}, "earlyoom killed ", {{"VmRSS", BEHIND, NOTE_HOST_USED, 0}}},
+    {{"illing process ", "VmRSS"}, "earlyoom killed ", {{"VmRSS", BEHIND, NOTE_HOST_USED, 0}}},
+    {{"exceeded memory limit (", "being killed"},
+     "Slurm killed ",
+     {{"limit (", BEHIND, NOTE_HOST_USED, 1024}, {" > ", BEHIND, NOTE_HOST_LIMIT, 1024}}},
+    {{"node was low on resource: memory", ""},
+     "the kubelet killed ",
+     {{"was using", BEHIND, NOTE_HOST_USED, 0}}},
+    {{"Killed /", " due to memory "}, "systemd-oomd killed ", {{NULL, BEHIND, NOTE_LINE, 0}}},
+    {{"xceeded step memory limit", ""}, "Slurm killed ", {{NULL, BEHIND, NOTE_LINE, 0}}},
+    {{"xceeded job memory limit", ""}, "Slurm killed ", {{NULL, BEHIND, NOTE_LINE, 0}}}};
+
+/* "Killed process 1234 (python)", "to process 12006 uid 1000 "python3":" */
+static void name_of_killed(struct text line, const char *killer, struct log_row *row) {
+    static const char open[] = "(\"'", close[] = ")\"'";
+    char phrase[LOG_NAME_NBYTES + 1];
     struct text name = {(const uint8_t *)"a process", 9};
-    if (end != LOG_NONE)
-        name = (struct text){line.at + open + 1, end - open - 1};
-    log_name_set(row->killed, name);
+    uint32_t at = log_find(line, 0, "rocess "), end = at != LOG_NONE ? at + 32 : 0;
+    for (; at < end && at < line.nbytes; at++) {
+        const char *quote = strchr(open, line.at[at]);
+        if (quote == NULL || *quote == '\0')
+            continue;
+        const char closing[2] = {close[quote - open], '\0'};
+        uint32_t stop = log_find(line, at + 1, closing);
+        if (stop != LOG_NONE)
+            name = (struct text){line.at + at + 1, stop - at - 1};
+        break;
+    }
+    size_t length = strlen(killer), rest = LOG_NAME_NBYTES - length;
+    memcpy(phrase, killer, length);
+    memcpy(phrase + length, name.at, name.nbytes < rest ? name.nbytes : rest);
+    log_name_set(row->killed, (struct text){(const uint8_t *)phrase,
+                                            (uint32_t)(length + (name.nbytes < rest ? name.nbytes : rest))});
 }
 
 /* What Kubernetes, containerd, Slurm and systemd say of such a kill: it has no figures, and counts where no other line told
  * of one. */
-static bool kill_word(struct log_state *state, struct text line, struct log_row *row) {
-    static const char *const words[] = {"OOMKilled",
-                                        "oom-kill event",
-                                        "oom_kill event",
-                                        "OOM Killed",
-                                        "OOM killer",
-                                        "TaskOOM event",
-                                        "node running low on memory"};
+static bool kill_word(const struct log_state *state, struct text line, struct log_row *row) {
+    static const char killed[] = "a process was killed";
+    static const char *const words[] = {"OOMKilled",     "oom-kill event", "oom_kill event",
+                                        "OOM Killed",    "OOM killer",     "TaskOOM event",
+                                        "OUT_OF_MEMORY", "OUT_OF_ME+",     "node running low on memory"};
     if (state->killed || !text_contains_any(line, words, sizeof words / sizeof *words))
         return false;
-    log_name_set(row->killed, (struct text){(const uint8_t *)"a process", 9});
+    log_name_set(row->killed, (struct text){(const uint8_t *)killed, sizeof killed - 1});
     return true;
 }
 
-/* "Memory cgroup out of memory: Killed process 1234 (python) total-vm:9kB, anon-rss:8kB, ..." and the kernel's own. */
+/* "Memory cgroup out of memory: Killed process 1234 (python) total-vm:9kB, anon-rss:8kB, ..." and its like. */
 static bool kill_line(struct log_state *state, struct text line, struct log_row *row) {
-    static const struct log_figure rss = {"anon-rss", BEHIND, NOTE_HOST_USED, 0};
-    uint64_t nbytes;
-    bool kernel = log_has(line, "ut of memory: Kill") || log_has(line, "Killed process ");
-    if (kernel && log_figure_find(line, &rss, &nbytes)) {
-        log_know(row, NOTE_HOST_USED, nbytes);
-        name_of_killed(line, row);
-    } else if (!kill_word(state, line, row)) {
+    size_t i = 0, n = sizeof kills / sizeof *kills;
+    while (i < n && (!log_has(line, kills[i].needs[0]) ||
+                     (kills[i].needs[1][0] != '\0' && !log_has(line, kills[i].needs[1]))))
+        i++;
+    bool figures = i < n && log_figures_read(line, kills[i].figures, row) != 0, seen;
+    seen = i < n && (figures || !state->killed);
+    if (seen)
+        name_of_killed(line, kills[i].killer, row);
+    else if (!kill_word(state, line, row))
         return false;
-    }
     state->killed = true;
     if (state->host_limit != 0)
-        log_know(row, NOTE_HOST_LIMIT, state->host_limit);
-    row->gpu = LOG_HOST;
+        log_know_first(row, NOTE_HOST_LIMIT, state->host_limit);
     row->is_oom = true;
     return true;
 }
@@ -232,8 +347,14 @@ static void gpu_in_brackets(struct text line, struct log_row *row) {
 }
 
 enum log_seen log_table_line(struct log_state *state, struct text line, struct log_row *row) {
-    if (sglang_cache(line, row) || kill_line(state, line, row))
+    if (sglang_cache(line, row) || ggml_buffer(line, row))
         return LOG_ROW;
+    bool level = sacct_line(state, line, row), killed = kill_line(state, line, row);
+    if (level || killed) {
+        row->gpu = LOG_HOST;
+        log_maxima_show(row);
+        return LOG_ROW;
+    }
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         const struct log_form *form = &forms[i];
         if (!log_has(line, form->needs[0]) || (form->needs[1][0] != '\0' && !log_has(line, form->needs[1])) ||
@@ -251,7 +372,7 @@ enum log_seen log_table_line(struct log_state *state, struct text line, struct l
     return LOG_NOTHING;
 }
 
-/* ---- the tables of nvidia-smi and npu-smi: the device's number stands in the line before ---- */
+/* ---- the tables of nvidia-smi, nvitop and npu-smi: the device's number stands in the line before; gpustat's in its own ---- */
 
 /* "|   0  NVIDIA H100 80GB HBM3          On  |", "| Device ID                   | 0" */
 static void table_gpu(struct log_stream *stream, struct text line) {
@@ -264,18 +385,24 @@ static void table_gpu(struct log_stream *stream, struct text line) {
 }
 
 enum log_seen log_smi_line(struct log_state *state, struct text line, struct log_row *row) {
-    uint64_t used, total;
+    uint64_t used, total, gpu;
     struct log_stream *stream = state->stream;
-    uint32_t slash = LOG_NONE, at = log_skip(line, 0);
-    if (at >= line.nbytes || line.at[at] != '|')
+    uint32_t at = log_skip(line, 0);
+    bool sizes = false, box = log_find(line, at, "\xe2\x94\x82" /* nvitop's bar */) == at;
+    if (box || (at < line.nbytes && strchr("|[", line.at[at]) != NULL))
+        line = log_rest(line, box ? at + 2 : at);
+    else
         return LOG_NOTHING;
-    line = log_rest(line, at);
-    bool npu = log_has(line, "| 0000:");
-    for (uint32_t i = log_find(line, 0, "/"); i != LOG_NONE; i = log_find(line, i + 1, "/"))
-        slash = i;
-    bool sizes = slash != LOG_NONE && log_size_in(line, slash, npu ? MIB : 0, &used) &&
-                 log_size(line, log_skip(line, slash + 1), npu ? MIB : 0, &total) != LOG_NONE &&
-                 used <= total && total != 0;
+    bool stat = line.at[0] == '[' && log_has(line, " MB"), npu = log_has(line, "| 0000:");
+    for (uint32_t i = log_find(line, 0, "/"); i != LOG_NONE && !(stat && sizes);
+         i = log_find(line, i + 1, "/"))
+        sizes = log_size_in(line, i, npu || stat ? MIB : 0, &used) &&
+                log_size(line, log_skip(line, i + 1), npu ? MIB : 0, &total) != LOG_NONE && used <= total &&
+                total != 0;
+    if (stat && log_count(line, 1, &gpu) != LOG_NONE && gpu < 65536)
+        stream->table_gpu = (int32_t)gpu;
+    else
+        sizes &= line.at[0] != '[';
     if (!sizes) {
         table_gpu(stream, line);
         return LOG_NOTHING;

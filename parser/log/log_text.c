@@ -66,9 +66,9 @@ uint64_t log_unit(struct text text, uint32_t at, uint32_t *next) {
     static const struct {
         const char *name;
         unsigned shift;
-    } units[] = {{"bytes", 0}, {"byte", 0}, {"B", 0},    {"KiB", 10}, {"MiB", 20}, {"GiB", 30},
-                 {"TiB", 40},  {"KB", 10},  {"kB", 10},  {"MB", 20},  {"GB", 30},  {"TB", 40},
-                 {"KBs", 10},  {"MBs", 20}, {"GBs", 30}, {"G", 30},   {"M", 20}};
+    } units[] = {{"bytes", 0}, {"byte", 0}, {"B", 0},   {"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40},
+                 {"KB", 10},   {"kB", 10},  {"MB", 20}, {"GB", 30},  {"TB", 40},  {"KBs", 10}, {"MBs", 20},
+                 {"GBs", 30},  {"G", 30},   {"M", 20},  {"Ki", 10},  {"Mi", 20},  {"Gi", 30},  {"Ti", 40}};
     while (at < text.nbytes && text.at[at] == ' ')
         at++;
     uint32_t end = at;
@@ -82,10 +82,40 @@ uint64_t log_unit(struct text text, uint32_t at, uint32_t *next) {
     return 0;
 }
 
-uint32_t log_size(struct text text, uint32_t at, uint64_t unit, uint64_t *nbytes) {
-    struct decimal decimal;
+/* `width` digits at `at`; LOG_NONE: not so many, or more than `most`. */
+static uint32_t digits_read(struct text text, uint32_t at, uint32_t width, uint32_t most) {
+    uint32_t number = 0;
+    if (at + width > text.nbytes)
+        return LOG_NONE;
+    for (uint32_t i = 0; i < width; i++) {
+        if (!is_digit(text.at[at + i]))
+            return LOG_NONE;
+        number = number * 10 + (uint32_t)(text.at[at + i] - '0');
+    }
+    return number <= most ? number : LOG_NONE;
+}
+
+/* A decimal number at `at`; digits may stand in groups, "2,147,483,648". Returns its length; 0: none. */
+static uint32_t number_read(struct text text, uint32_t at, struct decimal *decimal) {
     uint32_t length =
-        at < text.nbytes ? decimal_read(&decimal, (const char *)text.at + at, text.nbytes - at) : 0;
+                 at < text.nbytes ? decimal_read(decimal, (const char *)text.at + at, text.nbytes - at) : 0,
+             group;
+    uint64_t whole = decimal->whole;
+    bool grouped = length > 0 && length <= 3 && text.at[at] != '0' && at_or_blank(text, at + length) == ',';
+    for (uint32_t next = at + length;
+         grouped && at_or_blank(text, next) == ',' && whole < COUNT_LIMIT / 1000 &&
+         (group = digits_read(text, next + 1, 3, 999)) != LOG_NONE && !is_digit(at_or_blank(text, next + 4));
+         next += 4) {
+        whole = whole * 1000 + group;
+        *decimal = (struct decimal){.whole = whole};
+        length = next + 4 - at;
+    }
+    return length;
+}
+
+uint32_t log_size(struct text text, uint32_t at, uint64_t unit, uint64_t *nbytes) {
+    struct decimal decimal = {0};
+    uint32_t length = number_read(text, at, &decimal);
     uint32_t next = at + length;
     uint64_t product;
     if (length == 0)
@@ -125,19 +155,6 @@ bool log_size_before(struct text text, uint32_t at, uint64_t *nbytes) {
 static int64_t days_of(uint64_t year, uint64_t month, uint64_t day) {
     uint64_t y = month <= 2 ? year - 1 : year, m = (month + 9) % 12;
     return (int64_t)(365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1) - 719468;
-}
-
-/* `width` digits at `at`; LOG_NONE: not so many, or more than `most`. */
-static uint32_t digits_read(struct text text, uint32_t at, uint32_t width, uint32_t most) {
-    uint32_t number = 0;
-    if (at + width > text.nbytes)
-        return LOG_NONE;
-    for (uint32_t i = 0; i < width; i++) {
-        if (!is_digit(text.at[at + i]))
-            return LOG_NONE;
-        number = number * 10 + (uint32_t)(text.at[at + i] - '0');
-    }
-    return number <= most ? number : LOG_NONE;
 }
 
 static int64_t fraction_read(struct text text, uint32_t at) {
@@ -288,4 +305,65 @@ struct text log_message(struct text text) {
     while (text.nbytes > at && strchr(" \t", text.at[text.nbytes - 1]) != NULL)
         text.nbytes--;
     return (struct text){text.at + at, text.nbytes > at ? text.nbytes - at : 0};
+}
+
+/* ---- wrappers ---- */
+
+/* After "host python[1995]: " of syslog and "(Worker pid=12) " of Ray; `at`: there is none. */
+static uint32_t process_skip(struct text text, uint32_t at) {
+    uint64_t pid;
+    uint32_t end = at + PREFIX_NBYTES < text.nbytes ? at + PREFIX_NBYTES : text.nbytes;
+    uint32_t ray = at_or_blank(text, at) == '(' ? log_find(text, at, " pid=") : LOG_NONE;
+    uint32_t next = ray < end ? log_count(text, ray + 5, &pid) : LOG_NONE;
+    next = next != LOG_NONE && at_or_blank(text, next) == ',' ? log_find(text, next, ")") : next;
+    if (next != LOG_NONE && at_or_blank(text, next) == ')' && at_or_blank(text, next + 1) == ' ')
+        return next + 2;
+    for (uint32_t i = at; i < end && strchr("{|\"=", text.at[i]) == NULL; i++) {
+        bool opens = text.at[i] == '[' && i > at && is_letter(text.at[i - 1]);
+        next = opens ? log_count(text, i + 1, &pid) : LOG_NONE;
+        if (next != LOG_NONE && log_find(text, next, "]: ") == next)
+            return next + 3;
+    }
+    return at;
+}
+
+/* After "2024-05-01T10:00:00.1Z stderr F " of a container's runtime and "worker-1  | " of compose; `at`: there is none. */
+static uint32_t container_skip(struct text text, uint32_t at) {
+    static const char *const streams[] = {" stderr F ", " stdout F "};
+    struct text head = {text.at, text.nbytes < 64 ? text.nbytes : 64};
+    uint32_t end = at, found;
+    for (unsigned i = 0; i < 2; i++)
+        if ((found = log_find(head, at, streams[i])) != LOG_NONE)
+            return found + 10;
+    while (end < head.nbytes && strchr(" |", head.at[end]) == NULL)
+        end++;
+    bool numbered = end > at + 2 && is_digit(head.at[end - 1]) && log_find(head, at, "-") < end;
+    uint32_t bar = end + 1;
+    while (at_or_blank(head, bar) == ' ' && bar < head.nbytes)
+        bar++;
+    return numbered && log_find(head, bar, "| ") == bar && is_letter(at_or_blank(head, at)) ? bar + 2 : at;
+}
+
+static uint32_t wrapper_skip(struct text text, uint32_t at) {
+    static const char *const words[] = {"\xef\xbb\xbf", "> ",           "`",
+                                        "{\"log\":\"",  "{\"log\": \"", "{\"message\":\""};
+    struct text head = {text.at, at + 16 < text.nbytes ? at + 16 : text.nbytes};
+    uint32_t rank = log_find(head, at, "[rank") == at ? log_find(head, at, "]: ") : LOG_NONE;
+    if (rank != LOG_NONE)
+        return rank + 3;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (log_find(head, at, words[i]) == at)
+            return at + (uint32_t)strlen(words[i]);
+    uint32_t next = container_skip(text, at);
+    return next != at ? next : process_skip(text, at);
+}
+
+struct text log_unwrapped(struct text text) {
+    uint32_t at = 0, next = wrapper_skip(text, 0);
+    for (; next != at && next < text.nbytes; next = wrapper_skip(text, at))
+        at = next;
+    text = (struct text){text.at + at, text.nbytes - at};
+    while (text_ends(text, "`") || text_ends(text, "<br/>") || text_ends(text, "\\"))
+        text.nbytes -= text_ends(text, "<br/>") ? 5 : 1;
+    return text;
 }

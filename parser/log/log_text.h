@@ -17,7 +17,7 @@ uint32_t log_skip(struct text text, uint32_t at);
 uint32_t log_count(struct text text, uint32_t at, uint64_t *count);
 
 /*
- * Reads "20.00 MiB", "71.99GiB", "0 bytes", "12345": a figure without sign or exponent, and its unit. GB, MB and KB are
+ * Reads "20.00 MiB", "71.99GiB", "2,147,483,648 bytes", "12345": a figure without sign or exponent, and its unit. GB, MB and KB are
  * 1024-based, as every project that prints them divides. `unit` is what a bare number counts in; 0: then it is not a size.
  * Returns what follows; LOG_NONE: no figure, or more than 64 TiB.
  */
@@ -34,6 +34,10 @@ bool log_time(struct text text, int64_t *us);
 
 /* The rank that a prefix names: "[rank3]:", "Rank 3", "rank=3", "[default3]:", "3: ". LOG_NONE: none. */
 uint32_t log_rank(struct text text);
+
+/* The line without what stands around it where it was kept or pasted: a quote's sign, a container's, a supervisor's or a
+ * rank's prefix, a backtick. O(prefix). */
+struct text log_unwrapped(struct text text);
 
 /* The text without what loggers put in front: groups in brackets, times, levels. */
 struct text log_message(struct text text);

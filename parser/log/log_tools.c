@@ -138,10 +138,75 @@ static enum log_seen operator_line(struct log_state *state, struct text line) {
     return state->n_operators++ == 0 ? LOG_ROW : LOG_PART;
 }
 
+/* ---- YOLO: "21/300      19.8G      1.468 ..." below "Epoch    GPU_mem   box_loss": what is reserved. YOLOv5, whose table has
+ * an objectness loss, divides by powers of ten. ---- */
+
+static enum log_seen yolo_line(struct log_stream *stream, struct text line, struct log_row *row) {
+    uint64_t epoch, epochs, nbytes;
+    if (log_has(line, "Epoch") && (log_has(line, "GPU_mem") || log_has(line, "gpu_mem"))) {
+        stream->yolo_unit = log_has(line, "obj") ? GB : GIB;
+        return LOG_PART;
+    }
+    uint32_t at = log_skip(line, 0), next = stream->yolo_unit != 0 ? log_count(line, at, &epoch) : LOG_NONE;
+    if (next == LOG_NONE || line.nbytes <= next || line.at[next] != '/')
+        return LOG_NOTHING;
+    next = log_count(line, next + 1, &epochs);
+    uint32_t number = next != LOG_NONE ? log_skip(line, next) : line.nbytes, end = number;
+    while (end < line.nbytes && strchr("0123456789.", line.at[end]) != NULL)
+        end++;
+    if (log_size((struct text){line.at, end}, number, stream->yolo_unit, &nbytes) != end ||
+        end == line.nbytes || line.at[end] != 'G')
+        return LOG_NOTHING;
+    log_know(row, NOTE_RESERVED, nbytes);
+    return LOG_ROW;
+}
+
+/* ---- free: "Mem:   125Gi   98Gi   1.2Gi ..." below its head ---- */
+
+/* The letter behind "free -". */
+static uint64_t unit_of_free(struct text line) {
+    static const char letters[] = "bkmg";
+    uint32_t at = log_find(line, 0, "free -");
+    const char *letter = at != LOG_NONE && at + 6 < line.nbytes ? strchr(letters, line.at[at + 6]) : NULL;
+    return letter != NULL && *letter != '\0' ? UINT64_C(1) << 10 * (letter - letters) : 0;
+}
+
+/* Bare numbers whose command is not there are told by the host that they would mean: of 4 GiB or more. */
+static uint64_t unit_of_total(uint64_t total) {
+    return total >= UINT64_C(1) << 32 ? 1 : total >= 1 << 22 ? 1024 : total >= 1 << 10 ? MIB : GIB;
+}
+
+static enum log_seen free_line(struct log_state *state, struct text line, struct log_row *row) {
+    struct log_stream *stream = state->stream;
+    uint64_t used, total, unit = unit_of_free(line);
+    bool head = stream->free_head;
+    stream->free_unit = unit != 0 ? unit : stream->free_unit;
+    stream->free_head = log_has(line, " total ") && log_has(line, " used ") && log_has(line, " free ");
+    uint32_t at = log_find(line, 0, "Mem:");
+    if (stream->free_head)
+        return LOG_PART;
+    if (!head || at == LOG_NONE)
+        return LOG_NOTHING;
+    at = log_skip(line, at + 4);
+    bool bare = log_count(line, at, &total) != LOG_NONE;
+    unit = stream->free_unit != 0 || !bare ? stream->free_unit : unit_of_total(total);
+    uint32_t next = log_size(line, at, unit, &total);
+    if (next == LOG_NONE || log_size(line, log_skip(line, next), unit, &used) == LOG_NONE)
+        return LOG_NOTHING;
+    row->inferred = bare && stream->free_unit == 0;
+    state->n_inferred += row->inferred;
+    row->gpu = LOG_HOST;
+    log_know(row, NOTE_HOST_USED, used);
+    log_know(row, NOTE_DEVICE_TOTAL, total);
+    return LOG_ROW;
+}
+
 enum log_seen log_tools_line(struct log_state *state, struct text line, struct log_row *row) {
     enum log_seen seen = operator_line(state, line);
     seen = seen == LOG_NOTHING ? stage_line(state, line, row) : seen;
     seen = seen == LOG_NOTHING ? axolotl_line(line, row) : seen;
     seen = seen == LOG_NOTHING ? generate_line(state->stream, line, row) : seen;
+    seen = seen == LOG_NOTHING ? yolo_line(state->stream, line, row) : seen;
+    seen = seen == LOG_NOTHING ? free_line(state, line, row) : seen;
     return seen == LOG_NOTHING ? time_line(state->stream, line, row) : seen;
 }

@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""Lines as people paste them into issues and forums: each form in the words of the place that is named, with figures of its own, read by a
+person; and the same with what stands around pasted lines.
+
+    STRATA=path/to/strata log_pasted_test.py
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from log_test import said  # noqa: E402
+
+STRATA = os.environ.get("STRATA", "build/release/strata")
+TIMEOUT_S = 120
+HOST = -1
+
+OLD = "CUDA out of memory. Tried to allocate {} (GPU {}; {} total capacity; {} already allocated; {} free; {} reserved in total by PyTorch)"
+NEW = ("CUDA out of memory. Tried to allocate {}. GPU {} has a total capacity of {} of which {} is free. Of the allocated memory {} is allocated by PyTorch, "
+       "and {} is reserved by PyTorch but unallocated.")
+KEYS = ("requested_bytes", "device_free_bytes", "live_bytes", "allowed_bytes")
+
+# Where the form was seen; text; and of each device: "oom" [(cause, asked, free, allocated, allowed)], levels [first, highest, last], "capacity",
+# "budget", and "says", which stands in a finding. Bytes are terms of log_test.said(): what is printed, and behind a stroke its unit.
+PASTED = (
+    ("github.com/OPIXray-author/OPIXray/issues/5", '" ' + OLD.format("268.00 MiB", 0, "2.00 GiB", "781.50 MiB", "141.90 MiB", "1.01 GiB") + '"',
+     {0: {"oom": [("in_use", "268.00 MiB", "141.90 MiB", "781.50 MiB")], "says": "Less was free than was requested"}}),
+    ("github.com/pytorch/pytorch/issues/59778", "`" + OLD.format("2.21 GiB", 0, "6.00 GiB", "780.50 MiB", "3.04 GiB", "1.25 GiB") + " `",
+     {0: {"oom": [("free_enough", "2.21 GiB", "3.04 GiB", "780.50 MiB")], "says": "As much was free as was"}}),
+    ("github.com/wxian3/NeuroLens/issues/2", "torch.cuda.OutOfMemoryError: " + NEW.format("51.50 GiB", 0, "12.00 GiB", "9.03 GiB", "984.25 MiB", "463.25 MiB").replace("capacity", "capacty"),
+     {0: {"oom": [("too_large", "51.50 GiB", "9.03 GiB", "984.25 MiB")], "says": "more than the whole device has"}}),
+    ("github.com/carolchenyx/MGFN./issues/35", "torch.cuda.OutOfMemoryError: " + NEW.format("1.75 GiB", 0, "6.00 GiB", "0 bytes", "2.90 GiB", "2.25 GiB"),
+     {0: {"oom": [("not_contiguous", "1.75 GiB", "0 bytes", "2.90 GiB")], "says": "expandable_segments:True in PYTORCH_CUDA_ALLOC_CONF"}}),
+    ("github.com/shllln/GenerativeGraph/issues/5", "RuntimeError: CUDA out of memory. Tried to allocate 1024.00 KiB (GPU 0; 11.17 GiB total capacity; 10.80 GiB already allocated; 512.00 KiB free; 30.75 MiB cached)",
+     {0: {"oom": [("not_contiguous", "1024.00 KiB", "512.00 KiB", "10.80 GiB")], "says": "but in no piece that would serve it."}}),
+    ("github.com/levihsu/OOTDiffusion/issues/167", "when trying to python run.py i get this error: torch.cuda.OutOfMemoryError: " + NEW.format("2.25 GiB", 0, "4.00 GiB", "2.75 GiB", "0 bytes", "0 bytes"),
+     {0: {"oom": [("free_enough", "2.25 GiB", "2.75 GiB", "0 bytes")]}}),
+    ("github.com/NVIDIA/nccl/issues/1284", "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate more than 1EB memory.", {0: {"oom": [("too_large",)], "says": "More than 1 EiB"}}),
+    ("github.com/pytorch/pytorch/issues/1829", "THCudaCheck FAIL file=/torch/lib/THC/generic/THCStorage.cu line=66 error=2 : out of memory\nRuntimeError: cuda runtime error (2) : out of memory at /torch/THCStorage.cu:66",
+     {0: {"oom": [("unknown",)]}}),
+    ("github.com/huggingface/text-generation-inference/issues/1374",
+     "server-1  | 2023-12-22T00:21:35.318928Z ERROR batch{batch_size=1}:prefill:prefill{id=1 size=1}: text_generation_client: lib.rs:33: Server error: " + NEW.format("224.00 MiB", 0, "39.39 GiB", "216.90 MiB", "37.15 GiB", "1.55 GiB"),
+     {0: {"oom": [("not_contiguous", "224.00 MiB", "216.90 MiB", "37.15 GiB")]}}),
+    ("github.com/huggingface/text-generation-inference/issues/563",
+     "thread 'main' panicked at 'Unable to warmup model: Generation(\"Allocation on device 0 would exceed allowed memory. (out of memory)\\nCurrently allocated     : 16.10 GiB\\nRequested               : 4.80 GiB\\n"
+     "Device limit            : 22.25 GiB\\nFree (according to CUDA): 11.25 MiB\")', main.rs:216:18", {0: {"oom": [("in_use", "4.80 GiB", "11.25 MiB", "16.10 GiB")]}}),
+    ("github.com/huggingface/text-generation-inference/issues/755", "RuntimeError: Not enough memory to handle 1024 prefill tokens. You need to decrease `--max-batch-prefill-tokens`", {0: {"oom": [("unknown",)]}}),
+    ("github.com/vllm-project/vllm: worker.py", "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.", {0: {"oom": [("unknown",)]}}),
+    ("github.com/Comfy-Org/ComfyUI/issues/4936", "    return tensor.to(device, copy=copy)\ntorch.OutOfMemoryError: Allocation on device \n\n2024-09-16 01:38:13,877 - root - ERROR - Got an OOM, unloading all loaded models.",
+     {0: {"oom": [("unknown",)]}}),
+    ("github.com/AUTOMATIC1111/stable-diffusion-webui: call_queue.py", "Time taken: 4.55sTorch active/reserved: 5910/6402 MiB, Sys VRAM: 8100/8192 MiB (98.9%)",
+     {0: {"allocated": ("5910|MB",) * 3, "reserved": ("6402 MiB",) * 3, "device": ("8100|MB",) * 3, "capacity": "8192 MiB"}}),
+    ("github.com/AUTOMATIC1111/stable-diffusion-webui: call_queue.py, 1.6", "Time taken: 12.1 sec. A: 3.25 GB, R: 4.20 GB, Sys: 6.3/12 GB (52.4%)",
+     {0: {"allocated": ("3.25 GB",) * 3, "reserved": ("4.20 GB",) * 3, "device": ("6.3|GB",) * 3, "capacity": "12 GB"}}),
+    ("github.com/ggml-org/llama.cpp/issues/20431", "load_tensors: loading model tensors, this can take a while... (mmap = true)\nggml_backend_cuda_buffer_type_alloc_buffer: allocating 144810.50 MiB on device 1: cudaMalloc failed: out of memory\n"
+     "alloc_tensor_range: failed to allocate CUDA1 buffer of size 151844814848", {1: {"oom": [("unknown", "144810.50 MiB")]}}),
+    ("github.com/ollama/ollama/issues/3711", "llm_load_tensors: ggml ctx size =    1.10 MiB\nllm_load_tensors:        CPU buffer size = 70750.50 MiB\nllm_load_tensors:      CUDA0 buffer size = 45460.25 MiB\nllm_load_tensors:      CUDA1 buffer size = 22730.25 MiB\n"
+     "llama_kv_cache_init:      CUDA0 KV buffer size =   379.25 MiB\nllama_new_context_with_model:  CUDA_Host  output buffer size =     0.99 MiB\nllama_new_context_with_model:      CUDA0 compute buffer size =   560.00 MiB",
+     {0: {"budget": {"weights": "45460.25 MiB", "kv_cache": "379.25 MiB", "activations": "560.00 MiB"}}, 1: {"budget": {"weights": "22730.25 MiB"}}}),
+    ("github.com/ollama/ollama/issues/4427", 'time=2024-06-05T07:56:46.042Z level=INFO source=memory.go:133 msg="offload to gpu" layers.requested=-1 memory.available="22.5 GiB" memory.required.full="5.0 GiB" memory.required.kv="257.0 MiB" memory.weights.total="4.1 GiB" '
+     'memory.weights.repeating="3.7 GiB" memory.graph.full="164.0 MiB" memory.graph.partial="677.5 MiB"', {0: {"budget": {"usable": "22.5 GiB", "kv_cache": "257.0 MiB", "weights": "4.1 GiB", "activations": "164.0 MiB"}}}),
+    ("github.com/ollama/ollama/pull/11090", 'time=2025-07-18T14:51:00.217Z level=INFO source=ggml.go:365 msg="model weights" buffer=CUDA1 size="11.75 GiB"\ntime=2025-07-18T14:51:00.217Z level=INFO source=ggml.go:365 msg="model weights" buffer=CPU size="680.0 MiB"\n'
+     'time=2025-07-18T14:51:00.217Z level=INFO source=ggml.go:365 msg="kv cache" device=CUDA1 size="1.5 GiB"', {1: {"budget": {"weights": "11.75 GiB", "kv_cache": "1.5 GiB"}}}),
+    ("github.com/vllm-project/vllm: worker.py, 0.6", "Memory profiling results: total_gpu_memory=23.50GiB initial_memory_usage=15.34GiB peak_torch_memory=17.98GiB memory_usage_post_profile=15.35GiB non_torch_memory=0.25GiB kv_cache_size=2.75GiB gpu_memory_utilization=0.90",
+     {0: {"capacity": "23.50GiB", "budget": {"total": "23.50GiB", "non_torch": "0.25GiB", "kv_cache": "2.75GiB"}}}),
+    ("github.com/NVIDIA/TensorRT-LLM: defaultAllocator.cpp", "[TensorRT-LLM][ERROR] [defaultAllocator.cpp::allocate::31] Error Code 1: Cuda Runtime (out of memory)\n[TensorRT-LLM][WARNING] Requested amount of GPU memory (69568823296 bytes) could not be allocated. There may not be enough free memory for allocation to succeed.\n"
+     "[TensorRT-LLM][ERROR] [deserialize.cpp::load::572] Error Code 2: OutOfMemory (Requested size was 69568823296 bytes.)", {0: {"oom": [("unknown", "69568823296|1")]}}),
+    ("github.com/NVIDIA/nccl/issues/1235", "node1:3063028:3066152 [3] include/alloc.h:178 NCCL WARN Cuda failure 'out of memory'\n\nnode1:3063028:3066152 [3] include/alloc.h:185 NCCL WARN Failed to CUDA calloc 6291968 bytes\nnode1:3063028:3066152 [3] NCCL INFO transport/p2p.cc:204 -> 1",
+     {3: {"oom": [("unknown", "6291968|1")]}}),
+    ("github.com/NVIDIA/nccl-tests/issues/166", "node1:9621:9691 [6] misc/shmutils.cc:71 NCCL WARN Error: failed to extend /dev/shm/nccl-fjwOOB to 5967876 bytes", {HOST: {"oom": [("unknown",)], "says": "/dev/shm"}}),
+    ("github.com/pytorch/pytorch/issues/5040", "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).\nRuntimeError: DataLoader worker (pid 325) is killed by signal: Bus error. ",
+     {HOST: {"oom": [("unknown",)], "says": "/dev/shm"}}),
+    ("github.com/QwenLM/Qwen3/issues/873", "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", {0: {"oom": [("unknown",)]}}),
+    ("github.com/tensorflow/tensorflow/issues/7072", "E c:\\stream_executor\\cuda\\cuda_blas.cc:372] failed to create cublas handle: CUBLAS_STATUS_ALLOC_FAILED", {0: {"oom": [("unknown",)]}}),
+    ("PyTorch, cudnn", "RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED", {0: {"oom": [("unknown",)]}}),
+    ("TensorFlow, op_kernel.cc", "OP_REQUIRES failed at tile_ops.cc:123 : Resource exhausted: OOM when allocating tensor with shape[16,1024,1024] and type float on /job:localhost/replica:0/task:0/device:GPU:2 by allocator GPU_2_bfc", {2: {"oom": [("unknown", 16 * 1024 * 1024 * 4)]}}),
+    ("CuPy", "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 2,147,483,648 bytes (allocated so far: 8,589,934,592 bytes).", {0: {"oom": [("unknown", 2147483648)]}}),
+    ("DirectML", "RuntimeError: Could not allocate tensor with 377487360 bytes. There is not enough GPU video memory available!", {0: {"oom": [("unknown", "377487360|1")]}}),
+    ("MTIA", "torch.OutOfMemoryError: MTIA out of memory. Tried to allocate 2.00 GiB. MTIA device 0 has a total capacity of 60.00 GiB of which 1.50 GiB is free.", {0: {"oom": [("in_use", "2.00 GiB", "1.50 GiB")]}}),
+    ("MLX, allocator.cpp", "[metal::malloc] Attempting to allocate 75598135296 bytes which is greater than the maximum allowed buffer size of 22613000192 bytes.", {0: {"oom": [("limit", "75598135296|1", None, None, "22613000192|1")]}}),
+    ("Python", "MemoryError", {HOST: {"oom": [("unknown",)]}}),
+    ("docs.nesi.org.nz/General/FAQs/What_does_oom_kill_mean", "slurmstepd: error: Detected 1 oom-kill event(s) in step 370600.batch cgroup", {HOST: {"oom": [("unknown",)]}}),
+    ("Slurm 16", "slurmstepd: error: Job 12345 exceeded memory limit (10371896 > 10240000), being killed", {HOST: {"oom": [("unknown",)], "host": ("10371896|KB",) * 3, "says": "Slurm killed a process"}}),
+    ("Slurm, seff", "State: OUT_OF_MEMORY (exit code 0)\nMemory Utilized: 62.50 GB\nMemory Efficiency: 97.66% of 64.00 GB", {HOST: {"oom": [("unknown",)], "host": ("62.50 GB",) * 3, "capacity": "64.00 GB"}}),
+    ("Slurm, sacct", "       JobID    JobName     MaxRSS      State \n------------ ---------- ---------- ---------- \n12345            train             OUT_OF_ME+ \n12345.batch       batch  65534212K OUT_OF_ME+ \n12345.0          python  33554432K  COMPLETED ",
+     {HOST: {"oom": [("unknown",)], "host": ("65534212|KB", "65534212|KB", "33554432|KB")}}),
+    ("link2xt.codeberg.page/blog/2026-01-24-oom-kills-the-shell.html", "[35105.264752] Out of memory: Killed process 251538 (rustc) total-vm:3776868kB, anon-rss:2865152kB, file-rss:4480kB, shmem-rss:0kB, UID:1000 pgtables:6608kB oom_score_adj:200",
+     {HOST: {"oom": [("unknown",)], "host": ("2865152kB",) * 3, "says": "the kernel killed rustc"}}),
+    ("github.com/rfjakob/earlyoom/issues/131", "mem avail:  6815 of 13855 MiB (49 %), swap free:    0 of    0 MiB ( 0 %)\nlow memory! at or below SIGTERM limits: mem 50 %, swap 10 %\nsending SIGTERM to process 12006 \"python3\": badness 209, VmRSS 2890 MiB",
+     {HOST: {"oom": [("unknown",)], "host": ("2890 MiB",) * 3, "says": "earlyoom killed python3"}}),
+    ("github.com/rfjakob/earlyoom/issues/121", "killing process 27541 \"bash\" with signal 15: badness 550, VmRSS 7610 MiB", {HOST: {"oom": [("unknown",)], "host": ("7610 MiB",) * 3, "says": "earlyoom killed bash"}}),
+    ("github.com/systemd/systemd/issues/24185", "[2406674.127782] systemd-oomd[2261673]: Killed /system.slice/httpd.service due to memory used (32305733632) / total (33046601728) and swap used (7730294784) / total (8589930496) being more than 90.00%",
+     {HOST: {"oom": [("unknown",)], "says": "systemd-oomd killed"}}),
+    ("Kubernetes, eviction", "The node was low on resource: memory. Threshold quantity: 100Mi, available: 88Mi. Container main was using 12913464Ki, request is 0, has larger consumption of memory.",
+     {HOST: {"oom": [("unknown",)], "host": ("12913464|KB",) * 3, "says": "the kubelet killed"}}),
+    ("gpustat 1", "server1  Mon Jul 22 10:00:00 2024  535.104.05\n[0] NVIDIA A100-SXM4-40GB | 65'C, 100 %, 250 / 400 W | 39580 / 40960 MB | alice(39574M)\n[1] NVIDIA A100-SXM4-40GB | 30'C,   0 %,  50 / 400 W |     3 / 40960 MB |",
+     {0: {"device": ("39580|MB",) * 3, "capacity": "40960 MB"}, 1: {"device": ("3|MB",) * 3, "capacity": "40960 MB"}}),
+    ("nvitop 1", "│   0  A100-SXM4-80GB      On   │ 00000000:0F:00.0 Off │                    0 │ MEM: ███ 25.4%\n│ N/A   42C    P0   101W / 400W │  20.25GiB / 80.00GiB │     29%      Default │ UTL: ██ 29%", {0: {"device": ("20.25GiB",) * 3, "capacity": "80.00GiB"}}),
+    ("nvidia-smi, as a CSV", "index, name, memory.used [MiB], memory.total [MiB], utilization.gpu [%]\n0, NVIDIA GeForce RTX 4090, 21030 MiB, 24564 MiB, 98 %\n1, NVIDIA GeForce RTX 4090, 2 MiB, 24564 MiB, 0 %",
+     {0: {"device": ("21030 MiB",) * 3, "capacity": "24564 MiB"}, 1: {"device": ("2 MiB",) * 3, "capacity": "24564 MiB"}}),
+    ("procps, free -h", "$ free -h\n               total        used        free      shared  buff/cache   available\nMem:           125Gi        98Gi       1.2Gi       2.1Gi        26Gi        24Gi\nSwap:          2.0Gi       2.0Gi          0B", {HOST: {"host": ("98|GB",) * 3, "capacity": "125|GB"}}),
+    ("procps, free -m", "$ free -m\n              total        used        free      shared  buff/cache   available\nMem:          64216       61022         512         101        2681        2510", {HOST: {"host": ("61022|MB",) * 3, "capacity": "64216|MB"}}),
+    ("procps, free", "              total        used        free      shared  buff/cache   available\nMem:       65757184    62486528      524288      103424     2745344     2570240", {HOST: {"host": ("62486528|KB",) * 3, "capacity": "65757184|KB"}}),
+    ("github.com/ultralytics/ultralytics/issues/1654", "      Epoch    GPU_mem   box_loss   cls_loss   dfl_loss  Instances       Size\n     20/300      16.25G      1.477     0.7796      1.028        120        800: 100%|███| 805/805 [01:39<00:00,  8.11it/s]\n"
+     "                 Class     Images  Instances      Box(P          R      mAP50  mAP50-95): 100%|███| 101/101 [00:13<00:00,  7.70it/s]\n     21/300      19.5G      1.468     0.7752      1.024        169        800: 100%|███| 805/805 [01:37<00:00,  8.25it/s]",
+     {0: {"reserved": ("16.25|GB", "19.5|GB", "19.5|GB")}}),
+    ("github.com/ultralytics/yolov5/issues/9320", "Epoch gpu_mem box obj cls total labels img_size\n0/299 4.25G 0.05746 3.93 65.8\n1/299 8.25G 0.05746 3.93 65.8", {0: {"reserved": ("4.25|1e9", "8.25|1e9", "8.25|1e9")}}),
+    ("github.com/NVIDIA/TensorRT: builder", "[11/16/2024-00:05:45] [TRT] [I] [MemUsageChange] Init CUDA: CPU +89, GPU +0, now: CPU 16632, GPU 1187 (MiB)", {0: {"device": ("1187|MB",) * 3}}),
+)
+
+# What is about memory but has no figure, and what is not: one clear line each.
+REFUSED = (
+    ("github.com/vllm-project/vllm: worker.py, 0.2", "ValueError: The model's max seq len (4096) is larger than the maximum number of tokens that can be stored in KV cache (3664). Try increasing `gpu_memory_utilization`.", "line 1 is about memory"),
+    ("nvidia-smi, processes", "| Processes:                                                                            |\n|  GPU   GI   CI        PID   Type   Process name                            GPU Memory |\n|    0   N/A  N/A      1234      C   python                                    21030MiB |", "line 2 is about memory"),
+    ("PyTorch, DataLoader", "RuntimeError: DataLoader worker (pid 15876) is killed by signal: Killed. ", "strata run -- COMMAND"),
+    ("PyTorch, DataLoader", "RuntimeError: DataLoader worker (pid(s) 3216) exited unexpectedly", "nor a log with lines about memory"),
+    ("JSON that is no log", '{"a": "CUDA out of memory. Tried to allocate 2.00 GiB"}', "this JSON is not a memory snapshot"),
+)
+
+WRAPPERS = {
+    "a quote": "> {}".format, "a backtick": "`{}`".format, "indented": "    {}".format, "CRLF": "{}\r".format,
+    "colours": "\x1b[31m{}\x1b[0m".format, "a container's log": "2024-05-01T10:00:00.123456789Z stderr F {}".format,
+    "Docker": lambda line: json.dumps({"log": line + "\n", "stream": "stderr", "time": "2024-05-01T10:00:00.1Z"}, ensure_ascii=False, separators=(",", ":")),
+    "syslog": "May 19 10:50:36 host python[1995]: {}".format, "compose": "worker-1  | {}".format, "Ray": "(Worker pid=2657296) {}".format, "HTML": "{}<br/>".format}
+
+
+class PastedTest(unittest.TestCase):
+    maxDiff = 3000
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name) / "a.log"
+
+    def run_report(self, text):
+        self.path.write_text(text, encoding="utf-8")
+        return subprocess.run([STRATA, "report", "--json", self.path], capture_output=True, timeout=TIMEOUT_S)
+
+    def facts(self, text):
+        done = self.run_report(text)
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        found = {}
+        for device in json.loads(done.stdout)["devices"]:
+            found[device["device"]] = {"oom": [(oom["cause"], *(oom[key] for key in KEYS)) for oom in device["oom_details"]],
+                                       "capacity": device["levels"]["capacity_bytes"],
+                                       "budget": {row["name"]: row["bytes"] for row in device["budget"] or ()},
+                                       "says": " ".join(finding["detail"] for finding in device["findings"])}
+            for name in ("allocated", "reserved", "device", "host"):
+                level = device["levels"][name]
+                found[device["device"]][name] = level and tuple(level[key] for key in ("first_bytes", "peak_bytes", "last_bytes"))
+        return found
+
+    def test_figures_are_those_of_the_text(self):
+        self.assertGreaterEqual(len(PASTED), 50)
+        for place, text, wanted in PASTED:
+            with self.subTest(place):
+                def bytes_of(term, text=text):
+                    return term if isinstance(term, int) else said(term, text)
+                found = self.facts(text + "\n")
+                self.assertEqual(set(found), set(wanted))
+                for number, device in wanted.items():
+                    have = found[number]
+                    ooms = [(cause, *map(bytes_of, terms)) for cause, *terms in device.get("oom", ())]
+                    self.assertEqual([oom[:len(want)] for oom, want in zip(have["oom"], ooms)], ooms)
+                    self.assertEqual(len(have["oom"]), len(ooms))
+                    self.assertIn(device.get("says", ""), have["says"])
+                    self.assertEqual(have["budget"], {name: bytes_of(term) for name, term in device.get("budget", {}).items()})
+                    if "capacity" in device or not ooms:
+                        self.assertEqual(have["capacity"], bytes_of(device.get("capacity")))
+                    for name in ("allocated", "reserved", "device", "host"):
+                        if name in device or not ooms:
+                            self.assertEqual(have[name], tuple(map(bytes_of, device[name])) if name in device else None, name)
+
+    def test_what_stands_around_a_line_changes_nothing(self):
+        """Each excerpt in three of the ways in which lines are kept and pasted."""
+        ways = list(WRAPPERS.items())
+        for i, (place, text, _) in enumerate(PASTED):
+            plain = self.facts(text + "\n")
+            for name, wrap in (ways[(i + k) % len(ways)] for k in (0, 4, 8)):
+                with self.subTest(place, way=name):
+                    self.assertEqual(self.facts("".join(wrap(line) + "\n" for line in text.split("\n"))), plain)
+
+    def test_what_is_not_known_is_said_in_one_line(self):
+        for place, text, words in REFUSED:
+            with self.subTest(place):
+                done = self.run_report(text + "\n")
+                self.assertEqual((done.returncode, done.stderr.count(b"\n")), (1, 1))
+                self.assertIn(words, done.stderr.decode())
+
+
+if __name__ == "__main__":
+    unittest.main()
