@@ -58,14 +58,21 @@ void output_spare_directory(const char *path) {
     doomed_directory_replace(path, NULL);
 }
 
+static void (*pipe_before)(int), (*size_before)(int);
+
 void output_catch_signals(void) {
     struct sigaction leave = {.sa_handler = signal_leave}, before;
     sigfillset(&leave.sa_mask);
     for (size_t i = 0; i < N_CAUGHT_SIGNALS; i++)
         if (sigaction(caught_signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
             sigaction(caught_signals[i], &leave, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN);
+    pipe_before = signal(SIGPIPE, SIG_IGN);
+    size_before = signal(SIGXFSZ, SIG_IGN);
+}
+
+void output_restore_signals(void) {
+    signal(SIGPIPE, pipe_before);
+    signal(SIGXFSZ, size_before);
 }
 
 void output_hold_signals(sigset_t *before) {

@@ -30,6 +30,9 @@ struct output_request {
  * with 128 plus their number. A closed pipe and a file size limit become errors of write. */
 void output_catch_signals(void);
 
+/* For a program that is to be run: what output_catch_signals() ignored is as it was. Handlers end by themselves. */
+void output_restore_signals(void);
+
 /* They come no sooner than the thread's mask is `before` again, so that what is made can be doomed. */
 void output_hold_signals(sigset_t *before);
 

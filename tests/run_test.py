@@ -343,6 +343,12 @@ class Watcher(RunCase):
             done = subprocess.run([STRATA, "run", "--no-report", "-q", "--", "sh", "-c", "cat; echo err >&2; exec 3>&1; echo three >&3"],
                                   cwd=self.path, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
         self.assertEqual((done.stdout, done.stderr), (data + b"three\n", b"err\n"))
+        for ignored in ("PIPE INT USR1", "XFSZ HUP TSTP"):  # what a signal does, and which wait, is as without us
+            ask = ["sh", "-c", f"trap '' {ignored}; exec \"$@\"", "sh"]
+            run, read = [STRATA, "run", "--no-report", "-q", "--"], ["grep", "^Sig[BIC]", "/proc/self/status"]
+            said = [subprocess.run(command, cwd=self.path, stdout=subprocess.PIPE, check=True).stdout
+                    for command in (ask + read, ask + run + read)]
+            self.assertEqual(said[0], said[1])
 
     def test_on_a_terminal(self):
         """The program reads from it, and its Ctrl-C comes once, as without us."""
@@ -367,6 +373,12 @@ class Watcher(RunCase):
         until(b"heard 1")
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 9)
         os.close(terminal)
+
+    def test_folders_that_do_not_serve(self):
+        self.expect(0, "run", "--no-report", "--out", "a:b", "--", "true", says="a:b\": nothing is recorded: a path with a colon")
+        (self.path / "d" / "index.html").mkdir(parents=True)
+        self.expect(7, "run", "--out", "d", "--", "sh", "-c", "exit 7", says=r"Pages +none: d/.run/batch.log says why")
+        self.assertIn("index.html", (self.path / "d" / ".run" / "batch.log").read_text())
 
     def test_folders(self):
         for _ in range(2):

@@ -370,6 +370,8 @@ void ending_print(const struct watch *watch, bool has_pages, bool others_go_on) 
         row("Pages", "%s/index.html", folder->shown);
     else if (others_go_on)
         row("Pages", "the last run to end in %s writes them", folder->shown);
+    else if (!watch->settings->no_report)
+        row("Pages", "none: %s/.run/batch.log says why", folder->shown);
     else
         row("Folder", "%s", folder->shown);
 }

@@ -1,6 +1,7 @@
 #include "cli/run/watch.h"
 
 #include "cli/clock.h"
+#include "cli/output.h"
 #include "cli/terminal.h"
 
 #include <dirent.h>
@@ -84,8 +85,7 @@ __attribute__((noreturn)) static void command_exec(const struct watch *watch, co
                                                    int pipe_end) {
     if (watch->own_group)
         setpgid(0, 0);
-    signal(SIGPIPE, SIG_DFL); /* which main ignored */
-    signal(SIGXFSZ, SIG_DFL);
+    output_restore_signals();
     environment_set(watch);
     pthread_sigmask(SIG_SETMASK, mask, NULL);
     execvp(watch->settings->inputs[0], watch->settings->inputs);
@@ -100,6 +100,9 @@ __attribute__((noreturn)) static void command_exec(const struct watch *watch, co
 static int command_start(struct watch *watch, const sigset_t *mask) {
     int ends[2], error = 0;
     watch->own_group = isatty(STDIN_FILENO) == 0;
+    if (strchr(watch->folder->path, ':') != NULL)
+        terminal_error(watch->folder->shown,
+                       "nothing is recorded: a path with a colon cannot stand in PYTHONPATH");
     if (pipe2(ends, O_CLOEXEC) != 0 || (watch->command = fork()) < 0) {
         terminal_error(watch->settings->inputs[0], "cannot run: %s", strerror(errno));
         return EXIT_NOT_RUN;
