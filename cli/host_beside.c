@@ -15,10 +15,16 @@ enum {
     LOG_NBYTES_MOST = 256 << 20   /* of four days of a machine with eight GPUs, read in 6 s */
 };
 
+/* Of the file, of a series the first one; `input->name` may be made up. */
+static const char *dump_name(const struct input *input) {
+    const char *slash = strrchr(input->path, '/');
+    return slash != NULL ? slash + 1 : input->path;
+}
+
 /* "DIR/host.log" for "DIR/dump"; of the next ones "DIR/host-2.log", ... False: there is no such file, or one too large. */
 static bool path_beside(const struct input *input, int number, char path[FOLDER_PATH]) {
     char name[24] = "host.log";
-    int directory = (int)(strlen(input->path) - strlen(input->name));
+    int directory = (int)(dump_name(input) - input->path);
     struct stat status;
     if (number > 1)
         snprintf(name, sizeof name, "host-%d.log", number);
@@ -52,7 +58,7 @@ static bool log_find(const struct input *input, char path[FOLDER_PATH]) {
     while (n < LOGS_MOST && path_beside(input, n + 1, path))
         n++;
     for (int i = n; i > 0; i--) {
-        enum names names = path_beside(input, i, path) ? log_names(path, input->name) : NAMES_ELSEWHERE;
+        enum names names = path_beside(input, i, path) ? log_names(path, dump_name(input)) : NAMES_ELSEWHERE;
         if (names == NAMES_DUMP || (n == 1 && names == NAMES_NOTHING))
             return true;
     }

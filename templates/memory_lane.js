@@ -48,12 +48,18 @@ const releasesOf = perPage(
 /** CSS pixels of the lane itself, as somebody has dragged it. @param {Page} page */
 const laneSize = (page) => page.state.laneSize || HEIGHT;
 
-/** Height in CSS pixels, with what is free below it. @param {Page} page */
+/** Of the part that tells of the allocator, with what is free below it; 0: it is not known. @param {Page} page */
+function deviceHeight(page) {
+    const { facts } = page.view;
+    const known = facts.reserved_peak > 0 && facts.events > 1 && page.view.sentence("map_refusal") === "";
+    return known ? laneSize(page) + 4 : 0;
+}
+
+/** Height in CSS pixels. @param {Page} page */
 export function memoryLaneHeight(page) {
     const { state, view } = page;
-    const known = view.facts.reserved_peak > 0 && view.facts.events > 1 && view.sentence("map_refusal") === "";
-    return known && state.viewBy !== "segments" && plotOf(page).box.clientHeight >= STAGE_LEAST
-        ? laneSize(page) + 4 + (view.facts.host_most && HOST_HEIGHT)
+    return state.viewBy !== "segments" && plotOf(page).box.clientHeight >= STAGE_LEAST
+        ? deviceHeight(page) + (view.facts.host_most && HOST_HEIGHT)
         : 0;
 }
 
@@ -110,10 +116,34 @@ function trace(page, context, values, y, fill, base) {
 
 /** @param {Page} page @param {CanvasRenderingContext2D} context @param {number} top its y */
 export function drawMemoryLane(page, context, top) {
+    if (memoryLaneHeight(page) === 0) return;
+    const device = deviceHeight(page);
+    readColumns(page);
+    context.textAlign = "right";
+    context.textBaseline = "middle";
+    if (device) drawDevice(page, context, top);
+    if (page.view.facts.host_most) drawHost(page, context, top + device);
+    context.lineWidth = 1 / plotOf(page).ratio;
+}
+
+/** @param {Page} page @param {CanvasRenderingContext2D} context @param {number} top */
+function drawHost(page, context, top) {
+    const most = page.view.facts.host_most;
+    const base = top + HOST_HEIGHT - 4;
+    const y = (/** @type {number} */ bytes) => base - (bytes / most) * (HOST_HEIGHT - 6);
+    context.lineWidth = 1;
+    context.fillStyle = themeColor("--line");
+    trace(page, context, columnsOf(page).host, y, true, base);
+    context.strokeStyle = context.fillStyle = themeColor("--dim");
+    trace(page, context, columnsOf(page).host, y, false, base);
+    context.fillText("host", -8, top + 12);
+    context.fillText(formatBytes(most), -8, top + 25, gutterOf(page).left - 10);
+}
+
+/** @param {Page} page @param {CanvasRenderingContext2D} context @param {number} top */
+function drawDevice(page, context, top) {
     const columns = columnsOf(page);
     const plot = plotOf(page);
-    if (memoryLaneHeight(page) === 0) return;
-    readColumns(page);
     const base = top + laneSize(page);
     const room = laneSize(page) - 10;
     const most = columns.unused.reduce((a, b) => Math.max(a, b), 1);
@@ -138,25 +168,9 @@ export function drawMemoryLane(page, context, top) {
         (calls, x) => calls > 0 && context.fillRect(x / plot.ratio, base - 4, Math.max(1, 1 / plot.ratio), 4),
     );
     drawReleases(page, context, top, base);
-    context.textAlign = "right";
-    context.textBaseline = "middle";
-    const hostMost = page.view.facts.host_most;
-    if (hostMost) {
-        const end = base + HOST_HEIGHT;
-        const hostY = (/** @type {number} */ bytes) => end - (bytes / hostMost) * (HOST_HEIGHT - 4);
-        context.fillStyle = themeColor("--line");
-        trace(page, context, columns.host, hostY, true, end);
-        context.strokeStyle = themeColor("--dim");
-        trace(page, context, columns.host, hostY, false, end);
-    }
     context.fillStyle = themeColor("--dim");
-    if (hostMost) {
-        context.fillText("host", -8, base + 10);
-        context.fillText(formatBytes(hostMost), -8, base + 24, gutterOf(page).left - 10);
-    }
     context.fillText("unused", -8, top + 12);
     if (laneSize(page) >= 34) context.fillText(formatBytes(most), -8, top + 27, gutterOf(page).left - 10);
-    context.lineWidth = 1 / plot.ratio;
 }
 
 /** @param {Page} page @param {CanvasRenderingContext2D} context @param {number} top @param {number} base */
@@ -185,7 +199,7 @@ const splitOf = perPage((page) => page.element("split-lanes", HTMLDivElement));
  */
 export function placeLaneSplitter(/** @type {Page} */ page) {
     const split = splitOf(page);
-    split.hidden = memoryLaneHeight(page) === 0;
+    split.hidden = memoryLaneHeight(page) === 0 || deviceHeight(page) === 0;
     split.style.top = `${gutterOf(page).top + plotOf(page).height - 2}px`;
 }
 
@@ -218,6 +232,10 @@ export function memoryLaneTip(page, { x }) {
     const columns = columnsOf(page);
     const column = Math.min(columns.unused.length - 1, Math.max(0, Math.floor(x * plotOf(page).ratio)));
     const event = view.c.event_of_x(column);
+    const host = columns.host[column]
+        ? [make("p", "", `${formatBytes(columns.host[column])} of the host's memory`)]
+        : [];
+    if (!deviceHeight(page)) return [...host, make("p", "tip-dim", momentText(page, event))];
     const head = make("p", "tip-head", formatBytes(columns.unused[column]));
     head.append(make("span", "tip-share", "reserved and not in use"));
     const largest =
@@ -239,7 +257,7 @@ export function memoryLaneTip(page, { x }) {
         head,
         make("p", "", `${largest}${formatPlural(columns.segments[column], "segment")}`),
         ...marks,
-        ...(columns.host[column] ? [make("p", "", `${formatBytes(columns.host[column])} of the host's memory`)] : []),
+        ...host,
         make("p", "tip-dim", `${calls}${momentText(page, event)}`),
     ];
 }

@@ -42,11 +42,13 @@ bool chart_unused_find(struct chart_maker *maker) {
     const struct chart_window *window = &maker->in->window;
     uint32_t change = 0;
     maker->unused_bytes = 0;
-    if (!unused_is_known(maker) || maker->height < 26 * maker->em)
+    if (maker->height < 26 * maker->em)
         return true;
     maker->host_bytes = trace_has_allocations(timeline->trace)
                             ? levels_host_most(timeline->device, window->first_moment, window->end_moment)
                             : 0;
+    if (!unused_is_known(maker))
+        return true;
     uint64_t most = unused_most(timeline, window->first_moment, window->end_moment, &change);
     maker->unused_bytes = most >= timeline->reserved_peak / 20 ? most : 0;
     return maker->unused_bytes == 0 ||
