@@ -1,5 +1,5 @@
 // Saving: files that the page makes, and fields of a table.
-import { baseName, make, makeButton } from "./text.js";
+import { baseName, make, makeButton, setText } from "./text.js";
 
 /**
  * Gives somebody a file.
@@ -15,7 +15,7 @@ export function saveBlob(page, blob, ending, detail = "") {
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
     const why = whyNotSaved();
-    if (why) sayWhy(page, why);
+    if (why) void sayWhy(page, why, blob);
 }
 
 /** What keeps this page from saving a file in a frame, where browsers drop it and say nothing. "": nothing. */
@@ -26,17 +26,47 @@ function whyNotSaved() {
     if (frameElement && (words === null || /\ballow-downloads\b/.test(words ?? ""))) return "";
     return (
         `${frameElement ? "No file was saved" : "If no file was saved"}: this page stands in a frame whose ` +
-        "sandbox lacks allow-downloads. Open the page by itself, or let the frame have allow-downloads."
+        "sandbox lacks allow-downloads. Copy it from here, or open the page by itself."
     );
 }
 
-/** @param {Page} page @param {string} why */
-function sayWhy(page, why) {
-    const dialog = make("dialog");
-    const close = makeButton("", "Close", () => dialog.remove());
+/** What was to be saved, to copy: a picture, or text, and the button that copies it. @param {Blob} blob */
+async function copyable(blob) {
+    const isPicture = blob.type === "image/png";
+    const shown = isPicture ? make("img") : make("textarea");
+    if (shown instanceof HTMLImageElement) {
+        shown.src = URL.createObjectURL(blob);
+        shown.alt = "The picture";
+    } else {
+        shown.value = await blob.text();
+        shown.readOnly = true;
+        shown.setAttribute("aria-label", "The text");
+    }
+    const copy = async () => {
+        if (shown instanceof HTMLImageElement)
+            await navigator.clipboard.write([new ClipboardItem({ [blob.type]: blob })]);
+        else {
+            // The clipboard of scripts is closed to many frames, the selection's is not.
+            shown.select();
+            document.execCommand("copy");
+        }
+    };
+    const button = makeButton("quiet", isPicture ? "Copy picture" : "Copy text", () =>
+        copy().then(
+            () => setText(button, "Copied"),
+            () => setText(button, "Not allowed here: copy it by the right button, or press it long"),
+        ),
+    );
+    return [shown, button];
+}
+
+/** @param {Page} page @param {string} why @param {Blob} blob */
+async function sayWhy(page, why, blob) {
+    const dialog = make("dialog", "dialog");
+    const close = makeButton("quiet", "Close", () => dialog.close());
     dialog.addEventListener("close", () => dialog.remove());
     dialog.id = "not-saved";
-    dialog.append(make("p", "", why), close);
+    dialog.append(make("p", "", why), ...(await copyable(blob)), close);
     page.element("app", HTMLElement).append(dialog);
     dialog.showModal();
 }

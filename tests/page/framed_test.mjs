@@ -47,7 +47,13 @@ test("a sandbox without allow-downloads is named when a picture is saved", { ski
             if (says) {
                 await frame.locator("#not-saved").waitFor();
                 assert.match(await frame.locator("#not-saved").innerText(), /sandbox lacks allow-downloads/);
-                await frame.locator("#not-saved button").click();
+                const picture = frame.locator("#not-saved img");
+                await until(() => picture.evaluate((img) => img instanceof HTMLImageElement && img.naturalWidth > 600), "the picture to copy");
+                await frame.locator("#not-saved button").last().click();
+                assert.equal(await frame.locator("#not-saved").count(), 0);
+                await frame.evaluate('document.getElementById("list-save").click()');
+                assert.match(await frame.locator("#not-saved textarea").inputValue(), /^[^\n]*bytes[\s\S]*attention\.py/i);
+                await frame.locator("#not-saved button").last().click();
             } else {
                 await saved;
             }
