@@ -385,7 +385,7 @@ static void table_gpu(struct log_stream *stream, struct text line) {
 }
 
 enum log_seen log_smi_line(struct log_state *state, struct text line, struct log_row *row) {
-    uint64_t used, total, gpu;
+    uint64_t used = 0, total = 0, gpu = 0;
     struct log_stream *stream = state->stream;
     uint32_t at = log_skip(line, 0);
     bool sizes = false, box = log_find(line, at, "\xe2\x94\x82" /* nvitop's bar */) == at;
@@ -404,7 +404,8 @@ enum log_seen log_smi_line(struct log_state *state, struct text line, struct log
     else
         sizes &= line.at[0] != '[';
     if (!sizes) {
-        table_gpu(stream, line);
+        if (line.at[0] != '[')
+            table_gpu(stream, line);
         return LOG_NOTHING;
     }
     log_know(row, NOTE_DEVICE_USED, used);
