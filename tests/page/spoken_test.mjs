@@ -116,7 +116,7 @@ describe("what is spoken", { skip }, () => {
             // The arrows say what they meet.
             await page.locator("#map-scroll").focus();
             await page.keyboard.press("h");
-            assert.match((await heard(page)).at(-1) ?? "", /MiB free in a segment of/);
+            assert.match((await heard(page)).at(-1) ?? "", /MiB hole in a segment of/);
         });
     });
 });
