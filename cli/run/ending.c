@@ -202,13 +202,13 @@ static void why_say(const struct watch *watch) {
              signaled ? WTERMSIG(watch->status) : code, signaled ? strsignal(WTERMSIG(watch->status)) : "");
     fprintf(stderr, "strata run: the command %s after %s\n", how,
             format_duration(watch->end_us - watch->begin_us).text);
-    if (watch->cgroup.n_killed > watch->cgroup.first_killed)
+    bool of_group = watch->cgroup.n_killed > watch->cgroup.first_killed;
+    bool of_machine = watch->killed_us != 0 && watch->asked_to_end == 0 &&
+                      (code == 128 + SIGKILL || (code != 0 && !signaled && !watch->cgroup.found));
+    if (of_group || of_machine)
         memory_kill_say(watch);
     else if (watch->asked_to_end != 0)
         asked_say(watch);
-    else if (watch->killed_us != 0 &&
-             (code == 128 + SIGKILL || (code != 0 && !signaled && !watch->cgroup.found)))
-        memory_kill_say(watch);
     else if (signaled)
         signal_say(watch);
     else if (code != 0 && limited != NULL)
