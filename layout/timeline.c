@@ -388,14 +388,6 @@ bool timeline_some_step(struct timeline *timeline, const struct timeline *whole,
     }
 }
 
-bool timeline_some(struct timeline *timeline, const struct timeline *whole, const uint64_t *keep,
-                   struct arena *arena) {
-    for (uint32_t step = 0; step < TIMELINE_SOME_STEPS; step++)
-        if (!timeline_some_step(timeline, whole, keep, step, arena))
-            return false;
-    return true;
-}
-
 uint32_t timeline_bucket_seek(const struct timeline *timeline, unsigned bucket, uint32_t birth) {
     uint32_t low = timeline->bucket_start[bucket], high = timeline->bucket_start[bucket + 1];
     SEARCH(low, high, i, timeline->device->allocations.birth[timeline->by_lifetime[i]] < birth);

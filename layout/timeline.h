@@ -101,12 +101,9 @@ bool timeline_like(struct timeline *timeline, const struct timeline *whole, cons
 /*
  * The same device as if only some allocations had been recorded, those with a bit in `keep[allocations.count / 64 + 1]`: live
  * bytes, peak and what is alive at a moment are theirs. Reserved bytes, times and call sites are shared with `whole`, which
- * must outlive it. A scene of it needs the bitmap as its `keep` too. O(events + allocations). False: no memory.
+ * must outlive it. A scene of it needs the bitmap as its `keep` too. Made one step at a time, from 0 on: the page shows a frame
+ * between two. O(events + allocations). False: no memory.
  */
-bool timeline_some(struct timeline *timeline, const struct timeline *whole, const uint64_t *keep,
-                   struct arena *arena);
-
-/* The same one step at a time, from 0 on. */
 enum { TIMELINE_SOME_STEPS = 3 };
 bool timeline_some_step(struct timeline *timeline, const struct timeline *whole, const uint64_t *keep,
                         uint32_t step, struct arena *arena);

@@ -7,7 +7,8 @@
 
 enum { SITE_CAPACITY = 400 };
 
-uint32_t rank_site_hash(const char *text, uint32_t nbytes) {
+/* Hash of a call site's text, the same on every machine. */
+static uint32_t rank_site_hash(const char *text, uint32_t nbytes) {
     uint32_t hash = 0x811c9dc5U;
     for (uint32_t i = 0; i < nbytes; i++)
         hash = (hash ^ (uint8_t)text[i]) * 0x01000193U;

@@ -66,9 +66,6 @@ struct rank_profile {
     uint64_t signature;      /* of the sizes of its gradients, below 2^48; 0: not known */
 };
 
-/* Hash of a call site's text, the same on every machine. */
-uint32_t rank_site_hash(const char *text, uint32_t nbytes);
-
 /* From a recording. Everything is in `arena`. O(allocations log allocations + steps * alive). False: no memory. */
 bool rank_profile_make(struct rank_profile *profile, const struct verdicts *verdicts, struct arena *arena);
 

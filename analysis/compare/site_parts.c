@@ -2,7 +2,7 @@
 
 #include "base/sort.h"
 
-enum group_part site_part_of_allocation(const struct verdicts *verdicts, uint32_t allocation) {
+static enum group_part site_part_of_allocation(const struct verdicts *verdicts, uint32_t allocation) {
     const struct trace *trace = verdicts->timeline->trace;
     if (verdicts->timeline->device->allocations.flags[allocation] & ALLOCATION_STACK_OF_FREE)
         return GROUP_OF_FREE;

@@ -14,8 +14,6 @@ struct site_parts {
     uint32_t start[GROUP_PARTS + 1];
 };
 
-enum group_part site_part_of_allocation(const struct verdicts *verdicts, uint32_t allocation);
-
 /*
  * Of any allocations of the verdicts' device: `allocations[n_allocations]`, each once. `timeline` may be a part of it, by a filter. Memory
  * from `arena`. O(allocations + groups log groups). False: no memory.

@@ -8,13 +8,6 @@
 
 #include "analysis/model/fragmentation.h"
 
-static bool places_are_known(const struct device_trace *device) {
-    for (uint32_t i = 0; i < device->allocations.count; i++)
-        if (device->allocations.address[i] != 0)
-            return device->allocations.merged == NULL;
-    return false;
-}
-
 static uint32_t largest_gap(const struct timeline *timeline) {
     const uint32_t moments[] = {timeline->reserved_peak_moment, timeline->peak_moment,
                                 timeline->n_moments - 1};
@@ -33,7 +26,7 @@ static uint32_t largest_gap(const struct timeline *timeline) {
 bool finder_gap(struct finder *finder, struct fragmentation *gap) {
     const struct timeline *timeline = finder->timeline;
     struct segments segments;
-    if (!trace_has_segments(timeline->trace) || !places_are_known(timeline->device))
+    if (segments_refusal(timeline->trace, timeline->device) != NULL || finder->allocations->count == 0)
         return false;
     if (!segments_init(&segments, timeline->device, finder->arena) ||
         !fragmentation_find(gap, timeline, &segments, NULL, largest_gap(timeline), finder->arena)) {

@@ -21,9 +21,6 @@ struct mark_walk {
  * or the file has no times. O(log n). */
 bool marks_next(struct mark_walk *walk, const struct timeline *timeline);
 
-/* The first moment that begins at or after a time of the annotations' clock; n_moments: none does. O(log n). */
-uint32_t mark_moment(const struct timeline *timeline, int64_t time_us);
-
 /* The number that a text begins with, at most 15 digits; 0: none. */
 int64_t mark_digits(const uint8_t *text, uint32_t nbytes);
 

@@ -18,8 +18,9 @@ static uint8_t key_of_layer(uint32_t layer) {
     return layer < MODULES - MODULE_LAYERS ? (uint8_t)(MODULE_LAYERS + layer) : MODULES - 1;
 }
 
-uint8_t *modules_of(const struct blocks *blocks, const struct timeline *timeline,
-                    const struct phase_runs *runs, struct arena *arena) {
+/* Keys of all allocations, in the arena. O(allocations). NULL: no memory. */
+static uint8_t *modules_of(const struct blocks *blocks, const struct timeline *timeline,
+                           const struct phase_runs *runs, struct arena *arena) {
     const struct allocations *allocations = &timeline->device->allocations;
     uint8_t *module = arena_column(arena, allocations->count, 1);
     if (module == NULL)

@@ -22,11 +22,7 @@ enum module {
 };
 enum { MODULES = 256 };
 
-/* Keys of all allocations, in the arena. O(allocations). NULL: no memory. */
-uint8_t *modules_of(const struct blocks *blocks, const struct timeline *timeline,
-                    const struct phase_runs *runs, struct arena *arena);
-
-/* The same with blocks that are looked for and let go of. `category` is [allocations.count]. NULL: no memory. */
+/* Keys of all allocations, in the arena. `category` is [allocations.count]. O(allocations). NULL: no memory. */
 uint8_t *modules_find(const struct timeline *timeline, const struct phase_runs *runs, const uint8_t *category,
                       struct arena *arena);
 

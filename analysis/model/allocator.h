@@ -109,9 +109,6 @@ bool allocator_init(struct allocator *allocator, const struct allocator_settings
 /* What a request of `nbytes` takes of a block: a multiple of 512, or more with roundup_power2_divisions. */
 uint64_t allocator_round(const struct allocator_settings *settings, uint64_t nbytes);
 
-/* What a rounded request that no block serves asks of the driver without expandable segments. */
-uint64_t allocator_segment_bytes(const struct allocator_settings *settings, uint64_t rounded);
-
 /* The block for a request of `nbytes`, by a pool and a stream of the trace (POOL_UNKNOWN is the default pool). 0: out of
  * memory (n_ooms), or no_memory. O(log blocks) but for what is given back in a retry. */
 uint32_t allocator_allocate(struct allocator *allocator, uint64_t nbytes, uint16_t pool, uint16_t stream);
@@ -146,6 +143,3 @@ uint32_t allocator_block_add(struct allocator *allocator, uint64_t nbytes, enum 
 
 /* The largest free block of all lists. O(lists). */
 uint64_t allocator_largest_free_block(const struct allocator *allocator);
-
-/* Do the blocks tile their segments, no free neighbours, sums as they should be? For tests. O(blocks). */
-bool allocator_is_sound(const struct allocator *allocator);

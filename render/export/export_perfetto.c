@@ -261,12 +261,8 @@ static bool largest_of_segments(struct perfetto *to) {
 
 /* Are there blocks with places in segments? */
 static bool largest_is_told(const struct export_device *device) {
-    const struct allocations *allocations = &device->device->allocations;
-    uint32_t i = 0;
-    while (i < allocations->count && allocations->address[i] == 0)
-        i++;
-    return trace_has_segments(device->trace) && allocations->merged == NULL && i < allocations->count &&
-           device->timeline.reserved_peak != 0;
+    return segments_refusal(device->trace, device->device) == NULL &&
+           device->device->allocations.count != 0 && device->timeline.reserved_peak != 0;
 }
 
 static bool largest_add(struct perfetto *to) {

@@ -48,7 +48,6 @@ struct diff_writer {
     const struct diff_options *options;
     struct arena *arena;
     struct json_writer *json;
-    uint32_t n_written;
     /* Of several as text: the table, which comes first and is complete after the last one only, and what follows it: some
      * 5 KB for each, whatever the recordings' size. */
     struct buffer rows, texts;

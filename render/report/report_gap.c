@@ -9,13 +9,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-bool report_gap_known(const struct device_trace *device) {
-    bool addressed = device->allocations.count == 0;
-    for (uint32_t i = 0; i < device->allocations.count && !addressed; i++)
-        addressed = device->allocations.address[i] != 0;
-    return addressed && device->allocations.merged == NULL && report_reserved_known(device);
-}
-
 static bool map_find(struct report_device *report, const struct segments *segments, uint32_t moment) {
     struct held held;
     struct arena scratch;
@@ -34,7 +27,7 @@ bool report_gap_find(struct report_device *report) {
                                            timeline->n_moments - 1};
     const struct replay *replay = report->replayed ? &report->replay : NULL;
     struct segments segments;
-    report->gap_known = trace_has_segments(report->trace) && report_gap_known(report->device);
+    report->gap_known = segments_refusal(report->trace, report->device) == NULL;
     if (!report->gap_known)
         return true;
     if (!segments_init(&segments, report->device, report->arena))

@@ -5,9 +5,6 @@
 #include "render/report/report_parts.h"
 #include "render/report/report_sheet.h"
 
-/* Are segments known, and where allocations lie? Not in merged pages. O(allocations) at worst. */
-bool report_gap_known(const struct device_trace *device);
-
 /* Are the three moments alike: is as much reserved and in use at the end as ever? O(log n). */
 bool report_gap_is_one(const struct timeline *timeline);
 

@@ -17,11 +17,6 @@ struct report_callers {
 bool report_callers_find(struct report_callers *callers, const struct report_device *report,
                          const uint32_t *allocations, uint32_t n_allocations);
 
-/* "block.py:31 forward ← 81 % trainer.py:40 step, 19 % eval.py:12 run": outwards as long as there is one caller, then who
- * they are and what share of the site's bytes each holds. */
-const char *report_callers_text(struct sheet *sheet, const struct report_callers *callers,
-                                const struct trace *trace, uint32_t site);
-
 /* "callers": [ { "site", "bytes", "count", "share", "callers" } ] of a site, by falling bytes; share is of the site's. */
 void report_callers_json(struct json_writer *json, const struct report_callers *callers,
                          const struct trace *trace, uint32_t site);

@@ -50,7 +50,8 @@ const char *words_counted(struct sheet *sheet, uint64_t count, const char *thing
                                      : "s");
 }
 
-const char *words_pool(struct sheet *sheet, const struct device_trace *device, uint32_t pool) {
+/* "default", "private (0, 1)", "not recorded" */
+static const char *words_pool(struct sheet *sheet, const struct device_trace *device, uint32_t pool) {
     const struct pool_id *id = &device->pools[pool];
     if (pool == POOL_UNKNOWN)
         return "not recorded";

@@ -20,9 +20,6 @@ const char *words_bytes(struct sheet *sheet, uint64_t bytes);
 /* "1 allocation", "210 allocations" */
 const char *words_counted(struct sheet *sheet, uint64_t count, const char *thing);
 
-/* "default", "private (0, 1)", "not recorded" */
-const char *words_pool(struct sheet *sheet, const struct device_trace *device, uint32_t pool);
-
 /* Free blocks by pool, stream and class of requests, as a table. */
 void words_free_blocks(struct sheet *sheet, const struct device_trace *device,
                        const struct free_blocks_summary *summary);
