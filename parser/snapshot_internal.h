@@ -43,3 +43,4 @@ bool snapshot_recorder_add(struct snapshot *snapshot, int32_t ordinal);
 bool shape_block(struct snapshot *snapshot, struct value *result);
 
 bool shape_segment(struct snapshot *snapshot, struct value *result);
+bool shape_annotation(struct snapshot *snapshot, struct value *result);

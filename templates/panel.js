@@ -1,5 +1,5 @@
 // The side panel's list: who holds the memory at a moment, or what happened in a range.
-import { FRAME_USER, KIND_MEMORY_TIMELINE } from "./api.js";
+import { KIND_MEMORY_TIMELINE } from "./api.js";
 import { plotOf } from "./canvas.js";
 import { fillName, firstBelow, foldByArrows, makeFigures, makeRowHead, showFold } from "./grid.js";
 import { groupColor, keyColor } from "./legend.js";
@@ -10,6 +10,7 @@ import { csvField, saveBlob } from "./save.js";
 import { searchOf } from "./search.js";
 import { PARTS } from "./session.js";
 import { drawSpark } from "./sparks.js";
+import { stackText, tellStacks, TOLD_MOST, toldOf } from "./stack_words.js";
 import {
     allocationWord,
     change,
@@ -94,70 +95,6 @@ function makeRow() {
     const [bytes, share, count] = makeFigures("bytes", "share", "count");
     row.append(what, bytes, share, count);
     return { element: row, what, fold, swatch, text, bar, spark, bytes, share, count };
-}
-
-/**
- * A stack in a line: its call site and the next user frame that called it.
- * @param {Page} page @param {number} stack
- * @param {number} site
- */
-function stackText(page, stack, site) {
-    const { session, view } = page;
-    const frames = session.stackFrames(stack);
-    const caller = frames
-        .slice(frames.indexOf(site) + 1)
-        .find((id) => id !== site && view.c.frame_kind(id) === FRAME_USER);
-    return caller === undefined
-        ? session.siteText(site)
-        : `${session.siteText(site)} \u2039 ${session.siteText(caller)}`;
-}
-
-/** More stacks than these are not told apart: reading all their frames would take too long. */
-const TOLD_MOST = 20000;
-
-/** What tells stacks with one label apart, by stack. */
-const toldOf = perPage(() => /** @type {{of: unknown, words: Map<number, string>}} */ ({ of: null, words: new Map() }));
-
-/**
- * Words after the labels of stacks that would look the same: the innermost frame that not all of them have, else a
- * number.
- */
-function tellStacks(/** @type {Page} */ page) {
-    const { view } = page;
-    const told = toldOf(page);
-    if (told.of === view.held) return;
-    told.of = view.held;
-    told.words.clear();
-    if (view.held.count > TOLD_MOST) return;
-    /** @type {Map<string, number[]>} */
-    const same = new Map();
-    for (let i = 0; i < view.held.count; i++) {
-        const { site, stack } = view.group(i);
-        const label = stackText(page, stack, site);
-        same.set(label, [...(same.get(label) ?? []), stack]);
-    }
-    for (const stacks of same.values()) if (stacks.length > 1) tellApart(page, stacks);
-}
-
-/** @param {Page} page @param {number[]} stacks */
-function tellApart(page, stacks) {
-    /** @type {Map<string, number>} */
-    const holders = new Map();
-    const texts = stacks.map((stack) => [
-        ...new Set(page.session.stackFrames(stack).map((id) => page.session.siteText(id))),
-    ]);
-    for (const frames of texts) for (const text of frames) holders.set(text, (holders.get(text) ?? 0) + 1);
-    /** @type {Map<string, number>} */
-    const used = new Map();
-    stacks.forEach((stack, i) => {
-        const own =
-            texts[i]
-                .filter((text) => (holders.get(text) ?? 0) < stacks.length)
-                .sort((a, b) => (holders.get(a) ?? 0) - (holders.get(b) ?? 0))[0] ?? "";
-        const nth = (used.get(own) ?? 0) + 1;
-        used.set(own, nth);
-        toldOf(page).words.set(stack, `${own && ` \u2026 ${own}`}${nth > 1 || !own ? ` (${nth})` : ""}`);
-    });
 }
 
 /** Colour that a call site has in the picture, "" where its allocations can have several. @param {number} site */

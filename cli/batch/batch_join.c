@@ -1,12 +1,10 @@
 #include "cli/batch/batch_join.h"
 
-#include "base/json_writer.h"
 #include "cli/batch/batch_diffs.h"
 #include "cli/batch/batch_made.h"
 #include "cli/batch/batch_names.h"
 #include "cli/batch/batch_pages.h"
 #include "cli/batch/batch_series.h"
-#include "cli/batch/batch_shard.h"
 #include "cli/batch/batch_sidecar.h"
 #include "cli/batch/batch_store.h"
 #include "cli/json_file.h"
@@ -20,73 +18,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MISSING_SHOWN = 400 };
-
-/* ---- records of shards ---- */
-
-static char *record_name(struct batch *batch) {
-    return batch_text(batch, "shards/shard-%" PRIu32 "-of-%" PRIu32 ".json", batch->shard, batch->n_shards);
-}
-
-static bool is_refused(const struct batch_file *file) {
-    return file->state == BATCH_FAILED || file->state == BATCH_SKIPPED;
-}
-
-static void record_add_refusal(struct json_writer *json, const struct batch_file *file) {
-    json_object(json, NULL, JSON_COMPACT);
-    json_text(json, "input", file->input);
-    json_known_i64(json, "rank", file->rank != BATCH_UNKNOWN, file->rank);
-    json_known_i64(json, "step", file->step != BATCH_UNKNOWN, file->step);
-    json_bool(json, "failed", file->state == BATCH_FAILED);
-    json_text(json, "reason", file->reason != NULL ? file->reason : "");
-    json_end(json);
-}
-
-static void record_add(struct buffer *out, const struct batch *batch) {
-    struct json_writer json = json_writer_of(out);
-    char fingerprint[17];
-    snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, shard_fingerprint(batch));
-    json_object(&json, NULL, JSON_LINES);
-    json_u64(&json, "schema", 1);
-    json_text(&json, "kind", "shard");
-    json_u64(&json, "shard", batch->shard);
-    json_u64(&json, "of", batch->n_shards);
-    json_u64(&json, "files", batch->count);
-    json_text(&json, "fingerprint", fingerprint);
-    json_array(&json, "refused", JSON_LINES);
-    for (uint32_t i = 0; i < batch->count; i++)
-        if (is_refused(&batch->files[i]))
-            record_add_refusal(&json, &batch->files[i]);
-    json_end(&json);
-    json_end(&json);
-    buffer_add_text(out, "\n");
-}
-
-bool record_write(struct batch *batch) {
-    struct output_file file;
-    char *name = record_name(batch);
-    char *directory = batch_text(batch, "%s/shards", batch->directory);
-    if (name == NULL || directory == NULL || (mkdir(directory, 0777) != 0 && errno != EEXIST)) {
-        terminal_error(directory, "cannot make the directory: %s", strerror(errno));
-        return false;
-    }
-    if (!store_begin(&file, batch->directory, name, batch->settings->force, (struct arena_host){0}))
-        return false;
-    record_add(&file.out, batch);
-    return output_file_end(&file, true);
-}
-
-void record_remove(const struct batch *batch) {
-    char *path;
-    if (asprintf(&path, "%s/shards/shard-%" PRIu32 "-of-%" PRIu32 ".json", batch->directory, batch->shard,
-                 batch->n_shards) < 0)
-        return;
-    store_unlink(path);
-    free(path);
-}
 
 /* ---- rows and refusals ---- */
 

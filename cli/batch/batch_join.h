@@ -4,13 +4,6 @@
 #include "analysis/compare/index.h"
 #include "cli/batch/batch.h"
 
-/* Writes shards/shard-I-of-N.json: which files this shard has refused and why, and what all shards must agree on. Its
- * presence says that the shard has finished. False: printed. */
-bool record_write(struct batch *batch);
-
-/* Removes the record, so that an interrupted run counts as unfinished. */
-void record_remove(const struct batch *batch);
-
 /* Removes pages, pictures and sidecars that an earlier run made of inputs that are gone or could not be read now; files that are
  * not ours are kept. False: printed. */
 bool join_remove_stale(struct batch *batch);

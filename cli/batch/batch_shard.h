@@ -16,3 +16,10 @@ bool shard_has(const struct batch *batch, const char *input);
 
 /* A number that is the same for workers that see the same paths. */
 uint64_t shard_fingerprint(const struct batch *batch);
+
+/* Writes shards/shard-I-of-N.json: which files this shard has refused and why, and what all shards must agree on. Its
+ * presence says that the shard has finished. False: printed. */
+bool record_write(struct batch *batch);
+
+/* Removes the record, so that an interrupted run counts as unfinished. */
+void record_remove(const struct batch *batch);

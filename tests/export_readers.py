@@ -1,0 +1,140 @@
+"""What others read of an export: sums of profiles and tables, and environments with the packages that read them."""
+
+import collections
+import csv
+import gzip
+import io
+import itertools
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+STRATA = pathlib.Path(os.environ.get("STRATA", ROOT / "build" / "release" / "strata")).resolve()
+COLUMNS = ("id,device,alloc_event,free_event,alloc_us,free_us,bytes,address,stream,pool,category,phase,step,site,stack,"
+           "older").split(",")
+READERS = STRATA.parent / "readers"  # a virtual environment, and Go programs
+PPROF = "github.com/google/pprof@v0.0.0-20250403155104-27863c87afa6"
+
+
+def quietly(*command, seconds=240, **options):
+    """Does the command succeed?"""
+    try:
+        return subprocess.run(command, capture_output=True, timeout=seconds, **options).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+def package(*names):
+    """Python of an environment that has the packages; None, and skipped, where they cannot be had."""
+    python = READERS / "bin" / "python"
+    if not python.exists() and not quietly(sys.executable, "-m", "venv", READERS):
+        shutil.rmtree(READERS, ignore_errors=True)
+        return None
+    if quietly(python, "-c", f"import {', '.join(names)}") or quietly(python, "-m", "pip", "install", "-q", *names):
+        return python
+    return None
+
+
+def pprof_program():
+    path = READERS / "go" / "pprof"
+    if not path.exists():
+        quietly("go", "install", PPROF, env={**os.environ, "GOBIN": str(path.parent)})
+    return path if path.exists() else None
+
+
+def protobuf_fields(data):
+    """(number, value) of each field of a message; a message inside of it is bytes."""
+    def varint(at):
+        value = shift = 0
+        while True:
+            value |= (data[at] & 0x7f) << shift
+            shift, at = shift + 7, at + 1
+            if data[at - 1] < 0x80:
+                return value, at
+    at = 0
+    while at < len(data):
+        key, at = varint(at)
+        value, at = varint(at)
+        if key & 7:
+            value, at = data[at:at + value], at + value
+        yield key >> 3, value
+
+
+def pprof_sums(data):
+    """Bytes live and bytes allocated, of each device."""
+    sums = {}
+    for number, sample in protobuf_fields(gzip.decompress(data)):
+        if number == 2:
+            fields = list(protobuf_fields(sample))
+            live_bytes, _, allocated, _ = (value for key, value in fields if key == 2)
+            (device,) = (dict(protobuf_fields(label)).get(3, 0) for key, label in fields if key == 3 and dict(protobuf_fields(label))[1] == 8)
+            device -= (device >= 1 << 63) << 64
+            before = sums.get(device, (0, 0))
+            sums[device] = (before[0] + live_bytes, before[1] + allocated)
+    return sums
+
+
+def speedscope_sums(data):
+    """Bytes of each profile, whose parts fit together."""
+    document = json.loads(data)
+    for profile in document["profiles"]:
+        assert sum(profile["weights"]) == profile["endValue"] and len(profile["weights"]) == len(profile["samples"])
+        assert max((max(sample) for sample in profile["samples"]), default=0) < len(document["shared"]["frames"])
+    return [profile["endValue"] for profile in document["profiles"]]
+
+
+def folded_sum(data):
+    return sum(int(line.rsplit(" ", 1)[1]) for line in data.decode("utf-8").splitlines())
+
+
+READ_TRACES = """
+import collections, json, sys
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
+for path in sys.argv[1:]:
+    trace, names, parents, values = pb.Trace(), {}, {}, collections.defaultdict(list)
+    trace.ParseFromString(open(path, "rb").read())
+    for packet in trace.packet:
+        track, event = packet.track_descriptor, packet.track_event
+        if packet.HasField("track_descriptor"):
+            names[track.uuid], parents[track.uuid] = track.name or track.process.pid - 1000000000, track.parent_uuid
+        elif event.type == 4:
+            values[event.track_uuid].append(event.counter_value)
+    answer = {}
+    for uuid, told in values.items():
+        answer.setdefault(names[parents[uuid]], {})[names[uuid]] = [told[0], max(told), told[-1]]
+    print(json.dumps(answer))
+"""
+
+
+class Rows:
+    """The CSV of a recording, as figures: for each row device, events (older: -1, never freed: None), bytes and category."""
+
+    def __init__(self, data):
+        reader = csv.reader(io.StringIO(data.decode("utf-8"), newline=""))
+        assert next(reader) == COLUMNS
+        self.all = list(reader)
+        self.figures = [(int(row[1]), int(row[2] or -1), int(row[3]) if row[3] else None, int(row[6]), row[10]) for row in self.all]
+
+    def live(self, device, event):
+        return [(count, category) for own, birth, death, count, category in self.figures
+                if own == device and birth <= event and (death is None or death > event)]
+
+    def live_bytes(self, device, event):
+        return sum(count for count, _ in self.live(device, event))
+
+    def allocated(self, device, begin, end):
+        return sum(count for own, birth, _, count, _ in self.figures if own == device and begin <= birth < end)
+
+    def highest(self, device, begin, end):
+        """The highest total after an event of begin to end."""
+        change = collections.Counter({begin: self.live_bytes(device, begin)})
+        for own, birth, death, count, _ in self.figures:
+            if own == device and begin < birth <= end:
+                change[birth] += count
+            if own == device and death is not None and begin < death <= end:
+                change[death] -= count
+        return max(itertools.accumulate(change[event] for event in sorted(change)))
