@@ -17,24 +17,24 @@ struct chart_options {
     const char *version;     /* of Strata */
     uint32_t width, height;  /* pixels of the whole picture before scale: 320 .. 7680 by 240 .. 4320 */
     uint32_t scale;          /* 1 .. 4: everything that many times larger */
-    bool dark;
+    uint32_t n_rows;         /* of `rows` */
     enum axis axis;
-    int64_t from_q16, to_q16;         /* window, as in struct view; from == to: the whole run */
-    uint64_t bottom_bytes, top_bytes; /* ends of the y axis; top 0: chosen */
-    bool whole_scale;                 /* ... for the whole run, as the page does, and not for the window */
     enum color_by color_by;
-    uint64_t capacity_bytes;           /* a line; 0: none */
-    const struct filter_query *filter; /* what it leaves is drawn and listed; NULL: everything */
-    bool no_names;                     /* write none on the bands */
     enum map_order map_order;
-    bool map;                            /* what the allocator holds at that moment, below the timeline */
+    uint32_t legend_moment;              /* the legend's sums are of this moment; UINT32_MAX: the peak */
+    int64_t from_q16, to_q16;            /* window, as in struct view; from == to: the whole run */
+    uint64_t bottom_bytes, top_bytes;    /* ends of the y axis; top 0: chosen */
+    uint64_t capacity_bytes;             /* a line; 0: none */
+    const struct filter_query *filter;   /* what it leaves is drawn and listed; NULL: everything */
     const struct filter_query *search;   /* what it does not find fades; NULL: nothing does */
     const struct chart_address *address; /* NULL: no address of a page */
-    bool few_colors;                     /* 256, and not only where the file would be too large */
     const struct verdicts *verdicts;     /* of the timeline; NULL: they are found */
-    uint32_t legend_moment;              /* the legend's sums are of this moment; UINT32_MAX: the peak */
     const struct chart_part *rows; /* [n_rows] the other devices, where an address shows all on one axis */
-    uint32_t n_rows;
+    bool dark;
+    bool whole_scale; /* the y axis is of the whole run, as the page does, and not of the window */
+    bool no_names;    /* write none on the bands */
+    bool map;         /* what the allocator holds at that moment, below the timeline */
+    bool few_colors;  /* 256, and not only where the file would be too large */
 };
 
 /* Another device below the plot: of its options, window, colours, scale, filter, search and address count. */
