@@ -387,6 +387,10 @@ function makeTree(page, box, use) {
     const back = makeButton("quiet", "Everything", () => goBack(page), "Back to the whole tree (Backspace)");
     tools.append(words, depth, levels, here, back, only);
     const icicle = make("div", "icicle");
+    // Where it scrolls, keys scroll it.
+    icicle.tabIndex = 0;
+    icicle.setAttribute("role", "group");
+    icicle.setAttribute("aria-label", "Icicle of callers");
     const heads = [
         ["Frame", ""],
         ["Bytes", "number"],
