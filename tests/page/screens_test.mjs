@@ -156,7 +156,7 @@ describe("overview, axes, theme and paper", { skip }, () => {
             assert.ok(colorsOf((await canvasPixels(page)).rgba) > 10);
             for (const id of ["view-open", "minimap", "list"]) assert.ok(await page.locator(`#${id}`).isHidden(), id);
             const drawn = await page.locator(".paper canvas").evaluate((canvas) => canvas instanceof HTMLCanvasElement && canvas.width);
-            assert.ok(drawn > 1400, `${drawn}`);
+            assert.ok(Number(drawn) > 1400, `${drawn}`);
             await page.emulateMedia({ media: "screen" });
             await page.evaluate(() => dispatchEvent(new Event("afterprint")));
             await settle(page);
