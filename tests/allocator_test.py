@@ -635,10 +635,11 @@ class Page(unittest.TestCase):
                 self.assertEqual(0, done.returncode, done.stderr)
                 self.assertTrue(found.startswith(start), (name, found[:20]))
             for verb, inputs in (("whatif", (train,)), ("diff", (train, train))):
-                for name in ("a.htm", "a.svg", "a.pdf", "a.HTML"):
+                for name, says in (("a.htm", b".txt, .md, .json, .png and .html do"), ("a.svg", b"an SVG picture"),
+                                   ("a.pdf", b"a PDF document"), ("a.HTML", b".txt, .md, .json, .png and .html do")):
                     done, found = written(name, verb=verb, inputs=inputs)
                     self.assertEqual((2, None), (done.returncode, found), name)
-                    self.assertIn(b".txt, .md, .json, .png and .html do", done.stderr)
+                    self.assertIn(says, done.stderr)
             self.assertEqual(0, written("a.data", "--json")[0].returncode)
             for name in ("b.png", "b.html"):
                 self.assertEqual(2, written(name, "--json")[0].returncode)

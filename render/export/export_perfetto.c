@@ -42,6 +42,7 @@ struct perfetto {
     struct buffer packet, event, part;
     const struct export_device *device;
     uint64_t first_uuid;
+    bool annotated; /* the annotations of the whole recording are written */
 };
 
 static uint64_t uuid_of(const struct perfetto *to, uint32_t track) {
@@ -329,7 +330,9 @@ static void annotations_close(struct perfetto *to, int64_t *open, uint32_t *n_op
 static bool annotations_add(struct perfetto *to) {
     struct timeline whole = to->device->timeline, *timeline = &whole;
     struct phases phases;
-    whole.trace = to->device->trace; /* what the process did before and after is told too */
+    if (!to->annotated) /* once what the process did before and after, which a thousand devices would repeat */
+        whole.trace = to->device->trace;
+    to->annotated = true;
     int64_t open[PHASE_OPEN_MAX];
     uint32_t n_open = 0;
     if (!phases_find(timeline, to->device->arena, &phases))
