@@ -277,7 +277,9 @@ bool turns_find(struct turns *turns, const struct phase_runs *runs, const struct
         return false;
     if (turns->source == TURNS_NONE && !turns_of_runs(turns, runs, timeline, has_backward, arena))
         return false;
-    if (turns->source == TURNS_NONE && !turns_repeat(turns, runs, timeline, arena))
+    /* Categories come again many times within one turn. */
+    if (turns->source == TURNS_NONE && trace_has_call_sites(timeline->trace) &&
+        !turns_repeat(turns, runs, timeline, arena))
         return false;
     turns->loop_first = loop_first(turns, runs);
     return true;

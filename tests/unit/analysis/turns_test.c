@@ -127,9 +127,8 @@ static void test_turns_by_annotations(void **state) {
     recording_close(loop.recording);
 }
 
-/* Inference: what repeats is a turn, where three times the same comes. */
-static void test_turns_by_repetition(void **state) {
-    (void)state;
+/* Eight times the same four call sites. */
+static struct loop loop_serving(void) {
     struct loop loop = loop_open();
     uint32_t names[4];
     for (uint32_t i = 0; i < 4; i++)
@@ -138,11 +137,28 @@ static void test_turns_by_repetition(void **state) {
         for (uint32_t i = 0; i < 4; i++)
             recording_allocation(loop.recording, 1 + turn * TURN + i, 1 + turn * TURN + 10, 100 + i,
                                  names[i]);
+    return loop;
+}
+
+/* Inference: what repeats is a turn, where three times the same comes. */
+static void test_turns_by_repetition(void **state) {
+    (void)state;
+    struct loop loop = loop_serving();
     loop_find(&loop, 8 * TURN);
     assert_int_equal(loop.turns.source, TURNS_REPETITION);
     assert_true(loop.turns.count >= 7);
     assert_int_equal(loop.turns.turn[1].end - loop.turns.turn[1].first, 4);
     turns_check(&loop);
+    recording_close(loop.recording);
+}
+
+/* A memory timeline has categories where others have call sites: that they come again makes no turn. */
+static void test_categories_that_repeat(void **state) {
+    (void)state;
+    struct loop loop = loop_serving();
+    loop.recording->trace.kind = TRACE_MEMORY_TIMELINE;
+    loop_find(&loop, 8 * TURN);
+    assert_int_equal(loop.turns.source, TURNS_NONE);
     recording_close(loop.recording);
 }
 
@@ -307,6 +323,7 @@ int main(void) {
         cmocka_unit_test(test_an_optimizer_that_makes_its_state_once),
         cmocka_unit_test(test_turns_by_annotations),
         cmocka_unit_test(test_turns_by_repetition),
+        cmocka_unit_test(test_categories_that_repeat),
         cmocka_unit_test(test_no_turns),
         cmocka_unit_test(test_spans),
         cmocka_unit_test(test_marks),
