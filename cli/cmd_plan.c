@@ -4,6 +4,7 @@
 #include "cli/convert.h"
 #include "cli/ending.h"
 #include "cli/exit_code.h"
+#include "cli/memory.h"
 #include "cli/plan_together.h"
 #include "cli/planning.h"
 #include "cli/recording.h"
@@ -66,6 +67,7 @@ struct helped {
 
 static void helped_init(struct helped *helped, const struct settings *settings, struct arena *scratch) {
     (void)planning_request(&helped->request, settings);
+    memory_keep();
     beside_init(&helped->beside, scratch);
     helped->request.beside = &helped->beside.hooks;
 }

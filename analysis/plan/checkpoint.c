@@ -195,7 +195,8 @@ bool checkpoint_make(struct planner *planner, uint32_t n_blocks) {
             planner->until[k].n_lives[form] = planner->checkpoint[form].n_lives;
         }
     }
-    return true;
+    return edit_sort(&planner->checkpoint[0], &planner->lives, planner->arena) &&
+           edit_sort(&planner->checkpoint[1], &planner->lives, planner->arena);
 }
 
 void checkpoint_of(const struct planner *planner, uint32_t from, uint32_t n_blocks, struct edit form[2]) {

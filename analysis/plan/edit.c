@@ -11,7 +11,8 @@ bool edit_cut(struct edit *edit, uint32_t allocation, uint64_t from, uint64_t to
         return true;
     if (!ARENA_GROW(arena, edit->cut, edit->cut_capacity, (uint64_t)edit->n_cuts + 1))
         return false;
-    edit->cut[edit->n_cuts++] = (struct plan_cut){allocation, from, to};
+    edit->cut[edit->n_cuts] = (struct plan_cut){allocation, edit->n_cuts + 1, from, to};
+    edit->n_cuts++;
     return true;
 }
 
@@ -98,9 +99,17 @@ enum step_kind {
 };
 
 struct step {
-    uint32_t row;
-    uint8_t kind; /* enum step_kind */
+    uint64_t at; /* position with its order bits */
     uint64_t size;
+    uint32_t row;
+    uint32_t part; /* of its edit: the cut or the new life that it comes of, from 1; 0: a size */
+    uint8_t kind;  /* enum step_kind */
+};
+
+struct edit_steps {
+    struct step *step;
+    uint32_t n;
+    uint64_t *touched; /* bits of allocations that the edit cuts, resizes or copies */
 };
 
 struct stepping {
@@ -110,28 +119,36 @@ struct stepping {
     const uint64_t *size; /* NULL: as recorded */
     struct plan_cut *cut; /* by allocation, then from */
     uint32_t n_cuts;
-    uint64_t *changed; /* bits of allocations whose recorded operations are replaced; NULL: not asked for */
-    uint64_t *absent;  /* bits of older ones that are not there at the begin */
-    struct step *step;
-    struct sort_row *order; /* of steps, by position */
-    uint32_t n_steps, step_capacity, order_capacity;
+    uint64_t *changed; /* bits of allocations whose recorded operations are replaced */
+    struct step *step; /* by position */
+    uint32_t n_steps, step_capacity;
     uint32_t *copy_of;
     uint32_t n_copies;
+    uint32_t part;
     bool failed;
 };
+
+static bool bit_of(const uint64_t *bits, uint32_t i) {
+    return (bits[i / 64] >> i % 64 & 1) != 0;
+}
+
+static void bit_set(uint64_t *bits, uint32_t i) {
+    bits[i / 64] |= UINT64_C(1) << i % 64;
+}
 
 static void step_add(struct stepping *stepping, uint64_t position, enum step_kind kind, uint32_t row,
                      uint64_t size) {
     static const uint8_t orders[] = {ORDER_BIRTH, ORDER_DEATH, ORDER_BIRTH, ORDER_DEATH, ORDER_WAIT};
-    uint64_t n = (uint64_t)stepping->n_steps + 1;
-    if (stepping->failed || !ARENA_GROW(stepping->arena, stepping->step, stepping->step_capacity, n) ||
-        !ARENA_GROW(stepping->arena, stepping->order, stepping->order_capacity, n)) {
+    if (stepping->failed || !ARENA_GROW(stepping->arena, stepping->step, stepping->step_capacity,
+                                        (uint64_t)stepping->n_steps + 1)) {
         stepping->failed = true;
         return;
     }
-    stepping->step[stepping->n_steps] = (struct step){row, (uint8_t)kind, size};
-    stepping->order[stepping->n_steps] = (struct sort_row){position | orders[kind], stepping->n_steps};
-    stepping->n_steps++;
+    stepping->step[stepping->n_steps++] = (struct step){.at = position | orders[kind],
+                                                        .size = size,
+                                                        .row = row,
+                                                        .part = stepping->part,
+                                                        .kind = (uint8_t)kind};
 }
 
 static uint64_t size_of(const struct stepping *stepping, uint32_t allocation) {
@@ -147,12 +164,9 @@ static uint64_t death_of(const struct stepping *stepping, uint32_t allocation) {
 static void stretch_add(struct stepping *stepping, uint32_t allocation, uint64_t from, uint64_t to) {
     const struct allocations *allocations = stepping->allocations;
     uint64_t size = size_of(stepping, allocation), waits = position_at(allocations->request[allocation]);
-    bool old = allocation < allocations->preexisting && from == 0;
     if (from >= to)
         return;
     step_add(stepping, from, STEP_BORN, allocation, size);
-    if (old)
-        stepping->absent[allocation / 64] &= ~(UINT64_C(1) << allocation % 64);
     if (allocations->request[allocation] < allocations->death[allocation] && waits > from && waits < to)
         step_add(stepping, waits, STEP_WAITS, allocation, size);
     if (to != POSITION_NEVER)
@@ -171,9 +185,7 @@ static void recorded_take_back(struct stepping *stepping, uint32_t allocation) {
 static void life_steps(struct stepping *stepping, uint32_t allocation, uint32_t first, uint32_t end) {
     uint64_t from = position_at(stepping->allocations->birth[allocation]),
              death = death_of(stepping, allocation);
-    stepping->changed[allocation / 64] |= UINT64_C(1) << allocation % 64;
-    if (allocation < stepping->allocations->preexisting)
-        stepping->absent[allocation / 64] |= UINT64_C(1) << allocation % 64;
+    bit_set(stepping->changed, allocation);
     recorded_take_back(stepping, allocation);
     for (uint32_t i = first; i < end; i++) {
         const struct plan_cut *cut = &stepping->cut[i];
@@ -214,14 +226,14 @@ static bool cuts_gather(struct stepping *stepping, const struct edit *const *edi
 static void resized_steps(struct stepping *stepping) {
     const struct allocations *allocations = stepping->allocations;
     for (uint32_t i = 0; stepping->size != NULL && i < allocations->count; i++) {
-        if (stepping->size[i] == allocations->size[i] || (stepping->changed[i / 64] >> i % 64 & 1))
+        if (stepping->size[i] == allocations->size[i] || bit_of(stepping->changed, i))
             continue;
         recorded_take_back(stepping, i);
         stretch_add(stepping, i, position_at(allocations->birth[i]), death_of(stepping, i));
     }
 }
 
-static bool copies_add(struct stepping *stepping, const struct edit *const *edits, uint32_t n_edits) {
+static bool copies_list(struct stepping *stepping, const struct edit *const *edits, uint32_t n_edits) {
     uint32_t n = 0;
     for (uint32_t e = 0; e < n_edits; e++)
         n += edits[e]->n_lives;
@@ -229,23 +241,109 @@ static bool copies_add(struct stepping *stepping, const struct edit *const *edit
     if (stepping->copy_of == NULL)
         return false;
     for (uint32_t e = 0; e < n_edits; e++)
-        for (uint32_t i = 0; i < edits[e]->n_lives; i++) {
+        for (uint32_t i = 0; i < edits[e]->n_lives; i++)
+            stepping->copy_of[stepping->n_copies++] = edits[e]->life[i].like;
+    return true;
+}
+
+static void copies_add(struct stepping *stepping, const struct edit *const *edits, uint32_t n_edits) {
+    uint32_t row = stepping->allocations->count;
+    for (uint32_t e = 0; e < n_edits; e++)
+        for (uint32_t i = 0; i < edits[e]->n_lives; i++, row++) {
             const struct plan_life *life = &edits[e]->life[i];
-            uint32_t row = stepping->allocations->count + stepping->n_copies;
-            stepping->copy_of[stepping->n_copies++] = life->like;
+            stepping->part = i + 1;
             step_add(stepping, life->birth, STEP_BORN, row, size_of(stepping, life->like));
             if (life->death != POSITION_NEVER)
                 step_add(stepping, life->death, STEP_DEAD, row, size_of(stepping, life->like));
         }
-    return true;
 }
 
 static bool steps_sort(struct stepping *stepping) {
-    struct sort_row *spare = arena_column(stepping->arena, stepping->n_steps, sizeof *spare);
-    if (spare == NULL)
+    uint32_t n = stepping->n_steps;
+    struct sort_row *rows = arena_column(stepping->arena, (uint64_t)n * 2, sizeof *rows);
+    struct step *sorted = arena_column(stepping->arena, n, sizeof *sorted);
+    if (rows == NULL || sorted == NULL)
         return false;
-    sort_rows(stepping->order, spare, stepping->n_steps);
-    ARENA_DROP(stepping->arena, spare);
+    for (uint32_t i = 0; i < n; i++)
+        rows[i] = (struct sort_row){stepping->step[i].at, i};
+    sort_rows(rows, rows + n, n);
+    for (uint32_t i = 0; i < n; i++)
+        sorted[i] = stepping->step[rows[i].value];
+    ARENA_DROP(stepping->arena, rows);
+    ARENA_DROP(stepping->arena, stepping->step);
+    stepping->step = sorted;
+    return true;
+}
+
+/* Of edits of any kind: all of it. */
+static bool steps_gather(struct stepping *stepping, const struct edit *const *edits, uint32_t n_edits) {
+    if (!cuts_gather(stepping, edits, n_edits))
+        return false;
+    for (uint32_t i = 0, end; i < stepping->n_cuts; i = end) {
+        for (end = i; end < stepping->n_cuts && stepping->cut[end].allocation == stepping->cut[i].allocation;
+             end++)
+            continue;
+        stepping->part = stepping->cut[i].part;
+        life_steps(stepping, stepping->cut[i].allocation, i, end);
+    }
+    stepping->part = 0;
+    resized_steps(stepping);
+    copies_add(stepping, edits, n_edits);
+    return !stepping->failed && steps_sort(stepping);
+}
+
+/* Is each sorted, and does none touch what another does? */
+static bool are_apart(const struct edit *const *edits, uint32_t n_edits, uint32_t count) {
+    for (uint32_t e = 0; e < n_edits; e++) {
+        if (edits[e]->sorted == NULL)
+            return false;
+        for (uint32_t other = 0; other < e; other++)
+            for (uint32_t i = 0; i <= count / 64; i++)
+                if (edits[e]->sorted->touched[i] & edits[other]->sorted->touched[i])
+                    return false;
+    }
+    return true;
+}
+
+static bool is_before(const struct step *step, const struct step *other) {
+    return step->at < other->at || (step->at == other->at && step->row <= other->row);
+}
+
+/* What belongs to an edit goes between what is there. */
+static void steps_merge(struct stepping *stepping, struct step *to, const struct edit *edit,
+                        uint32_t copies_before) {
+    uint32_t next = 0, n = 0;
+    for (uint32_t i = 0; i < edit->sorted->n; i++) {
+        struct step step = edit->sorted->step[i];
+        bool copy = step.row >= stepping->allocations->count;
+        if (step.part > (copy ? edit->n_lives : edit->n_cuts))
+            continue;
+        step.row += copy ? copies_before : 0;
+        while (next < stepping->n_steps && is_before(&stepping->step[next], &step))
+            to[n++] = stepping->step[next++];
+        to[n++] = step;
+    }
+    while (next < stepping->n_steps)
+        to[n++] = stepping->step[next++];
+    stepping->step = to;
+    stepping->n_steps = n;
+}
+
+/* Of edits that are apart: what is sorted is merged. */
+static bool steps_unite(struct stepping *stepping, const struct edit *const *edits, uint32_t n_edits) {
+    uint64_t n = 0;
+    uint32_t n_copies = 0;
+    for (uint32_t e = 0; e < n_edits; e++)
+        n += edits[e]->sorted->n;
+    struct step *step[] = {arena_column(stepping->arena, n, sizeof *step[0]),
+                           n_edits > 1 ? arena_column(stepping->arena, n, sizeof *step[0]) : NULL};
+    if (step[0] == NULL || (n_edits > 1 && step[1] == NULL))
+        return false;
+    for (uint32_t e = 0; e < n_edits; n_copies += edits[e++]->n_lives) {
+        steps_merge(stepping, step[e % 2], edits[e], n_copies);
+        for (uint32_t i = 0; i < edits[e]->n_cuts; i++)
+            bit_set(stepping->changed, edits[e]->cut[i].allocation);
+    }
     return true;
 }
 
@@ -256,22 +354,48 @@ static bool steps_make(struct stepping *stepping, const struct lives *lives, con
     *stepping = (struct stepping){.lives = lives,
                                   .allocations = allocations,
                                   .arena = arena,
-                                  .changed = arena_bits(arena, allocations->count),
-                                  .absent = arena_bits(arena, allocations->preexisting)};
-    if (stepping->changed == NULL || stepping->absent == NULL)
+                                  .changed = arena_bits(arena, allocations->count)};
+    if (stepping->changed == NULL)
         return false;
     for (uint32_t e = 0; e < n_edits; e++)
         stepping->size = edits[e]->size != NULL ? edits[e]->size : stepping->size;
-    if (!cuts_gather(stepping, edits, n_edits))
-        return false;
-    for (uint32_t i = 0, end; i < stepping->n_cuts; i = end) {
-        for (end = i; end < stepping->n_cuts && stepping->cut[end].allocation == stepping->cut[i].allocation;
-             end++)
-            continue;
-        life_steps(stepping, stepping->cut[i].allocation, i, end);
+    return are_apart(edits, n_edits, allocations->count) ? steps_unite(stepping, edits, n_edits)
+                                                         : steps_gather(stepping, edits, n_edits);
+}
+
+static uint64_t *touched_find(const struct edit *edit, const struct allocations *allocations,
+                              struct arena *arena) {
+    uint64_t *touched = arena_bits(arena, allocations->count);
+    for (uint32_t i = 0; touched != NULL && i < edit->n_cuts; i++)
+        bit_set(touched, edit->cut[i].allocation);
+    for (uint32_t i = 0; touched != NULL && i < edit->n_lives; i++)
+        bit_set(touched, edit->life[i].like);
+    for (uint32_t i = 0; touched != NULL && edit->size != NULL && i < allocations->count; i++)
+        if (edit->size[i] != allocations->size[i])
+            bit_set(touched, i);
+    return touched;
+}
+
+bool edit_sort(struct edit *edit, const struct lives *lives, struct arena *arena) {
+    struct stepping stepping;
+    struct arena own;
+    const struct edit *const edits[] = {edit};
+    edit->sorted = NULL;
+    arena_init(&own, arena_share(arena), SIZE_MAX);
+    struct edit_steps *sorted = arena_alloc(arena, sizeof *sorted);
+    bool done = sorted != NULL && steps_make(&stepping, lives, edits, 1, &own);
+    if (done) {
+        sorted->n = stepping.n_steps;
+        sorted->step = arena_column(arena, sorted->n, sizeof *sorted->step);
+        sorted->touched = touched_find(edit, stepping.allocations, arena);
+        done = sorted->step != NULL && sorted->touched != NULL;
     }
-    resized_steps(stepping);
-    return copies_add(stepping, edits, n_edits) && !stepping->failed && steps_sort(stepping);
+    if (done) {
+        bytes_copy(sorted->step, stepping.step, sorted->n * sizeof *sorted->step);
+        edit->sorted = sorted;
+    }
+    arena_release(&own);
+    return done;
 }
 
 /* ---- in use ---- */
@@ -298,12 +422,12 @@ static struct in_use peak_of_steps(const struct stepping *stepping) {
     struct in_use peak = {0}, change = {0};
     uint32_t at = 0;
     for (uint32_t i = 0; i < stepping->n_steps && at < lives->n;) {
-        uint64_t position = stepping->order[i].key;
+        uint64_t position = stepping->step[i].at;
         uint32_t low = at, high = lives->n;
         SEARCH(low, high, k, lives->position[k] < position);
         highest_raise(&peak, lives, at, low, &change);
-        for (; i < stepping->n_steps && stepping->order[i].key == position; i++)
-            step_count(&change, &stepping->step[stepping->order[i].value]);
+        for (; i < stepping->n_steps && stepping->step[i].at == position; i++)
+            step_count(&change, &stepping->step[i]);
         for (at = low; at < lives->n && lives->position[at] == position; at++)
             continue;
         if (low == lives->n)
@@ -345,11 +469,11 @@ static void columns_fill(uint64_t *column, uint8_t *again, uint32_t n_columns,
     uint32_t next = 0, last = 0;
     for (uint32_t at = 0; at < lives->n; at++) {
         uint64_t before = at > 0 ? lives->curve[at - 1].requested : 0;
-        for (; next < stepping->n_steps && stepping->order[next].key <= lives->position[at]; next++) {
-            const struct step *step = &stepping->step[stepping->order[next].value];
-            uint32_t i = column_of(lives, stepping->order[next].key, n_columns);
+        for (; next < stepping->n_steps && stepping->step[next].at <= lives->position[at]; next++) {
+            const struct step *step = &stepping->step[next];
+            uint32_t i = column_of(lives, stepping->step[next].at, n_columns);
             step_count(&change, step);
-            if (stepping->order[next].key == lives->position[at])
+            if (stepping->step[next].at == lives->position[at])
                 continue;
             column_raise(column, &last, i, before + change.requested);
             if (again != NULL && step->kind == STEP_BORN)
@@ -380,16 +504,14 @@ bool changed_columns(uint64_t *column, uint8_t *again, uint32_t n_columns, const
 static bool is_replaced(const struct stepping *stepping, uint32_t op) {
     enum program_kind kind = program_kind(op);
     uint32_t index = program_index(op);
-    return kind != PROGRAM_SEGMENT && kind != PROGRAM_OOM &&
-           (stepping->changed[index / 64] >> index % 64 & 1);
+    return kind != PROGRAM_SEGMENT && kind != PROGRAM_OOM && bit_of(stepping->changed, index);
 }
 
 /* Steps of what is changed; resized lives keep the recorded operations. */
-static bool step_is_op(const struct stepping *stepping, const struct step *step, uint64_t position) {
-    uint32_t count = stepping->allocations->count;
-    if (step->kind < STEP_BORN || (step->kind == STEP_BORN && position == ORDER_BIRTH))
+static bool step_is_op(const struct stepping *stepping, const struct step *step) {
+    if (step->kind < STEP_BORN || (step->kind == STEP_BORN && step->at == ORDER_BIRTH))
         return false;
-    return step->row >= count || (stepping->changed[step->row / 64] >> step->row % 64 & 1);
+    return step->row >= stepping->allocations->count || bit_of(stepping->changed, step->row);
 }
 
 static uint32_t op_of_step(const struct step *step) {
@@ -397,14 +519,27 @@ static uint32_t op_of_step(const struct step *step) {
     return (uint32_t)kinds[step->kind] | step->row << PROGRAM_KIND_BITS;
 }
 
+/* Bits of the older ones that are not there at the begin. NULL: no memory. */
+static const uint64_t *absent_find(const struct stepping *stepping, struct arena *arena) {
+    uint32_t n = stepping->allocations->preexisting;
+    uint64_t *absent = arena_bits(arena, n);
+    for (uint32_t i = 0; absent != NULL && i < n; i++)
+        if (bit_of(stepping->changed, i))
+            bit_set(absent, i);
+    for (uint32_t i = 0; absent != NULL && i < stepping->n_steps && stepping->step[i].at == ORDER_BIRTH; i++)
+        if (stepping->step[i].kind == STEP_BORN && stepping->step[i].row < n)
+            absent[stepping->step[i].row / 64] &= ~(UINT64_C(1) << stepping->step[i].row % 64);
+    return absent;
+}
+
 static void ops_merge(struct program *program, const struct stepping *stepping) {
     const struct lives *lives = stepping->lives;
     uint32_t next = 0;
     for (uint32_t at = 1; at <= lives->n; at++) {
         uint64_t position = at < lives->n ? lives->position[at] : POSITION_NEVER;
-        for (; next < stepping->n_steps && stepping->order[next].key < position; next++) {
-            const struct step *step = &stepping->step[stepping->order[next].value];
-            if (step_is_op(stepping, step, stepping->order[next].key))
+        for (; next < stepping->n_steps && stepping->step[next].at < position; next++) {
+            const struct step *step = &stepping->step[next];
+            if (step_is_op(stepping, step))
                 program->op[program->n_ops++] = op_of_step(step);
         }
         if (at < lives->n && !is_replaced(stepping, lives->program->op[at - 1]))
@@ -417,14 +552,14 @@ static void steps_end(struct stepping *stepping) {
     const struct lives *lives = stepping->lives;
     uint64_t last = lives->position[lives->n - 1];
     bool failed = lives->n > 1 && program_kind(lives->program->op[lives->n - 2]) == PROGRAM_OOM;
-    while (failed && stepping->n_steps > 0 && stepping->order[stepping->n_steps - 1].key > last)
+    while (failed && stepping->n_steps > 0 && stepping->step[stepping->n_steps - 1].at > last)
         stepping->n_steps--;
 }
 
 bool changed_program(struct program *program, const struct lives *lives, const struct edit *const *edits,
                      uint32_t n_edits, struct arena *arena) {
     struct stepping stepping;
-    if (!steps_make(&stepping, lives, edits, n_edits, arena))
+    if (!steps_make(&stepping, lives, edits, n_edits, arena) || !copies_list(&stepping, edits, n_edits))
         return false;
     steps_end(&stepping);
     *program = *lives->program;
@@ -433,8 +568,8 @@ bool changed_program(struct program *program, const struct lives *lives, const s
     program->size = stepping.size;
     program->copy_of = stepping.copy_of;
     program->n_copies = stepping.n_copies;
-    program->absent = stepping.absent;
-    if (program->op == NULL)
+    program->absent = absent_find(&stepping, arena);
+    if (program->op == NULL || program->absent == NULL)
         return false;
     ops_merge(program, &stepping);
     return true;

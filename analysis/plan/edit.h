@@ -31,6 +31,7 @@ static inline uint64_t position_behind(uint32_t moment, uint32_t number) {
 /* The life of an allocation is dead from `from` on and made again at `to`. */
 struct plan_cut {
     uint32_t allocation;
+    uint32_t part; /* of its edit, from 1 */
     uint64_t from, to;
 };
 
@@ -45,7 +46,8 @@ struct edit {
     struct plan_cut *cut;
     struct plan_life *life;
     uint32_t n_cuts, cut_capacity, n_lives, life_capacity;
-    const uint64_t *size; /* [allocations.count] what sizes become; NULL: they stay */
+    const uint64_t *size;            /* [allocations.count] what sizes become; NULL: they stay */
+    const struct edit_steps *sorted; /* NULL: not sorted yet */
 };
 
 /* Add to an edit. False: no memory. Nothing is added where `from` is not before `to`. */
@@ -70,7 +72,13 @@ struct lives {
 /* O(operations). False: no memory. */
 bool lives_init(struct lives *lives, const struct program *program, struct arena *arena);
 
-/* Peaks of a program with edits, which are applied together; cuts of one life are united. O(edits log edits + states / 64 at worst for each). False: no memory. */
+/* Sorts what an edit changes once, for all sets that it is in: where sorted edits touch nothing in common, the functions below
+ * merge. Afterwards n_cuts and n_lives may be made less where every cut is of another allocation. O(edit log edit). False: no
+ * memory. */
+bool edit_sort(struct edit *edit, const struct lives *lives, struct arena *arena);
+
+/* Peaks of a program with edits, which are applied together; cuts of one life are united. O(edits log edits, or edits where all
+ * are sorted and apart, + states / 64 at worst for each). False: no memory. */
 bool changed_curve(struct in_use *peak, const struct lives *lives, const struct edit *const *edits,
                    uint32_t n_edits, struct arena *arena);
 

@@ -325,8 +325,17 @@ static bool no_grad_add(struct planner *planner) {
            (edit.n_cuts == 0 || bound_add(planner, &edit, PLAN_NO_GRAD, COST_NONE, "no_grad"));
 }
 
+/* Those of checkpointing are sorted already. */
+static bool edits_sort(struct planner *planner) {
+    for (uint32_t i = 0; i < planner->plan->n_changes; i++)
+        for (uint32_t form = 0; form < planner->plan->change[i].forms; form++)
+            if (!edit_sort(&planner->plan->change[i].form[form], &planner->lives, planner->arena))
+                return false;
+    return true;
+}
+
 bool plan_edits_find(struct planner *planner) {
     return (plan_leaves_out(planner, WORD_FINDINGS) || findings_add(planner)) &&
            (plan_leaves_out(planner, WORD_FUSED) || fused_add(planner)) && checkpoint_add(planner) &&
-           states_add(planner) && micro_batch_add(planner) && no_grad_add(planner);
+           states_add(planner) && micro_batch_add(planner) && no_grad_add(planner) && edits_sort(planner);
 }

@@ -83,6 +83,37 @@ static uint64_t peak_of_program(const struct program *program) {
     return peak;
 }
 
+/* The same in two edits that have no allocation in common: sizes of the first half, what else there is by halves. */
+static void edit_halve(struct edit half[2], const struct edit *edit, uint64_t *size,
+                       struct recording *recording) {
+    half[0] = (struct edit){.size = size};
+    half[1] = (struct edit){0};
+    for (uint32_t i = LIVES / 2; i < LIVES; i++)
+        size[i] = recording->size[i];
+    for (uint32_t i = 0; i < edit->n_cuts; i++)
+        assert_true(edit_cut(&half[edit->cut[i].allocation >= LIVES / 2], edit->cut[i].allocation,
+                             edit->cut[i].from, edit->cut[i].to, &recording->arena));
+    for (uint32_t i = 0; i < edit->n_lives; i++)
+        assert_true(edit_life(&half[edit->life[i].like >= LIVES / 2], edit->life[i].like, edit->life[i].birth,
+                              edit->life[i].death, &recording->arena));
+}
+
+/* What is sorted before and merged comes to the same. */
+static void sorted_check(struct recording *recording, const struct lives *lives, const struct edit *edit,
+                         uint64_t *size) {
+    struct edit half[2];
+    const struct edit *both[] = {&half[0], &half[1]};
+    struct program changed;
+    struct in_use peak;
+    edit_halve(half, edit, size, recording);
+    for (int i = 0; i < 2; i++)
+        assert_true(edit_sort(&half[i], lives, &recording->arena));
+    assert_true(changed_curve(&peak, lives, both, 2, &recording->arena));
+    assert_int_equal(peak.requested, peak_of(recording, edit));
+    assert_true(changed_program(&changed, lives, both, 2, &recording->arena));
+    assert_int_equal(peak_of_program(&changed), peak.requested);
+}
+
 static void one_by_chance(struct dice *dice) {
     struct recording *recording = recording_open();
     struct program program, changed;
@@ -106,6 +137,7 @@ static void one_by_chance(struct dice *dice) {
     assert_int_equal(peak.requested, peak_of(recording, &edit));
     assert_true(changed_program(&changed, &lives, all, 1, &recording->arena));
     assert_int_equal(peak_of_program(&changed), peak.requested);
+    sorted_check(recording, &lives, &edit, size);
     recording_close(recording);
 }
 
