@@ -62,6 +62,7 @@ bool scenarios_solve(struct whatif *whatif, const struct arena *scratch) {
     unsigned wanted = threads_wanted(whatif), started = 0;
     pthread_t thread[MOST_THREADS];
     struct solving solving = {.whatif = whatif, .limit_nbytes = memory_left(scratch) / (wanted + 1)};
+    memory_keep();
     while (started + 1 < wanted && thread_begin(&thread[started], solving_thread, &solving))
         started++;
     (void)solving_thread(&solving);
