@@ -50,14 +50,15 @@ test("a sandbox without allow-downloads is named when a picture is saved", { ski
                 const picture = frame.locator("#not-saved img");
                 await until(() => picture.evaluate((img) => img instanceof HTMLImageElement && img.naturalWidth > 600), "the picture to copy");
                 await frame.locator("#not-saved button").last().click();
-                assert.equal(await frame.locator("#not-saved").count(), 0);
+                await frame.locator("#not-saved").waitFor({ state: "detached" });
                 await frame.evaluate('document.getElementById("list-save").click()');
                 assert.match(await frame.locator("#not-saved textarea").inputValue(), /^[^\n]*bytes[\s\S]*attention\.py/i);
                 await frame.locator("#not-saved button").last().click();
+                await frame.locator("#not-saved").waitFor({ state: "detached" });
             } else {
                 await saved;
+                assert.equal(await frame.locator("#not-saved").count(), 0);
             }
-            assert.equal(await frame.locator("#not-saved").count(), 0);
         });
     }
 });
