@@ -6,7 +6,7 @@ import path from "node:path";
 import { describe, test } from "node:test";
 
 import { cropPng, decodePng } from "../png.mjs";
-import { canvasPixels, folder, hashOf, plotBox, run, samples, settle, setView, skip, strata, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
+import { canvasPixels, each, folder, hashOf, plotBox, run, samples, settle, setView, skip, strata, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
@@ -34,7 +34,8 @@ function edges({ width, height, rgba }) {
     return count;
 }
 
-const grouped = async (/** @type {Page} */ page) => /Grouped by call site/.test(await page.locator("#groups-text:visible").allInnerTexts().then((texts) => texts.join()));
+const grouped = async (/** @type {Page} */ page) =>
+    (await each(page, "#groups-text", (text) => text.checkVisibility() && /Grouped by call site/.test(text.innerText))).includes(true);
 
 describe("bands too thin to be told apart", { skip }, () => {
     test("lie together by call site, in the same silhouette, and each comes back", async () => {

@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, hashOf, recording, run, samples, settle, setView, skip, until, withPage, writePage } from "./browser.mjs";
+import { ask, hashOf, recording, run, samples, settle, setView, skip, texts, until, withPage, writePage } from "./browser.mjs";
 
 const sample = (/** @type {string} */ name) => path.join(samples, `${name}.pickle`);
 
@@ -165,7 +165,7 @@ describe("the map", { skip }, () => {
                 assert.ok(text.includes(`keep a segment of ${mib(hole.segment)}`), text);
                 assert.ok(text.includes(`\u00d7 ${(hole.segment / hole.used).toFixed(1)}`), text);
             }
-            const rows = await page.locator("#panel-allocator .holes td:last-child small").allInnerTexts();
+            const rows = await texts(page, "#panel-allocator .holes td:last-child small");
             const gain = rows.map((text) => parseFloat(text.slice(2)));
             assert.deepEqual(gain, [...gain].sort((a, b) => b - a), "the best first");
             await page.keyboard.press("k");
