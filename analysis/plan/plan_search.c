@@ -58,8 +58,10 @@ static bool set_bisect(struct planner *planner, struct plan_set *set, uint32_t l
 
 /* Multiples of an eighth, then single blocks. False: no memory. */
 static bool set_try_short(struct planner *planner, struct plan_set *set, uint32_t most, bool *served) {
-    if (!set_try_with(planner, set, most, served) || !*served)
-        return *served == false;
+    if (!set_try_with(planner, set, most, served))
+        return false;
+    if (!*served)
+        return true;
     if (most > 8) {
         if (!set_bisect(planner, set, 0, 8, most))
             return false;

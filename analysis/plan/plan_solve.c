@@ -235,10 +235,12 @@ bool plan_set_in_use(struct planner *planner, const struct plan_set *set, uint32
 
 bool plan_set_solve(struct planner *planner, struct plan_set *set, enum plan_ask ask) {
     struct plan_case what;
-    const struct plan_change *only = set->n_changes == 1 ? &planner->plan->change[set->change[0]] : NULL;
-    if (only != NULL && only->figures.reserved_known && only->n_blocks == set->n_blocks) {
-        set->figures = only->figures;
-        return true;
+    if (set->n_changes == 1) {
+        const struct plan_change *only = &planner->plan->change[set->change[0]];
+        if (only->figures.reserved_known && only->n_blocks == set->n_blocks) {
+            set->figures = only->figures;
+            return true;
+        }
     }
     plan_case_of(planner, set, set->n_blocks, &what);
     return (ask == ASK_RESERVED || plan_set_in_use(planner, set, set->n_blocks, &set->figures)) &&
