@@ -251,7 +251,7 @@ static const char *device_say(const cJSON *rows) {
             json_file_number(item, "oom_requested_bytes", -1) >= 0) {
             said = rank;
             ran_out = ran_out != NULL ? ran_out : json_file_text(item, "input", NULL);
-            row("Out of memory", "the GPU of %s: %s requested, %s free", json_file_text(item, "input", ""),
+            row("Out of memory", "the device of %s: %s requested, %s free", json_file_text(item, "input", ""),
                 format_bytes((uint64_t)json_file_number(item, "oom_requested_bytes", 0)).text,
                 format_bytes((uint64_t)json_file_number(item, "oom_free_bytes", 0)).text);
         }
