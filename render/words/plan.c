@@ -45,20 +45,20 @@ static const char *finding_words(uint8_t kind) {
     case FINDING_GRADIENTS_KEPT: return "set gradients to None before the next forward";
     case FINDING_HELD_OVER: return "drop the last turn's result before the next is made";
     case FINDING_KEPT_PER_LAYER: return "let go of what each layer keeps";
-    case FINDING_UNUSED_GRAPH: return "no graph where nothing is trained";
-    case FINDING_AUTOCAST_COPIES: return "no 16-bit copies of weights";
+    case FINDING_UNUSED_GRAPH: return "run what is not trained under torch.no_grad()";
+    case FINDING_AUTOCAST_COPIES: return "keep no 16-bit copies of weights";
     default: return "let go of it earlier";
     }
 }
 
 static void finding_say(struct words *words, const struct plan *plan, const struct plan_change *change) {
-    words_say(words, change->finding->confidence == CONFIDENCE_POSSIBLE ? "possibly " : "");
     if (change->frame != 0) {
         site_say(words, plan, change->frame);
         words_say(words, ": ");
     }
     words_say(words, finding_words(change->finding->kind));
-    words_say(words, " (finding)");
+    words_say(words,
+              change->finding->confidence == CONFIDENCE_POSSIBLE ? " (possible finding)" : " (finding)");
 }
 
 static void blocks_say(struct words *words, uint32_t n_blocks, const char *of, uint32_t n) {
