@@ -8,21 +8,18 @@ import {
     change,
     COLORINGS,
     EVERYTHING,
-    fitWindow,
     FOCUS_KINDS,
     invalidate,
     MAP_ORDERS,
     MARKS_MOST,
     perPage,
     rangeInRun,
-    setAxis,
-    setBytes,
-    setWindow,
     THEMES,
     timedDevices,
     VIEWINGS,
     wholeRange,
 } from "./state.js";
+import { fitWindow, setAxis, setBytes, setWindow } from "./window.js";
 import { boundedInteger, formatCount, numberPair } from "./text.js";
 
 /** Another device. Beside the others, what is shown of time stays. @param {Page} page @param {number} index */

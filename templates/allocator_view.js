@@ -1,7 +1,9 @@
 // Allocator: why more is reserved than in use at the marked moment, what keeps mostly empty segments, and what each
 // memory pool holds; the figures of the report, by the same code.
 import { poolName } from "./describe.js";
-import { chooseHole, holeNow, replayOnce, replaysOf } from "./map_view.js";
+import { holeNow } from "./map_view.js";
+import { chooseHole } from "./map_hand.js";
+import { replayOnce, replaysOf } from "./replay.js";
 import { heldMoment, isDark, momentText } from "./state.js";
 import { formatBytes, formatExactBytes, formatPlural, formatShare, make, tableFigures } from "./text.js";
 

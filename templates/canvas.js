@@ -1,6 +1,7 @@
 // Where the timeline lies on the page and the canvases that it is made of: sizes, positions, colours, lines.
 import { clearCanvas } from "./paint.js";
-import { axisOfEvent, goToEvent, perPage, topBytes, usOfEvent } from "./state.js";
+import { axisOfEvent, perPage, usOfEvent } from "./state.js";
+import { goToEvent, topBytes } from "./window.js";
 
 export { context2d, cutText, lineScale, sizeCanvas, theme, themeColor } from "./paint.js";
 

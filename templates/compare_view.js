@@ -20,7 +20,8 @@ import { showOutline } from "./outline.js";
 import { curveShape } from "./paint.js";
 import { askDifferences, askSteps, askSums, COMPARE_QUESTIONS, GROUPINGS, listDifferences } from "./questions.js";
 import { drawSpark } from "./sparks.js";
-import { change, goToEvent, invalidate, isDark, LIST, rangeEvents, removeMark } from "./state.js";
+import { change, invalidate, isDark, LIST, rangeEvents, removeMark } from "./state.js";
+import { goToEvent } from "./window.js";
 import {
     formatBytes,
     formatChange,

@@ -13,20 +13,17 @@ import {
     capacityBytes,
     change,
     clockShift,
-    fitWindow,
     FOCUS_KINDS,
-    goToEvent,
     invalidate,
     OVERLAY,
-    panWindow,
     perPage,
     rangeEvents,
     askAll,
     select,
     timedDevices,
     TIMELINE,
-    zoomWindow,
 } from "./state.js";
+import { fitWindow, goToEvent, panWindow, zoomWindow } from "./window.js";
 import { deviceName, formatBytes, formatDuration, formatPlural, make, makeButton, setText } from "./text.js";
 import { listen, makeStage } from "./stage.js";
 import { View } from "./session.js";

@@ -4,7 +4,8 @@ import { csvInView } from "./each_view.js";
 import { nextTurn } from "./turns.js";
 import { askTree, treeObject } from "./questions.js";
 import { saveBlob } from "./save.js";
-import { axisNumber, flush, heldMoment, rangeEvents, topBytes } from "./state.js";
+import { axisNumber, flush, heldMoment, rangeEvents } from "./state.js";
+import { topBytes } from "./window.js";
 import { formatBytes, formatCount, make } from "./text.js";
 
 /* ---- folded stacks ---- */

@@ -1,6 +1,7 @@
 // Moments as people write them: "event 2737", "62 ms", "step 4", "peak", "oom".
 import { askSteps } from "./questions.js";
-import { axisOfEvent, change, eventOfUs, goToEvent, setWindow } from "./state.js";
+import { axisOfEvent, change, eventOfUs } from "./state.js";
+import { goToEvent, setWindow } from "./window.js";
 import { formatCount, formatEvent } from "./text.js";
 
 /** Microseconds of each unit. @type {Record<string, number>} */

@@ -5,30 +5,14 @@ import { nextDevice } from "./device_rows.js";
 import { KIND_TITLES } from "./finding_words.js";
 import { uiOf } from "./header.js";
 import { viewBack } from "./history.js";
-import { keeperOfHole, nextHole, toggleMap } from "./map_view.js";
+import { keeperOfHole, nextHole, toggleMap } from "./map_hand.js";
 import { openPalette } from "./palette.js";
 import { endProof } from "./proof.js";
 import { askFindings } from "./questions.js";
 import { setSearch } from "./search.js";
 import { openTab, sideKey, viewCommands } from "./side.js";
-import {
-    axisOfEvent,
-    change,
-    fitBytes,
-    fitSelection,
-    fitWindow,
-    flush,
-    goToEvent,
-    HEADER,
-    heldMoment,
-    invalidate,
-    markAt,
-    panWindow,
-    perPage,
-    select,
-    setAxis,
-    zoomWindow,
-} from "./state.js";
+import { axisOfEvent, change, flush, HEADER, heldMoment, invalidate, markAt, perPage, select } from "./state.js";
+import { fitBytes, fitSelection, fitWindow, goToEvent, panWindow, setAxis, zoomWindow } from "./window.js";
 
 /* ---- keys ---- */
 

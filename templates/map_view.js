@@ -6,35 +6,11 @@ import { lifetimeText, poolName, streamText } from "./describe.js";
 import { addressText } from "./questions.js";
 import { searchOf } from "./search.js";
 import { floats } from "./session.js";
-import { say } from "./spoken.js";
-import { makeSplitter } from "./splitter.js";
-import {
-    change,
-    COLORINGS,
-    flush,
-    heldMoment,
-    invalidate,
-    isDark,
-    LIST,
-    MAP,
-    MAP_ORDERS,
-    momentText,
-    OVERLAY,
-    perPage,
-    TIMELINE,
-} from "./state.js";
+import { replayOnce, replaysOf } from "./replay.js";
+import { COLORINGS, heldMoment, isDark, MAP_ORDERS, momentText, perPage } from "./state.js";
 import { formatBytes, formatPlural, make, setText } from "./text.js";
 
 const LABEL_LEAST = 52;
-
-/** Recordings of more events are not replayed unasked: the sizes of a few blocks are then the least they can be. */
-const REPLAYED_EVENTS = 2000000;
-
-/** So many operations in one go: some 10 ms on a quiet machine, so that the page answers all the while. */
-const REPLAYED_IN_ONE = 25000;
-
-/** Of so many it takes little, and runs when the page is there. */
-export const REPLAYED_AT_ONCE = 500000;
 
 const FREE_WIDTH = 3;
 
@@ -66,42 +42,6 @@ export const mapOf = perPage((page) => ({
      */
     laidFor: null,
 }));
-
-/** Devices that were replayed. */
-const replayedOf = perPage(() => /** @type {Set<number>} */ (new Set()));
-
-/** How many replays are over: what they tell is drawn anew. Under way: of the device with that index; -1: none. */
-export const replaysOf = perPage(() => ({ over: 0, under: -1 }));
-
-/** Goes on with the replay of a device, as long as it is shown. @param {Page} page @param {number} device */
-function replaySome(page, device) {
-    const replays = replaysOf(page);
-    replays.under = device;
-    if (device !== page.state.device) replayedOf(page).delete(device);
-    else if (page.view.c.replay_some(REPLAYED_IN_ONE)) setTimeout(() => replaySome(page, device));
-    else {
-        replays.under = -1;
-        replays.over++;
-        invalidate(page, TIMELINE | MAP | LIST);
-    }
-}
-
-/**
- * Sizes of blocks and the largest free block as a replay tells them: once, where that is quick. What takes more than a
- * stretch begins when the frame is drawn.
- * @param {Page} page @param {number} [most] events
- */
-export function replayOnce(page, most = REPLAYED_EVENTS) {
-    const { state, view } = page;
-    const replayed = replayedOf(page);
-    const { device } = state;
-    if (replayed.has(device) || view.facts.events > most) return;
-    replayed.add(device);
-    // A free that is requested and completed is two events of one operation.
-    if (view.facts.events < 2 * REPLAYED_IN_ONE) return replaySome(page, device);
-    replaysOf(page).under = device;
-    setTimeout(() => replaySome(page, device));
-}
 
 /** The event whose memory is shown. @param {Page} page */
 export function mapEvent(page) {
@@ -180,7 +120,7 @@ function layOut(page) {
 }
 
 /** The y of the map's first row that is shown, in the screen's pixels. @param {Page} page */
-const scrolled = (page) => Math.round(mapOf(page).scroll.scrollTop * plotOf(page).ratio);
+export const scrolled = (page) => Math.round(mapOf(page).scroll.scrollTop * plotOf(page).ratio);
 
 function drawPicture(/** @type {Page} */ page) {
     const { state, view } = page;
@@ -302,6 +242,15 @@ function outlineBlock(/** @type {Page} */ page, context, block, color, top) {
     }
 }
 
+/** The hole that is chosen, of the held moment; -1: none. @param {Page} page */
+export function holeNow(page) {
+    const { hole } = page.state;
+    const event = heldMoment(page);
+    if (!hole || hole.event !== event || page.view.sentence("map_refusal")) return -1;
+    page.view.c.gap(event);
+    return hole.block;
+}
+
 /** What follows the pointer, here and on the timeline. @param {Page} page */
 function drawMarks(page) {
     const { state, view } = page;
@@ -331,7 +280,7 @@ function drawMarks(page) {
 }
 
 /** @param {Page} page @param {number} block */
-function tipRows(page, block) {
+export function tipRows(page, block) {
     const { session, view } = page;
     const cell = view.c.map_cell(block);
     view.c.gap(mapOf(page).event);
@@ -462,181 +411,4 @@ function renewMap(page) {
     map.laidFor = page.view.facts;
     map.asked = "";
     map.block = -1;
-}
-
-/** @param {Page} page @param {PointerEvent} event */
-function pointAt(page, event) {
-    const map = mapOf(page);
-    const plot = plotOf(page);
-    const box = map.picture.getBoundingClientRect();
-    map.pointer = { x: event.clientX - box.left, y: event.clientY - box.top };
-    const cell = pick(page, map.pointer.x * plot.ratio, map.pointer.y * plot.ratio + scrolled(page));
-    if (cell === map.block && cell < 0) return;
-    map.block = cell;
-    invalidate(page, MAP_MARKS);
-}
-
-/** Block at a pixel of the map; -1: none. @param {Page} page @param {number} x @param {number} y */
-function pick(page, x, y) {
-    const { view } = page;
-    if (!mapOf(page).laid || x < 0 || y < 0) return -1;
-    const place = /** @type {(...numbers: number[]) => number} */ (view.module.view_map_pick)(
-        view.handle,
-        Math.floor(x),
-        Math.floor(y),
-    );
-    return place === 0 ? -1 : view.c.map_pick(Math.floor(x), Math.floor(y)).block;
-}
-
-const MAP_MARKS = MAP | OVERLAY;
-
-/** The hole that is chosen, of the held moment; -1: none. @param {Page} page */
-export function holeNow(page) {
-    const { hole } = page.state;
-    const event = heldMoment(page);
-    if (!hole || hole.event !== event || page.view.sentence("map_refusal")) return -1;
-    page.view.c.gap(event);
-    return hole.block;
-}
-
-/**
- * Chooses a hole, or what keeps it, in the map and in the list of holes.
- * @param {Page} page @param {number} event @param {number} block @param {number} [keeper] an allocation
- */
-export function chooseHole(page, event, block, keeper) {
-    const site = keeper === undefined ? 0 : page.view.c.stack_site(page.view.c.allocation(keeper).stack);
-    change(page, {
-        moment: event,
-        hole: { event, block },
-        selected: keeper ?? null,
-        focus: site ? { by: "site", id: site } : null,
-        mapOpen: true,
-        tab: "allocator",
-    });
-    flush(page);
-    goToBlock(page, keeper === undefined ? block : page.view.c.map_block_of(keeper));
-}
-
-/** `h`: the largest hole, or the next smaller one. @param {Page} page */
-export function nextHole(page) {
-    const { view } = page;
-    if (view.sentence("map_refusal")) return;
-    view.c.gap(heldMoment(page));
-    const block = view.c.next_hole(holeNow(page));
-    if (block >= 0) chooseHole(page, heldMoment(page), block);
-}
-
-/** `k`: what keeps the chosen hole. @param {Page} page */
-export function keeperOfHole(page) {
-    const block = holeNow(page);
-    if (block >= 0) chooseHole(page, heldMoment(page), block, page.view.c.hole(block).allocation);
-}
-
-/** Pins what a block holds, there and then. @param {Page} page */
-function pinBlock(page) {
-    const { view } = page;
-    const map = mapOf(page);
-    if (map.block < 0) return;
-    const { allocation } = view.c.map_cell(map.block);
-    view.c.gap(map.event);
-    if (allocation < 0 && view.c.hole(map.block).blocks > 0) return chooseHole(page, map.event, map.block);
-    const site = allocation < 0 ? 0 : view.c.stack_site(view.c.allocation(allocation).stack);
-    change(page, {
-        moment: map.event,
-        hole: null,
-        selected: allocation < 0 ? null : allocation,
-        focus: site ? { by: "site", id: site } : null,
-    });
-}
-
-/** Goes to a block and brings it into view. @param {Page} page @param {number} block */
-export function goToBlock(page, block) {
-    const map = mapOf(page);
-    if (!map.laid || block < 0 || block >= map.laid.blocks) return;
-    map.block = block;
-    map.pointer = null;
-    say(
-        page,
-        tipRows(page, block)
-            .map(({ childNodes }) => Array.from(childNodes, (node) => node.textContent).join(" "))
-            .join(", "),
-    );
-    const y = page.view.c.map_place(block, 0).y / plotOf(page).ratio;
-    if (y < map.scroll.scrollTop + 22) map.scroll.scrollTop = Math.max(0, y - 24);
-    else if (y + 16 > map.scroll.scrollTop + map.scroll.clientHeight)
-        map.scroll.scrollTop = y + 24 - map.scroll.clientHeight;
-    invalidate(page, MAP_MARKS);
-}
-
-/** The block above or below, in the row that is there. @param {Page} page @param {number} by */
-function stepRow(page, by) {
-    const map = mapOf(page);
-    if (map.block < 0) goToBlock(page, 0);
-    else {
-        const { x, end, y } = page.view.c.map_place(map.block, 0);
-        const pitch = 16 * plotOf(page).ratio;
-        for (let at = y + pitch / 2 + by * pitch; map.laid && at >= 0 && at < map.laid.height; at += (by * pitch) / 2) {
-            const block = pick(page, Math.min((x + end) / 2, map.picture.width - 1), at);
-            if (block >= 0 && page.view.c.map_place(block, 0).y !== y) {
-                goToBlock(page, block);
-                return;
-            }
-        }
-    }
-}
-
-const keysOf = perPage(
-    (page) =>
-        /** @type {Record<string, () => void>} */ ({
-            ArrowRight: () => goToBlock(page, mapOf(page).block + 1),
-            ArrowLeft: () => goToBlock(page, mapOf(page).block - 1),
-            ArrowDown: () => stepRow(page, 1),
-            ArrowUp: () => stepRow(page, -1),
-            Enter: () => pinBlock(page),
-        }),
-);
-
-/** @param {Page} page @param {KeyboardEvent} event */
-function pressMapKey(page, event) {
-    const keys = keysOf(page);
-    if (event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(keys, event.key)) return;
-    event.preventDefault();
-    event.stopPropagation();
-    keys[event.key]();
-}
-
-export function toggleMap(/** @type {Page} */ page) {
-    change(page, { mapOpen: !page.state.mapOpen });
-}
-
-const MAP_LEAST = 140;
-
-export function startMap(/** @type {Page} */ page) {
-    const map = mapOf(page);
-    makeSplitter(map.split, {
-        read: () => map.box.offsetHeight,
-        write: (pixels) => {
-            map.box.style.flex = pixels === null ? "" : `0 0 ${pixels}px`;
-            invalidate(page, MAP);
-        },
-        least: MAP_LEAST,
-        most: () => map.box.offsetHeight + plotOf(page).box.offsetHeight - MAP_LEAST,
-        sign: -1,
-    });
-    map.scroll.addEventListener("scroll", () => invalidate(page, MAP));
-    map.scroll.addEventListener("pointermove", (event) => pointAt(page, event));
-    map.scroll.addEventListener("pointerleave", () => {
-        map.pointer = null;
-        map.block = -1;
-        invalidate(page, MAP_MARKS);
-    });
-    map.scroll.addEventListener("click", () => pinBlock(page));
-    map.scroll.addEventListener("keydown", (event) => pressMapKey(page, event));
-    for (const order of MAP_ORDERS)
-        page.element(`map-${order}`, HTMLButtonElement).addEventListener("click", () =>
-            change(page, { mapOrder: order }),
-        );
-    page.element("map-open", HTMLButtonElement).addEventListener("click", () => toggleMap(page));
-    page.element("map-close", HTMLButtonElement).addEventListener("click", () => toggleMap(page));
-    new ResizeObserver(() => invalidate(page, MAP)).observe(map.scroll);
 }

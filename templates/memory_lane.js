@@ -1,7 +1,7 @@
 // The lane between timeline and phases: what is reserved and not in use, the largest free block, how many segments
 // there are, when the driver was called, and when memory was given back, and why.
 import { gutterOf, plotOf, strokeLine, themeColor, xOfEvent } from "./canvas.js";
-import { REPLAYED_AT_ONCE, replayOnce } from "./map_view.js";
+import { REPLAYED_AT_ONCE, replayOnce } from "./replay.js";
 import { floats } from "./session.js";
 import { makeSplitter } from "./splitter.js";
 import { change, momentText, perPage } from "./state.js";

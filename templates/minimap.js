@@ -2,7 +2,8 @@
 import { context2d, gutterOf, sizeCanvas, themeColor } from "./canvas.js";
 import { searchOf } from "./search.js";
 import { makeSplitter } from "./splitter.js";
-import { axisNumber, axisOfEvent, fitWindow, invalidate, MINIMAP, perPage, setWindow, wholeRange } from "./state.js";
+import { axisNumber, axisOfEvent, invalidate, MINIMAP, perPage, wholeRange } from "./state.js";
+import { fitWindow, setWindow } from "./window.js";
 
 const minimapOf = perPage((page) => ({
     box: page.element("minimap", HTMLDivElement),

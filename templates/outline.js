@@ -1,7 +1,8 @@
 // A comparison of two ranges in the timeline: A is what is drawn, B an outline over it that begins where A begins.
 import { plotOf, strokeLine, themeColor, xOfAxis, xOfEvent, xOfMoment, yOfBytes } from "./canvas.js";
 import { comparedRanges, LETTERS } from "./ends.js";
-import { axisNumber, axisOfEvent, setWindow } from "./state.js";
+import { axisNumber, axisOfEvent } from "./state.js";
+import { setWindow } from "./window.js";
 import { cutText } from "./paint.js";
 import { formatBytes } from "./text.js";
 

@@ -10,7 +10,8 @@ import { goToOom } from "./keys.js";
 import { inTurns } from "./turns.js";
 import { laneHeight, laneOf, startLane } from "./lane.js";
 import { drawLegend, drawLegendFigures } from "./legend.js";
-import { drawMap, mapOf, startMap } from "./map_view.js";
+import { drawMap, mapOf } from "./map_view.js";
+import { startMap } from "./map_hand.js";
 import { placeLaneSplitter, startLaneSplitter } from "./memory_lane.js";
 import { drawMinimap, placeBrush, startMinimap } from "./minimap.js";
 import { drawOverlay } from "./overlay.js";
@@ -34,11 +35,7 @@ import {
     DETAIL,
     eventOfAxis,
     EVERYTHING,
-    fitBytes,
-    fitSelection,
-    fitWindow,
     flush,
-    goToEvent,
     HEADER,
     invalidate,
     LEGEND,
@@ -47,7 +44,6 @@ import {
     MINIMAP,
     momentText,
     OVERLAY,
-    setAxis,
     setPaper,
     setViewBy,
     STACK,
@@ -56,6 +52,7 @@ import {
     TIMELINE,
     VIEWINGS,
 } from "./state.js";
+import { fitBytes, fitSelection, fitWindow, goToEvent, setAxis } from "./window.js";
 import { deviceName, formatBytes, formatEvent, formatPlural, make, setText } from "./text.js";
 
 /* ---- the one draw ---- */

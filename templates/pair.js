@@ -28,16 +28,14 @@ import {
     change,
     createPage,
     EVERYTHING,
-    fitWindow,
     flush,
     flushInTurns,
     heldMoment,
     invalidate,
     OVERLAY,
-    panWindow,
     TIMELINE,
-    zoomWindow,
 } from "./state.js";
+import { fitWindow, panWindow, zoomWindow } from "./window.js";
 import { element, make, setText } from "./text.js";
 import { atOnce, nextTurn } from "./turns.js";
 

@@ -31,17 +31,8 @@ import { drawMarkerLines, GHOST_WIDTH, placeMarkers, rightGutter, visibleGhosts,
 import { outlineRequest } from "./outline.js";
 import { drawOverPicture } from "./overlay.js";
 import { searchOf, updateSearch } from "./search.js";
-import {
-    axisNumber,
-    capacityBytes,
-    clockShift,
-    COLORINGS,
-    FOCUS_KINDS,
-    isDark,
-    perPage,
-    topBytes,
-    usOfEvent,
-} from "./state.js";
+import { axisNumber, capacityBytes, clockShift, COLORINGS, FOCUS_KINDS, isDark, perPage, usOfEvent } from "./state.js";
+import { topBytes } from "./window.js";
 import { decimalsOf, formatBytes, formatCount } from "./text.js";
 import { drawBytes } from "./stage.js";
 

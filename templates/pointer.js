@@ -7,24 +7,18 @@ import { pickAt } from "./overlay.js";
 import { layoutPlot } from "./plot.js";
 import {
     change,
-    fitWindow,
     flush,
     invalidate,
     markAt,
     MINIMAP,
     OVERLAY,
-    panWindow,
     perPage,
     rangeInRun,
     select,
-    setBytes,
-    setWindow,
     TIMELINE,
     toggleFocus,
-    topBytes,
-    zoomBytes,
-    zoomWindow,
 } from "./state.js";
+import { fitWindow, panWindow, setBytes, setWindow, topBytes, zoomBytes, zoomWindow } from "./window.js";
 
 /* ---- mouse ---- */
 

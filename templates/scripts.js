@@ -38,9 +38,8 @@ import {
     rangeEvents,
     rangeInRun,
     select,
-    setAxis,
-    setWindow,
 } from "./state.js";
+import { setAxis, setWindow } from "./window.js";
 
 /* ---- for scripts ---- */
 

@@ -1,6 +1,7 @@
 // Search over all allocations, not only the visible ones: words as in the filter (layout/filter.h), joined by AND. What
 // does not match fades. The module knows what the words mean; a regular expression is matched in a worker (words.js).
-import { axisOfEvent, change, eventOfAxis, EVERYTHING, invalidate, perPage, setWindow } from "./state.js";
+import { axisOfEvent, change, eventOfAxis, EVERYTHING, invalidate, perPage } from "./state.js";
+import { setWindow } from "./window.js";
 import { Matcher, selectWords } from "./words.js";
 
 const SEARCH_SLOT = 1;

@@ -37,13 +37,6 @@ export const MAP_ORDERS = ["size", "address", "free", "age"];
 
 export const THEMES = ["auto", "light", "dark"];
 
-/** Narrower windows would show nothing but one state of the memory. */
-const MIN_WINDOW_EVENTS = 2;
-
-const MIN_WINDOW_US = 2;
-
-const MIN_WINDOW_BYTES = 4096;
-
 /** What can be highlighted, as the module counts them (enum compare_by, HIGHLIGHT_BY_FRAME). @type {Focus["by"][]} */
 export const FOCUS_KINDS = ["site", "stack", "file", "category", "stream", "pool", "module", "frame"];
 
@@ -430,12 +423,6 @@ export function clockShift(page, other) {
 }
 
 /**
- * Top of the y axis for the whole run of a device. Every point of an outline asks for it, and the module looks at all
- * moments.
- */
-const headroomOf = perPage(() => ({ device: -1, bytes: 1 }));
-
-/**
  * The first event at a position of the axis or after it; of several at one time, all are.
  * @param {Page} page @param {number} position
  * @param {View} shown
@@ -472,21 +459,6 @@ export function rangeInRun(/** @type {Page} */ page, range) {
     return from < to ? { from, to } : null;
 }
 
-/** Highest the y axis goes: what the filter leaves has a scale of its own where it would be flat otherwise. */
-function mostBytes(/** @type {Page} */ page) {
-    const { kept, state, view } = page;
-    const headroom = headroomOf(page);
-    if (headroom.device !== state.device) {
-        headroom.device = state.device;
-        headroom.bytes = view.c.headroom(-1, view.facts.events, capacityBytes(page));
-    }
-    return kept.top || Math.max(headroom.bytes, page.beside?.top ?? 0);
-}
-
-export function topBytes(/** @type {Page} */ page) {
-    return page.state.top || mostBytes(page);
-}
-
 /** "event 18,204 (12.3 s)", by the clock of the axis. @param {number} event @param {View} [shown] whose event it is */
 export function momentText(/** @type {Page} */ page, event, shown = page.view) {
     if (event < 0 || !shown.facts.has_time) return formatEvent(event);
@@ -496,97 +468,6 @@ export function momentText(/** @type {Page} */ page, event, shown = page.view) {
 /** The event whose state the list shows when nothing is hovered. @param {Page} page */
 export function heldMoment(page) {
     return page.state.moment ?? page.view.facts.peak_event;
-}
-
-/* ---- the window ---- */
-
-/** Moves and clips the window so that it lies inside the run. @param {number} from @param {number} to */
-export function setWindow(/** @type {Page} */ page, from, to) {
-    const whole = wholeRange(page);
-    const least = Math.min(page.state.axis === "time" ? MIN_WINDOW_US : MIN_WINDOW_EVENTS, whole.to - whole.from);
-    let width = Math.min(Math.max(to - from, least), whole.to - whole.from);
-    if (!Number.isFinite(width)) width = whole.to - whole.from;
-    const middle = Number.isFinite(from + to) ? (from + to) / 2 : whole.from;
-    const first = Math.min(Math.max(middle - width / 2, whole.from), whole.to - width);
-    change(page, { from: exactPlace(first), to: exactPlace(first + width) });
-}
-
-export function fitWindow(/** @type {Page} */ page) {
-    const whole = wholeRange(page);
-    change(page, { bottom: 0, top: 0 });
-    setWindow(page, whole.from, whole.to);
-}
-
-/** @param {Page} page @param {number} factor above 1: closer @param {number} at 0..1 along the window */
-export function zoomWindow(page, factor, at) {
-    const { state } = page;
-    const middle = state.from + (state.to - state.from) * at;
-    const width = (state.to - state.from) / factor;
-    setWindow(page, middle - width * at, middle + width * (1 - at));
-}
-
-/** @param {Page} page @param {number} share of the window's width */
-export function panWindow(page, share) {
-    const { state } = page;
-    const shift = (state.to - state.from) * share;
-    setWindow(page, state.from + shift, state.to + shift);
-}
-
-/** Keeps the bytes inside of [0, headroom]. @param {Page} page @param {number} bottom @param {number} top */
-export function setBytes(page, bottom, top) {
-    const most = mostBytes(page);
-    const range = Math.min(Math.max(top - bottom, Math.min(MIN_WINDOW_BYTES, most)), most);
-    const least = Math.round(Math.min(Math.max(bottom, 0), most - range));
-    change(page, { bottom: least, top: range >= most ? 0 : Math.round(least + range) });
-}
-
-/**
- * `v`: the bytes up to the highest moment of the window, as a PNG of it has them, or all of them again.
- * @param {Page} page @param {number} columns of the picture
- */
-export function fitBytes(page, columns) {
-    const { kept, state, view } = page;
-    const first = Math.max(-1, Math.floor(eventOfAxis(page, state.from)));
-    const end = Math.max(first + 1, Math.ceil(eventOfAxis(page, state.to)));
-    if (state.top) setBytes(page, 0, mostBytes(page));
-    else if (kept.active)
-        setBytes(page, 0, (Math.max(...view.curve(axisNumber(page), state.from, state.to, columns, true)) * 25) / 24);
-    else setBytes(page, 0, view.c.headroom(first, end, capacityBytes(page)));
-}
-
-/** @param {Page} page @param {number} factor above 1: closer @param {number} at 0..1 from the bottom */
-export function zoomBytes(page, factor, at) {
-    const range = topBytes(page) - page.state.bottom;
-    const middle = page.state.bottom + range * at;
-    setBytes(page, middle - (range / factor) * at, middle + (range / factor) * (1 - at));
-}
-
-/** `f`: the range, else the lifetime of the pinned allocation, else everything. @param {Page} page */
-export function fitSelection(page) {
-    const { state, view } = page;
-    if (state.range) {
-        setWindow(page, state.range.from, state.range.to);
-        change(page, { range: null });
-    } else if (state.selected !== null) {
-        const from = axisOfEvent(page, view.c.allocation(state.selected).birth);
-        const to = axisOfEvent(page, view.c.allocation(state.selected).death);
-        const margin = (to - from) * 0.1;
-        setWindow(page, from - margin, to + margin);
-    } else {
-        fitWindow(page);
-    }
-}
-
-/** Brings a moment into the window and holds the list there. @param {Page} page @param {number} event */
-export function goToEvent(page, event) {
-    const { state, view } = page;
-    change(page, { moment: event === view.facts.peak_event ? null : event });
-    const whole = wholeRange(page);
-    const width = state.to - state.from;
-    const at = axisOfEvent(page, event + 0.5);
-    if (width >= (whole.to - whole.from) * 0.999) setWindow(page, at - width * 0.05, at + width * 0.05);
-    else if (at < state.from || at > state.to) setWindow(page, at - width / 2, at + width / 2);
-    invalidate(page, LIST | DETAIL | OVERLAY);
 }
 
 /** Bands by age, or sums; what the colours and the list say follows. @param {Page} page @param {string} viewBy */
@@ -617,22 +498,6 @@ export function removeMark(page, nth) {
         compareA: state.compareA === text ? "" : state.compareA,
         compareB: state.compareB === text ? "" : state.compareB,
     });
-}
-
-/** @param {Page} page @param {"events" | "time"} axis */
-export function setAxis(page, axis) {
-    const { state, view } = page;
-    if (axis === state.axis || (axis === "time" && !view.facts.has_time)) return;
-    const from = eventOfAxis(page, state.from);
-    const to = eventOfAxis(page, state.to);
-    const range = state.range && rangeEvents(page, state.range);
-    const whole = wholeRange(page);
-    const all = state.from <= whole.from && state.to >= whole.to;
-    change(page, { axis });
-    change(page, { range: range && { from: axisOfEvent(page, range.first), to: axisOfEvent(page, range.end) } });
-    const fit = wholeRange(page);
-    if (all) setWindow(page, fit.from, fit.to);
-    else setWindow(page, axisOfEvent(page, from), axisOfEvent(page, to));
 }
 
 /* ---- what is pinned and highlighted ---- */

@@ -2,7 +2,7 @@
 import { CHECK_CLEAR, CHECK_FOUND, CHECK_NOT_JUDGED } from "./api.js";
 import { actionLine } from "./action_line.js";
 import { findingFigure, KIND_TITLES } from "./finding_words.js";
-import { REPLAYED_AT_ONCE, replayOnce } from "./map_view.js";
+import { REPLAYED_AT_ONCE, replayOnce } from "./replay.js";
 import { oomParts, shareBar } from "./oom_card.js";
 import { curveShape } from "./paint.js";
 import { endName, wholeSteps } from "./ends.js";

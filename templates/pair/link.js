@@ -2,7 +2,8 @@
 import { axisOfX, plotOf, xOfAxis } from "../canvas.js";
 import { setFilter } from "../filter.js";
 import { setSearch } from "../search.js";
-import { axisOfEvent, change, eventOfAxis, invalidate, OVERLAY, setAxis, setWindow } from "../state.js";
+import { axisOfEvent, change, eventOfAxis, invalidate, OVERLAY } from "../state.js";
+import { setAxis, setWindow } from "../window.js";
 import { align, ALIGNMENTS, belongs } from "./axes.js";
 
 /** @typedef {import("../state.js").Focus} Focus */

@@ -1,0 +1,174 @@
+// What a hand does on the map: it points at blocks, goes from one to the next, and chooses holes and what keeps them.
+import { plotOf } from "./canvas.js";
+import { holeNow, mapOf, scrolled, tipRows } from "./map_view.js";
+import { say } from "./spoken.js";
+import { makeSplitter } from "./splitter.js";
+import { change, flush, heldMoment, invalidate, MAP, MAP_ORDERS, OVERLAY, perPage } from "./state.js";
+
+const MAP_MARKS = MAP | OVERLAY;
+
+/** @param {Page} page @param {PointerEvent} event */
+function pointAt(page, event) {
+    const map = mapOf(page);
+    const plot = plotOf(page);
+    const box = map.picture.getBoundingClientRect();
+    map.pointer = { x: event.clientX - box.left, y: event.clientY - box.top };
+    const cell = pick(page, map.pointer.x * plot.ratio, map.pointer.y * plot.ratio + scrolled(page));
+    if (cell === map.block && cell < 0) return;
+    map.block = cell;
+    invalidate(page, MAP_MARKS);
+}
+
+/** Block at a pixel of the map; -1: none. @param {Page} page @param {number} x @param {number} y */
+function pick(page, x, y) {
+    const { view } = page;
+    if (!mapOf(page).laid || x < 0 || y < 0) return -1;
+    const place = /** @type {(...numbers: number[]) => number} */ (view.module.view_map_pick)(
+        view.handle,
+        Math.floor(x),
+        Math.floor(y),
+    );
+    return place === 0 ? -1 : view.c.map_pick(Math.floor(x), Math.floor(y)).block;
+}
+
+/**
+ * Chooses a hole, or what keeps it, in the map and in the list of holes.
+ * @param {Page} page @param {number} event @param {number} block @param {number} [keeper] an allocation
+ */
+export function chooseHole(page, event, block, keeper) {
+    const site = keeper === undefined ? 0 : page.view.c.stack_site(page.view.c.allocation(keeper).stack);
+    change(page, {
+        moment: event,
+        hole: { event, block },
+        selected: keeper ?? null,
+        focus: site ? { by: "site", id: site } : null,
+        mapOpen: true,
+        tab: "allocator",
+    });
+    flush(page);
+    goToBlock(page, keeper === undefined ? block : page.view.c.map_block_of(keeper));
+}
+
+/** `h`: the largest hole, or the next smaller one. @param {Page} page */
+export function nextHole(page) {
+    const { view } = page;
+    if (view.sentence("map_refusal")) return;
+    view.c.gap(heldMoment(page));
+    const block = view.c.next_hole(holeNow(page));
+    if (block >= 0) chooseHole(page, heldMoment(page), block);
+}
+
+/** `k`: what keeps the chosen hole. @param {Page} page */
+export function keeperOfHole(page) {
+    const block = holeNow(page);
+    if (block >= 0) chooseHole(page, heldMoment(page), block, page.view.c.hole(block).allocation);
+}
+
+/** Pins what a block holds, there and then. @param {Page} page */
+function pinBlock(page) {
+    const { view } = page;
+    const map = mapOf(page);
+    if (map.block < 0) return;
+    const { allocation } = view.c.map_cell(map.block);
+    view.c.gap(map.event);
+    if (allocation < 0 && view.c.hole(map.block).blocks > 0) return chooseHole(page, map.event, map.block);
+    const site = allocation < 0 ? 0 : view.c.stack_site(view.c.allocation(allocation).stack);
+    change(page, {
+        moment: map.event,
+        hole: null,
+        selected: allocation < 0 ? null : allocation,
+        focus: site ? { by: "site", id: site } : null,
+    });
+}
+
+/** Goes to a block and brings it into view. @param {Page} page @param {number} block */
+export function goToBlock(page, block) {
+    const map = mapOf(page);
+    if (!map.laid || block < 0 || block >= map.laid.blocks) return;
+    map.block = block;
+    map.pointer = null;
+    say(
+        page,
+        tipRows(page, block)
+            .map(({ childNodes }) => Array.from(childNodes, (node) => node.textContent).join(" "))
+            .join(", "),
+    );
+    const y = page.view.c.map_place(block, 0).y / plotOf(page).ratio;
+    if (y < map.scroll.scrollTop + 22) map.scroll.scrollTop = Math.max(0, y - 24);
+    else if (y + 16 > map.scroll.scrollTop + map.scroll.clientHeight)
+        map.scroll.scrollTop = y + 24 - map.scroll.clientHeight;
+    invalidate(page, MAP_MARKS);
+}
+
+/** The block above or below, in the row that is there. @param {Page} page @param {number} by */
+function stepRow(page, by) {
+    const map = mapOf(page);
+    if (map.block < 0) goToBlock(page, 0);
+    else {
+        const { x, end, y } = page.view.c.map_place(map.block, 0);
+        const pitch = 16 * plotOf(page).ratio;
+        for (let at = y + pitch / 2 + by * pitch; map.laid && at >= 0 && at < map.laid.height; at += (by * pitch) / 2) {
+            const block = pick(page, Math.min((x + end) / 2, map.picture.width - 1), at);
+            if (block >= 0 && page.view.c.map_place(block, 0).y !== y) {
+                goToBlock(page, block);
+                return;
+            }
+        }
+    }
+}
+
+const keysOf = perPage(
+    (page) =>
+        /** @type {Record<string, () => void>} */ ({
+            ArrowRight: () => goToBlock(page, mapOf(page).block + 1),
+            ArrowLeft: () => goToBlock(page, mapOf(page).block - 1),
+            ArrowDown: () => stepRow(page, 1),
+            ArrowUp: () => stepRow(page, -1),
+            Enter: () => pinBlock(page),
+        }),
+);
+
+/** @param {Page} page @param {KeyboardEvent} event */
+function pressMapKey(page, event) {
+    const keys = keysOf(page);
+    if (event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(keys, event.key)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    keys[event.key]();
+}
+
+export function toggleMap(/** @type {Page} */ page) {
+    change(page, { mapOpen: !page.state.mapOpen });
+}
+
+const MAP_LEAST = 140;
+
+export function startMap(/** @type {Page} */ page) {
+    const map = mapOf(page);
+    makeSplitter(map.split, {
+        read: () => map.box.offsetHeight,
+        write: (pixels) => {
+            map.box.style.flex = pixels === null ? "" : `0 0 ${pixels}px`;
+            invalidate(page, MAP);
+        },
+        least: MAP_LEAST,
+        most: () => map.box.offsetHeight + plotOf(page).box.offsetHeight - MAP_LEAST,
+        sign: -1,
+    });
+    map.scroll.addEventListener("scroll", () => invalidate(page, MAP));
+    map.scroll.addEventListener("pointermove", (event) => pointAt(page, event));
+    map.scroll.addEventListener("pointerleave", () => {
+        map.pointer = null;
+        map.block = -1;
+        invalidate(page, MAP_MARKS);
+    });
+    map.scroll.addEventListener("click", () => pinBlock(page));
+    map.scroll.addEventListener("keydown", (event) => pressMapKey(page, event));
+    for (const order of MAP_ORDERS)
+        page.element(`map-${order}`, HTMLButtonElement).addEventListener("click", () =>
+            change(page, { mapOrder: order }),
+        );
+    page.element("map-open", HTMLButtonElement).addEventListener("click", () => toggleMap(page));
+    page.element("map-close", HTMLButtonElement).addEventListener("click", () => toggleMap(page));
+    new ResizeObserver(() => invalidate(page, MAP)).observe(map.scroll);
+}
