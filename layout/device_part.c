@@ -265,6 +265,11 @@ bool device_part_share(struct trace *part, const struct trace *trace, uint32_t i
     return trace->spans == NULL || annotations_part(part, trace, &trace->devices[index], arena);
 }
 
+/* Pinned memory of the host has copies of what a GPU has: its stacks are said with the GPU's. */
+static bool is_of_part(const struct trace *trace, uint32_t device, uint32_t index) {
+    return device == index || trace->devices[device].ordinal == ORDINAL_HOST;
+}
+
 bool device_part_init(struct trace *part, const struct trace *trace, uint32_t index, struct arena *arena) {
     struct stack_slots ids;
     if (!device_part_share(part, trace, index, arena) || trace->n_devices < 2)
@@ -273,9 +278,13 @@ bool device_part_init(struct trace *part, const struct trace *trace, uint32_t in
     if (part->devices == NULL || !ids_init(&ids, trace->stacks.count, arena))
         return false;
     bytes_copy(part->devices, trace->devices, trace->n_devices * sizeof *part->devices);
-    struct device_trace *device = &part->devices[index];
-    device_use_stacks(device, &ids);
+    for (uint32_t i = 0; i < trace->n_devices; i++)
+        if (is_of_part(trace, i, index))
+            device_use_stacks(&part->devices[i], &ids);
     ids_use_parents(&ids, &trace->stacks);
     ids_number(&ids, trace->stacks.count);
-    return device_renumber(device, &ids, arena) && stacks_part(part, trace, &ids, arena);
+    bool done = true;
+    for (uint32_t i = 0; done && i < trace->n_devices; i++)
+        done = !is_of_part(trace, i, index) || device_renumber(&part->devices[i], &ids, arena);
+    return done && stacks_part(part, trace, &ids, arena);
 }

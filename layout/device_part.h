@@ -16,7 +16,7 @@ bool annotations_keep(struct trace *trace);
 /*
  * Fills `part` with what device `index` needs of `trace`, under the same index; allocations and events have the same numbers,
  * stacks and frames others, unless it is the only device. The other devices are there for what they say of themselves (ordinal, counts), and their stacks
- * mean nothing in `part`. Texts and contexts are shared with `trace`, which must outlive it; the rest is memory of `arena`, and
+ * mean nothing in `part`, except those of pinned host memory. Texts and contexts are shared with `trace`, which must outlive it; the rest is memory of `arena`, and
  * `part` is not to be released. O(rows of the device * depth of its stacks + annotations + devices + (stacks + frames) / 64).
  * False: no memory.
  */

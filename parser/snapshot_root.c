@@ -1,4 +1,3 @@
-#include "parser/host_pairs.h"
 #include "parser/settings.h"
 #include "parser/snapshot_internal.h"
 
@@ -204,15 +203,6 @@ static bool rounding_diagnose(struct snapshot *snapshot) {
            snapshot_fail_memory(snapshot);
 }
 
-static bool pairs_diagnose(struct snapshot *snapshot) {
-    const struct device_trace *host = trace_device(snapshot->trace, ORDINAL_HOST);
-    uint64_t numbers[DIAGNOSTIC_NUMBERS] = {0};
-    return host == NULL ||
-           (host_pairs_count(snapshot->trace, host, &numbers[0], &numbers[1]) &&
-            (numbers[0] == 0 || trace_diagnose(snapshot->trace, "host_pairs", ORDINAL_HOST, numbers))) ||
-           snapshot_fail_memory(snapshot);
-}
-
 /* Its name is in the sentence, which is therefore made here and not of numbers. */
 static bool unread_tell(struct snapshot *snapshot, uint32_t key) {
     enum { NAME_MOST = 80 };
@@ -303,6 +293,6 @@ bool snapshot_finish(struct snapshot *snapshot, struct value root) {
            host_segments_record(snapshot, dict_find(snapshot, &root, KEY_HOST_SEGMENTS)) &&
            devices_finish(snapshot) && stacks_finish(snapshot) &&
            overflow_diagnose(snapshot, &root, settings) && rounding_diagnose(snapshot) &&
-           pairs_diagnose(snapshot) && misplaced_diagnose(snapshot) && left_out_diagnose(snapshot) &&
-           unread_diagnose(snapshot, &root) && nothing_diagnose(snapshot);
+           misplaced_diagnose(snapshot) && left_out_diagnose(snapshot) && unread_diagnose(snapshot, &root) &&
+           nothing_diagnose(snapshot);
 }

@@ -22,6 +22,7 @@ export const KIND_TITLES = {
     unused_graph: "Unused graph",
     autocast_copies: "Autocast's copies",
     next_step_peak: "Next step's peak",
+    offloaded: "Offloaded",
     history_full: "Recording was full",
     no_history: "No events recorded",
     cached_free: "Cached, not in use",

@@ -33,17 +33,17 @@ class HostMemory:
     def __init__(self):
         self.events, self.blocks, self.live, self.curve = [], [], {}, []
 
-    def event(self, action, address, size, time_us):
-        self.events.append({"action": action, "addr": address, "size": size, "stream": 0, "time_us": time_us, "frames": FRAMES})
+    def event(self, action, address, size, time_us, frames=FRAMES):
+        self.events.append({"action": action, "addr": address, "size": size, "stream": 0, "time_us": time_us, "frames": frames})
         self.curve.append(sum(self.live.values()))
 
-    def allocate(self, size, time_us):
+    def allocate(self, size, time_us, name=None, file=None):
         rounded = 1 << (size - 1).bit_length()
         address = BASE + sum(total for _, total in self.blocks)
         self.blocks.append((address, rounded))
         self.event("segment_alloc", address, rounded, time_us)
         self.live[address] = size
-        self.event("alloc", address, size, time_us)
+        self.event("alloc", address, size, time_us, [{"name": name, "filename": file, "line": 12}] if file else FRAMES)
         return address
 
     def free(self, address, time_us):
@@ -63,6 +63,37 @@ class HostMemory:
 
     def rounding(self):
         return sum(total - self.live[address] for address, total in self.blocks if address in self.live)
+
+
+class Device:
+    """A GPU's allocations in one segment, one after the other in addresses and in time."""
+
+    def __init__(self):
+        self.events, self.live, self.next, self.time_us = [], {}, BASE, 0
+
+    def tick(self):
+        self.time_us += 10
+        return self.time_us
+
+    def allocate(self, size, name, file="/home/user/project/model.py"):
+        self.live[self.next] = size, [{"name": name, "filename": file, "line": 12}]
+        self.event("alloc", self.next)
+        self.next += size
+        return self.next - size
+
+    def event(self, action, address):
+        size, frames = self.live[address]
+        self.events.append({"action": action, "addr": address, "size": size, "stream": 0, "time_us": self.tick(), "frames": frames})
+
+    def free(self, address):
+        self.event("free_requested", address)
+        self.event("free_completed", address)
+        del self.live[address]
+
+    def segments(self):
+        total = self.next - BASE
+        return [{"device": 0, "address": BASE, "total_size": total, "stream": 0, "segment_type": "large", "allocated_size": 0, "active_size": 0,
+                 "blocks": [{"address": BASE, "size": total, "requested_size": 0, "state": "inactive"}]}]
 
 
 def recording():
@@ -139,23 +170,61 @@ class Host(unittest.TestCase):
         path.write_bytes(pickle.dumps({"host_segments": self.host.segments(), "host_traces": self.host.events}))
         self.assertEqual([device["device"] for device in self.report(path)["devices"]], [-2])
 
-    def test_pairs(self):
-        """What is copied to the host: as many bytes as an allocation of the GPU that is there just then."""
-        host, live, wanted = HostMemory(), {}, []
-        for i, event in enumerate(self.snapshot["device_traces"][0]):
-            if event["action"] == "alloc":
-                live[event["addr"]] = event["size"]
-            elif event["action"] == "free_completed":
-                live.pop(event["addr"], None)
-            if i % 150 == 140 and live and len(host.blocks) < 30:
-                size = max(live.values()) + (512 if i % 300 == 140 else 0)
-                host.allocate(size, event["time_us"])
-                wanted += [size] if size in live.values() else []
-        path = self.write("pairs", host_segments=host.segments(), host_traces=host.events)
-        said = [one["message"] for one in self.report(path)["diagnostics"] if one["code"] == "host_pairs"]
-        self.assertTrue(0 < len(wanted) < len(host.blocks))
-        self.assertIn(f"host (pinned): {len(wanted)} allocations (", said[0])
-        self.assertEqual([one for one in self.report(self.flat)["diagnostics"] if one["code"] == "host_pairs"], [])
+    def offloading(self, way):
+        """Four steps of a model of six layers. "out": each activation is copied to the host and back for its backward; "none": it
+        stays; "loader": batches come from pinned memory; "kept": the host has a copy, and the GPU keeps its own; "later": the copy
+        is one of the step before."""
+        device, host, marks, last = Device(), HostMemory(), [], None
+        for step in range(4):
+            marks.append({"name": f"ProfilerStep#{step}", "stage": "START", "device": 0, "time_us": device.tick()})
+            loaded = way == "loader" and host.allocate(5 << 20, device.tick(), "_pin_memory_loop", "/opt/torch/utils/data/_utils/pin_memory.py")
+            batch = device.allocate(5 << 20, "batch_of")
+            kept = [host.allocate(5 << 20, device.tick(), "_pin_memory_loop", "/opt/torch/utils/data/_utils/pin_memory.py")] if way == "loader" else []
+            layers = []
+            for layer in range(6):
+                size = (layer + 1) << 20
+                layers.append((size, device.allocate(size, "forward"), host.allocate(size, device.tick()) if way in ("out", "kept") else None))
+                if way == "out":
+                    device.free(layers[-1][1])
+            if last:
+                copy = host.allocate(9 << 20, device.tick())
+                device.free(last)
+                host.free(copy, device.tick())
+            last = device.allocate(9 << 20, "logits") if way == "later" else None
+            for size, activation, copy in reversed(layers):
+                activation = device.allocate(size, "fetch") if way == "out" else activation
+                if copy is not None:
+                    host.free(copy, device.tick())
+                device.free(activation)
+            device.free(device.allocate(3 << 20, "step", "/opt/torch/optim/adam.py"))
+            device.free(batch)
+            for address in kept + ([loaded] if loaded else []):
+                host.free(address, device.tick())
+            marks.append({"name": f"ProfilerStep#{step}", "stage": "END", "device": 0, "time_us": device.tick()})
+        path = self.folder / f"{way}.pickle"
+        path.write_bytes(pickle.dumps({"segments": device.segments(), "device_traces": [device.events], "external_annotations": marks,
+                                       "host_segments": host.segments(), "host_traces": host.events}))
+        return path
+
+    def test_offloading(self):
+        path = self.offloading("out")
+        gpu = {device["device"]: device for device in self.report(path)["devices"]}[0]
+        found = [finding for finding in gpu["findings"] if finding["kind"] == "offloaded"]
+        self.assertEqual(gpu["judged"]["steps"], 4)
+        self.assertEqual([finding["title"] for finding in found],
+                         ["24 allocations (84 MiB) of model.py:12 forward are offloaded: pinned host memory of the same bytes is made by offload.py:12 to_host"])
+        self.assertIn("within the same step", found[0]["detail"])
+        self.assertEqual((found[0]["severity"], found[0]["site"], found[0]["bytes"], found[0]["count"]), ("info", "model.py:12 forward", 6 << 20, 1))
+        for words in (("report",), ("report", "--markdown")):
+            self.assertIn("by offload.py:12 to_host", run(*words, path).stdout.decode().replace("\\", "").replace("\n  ", ""))
+        self.assertEqual(run("html", "-f", path).returncode, 0)
+        again = {device["device"]: device for device in self.report(path.with_suffix(".html"))["devices"]}[0]
+        self.assertEqual(again["findings"], gpu["findings"])
+
+    def test_what_is_no_offloading(self):
+        for way in ("none", "loader", "kept", "later"):
+            found = [finding["kind"] for device in self.report(self.offloading(way))["devices"] for finding in device["findings"]]
+            self.assertNotIn("offloaded", found, way)
 
     def test_unread_keys(self):
         path = self.write("unread", future_key={"a": 1}, other=[])

@@ -150,6 +150,7 @@ void tell_things(struct telling *telling, uint64_t count, const char *thing);
 void tell_share(struct telling *telling, uint64_t part, uint64_t whole);
 /* The finding's site; "n call sites" where there are several is the caller's. */
 void tell_site(struct telling *telling);
+void tell_frame(struct telling *telling, uint32_t frame);
 /* "step" or "turn". */
 const char *telling_unit(const struct telling *telling);
 /* " Without it the peak would be 3.2 GiB lower (12 %)." */

@@ -20,6 +20,7 @@
     X(AUTOCAST_COPIES, autocast_copies)             \
     X(OPTIMIZER_TEMPORARIES, optimizer_temporaries) \
     X(NEXT_STEP_PEAK, next_step_peak)               \
+    X(OFFLOADED, offloaded)                         \
     X(FRAGMENTATION, fragmentation)                 \
     X(CACHED_FREE, cached_free)                     \
     X(RETRY_FLUSH, retry_flush)                     \

@@ -427,13 +427,16 @@ void tell_share(struct telling *telling, uint64_t part, uint64_t whole) {
     tell(telling, format_share(part, whole).text);
 }
 
-void tell_site(struct telling *telling) {
+void tell_frame(struct telling *telling, uint32_t frame) {
     char text[512];
-    uint32_t length =
-        site_text(telling->verdicts->timeline->trace, telling->finding->site, text, sizeof text);
+    uint32_t length = site_text(telling->verdicts->timeline->trace, frame, text, sizeof text);
     words_say(telling->words, text);
     if (length >= sizeof text)
         words_say(telling->words, "\xe2\x80\xa6");
+}
+
+void tell_site(struct telling *telling) {
+    tell_frame(telling, telling->finding->site);
 }
 
 const char *telling_unit(const struct telling *telling) {

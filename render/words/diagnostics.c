@@ -84,9 +84,6 @@ static const struct sentence sentences[] = {
     {"lost_events",
      "%DEvents are missing at %c0 place%p0(|s) (%b1 in all): the totals are exact, but who held those bytes "
      "is not known."},
-    {"host_pairs", "%D%c0 allocation%p0(|s) (%b1) %p0(was|were) made while an allocation of the same bytes, "
-                   "made before, was in use "
-                   "on a GPU: such pairs are what offloading copies."},
     {"host_rounding", "%D%b0 of %b1 in use at the end are rounding: its allocator rounds each request up to "
                       "a power of two."},
     {"misplaced", "%c0 list element%p0( differs in kind from its neighbours and is|s differ in kind from "
