@@ -365,6 +365,7 @@ static int diff_one(struct diff_writer *writer, struct side *a, struct side *b,
     struct diff diff = {.a = diff_side_of(a),
                         .b = diff_side_of(b),
                         .aligned_by = aligned_by,
+                        .by = settings->group,
                         .filter = settings->filter[0] != '\0' ? settings->filter : NULL};
     writer->arena = &arena;
     int code = diff_compute(&diff, &arena) ? EXIT_CODE_DONE : side_no_memory(b);
@@ -492,6 +493,12 @@ static int diff_run(const struct settings *given) {
     struct settings settings = *given;
     if (settings.n_inputs < 2) {
         terminal_error(NULL, "diff: two recordings are needed, and only one was given");
+        return EXIT_CODE_USAGE;
+    }
+    if (settings.group == COMPARE_BY_STACK) {
+        terminal_error(NULL,
+                       "diff: --group stack is the report's: two recordings have no names for stacks in "
+                       "common; --group site matches call sites");
         return EXIT_CODE_USAGE;
     }
     if (!format_choose(&settings))

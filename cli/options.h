@@ -82,7 +82,7 @@ struct settings {
     char wrong[320];              /* what exactly is wrong with the last value; "": its help says enough */
 
     enum report_format format;
-    enum group_by group;
+    enum compare_by group;
     uint32_t top; /* 20 at first; 0: all */
 
     enum align align; /* diff */

@@ -147,6 +147,10 @@ static bool apply_format(struct settings *settings, enum report_format format) {
     return settings->has_format = true;
 }
 
+#define GROUP_WORD(NAME, name, thing) "|" name
+static const char group_words[] = STRATA_GROUPINGS(GROUP_WORD);
+#undef GROUP_WORD
+
 #define EXPORT_WORD(NUMBER, name, ending, writer) "|" #name
 static const char export_words[] = STRATA_EXPORTS(EXPORT_WORD);
 #undef EXPORT_WORD
@@ -451,8 +455,10 @@ static const struct option options[] = {
      "--json, --markdown, --brief and the default, text, by name"},
     {0, VERB_REPORT | SHAPES, "top", "N", NUMBER(top, 0, UINT32_MAX),
      "list so many groups at the peak, 0: all (default: 20)"},
-    {0, VERB_REPORT | SHAPES, "group", "site|stack", WORD(group),
-     "sum by call site (default) or by identical stack"},
+    {0, VERB_REPORT | VERB_DIFF | SHAPES, "group", group_words + 1, WORD(group),
+     "sum by call site (default), identical stack (not in diff),\nfile, category, stream, pool, or module: "
+     "the "
+     "layers that\nrepeat inside of a forward"},
     {0, VERB_PICTURE | SHAPES, "title", "TEXT", TEXT(title, 0), "title (default: the input's name)"},
     {0, VERB_HTML | VERB_BATCH | SHAPES, "theme", "light|dark|auto", CALL(apply_theme),
      "colours of the page (default: auto, as the system)"},

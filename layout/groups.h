@@ -15,6 +15,7 @@ struct group {
     uint32_t stack; /* the stack, or for GROUP_BY_SITE the one with the most bytes among them */
     bool of_free;   /* the stack is one of a free: where it was allocated is not known */
     uint8_t part;   /* enum group_part */
+    uint32_t key;   /* the caller's */
 };
 
 /*

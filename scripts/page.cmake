@@ -102,7 +102,7 @@ endforeach()
 # What the page computes is the program's own code: all of these folders but what only the program asks for.
 set(native_sources
     analysis/findings/figures.c analysis/findings/oom_advice.c
-    analysis/compare/causes.c analysis/compare/cohorts.c analysis/compare/index.c
+    analysis/compare/causes.c analysis/compare/cohorts.c analysis/compare/compare_named.c analysis/compare/index.c
     analysis/compare/index_findings.c analysis/compare/index_medians.c analysis/compare/index_places.c
     analysis/compare/index_rows.c analysis/compare/index_settings.c analysis/compare/index_titles.c analysis/compare/outlier_differences.c
     analysis/compare/outliers.c analysis/compare/ranks.c analysis/model/alignment.c

@@ -127,7 +127,8 @@ function createPair(viewA, viewB, figures) {
     beside.top = Math.max(
         ...pages.map((page) => page.view.c.headroom(-1, page.view.facts.events, capacityBytes(page))),
     );
-    const shown = { show: "two", align: link.link.alignment.by, rows: "causes", at: "compared", linked: true };
+    const rows = figures.group && figures.group in ROWS ? figures.group : "causes";
+    const shown = { show: "two", align: link.link.alignment.by, rows, at: "compared", linked: true };
     const usual = { ...shown };
     const moments = [figures.a.event, figures.b.event];
     /** Its device is the one that the program compared. @param {Page} page @param {number} i */

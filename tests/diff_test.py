@@ -499,6 +499,59 @@ class Operands(unittest.TestCase):
         self.assertIsInstance(figures.pop("matches"), list)
         self.assertEqual(diff(f"{self.leak}#step=1", f"{self.train}#step=2"), figures)
 
+    def by_replay(self, path, by):
+        """Bytes and counts at the peak, by a plain replay: of files, streams, pools and layers as such."""
+        (device,) = replay.read_devices(path)
+        peak = device.curve.index(max(device.curve))
+        sums = collections.defaultdict(lambda: [0, 0])
+        for allocation in device.allocations:
+            if not allocation.alive(peak):
+                continue
+            own = [frame for frame in allocation.frames
+                   if frame["filename"].endswith(".py") and "/torch/" not in frame["filename"]]
+            name = {"file": own[0]["filename"].rsplit("/", 1)[-1] if own else "(no file recorded)",
+                    "stream": f"stream {allocation.stream}" if allocation.stream else "default stream",
+                    "module": bool(own) and own[0]["filename"].endswith(("/attention.py", "/block.py", "/feed_forward.py"))}[by]
+            sums[name][0] += allocation.size
+            sums[name][1] += 1
+        return {name: tuple(each) for name, each in sums.items()}
+
+    def test_rows_of_other_keys(self):
+        """They add up to the difference, and are what a plain replay counts; in text, Markdown and the page too."""
+        pair = (SAMPLES / "oom.pickle", self.train)
+        for by in ("file", "stream", "pool", "category", "module"):
+            document = diff("--group", by, *pair)
+            self.identity(document)
+            rows = document["groups"]
+            self.assertEqual(by, document["group"])
+            for key in ("a_bytes", "b_bytes", "delta_bytes"):
+                self.assertEqual(document[key], sum(row[key] for row in rows), by)
+            if by == "category":
+                self.assertEqual(document["categories"], [{"category": row.pop("name"), **row} for row in rows])
+            if by in ("file", "stream"):
+                for letter, path in zip("ab", pair):
+                    got = {row["name"]: (row[f"{letter}_bytes"], row[f"{letter}_count"]) for row in rows if row[f"{letter}_count"]}
+                    self.assertEqual(self.by_replay(path, by), got)
+        layers = [row for row in diff("--group", "module", *pair)["groups"] if row["name"].startswith("layer ")]
+        self.assertEqual(["layer 0", "layer 1", "layer 2", "layer 3"], [row["name"] for row in layers])
+        for letter, path in zip("ab", pair):
+            got = tuple(sum(row[f"{letter}_{what}"] for row in layers) for what in ("bytes", "count"))
+            self.assertEqual(self.by_replay(path, "module")[True], got)
+            report = json.loads(run("report", "--json", "--group", "module", path).stdout)["devices"][0]
+            self.assertEqual(report["peak_bytes"], sum(row["bytes"] for row in report["top_at_peak"]))
+            self.assertEqual({(row["name"], row[f"{letter}_bytes"], row[f"{letter}_count"]) for row in layers},
+                             {(row["group"], row["bytes"], row["count"]) for row in report["top_at_peak"] if row["group"].startswith("layer ")})
+        for words in ((), ("--markdown",)):
+            text = run("diff", "--group", "module", *words, *pair).stdout.decode().replace("\N{NO-BREAK SPACE}", " ")
+            self.assertRegex(text, r"384\.0 MiB.*1,024\.1 MiB.*640\.1 MiB.*14.*14.*layer 3")
+            self.assertNotIn("Call site", text)
+        no_layers = run("diff", "--group", "module", SAMPLES / "one_event.pickle", self.train).stdout.decode()
+        self.assertIn("Nothing of a layer is alive in A.", no_layers)
+        self.assertIn("No layers were found", run("report", "--group", "module", SAMPLES / "one_event.pickle").stdout.decode())
+        done = run("diff", "--group", "stack", *pair)
+        self.assertEqual(2, done.returncode)
+        self.assertIn(b"--group site", done.stderr)
+
     def test_a_filter_counts_on_both_sides(self):
         document = diff("--filter", "attention", self.leak, self.train)
         self.assertTrue(all("attention" in s["site"] for s in document["sites"]), document["sites"])

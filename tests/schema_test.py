@@ -59,9 +59,10 @@ def answers_of(path, refusals=(0,)):
     """What the verbs say of one recording: [(schema, words, document)]."""
     asked = [("report", ("report", "--json", path)),
              ("report", ("report", "--json", "--filter", "size:>1MiB", "--group", "stack", path)),
+             ("report", ("report", "--json", "--group", "module", path)),
              ("brief", ("report", "--json", "--brief", path)),
              ("check", ("check", "--format", "json", *(word for rule in RULES for word in ("--rule", rule)), path)),
-             ("diff", ("diff", "--json", path, path))]
+             ("diff", ("diff", "--json", "--group", "file", path, path))]
     if path.suffix != ".log":
         asked += [("whatif", ("whatif", "--json", path)), ("plan", ("plan", "--json", path))]
     refused = {"check": (1, 3), "whatif": (1,), "plan": (1,), "diff": (1,)}

@@ -15,16 +15,19 @@
 
 /* ---- groups of any allocations ---- */
 
-enum compare_by {
-    COMPARE_BY_SITE,
-    COMPARE_BY_STACK,
-    COMPARE_BY_FILE,
-    COMPARE_BY_CATEGORY,
-    COMPARE_BY_STREAM,
-    COMPARE_BY_POOL,
-    COMPARE_BY_MODULE,
-    COMPARE_KINDS
-};
+/* The keys of every verb and of the page, in its order: name, and what a group is called. */
+#define STRATA_GROUPINGS(X)             \
+    X(SITE, "site", "call site")        \
+    X(STACK, "stack", "stack")          \
+    X(FILE, "file", "file")             \
+    X(CATEGORY, "category", "category") \
+    X(STREAM, "stream", "stream")       \
+    X(POOL, "pool", "pool")             \
+    X(MODULE, "module", "layer")
+
+#define COMPARE_KEY(NAME, name, thing) COMPARE_BY_##NAME,
+enum compare_by { STRATA_GROUPINGS(COMPARE_KEY) COMPARE_KINDS };
+#undef COMPARE_KEY
 
 struct compare_group {
     uint64_t bytes, count;
@@ -35,11 +38,24 @@ struct compare_group {
     uint32_t stack; /* the one with the most bytes in the group */
 };
 
+/* "module", and what one of its groups is called: "layer". */
+const char *compare_by_name(enum compare_by by);
+const char *compare_by_thing(enum compare_by by);
+
+/* What compare_groups reads as `category`: the categories as they are, and for COMPARE_BY_MODULE the modules, in the arena.
+ * NULL: no memory. */
+const uint8_t *compare_column(const struct timeline *timeline, const struct phase_runs *runs,
+                              const uint8_t *category, enum compare_by by, struct arena *arena);
+
 /* Of `allocations[n_allocations]`, each once, by falling bytes, then rising key. `category[allocations.count]` is read for
  * COMPARE_BY_CATEGORY, and the modules for COMPARE_BY_MODULE; else it is not. `*groups` is in `arena`. O(frames + stacks + allocations). False: no memory. */
 bool compare_groups(const struct timeline *timeline, const uint32_t *allocations, uint32_t n_allocations,
                     enum compare_by by, const uint8_t *category, struct arena *arena,
                     struct compare_group **groups, uint32_t *n_groups);
+
+/* The group's key of each of `allocations[n_allocations]`, in the arena. The rest as for compare_groups. NULL: no memory. */
+uint32_t *compare_keys(const struct timeline *timeline, const uint32_t *allocations, uint32_t n_allocations,
+                       enum compare_by by, const uint8_t *category, struct arena *arena);
 
 /* Leaves of `allocations[*n_allocations]` those of the group `key`, in their order. `category` and the rest as for
  * compare_groups; after no memory they are as before. */
@@ -60,7 +76,7 @@ struct compare_pair {
 bool compare_pairs(const struct compare_group *a, uint32_t n_a, const struct compare_group *b, uint32_t n_b,
                    struct arena *arena, struct compare_pair **pairs, uint32_t *n_pairs);
 
-/* ---- call sites of two recordings ---- */
+/* ---- two recordings ---- */
 
 struct compare_side {
     const struct timeline *timeline; /* the whole device */
@@ -69,6 +85,19 @@ struct compare_side {
     const uint8_t *category;       /* of each allocation; NULL: not known */
     const struct phase_runs *runs; /* who made each; NULL: not known */
 };
+
+/* One group of both, told by its name; those of one key are in the same order as `key`. */
+struct compare_named {
+    const char *name;
+    uint32_t key; /* as of compare_group, of A where it has the group */
+    uint64_t a_bytes, b_bytes, a_count, b_count;
+};
+
+/* What is alive at the two moments, by falling size of the difference, then rising key and name. Not by stack: two
+ * recordings have no names for it. `*rows` and the names are in `arena`. Native only. O(alive + groups log groups). False:
+ * no memory. */
+bool compare_named(const struct compare_side *a, const struct compare_side *b, enum compare_by by,
+                   struct arena *arena, struct compare_named **rows, uint32_t *n_rows);
 
 /* What a call site did over the whole run, and what of it is alive at the moment that is compared. */
 struct site_profile {

@@ -9,6 +9,19 @@
 
 /* ---- keys ---- */
 
+#define COMPARE_NAME(NAME, name, thing)  name,
+#define COMPARE_THING(NAME, name, thing) thing,
+
+const char *compare_by_name(enum compare_by by) {
+    static const char *const names[] = {STRATA_GROUPINGS(COMPARE_NAME)};
+    return names[by];
+}
+
+const char *compare_by_thing(enum compare_by by) {
+    static const char *const things[] = {STRATA_GROUPINGS(COMPARE_THING)};
+    return things[by];
+}
+
 struct keys {
     const struct timeline *timeline;
     enum compare_by by;
@@ -59,6 +72,20 @@ static uint32_t key_of(const struct keys *keys, uint32_t allocation) {
     case COMPARE_KINDS: break;
     }
     return allocations->pool[allocation];
+}
+
+const uint8_t *compare_column(const struct timeline *timeline, const struct phase_runs *runs,
+                              const uint8_t *category, enum compare_by by, struct arena *arena) {
+    return by == COMPARE_BY_MODULE ? modules_find(timeline, runs, category, arena) : category;
+}
+
+uint32_t *compare_keys(const struct timeline *timeline, const uint32_t *allocations, uint32_t n_allocations,
+                       enum compare_by by, const uint8_t *category, struct arena *arena) {
+    struct keys keys = {.timeline = timeline, .by = by, .category = category};
+    uint32_t *key = keys_init(&keys, arena) ? arena_column(arena, n_allocations, sizeof *key) : NULL;
+    for (uint32_t i = 0; key != NULL && i < n_allocations; i++)
+        key[i] = key_of(&keys, allocations[i]);
+    return key;
 }
 
 /* ---- sums ---- */

@@ -1,5 +1,6 @@
 #include "render/report/diff.h"
 
+#include "analysis/loop/modules.h"
 #include "base/format.h"
 #include "base/json_writer.h"
 #include "layout/site.h"
@@ -10,18 +11,6 @@
 #include <string.h>
 
 /* ---- figures ---- */
-
-static void categories_add(struct diff *diff, const struct diff_side *side, bool is_b) {
-    const struct allocations *allocations = &side->timeline->device->allocations;
-    for (uint32_t i = 0; i < allocations->count; i++) {
-        if (allocations->birth[i] > side->moment || allocations->death[i] <= side->moment ||
-            !filter_keeps(side->keep, i))
-            continue;
-        struct diff_sum *sum = &diff->category[side->verdicts->category[i]];
-        *(is_b ? &sum->b_bytes : &sum->a_bytes) += allocations->size[i];
-        *(is_b ? &sum->b_count : &sum->a_count) += allocation_stands_for(allocations, i);
-    }
-}
 
 static uint32_t n_steps(const struct diff_side *side) {
     return side->verdicts->steps.count;
@@ -35,13 +24,18 @@ static struct compare_side compare_side_of(const struct diff_side *side) {
                                  .runs = &side->verdicts->runs};
 }
 
+static bool rows_find(struct diff_rows *rows, const struct compare_side *a, const struct compare_side *b,
+                      enum compare_by by, struct arena *arena) {
+    return compare_named(a, b, by, arena, &rows->row, &rows->count);
+}
+
 bool diff_compute(struct diff *diff, struct arena *arena) {
     struct compare_side a = compare_side_of(&diff->a), b = compare_side_of(&diff->b);
     struct cause_steps steps = {n_steps(&diff->a), n_steps(&diff->b)};
-    categories_add(diff, &diff->a, false);
-    categories_add(diff, &diff->b, true);
     phase_peaks_find(diff->phase, &diff->a.verdicts->phases, &diff->b.verdicts->phases);
-    if (!compare_sites(&diff->comparison, &a, &b, arena) ||
+    if (!rows_find(&diff->categories, &a, &b, COMPARE_BY_CATEGORY, arena) ||
+        (diff->by != COMPARE_BY_SITE && !rows_find(&diff->groups, &a, &b, diff->by, arena)) ||
+        !compare_sites(&diff->comparison, &a, &b, arena) ||
         !causes_find(&diff->causes, &diff->comparison, steps, arena))
         return false;
     if (strcmp(diff->aligned_by, "peak") == 0 && diff->filter == NULL &&
@@ -94,44 +88,26 @@ static void add_site(struct json_writer *json, const struct diff *diff, const st
     json_end(json);
 }
 
-static enum site_change sum_change(const struct diff_sum *sum) {
-    if (sum->a_bytes == sum->b_bytes && sum->a_count == sum->b_count)
+static enum site_change row_change(const struct compare_named *row) {
+    if (row->a_bytes == row->b_bytes && row->a_count == row->b_count)
         return CHANGE_SAME;
-    if (sum->a_count == 0 || sum->b_count == 0)
-        return sum->a_count == 0 ? CHANGE_NEW : CHANGE_GONE;
-    if (sum->a_bytes != sum->b_bytes)
-        return sum->a_bytes < sum->b_bytes ? CHANGE_GROWN : CHANGE_SHRUNK;
-    return sum->a_count < sum->b_count ? CHANGE_GROWN : CHANGE_SHRUNK;
+    if (row->a_count == 0 || row->b_count == 0)
+        return row->a_count == 0 ? CHANGE_NEW : CHANGE_GONE;
+    if (row->a_bytes != row->b_bytes)
+        return row->a_bytes < row->b_bytes ? CHANGE_GROWN : CHANGE_SHRUNK;
+    return row->a_count < row->b_count ? CHANGE_GROWN : CHANGE_SHRUNK;
 }
 
-static uint64_t sum_size(const struct diff_sum *sum) {
-    int64_t delta = compare_delta(sum->a_bytes, sum->b_bytes);
-    return delta < 0 ? 0 - (uint64_t)delta : (uint64_t)delta;
-}
-
-/* Those with allocations, largest difference first. Returns how many. */
-static uint32_t categories_order(const struct diff *diff, uint32_t order[CATEGORY_COUNT]) {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < CATEGORY_COUNT; i++) {
-        if (diff->category[i].a_count + diff->category[i].b_count == 0)
-            continue;
-        uint32_t at = n++;
-        for (; at > 0 && sum_size(&diff->category[order[at - 1]]) < sum_size(&diff->category[i]); at--)
-            order[at] = order[at - 1];
-        order[at] = i;
-    }
-    return n;
-}
-
-static void add_categories(struct json_writer *json, const struct diff *diff) {
-    uint32_t order[CATEGORY_COUNT], n = categories_order(diff, order);
-    json_array(json, "categories", JSON_LINES);
-    for (uint32_t i = 0; i < n; i++) {
-        const struct diff_sum *sum = &diff->category[order[i]];
+/* `thing`: what the rows' names are. */
+static void add_rows(struct json_writer *json, const char *name, const char *thing,
+                     const struct diff_rows *rows) {
+    json_array(json, name, JSON_LINES);
+    for (uint32_t i = 0; i < rows->count && !json->out->failed; i++) {
+        const struct compare_named *row = &rows->row[i];
         json_object(json, NULL, JSON_COMPACT);
-        json_text(json, "category", category_name((enum category)order[i]));
-        add_sums(json, sum->a_bytes, sum->b_bytes, sum->a_count, sum->b_count);
-        json_text(json, "change", diff_change_name(sum_change(sum)));
+        json_text(json, thing, row->name);
+        add_sums(json, row->a_bytes, row->b_bytes, row->a_count, row->b_count);
+        json_text(json, "change", diff_change_name(row_change(row)));
         json_end(json);
     }
     json_end(json);
@@ -199,7 +175,11 @@ static void add_diff(struct json_writer *json, const struct diff *diff) {
     for (uint32_t i = 0; i < comparison->n_listed && !json->out->failed; i++)
         add_site(json, diff, &comparison->site[i]);
     json_end(json);
-    add_categories(json, diff);
+    add_rows(json, "categories", "category", &diff->categories);
+    if (diff->by != COMPARE_BY_SITE) {
+        json_text(json, "group", compare_by_name(diff->by));
+        add_rows(json, "groups", "name", &diff->groups);
+    }
 }
 
 /* ---- text ---- */
@@ -354,22 +334,47 @@ static void sites_write(struct sheet *sheet, const struct diff *diff, uint32_t t
                                comparison->n_listed - differ == 1 ? "is" : "are"));
 }
 
-static void categories_write(struct sheet *sheet, const struct diff *diff) {
-    static const char *const headings[] = {"Difference", "A", "B", "in A", "in B", "Category", NULL};
-    uint32_t order[CATEGORY_COUNT], n = categories_order(diff, order);
-    if (n == 0)
-        return;
+/* "categories": a table of them, with no more than `top` rows; 0: all. */
+static void rows_write(struct sheet *sheet, const struct diff_rows *rows, enum compare_by by, uint32_t top) {
+    const char *thing = compare_by_thing(by);
+    const char *headings[] = {"Difference", "A", "B", "in A", "in B", words_capital(sheet, thing), NULL};
     uint64_t most = 0;
-    for (uint32_t i = 0; i < n; i++)
-        most = larger_of(most, larger_of(diff->category[order[i]].a_bytes, diff->category[order[i]].b_bytes));
-    sheet_heading(sheet, 3, "Categories");
+    uint32_t shown = top == 0 || top > rows->count ? rows->count : top;
+    if (shown == 0)
+        return;
+    for (uint32_t i = 0; i < shown; i++)
+        most = larger_of(most, larger_of(rows->row[i].a_bytes, rows->row[i].b_bytes));
+    sheet_heading(sheet, 3, words_capital(sheet, words_plural(sheet, thing)));
     sheet_table(sheet, headings, "rrrrrl");
-    for (uint32_t i = 0; i < n; i++) {
-        const struct diff_sum *sum = &diff->category[order[i]];
-        sum_cells(sheet, sum->a_bytes, sum->b_bytes, sum->a_count, sum->b_count, format_unit_fine(most));
-        sheet_cell(sheet, "%s", category_name((enum category)order[i]));
+    for (uint32_t i = 0; i < shown; i++) {
+        const struct compare_named *row = &rows->row[i];
+        sum_cells(sheet, row->a_bytes, row->b_bytes, row->a_count, row->b_count, format_unit_fine(most));
+        sheet_cell(sheet, "%s",
+                   by == COMPARE_BY_FILE ? sheet_name(sheet, row->name, strlen(row->name)) : row->name);
     }
     sheet_table_end(sheet);
+    if (shown < rows->count)
+        sheet_say(sheet, "Not listed: %s.", words_counted(sheet, rows->count - shown, thing));
+}
+
+/* What a recording cannot tell by layer. */
+static void layers_missing(struct sheet *sheet, const struct diff_rows *rows) {
+    bool a = false, b = false;
+    for (uint32_t i = 0; i < rows->count; i++) {
+        a |= rows->row[i].key >= MODULE_LAYERS && rows->row[i].a_count != 0;
+        b |= rows->row[i].key >= MODULE_LAYERS && rows->row[i].b_count != 0;
+    }
+    if (!a || !b)
+        sheet_say(sheet, "Nothing of a layer is alive in %s.", a ? "B" : b ? "A" : "either");
+}
+
+static void groups_write(struct sheet *sheet, const struct diff *diff, uint32_t top) {
+    if (diff->by == COMPARE_BY_SITE)
+        sites_write(sheet, diff, top);
+    else if (diff->by != COMPARE_BY_CATEGORY) /* a table of its own, in any case */
+        rows_write(sheet, &diff->groups, diff->by, top);
+    if (diff->by == COMPARE_BY_MODULE)
+        layers_missing(sheet, &diff->groups);
 }
 
 static void side_write(struct sheet *sheet, const char *letter, const struct diff_side *side) {
@@ -396,8 +401,8 @@ static void text_write(struct sheet *sheet, const struct diff *diff, uint32_t to
     sheet_say(sheet, "Compared %s:", aligned_words(diff));
     side_write(sheet, "A", &diff->a);
     side_write(sheet, "B", &diff->b);
-    sites_write(sheet, diff, top);
-    categories_write(sheet, diff);
+    groups_write(sheet, diff, top);
+    rows_write(sheet, &diff->categories, COMPARE_BY_CATEGORY, 0);
     figures_write(sheet, diff);
 }
 

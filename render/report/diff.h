@@ -3,7 +3,6 @@
 
 #include "analysis/compare/causes.h"
 #include "analysis/findings/verdicts.h"
-#include "analysis/loop/category.h"
 #include "base/buffer.h"
 #include "render/report/report.h"
 
@@ -17,21 +16,21 @@ struct diff_side {
     const struct verdicts *verdicts;
 };
 
-struct diff_sum {
-    uint64_t a_bytes, b_bytes, a_count, b_count;
-};
-
 struct diff {
     struct diff_side a, b;
     const char *aligned_by; /* "peak", "step" or "annotation" */
     const char *filter;     /* its words; NULL: none */
+    enum compare_by by;     /* what rows are of, beside call sites; COMPARE_BY_SITE: of nothing else */
     struct comparison comparison;
     struct causes causes;
-    struct diff_sum category[CATEGORY_COUNT];
+    struct diff_rows {
+        struct compare_named *row;
+        uint32_t count;
+    } categories, groups; /* the groups are of `by` */
     struct phase_peak phase[PHASE_PEAKS];
 };
 
-/* Fills what is computed, of `a`, `b`, `aligned_by` and `filter`, which are set. Memory from `arena`. False: no memory. */
+/* Fills what is computed, of `a`, `b`, `aligned_by`, `filter` and `by`, which are set. Memory from `arena`. False: no memory. */
 bool diff_compute(struct diff *diff, struct arena *arena);
 
 struct diff_options {

@@ -22,9 +22,58 @@ static void categories_sum(struct report_device *report) {
     }
 }
 
-bool report_groups_at(const struct report_device *report, uint32_t moment, enum group_by by,
-                      struct group **groups, uint32_t *n_groups) {
-    return groups_at(report_shown(report), moment, by, report->arena, groups, n_groups);
+uint32_t *report_keys(const struct report_device *report, const uint32_t *allocations,
+                      uint32_t n_allocations) {
+    enum compare_by by = report->options->group;
+    const struct timeline *timeline = &report->timeline;
+    const struct verdicts *verdicts = &report->verdicts;
+    if (by > COMPARE_BY_STACK) {
+        const uint8_t *column =
+            compare_column(timeline, &verdicts->runs, verdicts->category, by, report->arena);
+        return column == NULL ? NULL
+                              : compare_keys(timeline, allocations, n_allocations, by, column, report->arena);
+    }
+    uint32_t *key = arena_column(report->arena, n_allocations, sizeof *key);
+    for (uint32_t i = 0; key != NULL && i < n_allocations; i++) {
+        uint32_t stack = report->device->allocations.stack[allocations[i]];
+        key[i] = by == COMPARE_BY_STACK ? stack : timeline->site[stack];
+    }
+    return key;
+}
+
+/* Groups that are neither of call sites nor of stacks: their site is that of the stack with most bytes. */
+static bool groups_by_key(struct report_device *report) {
+    enum compare_by by = report->options->group;
+    const struct timeline *timeline = &report->timeline;
+    const struct verdicts *verdicts = &report->verdicts;
+    const uint8_t *column = compare_column(timeline, &verdicts->runs, verdicts->category, by, report->arena);
+    struct compare_group *found;
+    uint32_t n_alive,
+        *alive = timeline_alive(report_shown(report), timeline->peak_moment, report->arena, &n_alive);
+    if (column == NULL || alive == NULL ||
+        !compare_groups(timeline, alive, n_alive, by, column, report->arena, &found, &report->n_groups))
+        return false;
+    report->groups = arena_column(report->arena, report->n_groups, sizeof *report->groups);
+    for (uint32_t i = 0; report->groups != NULL && i < report->n_groups; i++)
+        report->groups[i] = (struct group){.bytes = found[i].bytes,
+                                           .count = (uint32_t)found[i].count,
+                                           .site = timeline->site[found[i].stack],
+                                           .stack = found[i].stack,
+                                           .key = found[i].key};
+    return report->groups != NULL;
+}
+
+/* What is alive at the peak. False: no memory. */
+static bool report_groups_find(struct report_device *report) {
+    enum compare_by by = report->options->group;
+    if (by > COMPARE_BY_STACK)
+        return groups_by_key(report);
+    bool done = groups_at(report_shown(report), report->timeline.peak_moment,
+                          by == COMPARE_BY_STACK ? GROUP_BY_STACK : GROUP_BY_SITE, report->arena,
+                          &report->groups, &report->n_groups);
+    for (uint32_t i = 0; done && i < report->n_groups; i++)
+        report->groups[i].key = by == COMPARE_BY_STACK ? report->groups[i].stack : report->groups[i].site;
+    return done;
 }
 
 /* ---- the replay, beside the rest where the host can ---- */
@@ -132,9 +181,7 @@ static bool report_device_find(struct report_device *report, uint32_t index, str
     if (options->filter != NULL &&
         !selection_make(&report->selection, &report->timeline, options->filter, arena))
         return false;
-    return report_groups_at(report, report->timeline.peak_moment, options->group, &report->groups,
-                            &report->n_groups) &&
-           report_verdicts_make(report, arena) && report_ooms_prepare(report);
+    return report_verdicts_make(report, arena) && report_groups_find(report) && report_ooms_prepare(report);
 }
 
 static bool report_device_init(struct report_device *report, uint32_t index, struct arena *arena) {

@@ -1,11 +1,11 @@
 /* The figures as text: for programs (JSON, schema 2) and for people. docs/report.md explains them. */
 #pragma once
 
+#include "analysis/compare/compare.h"
 #include "analysis/findings/selection.h"
 #include "analysis/loop/category.h"
 #include "base/beside.h"
 #include "base/json_writer.h"
-#include "layout/groups.h"
 #include "render/report/text_look.h"
 
 /* The ways to write a report, each X(NUMBER, name, ending of a file, writer): strata report --format takes the name, and
@@ -40,7 +40,7 @@ struct report_options {
     const char *fingerprint;  /* of the input, "xxh128:" and 32 hex digits */
     const char *recording_id; /* of what it holds, spelled alike; JSON only */
     const char *kind;         /* "snapshot", "kineto" or "memory_timeline" */
-    enum group_by group;
+    enum compare_by group;
     const struct filter_query *filter; /* what it leaves is listed; NULL: everything */
     uint32_t top;                      /* groups shown; 0: all */
     int32_t device;                    /* ordinal, or REPORT_ALL_DEVICES */

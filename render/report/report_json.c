@@ -98,27 +98,28 @@ static uint64_t listed_most_nbytes(const struct listed *listed) {
     return listed->stacks_nbytes < MAX_STACKS_TEXT_NBYTES ? MAX_STACK_TEXT_NBYTES : MIN_STACK_TEXT_NBYTES;
 }
 
-/* Which listed group a stack belongs to, plus 1: `group_of[id]`, id being that of its site or its own. */
-static uint32_t *listed_ids(const struct report_device *report) {
-    bool by_stack = report->options->group == GROUP_BY_STACK;
-    uint32_t n = by_stack ? report->trace->stacks.count : report->trace->frames.count;
-    uint32_t *group_of = arena_column(report->arena, n, sizeof *group_of);
+/* Which listed group a key is of, plus 1: `group_of[key]`; keys are below `*n`. */
+static uint32_t *listed_keys(const struct report_device *report, uint32_t *n) {
+    *n = 0;
+    for (uint32_t i = 0; i < report->n_shown; i++)
+        *n = report->groups[i].key >= *n ? report->groups[i].key + 1 : *n;
+    uint32_t *group_of = arena_column(report->arena, *n, sizeof *group_of);
     if (group_of == NULL)
         return NULL;
-    bytes_zero(group_of, (size_t)n * sizeof *group_of);
+    bytes_zero(group_of, (size_t)*n * sizeof *group_of);
     for (uint32_t i = 0; i < report->n_shown; i++)
-        group_of[by_stack ? report->groups[i].stack : report->groups[i].site] = i + 1;
+        group_of[report->groups[i].key] = i + 1;
     return group_of;
 }
 
-static void listed_sum(struct listed *listed, const struct report_device *report, const uint32_t *group_of,
-                       const uint32_t *alive, uint32_t n_alive) {
+/* False: no memory. */
+static bool listed_sum(struct listed *listed, const struct report_device *report, const uint32_t *alive,
+                       uint32_t n_alive) {
     const struct allocations *allocations = &report->device->allocations;
-    bool by_stack = report->options->group == GROUP_BY_STACK;
-    for (uint32_t i = 0; i < n_alive; i++) {
-        uint32_t allocation = alive[i], stack = allocations->stack[allocation],
-                 category = report->verdicts.category[allocation];
-        uint32_t group = group_of[by_stack ? stack : report->timeline.site[stack]];
+    uint32_t n, *group_of = listed_keys(report, &n), *key = report_keys(report, alive, n_alive);
+    for (uint32_t i = 0; group_of != NULL && key != NULL && i < n_alive; i++) {
+        uint32_t allocation = alive[i], category = report->verdicts.category[allocation];
+        uint32_t group = key[i] < n ? group_of[key[i]] : 0;
         if (group == 0)
             continue;
         listed->bytes[group - 1][category] += allocations->size[allocation];
@@ -126,24 +127,23 @@ static void listed_sum(struct listed *listed, const struct report_device *report
         if (allocations->flags[allocation] & ALLOCATION_STACK_OF_FREE)
             listed->of_free[group - 1] += allocations->size[allocation];
     }
+    return group_of != NULL && key != NULL;
 }
 
 /* False: no memory. */
 static bool listed_find(struct listed *listed, const struct report_device *report) {
     const struct timeline *shown = report_shown(report);
     uint32_t n_alive, *alive = timeline_alive(shown, report->timeline.peak_moment, report->arena, &n_alive);
-    uint32_t *group_of = listed_ids(report);
     *listed = (struct listed){.bytes = arena_column(report->arena, report->n_shown, sizeof *listed->bytes),
                               .count = arena_column(report->arena, report->n_shown, sizeof *listed->count),
                               .of_free = arena_column(report->arena, report->n_shown, sizeof(uint64_t))};
-    if (alive == NULL || group_of == NULL || listed->bytes == NULL || listed->count == NULL ||
-        listed->of_free == NULL)
+    if (alive == NULL || listed->bytes == NULL || listed->count == NULL || listed->of_free == NULL)
         return false;
     bytes_zero(listed->bytes, report->n_shown * sizeof *listed->bytes);
     bytes_zero(listed->count, report->n_shown * sizeof *listed->count);
     bytes_zero(listed->of_free, report->n_shown * sizeof(uint64_t));
-    listed_sum(listed, report, group_of, alive, n_alive);
-    return report_callers_find(&listed->callers, report, alive, n_alive);
+    return listed_sum(listed, report, alive, n_alive) &&
+           report_callers_find(&listed->callers, report, alive, n_alive);
 }
 
 /* Those that are there, by falling bytes. */
@@ -175,13 +175,15 @@ static void add_group(struct json_writer *json, const struct report_device *repo
     json_u64(json, "bytes", group->bytes);
     json_u64(json, "count", group->count);
     json_share(json, "share", group->bytes, report->timeline.peak_bytes);
+    if (report->options->group > COMPARE_BY_STACK)
+        json_text(json, "group", report_group_name(report, group).text);
     report_site_json(json, report->trace, group->site);
     if (group->of_free)
         json_text(json, "stack_is", "free");
     if (listed->of_free[index] != 0)
         json_u64(json, "of_free_bytes", listed->of_free[index]);
     add_group_categories(json, listed, index);
-    if (report->options->group == GROUP_BY_SITE)
+    if (report->options->group == COMPARE_BY_SITE)
         report_callers_json(json, &listed->callers, report->trace, group->site);
     listed->stacks_nbytes += add_stack(json, report->trace, group->stack, listed_most_nbytes(listed));
     json_end(json);

@@ -7,6 +7,7 @@
 #include "analysis/model/fragmentation.h"
 #include "analysis/model/free_blocks.h"
 #include "analysis/model/replay.h"
+#include "layout/groups.h"
 #include "render/report/report.h"
 #include "render/words/plan.h"
 
@@ -36,7 +37,7 @@ struct report_device {
     const struct report_options *options;
     struct timeline timeline;
     struct selection selection; /* what the filter leaves, where the options have one */
-    struct group *groups;       /* at the peak, all of them */
+    struct group *groups;       /* of what the filter leaves at the peak, all of them */
     uint32_t n_groups, n_shown;
     struct category_sum category_at_peak[CATEGORY_COUNT];
     uint64_t reason_at_peak[REASON_COUNT]; /* bytes of CATEGORY_OTHER */
@@ -76,9 +77,9 @@ static inline const struct timeline *report_shown(const struct report_device *re
     return report->options->filter != NULL ? &report->selection.timeline : &report->timeline;
 }
 
-/* groups_at of what the filter leaves. False: no memory. */
-bool report_groups_at(const struct report_device *report, uint32_t moment, enum group_by by,
-                      struct group **groups, uint32_t *n_groups);
+/* Keys of `allocations[n_allocations]` by what the report is grouped by, as of `groups`. NULL: no memory. */
+uint32_t *report_keys(const struct report_device *report, const uint32_t *allocations,
+                      uint32_t n_allocations);
 
 /* What can be said of an out-of-memory event besides what it says itself; its free blocks are in the report's arena. */
 struct report_oom {

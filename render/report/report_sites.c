@@ -5,6 +5,8 @@
 #include "layout/site.h"
 #include "render/report/report_gap.h"
 
+#include <string.h>
+
 enum {
     CALLERS_SHOWN = 3, /* frames outwards, and callers side by side */
     JSON_DEPTH = 8,
@@ -123,11 +125,15 @@ static void sites_begin(struct sheet *sheet, const struct trace *trace) {
     sheet_table(sheet, named ? categories : headings, named ? "rrrl" : "rrrll");
 }
 
-static void group_cells(struct sheet *sheet, const struct trace *trace, const struct group *group,
-                        unsigned unit, uint64_t whole) {
+static void figure_cells(struct sheet *sheet, const struct group *group, unsigned unit, uint64_t whole) {
     sheet_cell(sheet, "%s", format_bytes_in(group->bytes, unit).text);
     sheet_cell(sheet, "%s", format_share(group->bytes, whole).text);
     sheet_cell(sheet, "%s", format_count(group->count).text);
+}
+
+static void group_cells(struct sheet *sheet, const struct trace *trace, const struct group *group,
+                        unsigned unit, uint64_t whole) {
+    figure_cells(sheet, group, unit, whole);
     sheet_cell(sheet, "%s%s", words_site(sheet, trace, group->site), group_part_suffix(group));
 }
 
@@ -187,14 +193,37 @@ static const char *stack_callers(struct sheet *sheet, const struct timeline *tim
     return text;
 }
 
-void report_stacks_table(struct sheet *sheet, const struct report_device *report, const struct group *groups,
-                         uint32_t count, uint64_t whole) {
-    unsigned unit = count > 0 ? format_unit(groups[0].bytes) : 0;
+static unsigned groups_unit(const struct report_device *report) {
+    return report->n_shown > 0 ? format_unit(report->groups[0].bytes) : 0;
+}
+
+void report_stacks_table(struct sheet *sheet, const struct report_device *report) {
+    const struct group *groups = report->groups;
     sites_begin(sheet, report->trace);
-    for (uint32_t i = 0; i < count; i++) {
-        group_cells(sheet, report->trace, &groups[i], unit, whole);
+    for (uint32_t i = 0; i < report->n_shown; i++) {
+        group_cells(sheet, report->trace, &groups[i], groups_unit(report), report->timeline.peak_bytes);
         if (trace_has_call_sites(report->trace))
             sheet_cell(sheet, "%s", stack_callers(sheet, &report->timeline, &groups[i]));
+    }
+    sheet_table_end(sheet);
+}
+
+struct group_name report_group_name(const struct report_device *report, const struct group *group) {
+    struct group_name name;
+    (void)compare_name(&report->timeline, report->options->group, group->key, name.text, sizeof name.text);
+    return name;
+}
+
+void report_groups_table(struct sheet *sheet, const struct report_device *report) {
+    const char *thing = words_capital(sheet, compare_by_thing(report->options->group));
+    const char *headings[] = {"Bytes", "Share", "Count", thing, "Largest call site", NULL};
+    sheet_table(sheet, headings, "rrrll");
+    for (uint32_t i = 0; i < report->n_shown; i++) {
+        struct group_name name = report_group_name(report, &report->groups[i]);
+        figure_cells(sheet, &report->groups[i], groups_unit(report), report->timeline.peak_bytes);
+        bool ours = report->options->group != COMPARE_BY_FILE;
+        sheet_cell(sheet, "%s", ours ? name.text : sheet_name(sheet, name.text, strlen(name.text)));
+        sheet_cell(sheet, "%s", words_site(sheet, report->trace, report->groups[i].site));
     }
     sheet_table_end(sheet);
 }

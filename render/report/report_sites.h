@@ -25,6 +25,12 @@ void report_callers_json(struct json_writer *json, const struct report_callers *
 void report_sites_table(struct sheet *sheet, const struct report_device *report, uint32_t moment,
                         uint32_t most, uint64_t whole);
 
-/* The same by stack, of groups that are known. */
-void report_stacks_table(struct sheet *sheet, const struct report_device *report, const struct group *groups,
-                         uint32_t count, uint64_t whole);
+/* The report's groups by stack, or by what else it is grouped by. */
+void report_stacks_table(struct sheet *sheet, const struct report_device *report);
+void report_groups_table(struct sheet *sheet, const struct report_device *report);
+
+/* What a group that is neither of call sites nor of stacks is called: "layer 3". */
+struct group_name {
+    char text[512];
+};
+struct group_name report_group_name(const struct report_device *report, const struct group *group);

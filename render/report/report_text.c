@@ -133,23 +133,30 @@ static void rest_write(struct sheet *sheet, const struct report_device *report, 
                   format_share(rest, timeline->peak_bytes).text);
 }
 
-static void groups_write(struct sheet *sheet, const struct report_device *report) {
+static void groups_write(struct sheet *sheet, const struct report_device *report, const char *thing) {
     uint64_t peak = report->timeline.peak_bytes;
-    if (report->options->group == GROUP_BY_SITE) {
+    enum compare_by by = report->options->group;
+    if (by == COMPARE_BY_SITE) {
         report_sites_table(sheet, report, report->timeline.peak_moment, report->options->top, peak);
         return;
     }
-    report_stacks_table(sheet, report, report->groups, report->n_shown, peak);
-    rest_write(sheet, report, "stack");
+    if (by == COMPARE_BY_STACK)
+        report_stacks_table(sheet, report);
+    else
+        report_groups_table(sheet, report);
+    if (by == COMPARE_BY_MODULE && report->layers.n_layers == 0)
+        sheet_say(sheet, "No layers were found: nothing repeats inside of a forward that makes activations.");
+    rest_write(sheet, report, thing);
 }
 
 static void peak_write(struct sheet *sheet, const struct report_device *report) {
     const struct timeline *timeline = &report->timeline;
     /* A memory timeline has categories in the place of call sites: one table says both. */
     bool categories = !trace_has_call_sites(report->trace);
-    const char *thing = categories                                 ? "category"
-                        : report->options->group == GROUP_BY_STACK ? "stack"
-                                                                   : "call site";
+    enum compare_by by = report->options->group;
+    const char *thing = categories && by <= COMPARE_BY_STACK ? "category"
+                        : by == COMPARE_BY_MODULE ? "part" /* layers, and what lies outside of them */
+                                                  : compare_by_thing(by);
     sheet_heading(sheet, 3, "At the peak");
     if (report->n_groups == 0) {
         sheet_say(sheet, report->timeline.peak_bytes != 0
@@ -168,8 +175,8 @@ static void peak_write(struct sheet *sheet, const struct report_device *report) 
                   format_bytes(report_shown(report)->live[timeline->peak_moment]).text,
                   words_counted(sheet, report->n_groups, thing),
                   words_moment(sheet, timeline, timeline->peak_moment));
-    groups_write(sheet, report);
-    if (!categories)
+    groups_write(sheet, report, thing);
+    if (!categories && by != COMPARE_BY_CATEGORY)
         report_categories(sheet, report);
 }
 

@@ -40,14 +40,20 @@ const char *words_bytes(struct sheet *sheet, uint64_t bytes) {
     return sheet_format(sheet, "%s (%s bytes)", format_bytes(bytes).text, format_count(bytes).text);
 }
 
+const char *words_plural(struct sheet *sheet, const char *thing) {
+    size_t nbytes = strlen(thing);
+    bool y = thing[nbytes - 1] == 'y';
+    return sheet_format(sheet, "%.*s%s", (int)(nbytes - y), thing, y ? "ies" : "s");
+}
+
 /* "1 allocation", "210 allocations" */
 const char *words_counted(struct sheet *sheet, uint64_t count, const char *thing) {
-    size_t nbytes = strlen(thing);
-    bool y = count != 1 && thing[nbytes - 1] == 'y';
-    return sheet_format(sheet, "%s %.*s%s", format_count(count).text, (int)(nbytes - y), thing,
-                        y            ? "ies"
-                        : count == 1 ? ""
-                                     : "s");
+    return sheet_format(sheet, "%s %s", format_count(count).text,
+                        count == 1 ? thing : words_plural(sheet, thing));
+}
+
+const char *words_capital(struct sheet *sheet, const char *text) {
+    return sheet_format(sheet, "%c%s", text[0] - ('a' - 'A'), text + 1);
 }
 
 /* "default", "private (0, 1)", "not recorded" */

@@ -20,6 +20,12 @@ const char *words_bytes(struct sheet *sheet, uint64_t bytes);
 /* "1 allocation", "210 allocations" */
 const char *words_counted(struct sheet *sheet, uint64_t count, const char *thing);
 
+/* "category": "categories". */
+const char *words_plural(struct sheet *sheet, const char *thing);
+
+/* "call sites": "Call sites"; of one of our own words, which begins with a to z. */
+const char *words_capital(struct sheet *sheet, const char *text);
+
 /* Free blocks by pool, stream and class of requests, as a table. */
 void words_free_blocks(struct sheet *sheet, const struct device_trace *device,
                        const struct free_blocks_summary *summary);

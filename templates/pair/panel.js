@@ -30,6 +30,7 @@ export const ROWS = /** @type {Record<string, string>} */ ({
     site: "Call sites",
     file: "Files",
     category: "Categories",
+    module: "Layers",
     calls: "Tree",
 });
 
@@ -178,7 +179,7 @@ export const createDifference = (pair) => (page, box) => {
     /** Of the tree, whose rows are calls. @type {Calls | null} */
     let calls = null;
     let figures = tableFigures(0, true);
-    const isLit = (/** @type {Row} */ { name }) => pair.shown.rows !== "category" && pair.litSite() === name;
+    const isLit = (/** @type {Row} */ { name }) => pair.litSite() === name;
     const turn = (/** @type {Row} */ row) => {
         const [at, of] = [/** @type {Call} */ (row), calls];
         if (!of) return;
@@ -211,10 +212,7 @@ export const createDifference = (pair) => (page, box) => {
             line.what.title = `${row.name}${moved}${calls ? "" : counts}`;
             line.what.style.paddingLeft = row.level ? `${row.level * 14}px` : "";
             showFold(line, false, isOpen(row));
-            const color =
-                pair.shown.rows === "category" || pair.shown.rows === "file"
-                    ? ""
-                    : pair.siteColor(row.name, isDark(page));
+            const color = ["site", "calls"].includes(pair.shown.rows) ? pair.siteColor(row.name, isDark(page)) : "";
             line.swatch.hidden = color === "";
             line.swatch.style.background = color;
             fillEnds(line, row, figures.number, "\u2013");
@@ -239,8 +237,8 @@ export const createDifference = (pair) => (page, box) => {
         // Swatches are found by names.
         if (kind === "site" || kind === "calls") for (const { view } of pair.pages) yield* view.namedSites();
         if (kind === "calls") return (calls = yield* makeCalls(pair)).rows();
-        if (!pair.asFound() || kind === "file") return yield* rowsAt(...pair.ends(), kind, pair.renames);
-        return rowsOfFigures(kind === "site" ? pair.figures.sites : pair.figures.categories);
+        const found = { site: pair.figures.sites, category: pair.figures.categories }[kind];
+        return found && pair.asFound() ? rowsOfFigures(found) : yield* rowsAt(...pair.ends(), kind, pair.renames);
     }
     const show = (/** @type {Row[]} */ found) => {
         rows = found;

@@ -274,7 +274,7 @@ static void examine_report(const struct trace *trace) {
                                            .fingerprint = "",
                                            .recording_id = "",
                                            .kind = "snapshot",
-                                           .group = GROUP_BY_SITE,
+                                           .group = COMPARE_BY_SITE,
                                            .top = 3,
                                            .device = REPORT_ALL_DEVICES};
     struct arena scratch;

@@ -26,7 +26,7 @@ static void report_check(const struct trace *trace, enum report_format format, u
         .fingerprint = "xxh128:",
         .recording_id = "xxh128:",
         .kind = "snapshot",
-        .group = choice % (GROUP_BY_STACK + 1),
+        .group = choice % COMPARE_KINDS,
         .top = choice >> 4,
         .device = choice & 8 && trace->n_devices != 0 ? trace->devices[0].ordinal : REPORT_ALL_DEVICES};
     struct arena scratch;

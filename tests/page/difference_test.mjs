@@ -46,6 +46,16 @@ async function point(tab, where, x, y) {
     await tab.mouse.move(box.x + box.width * x, box.y + box.height * y);
 }
 
+test("rows by layer, which the page opens on where they were asked for", { skip }, async () => {
+    const { page, document } = pageOf(sample("oom"), sample("train"), "--group", "module");
+    await withPage(page, async (tab) => {
+        const { rows } = await ask(tab, `strata.compare({by: "module"})`);
+        assert.deepEqual(byName(rows), byName(document.groups), page);
+        assert.equal(await tab.locator("#panel-difference [data-choice=module]").getAttribute("aria-pressed"), "true");
+        assert.match((await shownTexts(tab, "#panel-difference .row-text")).join("\n"), /^layer 3$/m);
+    });
+});
+
 test("rows that the page sums up are the program's", { skip }, async () => {
     const pairs = [...[0, 1, 2, 3, 4].map(twins), { a: sample("leak_zero_grad"), b: sample("train") }, { a: sample("one_event"), b: sample("streams") }];
     for (const { a, b } of pairs) {
