@@ -3,6 +3,8 @@
 #include "base/bytes.h"
 #include "base/search.h"
 
+enum { FEW = 16 };
+
 /* A pass of a radix sort, by byte `shift / 8`: first how many rows have each digit, ... */
 static void digits_count(struct sorting *sorting) {
     uint32_t *start = sorting->start;
@@ -58,8 +60,23 @@ bool sorting_step(struct sorting *sorting) {
     return true;
 }
 
+/* Of next to no rows, counting digits would be all the work. */
+static void few_sort(struct sort_row *rows, uint32_t count) {
+    for (uint32_t i = 1; i < count; i++) {
+        struct sort_row row = rows[i];
+        uint32_t at = i;
+        for (; at != 0 && rows[at - 1].key > row.key; at--)
+            rows[at] = rows[at - 1];
+        rows[at] = row;
+    }
+}
+
 void sort_rows(struct sort_row *rows, struct sort_row *spare, uint32_t count) {
     struct sorting sorting;
+    if (count <= FEW) {
+        few_sort(rows, count);
+        return;
+    }
     sorting_begin(&sorting, rows, spare, count, count);
     while (sorting_step(&sorting)) {
     }

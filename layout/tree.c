@@ -15,6 +15,7 @@ struct walker {
     uint32_t node;   /* reached so far */
     uint32_t cursor; /* the stack whose frame comes next; 0: none */
     uint32_t stack;
+    uint32_t levels; /* of nodes that were made for it, a function that calls itself counted once */
     uint64_t bytes, count, before_bytes;
 };
 
@@ -241,7 +242,8 @@ static bool callees_make(struct making *making) {
         done = children_add(making, rows, count, node_of);
     }
     for (uint32_t i = 0; done && i < making->n_walkers; i++)
-        making->walker[i].node = making->walker[i].cursor != 0 ? node_of[making->walker[i].cursor] : 0;
+        if (making->walker[i].cursor != 0)
+            making->walker[i].node = node_of[making->walker[i].cursor];
     ARENA_DROP(making->arena, rows);
     ARENA_DROP(making->arena, order);
     ARENA_DROP(making->arena, start);
@@ -250,6 +252,21 @@ static bool callees_make(struct making *making) {
 }
 
 /* ---- callers ---- */
+
+static uint64_t nodes_most(const struct making *making) {
+    uint64_t most = TREE_NODES_LEAST + (uint64_t)TREE_NODES_PER_STACK * making->n_walkers;
+    return most < TREE_NODES_MAX ? most : TREE_NODES_MAX;
+}
+
+/* A walker has a node more; it ends there where the tree has no more levels. */
+static void walker_step(const struct making *making, struct walker *walker, uint32_t node) {
+    const struct tree_node *nodes = making->tree->node;
+    walker->levels += walker->node == 0 || nodes[walker->node].frame != nodes[node].frame;
+    walker->node = node;
+    walker->cursor = walker->levels == making->way.levels && making->way.levels != 0
+                         ? 0
+                         : making->up[stack_parent(&making->timeline->trace->stacks, walker->cursor)];
+}
 
 /* Each walker one frame further out. Returns how many could. */
 static bool callers_step(struct making *making, struct sort_row *rows, struct sort_row *spare,
@@ -263,7 +280,7 @@ static bool callers_step(struct making *making, struct sort_row *rows, struct so
                 (uint64_t)walker->node << 32 | making->same[stacks->frame[walker->cursor]], i};
     }
     *n_walked = count;
-    if (count > TREE_NODES_MAX - making->tree->n_nodes) {
+    if (making->tree->n_nodes + (uint64_t)count > nodes_most(making)) {
         making->tree->cut = true;
         *n_walked = 0;
         return true;
@@ -271,11 +288,8 @@ static bool callers_step(struct making *making, struct sort_row *rows, struct so
     sort_rows(rows, spare, count);
     if (!children_add(making, rows, count, child_of))
         return false;
-    for (uint32_t i = 0; i < count; i++) {
-        struct walker *walker = &making->walker[rows[i].value];
-        walker->node = child_of[rows[i].value];
-        walker->cursor = making->up[stack_parent(stacks, walker->cursor)];
-    }
+    for (uint32_t i = 0; i < count; i++)
+        walker_step(making, &making->walker[rows[i].value], child_of[rows[i].value]);
     return true;
 }
 
@@ -380,48 +394,58 @@ static void sums_make(struct making *making) {
     }
 }
 
-/* Breadth first, so that children lie side by side; among them by falling bytes. */
+/* Siblings lie side by side already, as they were added, by rising frame; among them by falling bytes. `rows` is for twice as
+ * many, `place` says where each node came to be. */
+static void siblings_sort(struct tree_node *node, uint32_t first, uint32_t count, struct sort_row *rows,
+                          uint32_t *place) {
+    for (uint32_t i = 0; i < count; i++)
+        rows[i] = (struct sort_row){node[first + i].frame, i};
+    sort_rows(rows, rows + count, count);
+    for (uint32_t i = 0; i < count; i++)
+        rows[i].key = ~node[first + rows[i].value].bytes;
+    sort_rows(rows, rows + count, count);
+    for (uint32_t i = 0; i < count; i++)
+        place[first + rows[i].value] = first + i;
+    for (uint32_t i = 0; i < count;
+         i++) { /* along each cycle of the permutation, with one node in the hand */
+        struct tree_node held = node[first + i];
+        uint32_t at = i;
+        for (uint32_t from = rows[at].value; from != i; from = rows[at].value) {
+            node[first + at] = node[first + from];
+            rows[at].value = at;
+            at = from;
+        }
+        node[first + at] = held;
+        rows[at].value = at;
+    }
+}
+
+static uint32_t siblings_count(const struct tree *tree, uint32_t first) {
+    uint32_t i = first;
+    while (i < tree->n_nodes && tree->node[i].parent == tree->node[first].parent)
+        i++;
+    return i - first;
+}
+
 static bool order_make(struct making *making) {
     struct tree *tree = making->tree;
-    uint32_t n = tree->n_nodes;
-    struct sort_row *rows = arena_column(making->arena, (uint64_t)n * 2, sizeof *rows);
-    struct tree_node *node = arena_column(making->arena, n, sizeof *node);
-    uint32_t *first = arena_column(making->arena, n, sizeof *first),
-             *place = arena_column(making->arena, n, sizeof *place);
-    bool done = rows != NULL && node != NULL && first != NULL && place != NULL;
-    for (uint32_t i = 0; done && i < n; i++)
-        rows[i] = (struct sort_row){tree->node[i].frame, i};
-    if (done) {
-        sort_rows(rows, rows + n, n);
-        for (uint32_t i = 0; i < n; i++)
-            rows[i].key = ~tree->node[rows[i].value].bytes;
-        sort_rows(rows, rows + n, n);
-        for (uint32_t i = 0; i < n; i++)
-            rows[i].key = rows[i].value == 0 ? 0 : (uint64_t)tree->node[rows[i].value].parent + 1;
-        sort_rows(rows, rows + n, n); /* by parent, the root first */
-        /* rows[i] is the i-th in an order where siblings are neighbours; renumbering parents in that order puts a
-         * parent's children after it only if parents are in it too, so walk it as a queue. */
-        for (uint32_t i = n; i-- > 1;)
-            first[tree->node[rows[i].value].parent] = i;
-        uint32_t written = 1;
-        node[0] = tree->node[0];
+    uint32_t most = 1;
+    for (uint32_t i = 0; i < tree->n_nodes; i++)
+        most = tree->node[i].n_children > most ? tree->node[i].n_children : most;
+    struct sort_row *rows = arena_column(making->arena, (uint64_t)most * 2, sizeof *rows);
+    uint32_t *place = arena_column(making->arena, tree->n_nodes, sizeof *place);
+    bool done = rows != NULL && place != NULL;
+    for (uint32_t i = 1, count; done && i < tree->n_nodes; i += count) {
+        count = siblings_count(tree, i);
+        siblings_sort(tree->node, i, count, rows, place);
+    }
+    if (done)
         place[0] = 0;
-        for (uint32_t at = 0; at < written; at++) {
-            uint32_t old = place[at];
-            node[at].first_child = written;
-            for (uint32_t child = 0; child < node[at].n_children; child++) {
-                uint32_t from = rows[first[old] + child].value;
-                place[written] = from;
-                node[written] = tree->node[from];
-                node[written].parent = at;
-                written++;
-            }
-        }
-        bytes_copy(tree->node, node, (size_t)n * sizeof *node);
+    for (uint32_t i = tree->n_nodes; done && i-- > 1;) {
+        tree->node[i].parent = place[tree->node[i].parent];
+        tree->node[tree->node[i].parent].first_child = i;
     }
     ARENA_DROP(making->arena, place);
-    ARENA_DROP(making->arena, first);
-    ARENA_DROP(making->arena, node);
     ARENA_DROP(making->arena, rows);
     return done;
 }
@@ -429,10 +453,10 @@ static bool order_make(struct making *making) {
 static bool nodes_make(struct making *making) {
     switch (making->way.direction) {
     case TREE_PLACES: return places_make(making);
-    case TREE_CALLERS: return callers_make(making) && strangers_add(making);
+    case TREE_CALLERS: return strangers_add(making) && callers_make(making);
     case TREE_CALLEES: break;
     }
-    return callees_make(making) && strangers_add(making);
+    return strangers_add(making) && callees_make(making);
 }
 
 bool tree_against(struct tree *tree, const struct timeline *timeline, const uint32_t *allocations,

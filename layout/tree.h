@@ -22,10 +22,13 @@ enum tree_direction { TREE_CALLEES, TREE_CALLERS, TREE_PLACES };
 struct tree_way {
     enum tree_direction direction;
     uint32_t through; /* a frame that it begins with; 0: everything */
+    uint32_t levels;  /* of callers: so many, where calls of a function by itself are one; 0: all */
 };
 
-/* Callers of ten thousand stacks are millions of paths; the largest come first, and what lies beyond is its node's own. */
-enum { TREE_NODES_MAX = 1 << 20 };
+/* Callers of ten thousand stacks that are deep and differ at their innermost frame are millions of paths, in a file of a few MB. A
+ * tree has as many nodes as it needs up to TREE_NODES_LEAST, then so many for each stack that holds something, and what lies
+ * further out is left out: the node before it keeps the bytes as its own, and `cut` is set. */
+enum { TREE_NODES_LEAST = 1 << 15, TREE_NODES_PER_STACK = 16, TREE_NODES_MAX = 1 << 20 };
 
 struct tree_node {
     /* for site_text; of the root and of what has no stack 0; of places the first of its file or function */
@@ -40,7 +43,7 @@ struct tree_node {
 struct tree {
     uint32_t n_nodes; /* at least 1: node 0 is the root, which holds everything */
     struct tree_node *node;
-    bool cut; /* TREE_NODES_MAX was met */
+    bool cut; /* there would have been too many nodes */
 };
 
 /* Of the allocations `allocations[n_allocations]`, each once, and against `before[n_before]`: nodes of what only these hold are there
@@ -53,6 +56,6 @@ bool tree_against(struct tree *tree, const struct timeline *timeline, const uint
 /* The same against nothing. */
 static inline bool tree_make(struct tree *tree, const struct timeline *timeline, const uint32_t *allocations,
                              uint32_t n_allocations, enum tree_direction direction, struct arena *arena) {
-    return tree_against(tree, timeline, allocations, n_allocations, NULL, 0, (struct tree_way){direction, 0},
-                        arena);
+    return tree_against(tree, timeline, allocations, n_allocations, NULL, 0,
+                        (struct tree_way){direction, 0, 0}, arena);
 }

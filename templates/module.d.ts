@@ -205,6 +205,7 @@ pairs(a: number, b: number): number;
 pair(index: number): record_pair;
 tree(what: number, from: number, to: number, direction: number, before: number): number;
 tree_through(frame: number): number;
+tree_cut(): number;
 node(index: number): record_node;
 oom_state(index: number): record_oom_state;
 blocks(event: number): record_held;

@@ -315,6 +315,7 @@ function draw(tree) {
     );
     if (tree.words.value.trim() && !tree.met)
         tree.total.textContent += ` \u00b7 above ${formatCount(SEARCHED_MOST)} nodes, the tree is not searched`;
+    if (tree.view.c.tree_cut()) tree.total.textContent += " \u00b7 the outermost callers are left out";
     if (tree.against) tree.total.textContent += ` \u00b7 ${formatChange(bytes - node(tree, 0).before_bytes)} since A`;
     tree.changes.hidden = !tree.against;
     tree.changes.setAttribute("aria-pressed", String(tree.state.treeChange));

@@ -207,6 +207,15 @@ def spans_in_spans(count, calls):
     return kineto(rows)
 
 
+def calls_in_calls(count):
+    """Python functions one in the other, an allocation in each: every stack has all that is outside of it to be called from."""
+    rows = []
+    for i in range(count):
+        rows += [{"ph": "X", "cat": "python_function", "name": f"f.py({i}): s{i}", "pid": 1, "tid": 1, "ts": 2 * i, "dur": 4 * (count - i)},
+                 memory(0, 2 * i + 1, 4096 * (i + 1), 512, 512 * (i + 1))]
+    return kineto(rows)
+
+
 def devices_and_annotations(n_devices, n_annotations):
     """A profiler's trace: annotations of the process, and one memory event of each device."""
     return kineto([annotation(f"ProfilerStep#{i}", i * 10, 9) for i in range(n_annotations)] +

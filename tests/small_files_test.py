@@ -119,6 +119,17 @@ class SmallFilesTest(unittest.TestCase):
             [device] = self.report(content, 20 * len(content))["devices"]
             self.assertEqual(20_000 * 512, device["peak_bytes"])
 
+    def test_who_calls_calls_in_calls(self):
+        """Whole, the tree of callers is 140 MB of nodes for a file of 1.7 MB."""
+        for count in (5000, 20_000):
+            content = small_files.calls_in_calls(count)
+            [device] = self.report(content, 20 * len(content), verb=("report", "--json"))["devices"]
+            row = device["top_at_peak"][-1]
+            line = int(row["site"].rsplit(" s")[1])
+            for outer in range(line - 1, line - 9, -1):  # as many as a report has
+                [row] = row["callers"]
+                self.assertEqual(f"f.py:{outer} s{outer}", row["site"])
+
     def test_streams_cost_what_they_hold(self):
         """Each of 20,000 streams has one free block: a set that had a leaf of its own for it took 2 KB, in each of some 800 runs."""
         content = small_files.streams_and_segments(20_000)

@@ -136,7 +136,7 @@ u32 view_tree(struct page_view *view, u32 what, f64 from, f64 to, u32 direction,
         !tree_against(
             &view->tree, timeline, allocations, n_allocations, earlier, n_earlier,
             (struct tree_way){direction <= TREE_PLACES ? (enum tree_direction)direction : TREE_CALLEES,
-                              view->through},
+                              view->through, 0},
             &view->planting))
         view->tree.n_nodes = 0;
     return view->tree.n_nodes;
@@ -144,6 +144,10 @@ u32 view_tree(struct page_view *view, u32 what, f64 from, f64 to, u32 direction,
 
 void view_tree_through(struct page_view *view, u32 frame) {
     view->through = frame < view->session->trace.frames.count ? frame : 0;
+}
+
+u32 view_tree_cut(struct page_view *view) {
+    return view->tree.cut;
 }
 
 place view_node(struct page_view *view, u32 index) {

@@ -10,7 +10,8 @@
 enum {
     CALLERS_SHOWN = 3, /* frames outwards, and callers side by side */
     JSON_DEPTH = 8,
-    JSON_CALLERS = 8 /* side by side */
+    LEVELS = JSON_DEPTH + 2, /* the site itself, and whether the last ones have callers */
+    JSON_CALLERS = 8         /* side by side */
 };
 
 /* ---- callers ---- */
@@ -25,7 +26,8 @@ bool report_callers_find(struct report_callers *callers, const struct report_dev
     callers->node_of = arena_column(report->arena, n_frames, sizeof *callers->node_of);
     if (callers->same == NULL || callers->node_of == NULL ||
         !frames_same(report->trace, callers->same, report->arena) ||
-        !tree_make(&callers->tree, timeline, allocations, n_allocations, TREE_CALLERS, report->arena))
+        !tree_against(&callers->tree, timeline, allocations, n_allocations, NULL, 0,
+                      (struct tree_way){TREE_CALLERS, 0, LEVELS}, report->arena))
         return false;
     bytes_zero(callers->node_of, (size_t)n_frames * sizeof *callers->node_of);
     const struct tree_node *root = &callers->tree.node[0];

@@ -5,6 +5,7 @@
 #include "layout/site.h"
 #include "layout/tree.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define TORCH "/usr/lib/python3/site-packages/torch/"
@@ -136,7 +137,7 @@ static void test_against(void **state) {
     assert_true(extent_allocations(timeline, now, NULL, &recording->arena, &allocations, &n));
     assert_true(extent_allocations(timeline, then, NULL, &recording->arena, &before, &n_before));
     assert_true(tree_against(&tree, timeline, allocations, n, before, n_before,
-                             (struct tree_way){TREE_CALLEES, 0}, &recording->arena));
+                             (struct tree_way){TREE_CALLEES, 0, 0}, &recording->arena));
     tree_check(&tree);
     assert_int_equal(tree.node[0].bytes, 350);
     assert_int_equal(tree.node[0].before_bytes, 410);
@@ -168,23 +169,77 @@ static void test_through(void **state) {
     assert_true(
         extent_allocations(timeline, (struct extent){EXTENT_AT, 5, 0}, NULL, arena, &allocations, &n));
     uint32_t block = frame_at(timeline, allocations, n, "train.py/block.py", arena);
-    assert_true(tree_against(&tree, timeline, allocations, n, NULL, 0, (struct tree_way){TREE_CALLEES, block},
-                             arena));
+    assert_true(tree_against(&tree, timeline, allocations, n, NULL, 0,
+                             (struct tree_way){TREE_CALLEES, block, 0}, arena));
     tree_check(&tree);
     node_check(&tree, trace, "", 140, 0);
     node_check(&tree, trace, "block.py", 140, 20);
     node_check(&tree, trace, "block.py/attention.py", 120, 120);
-    assert_true(tree_against(&tree, timeline, allocations, n, NULL, 0, (struct tree_way){TREE_CALLERS, block},
-                             arena));
+    assert_true(tree_against(&tree, timeline, allocations, n, NULL, 0,
+                             (struct tree_way){TREE_CALLERS, block, 0}, arena));
     tree_check(&tree);
     node_check(&tree, trace, "block.py/train.py", 140, 140);
     uint32_t stranger = frame_at(timeline, allocations, n, "torch::autograd", arena);
     for (int way = TREE_CALLEES; way <= TREE_CALLERS; way++) {
         assert_true(tree_against(&tree, timeline, allocations, n, NULL, 0,
-                                 (struct tree_way){(enum tree_direction)way, stranger}, arena));
+                                 (struct tree_way){(enum tree_direction)way, stranger, 0}, arena));
         node_check(&tree, trace, "", 160, 0);
         node_check(&tree, trace, "torch::autograd", 160, 160);
     }
+    recording_close(recording);
+}
+
+/* As far out as is asked for, where a function that calls itself is one level, however deep it goes. */
+static void test_levels(void **state) {
+    (void)state;
+    struct recording *recording = recording_open();
+    uint32_t outer = recording_stack(recording, 0, "/u/a.py", "outer"), again = outer;
+    for (int i = 0; i < 20; i++) {
+        again = recording_stack(recording, again, "/u/b.py", "again");
+        recording->trace.frames.frame[recording->trace.stacks.frame[again]].line = 1;
+    }
+    recording_allocation(recording, 0, STAYS, 7, recording_stack(recording, again, "/u/c.py", "leaf"));
+    struct timeline *timeline = recording_settle(recording, 2);
+    const uint32_t allocation = 0;
+    struct tree tree;
+    for (uint32_t levels = 0; levels <= 4; levels++) {
+        assert_true(tree_against(&tree, timeline, &allocation, 1, NULL, 0,
+                                 (struct tree_way){TREE_CALLERS, 0, levels}, &recording->arena));
+        tree_check(&tree);
+        assert_int_equal(tree.n_nodes, 1 + (levels == 1 ? 1 : levels == 2 ? 2 : 22));
+        assert_false(tree.cut);
+    }
+    recording_close(recording);
+}
+
+/* Stacks that differ at their innermost frame share nothing on the way out: what they have in common is made again for each. */
+static void test_cut(void **state) {
+    (void)state;
+    enum { STACKS = 300, DEEP = 600 };
+    struct recording *recording = recording_open();
+    uint32_t outer = 0, allocations[STACKS];
+    char name[20];
+    for (int i = 0; i < DEEP; i++) {
+        snprintf(name, sizeof name, "deep%d", i);
+        outer = recording_stack(recording, outer, "/u/a.py", name);
+    }
+    for (uint32_t i = 0; i < STACKS; i++) {
+        snprintf(name, sizeof name, "leaf%u", i);
+        recording_allocation(recording, i, STAYS, 1 + i, recording_stack(recording, outer, "/u/b.py", name));
+        allocations[i] = i;
+    }
+    struct timeline *timeline = recording_settle(recording, STACKS + 1);
+    struct tree tree;
+    assert_true(tree_make(&tree, timeline, allocations, STACKS, TREE_CALLERS, &recording->arena));
+    tree_check(&tree);
+    assert_true(tree.cut);
+    assert_in_range(tree.n_nodes, 16 * STACKS, TREE_NODES_LEAST + TREE_NODES_PER_STACK * STACKS);
+    assert_int_equal(tree.node[0].bytes, STACKS * (STACKS + 1) / 2);
+    assert_int_equal(tree.node[0].n_children, STACKS);
+    assert_true(tree_make(&tree, timeline, allocations, STACKS, TREE_CALLEES, &recording->arena));
+    tree_check(&tree);
+    assert_false(tree.cut);
+    assert_int_equal(tree.n_nodes, 1 + DEEP + STACKS);
     recording_close(recording);
 }
 
@@ -263,6 +318,8 @@ int main(void) {
         cmocka_unit_test(test_callees_and_callers),
         cmocka_unit_test(test_against),
         cmocka_unit_test(test_through),
+        cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_cut),
         cmocka_unit_test(test_places),
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_sites_of_two_moments),
