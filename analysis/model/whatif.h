@@ -17,6 +17,7 @@ struct whatif_case {
     uint32_t n_columns;
     bool descending;  /* whether new segments lie ever lower; the address decides between equal free blocks */
     bool until_retry; /* the run ends behind its first retry */
+    uint64_t until_bytes; /* and where it has reserved so much; 0: it does not */
 };
 
 /* A request that found no memory in a run. Afterwards the program would do something else, so the run ends there. */

@@ -127,6 +127,7 @@ static void curve_note(struct runner *runner, uint32_t moment) {
 static void run_steps(struct runner *runner) {
     const struct program *program = runner->program;
     const struct releases *releases = &program->releases;
+    uint64_t until = runner->what->until_bytes != 0 ? runner->what->until_bytes : UINT64_MAX;
     uint32_t group = 0;
     uint16_t stream = 0;
     for (uint32_t i = 0; i < program->n_ops && !runner->stopped; i++) {
@@ -155,6 +156,7 @@ static void run_steps(struct runner *runner) {
         if (runner->allocator.steps > runner->most_steps)
             runner->result->endless = runner->stopped = true;
         runner->stopped |= runner->what->until_retry && runner->allocator.n_retries != 0;
+        runner->stopped |= runner->allocator.peak_reserved_bytes >= until;
         runner->result->n_ops = i + 1;
     }
 }

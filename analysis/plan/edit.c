@@ -98,13 +98,19 @@ enum step_kind {
     STEP_WAITS
 };
 
+enum { STEP_KIND_BITS = 3 };
+
+/* Edits make millions of them. */
 struct step {
     uint64_t at; /* position with its order bits */
-    uint64_t size;
     uint32_t row;
-    uint32_t part; /* of its edit: the cut or the new life that it comes of, from 1; 0: a size */
-    uint8_t kind;  /* enum step_kind */
+    uint32_t
+        part; /* of its edit: the cut or the new life that it comes of, from 1; 0: a size; and below it its kind */
 };
+
+static enum step_kind step_kind(const struct step *step) {
+    return (enum step_kind)(step->part & ((1u << STEP_KIND_BITS) - 1));
+}
 
 struct edit_steps {
     struct step *step;
@@ -136,23 +142,15 @@ static void bit_set(uint64_t *bits, uint32_t i) {
     bits[i / 64] |= UINT64_C(1) << i % 64;
 }
 
-static void step_add(struct stepping *stepping, uint64_t position, enum step_kind kind, uint32_t row,
-                     uint64_t size) {
+static void step_add(struct stepping *stepping, uint64_t position, enum step_kind kind, uint32_t row) {
     static const uint8_t orders[] = {ORDER_BIRTH, ORDER_DEATH, ORDER_BIRTH, ORDER_DEATH, ORDER_WAIT};
     if (stepping->failed || !ARENA_GROW(stepping->arena, stepping->step, stepping->step_capacity,
                                         (uint64_t)stepping->n_steps + 1)) {
         stepping->failed = true;
         return;
     }
-    stepping->step[stepping->n_steps++] = (struct step){.at = position | orders[kind],
-                                                        .size = size,
-                                                        .row = row,
-                                                        .part = stepping->part,
-                                                        .kind = (uint8_t)kind};
-}
-
-static uint64_t size_of(const struct stepping *stepping, uint32_t allocation) {
-    return stepping->size != NULL ? stepping->size[allocation] : stepping->allocations->size[allocation];
+    stepping->step[stepping->n_steps++] =
+        (struct step){position | orders[kind], row, stepping->part << STEP_KIND_BITS | (uint32_t)kind};
 }
 
 static uint64_t death_of(const struct stepping *stepping, uint32_t allocation) {
@@ -163,22 +161,21 @@ static uint64_t death_of(const struct stepping *stepping, uint32_t allocation) {
 /* A stretch of a life that is left of it. */
 static void stretch_add(struct stepping *stepping, uint32_t allocation, uint64_t from, uint64_t to) {
     const struct allocations *allocations = stepping->allocations;
-    uint64_t size = size_of(stepping, allocation), waits = position_at(allocations->request[allocation]);
+    uint64_t waits = position_at(allocations->request[allocation]);
     if (from >= to)
         return;
-    step_add(stepping, from, STEP_BORN, allocation, size);
+    step_add(stepping, from, STEP_BORN, allocation);
     if (allocations->request[allocation] < allocations->death[allocation] && waits > from && waits < to)
-        step_add(stepping, waits, STEP_WAITS, allocation, size);
+        step_add(stepping, waits, STEP_WAITS, allocation);
     if (to != POSITION_NEVER)
-        step_add(stepping, to, STEP_DEAD, allocation, size);
+        step_add(stepping, to, STEP_DEAD, allocation);
 }
 
 static void recorded_take_back(struct stepping *stepping, uint32_t allocation) {
-    uint64_t size = stepping->allocations->size[allocation], death = death_of(stepping, allocation);
-    uint64_t birth = position_at(stepping->allocations->birth[allocation]);
-    step_add(stepping, birth, STEP_NOT_BORN, allocation, size);
+    uint64_t death = death_of(stepping, allocation);
+    step_add(stepping, position_at(stepping->allocations->birth[allocation]), STEP_NOT_BORN, allocation);
     if (death != POSITION_NEVER)
-        step_add(stepping, death, STEP_NOT_DEAD, allocation, size);
+        step_add(stepping, death, STEP_NOT_DEAD, allocation);
 }
 
 /* One allocation with its cuts [first, end), which are united. */
@@ -233,11 +230,12 @@ static void resized_steps(struct stepping *stepping) {
     }
 }
 
-static bool copies_list(struct stepping *stepping, const struct edit *const *edits, uint32_t n_edits) {
+static bool copies_list(struct stepping *stepping, const struct edit *const *edits, uint32_t n_edits,
+                        struct arena *arena) {
     uint32_t n = 0;
     for (uint32_t e = 0; e < n_edits; e++)
         n += edits[e]->n_lives;
-    stepping->copy_of = arena_column(stepping->arena, n, sizeof *stepping->copy_of);
+    stepping->copy_of = arena_column(arena, n, sizeof *stepping->copy_of);
     if (stepping->copy_of == NULL)
         return false;
     for (uint32_t e = 0; e < n_edits; e++)
@@ -252,9 +250,9 @@ static void copies_add(struct stepping *stepping, const struct edit *const *edit
         for (uint32_t i = 0; i < edits[e]->n_lives; i++, row++) {
             const struct plan_life *life = &edits[e]->life[i];
             stepping->part = i + 1;
-            step_add(stepping, life->birth, STEP_BORN, row, size_of(stepping, life->like));
+            step_add(stepping, life->birth, STEP_BORN, row);
             if (life->death != POSITION_NEVER)
-                step_add(stepping, life->death, STEP_DEAD, row, size_of(stepping, life->like));
+                step_add(stepping, life->death, STEP_DEAD, row);
         }
 }
 
@@ -316,7 +314,7 @@ static void steps_merge(struct stepping *stepping, struct step *to, const struct
     for (uint32_t i = 0; i < edit->sorted->n; i++) {
         struct step step = edit->sorted->step[i];
         bool copy = step.row >= stepping->allocations->count;
-        if (step.part > (copy ? edit->n_lives : edit->n_cuts))
+        if (step.part >> STEP_KIND_BITS > (copy ? edit->n_lives : edit->n_cuts))
             continue;
         step.row += copy ? copies_before : 0;
         while (next < stepping->n_steps && is_before(&stepping->step[next], &step))
@@ -347,15 +345,15 @@ static bool steps_unite(struct stepping *stepping, const struct edit *const *edi
     return true;
 }
 
-/* False: no memory. */
+/* In `own`, but for the list of copies. False: no memory. */
 static bool steps_make(struct stepping *stepping, const struct lives *lives, const struct edit *const *edits,
-                       uint32_t n_edits, struct arena *arena) {
+                       uint32_t n_edits, struct arena *own, struct arena *arena) {
     const struct allocations *allocations = &lives->program->device->allocations;
     *stepping = (struct stepping){.lives = lives,
                                   .allocations = allocations,
-                                  .arena = arena,
-                                  .changed = arena_bits(arena, allocations->count)};
-    if (stepping->changed == NULL)
+                                  .arena = own,
+                                  .changed = arena_bits(own, allocations->count)};
+    if (stepping->changed == NULL || !copies_list(stepping, edits, n_edits, arena))
         return false;
     for (uint32_t e = 0; e < n_edits; e++)
         stepping->size = edits[e]->size != NULL ? edits[e]->size : stepping->size;
@@ -383,7 +381,7 @@ bool edit_sort(struct edit *edit, const struct lives *lives, struct arena *arena
     edit->sorted = NULL;
     arena_init(&own, arena_share(arena), SIZE_MAX);
     struct edit_steps *sorted = arena_alloc(arena, sizeof *sorted);
-    bool done = sorted != NULL && steps_make(&stepping, lives, edits, 1, &own);
+    bool done = sorted != NULL && steps_make(&stepping, lives, edits, 1, &own, &own);
     if (done) {
         sorted->n = stepping.n_steps;
         sorted->step = arena_column(arena, sorted->n, sizeof *sorted->step);
@@ -410,11 +408,28 @@ static void highest_raise(struct in_use *peak, const struct lives *lives, uint32
     }
 }
 
-static void step_count(struct in_use *change, const struct step *step) {
-    if (step->kind == STEP_BORN || step->kind == STEP_NOT_DEAD)
-        use_add(change, step->size, 1);
-    else if (step->kind != STEP_WAITS)
-        use_add(change, step->size, UINT64_MAX);
+static uint64_t size_of(const struct stepping *stepping, const struct step *step) {
+    const struct allocations *allocations = stepping->allocations;
+    uint32_t source =
+        step->row < allocations->count ? step->row : stepping->copy_of[step->row - allocations->count];
+    bool recorded = step_kind(step) < STEP_BORN || stepping->size == NULL;
+    return recorded ? allocations->size[source] : stepping->size[source];
+}
+
+static void step_count(struct in_use *change, const struct stepping *stepping, const struct step *step) {
+    enum step_kind kind = step_kind(step);
+    if (kind != STEP_WAITS)
+        use_add(change, size_of(stepping, step), kind == STEP_BORN || kind == STEP_NOT_DEAD ? 1 : UINT64_MAX);
+}
+
+/* The first state from `at` on that is not before a position, which is mostly near. */
+static uint32_t state_seek(const struct lives *lives, uint32_t at, uint64_t position) {
+    uint32_t stride = 1;
+    for (; stride < lives->n - at && lives->position[at + stride] < position; stride *= 2)
+        at += stride;
+    uint32_t low = at, high = stride < lives->n - at ? at + stride : lives->n;
+    SEARCH(low, high, k, lives->position[k] < position);
+    return low;
 }
 
 static struct in_use peak_of_steps(const struct stepping *stepping) {
@@ -423,11 +438,10 @@ static struct in_use peak_of_steps(const struct stepping *stepping) {
     uint32_t at = 0;
     for (uint32_t i = 0; i < stepping->n_steps && at < lives->n;) {
         uint64_t position = stepping->step[i].at;
-        uint32_t low = at, high = lives->n;
-        SEARCH(low, high, k, lives->position[k] < position);
+        uint32_t low = state_seek(lives, at, position);
         highest_raise(&peak, lives, at, low, &change);
         for (; i < stepping->n_steps && stepping->step[i].at == position; i++)
-            step_count(&change, &stepping->step[i]);
+            step_count(&change, stepping, &stepping->step[i]);
         for (at = low; at < lives->n && lives->position[at] == position; at++)
             continue;
         if (low == lives->n)
@@ -445,7 +459,7 @@ bool changed_curve(struct in_use *peak, const struct lives *lives, const struct 
     struct stepping stepping;
     struct arena own;
     arena_init(&own, arena_share(arena), SIZE_MAX);
-    bool done = steps_make(&stepping, lives, edits, n_edits, &own);
+    bool done = steps_make(&stepping, lives, edits, n_edits, &own, &own);
     if (done)
         *peak = peak_of_steps(&stepping);
     arena_release(&own);
@@ -472,11 +486,11 @@ static void columns_fill(uint64_t *column, uint8_t *again, uint32_t n_columns,
         for (; next < stepping->n_steps && stepping->step[next].at <= lives->position[at]; next++) {
             const struct step *step = &stepping->step[next];
             uint32_t i = column_of(lives, stepping->step[next].at, n_columns);
-            step_count(&change, step);
+            step_count(&change, stepping, step);
             if (stepping->step[next].at == lives->position[at])
                 continue;
             column_raise(column, &last, i, before + change.requested);
-            if (again != NULL && step->kind == STEP_BORN)
+            if (again != NULL && step_kind(step) == STEP_BORN)
                 again[i] = 1;
         }
         uint64_t now = lives->curve[at].requested + change.requested;
@@ -489,7 +503,7 @@ bool changed_columns(uint64_t *column, uint8_t *again, uint32_t n_columns, const
     struct stepping stepping;
     struct arena own;
     arena_init(&own, arena_share(arena), SIZE_MAX);
-    bool done = steps_make(&stepping, lives, edits, n_edits, &own);
+    bool done = steps_make(&stepping, lives, edits, n_edits, &own, &own);
     bytes_zero(column, n_columns * sizeof *column);
     if (again != NULL)
         bytes_zero(again, n_columns);
@@ -509,14 +523,14 @@ static bool is_replaced(const struct stepping *stepping, uint32_t op) {
 
 /* Steps of what is changed; resized lives keep the recorded operations. */
 static bool step_is_op(const struct stepping *stepping, const struct step *step) {
-    if (step->kind < STEP_BORN || (step->kind == STEP_BORN && step->at == ORDER_BIRTH))
+    if (step_kind(step) < STEP_BORN || (step_kind(step) == STEP_BORN && step->at == ORDER_BIRTH))
         return false;
     return step->row >= stepping->allocations->count || bit_of(stepping->changed, step->row);
 }
 
 static uint32_t op_of_step(const struct step *step) {
     static const uint8_t kinds[] = {0, 0, PROGRAM_ALLOCATE, PROGRAM_FREE, PROGRAM_WAIT};
-    return (uint32_t)kinds[step->kind] | step->row << PROGRAM_KIND_BITS;
+    return (uint32_t)kinds[step_kind(step)] | step->row << PROGRAM_KIND_BITS;
 }
 
 /* Bits of the older ones that are not there at the begin. NULL: no memory. */
@@ -527,7 +541,7 @@ static const uint64_t *absent_find(const struct stepping *stepping, struct arena
         if (bit_of(stepping->changed, i))
             bit_set(absent, i);
     for (uint32_t i = 0; absent != NULL && i < stepping->n_steps && stepping->step[i].at == ORDER_BIRTH; i++)
-        if (stepping->step[i].kind == STEP_BORN && stepping->step[i].row < n)
+        if (step_kind(&stepping->step[i]) == STEP_BORN && stepping->step[i].row < n)
             absent[stepping->step[i].row / 64] &= ~(UINT64_C(1) << stepping->step[i].row % 64);
     return absent;
 }
@@ -559,18 +573,22 @@ static void steps_end(struct stepping *stepping) {
 bool changed_program(struct program *program, const struct lives *lives, const struct edit *const *edits,
                      uint32_t n_edits, struct arena *arena) {
     struct stepping stepping;
-    if (!steps_make(&stepping, lives, edits, n_edits, arena) || !copies_list(&stepping, edits, n_edits))
-        return false;
-    steps_end(&stepping);
-    *program = *lives->program;
-    program->n_ops = 0;
-    program->op = arena_column(arena, (uint64_t)lives->n + stepping.n_steps, sizeof *program->op);
-    program->size = stepping.size;
-    program->copy_of = stepping.copy_of;
-    program->n_copies = stepping.n_copies;
-    program->absent = absent_find(&stepping, arena);
-    if (program->op == NULL || program->absent == NULL)
-        return false;
-    ops_merge(program, &stepping);
-    return true;
+    struct arena own;
+    arena_init(&own, arena_share(arena), SIZE_MAX);
+    bool done = steps_make(&stepping, lives, edits, n_edits, &own, arena);
+    if (done) {
+        steps_end(&stepping);
+        *program = *lives->program;
+        program->n_ops = 0;
+        program->op = arena_column(arena, (uint64_t)lives->n + stepping.n_steps, sizeof *program->op);
+        program->size = stepping.size;
+        program->copy_of = stepping.copy_of;
+        program->n_copies = stepping.n_copies;
+        program->absent = absent_find(&stepping, arena);
+        done = program->op != NULL && program->absent != NULL;
+    }
+    if (done)
+        ops_merge(program, &stepping);
+    arena_release(&own);
+    return done;
 }

@@ -52,15 +52,16 @@ static bool usual_add(struct planner *planner, const char *text) {
 
 enum { SETTINGS_MOST = 8 };
 
-/* Of several settings at once, addresses rising. False: no memory. */
+/* Of several settings at once, addresses rising; a run that reserves `until` is told to have so much. False: no memory. */
 static bool rising_peaks(struct planner *planner, const struct allocator_settings *settings, uint32_t n,
-                         uint64_t *peak) {
+                         uint64_t until, uint64_t *peak) {
     const struct plan *plan = planner->plan;
     struct plan_run run[SETTINGS_MOST];
     for (uint32_t i = 0; i < n; i++)
         run[i] = (struct plan_run){.program = plan->program,
                                    .what = {.settings = settings[i],
                                             .budget_bytes = ALLOCATOR_UNLIMITED,
+                                            .until_bytes = until,
                                             .device_bytes = plan->asked_bytes != 0
                                                                 ? plan->asked_bytes
                                                                 : plan->program->device->capacity_bytes}};
@@ -87,7 +88,7 @@ static bool scenario_add(struct planner *planner, uint64_t limit) {
         text[n] = usual[i];
         (void)settings_of(planner, usual[i], &settings[n++]);
     }
-    if (!rising_peaks(planner, settings, n, peak))
+    if (!rising_peaks(planner, settings, n, limit, peak))
         return false;
     for (uint32_t i = 1; i < n; i++)
         best = peak[i] < peak[best] ? i : best;
@@ -135,7 +136,7 @@ static bool coordinate_descend(struct planner *planner, struct descent *descent,
         coordinate_set(&settings, coordinate, coordinates[coordinate].value[i]);
         if (allocator_settings_equal(&settings, &descent->settings))
             continue;
-        if (!rising_peaks(planner, &settings, 1, &peak))
+        if (!rising_peaks(planner, &settings, 1, descent->peak, &peak))
             return false;
         if (peak < descent->peak) {
             descent->peak = peak;
@@ -212,8 +213,8 @@ static bool descents_add(struct planner *planner) {
         bool other = end[i].settings.expandable != planner->plan->replay->settings.expandable;
         if (other && text_leaves_out(planner, "expandable_segments"))
             continue;
-        if (!rising_peaks(planner, &end[i].settings, 1, &end[i].peak) || !descend(planner, &end[i]) ||
-            !descent_end(planner, &end[i]))
+        if (!rising_peaks(planner, &end[i].settings, 1, ALLOCATOR_UNLIMITED, &end[i].peak) ||
+            !descend(planner, &end[i]) || !descent_end(planner, &end[i]))
             return false;
         bool better = best == NULL || end[i].peak < best->peak ||
                       (end[i].peak == best->peak && end[i].n_keys < best->n_keys);
@@ -248,7 +249,7 @@ bool plan_settings_find(struct planner *planner) {
         peak = plan->change[0].figures.rising;
     } else {
         (void)settings_of(planner, other, &settings);
-        if (!rising_peaks(planner, &settings, 1, &peak))
+        if (!rising_peaks(planner, &settings, 1, ALLOCATOR_UNLIMITED, &peak))
             return false;
     }
     if (planner->request->n_set != 0) {

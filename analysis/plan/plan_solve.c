@@ -28,38 +28,86 @@ static bool work_is_allowed(struct planner *planner, const struct plan_run *run,
     return !planner->gave_up;
 }
 
-bool plan_runs(struct planner *planner, struct plan_run *run, uint32_t n_runs) {
+/* Work on two things, each with an arena of its own; `other` may be NULL. Both are to be released. */
+static void both_do(const struct planner *planner, void (*work)(void *), void *own, void *other) {
     const struct beside_hooks *beside = planner->request->beside;
     const struct device_trace *device = planner->plan->program->device;
-    struct running other = {.run = run, .n_runs = n_runs, .next = 1}, own = {.run = run, .n_runs = n_runs};
-    struct arena_host host = beside != NULL ? beside->host : arena_share(planner->arena);
-    arena_init(&own.arena, host, SIZE_MAX);
-    arena_init(&other.arena, host, SIZE_MAX);
     uint64_t ample = beside_ample_nbytes(device->n_events, device->allocations.count);
-    bool begun = beside != NULL && device->n_events >= BESIDE_EVENTS_LEAST && n_runs > 1 &&
-                 beside->begin(beside->context, ample, runs_work, &other);
-    runs_work(&own);
+    bool begun = other != NULL && beside != NULL && device->n_events >= BESIDE_EVENTS_LEAST &&
+                 beside->begin(beside->context, ample, work, other);
+    work(own);
     if (begun)
         beside->end(beside->context);
-    else
-        runs_work(&other);
+    else if (other != NULL)
+        work(other);
+}
+
+static void own_arena_init(const struct planner *planner, struct arena *arena) {
+    const struct beside_hooks *beside = planner->request->beside;
+    arena_init(arena, beside != NULL ? beside->host : arena_share(planner->arena), SIZE_MAX);
+}
+
+bool plan_runs(struct planner *planner, struct plan_run *run, uint32_t n_runs) {
+    struct running other = {.run = run, .n_runs = n_runs, .next = 1}, own = {.run = run, .n_runs = n_runs};
+    own_arena_init(planner, &own.arena);
+    own_arena_init(planner, &other.arena);
+    both_do(planner, runs_work, &own, n_runs > 1 ? &other : NULL);
     arena_release(&own.arena);
     arena_release(&other.arena);
     return work_is_allowed(planner, run, n_runs) && !own.failed && !other.failed;
 }
 
-bool plan_in_use(struct planner *planner, const struct plan_case *what, struct plan_figures *figures) {
-    *figures = (struct plan_figures){.live_min = UINT64_MAX, .rounded_min = UINT64_MAX};
-    for (uint32_t form = 0; form < what->forms; form++) {
-        struct in_use peak;
-        if (!changed_curve(&peak, &planner->lives, what->edit[form], what->n_edits, planner->arena))
-            return false;
-        figures->live_min = peak.requested < figures->live_min ? peak.requested : figures->live_min;
-        figures->live_max = peak.requested > figures->live_max ? peak.requested : figures->live_max;
-        figures->rounded_min = peak.rounded < figures->rounded_min ? peak.rounded : figures->rounded_min;
-        figures->rounded_max = peak.rounded > figures->rounded_max ? peak.rounded : figures->rounded_max;
+/* One form of a set: what it leaves in use, or its program, which belongs to `arena`. */
+struct forming {
+    const struct planner *planner;
+    const struct edit *const *edit;
+    uint32_t n_edits;
+    struct in_use peak;
+    struct program program;
+    struct arena arena;
+    bool done;
+};
+
+static void curve_work(void *argument) {
+    struct forming *form = argument;
+    form->done = changed_curve(&form->peak, &form->planner->lives, form->edit, form->n_edits, &form->arena);
+}
+
+static void program_work(void *argument) {
+    struct forming *form = argument;
+    form->done =
+        changed_program(&form->program, &form->planner->lives, form->edit, form->n_edits, &form->arena);
+}
+
+/* Both forms at once. False: no memory. The arenas are to be released in any case. */
+static bool forms_do(const struct planner *planner, const struct plan_case *what, void (*work)(void *),
+                     struct forming form[2]) {
+    for (uint32_t i = 0; i < 2; i++) {
+        form[i] = (struct forming){.planner = planner, .edit = what->edit[i], .n_edits = what->n_edits};
+        own_arena_init(planner, &form[i].arena);
     }
-    return true;
+    both_do(planner, work, &form[0], what->forms > 1 ? &form[1] : NULL);
+    return form[0].done && (what->forms == 1 || form[1].done);
+}
+
+static void forms_release(struct forming form[2]) {
+    arena_release(&form[0].arena);
+    arena_release(&form[1].arena);
+}
+
+bool plan_in_use(struct planner *planner, const struct plan_case *what, struct plan_figures *figures) {
+    struct forming form[2];
+    bool done = forms_do(planner, what, curve_work, form);
+    *figures = (struct plan_figures){.live_min = UINT64_MAX, .rounded_min = UINT64_MAX};
+    for (uint32_t i = 0; i < what->forms; i++) {
+        const struct in_use *peak = &form[i].peak;
+        figures->live_min = peak->requested < figures->live_min ? peak->requested : figures->live_min;
+        figures->live_max = peak->requested > figures->live_max ? peak->requested : figures->live_max;
+        figures->rounded_min = peak->rounded < figures->rounded_min ? peak->rounded : figures->rounded_min;
+        figures->rounded_max = peak->rounded > figures->rounded_max ? peak->rounded : figures->rounded_max;
+    }
+    forms_release(form);
+    return done;
 }
 
 static struct plan_run run_of(const struct planner *planner, const struct program *program,
@@ -162,24 +210,21 @@ static bool runs_solve(struct planner *planner, const struct plan_case *what, st
 
 bool plan_solve(struct planner *planner, const struct plan_case *what, struct plan_figures *figures,
                 enum plan_ask ask) {
-    struct program program[2];
+    struct forming form[2];
     struct plan_run run[RUNS_MAX];
-    struct arena own;
     uint64_t budget = budget_of(planner, what->checkpointed);
-    bool known = planner->plan->budget_bytes != 0, may = known && figures->rounded_min <= budget, done = true;
+    bool known = planner->plan->budget_bytes != 0, may = known && figures->rounded_min <= budget;
     uint32_t n = 0;
     if (ask != ASK_RESERVED)
         figures->fits = known ? PLAN_NO : PLAN_UNKNOWN;
     if (ask < ASK_RESERVED && (!known || !plan_may_serve(planner, figures, what->checkpointed)))
         return true;
-    arena_init(&own, arena_share(planner->arena), SIZE_MAX);
-    for (uint32_t form = what->forms; done && form-- > 0;) {
-        done = changed_program(&program[form], &planner->lives, what->edit[form], what->n_edits, &own);
+    bool done = forms_do(planner, what, program_work, form);
+    for (uint32_t i = what->forms; i-- > 0;)
         for (int down = 0; down < 2; down++)
-            run[n++] = run_of(planner, &program[form], what, budget, down != 0);
-    }
+            run[n++] = run_of(planner, &form[i].program, what, budget, down != 0);
     done = done && runs_solve(planner, what, run, n, figures, ask, may);
-    arena_release(&own);
+    forms_release(form);
     return done;
 }
 
@@ -206,9 +251,28 @@ void plan_case_of(const struct planner *planner, const struct plan_set *set, uin
 
 /* What was found already. */
 struct known_use {
-    uint32_t changes, from, n_blocks; /* bits of changes that are no settings */
+    uint32_t changes, from,
+        n_blocks; /* bits of changes: those that are no settings, or with FROM_SOLVED all */
     struct plan_figures figures;
 };
+
+enum { FROM_SOLVED = UINT16_MAX }; /* not a curve in use, but the answer to ASK_SERVED */
+
+static const struct plan_figures *known_find(const struct planner *planner, const struct known_use *use) {
+    for (uint32_t i = 0; i < planner->n_known; i++) {
+        const struct known_use *known = &planner->known[i];
+        if (known->changes == use->changes && known->from == use->from && known->n_blocks == use->n_blocks)
+            return &known->figures;
+    }
+    return NULL;
+}
+
+static bool known_add(struct planner *planner, const struct known_use *use) {
+    if (!ARENA_GROW(planner->arena, planner->known, planner->known_capacity, (uint64_t)planner->n_known + 1))
+        return false;
+    planner->known[planner->n_known++] = *use;
+    return true;
+}
 
 bool plan_set_in_use(struct planner *planner, const struct plan_set *set, uint32_t from,
                      struct plan_figures *figures) {
@@ -217,24 +281,23 @@ bool plan_set_in_use(struct planner *planner, const struct plan_set *set, uint32
     for (uint32_t i = 0; i < set->n_changes; i++)
         if (planner->plan->change[set->change[i]].kind != PLAN_SETTINGS)
             use.changes |= UINT32_C(1) << set->change[i];
-    for (uint32_t i = 0; i < planner->n_known; i++) {
-        const struct known_use *known = &planner->known[i];
-        if (known->changes == use.changes && known->from == from && known->n_blocks == set->n_blocks) {
-            *figures = known->figures;
-            return true;
-        }
+    const struct plan_figures *known = known_find(planner, &use);
+    if (known != NULL) {
+        *figures = *known;
+        return true;
     }
     plan_case_of(planner, set, from, &what);
-    if (!plan_in_use(planner, &what, &use.figures) ||
-        !ARENA_GROW(planner->arena, planner->known, planner->known_capacity, (uint64_t)planner->n_known + 1))
+    if (!plan_in_use(planner, &what, &use.figures) || !known_add(planner, &use))
         return false;
-    planner->known[planner->n_known++] = use;
     *figures = use.figures;
     return true;
 }
 
 bool plan_set_solve(struct planner *planner, struct plan_set *set, enum plan_ask ask) {
+    struct known_use solved = {.from = FROM_SOLVED, .n_blocks = set->n_blocks};
     struct plan_case what;
+    for (uint32_t i = 0; i < set->n_changes; i++)
+        solved.changes |= UINT32_C(1) << set->change[i];
     if (set->n_changes == 1) {
         const struct plan_change *only = &planner->plan->change[set->change[0]];
         if (only->figures.reserved_known && only->n_blocks == set->n_blocks) {
@@ -242,7 +305,15 @@ bool plan_set_solve(struct planner *planner, struct plan_set *set, enum plan_ask
             return true;
         }
     }
+    const struct plan_figures *known = ask == ASK_SERVED ? known_find(planner, &solved) : NULL;
+    if (known != NULL) {
+        set->figures = *known;
+        return true;
+    }
     plan_case_of(planner, set, set->n_blocks, &what);
-    return (ask == ASK_RESERVED || plan_set_in_use(planner, set, set->n_blocks, &set->figures)) &&
-           plan_solve(planner, &what, &set->figures, ask);
+    if ((ask != ASK_RESERVED && !plan_set_in_use(planner, set, set->n_blocks, &set->figures)) ||
+        !plan_solve(planner, &what, &set->figures, ask))
+        return false;
+    solved.figures = set->figures;
+    return ask != ASK_SERVED || known_add(planner, &solved);
 }
