@@ -137,6 +137,20 @@ class Plan(unittest.TestCase):
             self.assertEqual(made["light"], made["again"])
             self.assertEqual(5, len(set(made.values())))
 
+    def test_largest_of_what_does_not_grow(self):
+        """Doubled to the top, and no further."""
+        with tempfile.TemporaryDirectory() as folder:
+            again = pathlib.Path(folder) / "again.pickle"
+            again.write_bytes((SAMPLES / "train.pickle").read_bytes())
+            for large in (2, 3, 1_000_000_000):
+                words = ("--extrapolate", f"{SAMPLES / 'train.pickle'}=1", "--to", "max", f"{again}={large}", "--gpu")
+                device, = answer(*words, "40GiB")
+                for one in device["largest"]:
+                    self.assertEqual((large << 20, [], 42), (one["size"], one["also"], one["replays"]), one["name"])
+                self.assertIn(f"{large << 20:,} or more", run(*words, "40GiB").stdout.decode())
+                device, = answer(*words, "7GiB")
+                self.assertEqual({0}, {one["size"] for one in device["largest"]})
+
     def test_one_short_by(self):
         """What was lacking is one figure in whatif, report and page; the budget's two ends are those of plan."""
         oom = SAMPLES / "oom.pickle"

@@ -68,18 +68,18 @@ static bool size_try(struct trying *trying, uint64_t size,
 
 bool largest_find(struct largest *largest, const struct largest_request *request, struct arena *arena) {
     struct trying trying = {largest, request, arena, false};
-    uint64_t low = 0, high = request->x1;
+    uint64_t low = 0, high = request->x1, top = largest_most(request->x1);
     *largest = (struct largest){.settings = request->settings};
-    while (high / request->x1 <= LARGEST_TIMES && size_try(&trying, high, program_is_served)) {
+    while (low < top && size_try(&trying, high, program_is_served)) {
         low = high;
         high *= 2;
     }
-    while (high - low > 1) {
+    while (low < top && high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
         *(size_try(&trying, middle, program_is_served) ? &low : &high) = middle;
     }
     largest->size = low;
-    for (uint64_t size = low + 1; low != 0 && size <= low + LARGEST_ALSO; size++)
+    for (uint64_t size = low + 1; low != 0 && size <= low + LARGEST_ALSO && size <= top; size++)
         if (size_try(&trying, size, program_is_served))
             largest->also[largest->n_also++] = size;
     if (low != 0)

@@ -7,7 +7,11 @@
 #include "analysis/model/extrapolate.h"
 
 enum { LARGEST_ALSO = 3 };
-#define LARGEST_TIMES (UINT64_C(1) << 20) /* of the larger recording's size: no larger one is tried */
+
+/* Of a recording of size `x1`: no larger one is tried. */
+static inline uint64_t largest_most(uint64_t x1) {
+    return x1 << 20;
+}
 
 struct largest {
     struct allocator_settings settings;

@@ -67,7 +67,13 @@ static const char *also_text(struct sheet *sheet, const struct largest *largest)
     return text;
 }
 
-static void largest_write(struct sheet *sheet, const struct extrapolated *device) {
+static const char *size_text(struct sheet *sheet, uint64_t size, uint64_t top) {
+    if (size == 0)
+        return "not even 1";
+    return sheet_format(sheet, size < top ? "%s" : "%s or more: none above is tried", format_count(size).text);
+}
+
+static void largest_write(struct sheet *sheet, const struct extrapolated *device, uint64_t top) {
     static const char *const headings[] = {"Settings", "At most", "Also", "Reserved", NULL};
     words_device_heading(sheet, TRACE_SNAPSHOT, device->ordinal);
     if (device->extrapolation.refused != NULL) {
@@ -79,7 +85,7 @@ static void largest_write(struct sheet *sheet, const struct extrapolated *device
     for (uint32_t i = 0; i < device->whatif.n_scenarios; i++) {
         const struct largest *largest = &device->largest[i];
         sheet_cell(sheet, "%s", device->whatif.scenario[i].name);
-        sheet_cell(sheet, "%s", largest->size != 0 ? format_count(largest->size).text : "not even 1");
+        sheet_cell(sheet, "%s", size_text(sheet, largest->size, top));
         sheet_cell(sheet, "%s", also_text(sheet, largest));
         sheet_cell(sheet, "%s", largest->size != 0 ? range(sheet, largest) : "-");
     }
@@ -94,7 +100,7 @@ bool plan_largest_write(struct buffer *out, const struct extrapolation_report *r
     const char *file = sheet_quote(&sheet, report->file[1], strlen(report->file[1]));
     sheet_heading(&sheet, 1, sheet_format(&sheet, "Plan: the largest of %s", file));
     for (uint32_t i = 0; i < report->n_devices; i++)
-        largest_write(&sheet, &report->device[i]);
+        largest_write(&sheet, &report->device[i], largest_most(report->size[1]));
     sheet_point(&sheet,
                 "Larger sizes are models of the two recordings; none above what is listed under Also was "
                 "tried further than the next three.");
