@@ -103,7 +103,8 @@ static int together_write(const struct plan_together *together, const struct set
 
 int plan_together_main(const struct settings *settings, const char *ending) {
     struct plan_together together = {.file = (const char *const *)settings->inputs,
-                                     .n_files = settings->n_inputs};
+                                     .n_files = settings->n_inputs,
+                                     .budget_bytes = planning_budget(settings)};
     struct output_request request = {settings->output != NULL ? settings->output : "-", ending,
                                      settings->force, false};
     struct recording first;

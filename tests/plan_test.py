@@ -101,6 +101,11 @@ class Plan(unittest.TestCase):
         self.assertEqual(wanted, {one["settings"]: (one["peak_reserved_bytes"], one["served"]) for one in whole["together"]})
         text = run(*names).stdout.decode()
         self.assertIn("Plan: 3 recordings together", text)
+        for size, said in (("80GiB", "All are served in 80.00 GiB as recorded."), ("8.8GiB", "One setting for all of them (model): {}; served in 8.80 GiB;"),
+                           ("6GiB", "No setting serves all of them in 6.00 GiB. The least without a limit (model): {},")):
+            rows = json.loads(run("--json", "--gpu", size, "--keep", "0", *names).stdout)["together"]
+            best = min(rows, key=lambda row: (not row["served"], row["peak_reserved_bytes"]))
+            self.assertIn(said.format(best["settings"]), " ".join(run("--gpu", size, "--keep", "0", *names).stdout.decode().split()))
 
     def test_sentence_elsewhere(self):
         sentence = answer(SAMPLES / "oom.pickle")[0]["answer"]

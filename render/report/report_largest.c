@@ -70,7 +70,8 @@ static const char *also_text(struct sheet *sheet, const struct largest *largest)
 static const char *size_text(struct sheet *sheet, uint64_t size, uint64_t top) {
     if (size == 0)
         return "not even 1";
-    return sheet_format(sheet, size < top ? "%s" : "%s or more: none above is tried", format_count(size).text);
+    return sheet_format(sheet, size < top ? "%s" : "%s or more: none above is tried",
+                        format_count(size).text);
 }
 
 static void largest_write(struct sheet *sheet, const struct extrapolated *device, uint64_t top) {

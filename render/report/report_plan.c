@@ -311,8 +311,10 @@ static void figures_write(struct sheet *sheet, const struct plan *plan, const st
     if (share != UINT32_MAX)
         time = sheet_format(sheet, "; about %" PRIu32 " %% more time by the host's clock",
                             (share + 5000) / 10000);
-    sheet_point(sheet, "%s in use instead of %s%s; served in %s %s%s.%s", live,
-                instead_of(sheet, plan->as_recorded.live_max, live), reserved, said(sheet, &words),
+    const char *than = instead_of(sheet, plan->as_recorded.live_max, live);
+    bool same = plan->as_recorded.live_max == own->live_max && own->live_min == own->live_max;
+    sheet_point(sheet, "%s in use%s%s%s; served in %s %s%s.%s", live, same ? ", as recorded" : " instead of ",
+                same ? "" : than, reserved, said(sheet, &words),
                 own->fits == PLAN_YES ? "without retries" : "after giving back cached memory", time, alone);
 }
 
@@ -455,13 +457,35 @@ bool plan_report_write(struct buffer *out, const struct plan_report *report, str
 
 /* ---- several recordings ---- */
 
-/* Index of the candidate that needs least. */
-static uint32_t least_candidate(const struct plan_together *together) {
-    uint32_t best = 0;
-    for (uint32_t i = 1; i < together->n_candidates; i++)
-        if (together->candidate[i].peak_bytes < together->candidate[best].peak_bytes)
-            best = i;
+/* The candidate that serves all, else any, with the least reserved. */
+static const struct plan_candidate *least_candidate(const struct plan_together *together) {
+    const struct plan_candidate *best = &together->candidate[0];
+    for (const struct plan_candidate *one = best; one < together->candidate + together->n_candidates; one++)
+        if (one->served > best->served || (one->served == best->served && one->peak_bytes < best->peak_bytes))
+            best = one;
     return best;
+}
+
+static void together_answer(struct sheet *sheet, const struct plan_together *together) {
+    const struct plan_candidate *least = least_candidate(together), *recorded = &together->candidate[0];
+    const char *needs = fine(sheet, least->peak_bytes), *now = fine(sheet, recorded->peak_bytes);
+    const char *in = together->budget_bytes != 0 ? fine(sheet, together->budget_bytes) : "";
+    if (!least->known)
+        sheet_say(sheet,
+                  "One setting for all of them (model): %s; it needs %s reserved at most instead of %s.",
+                  least->name, needs, now);
+    else if (recorded->served)
+        sheet_say(sheet, "All are served in %s as recorded.", in);
+    else if (least->served)
+        sheet_say(sheet,
+                  "One setting for all of them (model): %s; served in %s; without a limit %s reserved at "
+                  "most instead of %s.",
+                  least->name, in, needs, now);
+    else
+        sheet_say(sheet,
+                  "No setting serves all of them in %s. The least without a limit (model): %s, %s reserved "
+                  "at most instead of %s.",
+                  in, least->name, needs, now);
 }
 
 static bool together_json(struct buffer *out, const struct plan_together *together) {
@@ -506,9 +530,7 @@ bool plan_together_write(struct buffer *out, const struct plan_together *togethe
         sheet_say(&sheet, "None of them can be replayed: nothing is planned.");
         return !out->failed;
     }
-    const struct plan_candidate *least = &together->candidate[least_candidate(together)];
-    sheet_say(&sheet, "One setting for all of them (model): %s; it needs %s reserved at most instead of %s.",
-              least->name, fine(&sheet, least->peak_bytes), fine(&sheet, together->candidate[0].peak_bytes));
+    together_answer(&sheet, together);
     sheet_table(&sheet, headings, "lrl");
     for (uint32_t i = 0; i < together->n_candidates; i++) {
         const struct plan_candidate *candidate = &together->candidate[i];

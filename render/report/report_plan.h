@@ -23,6 +23,7 @@ struct plan_together {
     const char *const *file; /* [n_files] */
     char fingerprint[64];    /* of the first */
     uint32_t n_files, n_devices, n_candidates;
+    uint64_t budget_bytes; /* what each of them may have; 0: not said */
     struct plan_candidate candidate[WHATIF_SCENARIOS_MAX];
 };
 
