@@ -70,7 +70,7 @@ function verdict(row, { used_bytes: limit, from, at_most_bytes }) {
         ? `\u2713 ${formatFine(Math.max(0, limit - needed(row)))} to spare${
               row.fits === "yes" ? "" : ", after retries"
           }`
-        : `\u2715 ${short > 0 ? `${formatFine(short)} short` : "does not fit"}`;
+        : `\u2715 ${short > 0 ? `at least ${formatFine(short)} short` : "does not fit"}`;
     line.append(make("span", isServed(row) ? "enough" : "short", ` ${words}`));
     return line;
 }

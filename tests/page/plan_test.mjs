@@ -91,6 +91,29 @@ describe("plan", { skip }, () => {
         });
     });
 
+    test("what was short is the report's figure in header, card and rows", async () => {
+        const { budget, changes } = planned();
+        const advice = JSON.parse(run(strata, "report", "--json", oom).toString()).devices[0].oom_details[0].advice;
+        const [, lacking] = /would have been (.*) short/.exec(advice.find((/** @type {any} */ one) => one.code === "memory_in_use").text) ?? [];
+        await withPage(writePage(oom), async (page) => {
+            const text = async (/** @type {string} */ where) => ((await page.locator(where).first().textContent()) ?? "").replaceAll("\u00a0", " ");
+            assert.ok((await text("header")).includes(`${lacking} short of`), await text("header"));
+            await page.locator("#tab-why").click();
+            const card = await text("#panel-why .card");
+            assert.ok(card.includes(`${lacking} short`), card);
+            for (const { code, text: said } of advice) if (code !== "memory_in_use" && code !== "plan") assert.ok(card.includes(said), card);
+            await openPlan(page);
+            const rows = await until(async () => (await rowsOf(page)).length > 0 && rowsOf(page), "rows");
+            for (const { id, verdict } of rows) {
+                const own = changes.find((/** @type {any} */ one) => one.id === id);
+                const short = (own?.live_peak_bytes_max ?? 0) - budget.at_most_bytes;
+                if (own?.fits === "no" && own.live_peak_bytes_max !== null)
+                    assert.ok(verdict.endsWith(short > 0 ? `at least ${gib(short)} short` : "does not fit"), verdict);
+            }
+            assert.ok(rows.some(({ verdict }) => verdict.includes(`at least ${lacking} short`)));
+        });
+    });
+
     test("without a plan the tab says how to ask", async () => {
         await withPage(writePage(oom, "--no-plan"), async (page) => {
             await openPlan(page);
