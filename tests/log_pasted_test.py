@@ -130,6 +130,31 @@ WRAPPERS = {
     "Docker": lambda line: json.dumps({"log": line + "\n", "stream": "stderr", "time": "2024-05-01T10:00:00.1Z"}, ensure_ascii=False, separators=(",", ":")),
     "syslog": "May 19 10:50:36 host python[1995]: {}".format, "compose": "worker-1  | {}".format, "Ray": "(Worker pid=2657296) {}".format, "HTML": "{}<br/>".format}
 
+OOM = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 23.69 GiB total capacity; 20.00 GiB already allocated; 1.31 GiB free; 21.00 GiB reserved in total by PyTorch)"
+BEGIN = "Traceback (most recent call last):"
+
+
+def frame(path, line, name):
+    return f'  File "{path}", line {line}, in {name}\n    x()'
+
+
+MINE, TORCH = frame("/home/you/train.py", 10, "main"), frame("/opt/venv/lib/python3.12/site-packages/torch/nn/functional.py", 3, "linear")
+# Tracebacks as they are pasted, and the innermost line of the user's own of each error.
+SITES = {
+    "Windows": (["train.py:10 main"], BEGIN, frame("C:\\work\\train.py", 10, "main"), frame("C:\\v\\lib\\site-packages\\torch\\nn\\f.py", 3, "f"),
+                frame("C:\\Users\\you\\anaconda3\\lib\\threading.py", 9, "run"), OOM),
+    "Python 2.7": (["train.py:10 main"], BEGIN, MINE, frame("/usr/lib/python2.7/threading.py", 5, "run"), OOM),
+    "PyTorch's sources": (["train.py:10 main"], BEGIN, MINE, frame("/usr/src/torch/nn/modules/module.py", 3, "f"), OOM),
+    "deeper than what is kept": (["train.py:10 main"], BEGIN, MINE, *[TORCH.replace("3", str(i)) for i in range(200)], OOM),
+    "two processes, no prefix": (["train.py:10 main"] * 2, BEGIN, BEGIN, MINE, MINE, TORCH, TORCH, OOM, OOM),
+    "two that went apart": ([None] * 2, BEGIN, BEGIN, MINE, frame("/home/you/train.py", 12, "main"), OOM, OOM),
+    "DataParallel": (["train.py:10 main"], BEGIN, MINE, TORCH, "RuntimeError: Caught RuntimeError in replica 0 on device 0.", "Original " + BEGIN, TORCH, OOM),
+    "without indentation": (["train.py:10 main"], BEGIN, 'File "/home/you/train.py", line 10, in main', "x()", OOM),
+    "a logger": (["train.py:10 main"], *("2024-01-01 12:00:00 - root - ERROR - " + line for part in (BEGIN, MINE, TORCH, OOM) for line in part.split("\n"))),
+    "ranks in turn": (["train.py:10 main"] * 2, *(f"[rank{rank}]: {line}" for part in (BEGIN, MINE, TORCH, OOM) for line in part.split("\n") for rank in (0, 1))),
+    "only a library's": (["functional.py:3 linear"], BEGIN, TORCH, OOM),
+}
+
 
 class PastedTest(unittest.TestCase):
     maxDiff = 3000
@@ -177,6 +202,12 @@ class PastedTest(unittest.TestCase):
                     for name in ("allocated", "reserved", "device", "host"):
                         if name in device or not ooms:
                             self.assertEqual(have[name], tuple(map(bytes_of, device[name])) if name in device else None, name)
+
+    def test_site_is_the_innermost_own_line(self):
+        for name, (sites, *lines) in SITES.items():
+            with self.subTest(name):
+                found = json.loads(self.run_report("\n".join(lines) + "\n").stdout)["devices"]
+                self.assertEqual([oom["site"] for device in found for oom in device["oom_details"]], sites)
 
     def test_what_stands_around_a_line_changes_nothing(self):
         """Each excerpt in three of the ways in which lines are kept and pasted."""

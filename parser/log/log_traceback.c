@@ -8,17 +8,53 @@ static struct text between(struct text line, uint32_t from, uint32_t end) {
 
 /* ---- frames ---- */
 
-/* Neither of an installed package nor of Python's own library. What layout/site.h takes for a call site besides (a model of
- * transformers, say) is not where people asked. */
+enum { PATH_NBYTES = 1024 };
+
+/* Neither of an installed package, nor of PyTorch's sources, nor of Python's own library. What
+ * layout/site.h takes for a call site besides (a model of transformers, say) is not where people asked. */
 static bool is_own(struct text file) {
-    static const char *const others[] = {"-packages/",      "/lib/python3", "/lib64/python3",
-                                         "/pytorch/torch/", "/Lib/",        "/torchinductor_"};
+    static const char *const others[] = {"-packages/",
+                                         "/lib/python",
+                                         "/lib64/python",
+                                         "/pytorch/torch/",
+                                         "/Lib/",
+                                         "onda3/lib/",
+                                         "/torchinductor_",
+                                         "/torch/nn/",
+                                         "/torch/autograd/",
+                                         "/torch/_",
+                                         "/torch/utils/",
+                                         "/torch/optim/",
+                                         "/torch/distributed",
+                                         "/torch/cuda/",
+                                         "/torch/multiprocessing/",
+                                         "/torch/jit/",
+                                         "/torch/tensor.py",
+                                         "/torch/functional.py"};
     static const char *const beginnings[] = {"<frozen",  "<string>", "<eval_with_key>",
-                                             "<__array", "torch/",   "lib/python3"};
+                                             "<__array", "torch/",   "lib/python"};
+    uint8_t path[PATH_NBYTES]; /* the end of it, with strokes of one kind */
+    uint32_t n = file.nbytes < PATH_NBYTES ? file.nbytes : PATH_NBYTES;
+    for (uint32_t i = 0; i < n; i++) {
+        uint8_t byte = file.at[file.nbytes - n + i];
+        path[i] = byte == '\\' ? '/' : byte;
+    }
+    file = (struct text){path, n};
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
         if (text_begins(file, beginnings[i]))
             return false;
     return !text_contains_any(file, others, sizeof others / sizeof *others);
+}
+
+/* Makes room for one more: the outermost line that is not own goes. */
+static void frame_drop(struct log_traceback *traceback) {
+    uint32_t at = 0;
+    while (at < TRACEBACK_FRAMES && traceback->own[at])
+        at++;
+    at = at < TRACEBACK_FRAMES ? at : 0;
+    uint32_t n = --traceback->count - at;
+    memmove(traceback->frame + at, traceback->frame + at + 1, n * sizeof *traceback->frame);
+    memmove(traceback->own + at, traceback->own + at + 1, n * sizeof *traceback->own);
 }
 
 static bool frame_add(struct log_traceback *traceback, struct interner *interner, struct text file,
@@ -28,11 +64,8 @@ static bool frame_add(struct log_traceback *traceback, struct interner *interner
     if (!intern_string(interner, file.at, file.nbytes, &frame.file) ||
         !intern_string(interner, name.at, name.nbytes, &frame.name) || !intern_frame(interner, frame, &id))
         return false;
-    if (traceback->count == TRACEBACK_FRAMES) {
-        memmove(traceback->frame, traceback->frame + 1, (TRACEBACK_FRAMES - 1) * sizeof *traceback->frame);
-        memmove(traceback->own, traceback->own + 1, (TRACEBACK_FRAMES - 1) * sizeof *traceback->own);
-        traceback->count--;
-    }
+    if (traceback->count == TRACEBACK_FRAMES)
+        frame_drop(traceback);
     traceback->own[traceback->count] = is_own(file);
     traceback->frame[traceback->count++] = id;
     traceback->gap = 0;
@@ -148,7 +181,8 @@ static bool ends_traceback(struct text line) {
     struct text message = log_message(line);
     uint32_t end = message.nbytes < 120 ? message.nbytes : 120;
     struct text head = {message.at, end};
-    return head.nbytes != 0 && head.at[0] >= 'A' && head.at[0] <= 'z' &&
+    /* "RuntimeError: Caught RuntimeError in replica 0 on device 0.": an "Original Traceback" follows, from the same lines */
+    return head.nbytes != 0 && !text_contains(head, ": Caught ") && head.at[0] >= 'A' && head.at[0] <= 'z' &&
            text_contains_any(head, words, sizeof words / sizeof *words);
 }
 
@@ -159,11 +193,12 @@ static void traceback_drop(struct log_traceback *traceback) {
 
 /* A second one that begins while the first has lines and no error: two processes print at once. */
 static void traceback_begin(struct log_traceback *traceback) {
-    bool open = traceback->count != 0 && traceback->gap < 4;
+    bool open = traceback->n_open != 0 && traceback->gap < 4;
     uint32_t n_open = open ? traceback->n_open + 1 : 1;
     if (!open)
         traceback_drop(traceback);
     traceback->n_open = n_open;
+    traceback->gap = 0;
 }
 
 bool log_traceback_line(struct log_traceback *traceback, struct interner *interner, struct text line,
@@ -172,7 +207,8 @@ bool log_traceback_line(struct log_traceback *traceback, struct interner *intern
     uint64_t number = 0;
     *taken = true;
     if (log_find(line, 0, "raceback (most recent call last)") != LOG_NONE) {
-        traceback_begin(traceback);
+        if (traceback->count == 0 || log_find(line, 0, "Original Traceback") == LOG_NONE)
+            traceback_begin(traceback);
         return true;
     }
     if (begins_chain(line)) {
@@ -193,16 +229,23 @@ bool log_traceback_line(struct log_traceback *traceback, struct interner *intern
         return frame_add(traceback, interner, file, name, 0);
     }
     *taken = false;
-    if (traceback->count != 0 && (++traceback->gap > TRACEBACK_GAP || ends_traceback(line)))
+    if (traceback->n_open + traceback->count != 0 &&
+        (++traceback->gap > TRACEBACK_GAP || ends_traceback(line)))
         traceback_drop(traceback);
     return true;
 }
 
 /* ---- the stack ---- */
 
+/* Two lines of one function: each is of another traceback, unless it calls itself. */
+static bool lines_part(const struct frame_table *frames, uint32_t a, uint32_t b) {
+    const struct frame *one = &frames->frame[a], *other = &frames->frame[b];
+    return one->file == other->file && one->name == other->name && one->line != other->line;
+}
+
 /* Keeps each own line once, in the order in which they came first. False: they came in no order that several equal
  * tracebacks would have, of which each is further than the next: every line as often as the one before it, or less. */
-static bool own_lines_join(struct log_traceback *traceback) {
+static bool own_lines_join(struct log_traceback *traceback, const struct frame_table *frames) {
     uint32_t n = 0, times[TRACEBACK_FRAMES];
     for (uint32_t i = 0; i < traceback->count; i++) {
         uint32_t k = 0;
@@ -219,7 +262,7 @@ static bool own_lines_join(struct log_traceback *traceback) {
     }
     traceback->count = n;
     for (uint32_t k = 1; k < n; k++)
-        if (times[k] > times[k - 1])
+        if (times[k] > times[k - 1] || lines_part(frames, traceback->frame[k], traceback->frame[k - 1]))
             return false;
     return n != 0 && times[0] == traceback->n_open;
 }
@@ -235,7 +278,7 @@ static uint32_t own_depth(const struct log_traceback *traceback) {
 bool log_traceback_end(struct log_traceback *traceback, struct interner *interner, uint32_t *stack) {
     uint32_t innermost_first[TRACEBACK_FRAMES], n, n_open = traceback->n_open, shared = traceback->shared,
                                                    n_shared = traceback->n_shared;
-    bool known = n_open <= 1 || own_lines_join(traceback);
+    bool known = n_open <= 1 || own_lines_join(traceback, &interner->trace->frames);
     n = known ? own_depth(traceback) : 0;
     for (uint32_t i = 0; i < n; i++)
         innermost_first[i] = traceback->frame[n - 1 - i];
