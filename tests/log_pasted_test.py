@@ -113,12 +113,34 @@ PASTED = (
      {0: {"reserved": ("16.25|GB", "19.5|GB", "19.5|GB")}}),
     ("github.com/ultralytics/yolov5/issues/9320", "Epoch gpu_mem box obj cls total labels img_size\n0/299 4.25G 0.05746 3.93 65.8\n1/299 8.25G 0.05746 3.93 65.8", {0: {"reserved": ("4.25|1e9", "8.25|1e9", "8.25|1e9")}}),
     ("github.com/NVIDIA/TensorRT: builder", "[11/16/2024-00:05:45] [TRT] [I] [MemUsageChange] Init CUDA: CPU +89, GPU +0, now: CPU 16632, GPU 1187 (MiB)", {0: {"device": ("1187|MB",) * 3}}),
+    ("github.com/vllm-project/vllm/issues/2418: worker.py, 0.2 to 0.8", "ValueError: The model's max seq len (4096) is larger than the maximum number of tokens that can be stored in KV cache (3664). Try increasing `gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine.",
+     {0: {"oom": [("unknown",)], "says": "lower max_model_len"}}),
+    ("github.com/vllm-project/vllm: v1/core/kv_cache_utils.py, 0.8 to 0.11", "ValueError: To serve at least one request with the models's max seq len (131072), (16.00 GiB KV cache is needed, which is larger than the available KV cache memory (13.25 GiB). Based on the available memory, the estimated maximum model length is 108544.",
+     {0: {"oom": [("limit", "16.00 GiB", None, None, "13.25 GiB")], "says": "The KV cache may take 13.3 GiB at most"}}),
+    ("github.com/XuehaiPan/nvitop/issues/152: nvidia-smi, processes", "| Processes:                                                                            |\n|  GPU   GI   CI        PID   Type   Process name                            GPU Memory |\n"
+     "|        ID   ID                                                             Usage      |\n|=======================================================================================|\n"
+     "|    0   N/A  N/A     10734      C   ...-x86_64-Release/abcdefgh/foo_bar         160MiB |\n|    0   N/A  N/A     58661      G   .../abcdefgh/123456/bin/abcde/bazbaz          3MiB |\n"
+     "|    1   N/A  N/A     10734      C   ...-x86_64-Release/abcdefgh/foo_bar         160MiB |\n+---------------------------------------------------------------------------------------+",
+     {0: {"device": ("160|MB + 3|MB",) * 3}, 1: {"device": ("160|MB",) * 3}}),
+    ("github.com/m0nad/Diamorphine/issues/13: nvidia-smi 410", "|   0  Tesla V100-DGXS...  Off  | 00000000:82:00.0 Off |                    0 |\n| N/A   38C    P0    49W / 300W |    449MiB / 32478MiB |      0%      Default |\n"
+     "+-------------------------------+----------------------+----------------------+\n| Processes:                                                       GPU Memory |\n|    0     87315    C   python                                        439MiB |\n+-----------------------------------------------------------------------------+",
+     {0: {"device": ("449MiB",) * 3, "capacity": "32478MiB"}}),
+    ("nvidia-smi --query-compute-apps, 535", "pid, process_name, used_gpu_memory [MiB]\n2034, /usr/bin/python3, 10523 MiB\n2099, python, 4001 MiB", {0: {"device": ("10523 MiB + 4001 MiB",) * 3}}),
+    ("nvidia-smi --query-compute-apps -l, 535", "gpu_uuid, pid, process_name, used_gpu_memory [MiB]\nGPU-62176d6c-c6fc-2cb4-59b0-77c037965c8a, 2034, python, 10523 MiB\nGPU-8e52c368-ae0c-66f4-0f9f-d9b1b5682d23, 2099, python, 4001 MiB\n"
+     "GPU-62176d6c-c6fc-2cb4-59b0-77c037965c8a, 2034, python, 11523 MiB\nGPU-8e52c368-ae0c-66f4-0f9f-d9b1b5682d23, 2099, python, 4001 MiB",
+     {0: {"device": ("10523 MiB", "11523 MiB", "11523 MiB")}, 1: {"device": ("4001 MiB",) * 3}}),
+    ("github.com/ollama/ollama/issues/7745: sched.go, 0.3 to 0.11", 'time=2024-11-19T11:57:03.647-06:00 level=INFO source=sched.go:507 msg="updated VRAM based on existing loaded models" gpu=GPU-a9fe4c2f-a87c-c645-82ef-2da178797d63 library=cuda total="15.75 GiB" available="6.5 GiB"\n'
+     'time=2024-11-19T11:57:03.647-06:00 level=INFO source=sched.go:507 msg="updated VRAM based on existing loaded models" gpu=GPU-8e52c368-ae0c-66f4-0f9f-d9b1b5682d23 library=cuda total="15.75 GiB" available="7.5 GiB"',
+     {0: {"device": (int(9.25 * 2**30),) * 3, "capacity": "15.75 GiB"}, 1: {"device": (int(8.25 * 2**30),) * 3, "capacity": "15.75 GiB"}}),
+    ("Slurm, sacct -P", "JobID|JobName|MaxRSS|ReqMem|State\n12345|train||64G|OUT_OF_MEMORY\n12345.batch|batch|65534212K|64G|OUT_OF_MEMORY\n12345.0|python|33554432K|64G|COMPLETED",
+     {HOST: {"oom": [("unknown",)], "host": ("65534212|KB", "65534212|KB", "33554432|KB")}}),
+    ("one rank, several GPUs", "[rank0]: GPU 0: 10.5 GB allocated, 14.0 GB reserved\n[rank0]: GPU 1: 2.5 GB allocated, 4.0 GB reserved\n[rank1]: GPU 2: 11.5 GB allocated, 15.0 GB reserved",
+     {0: {"allocated": ("10.5 GB",) * 3, "reserved": ("14.0 GB",) * 3}, 1: {"allocated": ("2.5 GB",) * 3, "reserved": ("4.0 GB",) * 3},
+      2: {"allocated": ("11.5 GB",) * 3, "reserved": ("15.0 GB",) * 3}}),
 )
 
 # What is about memory but has no figure, and what is not: one clear line each.
 REFUSED = (
-    ("github.com/vllm-project/vllm: worker.py, 0.2", "ValueError: The model's max seq len (4096) is larger than the maximum number of tokens that can be stored in KV cache (3664). Try increasing `gpu_memory_utilization`.", "line 1 is about memory"),
-    ("nvidia-smi, processes", "| Processes:                                                                            |\n|  GPU   GI   CI        PID   Type   Process name                            GPU Memory |\n|    0   N/A  N/A      1234      C   python                                    21030MiB |", "line 2 is about memory"),
     ("PyTorch, DataLoader", "RuntimeError: DataLoader worker (pid 15876) is killed by signal: Killed. ", "strata run -- COMMAND"),
     ("PyTorch, DataLoader", "RuntimeError: DataLoader worker (pid(s) 3216) exited unexpectedly", "nor a log with lines about memory"),
     ("JSON that is no log", '{"a": "CUDA out of memory. Tried to allocate 2.00 GiB"}', "this JSON is not a memory snapshot"),
@@ -126,9 +148,10 @@ REFUSED = (
 
 WRAPPERS = {
     "a quote": "> {}".format, "a backtick": "`{}`".format, "indented": "    {}".format, "CRLF": "{}\r".format,
-    "colours": "\x1b[31m{}\x1b[0m".format, "a container's log": "2024-05-01T10:00:00.123456789Z stderr F {}".format,
+    "colours": "\x1b[31m{}\x1b[0m".format, "Python's logging": "2024-01-01 12:00:00 - root - ERROR - {}".format, "basicConfig": "INFO:root:{}".format, "loguru": "2024-01-01 12:00:00.123 | INFO     | __main__:main:42 - {}".format,
+    "rich's handler": "[12:00:00] INFO     {}".format, "a container's log": "2024-05-01T10:00:00.123456789Z stderr F {}".format,
     "Docker": lambda line: json.dumps({"log": line + "\n", "stream": "stderr", "time": "2024-05-01T10:00:00.1Z"}, ensure_ascii=False, separators=(",", ":")),
-    "syslog": "May 19 10:50:36 host python[1995]: {}".format, "compose": "worker-1  | {}".format, "Ray": "(Worker pid=2657296) {}".format, "HTML": "{}<br/>".format}
+    "JSON lines": lambda line: json.dumps({"level": "info", "msg": line + "\n"}), "syslog": "May 19 10:50:36 host python[1995]: {}".format, "compose": "worker-1  | {}".format, "Ray": "(Worker pid=2657296) {}".format, "HTML": "{}<br/>".format}
 
 OOM = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 23.69 GiB total capacity; 20.00 GiB already allocated; 1.31 GiB free; 21.00 GiB reserved in total by PyTorch)"
 BEGIN = "Traceback (most recent call last):"

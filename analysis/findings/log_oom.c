@@ -147,8 +147,11 @@ static bool backend_is(const struct trace *trace, const struct log_oom_facts *fa
 static void tell_limit(struct words *words, const struct trace *trace, const struct log_oom_facts *facts) {
     bool mps = backend_is(trace, facts, "MPS"),
          bfc = backend_is(trace, facts, "BFC") || backend_is(trace, facts, "XLA");
-    say_bytes(words, " This process may take ", facts->number[NOTE_ALLOWED], " at most");
-    words_say(words, mps                               ? " (PYTORCH_MPS_HIGH_WATERMARK_RATIO)"
+    bool vllm = backend_is(trace, facts, "vLLM");
+    say_bytes(words, vllm ? " The KV cache may take " : " This process may take ",
+              facts->number[NOTE_ALLOWED], " at most");
+    words_say(words, vllm                              ? " (what gpu_memory_utilization leaves)"
+                     : mps                             ? " (PYTORCH_MPS_HIGH_WATERMARK_RATIO)"
                      : bfc                             ? " (the limit of its allocator)"
                      : backend_is(trace, facts, "MLX") ? " in one buffer"
                                                        : " (set_per_process_memory_fraction)");
@@ -216,8 +219,8 @@ static void tell_cause(struct words *words, const struct trace *trace, const str
 
 /* Of other frameworks, and of those devices that PyTorch has no recorder for. */
 static bool has_no_recorder(const struct trace *trace, const struct log_oom_facts *facts) {
-    static const char *const names[] = {"XLA",  "BFC",   "MLX",  "MPS",      "HPU",     "Paddle",
-                                        "ggml", "Metal", "ONNX", "TensorRT", "DirectML"};
+    static const char *const names[] = {"XLA",  "BFC",  "MLX",   "MPS",  "HPU",      "Paddle",
+                                        "vLLM", "ggml", "Metal", "ONNX", "TensorRT", "DirectML"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         if (backend_is(trace, facts, names[i]))
             return true;
@@ -253,6 +256,9 @@ void log_oom_tell(struct words *words, const struct trace *trace, const struct l
                          "they have loaded: give a container more (docker run --shm-size).");
     else if (backend_is(trace, facts, "CPU"))
         words_say(words, " To see what holds the host's memory, run it by \"strata run -- COMMAND\".");
+    else if (backend_is(trace, facts, "vLLM"))
+        words_say(words, " A request of max_model_len needs more KV cache than there is: raise "
+                         "gpu_memory_utilization or lower max_model_len.");
     else if (!has_no_recorder(trace, facts))
         words_say(words, " Record a snapshot to see who holds the memory.");
 }

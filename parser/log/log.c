@@ -1,5 +1,6 @@
 #include "parser/log/log.h"
 
+#include "base/utf8.h"
 #include "parser/log/log_build.h"
 #include "parser/log/log_inferred.h"
 #include "parser/log/log_lines.h"
@@ -82,22 +83,48 @@ static void line_pass(struct reader *reader, uint32_t nbytes) {
     }
 }
 
+/* A character behind a backslash, in UTF-8, to `to`; what is beyond the first plane stays as halves that mean nothing. */
+static uint32_t unescape(struct text line, uint32_t *at, uint8_t *to) {
+    static const char names[] = "nrtbf", bytes[] = "\n\n \b\f";
+    uint32_t code = 0, digits = 0, i = *at + 1;
+    const char *hex = "0123456789abcdef", *name = strchr(names, line.at[i]), *digit;
+    *at = i;
+    if (line.at[i] == 'u') {
+        for (i++; digits < 4 && i < line.nbytes && (digit = strchr(hex, line.at[i] | 0x20)) != NULL;
+             i++, digits++)
+            code = code << 4 | (uint32_t)(digit - hex);
+        if (digits == 4 && code != 0) {
+            *at = i - 1;
+            return (uint32_t)utf8_put(code, (char *)to);
+        }
+    }
+    *to = name != NULL ? (uint8_t)bytes[name - names] : line.at[*at];
+    return 1;
+}
+
 /* Colours and other sequences of terminals taken out: ESC [ ... letter. In a line of JSON what is escaped stands for itself. */
 static struct text line_plain(struct reader *reader, struct text line) {
-    bool json = log_find(line, 0, "{\"") == 0;
+    uint8_t *plain = reader->plain;
     uint32_t n = 0;
-    if (memchr(line.at, json ? '\\' : 0x1b, line.nbytes) == NULL)
+    if (log_find(line, 0, "{\"") == 0 && memchr(line.at, '\\', line.nbytes) != NULL) {
+        for (uint32_t i = 0; i < line.nbytes; i++)
+            if (line.at[i] == '\\' && i + 1 < line.nbytes)
+                n += unescape(line, &i, plain + n);
+            else
+                plain[n++] = line.at[i];
+        line = (struct text){plain, n};
+        n = 0;
+    }
+    if (memchr(line.at, 0x1b, line.nbytes) == NULL)
         return line;
     for (uint32_t i = 0; i < line.nbytes; i++) {
-        if (json && line.at[i] == '\\' && i + 1 < line.nbytes)
-            reader->plain[n++] = line.at[++i] == 'n' ? '\n' : line.at[i];
-        else if (line.at[i] != 0x1b)
-            reader->plain[n++] = line.at[i];
+        if (line.at[i] != 0x1b)
+            plain[n++] = line.at[i];
         else if (i + 1 < line.nbytes && line.at[i + 1] == '[')
             for (i += 2; i < line.nbytes && (line.at[i] < '@' || line.at[i] > '~');)
                 i++;
     }
-    return (struct text){reader->plain, n};
+    return (struct text){plain, n};
 }
 
 /* ---- rows ---- */
@@ -325,8 +352,9 @@ static bool lines_read(struct reader *reader) {
     }
     for (struct log_stream *stream = reader->streams; stream != NULL; stream = stream->next) {
         struct log_row row;
-        if (log_line_end(stream, &row) && !row_add(reader, &row))
-            return false;
+        for (unsigned i = 0; i < 2; i++) /* a summary, and what processes hold */
+            if (log_line_end(stream, &row) && !row_add(reader, &row))
+                return false;
     }
     bare_ooms_drop(reader);
     return reader->cursor->error->code == READ_OK;

@@ -28,7 +28,7 @@ static const struct {
                {NOTE_BUDGET_GRAPHS, "CUDA graphs, as planned"},
                {NOTE_BUDGET_KV_CACHE, "KV cache, as planned"}};
 
-enum { N_PLANNED = sizeof planned / sizeof *planned };
+enum { N_PLANNED = sizeof planned / sizeof *planned, GPUS_MOST = 65536 };
 
 /* One device that is being made of its rows. */
 struct builder {
@@ -257,6 +257,34 @@ static int32_t ordinal_of(const struct log_entry *row) {
     return row->gpu == LOG_HOST ? ORDINAL_CPU : row->rank >= 0 ? row->rank : row->gpu >= 0 ? row->gpu : 0;
 }
 
+/* A rank whose lines name several GPUs tells of these (a table of nvidia-smi that rank 0 prints): each is a device of its own,
+ * and the lines are no rank's. Nor are those of a rank that names one which is none of these. `order`: room for all rows
+ * twice; `told`: bits by GPU. */
+static void ranks_part(struct log_rows *rows, struct sort_row *order, uint64_t *told) {
+    uint32_t n = 0;
+    bool any = false;
+    for (uint32_t i = 0; i < rows->count; i++)
+        if (rows->entry[i].rank >= 0 && rows->entry[i].gpu >= 0)
+            order[n++] = (struct sort_row){(uint64_t)rows->entry[i].rank, i};
+    sort_rows(order, order + rows->count, n);
+    for (uint32_t from = 0, end; from < n; from = end) {
+        bool several = false;
+        for (end = from; end < n && order[end].key == order[from].key; end++)
+            several |= rows->entry[order[end].value].gpu != rows->entry[order[from].value].gpu;
+        for (uint32_t i = from; i < end && several; i++) {
+            struct log_entry *entry = &rows->entry[order[i].value];
+            entry->rank = RANK_UNKNOWN;
+            told[entry->gpu / 64] |= UINT64_C(1) << entry->gpu % 64;
+        }
+        any |= several;
+    }
+    for (uint32_t i = 0; i < n && any; i++) {
+        struct log_entry *entry = &rows->entry[order[i].value];
+        if ((told[entry->gpu / 64] >> entry->gpu % 64 & 1) == 0)
+            entry->rank = RANK_UNKNOWN;
+    }
+}
+
 static uint32_t devices_count(const struct sort_row *order, uint32_t n) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -291,13 +319,16 @@ static bool devices_build(struct interner *interner, const struct log_rows *rows
     return true;
 }
 
-enum log_built log_build(struct interner *interner, const struct log_rows *rows) {
+enum log_built log_build(struct interner *interner, struct log_rows *rows) {
     struct trace *trace = interner->trace;
     struct arena *arena = &trace->arena;
     struct sort_row *order = arena_column(arena, (uint64_t)rows->count * 2, sizeof *order);
     uint32_t n = 0;
-    if (order == NULL)
+    uint64_t *told = arena_bits(arena, GPUS_MOST);
+    if (order == NULL || told == NULL)
         return LOG_NO_MEMORY;
+    ranks_part(rows, order, told);
+    ARENA_DROP(arena, told);
     for (uint32_t i = 0; i < rows->count; i++)
         if (!rows->entry[i].dropped)
             order[n++] = (struct sort_row){(uint64_t)((int64_t)ordinal_of(&rows->entry[i]) + 1), i};

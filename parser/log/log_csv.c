@@ -17,16 +17,33 @@ static struct text csv_cell(struct text line, uint32_t *at) {
     return (struct text){line.at + begin, end - begin};
 }
 
+/* Behind what a logger puts in front of the first cell. */
+static struct text last_word(struct text cell) {
+    uint32_t at = cell.nbytes;
+    while (at > 0 && cell.at[at - 1] != ' ' && cell.at[at - 1] != ':')
+        at--;
+    return log_rest(cell, at);
+}
+
 static enum log_column column_of(struct text name) {
-    return text_begins(name, "memory.used") || text_begins(name, "GPU Memory Used") ? COLUMN_USED
-           : text_begins(name, "memory.total")                                      ? COLUMN_TOTAL
-           : text_begins(name, "memory.free")                                       ? COLUMN_FREE
-           : text_is(name, "index") || text_is(name, "DeviceId")                    ? COLUMN_INDEX
-                                                                                    : COLUMN_NONE;
+    static const struct {
+        const char *name;
+        enum log_column column;
+    } columns[] = {{"memory.used", COLUMN_USED},      {"GPU Memory Used", COLUMN_USED},
+                   {"memory.total", COLUMN_TOTAL},    {"memory.free", COLUMN_FREE},
+                   {"used_gpu_memory", COLUMN_SHARE}, {"used_memory", COLUMN_SHARE}};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        if (text_begins(name, columns[i].name))
+            return columns[i].column;
+    name = last_word(name);
+    return text_is(name, "index") || text_is(name, "DeviceId") ? COLUMN_INDEX
+           : text_is(name, "pid")                              ? COLUMN_PID
+                                                               : COLUMN_NONE;
 }
 
 static enum log_seen csv_header(struct log_state *state, struct text line) {
-    if (!log_has(line, "memory.used") && !log_has(line, "DeviceId, "))
+    if (!log_has(line, "memory.used") && !log_has(line, "DeviceId, ") &&
+        !log_has(line, "used_gpu_memory [") && !log_has(line, "used_memory ["))
         return LOG_NOTHING;
     state->n_columns = 0;
     for (uint32_t at = 0; at != LOG_NONE && state->n_columns < LOG_CSV_COLUMNS;)
@@ -34,24 +51,44 @@ static enum log_seen csv_header(struct log_state *state, struct text line) {
     return LOG_PART;
 }
 
-static void csv_know(struct log_row *row, enum log_column column, struct text cell) {
+static void csv_know(struct log_row *row, enum log_column column, struct text cell, uint64_t *pid) {
     static const enum note_what whats[] = {[COLUMN_TOTAL] = NOTE_DEVICE_TOTAL,
                                            [COLUMN_USED] = NOTE_DEVICE_USED,
-                                           [COLUMN_FREE] = NOTE_DEVICE_FREE};
+                                           [COLUMN_FREE] = NOTE_DEVICE_FREE,
+                                           [COLUMN_SHARE] = NOTE_PROCESS_USED};
     uint64_t number;
-    if (column == COLUMN_INDEX && log_count(cell, 0, &number) == cell.nbytes)
+    if (column == COLUMN_PID || column == COLUMN_INDEX)
+        cell = last_word(cell);
+    if (column == COLUMN_PID)
+        (void)log_count(cell, 0, pid);
+    else if (column == COLUMN_INDEX && log_count(cell, 0, &number) == cell.nbytes)
         log_gpu_set(row, number);
     else if (column >= COLUMN_TOTAL && log_size(cell, 0, MIB, &number) == cell.nbytes)
         log_know(row, whats[column], number);
 }
 
-static enum log_seen csv_row(const struct log_state *state, struct text line, struct log_row *row) {
+/* What processes hold, of each GPU that the rows name. The first process comes again where the query is made again. */
+static enum log_seen share_row(struct log_state *state, struct text line, struct log_row *row, uint64_t pid) {
+    struct log_stream *stream = state->stream;
+    uint64_t nbytes = row->value[NOTE_PROCESS_USED];
+    log_forget(row, NOTE_PROCESS_USED);
+    log_uuid_find(state, line, row);
+    bool anew = stream->shares && pid != 0 && stream->share_pid == pid;
+    bool first = anew || !stream->shares || stream->share.gpu != row->gpu;
+    stream->share_pid = first ? pid : stream->share_pid;
+    return log_share_add(stream, row, nbytes, anew);
+}
+
+static enum log_seen csv_row(struct log_state *state, struct text line, struct log_row *row) {
     uint32_t n = 0;
+    uint64_t pid = 0;
     for (uint32_t at = 0; at != LOG_NONE; n++) {
         struct text cell = csv_cell(line, &at);
         if (n < state->n_columns)
-            csv_know(row, (enum log_column)state->column[n], cell);
+            csv_know(row, (enum log_column)state->column[n], cell, &pid);
     }
+    if (n == state->n_columns && log_knows(row, NOTE_PROCESS_USED))
+        return share_row(state, line, row, pid);
     return n == state->n_columns && log_knows(row, NOTE_DEVICE_USED) ? LOG_ROW : LOG_NOTHING;
 }
 

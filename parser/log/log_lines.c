@@ -258,6 +258,47 @@ static enum log_seen device_line(struct log_state *state, struct text line, stru
     return LOG_ROW;
 }
 
+/* ---- what several processes hold ---- */
+
+bool log_share_end(struct log_stream *stream, struct log_row *row) {
+    bool open = stream->shares;
+    stream->shares = false;
+    if (open)
+        *row = stream->share;
+    return open;
+}
+
+enum log_seen log_share_add(struct log_stream *stream, struct log_row *row, uint64_t nbytes, bool anew) {
+    struct log_row begun = *row;
+    bool ends = (anew || stream->share.gpu != row->gpu) && log_share_end(stream, row);
+    if (!stream->shares) {
+        log_know(&begun, NOTE_DEVICE_USED, 0);
+        stream->share = begun;
+        stream->shares = true;
+    }
+    stream->share.value[NOTE_DEVICE_USED] += nbytes;
+    return ends ? LOG_ROW : LOG_PART;
+}
+
+void log_uuid_find(struct log_state *state, struct text line, struct log_row *row) {
+    uint64_t uuid = 0;
+    uint32_t at = log_find(line, 0, "GPU-"), digits = 0, i = 0;
+    for (at = at != LOG_NONE ? at + 4 : line.nbytes; at < line.nbytes && digits < 16; at++) {
+        const char *hex = "0123456789abcdef", *digit = strchr(hex, line.at[at] | 0x20);
+        if (digit == NULL && line.at[at] != '-')
+            break;
+        uuid = digit != NULL ? uuid << 4 | (uint64_t)(digit - hex) : uuid;
+        digits += digit != NULL;
+    }
+    while (digits >= 8 && i < state->n_uuids && state->uuid[i] != uuid)
+        i++;
+    if (digits < 8 || i == LOG_UUIDS)
+        return;
+    state->uuid[i] = uuid;
+    state->n_uuids += i == state->n_uuids;
+    log_gpu_set(row, i);
+}
+
 /* ---- all of them ---- */
 
 /* In this order: the first that understands a line takes it. */
@@ -287,9 +328,11 @@ static enum log_seen summary_go_on(struct log_state *state, struct text line, st
 
 bool log_line_end(struct log_stream *stream, struct log_row *row) {
     bool open = stream->open != LOG_IDLE;
+    if (!open)
+        return log_share_end(stream, row);
     stream->open = LOG_IDLE;
-    *row = open ? stream->row : *row;
-    return open && (log_knows(row, NOTE_ALLOCATED) || log_knows(row, NOTE_RESERVED));
+    *row = stream->row;
+    return log_knows(row, NOTE_ALLOCATED) || log_knows(row, NOTE_RESERVED);
 }
 
 enum log_seen log_line(struct log_state *state, struct text line, struct log_row *row) {

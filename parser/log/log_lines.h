@@ -9,10 +9,18 @@
 #include "parser/log/log_rows.h"
 #include "parser/log/log_traceback.h"
 
-enum { LOG_CSV_COLUMNS = 64 };
+enum { LOG_CSV_COLUMNS = 64, LOG_UUIDS = 64 };
 
 /* A column of nvidia-smi's CSV. */
-enum log_column { COLUMN_NONE, COLUMN_INDEX, COLUMN_TOTAL, COLUMN_USED, COLUMN_FREE };
+enum log_column {
+    COLUMN_NONE,
+    COLUMN_INDEX,
+    COLUMN_PID,
+    COLUMN_TOTAL,
+    COLUMN_USED,
+    COLUMN_FREE,
+    COLUMN_SHARE
+};
 
 /* What the lines of one rank have begun; those that name none share one. */
 struct log_stream {
@@ -35,6 +43,10 @@ struct log_stream {
     bool timed;             /* a line was the command "time -f %M" */
     bool operators;         /* a table of key_averages() is open */
     uint32_t max_rss;       /* where the column MaxRSS of a table of sacct ends; 0: none is open */
+    uint32_t max_rss_bars;  /* of one with bars: how many stand before it, and 1; 0: none is open */
+    struct log_row share;   /* what the processes of a GPU hold together, as far as they were read */
+    uint64_t share_pid;     /* the first of them */
+    bool shares, processes; /* `share` is open; a table of processes is */
     uint64_t yolo_unit;     /* what a G of a table of YOLO's epochs is in bytes; 0: none is open */
     uint64_t free_unit;     /* what "free -m" prints; 0: not known */
     bool free_head;         /* the line before is the head of free's table */
@@ -48,6 +60,8 @@ struct log_state {
     struct log_stream *stream; /* of the line that is looked at */
     uint32_t n_columns;        /* of the CSV; 0: no header yet */
     uint8_t column[LOG_CSV_COLUMNS];
+    uint32_t n_uuids; /* GPUs that are named by "GPU-62176d6c-...", in the order in which they came */
+    uint64_t uuid[LOG_UUIDS];
     uint64_t n_inferred;               /* lines of no known form */
     uint64_t n_changes;                /* lines that say how much was added, where no line says to what */
     uint64_t n_operators, most_nbytes; /* rows of key_averages(), and the most in one */
@@ -68,8 +82,18 @@ enum log_seen {
 /* Looks at a line without its end. `row` comes with line, rank and time. O(line). */
 enum log_seen log_line(struct log_state *state, struct text line, struct log_row *row);
 
-/* The table that is open at the end of the log. False: there is none, or it says nothing. */
+/* A table that is open at the end of the log. False: there is none, or it says nothing. */
 bool log_line_end(struct log_stream *stream, struct log_row *row);
+
+/* Adds what a process holds to what those before it of the row's GPU do. LOG_ROW: `row` is what those of another GPU held, or
+ * of the sample before where this one is `anew`. */
+enum log_seen log_share_add(struct log_stream *stream, struct log_row *row, uint64_t nbytes, bool anew);
+
+/* The same where no more follow. */
+bool log_share_end(struct log_stream *stream, struct log_row *row);
+
+/* Sets the row's GPU by its "GPU-62176d6c-...", numbered in the order in which they came. */
+void log_uuid_find(struct log_state *state, struct text line, struct log_row *row);
 
 /* The host's memory in a line of see_memory_usage, which may say both. False: it says nothing of it. */
 bool log_line_host(struct text line, struct log_row *row);

@@ -17,6 +17,7 @@ static const struct log_figure asked[] = {
     {"Attempting to allocate", BEHIND, NOTE_ASKED, 0}, /* XLA on TPU; MLX */
     {"Attempting to reserve", BEHIND, NOTE_ASKED, 0},
     {"memory for requested buffer of size", BEHIND, NOTE_ASKED, 1}, /* ONNX Runtime */
+    {" KV cache is needed", BEFORE, NOTE_ASKED, 0},                 /* vLLM */
     {"Invalid buffer size:", BEHIND, NOTE_ASKED, 0},             /* PyTorch on MPS: Metal's limit for one */
     {"in memory space hbm. Used", BEHIND, NOTE_ASKED, 0},        /* XLA on TPU, when it compiles */
     {"Allocation failed for size::", BEHIND, NOTE_ASKED, 1},     /* Habana */
@@ -64,6 +65,7 @@ static const struct log_figure told[] = {
     {"preallocated temp allocation:", BEHIND, NOTE_XLA_TEMPORARIES, 0},
     {" total allocation:", BEHIND, NOTE_XLA_TOTAL, 0},
     {"That was not possible. There are", BEHIND, NOTE_DEVICE_FREE, 0},
+    {"available KV cache memory (", BEHIND, NOTE_ALLOWED, 0},
     /* MLX; Paddle */
     {"maximum allowed buffer size of", BEHIND, NOTE_ALLOWED, 0},
     {"available memory is only", BEHIND, NOTE_DEVICE_FREE, 0},
@@ -110,6 +112,7 @@ static const char *const bare[] = {"CUDA error: out of memory",
                                    "Error while creating shared memory segment",
                                    "killed by signal: Bus error",
                                    "No available memory for the cache blocks",
+                                   "maximum number of tokens that can be stored in KV cache",
                                    "Not enough memory to handle",
                                    "cudaMalloc failed: out of memory",
                                    "CUDA Error: out of memory",
@@ -129,6 +132,9 @@ static const struct {
                 {"MLU out of memory", "MLU"},
                 {"MUSA out of memory", "MUSA"},
                 {"GCU out of memory", "GCU"},
+                {"KV cache is needed", "vLLM"},
+                {"stored in KV cache", "vLLM"},
+                {"for the cache blocks", "vLLM"},
                 {"(NPU ", "NPU"},
                 {"(MLU ", "MLU"},
                 {"can NOT allocate memory block", "XPU"},
@@ -386,7 +392,8 @@ static bool is_full(struct text line) {
                                        "OUT_OF_MEMORY",
                                        "OutOfMemory",
                                        "Failed to CUDA calloc",
-                                       "Could not allocate tensor"};
+                                       "Could not allocate tensor",
+                                       "KV cache is needed"};
     uint64_t nbytes;
     if (log_has(line, "this is not a failure"))
         return false;

@@ -212,6 +212,21 @@ static bool sglang_cache(struct text line, struct log_row *row) {
     return true;
 }
 
+/* What Ollama's scheduler takes for used on each GPU: "updated VRAM based on existing loaded models", "inference compute". */
+static bool ollama_gpu(struct log_state *state, struct text line, struct log_row *row) {
+    static const struct log_figure total = {" total=", CELL, NOTE_DEVICE_TOTAL, 0},
+                                   available = {" available=", CELL, NOTE_DEVICE_FREE, 0};
+    uint64_t all, left;
+    if ((!log_has(line, "msg=\"updated VRAM based on") && !log_has(line, "msg=\"inference compute\"")) ||
+        log_has(line, "library=cpu") || !log_figure_find(line, &total, &all) ||
+        !log_figure_find(line, &available, &left) || left > all)
+        return false;
+    log_uuid_find(state, line, row);
+    log_know(row, NOTE_DEVICE_TOTAL, all);
+    log_know(row, NOTE_DEVICE_USED, all - left);
+    return true;
+}
+
 /* "llama_kv_cache_init:      CUDA0 KV buffer size =   379.23 MiB" of llama.cpp, "msg="kv cache" device=CUDA0 size="1.2 GiB""
  * of Ollama: parts of a device's budget. What lies on the host is none. */
 static bool ggml_buffer(struct text line, struct log_row *row) {
@@ -245,6 +260,34 @@ static bool ggml_buffer(struct text line, struct log_row *row) {
         return true;
     }
     return false;
+}
+
+static uint32_t bars_until(struct text line, uint32_t end) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < end; i++)
+        n += line.at[i] == '|';
+    return n;
+}
+
+/* The same of sacct -P, whose columns have bars between them. */
+static bool sacct_bars(struct log_stream *stream, struct text line, struct log_row *row) {
+    static const char units[] = "KMGT";
+    uint32_t name = log_find(line, 0, "MaxRSS|"), at = 0, left = stream->max_rss_bars;
+    uint64_t nbytes;
+    if (name != LOG_NONE || text_ends(line, "|MaxRSS"))
+        stream->max_rss_bars = bars_until(line, name != LOG_NONE ? name : line.nbytes) + 1;
+    if (left == 0 || bars_until(line, line.nbytes) + 1 < left)
+        return false;
+    for (; left > 1; left--)
+        at = log_find(line, at, "|") + 1;
+    uint32_t end = log_find(line, at, "|");
+    end = end != LOG_NONE ? end : line.nbytes;
+    const char *unit = end > at + 1 ? strchr(units, line.at[end - 1]) : NULL;
+    if (unit == NULL ||
+        log_size((struct text){line.at, end - 1}, at, KIB << 10 * (unit - units), &nbytes) != end - 1)
+        return false;
+    log_know(row, NOTE_MAX_HOST, nbytes);
+    return true;
 }
 
 /* The column "MaxRSS" of sacct, whose figures are in KiB and end where the name ends. */
@@ -347,9 +390,10 @@ static void gpu_in_brackets(struct text line, struct log_row *row) {
 }
 
 enum log_seen log_table_line(struct log_state *state, struct text line, struct log_row *row) {
-    if (sglang_cache(line, row) || ggml_buffer(line, row))
+    if (sglang_cache(line, row) || ggml_buffer(line, row) || ollama_gpu(state, line, row))
         return LOG_ROW;
-    bool level = sacct_line(state, line, row), killed = kill_line(state, line, row);
+    bool level = sacct_bars(state->stream, line, row) || sacct_line(state, line, row),
+         killed = kill_line(state, line, row);
     if (level || killed) {
         row->gpu = LOG_HOST;
         log_maxima_show(row);
@@ -384,6 +428,22 @@ static void table_gpu(struct log_stream *stream, struct text line) {
         stream->table_gpu = (int32_t)number;
 }
 
+/* "|    0   N/A  N/A     10734      C   python                       160MiB |" below "| Processes:", where the table above
+ * it does not say what is used. */
+static enum log_seen process_line(struct log_stream *stream, struct text line, struct log_row *row) {
+    uint64_t gpu, nbytes;
+    uint32_t at = log_skip(line, 1), end = line.nbytes;
+    if (log_find(line, at, "Processes:") == at)
+        stream->processes = stream->table_gpu < 0;
+    while (end > 0 && strchr(" |", line.at[end - 1]) != NULL)
+        end--;
+    if (!stream->processes || log_count(line, at, &gpu) == LOG_NONE ||
+        !text_ends((struct text){line.at, end}, "iB") || !log_size_before(line, end, &nbytes))
+        return LOG_NOTHING;
+    log_gpu_set(row, gpu);
+    return log_share_add(stream, row, nbytes, false);
+}
+
 enum log_seen log_smi_line(struct log_state *state, struct text line, struct log_row *row) {
     uint64_t used = 0, total = 0, gpu = 0;
     struct log_stream *stream = state->stream;
@@ -392,7 +452,7 @@ enum log_seen log_smi_line(struct log_state *state, struct text line, struct log
     if (box || (at < line.nbytes && strchr("|[", line.at[at]) != NULL))
         line = log_rest(line, box ? at + 2 : at);
     else
-        return LOG_NOTHING;
+        return log_find(line, at, "+--") == at && log_share_end(stream, row) ? LOG_ROW : LOG_NOTHING;
     bool stat = line.at[0] == '[' && log_has(line, " MB"), npu = log_has(line, "| 0000:");
     for (uint32_t i = log_find(line, 0, "/"); i != LOG_NONE && !(stat && sizes);
          i = log_find(line, i + 1, "/"))
@@ -404,9 +464,10 @@ enum log_seen log_smi_line(struct log_state *state, struct text line, struct log
     else
         sizes &= line.at[0] != '[';
     if (!sizes) {
-        if (line.at[0] != '[')
+        enum log_seen seen = process_line(stream, line, row);
+        if (line.at[0] != '[' && !stream->processes)
             table_gpu(stream, line);
-        return LOG_NOTHING;
+        return seen;
     }
     log_know(row, NOTE_DEVICE_USED, used);
     log_know(row, NOTE_DEVICE_TOTAL, total);

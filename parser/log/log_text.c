@@ -344,9 +344,50 @@ static uint32_t container_skip(struct text text, uint32_t at) {
     return numbered && log_find(head, bar, "| ") == bar && is_letter(at_or_blank(head, at)) ? bar + 2 : at;
 }
 
+/* Behind the quote of the text of a line of JSON: {"level":"info","message":"...; `at`: there is none. */
+static uint32_t json_skip(struct text text, uint32_t at) {
+    static const char *const keys[] = {"\"log\":", "\"message\":", "\"msg\":", "\"text\":", "\"event\":"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && log_find(text, at, "{\"") == at; i++) {
+        uint32_t key = log_find(text, at, keys[i]);
+        uint32_t quote = key != LOG_NONE ? log_skip(text, key + (uint32_t)strlen(keys[i])) : LOG_NONE;
+        struct text before = {text.at + at, key != LOG_NONE ? key - at : 0};
+        if (quote != LOG_NONE && at_or_blank(text, quote) == '"' && !text_contains(before, "mem"))
+            return quote + 1;
+    }
+    return at;
+}
+
+/* After the level and the names that Python's loggers put in front: "INFO:root:", "2024-05-01 10:00:00,123 - root - INFO - ",
+ * loguru's "2024-05-01 10:00:00.123 | INFO     | main:run:42 - ", rich's "[10:00:00] INFO     "; `at`: there is none. */
+static uint32_t logger_skip(struct text text, uint32_t at) {
+    static const char *const levels[] = {"INFO", "DEBUG", "WARNING", "ERROR", "CRITICAL"};
+    struct text head = {text.at, at + PREFIX_NBYTES < text.nbytes ? at + PREFIX_NBYTES : text.nbytes};
+    uint32_t level = LOG_NONE, end = LOG_NONE, next;
+    int64_t us;
+    for (size_t i = 0; i < sizeof levels / sizeof *levels && level == LOG_NONE; i++) {
+        level = log_find(head, at, levels[i]);
+        end = level != LOG_NONE ? level + (uint32_t)strlen(levels[i]) : LOG_NONE;
+    }
+    if (level == LOG_NONE)
+        return at;
+    if (level == at && at_or_blank(text, end) == ':') {
+        for (next = end + 1; is_in_word(at_or_blank(text, next)) || at_or_blank(text, next) == '.'; next++)
+            ;
+        return next > end + 1 && at_or_blank(text, next) == ':' ? next + 1 : at;
+    }
+    if (at_or_blank(text, at) == '[' && level == at + 11 && at_or_blank(text, at + 3) == ':')
+        return level + 9 < text.nbytes ? level + 9 : at; /* the level's column */
+    bool bars = log_find(head, end, " ") == end && text_ends((struct text){text.at, level}, " | ");
+    if (!log_time((struct text){text.at + at, level - at}, &us) || !is_digit(at_or_blank(text, at)))
+        return at;
+    next = log_find(
+        (struct text){text.at, end + PREFIX_NBYTES < text.nbytes ? end + PREFIX_NBYTES : text.nbytes}, end,
+        " - ");
+    return next != LOG_NONE && (bars || next == end) ? next + 3 : at;
+}
+
 static uint32_t wrapper_skip(struct text text, uint32_t at) {
-    static const char *const words[] = {"\xef\xbb\xbf", "> ",           "`",
-                                        "{\"log\":\"",  "{\"log\": \"", "{\"message\":\""};
+    static const char *const words[] = {"\xef\xbb\xbf", "> ", "`"};
     struct text head = {text.at, at + 16 < text.nbytes ? at + 16 : text.nbytes};
     uint32_t rank = log_find(head, at, "[rank") == at ? log_find(head, at, "]: ") : LOG_NONE;
     if (rank != LOG_NONE)
@@ -354,8 +395,32 @@ static uint32_t wrapper_skip(struct text text, uint32_t at) {
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (log_find(head, at, words[i]) == at)
             return at + (uint32_t)strlen(words[i]);
-    uint32_t next = container_skip(text, at);
+    uint32_t next = json_skip(text, at);
+    next = next != at ? next : logger_skip(text, at);
+    next = next != at ? next : container_skip(text, at);
     return next != at ? next : process_skip(text, at);
+}
+
+/* Where a table's line begins, behind a logger's prefix: the last bar among the first bytes in front of which a prefix ends,
+ * by a dash, a colon, a bracket or a level. 0: the line is none that ends with a bar too, or begins with its own. */
+static uint32_t table_begin(struct text text) {
+    static const char box[] = "\xe2\x94\x82";
+    static const char *const ends[] = {" -", ":", "]", "INFO", "DEBUG", "WARNING", "ERROR"};
+    uint32_t begin = 0, most = text.nbytes < 2 * PREFIX_NBYTES ? text.nbytes : 2 * PREFIX_NBYTES;
+    if (!text_ends(text, "|") && !text_ends(text, "+") && log_find(text, 0, box) == LOG_NONE)
+        return 0;
+    for (uint32_t i = 0; i < most && i + 1 < text.nbytes; i++) {
+        struct text head = {text.at, i};
+        if (text.at[i] != '|' && text.at[i] != '+' && log_find((struct text){text.at, most}, i, box) != i)
+            continue;
+        while (text_ends(head, " "))
+            head.nbytes--;
+        for (size_t k = 0; k < sizeof ends / sizeof *ends; k++)
+            begin = text_ends(head, ends[k]) ? i : begin;
+        if (head.nbytes == 0)
+            return 0;
+    }
+    return begin;
 }
 
 struct text log_unwrapped(struct text text) {
@@ -365,5 +430,8 @@ struct text log_unwrapped(struct text text) {
     text = (struct text){text.at + at, text.nbytes - at};
     while (text_ends(text, "`") || text_ends(text, "<br/>") || text_ends(text, "\\"))
         text.nbytes -= text_ends(text, "<br/>") ? 5 : 1;
-    return text;
+    while (text_ends(text, " ") || text_ends(text, "\t"))
+        text.nbytes--;
+    at = table_begin(text);
+    return (struct text){text.at + at, text.nbytes - at};
 }
