@@ -153,8 +153,10 @@ struct page_words {
     struct buffer follows, still;
 };
 
+/* `turn` NULL: no other thread helps. */
 static bool page_words_find(struct page_words *words, const struct recording *recording,
-                            const struct settings *settings, uint32_t device, bool helped) {
+                            const struct settings *settings, uint32_t device,
+                            const struct report_turn *turn) {
     struct arena scratch;
     struct beside beside;
     struct plan_request request;
@@ -168,7 +170,8 @@ static bool page_words_find(struct page_words *words, const struct recording *re
                                      .device = recording->trace.devices[device].ordinal,
                                      .picture = still_draw,
                                      .picture_context = &still,
-                                     .beside = helped ? &beside.hooks : NULL};
+                                     .beside = turn != NULL ? &beside.hooks : NULL,
+                                     .turn = turn};
     bool done = report_page_write(&page, &recording->trace, planned ? &request : NULL, &beside.arena);
     buffer_add(&words->follows, "", 1);
     buffer_add(&words->still, "", 1);
@@ -185,18 +188,89 @@ static void page_words_release(struct page_words *words) {
     buffer_release(&words->still);
 }
 
+/* The payload, packed in another thread while the rest of the page is found: what follows from running out of memory is in
+ * it, so where nothing did. */
+struct packing {
+    struct trace trace; /* as it was: the recording's arena goes on */
+    struct html_options options;
+    struct buffer payload;
+    struct arena memory;
+    struct beside beside;
+    bool begun;
+};
+
+/* Of fewer events the memory that both take at once counts for more than a tenth of a second; sanitizers see small files. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+enum { PACKED_BESIDE_LEAST = BESIDE_EVENTS_LEAST };
+#else
+enum { PACKED_BESIDE_LEAST = 2000000 };
+#endif
+
+static void packing_work(void *context) {
+    struct packing *packing = context;
+    html_payload(&packing->payload, &packing->trace, &packing->options);
+}
+
+static void packing_begin(void *context) {
+    struct packing *packing = context;
+    const struct trace *trace = &packing->trace;
+    uint64_t nbytes = 0;
+    uint32_t n_ooms = 0, n_events = 0;
+    for (uint32_t i = 0; i < trace->n_devices; i++) {
+        const struct device_trace *device = &trace->devices[i];
+        n_ooms += device->n_ooms;
+        n_events = device->n_events > n_events ? device->n_events : n_events;
+        nbytes += 2 * beside_ample_nbytes(device->n_events, device->allocations.count);
+    }
+    if (!packing->begun && n_ooms == 0 && n_events >= PACKED_BESIDE_LEAST)
+        packing->begun =
+            packing->beside.hooks.begin(packing->beside.hooks.context, nbytes, packing_work, packing);
+}
+
+static void packing_init(struct packing *packing, const struct recording *recording,
+                         const struct html_options *options) {
+    *packing = (struct packing){.trace = recording->trace, .options = *options};
+    packing->options.threads = 1; /* it is the second one */
+    recording_scratch(recording, &packing->memory);
+    beside_init(&packing->beside, &packing->memory);
+    packing->payload.host = packing->beside.hooks.host;
+}
+
+static void packing_release(struct packing *packing) {
+    buffer_release(&packing->payload);
+    beside_release(&packing->beside);
+    arena_release(&packing->memory);
+}
+
+static const char nothing_follows[] = "{}";
+
+/* Finds what the options lack, and packs the payload beside that. False: printed. */
+static bool page_find(struct html_options *options, struct page_words *words, struct buffer *plan,
+                      struct packing *packing, const struct recording *recording,
+                      const struct settings *settings, uint32_t device, bool beside) {
+    packing_init(packing, recording, options);
+    const struct report_turn turn = {packing_begin, packing};
+    bool found = page_words_find(words, recording, settings, device, beside ? &turn : NULL) &&
+                 planning_json(plan, recording, settings);
+    if (packing->begun)
+        packing->beside.hooks.end(packing->beside.hooks.context);
+    if (!found)
+        return false;
+    options->follows = (const char *)words->follows.bytes;
+    options->still = (const char *)words->still.bytes;
+    options->plan = (const char *)plan->bytes;
+    options->plan_nbytes = plan->nbytes;
+    options->payload = strcmp(options->follows, nothing_follows) == 0 ? &packing->payload : NULL;
+    return true;
+}
+
 enum html_result page_render(struct buffer *page, struct recording *recording,
                              const struct settings *settings, uint32_t device, const char *view,
                              bool beside) {
     struct arena_host host = arena_share(&recording->trace.arena);
     struct page_words words = {{.host = host}, {.host = host}};
     struct buffer plan = {.host = host};
-    if (!page_words_find(&words, recording, settings, device, beside) ||
-        !planning_json(&plan, recording, settings)) {
-        buffer_release(&plan);
-        page_words_release(&words);
-        return HTML_NO_MEMORY;
-    }
+    struct packing packing;
     struct html_options options = {
         .file = recording->input.name,
         .fingerprint = recording->fingerprint,
@@ -205,18 +279,18 @@ enum html_result page_render(struct buffer *page, struct recording *recording,
         .device = recording->trace.devices[device].ordinal,
         .color = options_color_name(recording_color_by(recording, settings)),
         .view = view,
-        .follows = (const char *)words.follows.bytes,
-        .still = (const char *)words.still.bytes,
-        .plan = (const char *)plan.bytes,
-        .plan_nbytes = plan.nbytes,
+        .follows = nothing_follows,
         .capacity_bytes = recording_capacity(recording, settings, device),
         .max_nbytes = settings->max_html_nbytes,
     };
     struct html_outcome outcome;
-    enum html_result result = html_render(page, &recording->trace, host, &options, &outcome);
+    bool found = page_find(&options, &words, &plan, &packing, recording, settings, device, beside);
+    enum html_result result =
+        found ? html_render(page, &recording->trace, host, &options, &outcome) : HTML_NO_MEMORY;
+    packing_release(&packing);
     buffer_release(&plan);
     page_words_release(&words);
-    if (page->refused)
+    if (!found || page->refused)
         return result; /* which was printed */
     if (result == HTML_NO_MEMORY)
         recording_print_no_memory(recording, recording->trace.arena.limit_hit);

@@ -459,29 +459,6 @@ static void stacks_pack(struct packer *packer) {
     section_end(packer, SECTION_STACKS, 0, 0, count - 1);
 }
 
-/* Times as differences from the event before; the first is in the device's row. */
-static void times_pack(struct packer *packer, const struct device_trace *device, uint32_t number) {
-    if (device->time_us == NULL || device->n_events == 0 || !packer_values(packer, device->n_events))
-        return;
-    uint8_t *class = packer_alloc(packer, device->n_events);
-    if (class == NULL)
-        return;
-    bytes_zero(class, device->n_events);
-    payload_classify_completions(device, class, 0, device->allocations.count);
-    payload_classify_births(device, class, 0, device->allocations.count);
-    section_begin(packer);
-    for (uint32_t kind = 0; kind < N_EVENT_CLASSES; kind++) {
-        uint64_t n = 0;
-        for (uint32_t i = 0; i < device->n_events; i++)
-            if (class[i] == kind)
-                packer->value[n++] =
-                    zigzag((uint64_t)device->time_us[i] - (uint64_t)device->time_us[i > 0 ? i - 1 : 0]);
-        section_add_column(packer, n, 1);
-    }
-    ARENA_DROP(packer->payload->arena, class);
-    section_end(packer, SECTION_TIMES, 0, number, device->n_events);
-}
-
 static void device_pack(struct packer *packer, const struct device_trace *device, uint32_t number) {
     if (!allocations_valid(device)) {
         packer_fail(packer, PAYLOAD_BAD_VALUE);

@@ -67,3 +67,6 @@ void allocations_pack(struct packer *packer, const struct device_trace *device, 
 void addresses_pack(struct packer *packer, const struct allocations *allocations, uint32_t number);
 
 void merged_pack(struct packer *packer, const struct allocations *allocations, uint32_t number);
+
+/* Times as differences from the event before; the first is in the device's row. */
+void times_pack(struct packer *packer, const struct device_trace *device, uint32_t number);

@@ -24,6 +24,8 @@ struct html_options {
     /* of the page; 0: any. Small allocations are merged until it fits, see layout/merge.h */
     uint64_t max_nbytes;
     unsigned threads; /* for deflate; 0: one per core */
+    /* what html_payload made with these options, which html_render then takes over; NULL, failed: it makes its own */
+    struct buffer *payload;
 };
 
 enum html_result { HTML_DONE, HTML_NO_MEMORY, HTML_TOO_LARGE };
@@ -34,6 +36,10 @@ struct html_outcome {
         n_hidden;          /* as in layout/merge.h; 0 where the page fitted as it was */
     uint64_t least_nbytes; /* HTML_TOO_LARGE: what the page would need */
 };
+
+/* What the page carries of the whole recording, into an empty buffer with a host, which brings all the memory. Nothing but the
+ * page's size depends on `still` and `plan`, so they may come later. Without memory payload->failed is set. */
+void html_payload(struct buffer *payload, const struct trace *trace, const struct html_options *options);
 
 /* Appends the page to `out`, in pieces where it has a sink. `outcome` may be NULL. All memory but that of `out` comes from
  * `host`. The same input gives the same bytes, whatever `threads` is. O(size of the trace), with max_nbytes some ten

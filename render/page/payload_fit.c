@@ -163,24 +163,6 @@ static enum html_result level_find(struct fitting *fitting) {
     return HTML_DONE;
 }
 
-static enum html_result trace_fit(struct buffer *payload, struct fitting *fitting) {
-    const struct html_options *options = fitting->options;
-    if (!meta_store(fitting->trace, options, NULL))
-        return HTML_NO_MEMORY;
-    payload_make(payload, fitting->trace, options->threads);
-    if (payload->failed)
-        return HTML_NO_MEMORY;
-    if (options->max_nbytes == 0 || page_nbytes(fitting, payload) <= options->max_nbytes)
-        return HTML_DONE;
-    buffer_release(payload);
-    enum html_result result = level_find(fitting);
-    if (result == HTML_DONE)
-        *payload = fitting->best;
-    else
-        buffer_release(&fitting->best);
-    return result;
-}
-
 /* The recording with a table of texts of its own: what a page adds to it stays out of the recording. The arena is to be
  * released in any case. False: no memory. */
 static bool trace_borrow(struct trace *own, const struct trace *trace, struct arena_host host) {
@@ -195,6 +177,39 @@ static bool trace_borrow(struct trace *own, const struct trace *trace, struct ar
     bytes_copy(own->strings.start, from->start, ((size_t)from->count + 1) * sizeof *from->start);
     bytes_copy(own->strings.bytes, from->bytes, nbytes);
     return true;
+}
+
+static bool trace_pack(struct buffer *payload, struct trace *own, const struct html_options *options) {
+    if (!meta_store(own, options, NULL))
+        return false;
+    payload_make(payload, own, options->threads);
+    return !payload->failed;
+}
+
+void html_payload(struct buffer *payload, const struct trace *trace, const struct html_options *options) {
+    struct trace own;
+    if (!trace_borrow(&own, trace, payload->host) || !trace_pack(payload, &own, options))
+        payload->failed = true;
+    arena_release(&own.arena);
+}
+
+static enum html_result trace_fit(struct buffer *payload, struct fitting *fitting) {
+    const struct html_options *options = fitting->options;
+    if (options->payload != NULL && options->payload->nbytes != 0 && !options->payload->failed) {
+        *payload = *options->payload;
+        *options->payload = (struct buffer){.host = payload->host};
+    } else if (!trace_pack(payload, fitting->trace, options)) {
+        return HTML_NO_MEMORY;
+    }
+    if (options->max_nbytes == 0 || page_nbytes(fitting, payload) <= options->max_nbytes)
+        return HTML_DONE;
+    buffer_release(payload);
+    enum html_result result = level_find(fitting);
+    if (result == HTML_DONE)
+        *payload = fitting->best;
+    else
+        buffer_release(&fitting->best);
+    return result;
 }
 
 enum html_result payload_fit(struct buffer *payload, const struct trace *trace,

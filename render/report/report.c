@@ -178,6 +178,8 @@ static bool report_device_find(struct report_device *report, uint32_t index, str
     if (!timeline_init_beside(&report->timeline, report->trace, index, report_beside(report), options->still,
                               &report->replay_arena, arena))
         return false;
+    if (options->turn != NULL)
+        options->turn->begin(options->turn->context);
     if (options->filter != NULL &&
         !selection_make(&report->selection, &report->timeline, options->filter, arena))
         return false;

@@ -33,6 +33,12 @@ struct report_more {
 
 struct plan_request;
 
+/* What a host begins beside a report once a device's timeline is made, which takes the most memory. */
+struct report_turn {
+    void (*begin)(void *context);
+    void *context;
+};
+
 struct report_options {
     enum report_format format;
     struct text_look look;    /* text only */
@@ -49,6 +55,7 @@ struct report_options {
     const struct plan_request *plan;
     /* for a page: nothing is replayed but for devices that ran out of memory, and the timeline is drawn */
     bool still;
+    const struct report_turn *turn; /* NULL: nothing */
     /* NULL: everything is done one after the other; the scratch is of its host */
     const struct beside_hooks *beside;
 };
@@ -77,6 +84,7 @@ struct report_page {
                     struct arena *scratch);
     const void *picture_context;
     const struct beside_hooks *beside; /* as in report_options */
+    const struct report_turn *turn;    /* NULL: nothing */
 };
 
 /* Appends to `follows` and `still`. Works in `scratch`, which both should share. False: no memory. O(a report of these

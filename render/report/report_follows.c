@@ -43,7 +43,8 @@ static bool device_write(void *context, const struct report_device *report) {
 
 bool report_page_write(const struct report_page *page, const struct trace *trace,
                        const struct plan_request *plan, struct arena *scratch) {
-    struct report_options options = {.top = STILL_SITES, .plan = plan, .still = true, .beside = page->beside};
+    struct report_options options = {
+        .top = STILL_SITES, .plan = plan, .still = true, .turn = page->turn, .beside = page->beside};
     struct page_writing writing = {page, json_writer_of(page->follows)};
     json_object(&writing.json, NULL, JSON_COMPACT);
     for (uint32_t i = 0; i < trace->n_devices; i++) {
