@@ -12,8 +12,7 @@ import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-import { chromium } from "playwright-core";
-
+import { startChromium } from "./chromium.mjs";
 import { findChromium } from "./programs.mjs";
 import { each, eventually, followed, settle, texts } from "./waiting.mjs";
 
@@ -24,9 +23,9 @@ const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/
 /** A name that would be markup, a script's end and a terminal's command. */
 const HOSTILE = "rank14 <img src=x onerror=alert(1)><script>alert(2)<\\script>&'\".pickle";
 
-const browserPath = findChromium();
-if (!browserPath && process.env.STRATA_NEEDS_BROWSER) throw new Error("no Chromium found");
-const skip = browserPath ? false : "no Chromium found: the index is not tested";
+const hasBrowser = findChromium() !== undefined;
+if (!hasBrowser && process.env.STRATA_NEEDS_BROWSER) throw new Error("no Chromium found");
+const skip = hasBrowser ? false : "no Chromium found: the index is not tested";
 if (skip) console.log(`skipped: ${skip}`);
 
 /** @type {string} */ let folder;
@@ -164,8 +163,7 @@ before(() => {
 });
 
 before(async () => {
-    // Containers give a browser neither a sandbox nor much shared memory.
-    if (!skip) browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+    if (!skip) browser = await startChromium();
 });
 
 after(async () => {

@@ -1,5 +1,5 @@
 // The page in a real browser, opened from file:// with every request watched: what the tests of this folder share. Each file
-// has a browser and a recording of its own.
+// has a recording of its own.
 //
 //     STRATA=path/to/strata node --test tests/page/hands_test.mjs
 //
@@ -13,9 +13,11 @@ import path from "node:path";
 import { after, before } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
+import { startChromium } from "../chromium.mjs";
 import { findChromium } from "../programs.mjs";
 import { followed, rest, settle, until } from "../waiting.mjs";
 
+export { downloaded } from "../chromium.mjs";
 export { each, eventually, rest, settle, shownTexts, texts, until } from "../waiting.mjs";
 
 /** The folder of the tests. */
@@ -29,10 +31,8 @@ export const runsAll = process.env.STRATA_TEST_ALL === "ON";
 /** Why the page cannot be tested here, or false. */
 function reasonToSkip() {
     if (!existsSync(path.join(here, "node_modules", "playwright-core"))) return "tests/node_modules is missing: npm ci makes it";
-    return browserPath ? false : "no Chromium found";
+    return findChromium() ? false : "no Chromium found";
 }
-
-const browserPath = findChromium();
 
 export const skip = reasonToSkip();
 if (skip && process.env.STRATA_NEEDS_BROWSER) throw new Error(skip);
@@ -238,9 +238,7 @@ before(async () => {
     folder = mkdtempSync(path.join(tmpdir(), "strata-page-"));
     recording = path.join(folder, "simulated.pickle");
     run("python3", path.join(here, "simulate.py"), 11, recording, ...SIMULATED);
-    const { chromium } = await import("playwright-core");
-    // Containers give a browser neither a sandbox nor much shared memory.
-    browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+    browser = await startChromium();
 });
 
 after(async () => {

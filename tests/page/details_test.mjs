@@ -1,11 +1,11 @@
 // What is known of an allocation, long lists, search, legend, picture and link.
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import path from "node:path";
 import { describe, test } from "node:test";
 
 import { cropPng, decodePng } from "../png.mjs";
-import { ALL, ask, canvasPixels, corpus, each, run, samples, settle, setView, shownTexts, skip, until, withPage, writePage, writeSnapshot, openForm, tool } from "./browser.mjs";
+import { ALL, ask, canvasPixels, corpus, downloaded, each, run, samples, settle, setView, shownTexts, skip, until, withPage, writePage, writeSnapshot, openForm, tool } from "./browser.mjs";
 
 describe("what is known of an allocation", { skip }, () => {
     test("phase, compiled region, metadata and generated code are shown and found", async () => {
@@ -230,7 +230,7 @@ describe("legend, picture and link", { skip }, () => {
                 await tool(page, "#save");
                 const download = await waiting;
                 assert.equal(download.suggestedFilename(), "train-device0.png");
-                const png = decodePng(readFileSync(await download.path()));
+                const png = decodePng(await downloaded(download));
                 const plotted = cropPng(png, 66, 52 + 30, canvas.width, canvas.height);
                 const strange = plotted.filter((/** @type {number} */ value, /** @type {number} */ i) => value !== canvas.rgba[i]).length;
                 // Markers and names of lines lie on top of it.

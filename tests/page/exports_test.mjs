@@ -1,11 +1,10 @@
 // What Save offers besides a picture: CSV of what is in view, folded stacks of the tree, SVG of the plot. The controls are
 // strata export, report --json and the canvas.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { report, run, samples, setView, skip, strata, withPage, writePage } from "./browser.mjs";
+import { downloaded, report, run, samples, setView, skip, strata, withPage, writePage } from "./browser.mjs";
 
 const TRAIN = path.join(samples, "train.pickle");
 
@@ -14,7 +13,7 @@ async function saved(page, id) {
     const waiting = page.waitForEvent("download");
     await page.locator(`#${id}`).evaluate((/** @type {HTMLElement} */ button) => button.click());
     const download = await waiting;
-    return { name: download.suggestedFilename(), text: readFileSync(await download.path()).toString() };
+    return { name: download.suggestedFilename(), text: (await downloaded(download)).toString() };
 }
 
 /** Rows of a table without quotes inside of its first fields. @param {string} text @param {string[]} columns */

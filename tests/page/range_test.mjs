@@ -1,10 +1,9 @@
 // Questions of a selected range in the list: who was allocated in it, freed in it, kept at its end, alive through it.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, hashOf, recording, reload, replay, report, run, samples, settle, setView, skip, until, withPage, writePage, tool } from "./browser.mjs";
+import { ask, downloaded, hashOf, recording, reload, replay, report, run, samples, settle, setView, skip, until, withPage, writePage, tool } from "./browser.mjs";
 
 const QUESTIONS = ["allocated", "freed", "kept", "through", "peak"];
 
@@ -16,7 +15,7 @@ function control(/** @type {string} */ input, /** @type {number} */ device, /** 
 /** A list's rows saved as a table, without its head. @param {import("playwright-core").Page} page */
 async function savedRows(page) {
     const [download] = await Promise.all([page.waitForEvent("download"), tool(page, "#list-save")]);
-    const lines = readFileSync(await download.path(), "utf8").trim().split("\r\n");
+    const lines = (await downloaded(download)).toString().trim().split("\r\n");
     // Figures stand after the name, which may have commas of its own.
     return { head: lines[0], rows: lines.slice(1).map((line) => line.replace(/^("(?:[^"]|"")*"|[^,]*),/, "").split(",").map(Number)) };
 }

@@ -1,10 +1,9 @@
 // Search that answers: what is found, where it lies, one after the other, alone, and as a table.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ALL, ask, hashOf, reload, samples, settle, setView, shownTexts, skip, until, withPage, writePage, openForm, tool } from "./browser.mjs";
+import { ALL, ask, downloaded, hashOf, reload, samples, settle, setView, shownTexts, skip, until, withPage, writePage, openForm, tool } from "./browser.mjs";
 
 const train = path.join(samples, "train.pickle");
 
@@ -132,7 +131,7 @@ describe("search", { skip }, () => {
             assert.deepEqual(sites, [...sites].sort());
             const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save CSV" }).click()]);
             assert.equal(download.suggestedFilename(), "train.csv");
-            const lines = readFileSync(String(await download.path()), "utf-8").replace(/^\ufeff/, "").trim().split("\r\n");
+            const lines = (await downloaded(download)).toString().replace(/^\ufeff/, "").trim().split("\r\n");
             assert.equal(lines.length, allocations + 1);
             assert.match(lines[0], /^allocation,bytes,made_at_event,/);
             const all = await ask(page, ALL);
