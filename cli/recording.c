@@ -139,7 +139,8 @@ static bool recording_prepare(struct recording *recording, const struct settings
         recording_print_no_memory(recording, recording->trace.arena.limit_hit);
         return false;
     }
-    if (settings->rules != NULL && !rules_apply(settings->rules, &recording->trace))
+    recording->rules_refused = settings->rules != NULL && !rules_apply(settings->rules, &recording->trace);
+    if (recording->rules_refused)
         return false;
     if (!owners_apply(recording, settings))
         return false;

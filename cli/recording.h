@@ -13,6 +13,7 @@ struct recording {
                                             report will be JSON, since it takes time */
     char series_name[128];   /* what `input.name` is of a series */
     struct read_error error; /* of recording_read, where the trace could not be read */
+    bool rules_refused;      /* recording_read failed because of the file of --rules, not of the recording */
 };
 
 /* Opens the input only, so that the output can be refused before the work. False: printed, nothing to

@@ -16,7 +16,8 @@
 
 enum field { FIELD_FILE, FIELD_FUNCTION, FIELD_METADATA, FIELD_COUNT };
 
-enum { RULES_MAX = 1000, LINE_NBYTES = 4096 };
+/* What a rule costs is a search of every text, and no two expressions can be answered together. */
+enum { RULES_MAX = 1000, LINE_NBYTES = 4096, NOT_ASKED = RULES_MAX };
 
 struct rule {
     enum category category;
@@ -28,7 +29,8 @@ struct rule_list {
     const char *path;
     struct rule *rule;
     uint32_t count;
-    char *text;  /* for what an expression is held against: as long as the longest string */
+    char *text;      /* for what an expression is held against: as long as the longest string */
+    uint32_t *first; /* [strings][FIELD_COUNT] the first rule that it meets, UINT32_MAX: none */
     bool failed; /* no memory while matching */
 };
 
@@ -82,7 +84,7 @@ static bool rule_parse(struct rule_list *list, unsigned number, char *line) {
                           expression);
     if (list->count == RULES_MAX) {
         regfree(&rule.expression);
-        return rule_wrong(list, number, "one rule more than the 1,000 allowed", expression);
+        return rule_wrong(list, number, "one rule more than the 1,000 that a file may have", expression);
     }
     list->rule[list->count++] = rule;
     return true;
@@ -163,18 +165,23 @@ static void rules_release(struct rule_list *list) {
         regfree(&list->rule[i].expression);
     free(list->rule);
     free(list->text);
+    free(list->first);
 }
 
 /* ---- matching ---- */
 
-static bool text_alloc(struct rule_list *list, const struct trace *trace) {
+static bool texts_begin(struct rule_list *list, const struct trace *trace) {
     uint32_t longest = 0, nbytes;
     for (uint32_t i = 0; i < trace->strings.count; i++) {
         trace_string(trace, i, &nbytes);
         longest = nbytes > longest ? nbytes : longest;
     }
+    size_t n_first = (size_t)trace->strings.count * FIELD_COUNT;
     list->text = malloc((size_t)longest + 1);
-    return list->text != NULL;
+    list->first = malloc((n_first + 1) * sizeof *list->first);
+    for (size_t i = 0; list->first != NULL && i < n_first; i++)
+        list->first[i] = NOT_ASKED;
+    return list->text != NULL && list->first != NULL;
 }
 
 static bool string_meets(struct rule_list *list, const struct rule *rule, const struct trace *trace,
@@ -186,23 +193,29 @@ static bool string_meets(struct rule_list *list, const struct rule *rule, const 
     return regex_meets(&rule->expression, list->text, 0, NULL, &list->failed);
 }
 
+/* The first rule that a text meets as `field`, which is asked once for each text: many frames have the same. */
+static uint32_t first_rule_of(struct rule_list *list, const struct trace *trace, enum field field,
+                              uint32_t id) {
+    uint32_t *known = &list->first[(size_t)id * FIELD_COUNT + field];
+    if (*known != NOT_ASKED)
+        return *known;
+    *known = UINT32_MAX;
+    for (uint32_t i = 0; i < list->count && *known == UINT32_MAX; i++)
+        if (list->rule[i].field == field && string_meets(list, &list->rule[i], trace, id))
+            *known = i;
+    return *known;
+}
+
 static uint32_t first_rule_of_frame(struct rule_list *list, const struct trace *trace,
                                     const struct frame *frame) {
-    for (uint32_t i = 0; i < list->count; i++) {
-        const struct rule *rule = &list->rule[i];
-        if (rule->field != FIELD_METADATA &&
-            string_meets(list, rule, trace, rule->field == FIELD_FILE ? frame->file : frame->name))
-            return i;
-    }
-    return UINT32_MAX;
+    uint32_t file = first_rule_of(list, trace, FIELD_FILE, frame->file),
+             function = first_rule_of(list, trace, FIELD_FUNCTION, frame->name);
+    return file < function ? file : function;
 }
 
 static uint32_t first_rule_of_context(struct rule_list *list, const struct trace *trace, uint32_t context) {
     uint32_t metadata = trace->contexts.context[context].user_metadata;
-    for (uint32_t i = 0; i < list->count && metadata != 0; i++)
-        if (list->rule[i].field == FIELD_METADATA && string_meets(list, &list->rule[i], trace, metadata))
-            return i;
-    return UINT32_MAX;
+    return metadata == 0 ? UINT32_MAX : first_rule_of(list, trace, FIELD_METADATA, metadata);
 }
 
 /* The first rule of a stack is its innermost frame's or its parent's, whichever comes first. */
@@ -290,7 +303,7 @@ static bool allocations_note(struct verdict *verdict, const struct rule_list *li
 
 static bool rules_note(struct rule_list *list, struct trace *trace) {
     struct verdict verdict = {0};
-    bool done = text_alloc(list, trace) && verdict_find(&verdict, list, trace) && !list->failed;
+    bool done = texts_begin(list, trace) && verdict_find(&verdict, list, trace) && !list->failed;
     for (uint32_t i = 0; done && i < trace->n_devices; i++)
         done = allocations_note(&verdict, list, trace, &trace->devices[i].allocations);
     verdict_release(&verdict);

@@ -245,6 +245,30 @@ class Codes(unittest.TestCase):
             self.assertEqual(2, run("--config", config, TRAIN).returncode, wrong)
 
 
+    def test_why_a_file_is_not_judged(self):
+        """A file that was read is not called unreadable because something else is."""
+        for wrong, said in (("".join(f"activation function never{i}\n" for i in range(1001)), "1,000"), ("activation funktion x\n", "not a field")):
+            (self.at / "categories").write_text(wrong)
+            done = run("--format", "json", "--rules", self.at / "categories", *rules("peak < 80GiB"), TRAIN)
+            self.assertEqual(1, done.returncode)
+            self.assertEqual("it was not judged: the rules of --rules cannot be used", json.loads(done.stdout)["files"][0]["reason"])
+            self.assertEqual(1, done.stderr.count(b"\n"))
+            self.assertIn(said, done.stderr.decode())
+        (self.at / "words").write_text("nothing of a recording\n")
+        for words, reason in ((("--max-memory=100K", TRAIN), "there is not enough memory"), ((self.at,), "it cannot be opened"),
+                              ((self.at / "words",), "it cannot be read")):
+            [file] = json.loads(run("--format", "json", *rules("peak < 80GiB"), *words).stdout)["files"]
+            self.assertEqual(("unreadable", reason), (file["status"], file["reason"]))
+
+    def test_the_most_rules(self):
+        config = self.at / "strata.json"
+        for count, code in ((10_000, 0), (10_001, 2)):
+            config.write_text(json.dumps({"rules": [f"site:x{i}.py:1 < 1GiB" for i in range(count)]}))
+            done = run("--config", config, TRAIN)
+            self.assertEqual(code, done.returncode)
+        self.assertEqual(f'strata: "{config}": one rule more than the 10,000 that a check may have: "site:x10000.py:1 < 1GiB"\n', done.stderr.decode())
+        self.assertEqual(b"", done.stdout)
+
     def test_hostile_configs(self):
         config = self.at / "strata.json"
         for text in ("", "[" * 100000, '{"rules": ' * 3000, '{"rules": {"a": 1}}', '{"files": []}', '{"files": {"*": "peak < 1"}}',

@@ -508,12 +508,21 @@ static void recording_judge(struct check_file *file, const struct recording *rec
     arena_release(&subject.arena);
 }
 
+/* After recording_read has failed, and said so. */
+static const char *why_unread(const struct recording *recording) {
+    if (recording->rules_refused)
+        return "it was not judged: the rules of --rules cannot be used";
+    if (recording->trace.arena.limit_hit || recording->error.code == READ_NO_MEMORY)
+        return "there is not enough memory";
+    return "it cannot be read";
+}
+
 static void recording_open_and_judge(struct check_file *file, struct recording *recording,
                                      const struct check_plan *plan, const struct settings *settings,
                                      int *code) {
     uint32_t device;
     if (!recording_read(recording, settings))
-        unreadable(file, "it cannot be read");
+        unreadable(file, why_unread(recording));
     else if (recording_choose_device(recording, settings, &device, code)) {
         if ((*code = filter_look(recording, settings, &device)) == EXIT_CODE_DONE)
             recording_judge(file, recording, device, plan, settings);

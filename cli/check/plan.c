@@ -17,14 +17,16 @@ enum { CONFIG_MEMORY_NBYTES = 64 << 20, RULES_MOST = 10000 };
 
 static bool rule_add(struct check_plan *plan, const char *text, const char *pattern, const char *where) {
     char wrong[200];
+    if (plan->n_rules == RULES_MOST) {
+        terminal_error(where, "one rule more than the 10,000 that a check may have: \"%.60s\"", text);
+        return false;
+    }
     if (plan->n_rules == plan->capacity) {
         uint32_t capacity = plan->capacity * 2 + 16;
         struct check_rule *rules = realloc(plan->rules, capacity * sizeof *rules);
-        if (rules == NULL || capacity > RULES_MOST * 2) {
-            terminal_error(where, "%s",
-                           rules == NULL ? "no memory" : "has more rules than the 10,000 allowed");
-            plan->no_memory = rules == NULL;
-            plan->rules = rules != NULL ? rules : plan->rules;
+        plan->no_memory = rules == NULL;
+        if (rules == NULL) {
+            terminal_error(where, "no memory");
             return false;
         }
         plan->rules = rules;
