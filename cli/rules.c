@@ -31,7 +31,7 @@ struct rule_list {
     uint32_t count;
     char *text;      /* for what an expression is held against: as long as the longest string */
     uint32_t *first; /* [strings][FIELD_COUNT] the first rule that it meets, UINT32_MAX: none */
-    bool failed; /* no memory while matching */
+    bool failed;     /* no memory while matching */
 };
 
 /* ---- reading ---- */

@@ -103,8 +103,7 @@ function drawFinding(page) {
 /** Diagnostics of the current device and of the file. @param {Page} page */
 function shownDiagnostics(page) {
     const { session, state } = page;
-    const ordinal = session.devices[state.device].ordinal;
-    return session.diagnostics().filter(({ device }) => device === WHOLE_FILE || device === ordinal);
+    return session.diagnostics(WHOLE_FILE, session.devices[state.device].ordinal);
 }
 
 function drawTrust(/** @type {Page} */ page) {

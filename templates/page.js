@@ -250,6 +250,8 @@ function fillDevices(/** @type {Page} */ page) {
         all.disabled = !view.facts.has_time;
         ui.device.append(all);
     }
+    // As wide as the longest of a thousand names is nothing to find out before anything is seen.
+    if (session.facts.devices > 64) ui.device.style.setProperty("field-sizing", "content");
     // A peak takes as long as it takes to lay out a device: large ones wait until somebody looks at the menu.
     const events = session.devices.reduce((sum, device) => sum + device.events, 0);
     const name = () => void inTurns(namePeaks(page), () => {});

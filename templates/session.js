@@ -207,11 +207,11 @@ export class Session {
         return this.facts.meta === 0 ? {} : JSON.parse(this.string(this.facts.meta));
     }
 
-    diagnostics() {
-        return Array.from({ length: this.facts.diagnostics }, (_, i) => {
-            const { code, message, device } = this.c.diagnostic(i);
-            return { code: this.string(code), message: this.string(message), device };
-        });
+    /** @param {number[]} devices ordinals */
+    diagnostics(...devices) {
+        return Array.from({ length: this.facts.diagnostics }, (_, i) => this.c.diagnostic(i))
+            .filter(({ device }) => devices.includes(device))
+            .map(({ code, message, device }) => ({ code: this.string(code), message: this.string(message), device }));
     }
 
     /** "optimizer state": as people write it. */

@@ -291,7 +291,7 @@ export async function flushInTurns(/** @type {Page} */ page, turn) {
     const frame = frameOf(page);
     const { parts } = frame;
     frame.parts = 0;
-    for (const part of [HEADER | LEGEND, STACK, AXES, MINIMAP, OVERLAY | DETAIL | MAP, LIST]) {
+    for (const part of [0, HEADER | LEGEND, STACK, AXES, MINIMAP, OVERLAY | DETAIL | MAP, LIST]) {
         frame.parts |= parts & part;
         flush(page);
         await turn();

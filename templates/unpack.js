@@ -139,8 +139,9 @@ async function unpacked(text) {
     return bytes;
 }
 
-/** What an inert element holds. @param {string} id @returns {Promise<Uint8Array<ArrayBuffer>>} */
+/** What an inert element holds, in a task of its own. @param {string} id @returns {Promise<Uint8Array<ArrayBuffer>>} */
 export async function unpack(id) {
+    await new Promise((resolve) => setTimeout(resolve));
     try {
         return await unpacked(document.getElementById(id)?.textContent ?? "");
     } catch {

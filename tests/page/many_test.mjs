@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { test } from "node:test";
 
-import { ask, eventually, folder, rest, run, settle, skip, strata, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
+import { ask, eventually, folder, reload, rest, run, settle, skip, strata, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
 
 /** @typedef {import("playwright-core").Page} Tab */
 
@@ -14,6 +14,21 @@ const EVENT = `"stream": 0, "size": 512 * (1 + i % 97)`;
 
 /** @param {string} letter of the functions' names @param {number} count */
 const sites = (letter, count) => writeSnapshot(`sites_${letter}.pickle`, `{"segments": [], "device_traces": [[{"action": "alloc", "addr": 4096 + (i << 16), "time_us": i, ${EVENT}, "frames": [{"filename": "/home/me/f.py", "line": i + 1, "name": f"${letter}{i}"}]} for i in range(${count})]]}`);
+
+/** What is unpacked and read while a page loads, task by task: characters of packed elements, and how often names are decoded. */
+const watchLoading = () => {
+    const counts = Object.assign(window, { loading: { unpacked: 0, decoded: 0 } }).loading;
+    const { decode } = TextDecoder.prototype;
+    let task = 0;
+    TextDecoder.prototype.decode = /** @this {TextDecoder} */ function (/** @type {[any?, any?]} */ ...given) {
+        counts.decoded++;
+        if ((given[0]?.byteLength ?? 0) > 5000) {
+            if (task++ === 0) setTimeout(() => (task = 0));
+            counts.unpacked = Math.max(counts.unpacked, task);
+        }
+        return decode.apply(this, given);
+    };
+};
 
 /** Counts from now on, for every task by itself, names that are read and canvases that are made. @param {Tab} page */
 const watch = (page) => page.evaluate(() => {
@@ -80,6 +95,19 @@ test(`${DEVICES} devices on one axis: the rows in sight are made, once`, { skip 
         await page.getByRole("button", { name: `Device ${DEVICES - 1}`, exact: true }).click();
         await eventually(async () => assert.equal((await ask(page, "strata.view()")).device, DEVICES - 1));
         await until(drawn, "rows above it");
+    });
+});
+
+test(`${DEVICES} devices are opened by tasks that each do a part of it`, { skip }, async () => {
+    const input = writeSnapshot("loading.pickle", `{"segments": [], "device_traces": [[{"action": "alloc", "addr": 4096, "time_us": i, "size": 512, "stream": 0, "frames": []} for i in range(2)] + [{"action": "free_completed", "addr": 4096, "time_us": 9, "size": 512, "stream": 0}] for d in range(${DEVICES})]}`);
+    await withPage(writePage(input), async (page) => {
+        await page.addInitScript(watchLoading);
+        await reload(page);
+        const { unpacked, decoded } = await page.evaluate(() => /** @type {any} */ (window).loading);
+        assert.equal(unpacked, 1, "styles, markup and program are not unpacked in one task");
+        assert.ok(decoded < DEVICES, `${decoded} texts: diagnostics of other devices are not read`);
+        assert.equal(await page.locator("#device").evaluate((select) => /** @type {any} */ (getComputedStyle(select)).fieldSizing), "content");
+        assert.equal(await page.locator("#device option").count(), DEVICES + 1);
     });
 });
 
