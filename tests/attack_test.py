@@ -45,6 +45,8 @@ VERBS = {
     "whatif": ["whatif", "AT", "--json", "--gpu", "1GiB", "--budget"],
     "page of whatif": ["whatif", "AT", "-o", "x.html"],
     "extrapolated": ["whatif", "--extrapolate", "GOOD=1", "AT=2", "--to", "4", "--json"],
+    "plan": ["plan", "AT", "--json", "--gpu", "1GiB"],
+    "page of a plan": ["plan", "AT", "-o", "x.html"],
     "check": ["check", "--format=json", "--rule", "peak < 1GiB", "--rule", "growth < 1MiB per step", "--rule", "trust = complete", "AT"],
 }
 

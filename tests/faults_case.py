@@ -226,6 +226,12 @@ VERBS = {
     "extrapolated": ["whatif", "--extrapolate", "in/w.pickle=1", "in/v.pickle=2", "--to=16", "-o", "out/x.txt"],
     "picture of extrapolated": ["whatif", "--extrapolate", "in/w.pickle=1", "in/v.pickle=2", "--to=16", "-o", "out/x.png", "--width=320",
                                 "--height=240"],
+    "plan": ["plan", "--json", SAMPLES / "oom.pickle", "-o", "out/x"],
+    "plan, nearest": ["plan", "--markdown", "--gpu=1GiB", SAMPLES / "oom.pickle", "-o", "out/x"],
+    "page of a plan": ["plan", SAMPLES / "oom.pickle", "-o", "out/x.html"],
+    "picture of a plan": ["plan", SAMPLES / "oom.pickle", "-o", "out/x.png", "--width=480", "--height=360"],
+    "plan together": ["plan", "--json", "--gpu=1GiB", "in/v.pickle", "in/w.pickle", "-o", "out/x"],
+    "plan of the largest": ["plan", "--json", "--gpu=64MiB", "--extrapolate", "in/w.pickle=1", "--to=max", "in/v.pickle=2", "-o", "out/x"],
     "report, replayed beside": ["report", "--json", SAMPLES / "train.pickle", "-o", "out/x"],
 }
 

@@ -52,6 +52,10 @@ READS = {
     "whatif to a page": (["whatif", "AT", "-o", "x.html"], 1),
     "extrapolated from": (["whatif", "--extrapolate", "AT=1", "s.pickle=2", "--to", "4"], 1),
     "extrapolated with": (["whatif", "--extrapolate", "s.pickle=1", "AT=2", "--to", "4"], 1),
+    "plan": (["plan", "AT"], 1),
+    "plan to a page": (["plan", "AT", "-o", "x.html"], 1),
+    "plan together": (["plan", "AT", "s.pickle"], 1),
+    "largest from": (["plan", "--gpu", "1GiB", "--extrapolate", "AT=1", "--to", "max", "s.pickle=2"], 1),
     "check": (["check", "--rule", "peak < 1TiB", "AT"], 1),
     "check of two": (["check", "--rule", "peak < 1TiB", "s.pickle", "AT"], 1),
     "batch": (["batch", "AT", "-o", "b"], 1),
@@ -189,8 +193,8 @@ class Reading(Case):
         """It is waited for, and said so; what comes then is taken; a signal ends it. What need not be a pipe is refused."""
         waits = {"html", "trace_plot", "no verb", "png", "report", "report to a file", "one of several", "the first of several",
                  "diff, first", "diff, second", "diff, third", "diff to a page", "diff at a moment", "whatif", "whatif to a page",
-                 "extrapolated from", "extrapolated with", "check", "check of two", "rules of html", "rules of png", "rules of report",
-                 "rules of diff", "rules of check"}
+                 "extrapolated from", "extrapolated with", "plan", "plan to a page", "plan together", "largest from", "check",
+                 "check of two", "rules of html", "rules of png", "rules of report", "rules of diff", "rules of check"}
         for place in set(READS) - waits:
             words, usual = READS[place]
             with self.subTest(place=place):
@@ -235,6 +239,9 @@ WRITES = {
     "whatif": (["whatif", "s.pickle", "-o", "AT"], ".json"),
     "page of whatif": (["whatif", "s.pickle", "-o", "AT"], ".html"),
     "picture of whatif": (["whatif", "s.pickle", "-o", "AT"], ".png"),
+    "plan": (["plan", "s.pickle", "-o", "AT"], ".json"),
+    "page of a plan": (["plan", "s.pickle", "-o", "AT"], ".html"),
+    "picture of a plan": (["plan", "s.pickle", "-o", "AT"], ".png"),
 }
 LINKS = {"nowhere": "directory/there", "loop": "itself", "zero": "/dev/zero", "null": "/dev/null", "full": "/dev/full",
          "input": "s.pickle", "old": "directory/old", "folder": "directory"}
@@ -392,7 +399,7 @@ class Writing(Case):
                       ["png", "s.pickle", "--rules", "rules", "-o", "rules"],
                       ["html", "s.pickle", "page.html", "-o", "page.html"], ["html", "page.html", "s.pickle", "-o", "page.html"],
                       ["diff", "s.pickle", "page.html", "-o", "page.html"],
-                      ["whatif", "page.html", "-o", "page.html"], ["batch", "page.html", "-o", "."],
+                      ["whatif", "page.html", "-o", "page.html"], ["plan", "page.html", "-o", "page.html"], ["batch", "page.html", "-o", "."],
                       ["whatif", "--extrapolate", "page.html=1", "s.pickle=2", "--to", "4", "-o", "page.html"],
                       ["whatif", "--extrapolate", "s.pickle=1", "page.html=2", "--to", "4", "-o", "page.html"]):
             for force in ([], ["-f"]):

@@ -100,10 +100,12 @@ static bool set_try(struct planner *planner, struct plan_set *set, bool *served)
     if (planner->plan->short_search)
         return set_try_short(planner, set, checkpoint->n_blocks, served);
     *served = false;
-    for (uint32_t k = 1; k != 0 && !*served; k++) {
+    for (uint32_t k = 1; k <= checkpoint->n_blocks && !*served; k++) {
         set->n_blocks = checkpoint->n_blocks;
-        if (k > checkpoint->n_blocks || !next_in_use(planner, set, k, &k) || k == 0)
-            return k == 0 || k > checkpoint->n_blocks;
+        if (!next_in_use(planner, set, k, &k))
+            return false;
+        if (k == 0)
+            return true;
         if (!set_try_with(planner, set, k, served))
             return false;
     }

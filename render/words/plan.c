@@ -206,8 +206,10 @@ void plan_words_answer(struct words *words, const struct plan *plan) {
         plan_words_set(words, plan, &plan->plans[0]);
     else if (plan->has_nearest) {
         words_say(words, "Nothing that can be told from this recording serves it: with all of it ");
-        words_say(words, plan_bytes(plan->lacking_bytes).text);
-        words_say(words, " is lacking");
+        words_say(words, plan->lacking_bytes != 0
+                             ? plan_bytes(plan->lacking_bytes).text
+                             : "what is in use would fit, but not what fragmentation adds");
+        words_say(words, plan->lacking_bytes != 0 ? " is lacking" : "");
     } else
         words_say(words, "Nothing that can be told from this recording serves it");
 }
