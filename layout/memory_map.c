@@ -3,8 +3,11 @@
 #include "base/search.h"
 #include "base/sort.h"
 
-const char *const map_order_name[MAP_ORDERS] = {
-    [MAP_BY_SIZE] = "size", [MAP_BY_ADDRESS] = "address", [MAP_BY_FREE] = "free", [MAP_BY_AGE] = "age"};
+const char *const map_order_name[MAP_ORDERS] = {[MAP_BY_SIZE] = "size",
+                                                [MAP_BY_ADDRESS] = "address",
+                                                [MAP_BY_FREE] = "free",
+                                                [MAP_BY_AGE] = "age",
+                                                [MAP_BY_HOLE] = "hole"};
 
 enum { WRAPPED_ROWS_MAX = 4096 };
 
@@ -26,6 +29,20 @@ static uint64_t free_bytes_in(const struct held *held, const struct held_segment
     return bytes;
 }
 
+bool held_segment_is_free(const struct held *held, const struct held_segment *segment) {
+    uint32_t n_free_blocks = 0;
+    free_bytes_in(held, segment, &n_free_blocks);
+    return n_free_blocks == segment->n_blocks;
+}
+
+static uint64_t largest_hole_in(const struct held *held, const struct held_segment *segment) {
+    uint64_t largest = 0;
+    for (uint32_t i = segment->first_block; i < segment->first_block + segment->n_blocks; i++)
+        if (held->block[i].allocation == ALLOCATION_NONE && held->block[i].size > largest)
+            largest = held->block[i].size;
+    return held_segment_is_free(held, segment) ? 0 : largest;
+}
+
 /* ---- in which order ---- */
 
 static uint64_t order_key(const struct held *held, const struct held_segment *segment, enum map_order order) {
@@ -34,6 +51,7 @@ static uint64_t order_key(const struct held *held, const struct held_segment *se
     case MAP_BY_SIZE: return ~segment->size;
     case MAP_BY_FREE: return ~share_of(free_bytes_in(held, segment, &n_free_blocks), segment->size, 1u << 20);
     case MAP_BY_AGE: return segment->birth;
+    case MAP_BY_HOLE: return ~largest_hole_in(held, segment);
     case MAP_BY_ADDRESS:
     case MAP_ORDERS: break;
     }

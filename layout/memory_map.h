@@ -12,9 +12,16 @@
 
 #include "layout/segments.h"
 
-enum map_order { MAP_BY_SIZE, MAP_BY_ADDRESS, MAP_BY_FREE /* share, falling */, MAP_BY_AGE, MAP_ORDERS };
+enum map_order {
+    MAP_BY_SIZE,
+    MAP_BY_ADDRESS,
+    MAP_BY_FREE, /* share, falling */
+    MAP_BY_AGE,
+    MAP_BY_HOLE, /* the largest, falling; what is wholly free has none */
+    MAP_ORDERS
+};
 
-/* "size", "address", "free", "age" */
+/* "size", "address", "free", "age", "hole" */
 extern const char *const map_order_name[MAP_ORDERS];
 
 /* In pixels. */
@@ -76,6 +83,9 @@ uint32_t map_part_q8(const struct map_part *part, uint64_t at);
 
 /* The first block of a segment that ends after `address`. */
 uint32_t held_block_from(const struct held *held, const struct held_segment *segment, uint64_t address);
+
+/* Whether nothing in a segment is in use: what is free in it is no hole. O(its blocks). */
+bool held_segment_is_free(const struct held *held, const struct held_segment *segment);
 
 /* The segment that an address lies in, ALLOCATION_NONE: in none. O(log segments). */
 uint32_t held_segment_at(const struct held *held, uint64_t address);

@@ -112,6 +112,13 @@ bool scene_build(struct scene *scene, const struct view *view);
 bool scene_is_dense(const struct scene *scene, uint32_t least_q8);
 
 /*
+ * For a scene that is dense from 0 up: where it shows at most a quarter of the run, and no request that failed, sets its view's
+ * bytes to those between which the window's total moves, if most of what is drawn between them lies in bands of `least_q8` or
+ * more. Such a view then shows each band, and its axis does not begin with 0. False: the view is as before. O(bands + width).
+ */
+bool scene_fit_heights(struct scene *scene, uint32_t least_q8);
+
+/*
  * Lays the bands of each call site together: what is older than the recording first, then by mean lifetime, long at the
  * bottom. Call sites beyond the ten with most bytes on screen are the rest, on top. In each what is lit lies below (a bitmap;
  * NULL: all). The total of each column stays. O(bands + frames). False: no memory, and the bands lie as before.

@@ -2,7 +2,10 @@
 #include "layout/scene.h"
 
 #include "base/bytes.h"
+#include "base/numbers.h"
 #include "layout/filter.h"
+
+enum { FIT_COLUMNS = 16 }; /* so many tell whether bands are high enough between other edges */
 
 /* Of a call site's bands, with what is older than the recording apart. */
 struct site_sum {
@@ -17,10 +20,15 @@ static uint64_t band_units(const struct scene *scene, const struct y_scale *scal
     return units < scale->units ? units : scale->units;
 }
 
+/* Units that are high enough. */
+static uint64_t least_units(const struct y_scale *scale, uint32_t least_q8) {
+    uint64_t widened = (((uint64_t)least_q8 << 32) + scale->factor - 1) / scale->factor;
+    return ((widened - 1) >> scale->widen) + 1;
+}
+
 bool scene_is_dense(const struct scene *scene, uint32_t least_q8) {
     struct y_scale scale = y_scale_of(&scene->view);
-    uint64_t widened = (((uint64_t)least_q8 << 32) + scale.factor - 1) / scale.factor;
-    uint64_t least = ((widened - 1) >> scale.widen) + 1; /* units that are high enough */
+    uint64_t least = least_units(&scale, least_q8);
     uint64_t all = 0, thin = 0;
     for (uint32_t i = 0; i < scene->n_bands; i++) {
         const struct band *band = &scene->bands[i];
@@ -30,6 +38,58 @@ bool scene_is_dense(const struct scene *scene, uint32_t least_q8) {
         thin += units < least ? area : 0;
     }
     return thin > all - thin;
+}
+
+/* Of some columns: do bands lower than `least` units hold most of what is drawn between the edges? */
+static bool columns_are_dense(const struct scene *scene, uint64_t least, const struct y_scale *scale) {
+    const uint64_t *size = scene->timeline->device->allocations.size;
+    uint64_t all = 0, thin = 0;
+    for (uint32_t i = 0; i < FIT_COLUMNS; i++) {
+        uint32_t column = (2 * i + 1) * scene->view.width / (2 * FIT_COLUMNS);
+        uint64_t below = 0; /* no file has so many bytes that their sum would not fit */
+        for (uint32_t at = 0; at < scene->n_bands && scene->bands[at].start <= column; at++) {
+            const struct band *band = &scene->bands[at];
+            if (column >= band->end)
+                continue;
+            uint64_t from = below > scale->bottom ? below : scale->bottom;
+            below = sum_at_most(below, size[band->allocation]);
+            uint64_t seen = below > from ? (below - from) >> scale->shift : 0;
+            all += seen;
+            thin += band_units(scene, scale, band) < least ? seen : 0;
+        }
+    }
+    return thin > all - thin;
+}
+
+/* From a little below the least total of the columns up to a little above their highest, in sixteenths of the peak, so that a
+ * window that moves on mostly keeps its scale; a quarter of the peak at least, so that some of what stays is seen. */
+static void heights_around(const struct scene *scene, uint64_t *bottom, uint64_t *top) {
+    const uint64_t *live = scene->timeline->live;
+    uint64_t least = UINT64_MAX, most = 0, step = scene->timeline->peak_bytes / 16 + 1;
+    for (uint32_t column = 0; column < scene->view.width; column++) {
+        uint64_t bytes = live[scene->moment[column]];
+        least = bytes < least ? bytes : least;
+        most = bytes > most ? bytes : most;
+    }
+    *top = (sum_at_most(most, most / 24) / step + 1) * step;
+    *bottom = least / step * step;
+    if (*top - *bottom < 4 * step)
+        *bottom = *top < 4 * step ? 0 : *top - 4 * step;
+}
+
+bool scene_fit_heights(struct scene *scene, uint32_t least_q8) {
+    const struct timeline *timeline = scene->timeline;
+    uint32_t first = scene->moment[0], last = scene->moment[scene->view.width - 1];
+    if (scene->keep != NULL || (uint64_t)(last - first) * 4 > timeline->n_moments ||
+        timeline->peak_bytes > UINT64_MAX / 4 || timeline_oom_in(timeline, first, last + 1) != NULL)
+        return false;
+    struct view view = scene->view;
+    heights_around(scene, &view.bottom_bytes, &view.top_bytes);
+    struct y_scale scale = y_scale_of(&view);
+    if (columns_are_dense(scene, least_units(&scale, least_q8), &scale))
+        return false;
+    scene->view = view;
+    return true;
 }
 
 static uint32_t key_of(const struct scene *scene, const struct band *band) {

@@ -364,7 +364,7 @@ export function readHash(page, text) {
         finding: take("finding", number(0, askFindings(page.view).length - 1)),
         marks: take("marks", (text) => marksOfText(page, text)) ?? marksOfEnds(page),
         mapOpen: hash.has("map"),
-        mapOrder: take("map", oneOf(MAP_ORDERS)) ?? "size",
+        mapOrder: take("map", oneOf(MAP_ORDERS)) ?? "hole",
     });
     change(page, { misread: [...misread] });
 }

@@ -21,6 +21,7 @@ export const DRAW_SEGMENTS = 8;
 export const DRAW_MARKS = 16;
 export const DRAW_RECORDED = 32;
 export const DRAW_GROUPED = 128;
+export const DRAW_FITTED = 256;
 export const DRAW_PLACED = 64;
 
 /** Every colouring, in the order of its number, as [name, what the menu calls it]. @type {[string, string][]} */
@@ -76,7 +77,7 @@ request: [ "axis", "from", "to", "width", "height", "bottom_bytes", "top_bytes",
 "pinned", "held", "mark_a", "mark_b", "mark_c", "range_from", "range_to",
 "outline_from", "outline_to", "outline_shift",
 ],
-drawing: [ "pixels", "drawn", "merged", "between", "dense", "groups", ],
+drawing: [ "pixels", "drawn", "merged", "between", "dense", "groups", "bottom", "top", ],
 picked: [ "allocation", "event", ],
 outline: [ "first", "count", "edges", ],
 band_name: [ "site", "color", "ink",

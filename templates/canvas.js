@@ -1,7 +1,7 @@
 // Where the timeline lies on the page and the canvases that it is made of: sizes, positions, colours, lines.
 import { clearCanvas } from "./paint.js";
 import { axisOfEvent, perPage, usOfEvent } from "./state.js";
-import { goToEvent, topBytes } from "./window.js";
+import { bottomBytes, goToEvent, topBytes } from "./window.js";
 
 export { context2d, cutText, lineScale, sizeCanvas, theme, themeColor } from "./paint.js";
 
@@ -46,7 +46,7 @@ export const plotOf = perPage((page) => ({
         return page.state.to;
     },
     get bottom() {
-        return page.state.bottom;
+        return bottomBytes(page);
     },
     get top() {
         return topBytes(page);
@@ -135,7 +135,8 @@ export function yOfBytes(page, bytes, pane = plotOf(page)) {
 
 /** @param {Page} page @param {number} y */
 export function bytesOfY(page, y) {
-    return page.state.bottom + (1 - y / plotOf(page).height) * (topBytes(page) - page.state.bottom);
+    const { bottom, height, top } = plotOf(page);
+    return bottom + (1 - y / height) * (top - bottom);
 }
 
 /** A cleared canvas in which (0, 0) is the timeline's corner. @param {HTMLCanvasElement} canvas @param {Pane} [pane] */

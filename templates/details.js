@@ -7,11 +7,14 @@ import {
 } from "./api.js";
 import { lifetimeText, phasesOfEvent, phaseText, poolText } from "./describe.js";
 import { groupColor } from "./legend.js";
+import { chooseHole, keeperOfHole } from "./map_hand.js";
+import { holeNow } from "./map_view.js";
 import { momentWords, shownMoment } from "./moment.js";
 import { addressText, askSums, GROUP_HEADS, GROUPINGS, groupName } from "./questions.js";
 import { floats } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
 import { change, FOCUS_KINDS, heldMoment, isDark, momentText, perPage, rangeEvents, select } from "./state.js";
+import { fitSelection } from "./window.js";
 import { addFact, copyText, formatBytes, formatCount, formatExactBytes, formatPlural, make, setText } from "./text.js";
 
 const detailsOf = perPage((page) => ({
@@ -233,6 +236,49 @@ function siblingsLine(page, allocation) {
     return line;
 }
 
+/* ---- holes, and what keeps them ---- */
+
+/** @param {string} name @param {string} title @param {() => void} act */
+function holeButton(name, title, act) {
+    const button = make("button", "quiet", name);
+    button.title = title;
+    button.addEventListener("click", act);
+    return button;
+}
+
+/** Which hole a pinned allocation keeps, where holes are shown. @param {Page} page @param {number} id */
+function keptHole(page, id) {
+    const { state, view } = page;
+    const event = heldMoment(page);
+    if (!(state.mapOpen || state.tab === "allocator") || view.sentence("map_refusal")) return [];
+    view.c.gap(event);
+    const block = view.c.hole_kept(id);
+    if (block < 0) return [];
+    const { bytes, segment_bytes } = view.c.hole(block);
+    const line = make("p", "", `Keeps a hole of ${formatBytes(bytes)} in a segment of ${formatBytes(segment_bytes)} `);
+    line.append(holeButton("Show the hole", "In the map and in the list (h)", () => chooseHole(page, event, block)));
+    return [line];
+}
+
+/** The chosen hole, in a line. @param {Page} page @param {number} block */
+function drawHole(page, block) {
+    const { session, view } = page;
+    const details = detailsOf(page);
+    const { bytes, allocation } = view.c.hole(block);
+    const { bytes: held, stack } = view.c.allocation(allocation);
+    const line = make("p", "hint hole-line");
+    line.append(
+        make("span", "hint", `kept by ${session.siteText(view.c.stack_site(stack))}, ${formatBytes(held)}`),
+        holeButton("Stack", "Selects what keeps the hole (k)", () => keeperOfHole(page)),
+        holeButton("In the timeline", "Selects what keeps the hole, and shows all of its life", () => {
+            keeperOfHole(page);
+            fitSelection(page);
+        }),
+    );
+    setText(details.title, `Hole of ${formatBytes(bytes)}`);
+    details.body.replaceChildren(line);
+}
+
 /** @param {Page} page @param {number} id */
 function drawAllocation(page, id) {
     const details = detailsOf(page);
@@ -245,6 +291,7 @@ function drawAllocation(page, id) {
         siteHeading(page, pinnedSite(page)),
         details.siteLine,
         siblings,
+        ...keptHole(page, id),
         allocationFacts(page, allocation),
         ...notes,
         makeStack(page, allocation.stack),
@@ -272,6 +319,7 @@ export function drawDetail(/** @type {Page} */ page) {
     details.siteLine = null;
     if (state.selected !== null) drawAllocation(page, state.selected);
     else if (state.focus) drawFocus(page, state.focus);
+    else if (state.hole && holeNow(page) >= 0) drawHole(page, holeNow(page));
     else {
         setText(details.title, "Nothing selected");
         details.body.replaceChildren(make("p", "hint", "click a band"));

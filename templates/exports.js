@@ -5,7 +5,7 @@ import { nextTurn } from "./turns.js";
 import { askTree, treeObject } from "./questions.js";
 import { saveBlob } from "./save.js";
 import { axisNumber, flush, heldMoment, rangeEvents } from "./state.js";
-import { topBytes } from "./window.js";
+import { bottomBytes, topBytes } from "./window.js";
 import { formatBytes, formatCount, make } from "./text.js";
 
 /* ---- folded stacks ---- */
@@ -125,7 +125,7 @@ function axesText(page) {
     const plot = plotOf(page);
     const time = state.axis === "time";
     const line = `stroke="${themeColor("--axis")}"`;
-    const parts = session.ticks("bytes", state.bottom, topBytes(page), 6).map((bytes) => {
+    const parts = session.ticks("bytes", bottomBytes(page), topBytes(page), 6).map((bytes) => {
         const y = short(yOfBytes(page, bytes));
         return `<path ${line} d="M0 ${y}H${plot.width}"/>${label(-6, y, "end", 4, formatBytes(bytes))}`;
     });

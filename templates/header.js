@@ -281,7 +281,8 @@ export function drawDrawn(/** @type {Page} */ page) {
     reopen.replaceChildren(`${opening.name} `, make("kbd", "", "9"));
     const short = between ? `, ${formatCount(between)} too short to see here` : "";
     page.press("fit-bytes", state.top !== 0);
-    setText(ui.drawn, `${formatCount(drawn + merged)} ${allocationWord(page)}s shown${short}`);
+    const above = plotOf(page).bottom ? ` \u00b7 from ${formatBytes(plotOf(page).bottom)} up` : "";
+    setText(ui.drawn, `${formatCount(drawn + merged)} ${allocationWord(page)}s shown${short}${above}`);
     const bands = view.facts.allocations;
     const all =
         typeof meta.allocations === "number"

@@ -251,6 +251,12 @@ export function holeNow(page) {
     return hole.block;
 }
 
+/** The largest allocation that keeps the chosen hole; -1: none is chosen. @param {Page} page */
+export function keeperNow(page) {
+    const hole = page.state.hole ? holeNow(page) : -1;
+    return hole < 0 ? -1 : page.view.c.hole(hole).allocation;
+}
+
 /** What follows the pointer, here and on the timeline. @param {Page} page */
 function drawMarks(page) {
     const { state, view } = page;

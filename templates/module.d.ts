@@ -39,7 +39,7 @@ areas: number;
 pinned: number; held: number; mark_a: number; mark_b: number; mark_c: number; range_from: number; range_to: number;
 outline_from: number; outline_to: number; outline_shift: number;
 }
-interface record_drawing { pixels: number; drawn: number; merged: number; between: number; dense: number; groups: number; }
+interface record_drawing { pixels: number; drawn: number; merged: number; between: number; dense: number; groups: number; bottom: number; top: number; }
 interface record_picked { allocation: number; event: number; }
 interface record_outline { first: number; count: number; edges: number; }
 interface record_band_name { site: number; color: number; ink: number;
@@ -234,6 +234,7 @@ map_label_rows(): number;
 gap(event: number): record_gap;
 next_hole(block: number): number;
 hole(block: number): record_hole;
+hole_kept(allocation: number): number;
 pool_use(index: number): record_pool_use;
 judged(): record_judged;
 step(index: number): record_step;

@@ -13,7 +13,7 @@ import {
 } from "./canvas.js";
 import { lifetimeText, phaseText, poolText } from "./describe.js";
 import { laneOf, phaseLines } from "./lane.js";
-import { mapAllocation } from "./map_view.js";
+import { keeperNow, mapAllocation } from "./map_view.js";
 import { GHOST_WIDTH, visibleGhosts } from "./markers.js";
 import { inMemoryLane, memoryLaneTip } from "./memory_lane.js";
 import { FRAME_USER } from "./api.js";
@@ -391,6 +391,9 @@ export function drawOverlay(/** @type {Page} */ page) {
     const segments = state.viewBy === "segments";
     if (state.selected !== null && state.viewBy === "age")
         outlineAllocation(page, context, state.selected, themeColor("--accent"));
+    const keeper = keeperNow(page);
+    if (keeper >= 0 && keeper !== state.selected && state.viewBy === "age")
+        outlineAllocation(page, context, keeper, themeColor("--bad"));
     const mapped = mapAllocation(page);
     if (mapped !== null && mapped !== state.selected && !segments)
         outlineAllocation(page, context, mapped, themeColor("--text"));

@@ -2,6 +2,7 @@
 // on canvases of their own, so hovering never draws the stack again.
 import {
     DRAW_DARK,
+    DRAW_FITTED,
     DRAW_FOUND,
     DRAW_GROUPED,
     DRAW_MARKS,
@@ -32,7 +33,7 @@ import { outlineRequest } from "./outline.js";
 import { drawOverPicture } from "./overlay.js";
 import { searchOf, updateSearch } from "./search.js";
 import { axisNumber, capacityBytes, clockShift, COLORINGS, FOCUS_KINDS, isDark, perPage, usOfEvent } from "./state.js";
-import { topBytes } from "./window.js";
+import { fittedOf, mayFit } from "./window.js";
 import { decimalsOf, formatBytes, formatCount } from "./text.js";
 import { drawBytes } from "./stage.js";
 
@@ -111,6 +112,7 @@ export function drawStack(page, canvas, shown, from, to, bottom, top, found, lai
             (laid ? DRAW_MARKS : 0) |
             (state.viewBy === "segments" ? DRAW_SEGMENTS : 0) |
             (state.all || page.beside ? DRAW_RECORDED : state.bands ? 0 : DRAW_GROUPED) |
+            (!laid && !state.all && !page.beside && mayFit(page) ? DRAW_FITTED : 0) |
             (laid && shown !== view ? DRAW_PLACED : 0),
         color_by: COLORINGS.indexOf(state.colorBy),
         capacity_bytes: capacityBytes(page, shown.device),
@@ -129,10 +131,20 @@ export function drawTimelineStack(page) {
     const begin = performance.now();
     updateSearch(page);
     lightFocus(page);
-    Object.assign(
-        plot,
-        drawStack(page, plot.timeline, view, state.from, state.to, state.bottom, topBytes(page), searchOf(page).ready),
+    const fitted = fittedOf(page);
+    fitted.bottom = fitted.top = 0;
+    const { bottom, top, ...counts } = drawStack(
+        page,
+        plot.timeline,
+        view,
+        state.from,
+        state.to,
+        plot.bottom,
+        plot.top,
+        searchOf(page).ready,
     );
+    Object.assign(plot, counts);
+    Object.assign(fitted, { bottom, top });
     plot.draws++;
     plot.frameMs.push(performance.now() - begin);
     if (plot.frameMs.length > FRAMES_KEPT) plot.frameMs.shift();
@@ -318,7 +330,7 @@ function nameHigher(context, lines, pane) {
 /** The axis of bytes does not begin with 0. @param {Page} page @param {CanvasRenderingContext2D} context */
 function breakAxis(page, context) {
     const plot = plotOf(page);
-    if (page.state.bottom === 0) return;
+    if (plot.bottom === 0) return;
     context.fillStyle = themeColor("--surface");
     context.fillRect(-5, plot.height - 13, 10, 8);
     context.strokeStyle = themeColor("--text");

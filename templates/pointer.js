@@ -18,7 +18,7 @@ import {
     TIMELINE,
     toggleFocus,
 } from "./state.js";
-import { fitWindow, panWindow, setBytes, setWindow, topBytes, zoomBytes, zoomWindow } from "./window.js";
+import { bottomBytes, fitWindow, panWindow, setBytes, setWindow, topBytes, zoomBytes, zoomWindow } from "./window.js";
 
 /* ---- mouse ---- */
 
@@ -100,7 +100,7 @@ function plotDown(page, event) {
         ...point,
         from: state.from,
         to: state.to,
-        bottom: state.bottom,
+        bottom: bottomBytes(page),
         top: topBytes(page),
         range: event.shiftKey,
         moved: false,

@@ -33,7 +33,7 @@ export const VIEWINGS = ["age", "category", "stream", "pool", "segments"];
 
 export const COLORINGS = COLORING_TITLES.map(([name]) => name);
 
-export const MAP_ORDERS = ["size", "address", "free", "age"];
+export const MAP_ORDERS = ["size", "address", "free", "age", "hole"];
 
 export const THEMES = ["auto", "light", "dark"];
 
@@ -120,7 +120,7 @@ export const newState = () => ({
     compareWhat: "peak",
     /** The map below the timeline is open, its segments in an order of MAP_ORDERS. */
     mapOpen: false,
-    mapOrder: "size",
+    mapOrder: "hole",
     /** The hole that is chosen: a free block after an event. @type {{event: number, block: number} | null} */
     hole: null,
     /** CSS pixels of the lane of unused memory; 0: as many as it has by itself. */
@@ -178,7 +178,7 @@ const SHOWN_BY = {
     compareWhat: LIST,
     mapOpen: EVERYTHING,
     mapOrder: MAP,
-    hole: MAP | LIST,
+    hole: MAP | LIST | OVERLAY | DETAIL,
     laneSize: TIMELINE | OVERLAY,
     internals: TIMELINE | OVERLAY | MINIMAP,
     range: OVERLAY | LIST,

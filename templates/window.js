@@ -39,8 +39,20 @@ function mostBytes(/** @type {Page} */ page) {
     return kept.top || Math.max(headroom.bytes, page.beside?.top ?? 0);
 }
 
-export function topBytes(/** @type {Page} */ page) {
-    return page.state.top || mostBytes(page);
+/** Bytes between which a narrow window was drawn last, so that its bands can be told apart; top 0: it has none. */
+export const fittedOf = perPage(() => ({ bottom: 0, top: 0 }));
+
+/** May a narrow window have heights of its own? @param {Page} page */
+export const mayFit = ({ state, kept }) => state.top === 0 && kept.top === 0 && !state.bands;
+
+/** Bytes at the edges of the timeline. @param {Page} page */
+export function topBytes(page) {
+    return page.state.top || (mayFit(page) && fittedOf(page).top) || mostBytes(page);
+}
+
+/** @param {Page} page */
+export function bottomBytes(page) {
+    return mayFit(page) ? fittedOf(page).bottom : page.state.bottom;
 }
 
 /** Moves and clips the window so that it lies inside the run. @param {number} from @param {number} to */
@@ -84,7 +96,8 @@ export function setBytes(page, bottom, top) {
 }
 
 /**
- * `v`: the bytes up to the highest moment of the window, as a PNG of it has them, or all of them again.
+ * `v`: the bytes up to the highest moment of the window, as a PNG of it has them (all from 0 up, where the window has
+ * heights of its own), or all of them again.
  * @param {Page} page @param {number} columns of the picture
  */
 export function fitBytes(page, columns) {
@@ -92,6 +105,7 @@ export function fitBytes(page, columns) {
     const first = Math.max(-1, Math.floor(eventOfAxis(page, state.from)));
     const end = Math.max(first + 1, Math.ceil(eventOfAxis(page, state.to)));
     if (state.top) setBytes(page, 0, mostBytes(page));
+    else if (mayFit(page) && fittedOf(page).top) change(page, { bottom: 0, top: mostBytes(page) });
     else if (kept.active)
         setBytes(page, 0, (Math.max(...view.curve(axisNumber(page), state.from, state.to, columns, true)) * 25) / 24);
     else setBytes(page, 0, view.c.headroom(first, end, capacityBytes(page)));
@@ -99,8 +113,9 @@ export function fitBytes(page, columns) {
 
 /** @param {Page} page @param {number} factor above 1: closer @param {number} at 0..1 from the bottom */
 export function zoomBytes(page, factor, at) {
-    const range = topBytes(page) - page.state.bottom;
-    const middle = page.state.bottom + range * at;
+    const bottom = bottomBytes(page);
+    const range = topBytes(page) - bottom;
+    const middle = bottom + range * at;
     setBytes(page, middle - (range / factor) * at, middle + (range / factor) * (1 - at));
 }
 

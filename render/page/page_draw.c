@@ -98,12 +98,17 @@ static bool areas_asked(struct page_view *view, struct scene *scene, struct rast
 }
 
 /* Whether bands are too thin to be told apart: most bytes in less than 3 pixels, or, once they were parted, in less than
- * 2.5, so that the picture does not flicker. */
+ * 2.5, so that the picture does not flicker. A narrow window parts them by heights of its own, where it may. */
 static bool dense_find(struct page_view *view, const struct raster_style *style, uint32_t flags) {
-    uint32_t least = (view->parted ? 640 : SCENE_THIN_Q8) * (style->scale == 0 ? 1 : style->scale);
+    uint32_t lines = style->scale == 0 ? 1 : style->scale, thin = SCENE_THIN_Q8 * lines, parted = 640 * lines;
+    bool was_fitted = view->fitted;
+    view->fitted = false;
     if ((flags & DRAW_SEGMENTS) != 0 || style->color_by != COLOR_BY_SITE || style->areas != NULL)
         return false;
-    view->parted = !scene_is_dense(&view->scene, least);
+    bool dense = scene_is_dense(&view->scene, view->parted && !was_fitted ? parted : thin);
+    view->fitted =
+        dense && (flags & DRAW_FITTED) != 0 && scene_fit_heights(&view->scene, was_fitted ? parted : thin);
+    view->parted = !dense || view->fitted;
     return !view->parted;
 }
 
@@ -159,7 +164,9 @@ place view_draw(struct page_view *view) {
         !raster_draw(&view->raster, scene, &style, view->rgba))
         return 0;
     return FILL(view, drawing, (double)(place)view->rgba, view->raster.drawn, view->raster.merged,
-                scene_between(&view->scene), dense, scene->n_groups);
+                scene_between(&view->scene), dense, scene->n_groups,
+                view->fitted ? (double)scene->view.bottom_bytes : 0,
+                view->fitted ? (double)scene->view.top_bytes : 0);
 }
 
 u32 view_band_names(struct page_view *view, u32 rows, u32 columns) {

@@ -367,6 +367,26 @@ place view_hole(struct page_view *view, u32 block) {
     return (place)&view->record;
 }
 
+i32 view_hole_kept(struct page_view *view, u32 allocation) {
+    const struct page_map *map = view->gap_of;
+    if (map == NULL || !map->there || allocation >= view_timeline(view)->device->allocations.count)
+        return -1;
+    const struct held *held = &map->held;
+    uint32_t at = held_segment_at(held, view_timeline(view)->device->allocations.address[allocation]);
+    if (at == ALLOCATION_NONE)
+        return -1;
+    const struct held_segment *segment = &held->segment[at];
+    bool lies = false;
+    i32 largest = -1;
+    for (uint32_t i = segment->first_block; i < segment->first_block + segment->n_blocks; i++) {
+        const struct held_block *block = &held->block[i];
+        lies |= block->allocation == allocation;
+        if (block->allocation == ALLOCATION_NONE && (largest < 0 || block->size > held->block[largest].size))
+            largest = (i32)i;
+    }
+    return lies ? largest : -1;
+}
+
 place view_pool_use(struct page_view *view, u32 index) {
     const struct page_map *map = view->gap_of;
     if (map == NULL || !map->there || index >= map->pools.count)

@@ -231,6 +231,7 @@ struct page_view {
     uint64_t *only;       /* bitmap of what the search finds of `keep`, where is_narrow */
     bool filtered, is_lit, is_narrow, by_segments, is_within;
     bool parted; /* bands of the last drawing were high enough to be told apart */
+    bool fitted; /* because the window had heights of its own */
     struct record_phase_mark *marks;
     struct phase_span *spans; /* of the phases of device `spans_of` / 2 - 1, along axis `spans_of` % 2 */
     struct areas areas;

@@ -81,24 +81,9 @@ static bool draw_box(struct canvas *canvas, struct font *font, const struct char
 
 /* ---- the plot ---- */
 
-/* Sums by stream, pool or category instead of bands. */
-static bool chart_has_areas(const struct chart_input *input) {
-    const struct chart_address *address = input->options->address;
-    return address != NULL && address->areas >= COLOR_BY_STREAM && address->areas <= COLOR_BY_CATEGORY;
-}
-
-/* As a page that is opened with this window has it. False: no memory. */
-static bool group_dense(struct scene *scene, const struct raster_style *style,
-                        const struct chart_input *input) {
-    const struct chart_address *address = input->options->address;
-    bool may = (address == NULL || !(address->each || address->recorded)) && input->bands == NULL &&
-               style->areas == NULL && style->color_by == COLOR_BY_SITE;
-    return !may || !scene_is_dense(scene, SCENE_THIN_Q8 * style->scale) ||
-           scene_group_sites(scene, style->lit);
-}
-
-static bool draw_scene(struct canvas *canvas, struct scene *scene, const struct view *view, struct rect plot,
+static bool draw_scene(struct canvas *canvas, const struct scene *scene, struct rect plot,
                        const struct chart_input *input) {
+    const struct view *view = &scene->view;
     struct raster raster;
     struct areas areas;
     struct raster_style style = *input->style;
@@ -107,9 +92,9 @@ static bool draw_scene(struct canvas *canvas, struct scene *scene, const struct 
     areas_init(&areas, input->host);
     if (chart_has_areas(input))
         style.areas = &areas;
-    bool drawn = rgba && scene_build(scene, view) &&
+    bool drawn = rgba &&
                  (style.areas == NULL || areas_sum(&areas, scene, &style, input->options->address->areas)) &&
-                 group_dense(scene, &style, input) && raster_draw(&raster, scene, &style, rgba);
+                 raster_draw(&raster, scene, &style, rgba);
     if (drawn)
         canvas_blit(canvas, plot.x, plot.y, rgba, view->width, view->height);
     areas_release(&areas);
@@ -139,25 +124,16 @@ static bool draw_map(struct canvas *canvas, const struct chart_layout *layout,
     return drawn;
 }
 
-static void chart_scene_init(struct scene *scene, const struct chart_input *input) {
-    scene_init(scene, input->bands != NULL ? input->bands : chart_shown(input), input->host);
-    if (input->bands == NULL)
-        scene->keep = chart_keep(input);
-}
-
 static bool draw_plot(struct canvas *canvas, struct font *font, const struct chart_layout *layout,
                       const struct chart_input *input) {
-    struct scene scene;
+    const struct scene *scene = &layout->scene;
     if (layout->plot_is_text) {
         canvas_frame(canvas, layout->plot, input->style->scale, layout->colors.line, 255);
         return true;
     }
-    chart_scene_init(&scene, input);
-    bool drawn = draw_scene(canvas, &scene, &layout->view, layout->plot, input) &&
-                 (input->options->no_names || chart_has_areas(input) ||
-                  chart_names_draw(canvas, font, layout, input, &scene));
-    scene_release(&scene);
-    return drawn;
+    return draw_scene(canvas, scene, layout->plot, input) &&
+           (input->options->no_names || chart_has_areas(input) ||
+            chart_names_draw(canvas, font, layout, input, scene));
 }
 
 /* The other devices, without names on their bands. */
@@ -168,7 +144,8 @@ static bool draw_rows(struct canvas *canvas, const struct chart_layout *layout,
         const struct chart_row *row = &layout->rows[i];
         struct scene scene;
         chart_scene_init(&scene, &input->rows[i]);
-        drawn = draw_scene(canvas, &scene, &row->view, row->plot, &input->rows[i]);
+        drawn = chart_scene_build(&scene, &row->view, &input->rows[i]) &&
+                draw_scene(canvas, &scene, row->plot, &input->rows[i]);
         scene_release(&scene);
     }
     return drawn;

@@ -174,6 +174,16 @@ static int32_t x_tick_put(struct chart_maker *maker, int32_t x, int32_t y, const
     return left + width + maker->em / 2;
 }
 
+/* What the axis counts, and what is to be known of the bands above it. */
+static void x_title(const struct chart_layout *out, const char *title, char *text, size_t capacity) {
+    if (out->scene.n_groups != 0)
+        snprintf(text, capacity, "%s \302\267 grouped by call site: most bands are under 3 px high", title);
+    else if (out->view.bottom_bytes != 0)
+        snprintf(text, capacity, "%s \302\267 from %s up", title, format_bytes(out->view.bottom_bytes).text);
+    else
+        snprintf(text, capacity, "%s", title);
+}
+
 static void x_axis_put(struct chart_maker *maker, int32_t y) {
     const struct chart_layout *out = maker->out;
     struct x_unit unit = x_unit_of(&out->view);
@@ -188,7 +198,9 @@ static void x_axis_put(struct chart_maker *maker, int32_t y) {
         free_from = x_tick_put(maker, out->plot.x + x, y, text, free_from);
     }
     struct rect title = {out->plot.x, y + maker->em / 4 + chart_line(maker->small), out->plot.width, 0};
-    chart_put_text(maker, title, CHART_CENTER, maker->small, out->colors.quiet, unit.title);
+    char text[128];
+    x_title(out, unit.title, text, sizeof text);
+    chart_put_text(maker, title, CHART_CENTER, maker->small, out->colors.quiet, text);
 }
 
 void chart_axes_put(struct chart_maker *maker) {

@@ -262,6 +262,21 @@ static void chart_parts_put(struct chart_maker *maker, struct rect area) {
 
 /* ---- all of it ---- */
 
+/* The plot's bands. Where these are drawn between edges of their own, the axis has other labels. */
+static bool scene_make(struct chart_maker *maker, struct rect area) {
+    struct chart_layout *out = maker->out;
+    bool built = chart_scene_build(&out->scene, &out->view, maker->in);
+    if (built && (out->scene.view.top_bytes != out->view.top_bytes ||
+                  out->scene.view.bottom_bytes != out->view.bottom_bytes)) {
+        out->view = out->scene.view;
+        if (!plot_place(maker, area))
+            return false;
+        built = scene_build(&out->scene, &out->view);
+    }
+    maker->failed |= !built;
+    return built;
+}
+
 /* Until the plot has room, a small picture goes without its legend, then without the lane of what is not in use, then
  * without phases. */
 static bool parts_place(struct chart_maker *maker, struct rect area, struct parts *parts) {
@@ -274,7 +289,7 @@ static bool parts_place(struct chart_maker *maker, struct rect area, struct part
         maker->phases.count = step < 2 ? maker->phases.count : 0;
         placed = plot_place(maker, parts->chart);
     }
-    return placed;
+    return placed && (maker->out->plot_is_text || scene_make(maker, parts->chart));
 }
 
 static bool middle_put(struct chart_maker *maker, struct rect area) {
@@ -304,6 +319,7 @@ enum chart_error chart_layout_make(struct chart_layout *layout, const struct cha
         return CHART_SIZE;
     struct chart_maker maker = {.in = input, .out = layout, .font = font};
     maker_sizes(&maker);
+    chart_scene_init(&layout->scene, input);
     layout->plot_is_text = chart_shown(input)->peak_bytes == 0;
     layout->view = (struct view){.axis = input->window.axis,
                                  .from_q16 = input->window.from_q16,
@@ -324,5 +340,6 @@ enum chart_error chart_layout_make(struct chart_layout *layout, const struct cha
 }
 
 void chart_layout_release(struct chart_layout *layout) {
+    scene_release(&layout->scene);
     arena_release(&layout->arena);
 }

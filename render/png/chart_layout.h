@@ -74,7 +74,7 @@ struct chart_input {
     const struct chart_options *options;
     struct arena_host host; /* of all memory that the recording's size determines */
     struct chart_window window;
-    const struct raster_style *style; /* of the plot; not read by the layout */
+    const struct raster_style *style; /* of the plot; NULL where nothing is drawn */
     const uint64_t *found;            /* bitmap of what the search finds; NULL: nothing is searched */
     const uint64_t *counted; /* bitmap of what the sums are of, where that is less than is drawn; else NULL */
     const struct timeline *bands; /* the allocator's segments, where they are drawn; else NULL */
@@ -119,6 +119,7 @@ struct chart_map {
 struct chart_layout {
     struct rect plot;
     struct view view;        /* of the plot */
+    struct scene scene;      /* of the plot, built for `view`; unless the plot is text */
     struct font_style names; /* of the call sites on the bands */
     bool plot_is_text;       /* there is nothing to draw; text boxes inside of the plot say why */
     struct chart_map map;
@@ -129,6 +130,16 @@ struct chart_layout {
     uint32_t n_boxes, boxes_capacity;
     struct arena arena;
 };
+
+/* Sums by stream, pool or category instead of bands. */
+bool chart_has_areas(const struct chart_input *input);
+
+/* An empty scene of what is drawn. */
+void chart_scene_init(struct scene *scene, const struct chart_input *input);
+
+/* Its bands, as a page that is opened with this window has them: those too thin to be told apart as one area for each call site,
+ * or, in a narrow window, between edges of its own (scene->view). False: no memory. */
+bool chart_scene_build(struct scene *scene, const struct view *view, const struct chart_input *input);
 
 /*
  * Lays the picture out. The layout is valid until chart_layout_release, which may be called in any case.

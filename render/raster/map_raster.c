@@ -33,6 +33,7 @@ struct map_painter {
     const struct map_theme *theme;
     struct column *column;
     uint32_t *pixels, width;
+    bool plain; /* the segment is wholly free, and has no hatching */
 };
 
 static uint32_t color_of(struct map_painter *painter, uint32_t allocation) {
@@ -117,7 +118,7 @@ static uint32_t pixel_of(const struct map_painter *painter, const struct column 
     if (weight == 0)
         return color_pixel(theme->free);
     uint32_t rgb = column->red / weight << 16 | column->green / weight << 8 | column->blue / weight;
-    if (column->free == weight && hatched(x, y, pen))
+    if (column->free == weight && !painter->plain && hatched(x, y, pen))
         rgb = theme->hatch;
     else if (column->waiting == weight && hatched(x, y, pen))
         rgb = color_mix(rgb, theme->ground, 128);
@@ -130,6 +131,7 @@ static void part_draw(struct map_painter *painter, const struct map_part *part) 
     uint32_t end = part->y + picture->map->grid.row, bottom = picture->scroll + picture->height;
     bytes_zero(painter->column, part->width * sizeof *painter->column);
     part_cover(painter, part);
+    painter->plain = held_segment_is_free(picture->map->held, &picture->map->held->segment[part->segment]);
     for (uint32_t y = first; y < end && y < bottom; y++) {
         uint32_t *row = painter->pixels + (size_t)(y - picture->scroll) * painter->width + part->x;
         for (uint32_t x = 0; x < part->width && part->x + x < painter->width; x++)

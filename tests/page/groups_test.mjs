@@ -16,6 +16,12 @@ const [FORWARDS, LAYERS, EACH] = [10, 12, 24];
 const inference = () =>
     writeSnapshot("inference.pickle", `(lambda addr, event: {"segments": [], "device_traces": [[e for f in range(${FORWARDS}) for e in [event("alloc", addr(l, t), l, t) for l in range(${LAYERS}) for t in range(${EACH})] + [event("free_completed", addr(l, t), l, t) for l in reversed(range(${LAYERS})) for t in reversed(range(${EACH}))]]]})(lambda l, t: 4096 + ((l * ${EACH} + t) << 24), lambda action, addr, l, t: {"action": action, "addr": addr, "size": (2 << 20) + (t << 12), "stream": 0, "frames": [{"filename": "/home/me/model.py", "line": 10 + t, "name": "forward"}]})`);
 
+const [OLDER, TENSORS, TENSOR] = [300, 8, 4 << 20];
+
+/** 300 tensors that stay, and forwards of twelve layers above them: 8 tensors of 4 MiB a layer. */
+const above = () =>
+    writeSnapshot("above.pickle", `(lambda at, event: {"segments": [], "device_traces": [[event("alloc", at(o, 0), 5) for o in range(${OLDER})] + [event(action, at(900 + l, t), 10 + t) for f in range(${FORWARDS}) for action, order in (("alloc", 1), ("free_completed", -1)) for l in range(${LAYERS})[::order] for t in range(${TENSORS})[::order]]]})(lambda o, t: 4096 + ((o * ${TENSORS} + t) << 24), lambda action, addr, line: {"action": action, "addr": addr, "size": ${TENSOR}, "stream": 0, "frames": [{"filename": "/home/me/model.py", "line": line, "name": "forward"}]})`);
+
 /** Rows of each column above which there is nothing but ground. @param {{width: number, height: number, rgba: Uint8Array}} image */
 function silhouette({ width, height, rgba }) {
     const pixels = new Uint32Array(rgba.buffer, rgba.byteOffset, width * height);
@@ -83,6 +89,40 @@ describe("bands too thin to be told apart", { skip }, () => {
             assert.ok(!(await grouped(page)), "bands are high enough");
             assert.equal(await page.locator("#groups").isVisible(), false);
         });
+    });
+
+    test("a zoom along the events shows each band of one forward, between heights of its own", async () => {
+        const input = above();
+        const forward = 2 * LAYERS * TENSORS;
+        const one = { from: OLDER + 4 * forward, to: OLDER + 5 * forward };
+        await withPage(writePage(input), async (page) => {
+            const axis = async () => / from ([\d.]+) GiB up$/.exec(await page.locator("#drawn").innerText())?.[1];
+            assert.ok(await grouped(page), "at the whole run");
+            assert.equal(await axis(), undefined);
+            await setView(page, one);
+            assert.equal(await grouped(page), false, "one forward");
+            const bottom = Number(await axis()) * 2 ** 30;
+            const { height } = await plotBox(page);
+            assert.ok(bottom > 2 ** 30 && bottom <= OLDER * TENSOR + 0.05 * 2 ** 30, `it begins at ${bottom}`);
+            assert.ok((TENSOR * height) / ((OLDER + LAYERS * TENSORS) * TENSOR - bottom) >= 3, "a tensor has 3 px");
+            const tops = silhouette(await canvasPixels(page));
+            assert.ok(Math.min(...tops) > 0 && Math.max(...tops) < height, "nothing of the outline is cut off");
+            await page.keyboard.press("v");
+            await until(() => grouped(page), "from 0 up they are grouped again");
+            assert.equal(await axis(), undefined);
+            await page.keyboard.press("v");
+            await until(async () => !(await grouped(page)), "its own heights again");
+            await page.keyboard.press("0");
+            await until(() => grouped(page), "the whole run");
+        });
+        const file = path.join(folder, "above.png");
+        const edgesOf = (/** @type {string[]} */ ...flags) => {
+            run(strata, "png", "-q", "-f", "--no-names", ...flags, input, "-o", file);
+            const png = decodePng(readFileSync(file));
+            const [x, y, width, height] = png.text["strata:plot"].split(" ").map(Number);
+            return edges({ width, height, rgba: cropPng(png, x, y, width, height) });
+        };
+        assert.ok(edgesOf() * 3 < edgesOf("--from", String(one.from), "--to", String(one.to)), "the PNG does the same");
     });
 
     test("few and high ones are not grouped, nor are areas and other colourings", async () => {

@@ -176,6 +176,71 @@ describe("the map", { skip }, () => {
         }, OOM);
     });
 
+    test("the hole that is chosen and what keeps it are linked to the timeline, and back", async () => {
+        await withPage(writePage(sample("oom")), async (page) => {
+            const [{ bytes, keeper }] = await holesOf(page);
+            const red = () => page.evaluate(() => {
+                const canvas = /** @type {HTMLCanvasElement} */ (document.getElementById("overlay"));
+                const wanted = getComputedStyle(document.documentElement).getPropertyValue("--bad").trim();
+                const [r, g, b] = [1, 3, 5].map((at) => parseInt(wanted.slice(at, at + 2), 16));
+                const pixels = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d")).getImageData(0, 0, canvas.width, canvas.height).data;
+                let count = 0;
+                for (let i = 0; i < pixels.length; i += 4) if (pixels[i] === r && pixels[i + 1] === g && pixels[i + 2] === b && pixels[i + 3] > 250) count++;
+                return count;
+            });
+            const before = await red();
+            await press(page, "h");
+            assert.equal(await textOf(page, "detail-title"), `Hole of ${mib(bytes)}`);
+            assert.match(await textOf(page, "detail"), /^kept by attention\.py:53 forward, 512 MiB/);
+            assert.ok((await red()) > before + 50, "what keeps it is outlined in the timeline");
+            await page.locator("#detail button", { hasText: "In the timeline" }).click();
+            await settle(page);
+            const { selected, range, ...shown } = await ask(page, "strata.view()");
+            assert.equal(selected, keeper);
+            const { birth, death } = await ask(page, `strata.allocation(${keeper})`);
+            assert.ok(shown.from <= birth && shown.to >= Math.min(death, 3553), JSON.stringify([shown.from, birth, shown.to, death]));
+            // Back: from what is pinned to the hole that it keeps.
+            await press(page, "Escape");
+            await press(page, "Escape");
+            await ask(page, `strata.setView({ selected: ${keeper} })`);
+            assert.match(await textOf(page, "detail"), new RegExp(`Keeps a hole of ${mib(bytes)} in a segment of 1\\.2 GiB`));
+            await page.locator("#detail button", { hasText: "Show the hole" }).click();
+            await until(async () => (await page.locator('#panel-allocator tr[aria-selected="true"]').count()) === 1, "its row");
+        }, OOM);
+    });
+
+    test("the segment with the largest hole comes first, and one that is wholly free is no hole", async () => {
+        /** Of each row of the map: pixels of hatching, and of the plain ground of free memory. @param {import("playwright-core").Page} page */
+        const rows = (page) => page.evaluate(() => {
+            const canvas = /** @type {HTMLCanvasElement} */ (document.getElementById("map-picture"));
+            const { data, width, height } = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d")).getImageData(0, 0, canvas.width, canvas.height);
+            const pixels = new Uint32Array(data.buffer);
+            return Array.from({ length: height }, (_, y) => {
+                const row = pixels.subarray(y * width, (y + 1) * width);
+                return { hatched: row.filter((pixel) => pixel === 0xff358fc9).length, plain: row.filter((pixel) => pixel === 0xffb6dff4).length };
+            });
+        });
+        await withPage(writePage(sample("oom")), async (page) => {
+            await page.click("#map-hole");
+            await until(async () => (await hashOf(page)).includes("map=hole"), "the order in the address");
+            const [{ bytes }] = await holesOf(page);
+            const box = await page.locator("#map-picture").boundingBox();
+            const first = (await rows(page)).findIndex(({ hatched }) => hatched > 0);
+            await page.mouse.move(Number(box?.x) + Number(box?.width) - 30, Number(box?.y) + first + 5);
+            await until(() => page.locator("#map-tip").isVisible(), "the tip");
+            assert.ok((await textOf(page, "map-tip")).startsWith(mib(bytes)), await textOf(page, "map-tip"));
+            /** An event after which a large segment is wholly free. */
+            const at = await page.evaluate(async () => {
+                for (let event = 3500; event > 0; event -= 7) if ((await window.strata.gap({ at: event })).empty_segments > 200 * 2 ** 20) return event;
+                return -1;
+            });
+            assert.ok(at > 0);
+            await page.evaluate((event) => { location.hash = `#device=0&at=${event}&map=free`; }, at);
+            await settle(page);
+            assert.ok((await rows(page)).some(({ hatched, plain }) => plain > 60 && hatched === 0), "plain, not hatched");
+        }, OOM);
+    });
+
     test("what the filter takes out and the search does not find changes the picture, not the memory", async () => {
         await withPage(writePage(sample("oom")), async (page) => {
             const picture = () => page.evaluate(() => /** @type {HTMLCanvasElement} */ (document.getElementById("map-picture")).toDataURL());

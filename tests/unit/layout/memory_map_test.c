@@ -98,7 +98,9 @@ static void test_orders(void **state) {
     static const uint32_t wanted[MAP_ORDERS][3] = {[MAP_BY_SIZE] = {1, 0, 2},
                                                    [MAP_BY_ADDRESS] = {0, 1, 2},
                                                    [MAP_BY_FREE] = {2, 0, 1},
-                                                   [MAP_BY_AGE] = {1, 2, 0}};
+                                                   [MAP_BY_AGE] = {1, 2, 0},
+                                                   /* What is wholly free has no hole. */
+                                                   [MAP_BY_HOLE] = {0, 1, 2}};
     for (unsigned order = 0; order < MAP_ORDERS; order++) {
         lay(drawing, (enum map_order)order);
         assert_laid(drawing);
@@ -108,6 +110,8 @@ static void test_orders(void **state) {
         assert_int_equal(drawing->map.group[0].n_free_blocks, 3);
         assert_int_equal(drawing->map.group[0].free_bytes, 54 * MIB);
     }
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(held_segment_is_free(&drawing->held, &drawing->segment[i]), i == 2);
     drawing_close(drawing);
 }
 
