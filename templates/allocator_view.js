@@ -4,8 +4,9 @@ import { poolName } from "./describe.js";
 import { holeNow } from "./map_view.js";
 import { chooseHole } from "./map_hand.js";
 import { replayOnce, replaysOf } from "./replay.js";
+import { devicePlan, isServed, planRows, verdict } from "./plan_view.js";
 import { heldMoment, isDark, momentText } from "./state.js";
-import { formatBytes, formatExactBytes, formatPlural, formatShare, make, tableFigures } from "./text.js";
+import { formatBytes, formatExactBytes, formatFine, formatPlural, formatShare, make, tableFigures } from "./text.js";
 
 /** @type {[keyof record_gap, string, string][]} */
 const CAUSES = [
@@ -186,6 +187,46 @@ function replayText(page) {
     );
 }
 
+/* ---- settings ---- */
+
+/** What the last request that failed lacked even if all that was free had served it. @param {Page} page */
+function lackedText({ view }) {
+    const last = view.facts.ooms - 1;
+    const { lacking_bytes: lacking, reserved_known: known } = last < 0 ? NOTHING_LACKED : view.c.oom_state(last);
+    return known && lacking > 0 ? `Even without holes it would have been ${formatBytes(lacking)} short.` : "";
+}
+
+const NOTHING_LACKED = { lacking_bytes: 0, reserved_known: 0 };
+
+/** Would other settings of the allocator have served it? The plan's figures. @param {Page} page */
+function settingsBox(page) {
+    const plan = devicePlan(page);
+    const rows = plan?.refused === null ? planRows(plan).filter(({ id }) => id.startsWith("settings:")) : [];
+    if (!plan || rows.length === 0) return [];
+    const ended = plan.recorded.ended_by_oom;
+    const spared = (/** @type {import("./plan_view.js").Row} */ row) =>
+        (plan.as_recorded.peak_reserved_bytes_max ?? 0) - (row.peak_reserved_bytes_max ?? 0);
+    const box = make("section", "helped");
+    const head = make("p", "helped-head");
+    head.append(
+        make("b", "", ended ? "Would it have helped?" : "Would it help?"),
+        make("b", "", rows.some((row) => (ended ? isServed(row) : spared(row) > 0)) ? "yes" : "no"),
+    );
+    box.append(head, make("p", "", ended ? lackedText(page) : ""));
+    for (const row of rows) {
+        const line = make("p");
+        line.append(make("code", "", row.title), ended ? " needs " : " ");
+        if (ended) line.append(verdict(row, plan.budget));
+        else
+            line.append(
+                `reserves ${formatFine(row.peak_reserved_bytes_max ?? 0)}, ` +
+                    `${formatFine(Math.abs(spared(row)))} ${spared(row) < 0 ? "more" : "less"} (${row.certainty})`,
+            );
+        box.append(line);
+    }
+    return [box];
+}
+
 /** @param {Page} page @param {HTMLElement} box */
 export function createAllocator(page, box) {
     const { state, view } = page;
@@ -232,7 +273,7 @@ export function createAllocator(page, box) {
                         : " Sizes of some blocks are the least they can be, so remainders may be among the holes."),
             ),
         );
-        body.append(...holesTable(page, event));
+        body.append(...holesTable(page, event), ...settingsBox(page));
         if (gap.pools > 1) body.append(...poolsTable(page, gap.pools));
         const check = replayText(page);
         if (check) body.append(make("p", "why-foot", check));

@@ -282,7 +282,8 @@ function drawMarks(page) {
         const keeper = view.c.map_block_of(view.c.hole(hole).allocation);
         if (keeper >= 0) outlineBlock(page, context, keeper, themeColor("--bad"), top);
     }
-    if (hovered >= 0 && hovered !== selected && hovered !== hole) outlineBlock(page, context, hovered, themeColor("--text"), top);
+    if (hovered >= 0 && hovered !== selected && hovered !== hole)
+        outlineBlock(page, context, hovered, themeColor("--text"), top);
 }
 
 /** @param {Page} page @param {number} block */

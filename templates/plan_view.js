@@ -37,7 +37,8 @@ export function devicePlan(page) {
     return own.read?.devices.find(({ device }) => device === ordinal) ?? null;
 }
 
-const isServed = (/** @type {Row} */ { fits }) => fits === "yes" || fits === "with_retries";
+/** Is a change enough? */
+export const isServed = (/** @type {Row} */ { fits }) => fits === "yes" || fits === "with_retries";
 
 /** What a row needs in use: of a bound the least that is known. @param {Figures} row */
 export const needed = (row) => row.live_peak_bytes_max ?? row.live_peak_bytes_min;
@@ -60,7 +61,7 @@ export function planRows({ plans, changes }) {
  * The figure, what is left of the limit, or what is short of the most that there may have been.
  * @param {Row} row @param {DevicePlan["budget"]} budget
  */
-function verdict(row, { used_bytes: limit, from, at_most_bytes }) {
+export function verdict(row, { used_bytes: limit, from, at_most_bytes }) {
     const bound = row.live_peak_bytes_max === null;
     const line = make("span", "plan-verdict");
     line.append(make("b", "", `${bound ? "not below " : ""}${formatFine(needed(row))}`));

@@ -33,6 +33,31 @@ describe("the allocator", { skip }, () => {
         }
     });
 
+    test("whether a setting would have helped is what the plan says", async () => {
+        const gib = (/** @type {number} */ bytes) => `${(bytes / 2 ** 30).toFixed(2)} GiB`;
+        for (const name of ["oom", "train"]) {
+            const [plan] = JSON.parse(run(strata, "plan", "--json", sample(name)).toString()).devices;
+            const settings = plan.changes.filter((/** @type {any} */ { id }) => id.startsWith("settings:"));
+            assert.ok(settings.length > 0);
+            await withPage(writePage(sample(name)), async (page) => {
+                await page.keyboard.press("5");
+                await settle(page);
+                const text = (await page.locator(".helped").innerText()).replace(/\s+/g, " ");
+                const [head, rest] = plan.recorded.ended_by_oom ? ["Would it have helped? no", "Even without holes it would have been 30.9 MiB short."] : ["Would it help? yes", ""];
+                assert.ok(text.startsWith(`${head} ${rest}`), text);
+                for (const change of settings) {
+                    const figure = plan.recorded.ended_by_oom ? `needs ${gib(change.live_peak_bytes_max)}` : `reserves ${gib(change.peak_reserved_bytes_max)}`;
+                    assert.ok(text.includes(`${change.title} ${figure}`), `${text}: ${figure}`);
+                }
+            });
+        }
+        await withPage(writePage(sample("oom"), "--no-plan"), async (page) => {
+            await page.keyboard.press("5");
+            await settle(page);
+            assert.equal(await page.locator(".helped").count(), 0, "nothing is said that nobody asked the model");
+        });
+    });
+
     test("the lane's figures are those of the states", async () => {
         await withPage(writePage(sample("oom")), async (page) => {
             const wide = 200;
