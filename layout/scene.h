@@ -75,8 +75,9 @@ struct scene {
     uint32_t cell_shift;
     struct band *spare; /* of scene_group_sites, as `sums` */
     struct site_sum *sums;
+    uint32_t *keys; /* [n_bands] each band's call site, with what is older apart */
     uint32_t moment_capacity, remains_capacity, bands_capacity, bitmap_capacity, cells_capacity;
-    uint32_t spare_capacity, sums_capacity;
+    uint32_t spare_capacity, sums_capacity, keys_capacity;
     uint64_t rows_visited; /* work done by the last build: allocations looked at */
 };
 

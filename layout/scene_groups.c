@@ -104,7 +104,8 @@ static void sums_fill(struct scene *scene) {
     bytes_zero(scene->sums, 2 * (size_t)scene->timeline->trace->frames.count * sizeof *scene->sums);
     for (uint32_t i = 0; i < scene->n_bands; i++) {
         const struct band *band = &scene->bands[i];
-        struct site_sum *sum = &scene->sums[key_of(scene, band)];
+        scene->keys[i] = key_of(scene, band);
+        struct site_sum *sum = &scene->sums[scene->keys[i]];
         sum->area += band_units(scene, &scale, band) * (uint32_t)(band->end - band->start);
         sum->life += allocations->death[band->allocation] - allocations->birth[band->allocation];
         sum->count++;
@@ -159,9 +160,9 @@ static void groups_make(struct scene *scene, const uint32_t *best, uint32_t n) {
     }
 }
 
-/* Where a band goes: two parts for each group. */
-static uint32_t part_of(const struct scene *scene, const struct band *band, const uint64_t *lit) {
-    return 2 * scene->sums[key_of(scene, band)].group + !filter_keeps(lit, band->allocation);
+/* Where the nth band goes: two parts for each group. */
+static uint32_t part_of(const struct scene *scene, uint32_t nth, const uint64_t *lit) {
+    return 2 * scene->sums[scene->keys[nth]].group + !filter_keeps(lit, scene->bands[nth].allocation);
 }
 
 static void bands_move(struct scene *scene, const uint64_t *lit) {
@@ -169,7 +170,7 @@ static void bands_move(struct scene *scene, const uint64_t *lit) {
     for (uint32_t key = 0; lit == NULL && key < 2 * scene->timeline->trace->frames.count; key++)
         next[2 * scene->sums[key].group] += scene->sums[key].count;
     for (uint32_t i = 0; lit != NULL && i < scene->n_bands; i++)
-        next[part_of(scene, &scene->bands[i], lit)]++;
+        next[part_of(scene, i, lit)]++;
     for (uint32_t i = 0; i < 2 * scene->n_groups; i++) {
         uint32_t count = next[i];
         next[i] = at;
@@ -177,7 +178,7 @@ static void bands_move(struct scene *scene, const uint64_t *lit) {
         *(i % 2 == 0 ? &scene->group[i / 2].lit_end : &scene->group[i / 2].end) = at;
     }
     for (uint32_t i = 0; i < scene->n_bands; i++)
-        scene->spare[next[part_of(scene, &scene->bands[i], lit)]++] = scene->bands[i];
+        scene->spare[next[part_of(scene, i, lit)]++] = scene->bands[i];
     struct band *bands = scene->bands;
     uint32_t capacity = scene->bands_capacity;
     scene->bands = scene->spare;
@@ -189,6 +190,7 @@ static void bands_move(struct scene *scene, const uint64_t *lit) {
 bool scene_group_sites(struct scene *scene, const uint64_t *lit) {
     uint32_t best[SCENE_GROUPS - 2];
     if (!ARENA_GROW(&scene->arena, scene->spare, scene->spare_capacity, scene->n_bands) ||
+        !ARENA_GROW(&scene->arena, scene->keys, scene->keys_capacity, scene->n_bands) ||
         !ARENA_GROW(&scene->arena, scene->sums, scene->sums_capacity,
                     2 * (uint64_t)scene->timeline->trace->frames.count))
         return false;
