@@ -137,6 +137,32 @@ PASTED = (
     ("one rank, several GPUs", "[rank0]: GPU 0: 10.5 GB allocated, 14.0 GB reserved\n[rank0]: GPU 1: 2.5 GB allocated, 4.0 GB reserved\n[rank1]: GPU 2: 11.5 GB allocated, 15.0 GB reserved",
      {0: {"allocated": ("10.5 GB",) * 3, "reserved": ("14.0 GB",) * 3}, 1: {"allocated": ("2.5 GB",) * 3, "reserved": ("4.0 GB",) * 3},
       2: {"allocated": ("11.5 GB",) * 3, "reserved": ("15.0 GB",) * 3}}),
+    ("github.com/pytorch/pytorch/issues/465: 0.1.9", 'THCudaCheck FAIL file=/work/torch/lib/THC/generic/THCStorage.cu line=66 error=2 : out of memory\nTraceback (most recent call last):\n  File "main_snli.py", line 293, in <module>\n    experiment=BaseExperiment()\n'
+     '  File "main_snli.py", line 74, in __init__\n    self.model.cuda()\n  File "/home/you/anaconda3/lib/python3.6/site-packages/torch/nn/modules/module.py", line 143, in cuda', {0: {"oom": [("unknown",)], "says": "main_snli.py:74 __init__"}}),
+    ("github.com/google/trax/issues/431: TPU", "RuntimeError: RESOURCE_EXHAUSTED: Attempting to allocate 31.0M. That was not possible. There are 58.5M free. Due to fragmentation, the largest contiguous region of free memory is 30.5M.; (0x0x0_HBM0)",
+     {0: {"oom": [("free_enough", "31.0|MB", "58.5|MB")], "says": "but the largest piece of it had 30.5 MiB"}}),
+    ("github.com/tensorflow/tpu/issues/385", "Status code: Resource exhausted [9x]\n  Compilation failure: Ran out of memory in memory space hbm. Used 8.25G of 8.00G hbm. Exceeded hbm capacity by 256.00M.",
+     {0: {"oom": [("too_large", "8.25|GB")], "capacity": "8.00|GB", "says": "The device has 8.0 GiB"}}),
+    ("github.com/Comfy-Org/ComfyUI/issues/12360: as Markdown keeps it", "Allocation on device 0 would exceed allowed memory. (out of memory)\nCurrently allocated : 14.75 GiB\nRequested : 320.00 MiB\nDevice limit : 15.75 GiB\nFree (according to CUDA): 0 bytes",
+     {0: {"oom": [("in_use", "320.00 MiB", "0 bytes", "14.75 GiB")], "capacity": "15.75 GiB"}}),
+    ("github.com/Comfy-Org/ComfyUI/issues/4852: its report", '# ComfyUI Error Report\n- **Exception Type:** torch.OutOfMemoryError\n- **Exception Message:** Allocation on device \n## Stack Trace\n\n  File "C:\\Users\\you\\ComfyUI\\execution.py", line 317, in execute\n    x()\n',
+     {0: {"oom": [("unknown",)], "says": "execution.py:317 execute"}}),
+    ("github.com/Comfy-Org/ComfyUI/issues/5511", "Total VRAM 24576 MB, total RAM 49088 MB", {0: {"capacity": "24576 MB"}}),
+    ("github.com/NVIDIA/Megatron-LM/issues/1509: NCCL 2.21", "node:47604:53083 [0] include/alloc.h:103 NCCL WARN Cuda failure 2 'out of memory'\nnode:47604:53083 [0] include/alloc.h:206 NCCL WARN Failed to CUDA calloc async 24 bytes\n"
+     "node:47611:53081 [7] include/alloc.h:103 NCCL WARN Cuda failure 2 'out of memory'\nnode:47611:53081 [7] include/alloc.h:206 NCCL WARN Failed to CUDA calloc async 4 bytes",
+     {0: {"oom": [("unknown", "24 bytes")]}, 7: {"oom": [("unknown", "4 bytes")]}}),
+    ("github.com/facebookresearch/fairseq/issues/2442: without its head", "| Allocated memory      |    3595 MB |    4374 MB |    4374 MB |     778 MB |\n|       from large pool |    3592 MB |    4371 MB |    4371 MB |     778 MB |\n"
+     "| GPU reserved memory   |    3614 MB |    4394 MB |    4394 MB |     780 MB |", {0: {"allocated": ("3595 MB", "4374 MB", "3595 MB"), "reserved": ("3614 MB", "4394 MB", "3614 MB")}}),
+    ("github.com/sgl-project/sglang/issues/4330: 0.4", "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.", {0: {"oom": [("unknown",)]}}),
+    ("github.com/sgl-project/sglang/issues/2102: FlashInfer", "RuntimeError: Failed to allocate memory for batch_prefill_tmp_v with size 435814400 and alignment 16 in AlignedAllocator", {0: {"oom": [("unknown", "435814400|1")]}}),
+    ("github.com/axolotl-ai-cloud/axolotl/pull/354", "[2023-08-09 08:13:36,085] [INFO] [axolotl.scripts.train:254] [PID:741158] GPU memory baseline: 322 MB.\n[2023-08-09 08:13:48,165] [INFO] [axolotl.load_model:329] [PID:741158] GPU memory after model load: 4837 MB.\n"
+     "[2023-08-09 08:14:41,233] [INFO] [axolotl.callbacks.on_step_end:95] [PID:741158] GPU memory while training: 21573 MB.", {0: {"device": ("322 MB", "21573 MB", "21573 MB")}}),
+    ("github.com/ollama/ollama/issues/7654: gpu.go, 0.4", 'time=2024-11-14T05:50:32.779Z level=DEBUG source=gpu.go:448 msg="updating cuda memory data" gpu=GPU-62176d6c-c6fc-2cb4-59b0-77c037965c8a name="NVIDIA GeForce RTX 4090" overhead="0 B" before.total="23.5 GiB" before.free="21.3 GiB" now.total="23.5 GiB" now.free="21.25 GiB" now.used="2.4 GiB"',
+     {0: {"device": (int(2.25 * 2**30),) * 3, "capacity": "23.5 GiB"}}),
+    ("github.com/intel/intel-extension-for-pytorch/issues/629", "RuntimeError: XPU out of memory. Tried to allocate 1.00 GiB (GPU 0; 15.50 GiB total capacity; 990.00 MiB already allocated; 990.00 MiB reserved in total by PyTorch)",
+     {0: {"oom": [("unknown", "1.00 GiB", None, "990.00 MiB")], "capacity": "15.50 GiB"}}),
+    ("github.com/intel/torch-xpu-ops/issues/2392: 2.10", "torch.OutOfMemoryError: XPU out of memory. Tried to allocate 8.00 GiB. GPU 0 has a total capacity of 16.50 GiB of which 16.50 GiB is free. 8.25 GiB allowed; Of the allocated memory 0 bytes is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated. Please use `empty_cache` to release all unoccupied cached memory.",
+     {0: {"oom": [("free_enough", "8.00 GiB", "16.50 GiB", "0 bytes", "8.25 GiB")]}}),
 )
 
 # What is about memory but has no figure, and what is not: one clear line each.

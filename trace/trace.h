@@ -209,6 +209,7 @@ enum note_what {
     NOTE_BUDGET_NON_TORCH,
     NOTE_BUDGET_AVAILABLE,
     NOTE_ASKED_BEYOND, /* the request that failed was larger than this */
+    NOTE_LARGEST_FREE, /* the largest piece of what was free */
     NOTE_KINDS
 };
 

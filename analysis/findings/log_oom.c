@@ -199,6 +199,11 @@ static void tell_cause(struct words *words, const struct trace *trace, const str
         break;
     case LOG_OOM_LIMIT: tell_limit(words, trace, facts); break;
     case LOG_OOM_FREE_ENOUGH:
+        if (knows(facts, NOTE_LARGEST_FREE) && facts->number[NOTE_LARGEST_FREE] < facts->number[NOTE_ASKED]) {
+            say_bytes(words, " As much was free as was requested, but the largest piece of it had ",
+                      facts->number[NOTE_LARGEST_FREE], ".");
+            break;
+        }
         words_say(
             words,
             " As much was free as was requested, so the device as a whole was not full: another process may "

@@ -352,6 +352,9 @@ static bool lines_read(struct reader *reader) {
     }
     for (struct log_stream *stream = reader->streams; stream != NULL; stream = stream->next) {
         struct log_row row;
+        reader->state.stream = stream;
+        if (stream->oom.row.is_oom && !traceback_below(reader)) /* what is below it ends without the error */
+            return false;
         for (unsigned i = 0; i < 2; i++) /* a summary, and what processes hold */
             if (log_line_end(stream, &row) && !row_add(reader, &row))
                 return false;

@@ -56,7 +56,13 @@ static enum note_what what_of(struct text label, bool about_memory) {
         return NOTE_DEVICE_FREE;
     if (HAS(label, "used", "usage", "in use", "occupied", "\xe5\x8d\xa0\xe7\x94\xa8" /* "in use" */))
         return most ? NOTE_MAX_DEVICE : NOTE_DEVICE_USED;
-    return HAS(label, "total") ? NOTE_DEVICE_TOTAL : NOTE_KINDS;
+    if (HAS(label, "total"))
+        return NOTE_DEVICE_TOTAL;
+    /* "GPU memory after model load: 4837 MB" */
+    return HAS(label, "gpu mem", "cuda mem", "vram") &&
+                   HAS(label, " after ", " before ", "baseline", " while ", " during ")
+               ? NOTE_DEVICE_USED
+               : NOTE_KINDS;
 }
 
 /* "memory allocated (GB): ", "peak_mem_gib=": the unit that ends a label, in bytes; 0: none. */

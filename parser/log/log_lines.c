@@ -201,18 +201,6 @@ static bool summary_cells(struct text line, const char *name, struct log_row *ro
     return true;
 }
 
-static enum log_seen summary_line(struct log_state *state, struct text line, struct log_row *row) {
-    uint64_t device = 0;
-    if (log_find(line, 0, "CUDA memory summary") == LOG_NONE)
-        return LOG_NOTHING;
-    if (log_count_behind(line, "device ID", &device))
-        log_gpu_set(row, device);
-    state->stream->row = *row;
-    state->stream->open = LOG_IN_SUMMARY;
-    state->stream->lines_left = SUMMARY_LINES;
-    return LOG_PART;
-}
-
 static bool summary_read(struct text line, struct log_row *row) {
     static const struct log_figure counts[] = {{"CUDA OOMs", COUNTED, NOTE_OOM_COUNT, 0},
                                                {"cudaMalloc retries", COUNTED, NOTE_RETRIES, 0},
@@ -220,6 +208,21 @@ static bool summary_read(struct text line, struct log_row *row) {
     (void)log_figures_read(line, counts, row);
     (void)summary_cells(line, "| Allocated memory", row, NOTE_ALLOCATED, NOTE_MAX_ALLOCATED);
     return summary_cells(line, "| GPU reserved memory", row, NOTE_RESERVED, NOTE_MAX_RESERVED);
+}
+
+static enum log_seen summary_line(struct log_state *state, struct text line, struct log_row *row) {
+    uint64_t device = 0;
+    bool row_of_it = log_find(line, log_skip(line, 0), "| Allocated memory ") == log_skip(line, 0);
+    if (log_find(line, 0, "CUDA memory summary") == LOG_NONE && !row_of_it)
+        return LOG_NOTHING;
+    if (log_count_behind(line, "device ID", &device))
+        log_gpu_set(row, device);
+    state->stream->row = *row;
+    state->stream->open = LOG_IN_SUMMARY;
+    state->stream->lines_left = SUMMARY_LINES;
+    if (row_of_it) /* its head was cut off */
+        (void)summary_read(line, &state->stream->row);
+    return LOG_PART;
 }
 
 /* ---- strata run ---- */

@@ -18,14 +18,16 @@ static const struct log_figure asked[] = {
     {"Attempting to reserve", BEHIND, NOTE_ASKED, 0},
     {"memory for requested buffer of size", BEHIND, NOTE_ASKED, 1}, /* ONNX Runtime */
     {" KV cache is needed", BEFORE, NOTE_ASKED, 0},                 /* vLLM */
-    {"Invalid buffer size:", BEHIND, NOTE_ASKED, 0},             /* PyTorch on MPS: Metal's limit for one */
-    {"in memory space hbm. Used", BEHIND, NOTE_ASKED, 0},        /* XLA on TPU, when it compiles */
-    {"Allocation failed for size::", BEHIND, NOTE_ASKED, 1},     /* Habana */
-    {"Unable to allocate", BEHIND, NOTE_ASKED, 0},               /* NumPy */
-    {"memory on GPU", BEFORE, NOTE_ASKED, 0},                    /* Paddle */
-    {"alloc_buffer: allocating", BEHIND, NOTE_ASKED, 0},         /* llama.cpp */
-    {"Could not allocate tensor with", BEHIND, NOTE_ASKED, 0},   /* DirectML */
-    {"Failed to CUDA calloc", BEHIND, NOTE_ASKED, 0},            /* NCCL */
+    {"Invalid buffer size:", BEHIND, NOTE_ASKED, 0},           /* PyTorch on MPS: Metal's limit for one */
+    {"in memory space hbm. Used", BEHIND, NOTE_ASKED, 0},      /* XLA on TPU, when it compiles */
+    {"Allocation failed for size::", BEHIND, NOTE_ASKED, 1},   /* Habana */
+    {"Unable to allocate", BEHIND, NOTE_ASKED, 0},             /* NumPy */
+    {"memory on GPU", BEFORE, NOTE_ASKED, 0},                  /* Paddle */
+    {"alloc_buffer: allocating", BEHIND, NOTE_ASKED, 0},       /* llama.cpp */
+    {"Could not allocate tensor with", BEHIND, NOTE_ASKED, 0}, /* DirectML */
+    {"Failed to CUDA calloc", BEHIND, NOTE_ASKED, 0},          /* NCCL */
+    {"Failed to CUDA calloc async", BEHIND, NOTE_ASKED, 0},
+    {" with size ", BEHIND, NOTE_ASKED, 1},                      /* FlashInfer's workspace */
     {"Requested amount of GPU memory (", BEHIND, NOTE_ASKED, 0}, /* TensorRT */
     {"Requested size was", BEHIND, NOTE_ASKED, 0},
     {") from device", BEFORE, NOTE_ASKED, 0}, /* TensorFlow's StreamExecutor */
@@ -54,9 +56,9 @@ static const struct log_figure told[] = {
     {"other allocations", BEHIND, NOTE_OTHER_USED, 0},
     {"max allowed", BEHIND, NOTE_ALLOWED, 0},
     /* cudaMallocAsync */
-    {"Currently allocated     ", BEHIND, NOTE_ALLOCATED, 0},
-    {"Requested               ", BEHIND, NOTE_ASKED, 0},
-    {"Device limit            ", BEHIND, NOTE_DEVICE_TOTAL, 0},
+    {"Currently allocated ", BEHIND, NOTE_ALLOCATED, 0},
+    {"Requested ", BEHIND, NOTE_ASKED, 0},
+    {"Device limit ", BEHIND, NOTE_DEVICE_TOTAL, 0},
     {"Free (according to CUDA)", BEHIND, NOTE_DEVICE_FREE, 0},
     /* XLA */
     {"parameter allocation:", BEHIND, NOTE_XLA_PARAMETERS, 0},
@@ -65,6 +67,7 @@ static const struct log_figure told[] = {
     {"preallocated temp allocation:", BEHIND, NOTE_XLA_TEMPORARIES, 0},
     {" total allocation:", BEHIND, NOTE_XLA_TOTAL, 0},
     {"That was not possible. There are", BEHIND, NOTE_DEVICE_FREE, 0},
+    {"largest contiguous region of free memory is", BEHIND, NOTE_LARGEST_FREE, 0},
     {"available KV cache memory (", BEHIND, NOTE_ALLOWED, 0},
     /* MLX; Paddle */
     {"maximum allowed buffer size of", BEHIND, NOTE_ALLOWED, 0},
@@ -113,6 +116,9 @@ static const char *const bare[] = {"CUDA error: out of memory",
                                    "killed by signal: Bus error",
                                    "No available memory for the cache blocks",
                                    "maximum number of tokens that can be stored in KV cache",
+                                   "Not enough memory. Please try to increase --mem-fraction-static",
+                                   ":** torch.OutOfMemoryError",
+                                   ":** torch.cuda.OutOfMemoryError",
                                    "Not enough memory to handle",
                                    "cudaMalloc failed: out of memory",
                                    "CUDA Error: out of memory",
@@ -135,6 +141,9 @@ static const struct {
                 {"KV cache is needed", "vLLM"},
                 {"stored in KV cache", "vLLM"},
                 {"for the cache blocks", "vLLM"},
+                {"--mem-fraction-static", "SGLang"},
+                {"in AlignedAllocator", "FlashInfer"},
+                {"memory space hbm", "XLA"},
                 {"(NPU ", "NPU"},
                 {"(MLU ", "MLU"},
                 {"can NOT allocate memory block", "XPU"},
@@ -393,7 +402,8 @@ static bool is_full(struct text line) {
                                        "OutOfMemory",
                                        "Failed to CUDA calloc",
                                        "Could not allocate tensor",
-                                       "KV cache is needed"};
+                                       "KV cache is needed",
+                                       "in AlignedAllocator"};
     uint64_t nbytes;
     if (log_has(line, "this is not a failure"))
         return false;

@@ -99,6 +99,9 @@ static const struct log_form forms[] = {
       {"memory.required.kv=", CELL, NOTE_BUDGET_KV_CACHE, 0},
       {"memory.graph.full=", CELL, NOTE_BUDGET_ACTIVATIONS, 0}},
      false},
+    ONE(" VRAM available", BEFORE, NOTE_BUDGET_AVAILABLE, 0),
+    /* ComfyUI: model_management.py */
+    {{"Total VRAM ", ", total RAM"}, {{"Total VRAM", BEHIND, NOTE_DEVICE_TOTAL, 0}}, false},
     /* AUTOMATIC1111's stable-diffusion-webui, modules/call_queue.py: 1.0 to 1.4 and later */
     {{"Torch active/reserved:", "Sys VRAM:"},
      {{"active/reserved:", USED_OF, NOTE_MAX_ALLOCATED, 0},
@@ -215,11 +218,15 @@ static bool sglang_cache(struct text line, struct log_row *row) {
 /* What Ollama's scheduler takes for used on each GPU: "updated VRAM based on existing loaded models", "inference compute". */
 static bool ollama_gpu(struct log_state *state, struct text line, struct log_row *row) {
     static const struct log_figure total = {" total=", CELL, NOTE_DEVICE_TOTAL, 0},
-                                   available = {" available=", CELL, NOTE_DEVICE_FREE, 0};
+                                   available = {" available=", CELL, NOTE_DEVICE_FREE, 0},
+                                   now_total = {" now.total=", CELL, NOTE_DEVICE_TOTAL, 0},
+                                   now_free = {" now.free=", CELL, NOTE_DEVICE_FREE, 0};
     uint64_t all, left;
-    if ((!log_has(line, "msg=\"updated VRAM based on") && !log_has(line, "msg=\"inference compute\"")) ||
-        log_has(line, "library=cpu") || !log_figure_find(line, &total, &all) ||
-        !log_figure_find(line, &available, &left) || left > all)
+    if ((!log_has(line, "msg=\"updated VRAM based on") && !log_has(line, "msg=\"inference compute\"") &&
+         !log_has(line, "msg=\"updating cuda memory data\"")) ||
+        log_has(line, "library=cpu") ||
+        (!log_figure_find(line, &total, &all) && !log_figure_find(line, &now_total, &all)) ||
+        (!log_figure_find(line, &available, &left) && !log_figure_find(line, &now_free, &left)) || left > all)
         return false;
     log_uuid_find(state, line, row);
     log_know(row, NOTE_DEVICE_TOTAL, all);
