@@ -30,6 +30,10 @@ struct searching {
     uint32_t *voted;                   /* [n] when it was first voted for, from 1 */
     uint32_t *ahead;                   /* [n] first occurrence of its key */
     struct sort_row *rows, *spare;     /* [n] */
+    /* Of the one before it, which most are like: */
+    uint32_t last_n;
+    uint64_t *last_key, *last_bytes; /* [last_n] */
+    struct region best;              /* which it has, too */
 };
 
 /* ---- stacks without lines ---- */
@@ -328,14 +332,17 @@ static bool columns_make(struct searching *searching, uint32_t n) {
     searching->key = arena_column(arena, n, sizeof *searching->key);
     searching->plain_key = arena_column(arena, n, sizeof *searching->plain_key);
     searching->bytes = arena_column(arena, n, sizeof *searching->bytes);
+    searching->last_key = arena_column(arena, n, sizeof *searching->last_key);
+    searching->last_bytes = arena_column(arena, n, sizeof *searching->last_bytes);
     searching->votes = arena_column(arena, n, sizeof *searching->votes);
     searching->voted = arena_column(arena, n, sizeof *searching->voted);
     searching->ahead = arena_column(arena, n, sizeof *searching->ahead);
     searching->rows = arena_column(arena, n, sizeof *searching->rows);
     searching->spare = arena_column(arena, n, sizeof *searching->spare);
     return searching->key != NULL && searching->plain_key != NULL && searching->bytes != NULL &&
-           searching->votes != NULL && searching->voted != NULL && searching->ahead != NULL &&
-           searching->rows != NULL && searching->spare != NULL;
+           searching->last_key != NULL && searching->last_bytes != NULL && searching->votes != NULL &&
+           searching->voted != NULL && searching->ahead != NULL && searching->rows != NULL &&
+           searching->spare != NULL;
 }
 
 static void columns_fill(struct searching *searching, struct forward *forward) {
@@ -350,17 +357,45 @@ static void columns_fill(struct searching *searching, struct forward *forward) {
     }
 }
 
-static bool forward_search(struct searching *searching, struct forward *forward) {
+/* Is it like the one before? Then its best region is, too. */
+static bool is_like_last(const struct searching *searching) {
+    uint64_t differs = searching->n ^ searching->last_n;
+    for (uint32_t i = 0; differs == 0 && i < searching->n; i++)
+        differs =
+            (searching->key[i] ^ searching->last_key[i]) | (searching->bytes[i] ^ searching->last_bytes[i]);
+    return differs == 0;
+}
+
+static void columns_swap(struct searching *searching) {
+    uint64_t *key = searching->last_key, *bytes = searching->last_bytes;
+    searching->last_key = searching->key;
+    searching->last_bytes = searching->bytes;
+    searching->last_n = searching->n;
+    searching->key = key;
+    searching->bytes = bytes;
+}
+
+static struct region region_choose(struct searching *searching, uint64_t forward_bytes) {
     struct region best = {0};
+    regions_find(searching, searching->key, &best);
+    if (best.bytes < forward_bytes - forward_bytes / 2)
+        regions_find(searching, searching->plain_key, &best);
+    return best;
+}
+
+static bool forward_search(struct searching *searching, struct forward *forward) {
+    columns_swap(searching);
     columns_fill(searching, forward);
     if (searching->n < LEAST_ALLOCATIONS)
         return true;
-    regions_find(searching, searching->key, &best);
-    if (best.bytes < forward->bytes - forward->bytes / 2)
-        regions_find(searching, searching->plain_key, &best);
-    if (best.period == 0 || best.bytes < forward->bytes / 10 + (forward->bytes % 10 != 0))
+    if (!is_like_last(searching))
+        searching->best = region_choose(searching, forward->bytes);
+    else if (searching->best.key == searching->last_key)
+        searching->best.key = searching->key;
+    const struct region *best = &searching->best;
+    if (best->period == 0 || best->bytes < forward->bytes / 10 + (forward->bytes % 10 != 0))
         return true;
-    if (!spans_make(searching, forward, &best))
+    if (!spans_make(searching, forward, best))
         return false;
     forward_settle(searching, forward);
     return true;
