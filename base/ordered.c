@@ -11,15 +11,16 @@ static bool key_below(const struct ordered_key *key, uint64_t first, uint64_t se
     return key->first < first || (key->first == first && key->second < second);
 }
 
-/* The first of `count` rising keys that is not below. */
+/* The first of `count` rising keys that is not below. Without a branch that depends on a key, those are mispredicted half of
+ * the time: both halves of a key are compared as one number, and what comes of it is a mask. */
 static uint32_t keys_seek(const struct ordered_key *key, uint32_t count, uint64_t first, uint64_t second) {
+    const unsigned __int128 wanted = (unsigned __int128)first << 64 | second;
     uint32_t low = 0;
-    while (count >
-           0) { /* without a branch that depends on the key: those are mispredicted half of the time */
-        uint32_t half = count / 2;
-        bool below = key_below(&key[low + half], first, second);
-        low = below ? low + half + 1 : low;
-        count = below ? count - half - 1 : half;
+    while (count > 0) {
+        uint32_t half = (count + 1) / 2;
+        const struct ordered_key *at = &key[low + half - 1];
+        low += half & (0 - (uint32_t)(((unsigned __int128)at->first << 64 | at->second) < wanted));
+        count -= half;
     }
     return low;
 }

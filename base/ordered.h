@@ -1,5 +1,5 @@
 /*
- * Keys in order, in two levels: leaves of up to 64 keys, and the largest key of each leaf in one array.
+ * Keys in order, in two levels: leaves of up to 32 keys, and the largest key of each leaf in one array.
  *
  *     most    |   30   |   71   |   98   |       found by bisection, as is the key in its leaf
  *     leaf    |12 20 30|44 71   |80 98   |
@@ -18,7 +18,7 @@ struct ordered_key {
     uint32_t value;
 };
 
-enum { ORDERED_LEAF_KEYS = 64 };
+enum { ORDERED_LEAF_KEYS = 32 };
 
 struct ordered_leaf;
 
@@ -44,7 +44,7 @@ struct ordered_place {
     uint32_t leaf, slot;
 };
 
-/* Adds a key that is not there yet. O(log n), and O(sqrt n) moved bytes for every 32 keys. False: no memory, and
+/* Adds a key that is not there yet. O(log n), and O(sqrt n) moved bytes for every 16 keys. False: no memory, and
  * nothing is changed. */
 bool ordered_add(struct ordered *set, struct ordered_store *store, struct ordered_key key);
 

@@ -101,12 +101,19 @@ static void allocations_add(struct identifying *id, const struct device_trace *d
 
 static void times_add(struct identifying *id, const struct device_trace *device) {
     add(id, device->time_us != NULL);
-    for (uint32_t i = 0, count; device->time_us != NULL && i < device->n_events; i += count) {
+    if (device->time_us == NULL)
+        return;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ /* they stand there as words are stored */
+    pending_add(id);
+    fingerprint_add(id->fingerprint, device->time_us, (size_t)device->n_events * 8);
+#else
+    for (uint32_t i = 0, count; i < device->n_events; i += count) {
         count = device->n_events - i < PENDING_WORDS ? device->n_events - i : PENDING_WORDS;
         uint8_t *to = words_add(id, count);
         for (uint32_t j = 0; j < count; j++)
             word_store(to + (size_t)j * 8, (uint64_t)device->time_us[i + j]);
     }
+#endif
 }
 
 static void events_add(struct identifying *id, const struct device_trace *device) {
