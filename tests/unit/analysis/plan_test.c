@@ -2,6 +2,7 @@
  * Changed programs against a plain count of who lives when, and the blocks, cuts and new lives of a small training with a
  * loop over three layers, each rule by its figures.
  */
+#define RECORDING_EVENTS 2000100 /* more than are replayed at once: a short search */
 #include "recording.h"
 
 #include "analysis/plan/plan_internal.h"
@@ -150,7 +151,7 @@ static void test_changed_programs(void **state) {
 
 /* ---- a loop over three layers ---- */
 
-enum { LAYERS = 3, KB = 1024 };
+enum { LAYERS = 3, KB = 1024, MB = KB * KB };
 
 static uint32_t site_in(struct recording *recording, uint32_t caller, const char *file, uint32_t line,
                         const char *name) {
@@ -163,7 +164,7 @@ static uint32_t site_in(struct recording *recording, uint32_t caller, const char
  * Event by event: embedding; per layer a temporary, what it keeps for backward, its output; head; backward frees from the
  * last layer back, with a gradient for each; then an optimizer.
  */
-static struct plan *training_plan(struct recording *recording, const struct plan_request *request) {
+static void training_write(struct recording *recording, uint64_t unit) {
     uint32_t main_ = recording_stack(recording, 0, "/home/u/train.py", "main");
     uint32_t model = site_in(recording, main_, "/home/u/model.py", 9, "forward");
     uint32_t gone = site_in(recording, model, "/home/u/layer.py", 6, "forward"),
@@ -174,21 +175,27 @@ static struct plan *training_plan(struct recording *recording, const struct plan
     uint32_t store = recording_stack(recording, back, "", "torch::autograd::AccumulateGrad::apply");
     uint32_t step = recording_stack(recording, main_, TORCH "optim/adamw.py", "step");
     uint32_t every = recording_stack(recording, step, TORCH "optim/adamw.py", "_multi_tensor_adamw");
-    recording_allocation(recording, 1, 40, 10 * KB, head); /* the embedding's, held to the end of backward */
+    recording_allocation(recording, 1, 40, 10 * unit,
+                         head); /* the embedding's, held to the end of backward */
     for (uint32_t i = 0; i < LAYERS; i++) {
         uint32_t at = 2 + 4 * i, freed = 20 + 4 * (LAYERS - 1 - i);
-        recording_allocation(recording, at, at + 3, 8 * KB, gone);
-        recording_allocation(recording, at + 1, freed, 100 * KB, kept);
-        recording_allocation(recording, at + 2, freed + 2, 20 * KB, made);
+        recording_allocation(recording, at, at + 3, 8 * unit, gone);
+        recording_allocation(recording, at + 1, freed, 100 * unit, kept);
+        recording_allocation(recording, at + 2, freed + 2, 20 * unit, made);
     }
-    recording_allocation(recording, 15, 18, 50 * KB, head);
+    recording_allocation(recording, 15, 18, 50 * unit, head);
     for (uint32_t i = 0; i < LAYERS; i++)
-        recording_allocation(recording, 19 + 4 * i, 60, 30 * KB, store);
-    recording_allocation(recording, 45, STAYS, 60 * KB, step);
+        recording_allocation(recording, 19 + 4 * i, 60, 30 * unit, store);
+    recording_allocation(recording, 45, STAYS, 60 * unit, step);
     for (uint32_t i = 0; i < 4; i++)
-        recording_allocation(recording, 46 + i, 52, 5 * KB, every);
-    recording_allocation(recording, 61, 70, 10 * KB, head);
-    struct timeline *timeline = recording_settle(recording, 80);
+        recording_allocation(recording, 46 + i, 52, 5 * unit, every);
+    recording_allocation(recording, 61, 70, 10 * unit, head);
+}
+
+/* As if the replay of so many events had been exact. */
+static struct plan *plan_of(struct recording *recording, const struct plan_request *request,
+                            uint32_t n_events) {
+    struct timeline *timeline = recording_settle(recording, n_events);
     struct plan *plan = arena_alloc(&recording->arena, sizeof *plan);
     struct program *program = arena_alloc(&recording->arena, sizeof *program);
     struct replay *replay = arena_alloc(&recording->arena, sizeof *replay);
@@ -198,6 +205,11 @@ static struct plan *training_plan(struct recording *recording, const struct plan
     assert_true(verdicts_init_with_cuts(verdicts, timeline, &recording->arena));
     assert_true(plan_find(plan, program, replay, verdicts, request, &recording->arena));
     return plan;
+}
+
+static struct plan *training_plan(struct recording *recording, const struct plan_request *request) {
+    training_write(recording, KB);
+    return plan_of(recording, request, 80);
 }
 
 static const struct plan_change *change_of(const struct plan *plan, enum plan_kind kind) {
@@ -274,11 +286,146 @@ static void test_too_much_work(void **state) {
     recording_close(recording);
 }
 
+/* ---- searches ---- */
+
+/* The plan of the training in units of 1 MiB, for so many of them. */
+static const struct plan *searched(struct recording *recording, uint64_t mib, uint32_t n_events) {
+    training_write(recording, MB);
+    return plan_of(recording, &(struct plan_request){.gpu_bytes = mib * MB}, n_events);
+}
+
+/* In use with the first K blocks: at the head what the others keep, or where the first is made again. With one block that
+ * is 320 of the 420 MiB, with two 220; 20 are kept back. */
+static void test_smallest_number_of_blocks(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t mib;
+        uint32_t blocks;
+    } cases[] = {{400, 1}, {320, 2}};
+    for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (uint32_t n_events = 80; n_events <= 2000080; n_events += 2000000) {
+            struct recording *recording = recording_open();
+            const struct plan *plan = searched(recording, cases[i].mib, n_events);
+            assert_int_equal(plan->short_search, n_events > 80);
+            assert_int_not_equal(plan->n_plans, 0);
+            assert_int_equal(plan->plans[0].n_changes, 1);
+            assert_int_equal(plan->change[plan->plans[0].change[0]].kind, PLAN_CHECKPOINT);
+            assert_int_equal(plan->plans[0].n_blocks, cases[i].blocks);
+            recording_close(recording);
+        }
+}
+
+static void test_nothing_is_served(void **state) {
+    (void)state;
+    for (uint32_t n_events = 80; n_events <= 2000080; n_events += 2000000) {
+        struct recording *recording = recording_open();
+        const struct plan *plan = searched(recording, 100, n_events);
+        assert_int_equal(plan->n_plans, 0);
+        assert_true(plan->has_nearest);
+        assert_int_equal(plan->nearest.n_blocks, LAYERS);
+        assert_int_equal(plan->lacking_bytes, plan->nearest.figures.rounded_max - 100 * MB);
+        recording_close(recording);
+    }
+}
+
+/* ---- settings by coordinate descent ---- */
+
+static void program_by_chance(struct recording *recording, struct dice *dice) {
+    uint32_t event = 1, main_ = recording_stack(recording, 0, "/home/u/train.py", "main");
+    for (uint32_t i = 0; i < 60; i++, event += 1 + dice_below(dice, 3)) {
+        uint64_t size = dice_below(dice, 2) == 0 ? 1 + dice_below(dice, 9) : 12 + dice_below(dice, 200);
+        uint32_t death = event + 1 + dice_below(dice, 60);
+        recording_allocation(recording, event, death, size * MB - dice_below(dice, MB / 2), main_);
+    }
+}
+
+/* Is it served in both orders of addresses? */
+static bool is_served_under(const struct plan *plan, const struct allocator_settings *settings,
+                            struct arena *arena) {
+    bool served = true;
+    for (int down = 0; down < 2; down++) {
+        struct whatif_result result;
+        const struct whatif_case what = {
+            .settings = *settings, .budget_bytes = plan->budget_bytes, .descending = down != 0};
+        assert_true(whatif_run(&result, plan->program, &what, arena));
+        served &= !result.oom.happened;
+    }
+    return served;
+}
+
+static uint32_t settings_of(const struct plan *plan) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < plan->n_changes; i++)
+        n += plan->change[i].kind == PLAN_SETTINGS;
+    return n;
+}
+
+/* One setting more is listed only where it is served and none of the others is. */
+static bool is_descended(struct dice *dice, uint32_t percent) {
+    struct recording *recording = recording_open();
+    program_by_chance(recording, dice);
+    struct plan_request request = {.without = 1u << WORD_EXPANDABLE};
+    const struct plan *plan = plan_of(recording, &request, 400);
+    uint64_t least = plan->as_recorded.rounded_max, most = plan->as_recorded.reserved_min;
+    request.gpu_bytes = least + (most - least) * percent / 100;
+    struct arena *arena = &recording->arena;
+    struct plan *limited = arena_alloc(arena, sizeof *limited);
+    assert_true(plan_find(limited, plan->program, plan->replay, plan->verdicts, &request, arena));
+    uint32_t n = settings_of(limited), usual = settings_of(plan);
+    bool served = is_served_under(limited, &plan->replay->settings, arena);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct plan_change *change = &limited->change[i];
+        bool own = is_served_under(limited, &change->settings, arena);
+        assert_int_equal(own, plan_is_served(change->figures.fits));
+        assert_true(i < usual || (own && !served));
+        served |= own;
+    }
+    recording_close(recording);
+    return n > usual;
+}
+
+static void test_descent(void **state) {
+    (void)state;
+    struct dice dice = {3};
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < 300; i++)
+        n += is_descended(&dice, 20 + i % 8 * 10);
+    assert_in_range(n, 3, 297);
+}
+
+/* ---- a graph that nobody uses ---- */
+
+/* Forwards alone: each keeps its activations until the next one is over. Without a graph each goes when the second allocation
+ * behind it is made. */
+static void test_no_grad(void **state) {
+    (void)state;
+    struct recording *recording = recording_open();
+    uint32_t main_ = recording_stack(recording, 0, "/home/u/serve.py", "main");
+    uint32_t model = recording_stack(recording, main_, TORCH "nn/modules/module.py", "_call_impl");
+    for (uint32_t i = 0; i < 30; i++)
+        recording_allocation(recording, 1 + i, 70 - i, 100 * KB,
+                             site_in(recording, model, "/home/u/layer.py", 5 + i, "forward"));
+    const struct plan *plan = plan_of(recording, &(struct plan_request){.without = 1u << WORD_FINDINGS}, 80);
+    const struct plan_change *change = change_of(plan, PLAN_NO_GRAD);
+    assert_int_equal(plan->as_recorded.live_max, 30 * 100 * KB);
+    assert_non_null(change);
+    assert_int_equal(change->certainty, CERTAINTY_BOUND);
+    assert_int_equal(change->figures.live_min, 200 * KB - 200 * KB / 100);
+    assert_false(change->figures.reserved_known);
+    recording_close(recording);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_changed_programs),        cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_what_each_change_leaves), cmocka_unit_test(test_left_out),
+        cmocka_unit_test(test_changed_programs),
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_what_each_change_leaves),
+        cmocka_unit_test(test_left_out),
         cmocka_unit_test(test_too_much_work),
+        cmocka_unit_test(test_smallest_number_of_blocks),
+        cmocka_unit_test(test_nothing_is_served),
+        cmocka_unit_test(test_descent),
+        cmocka_unit_test(test_no_grad),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""strata plan over real recordings and samples, at five budgets each: what changes leave in use, added up again over the rows
+of an export by docs/plan.md's rules, what settings reserve by whatif, and what must hold of every plan.
+
+    plan_corpus_test.py --table     prints the figures of docs/plan.md
+"""
+
+import collections
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+STRATA = os.environ.get("STRATA", str(HERE.parent / "build" / "release" / "strata"))
+CORPUS = Path(os.environ["STRATA_CORPUS"]) if os.environ.get("STRATA_CORPUS") else None
+BUDGETS = (None, 95, 85, 70, 50)  # percent of what was reserved
+RANKS, SMALL, VALUES = 8, 4096, 4096
+COSTS = ("none", "time", "precision", "elsewhere")
+SERVED = ("yes", "with_retries")
+NEVER = 1 << 60
+counts = collections.Counter()
+
+
+def run(*words):
+    return subprocess.run([STRATA, *map(str, words)], capture_output=True)
+
+
+def parts(nbytes, by):
+    return -(-nbytes // by)
+
+
+class Life:
+    def __init__(self, row):
+        self.birth = int(row["alloc_event"]) if row["alloc_event"] else -1
+        self.death = int(row["free_event"]) if row["free_event"] else NEVER
+        self.nbytes, self.category, self.phase, self.stack = int(row["bytes"]), row["category"], row["phase"], row["stack"]
+
+
+def lives_of(path, device):
+    done = run("export", "--to", "csv", "-d", device, path, "-o", "-")
+    assert done.returncode == 0, done.stderr
+    return [Life(row) for row in csv.DictReader(io.StringIO(done.stdout.decode("utf-8", "replace"), newline=""))]
+
+
+def peak(spans, failed):
+    """Of (birth, death, bytes), up to and with the request that failed; at one event what dies does so first."""
+    end = failed[0] if failed else NEVER
+    steps = [step for birth, death, nbytes in spans if birth < death and nbytes
+             for step in ((birth, 1, nbytes), (death, 0, -nbytes)) if step[0] < end]
+    live = most = 0
+    for _, _, nbytes in sorted(steps):
+        live += nbytes
+        most = max(most, live)
+    return max(most, live + failed[1]) if failed else most
+
+
+def whole(life):
+    return life.birth, life.death, life.nbytes
+
+
+def resized(lives, categories, size):
+    return [(life.birth, life.death, size(life.nbytes) if life.category in categories else life.nbytes) for life in lives]
+
+
+def eight_bits(width):
+    return lambda nbytes: nbytes if nbytes // width < VALUES else parts(nbytes, width) + 4 * parts(nbytes, 256 * width)
+
+
+def over_ranks(nbytes):
+    return nbytes if nbytes < SMALL else parts(nbytes, RANKS)
+
+
+def without_foreach(lives, ends):
+    """Temporaries of the optimizer's foreach: not there, or each until the second one behind it is made."""
+    for i, life in enumerate(lives):
+        there = life.birth >= 0 and life.phase == "optimizer" and life.category == "temporary" and " _multi_tensor_" in life.stack
+        second = lives[i + 2].birth if i + 2 < len(lives) else NEVER
+        if not there:
+            yield whole(life)
+        elif ends:
+            yield life.birth, min(life.death, second), life.nbytes
+
+
+def untrained(lives):
+    for i, life in enumerate(lives):
+        held = life.birth >= 0 and life.category == "activation" and life.phase == "forward" and i + 2 < len(lives)
+        yield (life.birth, min(life.death, lives[i + 2].birth), life.nbytes) if held else whole(life)
+
+
+STATE = {"optimizer_state"}
+EDITS = {  # of a change, what it leaves at the least and at the most
+    "optimizer:fused": lambda lives: (without_foreach(lives, False), without_foreach(lives, True)),
+    "state:8bit": lambda lives: (resized(lives, STATE, eight_bits(4)), resized(lives, STATE, eight_bits(2))),
+    f"shard:state:{RANKS}": lambda lives: (resized(lives, STATE, over_ranks),),
+    f"shard:state+gradient:{RANKS}": lambda lives: (resized(lives, STATE | {"gradient"}, over_ranks),),
+    "offload:state": lambda lives: (resized(lives, STATE, lambda _: 0),),
+}
+
+
+def bounds(figures):
+    return figures["live_peak_bytes_min"], figures["live_peak_bytes_max"]
+
+
+class Recordings(unittest.TestCase):
+    def paths(self):
+        yield from sorted((HERE.parent / "samples").glob("*.pickle"))
+        if CORPUS:
+            yield from (path for path in sorted(CORPUS.iterdir()) if path.name != "MANIFEST.json")
+
+    def test_each(self):
+        for path in self.paths():
+            done = run("plan", "--json", "--ranks", RANKS, path)
+            if done.returncode != 0:
+                self.assertEqual(1, done.returncode)
+                self.assertRegex(done.stderr, rb"\Astrata: ")
+                continue
+            for device in json.loads(done.stdout)["devices"]:
+                if device["refused"] is not None:
+                    self.assertEqual(([], []), (device["changes"], device["plans"]))
+                    continue
+                with self.subTest(path=path.name, device=device["device"]):
+                    self.in_use(path, device)
+                    self.settings(path, device)
+                    self.budgets(path, device)
+
+    def in_use(self, path, device):
+        lives = lives_of(path, device["device"])
+        oom = json.loads(run("report", "--json", "--no-plan", "-d", device["device"], path).stdout)["devices"][0]["oom"]
+        failed = (oom[0]["event"], oom[0]["requested_bytes"]) if oom else None
+        self.assertEqual([peak(map(whole, lives), failed)] * 2, list(bounds(device["as_recorded"])))
+        counts["as recorded"] += 1
+        for change in device["changes"]:
+            if change["id"] in EDITS:
+                peaks = [peak(spans, failed) for spans in EDITS[change["id"]](lives)]
+                self.assertEqual((min(peaks), max(peaks)), bounds(change), change["id"])
+                counts[change["id"]] += 1
+            elif change["id"] == "no_grad":
+                most = peak(untrained(lives), failed)
+                self.assertEqual(most - most // 100, change["live_peak_bytes_min"])
+                counts[change["id"]] += 1
+
+    def settings(self, path, device):
+        """They leave in use what was, and reserve what whatif says."""
+        done = run("whatif", "--json", "-d", device["device"], path)
+        scenarios = {one["name"]: one for one in json.loads(done.stdout)["devices"][0]["scenarios"]}
+        for change in device["changes"]:
+            name = change["id"].removeprefix("settings:")
+            if name == change["id"] or name not in scenarios:
+                continue
+            self.assertEqual(bounds(device["as_recorded"]), bounds(change))
+            for end in ("peak_reserved_bytes_min", "peak_reserved_bytes_max"):
+                self.assertEqual(scenarios[name][end], change[end], change["id"])
+            counts["settings"] += 1
+
+    def budgets(self, path, unlimited):
+        for percent in BUDGETS:
+            words = []
+            if percent is not None:
+                size = unlimited["recorded"]["peak_reserved_bytes"] * percent // 100
+                if size < 1 << 20:
+                    continue
+                words = ["--gpu", f"{size}B", "--keep", "0"]
+            device, = json.loads(run("plan", "--json", "-d", unlimited["device"], *words, path).stdout)["devices"]
+            with self.subTest(percent=percent):
+                self.sound(device)
+            counts["plans asked for"] += 1
+            counts["plans told"] += len(device["plans"])
+
+    def sound(self, device):
+        has, plans, changes = device["budget"]["used_bytes"], device["plans"], {one["id"]: one for one in device["changes"]}
+        self.assertEqual(device["fits"], device["as_recorded"]["fits"])
+        if has is None or device["fits"] in SERVED:
+            self.assertEqual(([], None), (plans, device["nearest"]))
+            return
+        self.assertNotEqual(bool(plans), device["nearest"] is not None)
+        self.assertEqual(sorted(plans, key=lambda plan: COSTS.index(plan["cost"])), plans)
+        sizes = [len(plan["changes"]) for plan in plans]
+        self.assertEqual(sorted(set(sizes), reverse=True), sizes, "a dearer plan has fewer changes")
+        for plan in plans:
+            self.assertIn(plan["fits"], SERVED)
+            self.assertEqual(plan["fits"] == "with_retries", plan["retries"] > 0)
+            self.assertLessEqual(plan["live_peak_bytes_max"], has)
+            of = [changes[each if not each.startswith("checkpoint:") else next(id for id in changes if id.startswith("checkpoint:"))]
+                  for each in plan["changes"]]
+            self.assertEqual(max(COSTS.index(one["cost"]) for one in of), COSTS.index(plan["cost"]))
+            self.assertNotIn("bound", [one["certainty"] for one in of])
+            # Where two or more are needed, none that costs as little is served alone.
+            cheap = [one for one in device["changes"] if COSTS.index(one["cost"]) <= COSTS.index(plan["cost"])]
+            self.assertFalse(len(of) > 1 and any(one["fits"] in SERVED for one in cheap), plan["changes"])
+            if plan["changes"][0] in changes and len(of) == 1:
+                self.assertEqual(bounds(of[0]), bounds(plan))
+        for one in device["changes"]:
+            if one["certainty"] != "bound" and one["live_peak_bytes_min"] > has:
+                self.assertEqual("no", one["fits"])
+
+
+if __name__ == "__main__":
+    if "--table" in sys.argv:
+        sys.argv.remove("--table")
+        unittest.main(exit=False)
+        print("\n".join(f"{name}: {n}" for name, n in counts.items()))
+    else:
+        unittest.main()
