@@ -33,6 +33,7 @@ import { Matcher, selectWords } from "./words.js";
 /** @typedef {import("./canvas.js").Pane} Pane */
 /** @typedef {ReturnType<typeof makeHead> & {device: number, box: HTMLElement}} Place where a device's row is */
 /** @typedef {ReturnType<typeof createRow>} Row */
+/** @typedef {{event: number, allocation: number | null}} Hover */
 
 /** Groups of places, one for each device, and the rows that are made, by the device's index: what was in sight last. */
 const rowsOf = perPage((page) => ({
@@ -129,50 +130,18 @@ function openGroup(/** @type {Page} */ page, group) {
     if (isSplit) fill(rowsOf(page).rest, (device) => device > inHand);
 }
 
-/** @param {Page} page @param {Place} place */
-function createRow(page, { device, box, facts, cursor }) {
+/** Brings filter, search and highlight of a row's view up to the page's. @param {Page} page @param {View} shown */
+function makeFollower(page, shown) {
     const { session, state } = page;
-    const shown = new View(session, device);
-    const ROUND = roundOf(page);
-    const plot = plotOf(page);
-    const lane = emptyLane();
-    const { stage, measure } = makeStage(`device-${device}`, box, ROUND, () => lane.height);
-    const tip = make("div", "tip");
-    const markers = make("div");
-    tip.setAttribute("role", "tooltip");
-    stage.room.append(markers, tip);
     const matcher = new Matcher(session);
-    const [from, to, bottom, top, resting] = [0, 1, 0, 1, 0];
-    /** @type {Pane & typeof stage} */
-    const pane = Object.assign(stage, {
-        view: shown,
-        timeline: stage.pixels,
-        markers,
-        from,
-        to,
-        bottom,
-        top,
-        resting,
-        lineNames: [],
-        flags: [],
-        axisOf: (/** @type {number} */ event) => shown.c.event_us(event),
-        go: (/** @type {number} */ event) => {
-            setDevice(page, device);
-            goToEvent(page, event);
-        },
-    });
     /** What the view holds now of the state's highlight, filter and search. */
     const has = { focus: "", filter: "", search: "", found: false };
-    /** What lies under the pointer. @type {{event: number, allocation: number | null} | null} */
-    let hover = null;
-    let [version, drawn] = [0, -1];
-
+    let version = 0;
     /** @param {0 | 1} slot of the filter, the search @param {string} words @param {(error: string) => void} done */
     const find = async (slot, words, done) => {
         const asked = ++version;
         await selectWords(shown, matcher, slot, words, () => asked === version, done);
     };
-    /** Brings filter, search and highlight up to the state. */
     const follow = async () => {
         const focus = JSON.stringify(state.focus);
         if (focus !== has.focus) {
@@ -190,6 +159,63 @@ function createRow(page, { device, box, facts, cursor }) {
         if (has.search) await find(1, has.search, (error) => (has.found = error === ""));
         invalidate(page, TIMELINE);
     };
+    return { has, follow, stop: () => void version++ };
+}
+
+/**
+ * Says beside the pointer what lies under it on a row: a phase, or an allocation.
+ * @param {Page} page @param {HTMLElement} tip @param {Pane & ReturnType<typeof makeStage>["stage"]} pane
+ * @param {ReturnType<typeof phaseAt>} mark @param {Hover | null} hover @param {{x: number, y: number}} point
+ */
+function showTip(page, tip, pane, mark, hover, { x, y }) {
+    tip.hidden = !mark && hover?.allocation == null;
+    if (mark) tip.replaceChildren(...phaseTip(page, mark, pane.view));
+    else if (hover?.allocation != null)
+        tip.replaceChildren(
+            ...allocationTip(page, hover.allocation, hover.event, pane.view),
+            make("p", "tip-dim", "on this device; a click takes it in hand and pins this"),
+        );
+    else return;
+    const left = x + 16 + tip.offsetWidth <= pane.width ? x + 16 : Math.max(0, x - 16 - tip.offsetWidth);
+    tip.style.transform =
+        `translate(${Math.round(left + roundOf(page).left)}px, ` +
+        `${Math.round(Math.min(y, Math.max(0, pane.room.clientHeight - tip.offsetHeight)))}px)`;
+}
+
+/** @param {Page} page @param {Place} place */
+function createRow(page, { device, box, facts, cursor }) {
+    const { session, state } = page;
+    const shown = new View(session, device);
+    const ROUND = roundOf(page);
+    const plot = plotOf(page);
+    const lane = emptyLane();
+    const { stage, measure } = makeStage(`device-${device}`, box, ROUND, () => lane.height);
+    const tip = make("div", "tip");
+    const markers = make("div");
+    tip.setAttribute("role", "tooltip");
+    stage.room.append(markers, tip);
+    const { has, stop, follow } = makeFollower(page, shown);
+    /** @type {Pane & typeof stage} */
+    const pane = Object.assign(stage, {
+        view: shown,
+        timeline: stage.pixels,
+        markers,
+        from: 0,
+        to: 1,
+        bottom: 0,
+        top: 1,
+        resting: 0,
+        lineNames: [],
+        flags: [],
+        axisOf: (/** @type {number} */ event) => shown.c.event_us(event),
+        go: (/** @type {number} */ event) => {
+            setDevice(page, device);
+            goToEvent(page, event);
+        },
+    });
+    /** What lies under the pointer. @type {Hover | null} */
+    let hover = null;
+    let drawn = -1;
     const topBytes = () => {
         const { events } = shown.facts;
         const { highest } = has.filter ? shown.c.kept() : { highest: 0 };
@@ -213,22 +239,6 @@ function createRow(page, { device, box, facts, cursor }) {
         const { allocation, event } = shown.pick(Math.floor(x * stage.ratio), Math.floor(y * stage.ratio));
         return { event, allocation: state.viewBy === "age" ? allocation : null };
     };
-    /** @param {{x: number, y: number}} point */
-    const showTip = ({ x, y }) => {
-        const mark = phaseAt(page, { x, y }, pane, lane);
-        tip.hidden = !mark && hover?.allocation == null;
-        if (mark) tip.replaceChildren(...phaseTip(page, mark, shown));
-        else if (hover?.allocation != null)
-            tip.replaceChildren(
-                ...allocationTip(page, hover.allocation, hover.event, shown),
-                make("p", "tip-dim", "on this device; a click takes it in hand and pins this"),
-            );
-        else return;
-        const left = x + 16 + tip.offsetWidth <= stage.width ? x + 16 : Math.max(0, x - 16 - tip.offsetWidth);
-        tip.style.transform =
-            `translate(${Math.round(left + ROUND.left)}px, ` +
-            `${Math.round(Math.min(y, Math.max(0, stage.room.clientHeight - tip.offsetHeight)))}px)`;
-    };
     listen(stage, at, {
         zoom: (factor, at) => zoomWindow(page, factor, at),
         pan: (share) => panWindow(page, share),
@@ -236,7 +246,7 @@ function createRow(page, { device, box, facts, cursor }) {
         hover: (event, point) => {
             plot.pointed = event === null ? null : point.x;
             hover = at(point.x, point.y);
-            showTip(point);
+            showTip(page, tip, pane, phaseAt(page, point, pane, lane), hover, point);
             invalidate(page, OVERLAY);
         },
         choose: (event, allocation) => {
@@ -257,7 +267,7 @@ function createRow(page, { device, box, facts, cursor }) {
         pane,
         remove() {
             clearTimeout(pane.resting);
-            version++;
+            stop();
             box.replaceChildren();
             shown.c.release();
         },
