@@ -230,7 +230,9 @@ static void test_growth_follows_the_bytes(void **state) {
 static void test_a_long_value(void **state) {
     (void)state;
     for (size_t s = 0; s < N_STEPS; s++) {
-        struct counting counting = {.nbytes = 5 * MIB, .step = s == 1 ? 3 : steps[s]};
+        const size_t step =
+            s == 1 || s == 2 ? 977 : steps[s]; /* a sanitized build is slow at a million reads */
+        struct counting counting = {.nbytes = 5 * MIB, .step = step};
         struct fixture fixture;
         fixture_open(&fixture, &counting, SIZE_MAX);
         fixture.cursor.p += cursor_need(&fixture.cursor, 1000) ? 1000 : 0;
