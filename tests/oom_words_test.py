@@ -57,6 +57,16 @@ def kinds(device):
 
 
 class Words(unittest.TestCase):
+    def test_advice_names_the_variable_of_the_recording(self):
+        """Ascend's torch_npu reads another one than CUDA's; a file that names none is taken for CUDA's."""
+        sample = pickle.loads(pathlib.Path(__file__).resolve().parent.parent.joinpath("samples", "oom.pickle").read_bytes())
+        for given, said in (({"PYTORCH_NPU_ALLOC_CONF": ""}, "PYTORCH_NPU_ALLOC_CONF="), ({"PYTORCH_ALLOC_CONF": ""}, " PYTORCH_ALLOC_CONF="), ({}, "PYTORCH_CUDA_ALLOC_CONF=")):
+            with tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder, "run.pickle")
+                path.write_bytes(pickle.dumps({**sample, "allocator_settings": {"expandable_segments": False, **given}}, protocol=4))
+                text = subprocess.run([STRATA, "report", path], capture_output=True, check=True).stdout.decode()
+                self.assertIn(said, " " + " ".join(text.split()))
+
     def test_remainders_are_no_fragmentation(self):
         """33 MiB take segments of 34: as much as is asked for is reserved and not in use, and no block is free."""
         run = Run(4 * GIB)

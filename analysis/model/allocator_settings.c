@@ -324,10 +324,16 @@ static void read_split(struct allocator_settings *settings, struct word value) {
     settings->told.max_split = value.nbytes != 0 && value.text[-1] != '"' && value.text[0] <= '9';
 }
 
+/* PYTORCH_ALLOC_CONF, and PYTORCH_CUDA_ALLOC_CONF, PYTORCH_NPU_ALLOC_CONF and their like. */
+static bool names_variable(struct word key) {
+    struct text name = {(const uint8_t *)key.text, (uint32_t)key.nbytes};
+    return text_begins(name, "PYTORCH_") && text_ends(name, "_ALLOC_CONF");
+}
+
 static void read_key(struct allocator_settings *settings, struct word key, struct word value) {
     size_t bad_at;
     uint32_t ppm;
-    if (word_is(key, "PYTORCH_CUDA_ALLOC_CONF") || word_is(key, "PYTORCH_ALLOC_CONF"))
+    if (names_variable(key))
         (void)allocator_settings_add(settings, value.text, value.nbytes, &bad_at);
     else if (word_is(key, "expandable_segments"))
         settings->expandable =

@@ -59,16 +59,16 @@ static void settings_row(struct sheet *sheet, const struct report_device *report
     "makes nearly all of that usable, as a rule of thumb, and {1} would have been left to save elsewhere."
 #define UNSAID                                                                                   \
     "{0} were reserved but not in use. If expandable segments are off (the file does not say), " \
-    "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True "
+    "{variable}=expandable_segments:True "
 #define OFF                                                               \
     "Expandable segments are off, and {0} were reserved but not in use: " \
-    "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True "
-#define MODELLED                                                                                        \
-    "Expandable segments were off. With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True the recorded " \
+    "{variable}=expandable_segments:True "
+#define MODELLED                                                                           \
+    "Expandable segments were off. With {variable}=expandable_segments:True the recorded " \
     "sequence, this request included, would have "
 #define UNUSED "{0} were reserved but not in use, more than was requested, "
 
-/* {0} to {2} are bytes of the advice, {unit} is what the loop's turns are called, {device} the device. */
+/* {0} to {2} are bytes of the advice, {variable} is what sets the allocator up, {unit} is what the loop's turns are called, {device} the device. */
 static const char *const sentences[OOM_ADVICE_KINDS] = {
     [OOM_ADVICE_NOTHING_IN_USE] = "Nothing was allocated by this process at that moment: {0} requested, "
                                   "{1} free on the {device}.",
@@ -122,8 +122,23 @@ static const char *const sentences[OOM_ADVICE_KINDS] = {
         "see What to know.",
 };
 
+/* The variable that the recording's settings name: PYTORCH_NPU_ALLOC_CONF of Ascend, ...; else CUDA's. */
+static struct text variable_of(const struct trace *trace) {
+    struct text settings = trace_text(trace, trace->settings);
+    for (uint32_t at = 0, end; at < settings.nbytes; at = end) {
+        for (end = at; end < settings.nbytes && settings.at[end] != '"';)
+            end++;
+        struct text name = {settings.at + at, end - at};
+        if (text_begins(name, "PYTORCH_") && text_ends(name, "_ALLOC_CONF") && name.nbytes < 40)
+            return name;
+        end++;
+    }
+    static const char cuda[] = "PYTORCH_CUDA_ALLOC_CONF";
+    return (struct text){(const uint8_t *)cuda, sizeof cuda - 1};
+}
+
 static void advice_tell(struct report_advice *told, const struct oom_advice *advice, const char *unit,
-                        const char *noun) {
+                        const char *noun, struct text variable) {
     struct words words = {told->text, sizeof told->text, 0};
     told->code = oom_advice_code(advice->kind);
     told->short_bytes = advice->kind == OOM_ADVICE_FITS_FROM ? advice->bytes[2] : 0;
@@ -133,9 +148,12 @@ static void advice_tell(struct report_advice *told, const struct oom_advice *adv
         at += plain;
         if (*at == '\0')
             break;
-        words_say(&words, at[1] == 'u'   ? unit
-                          : at[1] == 'd' ? noun
-                                         : format_bytes(advice->bytes[at[1] - '0']).text);
+        if (at[1] == 'v')
+            words_add(&words, variable);
+        else
+            words_say(&words, at[1] == 'u'   ? unit
+                              : at[1] == 'd' ? noun
+                                             : format_bytes(advice->bytes[at[1] - '0']).text);
         at = strchr(at, '}') + 1;
     }
     (void)words_end(&words);
@@ -152,7 +170,7 @@ uint32_t report_oom_advice(const struct report_device *report, const struct repo
     uint32_t count = oom_advise(report->oom_ground, oom->event, &oom->state, found);
     for (uint32_t i = 0; i < count; i++)
         advice_tell(&advice[i], &found[i], turns_unit(&report->verdicts.turns),
-                    device_noun(report->trace, report->device));
+                    device_noun(report->trace, report->device), variable_of(report->trace));
     if (report->plan[0] == '\0' || !is_end(report->device, oom->event))
         return count;
     advice[count].code = "plan";
