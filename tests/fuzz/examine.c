@@ -2,6 +2,7 @@
 
 #include "layout/groups.h"
 #include "layout/scene.h"
+#include "parser/recording_id.h"
 #include "render/raster/raster.h"
 #include "render/report/report.h"
 #include "render/words/diagnostics.h"
@@ -459,18 +460,34 @@ uint8_t *examine_recipe_payload(const uint8_t *bytes, size_t nbytes, size_t *mad
     return made;
 }
 
-void examine_recording(const uint8_t *bytes, size_t nbytes) {
-    enum { SMALL_INPUT_NBYTES = 4096, SMALL_BLOCK_NBYTES = 7 };
+/* Read again in blocks of a few bytes, where no event is at hand as a whole: by the plain way, which is the control of the fast
+ * one (parser/pickle/pickle_event.c). */
+static void examine_plainly(const uint8_t *bytes, size_t nbytes, const struct read_error *error,
+                            const char *id) {
+    enum { SMALL_BLOCK_NBYTES = 7 };
     struct trace trace;
-    struct read_error error, again;
-    if (read_in_blocks(&trace, bytes, nbytes, SIZE_MAX, &error))
+    struct read_error again;
+    char own[FINGERPRINT_CHARACTERS + 1];
+    bool done = read_in_blocks(&trace, bytes, nbytes, SMALL_BLOCK_NBYTES, &again);
+    CHECK(error->code == again.code && error->offset == again.offset);
+    if (done && id[0] != '\0' && recording_id(&trace, own))
+        CHECK(strcmp(id, own) == 0);
+    trace_release(&trace);
+}
+
+void examine_recording(const uint8_t *bytes, size_t nbytes) {
+    enum { SMALL_INPUT_NBYTES = 32 << 10 };
+    struct trace trace;
+    struct read_error error;
+    char id[FINGERPRINT_CHARACTERS + 1] = "";
+    if (read_in_blocks(&trace, bytes, nbytes, SIZE_MAX, &error)) {
+        if (!recording_id(&trace, id))
+            id[0] = '\0';
         examine_trace(&trace);
+    }
     trace_release(&trace);
-    if (nbytes > SMALL_INPUT_NBYTES)
-        return;
-    (void)read_in_blocks(&trace, bytes, nbytes, SMALL_BLOCK_NBYTES, &again);
-    trace_release(&trace);
-    CHECK(error.code == again.code && error.offset == again.offset);
+    if (nbytes <= SMALL_INPUT_NBYTES)
+        examine_plainly(bytes, nbytes, &error, id);
 }
 
 void examine_payload(const uint8_t *bytes, size_t nbytes) {
