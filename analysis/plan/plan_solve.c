@@ -220,7 +220,7 @@ bool plan_solve(struct planner *planner, const struct plan_case *what, struct pl
     if (ask < ASK_RESERVED && (!known || !plan_may_serve(planner, figures, what->checkpointed)))
         return true;
     bool done = forms_do(planner, what, program_work, form);
-    for (uint32_t i = what->forms; i-- > 0;)
+    for (uint32_t i = what->forms > 1 ? 2 : 1; i-- > 0;)
         for (int down = 0; down < 2; down++)
             run[n++] = run_of(planner, &form[i].program, what, budget, down != 0);
     done = done && runs_solve(planner, what, run, n, figures, ask, may);

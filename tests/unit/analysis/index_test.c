@@ -139,12 +139,45 @@ static void test_a_copy_counts_once(void **state) {
     many_close(&many);
 }
 
+/* What all rows have that were replayed and are no copies, each with the most that any needs; served where all are. */
+static void test_one_setting_for_all(void **state) {
+    (void)state;
+    struct many many;
+    struct index_setting first[] = {
+        {"recorded", 9 * GIB, true}, {"default", 7 * GIB, true}, {"only here", GIB, true}};
+    struct index_setting second[] = {{"default", 8 * GIB, true}, {"recorded", 6 * GIB, true}};
+    struct index_setting copy[] = {{"recorded", 90 * GIB, false}, {"default", 90 * GIB, false}};
+    many_open(&many);
+    assert_true(index_unite_settings(&many.index));
+    assert_int_equal(many.index.n_planned, 0);
+    assert_null(index_best_setting(&many.index));
+    many.index.rows[0].settings = first;
+    many.index.rows[0].n_settings = 3;
+    many.index.rows[2].settings = second;
+    many.index.rows[2].n_settings = 2;
+    many.index.rows[3].settings = copy;
+    many.index.rows[3].n_settings = 2;
+    many.index.rows[3].copy_of = "rank2";
+    assert_true(index_unite_settings(&many.index));
+    assert_int_equal(many.index.n_planned, 2);
+    assert_int_equal(many.index.n_together, 2);
+    assert_string_equal(many.index.together[0].name, "recorded");
+    assert_int_equal(many.index.together[0].peak_bytes, 9 * GIB);
+    assert_string_equal(index_best_setting(&many.index)->name, "default");
+    assert_int_equal(index_best_setting(&many.index)->peak_bytes, 8 * GIB);
+    /* What serves all goes before what needs less. */
+    second[0].served = false;
+    many.index.n_planned = 0;
+    assert_true(index_unite_settings(&many.index));
+    assert_string_equal(index_best_setting(&many.index)->name, "recorded");
+    many_close(&many);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_differs),
-        cmocka_unit_test(test_one_rank_is_odd),
-        cmocka_unit_test(test_order_and_uniting),
-        cmocka_unit_test(test_a_copy_counts_once),
+        cmocka_unit_test(test_nothing_differs),     cmocka_unit_test(test_one_rank_is_odd),
+        cmocka_unit_test(test_order_and_uniting),   cmocka_unit_test(test_a_copy_counts_once),
+        cmocka_unit_test(test_one_setting_for_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
