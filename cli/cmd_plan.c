@@ -46,19 +46,6 @@ static bool device_plan(struct plan *plan, const struct trace *trace, uint32_t i
     return done;
 }
 
-static bool devices_plan(struct plan_report *report, const struct recording *recording,
-                         const struct settings *settings, const struct plan_request *request,
-                         struct arena *scratch) {
-    const struct trace *trace = &recording->trace;
-    struct plan *device = arena_alloc(scratch, (trace->n_devices + (size_t)1) * sizeof *device);
-    report->device = device;
-    for (uint32_t i = 0; device != NULL && i < trace->n_devices; i++)
-        if ((!settings->has_device || settings->device == trace->devices[i].ordinal) &&
-            !device_plan(&device[report->n_devices++], trace, i, request, scratch))
-            return false;
-    return device != NULL;
-}
-
 /* A second thread helps; what both take is of one memory. */
 struct helped {
     struct plan_request request;
@@ -80,17 +67,40 @@ static int helped_end(struct helped *helped, bool done, const struct buffer *out
     return done ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
 }
 
+/* The devices one after the other: a plan takes room for all devices, so that those of a thousand are not held at once. */
+struct plan_maker {
+    const struct trace *trace;
+    const struct settings *settings;
+    struct helped *helped;
+    struct arena arena; /* of the one plan */
+    struct plan plan;
+};
+
+static const struct plan *plan_make(void *context, uint32_t i) {
+    struct plan_maker *maker = context;
+    while (maker->settings->has_device && maker->trace->devices[i].ordinal != maker->settings->device)
+        i++;
+    arena_release(&maker->arena);
+    return device_plan(&maker->plan, maker->trace, i, &maker->helped->request, &maker->arena) ? &maker->plan
+                                                                                              : NULL;
+}
+
 /* An enum exit_code. */
 static int plan_build(struct buffer *out, const struct recording *recording, const struct settings *settings,
                       struct arena *scratch) {
+    struct helped helped;
+    struct plan_maker maker = {.trace = &recording->trace, .settings = settings, .helped = &helped};
     struct plan_report report = {.format = settings->format,
                                  .look = terminal_look(settings->output),
                                  .file = recording->input.name,
-                                 .fingerprint = recording->fingerprint};
-    struct helped helped;
+                                 .fingerprint = recording->fingerprint,
+                                 .n_devices = settings->has_device ? 1 : recording->trace.n_devices,
+                                 .make = plan_make,
+                                 .context = &maker};
     helped_init(&helped, settings, scratch);
-    bool done = devices_plan(&report, recording, settings, &helped.request, &helped.beside.arena) &&
-                plan_report_write(out, &report, &helped.beside.arena);
+    arena_init(&maker.arena, helped.beside.hooks.host, SIZE_MAX);
+    bool done = plan_report_write(out, &report, &helped.beside.arena);
+    arena_release(&maker.arena);
     return helped_end(&helped, done, out, recording, scratch->limit_hit);
 }
 

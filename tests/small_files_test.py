@@ -163,6 +163,13 @@ class SmallFilesTest(unittest.TestCase):
             sites = {row["site"] for row in device["top_at_peak"]}
             self.assertEqual({f"f{number}_{i}.py:1 f{number}_{i}" for i in range(200)}, sites)
 
+    def test_plans_of_many_devices_are_made_one_after_the_other(self):
+        """Each has a row for every device: those of 1,024 together took 240 MB, those of a log's 4,000 ranks 3.5 GB."""
+        content = small_files.devices_and_sites(1024, 2)
+        plans = self.report(content, 32 * MIB, verb=("plan", "--json"))["devices"]
+        self.assertEqual(list(range(1024)), [plan["device"] for plan in plans])
+        self.assertEqual([plans[7]], self.report(content, 32 * MIB, "-d", "7", verb=("plan", "--json"))["devices"])
+
     def test_a_filter_looks_at_the_frames_of_each_device_alone(self):
         """Where all 204,800 are looked at for each device, this takes minutes and gigabytes; a number of a frame is the whole
         recording's where a regular expression has met it."""

@@ -208,6 +208,11 @@ static void device_json(struct json_writer *json, struct sheet *sheet, const str
     json_end(json);
 }
 
+/* NULL: no memory. */
+static const struct plan *plan_at(const struct plan_report *report, uint32_t i) {
+    return report->device != NULL ? &report->device[i] : report->make(report->context, i);
+}
+
 static bool write_json(struct buffer *out, const struct plan_report *report, struct arena *scratch) {
     struct buffer nothing = {.host = arena_share(scratch)};
     struct sheet sheet = {.out = &nothing, .arena = scratch};
@@ -217,15 +222,20 @@ static bool write_json(struct buffer *out, const struct plan_report *report, str
     json_text(&json, "file", report->file);
     json_text(&json, "fingerprint", report->fingerprint);
     json_array(&json, "devices", JSON_LINES);
-    for (uint32_t i = 0; i < report->n_devices; i++)
-        device_json(&json, &sheet, &report->device[i]);
+    bool done = true;
+    for (uint32_t i = 0; done && i < report->n_devices; i++) {
+        const struct plan *plan = plan_at(report, i);
+        done = plan != NULL;
+        if (done)
+            device_json(&json, &sheet, plan);
+    }
     json_end(&json);
     json_null(&json, "together");
     json_end(&json);
     buffer_add_text(out, "\n");
     bool failed = nothing.failed;
     buffer_release(&nothing);
-    return !out->failed && !failed;
+    return done && !out->failed && !failed;
 }
 
 /* ---- words ---- */
@@ -450,8 +460,12 @@ bool plan_report_write(struct buffer *out, const struct plan_report *report, str
                   sheet_format(&sheet, "Plan: %s", sheet_quote(&sheet, report->file, strlen(report->file))));
     if (report->n_devices == 0)
         sheet_say(&sheet, "%s", "The file holds no device.");
-    for (uint32_t i = 0; i < report->n_devices; i++)
-        device_write(&sheet, &report->device[i]);
+    for (uint32_t i = 0; i < report->n_devices; i++) {
+        const struct plan *plan = plan_at(report, i);
+        if (plan == NULL)
+            return false;
+        device_write(&sheet, plan);
+    }
     return !out->failed;
 }
 

@@ -9,7 +9,10 @@ struct plan_report {
     struct text_look look; /* text only */
     const char *file, *fingerprint;
     uint32_t n_devices;
-    const struct plan *device;
+    const struct plan
+        *device; /* NULL: each is made when it is written, and holds until the next is. NULL: no memory */
+    const struct plan *(*make)(void *context, uint32_t i);
+    void *context;
 };
 
 /* What one setting needs over several recordings. */
