@@ -2,6 +2,7 @@
 at once. All are made here; small_files_test.py says what each may cost."""
 
 import json
+import pickle
 import struct
 
 EMPTY_DICT, EMPTY_LIST, MARK, APPEND, APPENDS, SETITEM, SETITEMS, STOP = b"}", b"]", b"(", b"a", b"e", b"s", b"u", b"."
@@ -167,6 +168,16 @@ def rubbish(element, count, in_json=False):
         return b'{"segments":[],"device_traces":[[' + (element + b",") * (count - 1) + element + b"]]}"
     pickle = Pickle().raw(EMPTY_DICT, MARK).text("segments").raw(EMPTY_LIST).text("device_traces").raw(EMPTY_LIST, EMPTY_LIST)
     return bytes(pickle.raw((MARK + element * 1000 + APPENDS) * (count // 1000), APPEND, SETITEMS, STOP).out)
+
+
+def phases_and_allocations(count):
+    """Nothing is freed, and each allocation is of another phase than the one before."""
+    forward = [{"filename": "/u/model.py", "line": 3, "name": "forward"}, {"filename": "/u/train.py", "line": 9, "name": "step"}]
+    backward = [{"filename": "??", "line": 0, "name": "torch::autograd::Engine::evaluate_function"},
+                {"filename": "??", "line": 0, "name": "MulBackward0"}]
+    return pickle.dumps({"segments": [], "device_traces": [[
+        {"action": "alloc", "addr": 4096 * (i + 1), "size": 512, "stream": 0, "time_us": i, "frames": (forward, backward)[i % 2]}
+        for i in range(count)]]})
 
 
 def blocks_alone(count):

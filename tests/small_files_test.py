@@ -170,6 +170,13 @@ class SmallFilesTest(unittest.TestCase):
         self.assertEqual(list(range(1024)), [plan["device"] for plan in plans])
         self.assertEqual([plans[7]], self.report(content, 32 * MIB, "-d", "7", verb=("plan", "--json"))["devices"])
 
+    def test_rules_about_every_phase_look_at_the_allocations_once(self):
+        """100,000 phases, with as many allocations in use at the end: looked at for each, they are five billion."""
+        count = 100_000
+        rules = [flag for rule in ("site:model.py* at forward > 0", "site:model.py* at backward > 0") for flag in ("--rule", rule)]
+        [file] = self.report(small_files.phases_and_allocations(count), 256 * MIB, *rules, verb=("check", "--format", "json"))["files"]
+        self.assertEqual([512 * (count // 2 - 1), 512 * (count // 2)], [rule["actual"] for rule in file["rules"]])
+
     def test_a_filter_looks_at_the_frames_of_each_device_alone(self):
         """Where all 204,800 are looked at for each device, this takes minutes and gigabytes; a number of a frame is the whole
         recording's where a regular expression has met it."""

@@ -186,23 +186,81 @@ static bool bytes_at(struct subject *subject, const struct rule *rule, uint32_t 
     return true;
 }
 
+/* Which allocations a rule is about: of a category, or of a site that meets its pattern, which is asked once for each frame. */
+struct counted {
+    const struct subject *subject;
+    const struct rule *rule;
+    enum category category;
+    uint8_t *meets; /* [frames.count] of METRIC_SITE: 0 not asked yet, 1 no, 2 yes */
+};
+
+static bool counts(const struct counted *counted, uint32_t allocation) {
+    const struct subject *subject = counted->subject;
+    const struct timeline *timeline = &subject->timeline;
+    if (!filter_keeps(subject->keep, allocation))
+        return false;
+    if (counted->meets == NULL)
+        return subject->verdicts.category[allocation] == counted->category;
+    uint32_t site = timeline->site[timeline->device->allocations.stack[allocation]];
+    if (counted->meets[site] == 0) {
+        char name[SITE_NAME];
+        site_name(timeline->trace, site, name, sizeof name);
+        counted->meets[site] = fnmatch(counted->rule->name, name, 0) == 0 ? 2 : 1;
+    }
+    return counted->meets[site] == 2;
+}
+
+/* Bytes of a rule's allocations at every moment: phases by the thousand are answered at once. NULL: no memory. */
+static uint64_t *curve_of(const struct counted *counted, struct arena *arena) {
+    const struct timeline *timeline = &counted->subject->timeline;
+    const struct allocations *all = &timeline->device->allocations;
+    uint64_t *bytes = arena_column(arena, (uint64_t)timeline->n_moments + 1, sizeof *bytes);
+    if (bytes == NULL)
+        return NULL;
+    memset(bytes, 0, ((size_t)timeline->n_moments + 1) * sizeof *bytes);
+    for (uint32_t i = 0; i < all->count; i++)
+        if (counts(counted, i) && all->birth[i] < all->death[i] && all->birth[i] < timeline->n_moments) {
+            bytes[all->birth[i]] += all->size[i];
+            if (all->death[i] < timeline->n_moments)
+                bytes[all->death[i]] -= all->size[i];
+        }
+    for (uint32_t i = 1; i < timeline->n_moments; i++)
+        bytes[i] += bytes[i - 1];
+    return bytes;
+}
+
+/* NULL: no memory. */
+static uint64_t *rule_curve(struct subject *subject, const struct rule *rule) {
+    size_t n_frames = subject->timeline.trace->frames.count;
+    struct counted counted = {.subject = subject, .rule = rule};
+    if (rule->metric == METRIC_CATEGORY)
+        counted.category = category_by_name((const uint8_t *)rule->name, (uint32_t)strlen(rule->name));
+    else if ((counted.meets = arena_column(&subject->arena, n_frames, 1)) == NULL)
+        return NULL;
+    if (counted.meets != NULL)
+        memset(counted.meets, 0, n_frames);
+    uint64_t *bytes = curve_of(&counted, &subject->arena);
+    ARENA_DROP(&subject->arena, counted.meets);
+    return bytes;
+}
+
 /* The most of all beginnings of such a phase. False: no memory, or there is none (then the verdict says so). */
 static bool bytes_at_phases(struct subject *subject, struct check_verdict *verdict, enum span_kind kind,
                             const char *name) {
     const struct spans *phases = &subject->verdicts.phases;
-    bool found = false;
-    for (uint32_t i = 0; i < phases->count; i++) {
-        uint64_t bytes;
+    uint64_t *bytes = rule_curve(subject, verdict->rule);
+    for (uint32_t i = 0; bytes != NULL && i < phases->count; i++) {
         uint32_t from = phases->span[i].from_moment;
         if (phases->span[i].kind != kind || from < subject->figures->first)
             continue;
-        if (!bytes_at(subject, verdict->rule, from == 0 ? 0 : from - 1, &bytes))
-            return false;
-        verdict->actual = !found || bytes > verdict->actual ? bytes : verdict->actual;
-        found = true;
+        uint64_t then = bytes[from == 0 ? 0 : from - 1];
+        verdict->actual = then > verdict->actual ? then : verdict->actual;
+        verdict->has_actual = true;
     }
-    verdict->has_actual = found;
-    if (!found) {
+    if (bytes == NULL)
+        return false;
+    ARENA_DROP(&subject->arena, bytes);
+    if (!verdict->has_actual) {
         char reason[100];
         snprintf(reason, sizeof reason, "the recording shows no %s phase", name);
         doubt(verdict, reason);
