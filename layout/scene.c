@@ -138,6 +138,10 @@ static uint16_t bend_remains(const struct scene *scene, uint32_t column) {
     return (uint16_t)(256 - t * t * (768 - 2 * t) / Q16); /* 3t^2 - 2t^3 */
 }
 
+uint32_t view_moment_from(const struct view *view, const struct timeline *timeline, uint32_t column) {
+    return moment_from(timeline, view->axis, column_q16(view, column), 0);
+}
+
 void view_moments(const struct view *view, const struct timeline *timeline, uint32_t *moment) {
     uint32_t from = moment_from(timeline, view->axis, view->from_q16, 0);
     for (uint32_t column = 0; column < view->width; column++) {

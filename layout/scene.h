@@ -101,6 +101,9 @@ uint64_t timeline_headroom_in(const struct timeline *timeline, uint32_t first, u
 /* The same for the whole run, without a capacity. */
 uint64_t timeline_headroom(const struct timeline *timeline);
 
+/* First moment that begins at or after the left edge of a column, which may be `width`; n_moments if none does. O(log). */
+uint32_t view_moment_from(const struct view *view, const struct timeline *timeline, uint32_t column);
+
 /* The moment that each of `width` columns shows, into `moment`. O(width * log). */
 void view_moments(const struct view *view, const struct timeline *timeline, uint32_t *moment);
 

@@ -190,6 +190,19 @@ uint64_t timeline_reserved_at(const struct timeline *timeline, uint32_t moment) 
     return timeline->reserved_bytes[low - 1];
 }
 
+uint64_t timeline_unused_in(const struct timeline *timeline, uint32_t from, uint32_t to) {
+    uint64_t most = 0;
+    uint32_t low = 0, high = timeline->n_reserved; /* first step after the moment */
+    SEARCH(low, high, i, timeline->reserved_moment[i] <= from);
+    for (uint32_t moment = from; moment < to; moment++) {
+        while (low < timeline->n_reserved && timeline->reserved_moment[low] <= moment)
+            low++;
+        uint64_t reserved = timeline->reserved_bytes[low - 1], live = timeline->live[moment];
+        most = reserved > live && reserved - live > most ? reserved - live : most;
+    }
+    return most;
+}
+
 static int64_t us_since(int64_t us, int64_t first) {
     if (us <= first)
         return 0;

@@ -127,6 +127,9 @@ uint32_t timeline_peak_in(const struct timeline *timeline, uint32_t from, uint32
 /* Reserved bytes at a moment. O(log n). */
 uint64_t timeline_reserved_at(const struct timeline *timeline, uint32_t moment);
 
+/* The most that is reserved and not in use in the moments [from, to), from < to <= n_moments. O(moments + log n). */
+uint64_t timeline_unused_in(const struct timeline *timeline, uint32_t from, uint32_t to);
+
 /* A segment is reserved one event before the allocation that it is for, and in between it looks as if nobody used it. Where
  * `moment` is such a one, the next; else `moment`, as where the file has no segments and says of its own events what is
  * reserved after each (address 0). As much is reserved at both. O(log n). */

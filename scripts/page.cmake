@@ -134,7 +134,9 @@ set(wasm_objects)
 foreach(source ${shared_sources} ${page_sources})
     set(object ${CMAKE_BINARY_DIR}/wasm/${source}.o)
     set(level -Oz)
-    if(source MATCHES "layout/(extent|filter|scene_groups|timeline)\\.c") # -O3 is no faster here, and larger
+    if(source MATCHES "layout/filter\\.c") # once for what is searched or filtered
+        set(level -Os)
+    elseif(source MATCHES "layout/(extent|scene_groups|timeline)\\.c") # -O3 is no faster here, and larger
         set(level -O2)
     elseif(source IN_LIST wasm_fast)
         set(level -O3)

@@ -4,11 +4,37 @@
 #include "base/search.h"
 #include "render/page/page_state.h"
 
+enum { UNUSED_MOMENTS = 64 };
+
+static bool device_unused(struct page_session *session, struct page_device *device) {
+    const struct timeline *timeline = &device->timeline;
+    uint32_t n = timeline->n_moments;
+    device->unused = arena_column(&session->arena, n / UNUSED_MOMENTS + 1, sizeof *device->unused);
+    for (uint32_t from = 0; device->unused != NULL && from < n; from += UNUSED_MOMENTS)
+        device->unused[from / UNUSED_MOMENTS] =
+            timeline_unused_in(timeline, from, n - from < UNUSED_MOMENTS ? n : from + UNUSED_MOMENTS);
+    return device->unused != NULL;
+}
+
+/* The most of the moments [from, to), as a PNG has it. */
+static uint64_t unused_most(const struct page_device *device, uint32_t from, uint32_t to) {
+    uint64_t most = 0;
+    for (uint32_t end; from < to; from = end) {
+        uint32_t block = from / UNUSED_MOMENTS;
+        end = (block + 1) * UNUSED_MOMENTS;
+        bool whole = from % UNUSED_MOMENTS == 0 && end <= to;
+        end = end < to ? end : to;
+        uint64_t bytes = whole ? device->unused[block] : timeline_unused_in(&device->timeline, from, end);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
 static bool device_counts(struct page_session *session, struct page_device *device) {
     const struct timeline *timeline = &device->timeline;
     if (device->laned)
         return true;
-    device->laned = device_segments(session, device) &&
+    device->laned = device_segments(session, device) && device_unused(session, device) &&
                     segment_counts_find(&device->counts, &device->segments, &session->arena) &&
                     releases_find(&device->releases, timeline->trace, timeline->device, &session->arena);
     return device->laned;
@@ -37,10 +63,8 @@ static double largest_at(const struct page_device *device, uint32_t moment) {
 static void column_fill(double *at, uint32_t width, const struct page_device *device, uint32_t moment,
                         uint32_t before) {
     const struct timeline *timeline = &device->timeline;
-    uint64_t reserved = timeline_reserved_at(timeline, moment), live = timeline->live[moment];
     uint32_t first = segment_event_from(timeline->device, before),
              end = segment_event_from(timeline->device, moment);
-    at[(size_t)LANE_UNUSED * width] = reserved > live ? (double)(reserved - live) : 0;
     at[(size_t)LANE_LARGEST * width] = largest_at(device, moment);
     at[(size_t)LANE_SEGMENTS * width] = segment_counts_at(&device->counts, moment);
     at[(size_t)LANE_CALLS * width] = end > first ? end - first : 0;
@@ -59,7 +83,12 @@ place view_lanes(struct page_view *view) {
         uint32_t moment = scene->moment[x], before = x != 0        ? scene->moment[x - 1]
                                                      : moment == 0 ? 0
                                                                    : moment - 1;
+        uint32_t from = view_moment_from(&scene->view, scene->timeline, x),
+                 to = view_moment_from(&scene->view, scene->timeline, x + 1);
         column_fill(view->lanes + x, width, device, moment, before);
+        /* Where none begins in the column, of the one that goes on. */
+        view->lanes[(size_t)LANE_UNUSED * width + x] =
+            (double)(from < to ? unused_most(device, from, to) : unused_most(device, moment, moment + 1));
     }
     return FILL(view, lanes, (double)(place)view->lanes, width);
 }

@@ -53,6 +53,7 @@ struct page_device {
     bool replayed;
     struct replay_work *replaying; /* NULL: not under way */
     struct segment_counts counts;  /* where `laned` */
+    uint64_t *unused; /* [n_moments / 64 + 1] the most unused of so many moments; where `laned` */
     struct releases releases;
     bool laned;
     struct trace shadow; /* where `banded`: the recording, of one device whose allocations are segments */

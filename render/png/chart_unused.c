@@ -19,28 +19,10 @@ static bool unused_is_known(const struct chart_maker *maker) {
            !maker->out->plot_is_text && maker->in->selection == NULL;
 }
 
-static uint64_t unused_of(uint64_t reserved, uint64_t live) {
-    return reserved > live ? reserved - live : 0;
-}
-
-/* The most of the moments [first, end). O(moments + changes of reserved memory). */
-static uint64_t unused_most(const struct timeline *timeline, uint32_t first, uint32_t end, uint32_t *change) {
-    uint64_t most = 0;
-    for (uint32_t moment = first; moment < end; moment++) {
-        while (*change + 1 < timeline->n_reserved && timeline->reserved_moment[*change + 1] <= moment)
-            ++*change;
-        uint64_t unused = unused_of(timeline->n_reserved != 0 ? timeline->reserved_bytes[*change] : 0,
-                                    timeline->live[moment]);
-        most = unused > most ? unused : most;
-    }
-    return most;
-}
-
 /* A lane is worth its room where a twentieth of what was reserved lay unused at some time. */
 bool chart_unused_find(struct chart_maker *maker) {
     const struct timeline *timeline = maker->in->timeline;
     const struct chart_window *window = &maker->in->window;
-    uint32_t change = 0;
     maker->unused_bytes = 0;
     if (maker->height < 26 * maker->em)
         return true;
@@ -49,7 +31,7 @@ bool chart_unused_find(struct chart_maker *maker) {
                             : 0;
     if (!unused_is_known(maker))
         return true;
-    uint64_t most = unused_most(timeline, window->first_moment, window->end_moment, &change);
+    uint64_t most = timeline_unused_in(timeline, window->first_moment, window->end_moment);
     maker->unused_bytes = most >= timeline->reserved_peak / 20 ? most : 0;
     return maker->unused_bytes == 0 ||
            releases_find(&maker->releases, timeline->trace, timeline->device, &maker->out->arena);
@@ -124,12 +106,11 @@ static void column_put(struct chart_maker *maker, struct rect lane, int32_t x, i
 static void curve_put(struct chart_maker *maker, struct rect lane, bool is_host) {
     const struct timeline *timeline = maker->in->timeline;
     int32_t begin = 0, before = -1, room = lane.height - maker->scale;
-    uint32_t change = 0;
     for (int32_t x = 0; x < lane.width; x++) {
         uint32_t first = column_moment(maker, x, lane.width), end = column_moment(maker, x + 1, lane.width);
         end = end > first ? end : first + 1;
         uint64_t bytes = is_host ? levels_host_most(timeline->device, first, end)
-                                 : unused_most(timeline, first, end, &change);
+                                 : timeline_unused_in(timeline, first, end);
         int32_t height = unused_height(bytes, is_host ? maker->host_bytes : maker->unused_bytes, room);
         if (height != before && x != 0)
             column_put(maker, lane, begin, x - begin, before, is_host);

@@ -35,11 +35,11 @@ describe("the allocator", { skip }, () => {
 
     test("whether a setting would have helped is what the plan says", async () => {
         const gib = (/** @type {number} */ bytes) => `${(bytes / 2 ** 30).toFixed(2)} GiB`;
-        for (const name of ["oom", "train"]) {
-            const [plan] = JSON.parse(run(strata, "plan", "--json", sample(name)).toString()).devices;
+        for (const [name, ...flags] of [["oom"], ["train", "--gpu", "16GiB"]]) {
+            const [plan] = JSON.parse(run(strata, "plan", "--json", ...flags, sample(name)).toString()).devices;
             const settings = plan.changes.filter((/** @type {any} */ { id }) => id.startsWith("settings:"));
             assert.ok(settings.length > 0);
-            await withPage(writePage(sample(name)), async (page) => {
+            await withPage(writePage(sample(name), ...flags), async (page) => {
                 await page.keyboard.press("5");
                 await settle(page);
                 const text = (await page.locator(".helped").innerText()).replace(/\s+/g, " ");
@@ -77,6 +77,17 @@ describe("the allocator", { skip }, () => {
                 assert.equal(segments[column], blocks.segments.length);
             }
             assert.ok(calls.reduce((/** @type {number} */ a, /** @type {number} */ b) => a + b, 0) > 0);
+            // Many moments in a column: the most of them, so that the page names the figure that the PNG has.
+            const { from, to } = { from: -1, to: live.length - 1 };
+            await setView(page, { from, to });
+            const whole = (await ask(page, "strata.lanes()")).unused;
+            const most = whole.map(() => 0);
+            for (let moment = 0; moment < live.length; moment++) {
+                const column = Math.floor((moment * whole.length) / live.length);
+                most[column] = Math.max(most[column], reserved[moment] - live[moment]);
+            }
+            assert.ok(live.length > 2 * whole.length);
+            assert.deepEqual(whole, most);
         });
     });
 
