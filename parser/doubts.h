@@ -1,9 +1,9 @@
-/* What a finished device of a snapshot cannot be, if its file tells the truth: noted in the trace's diagnostics. */
+/* Finds contradictions in a finished device of a snapshot and notes them in the trace's diagnostics. */
 #pragma once
 
 #include "trace/trace.h"
 
-/* What the recorder saw go by. */
+/* Counts that the recorder keeps of the events it saw. */
 struct event_sums {
     uint64_t requested, completed; /* how often, of what a free consists of */
     uint64_t unrequested;          /* completions without a request, of allocations made in the recording */

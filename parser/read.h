@@ -49,7 +49,7 @@ struct read_source {
     const struct read_helpers *helpers; /* NULL: none */
 };
 
-/* What a program may do for the reading of its input, besides. With it or without, what is read is the same. */
+/* Optional help from the program, such as threads. The recording that is read is the same without it. */
 struct read_helpers {
     /* Starts a thread that reads `source` ahead, and sets `*ahead` to the same bytes. Until ahead_stop, `source` and
      * all that it uses belong to the thread. NULL: no thread, `source` is as it was. The host of the trace's arena must

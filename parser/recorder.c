@@ -193,7 +193,7 @@ bool recorder_init(struct recorder *recorder, struct interner *interner, int32_t
 
 /* ---- events ---- */
 
-/* What few events come to: kept out of the way of the others, which then need no registers saved. */
+/* The rare events, in a function of their own: the common ones then need no registers saved. */
 #define RARE __attribute__((noinline, cold))
 
 /* So many bytes more are alive, or fewer are reserved; `nbytes` modulo 2^64. */

@@ -98,7 +98,7 @@ static bool blocks_explain(struct recorder *recorder, struct ranks *ranks) {
     return true;
 }
 
-/* What the trace left open and no block explains: a race with another thread, or a lost free. */
+/* Counts allocations that the trace left open and no block explains: a race with another thread, or a lost free. */
 static void open_count(struct recorder *recorder) {
     if (recorder->device.n_blocks == 0)
         return; /* recorded without blocks: nothing to compare with */

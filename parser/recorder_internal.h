@@ -1,4 +1,4 @@
-/* What the files of the recorder share: its allocations while they are made. */
+/* Shared by the files of the recorder: its allocations while they are made. */
 #pragma once
 
 #include "parser/recorder.h"

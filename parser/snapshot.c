@@ -219,7 +219,7 @@ static bool metadata_text(struct snapshot *snapshot, const struct value *dict, u
            settings_text(snapshot, dict, string);
 }
 
-/* What a node was made into, for whoever refers to it next. */
+/* Remembers what a node was made into, for later references to it. */
 static void node_keep(struct node *node, const struct value *made) {
     node->made_count = node->count;
     node->made_tag = made->tag;

@@ -1,4 +1,4 @@
-/* What the files that give a snapshot its shape share: the dict that is being looked at, and errors. */
+/* Shared by the files that give a snapshot its shape: the dict being read, and errors. */
 #pragma once
 
 #include "parser/keys.h"

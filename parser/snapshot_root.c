@@ -188,7 +188,7 @@ static bool left_out_diagnose(struct snapshot *snapshot) {
            snapshot_fail_memory(snapshot);
 }
 
-/* What rounding up to powers of two costs: pinned memory is neither split nor shared. */
+/* The cost of rounding up to powers of two: pinned memory is neither split nor shared. */
 static bool rounding_diagnose(struct snapshot *snapshot) {
     const struct device_trace *host = trace_device(snapshot->trace, ORDINAL_HOST);
     uint64_t numbers[DIAGNOSTIC_NUMBERS] = {0};

@@ -1,4 +1,4 @@
-/* What the first bytes of an input say about its kind. */
+/* Recognises the kind of an input by its first bytes. */
 #pragma once
 
 #include <stddef.h>

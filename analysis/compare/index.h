@@ -15,14 +15,14 @@ enum { INDEX_SAMPLES = 256 }; /* at most, per curve */
 
 enum { INDEX_PLACES = 3 }; /* in expert, context and tensor parallelism */
 
-/* What one call site holds at the peak. */
+/* A call site and what it holds at the peak. */
 struct index_site {
     const char *site; /* "train.py:41 forward" */
     uint64_t bytes;
     uint64_t count; /* allocations */
 };
 
-/* What a row's call site holds more (or less) than the median of its cohort. */
+/* How far a row's call site is above (or below) the median of its cohort. */
 struct index_difference {
     const char *site;
     uint64_t bytes, median_bytes;
@@ -30,14 +30,14 @@ struct index_difference {
 
 enum { INDEX_NOTES = 16 }; /* findings taken from a row's own report, at most */
 
-/* What a finding of the index is. */
+/* The subject of an index's finding. */
 enum index_about {
     INDEX_OF_REPORTS, /* what reports of single recordings conclude */
     INDEX_OF_OOM,     /* rows that ran out of memory */
     INDEX_OF_RANK,    /* rank_odd, rank_only_line: a row against its cohort */
 };
 
-/* What the report of one recording concludes. */
+/* A conclusion of one recording's report. */
 struct index_note {
     const char *kind, *title, *site, *view; /* `site` "": none */
     enum finding_severity severity;
@@ -145,7 +145,7 @@ struct index_series {
     struct index_note *notes;
 };
 
-/* What is said of one row or of several alike. */
+/* A sentence about one row, or about several that are alike. */
 struct index_finding {
     const char *kind, *title, *detail, *site, *view; /* `site`, `view` NULL: none */
     enum finding_severity severity;

@@ -11,7 +11,7 @@ enum outlier_measure { OUTLIER_PEAK, OUTLIER_END, OUTLIER_GROWTH, OUTLIER_EVENTS
 
 enum { OUTLIER_DIFFERENCES = 8, OUTLIER_UNIT = 1000 };
 
-/* What a call site holds more or less than in the cohort's median rank. */
+/* How far a call site is above or below the cohort's median rank. */
 struct outlier_difference {
     uint32_t site;  /* hash */
     uint32_t owner; /* a row in whose profile the site is */

@@ -42,7 +42,7 @@ uint64_t outliers_median(struct sort_row *rows, struct sort_row *spare, uint32_t
 
 struct spread outliers_spread(struct cohort *cohort, uint32_t count);
 
-/* What a table has of a site; 0: it has none. O(entries). */
+/* Bytes of a site in a table; 0: it is not there. O(entries). */
 uint64_t outliers_table_bytes(const struct rank_profile *profile, const struct rank_table *table,
                               uint32_t site);
 

@@ -25,7 +25,7 @@ bool site_parts_of(struct site_parts *parts, const struct timeline *timeline, co
 bool site_parts_at(struct site_parts *parts, const struct timeline *timeline, const struct verdicts *verdicts,
                    uint32_t moment, struct arena *arena);
 
-/* What stands after the site's name: "", " (optimizer state)", " (where it was freed)". */
+/* The words after a site's name: "", " (optimizer state)", " (where it was freed)". */
 const char *group_part_suffix(const struct group *group);
 
 /* The same where there is little room: "", " (state)", " (freed here)". */

@@ -1,4 +1,4 @@
-/* What a server plans to use the device's memory for, by the lines of its start. They lie in a log's notes. Freestanding. */
+/* How a server plans to divide the device's memory, by the lines of its start. They lie in a log's notes. Freestanding. */
 #pragma once
 
 #include "trace/trace.h"

@@ -135,7 +135,7 @@ void tell_leak_of_host_more(struct telling *telling);
 struct fragmentation;
 bool finder_gap(struct finder *finder, struct fragmentation *gap);
 
-/* What a finding's sentences are made of. */
+/* The facts that a finding's sentences are made of. */
 struct telling {
     const struct verdicts *verdicts;
     const struct finding *finding;

@@ -1,4 +1,4 @@
-/* What shows that a backward makes gradients anew, rather than adds to those that are there. Private to the findings. */
+/* Tells whether a backward makes new gradients or adds to those that are there. Private to the findings. */
 #pragma once
 
 #include "analysis/findings/finder.h"

@@ -46,7 +46,7 @@ struct oom_advice {
 };
 enum { OOM_ADVICE_MOST = 12 };
 
-/* What is needed of every event of a device, computed once. */
+/* Computed once for a device and needed for each of its events. */
 struct oom_ground {
     const struct verdicts *verdicts;
     const struct free_blocks_summary *free_blocks; /* at the end of the recording */

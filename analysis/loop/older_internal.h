@@ -1,4 +1,4 @@
-/* What older.c, older_freed.c and older_held.c share. */
+/* Shared by older.c, older_freed.c and older_held.c. */
 #pragma once
 
 #include "analysis/loop/frame_bits.h"
@@ -69,9 +69,9 @@ bool rest_name(struct naming *naming, const struct held_rows *rows, struct arena
 /* The reason of what is older and in a private pool. */
 void pools_name(struct naming *naming);
 
-/* What is freed in the recording: `rows` by gap (the recorded allocations before the free), size and address. */
+/* Names older allocations that are freed in the recording: `rows` by gap (the recorded allocations before the free), size and address. */
 bool freed_name(struct naming *naming, const struct sort_row *rows, uint32_t count, struct arena *arena);
 
-/* What is still there at the end: `rows` by size and address. */
+/* Names older allocations that are still there at the end: `rows` by size and address. */
 bool held_name(struct naming *naming, const struct sort_row *rows, uint32_t count, uint32_t *copies,
                struct arena *arena);

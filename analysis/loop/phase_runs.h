@@ -23,7 +23,7 @@ enum phase_letter {
 
 enum run_side { SIDE_FORWARD, SIDE_BACKWARD, SIDE_OPTIMIZER };
 
-/* What kind of stacks the recorded allocations have. */
+/* The kind of stacks that the recorded allocations have. */
 enum stack_kind {
     STACKS_NONE,   /* fewer than a tenth have one */
     STACKS_PYTHON, /* fewer than one in 20 has a frame of C++ */

@@ -1,4 +1,4 @@
-/* What turns.c and turns_repeat.c share. */
+/* Shared by turns.c and turns_repeat.c. */
 #pragma once
 
 #include "analysis/loop/inner_keys.h"

@@ -21,7 +21,7 @@ struct requests {
     uint32_t *class_of; /* [allocations.count]; 0 is that of calls without an allocation */
 };
 
-/* What the larger program has and the smaller one has not: requests [at, at + length) of the larger one. */
+/* Requests that only the larger program has: [at, at + length) of the larger one. */
 struct insertion {
     uint32_t at, length, period; /* length: period * repeats */
 };

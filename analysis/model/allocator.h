@@ -33,7 +33,7 @@ struct allocator_block {
     bool mapped;
 };
 
-/* What was asked of the driver, and what it got back. */
+/* A call of the driver: the memory that it gave or took back. */
 struct allocator_call {
     uint64_t address, size;
     uint8_t change; /* enum segment_change */
@@ -106,7 +106,7 @@ struct allocator {
 bool allocator_init(struct allocator *allocator, const struct allocator_settings *settings,
                     struct allocator_driver driver, struct arena *arena);
 
-/* What a request of `nbytes` takes of a block: a multiple of 512, or more with roundup_power2_divisions. */
+/* Bytes of a block that a request of `nbytes` takes: a multiple of 512, or more with roundup_power2_divisions. */
 uint64_t allocator_round(const struct allocator_settings *settings, uint64_t nbytes);
 
 /* The block for a request of `nbytes`, by a pool and a stream of the trace (POOL_UNKNOWN is the default pool). 0: out of

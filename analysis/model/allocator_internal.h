@@ -41,7 +41,7 @@ static inline uint64_t *searches_of(struct allocator *a, const struct allocator_
     return &a->list[list->pool_list].searches;
 }
 
-/* What the process may reserve by its own settings. */
+/* How much the process may reserve by its own settings. */
 uint64_t allocator_limit_bytes(const struct allocator *a);
 
 /* The list of a pool, stream and size class; ALLOCATOR_LIST_NONE: no memory. */

@@ -11,7 +11,7 @@
 
 #include "analysis/model/whatif.h"
 
-/* What repeats with the number of layers. */
+/* The part of a program that repeats with the number of layers. */
 struct layers {
     bool found;             /* the sizes are numbers of layers */
     uint64_t each;          /* layers in one repeat: 1, or more where they take turns */

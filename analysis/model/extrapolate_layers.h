@@ -3,7 +3,7 @@
 
 #include "analysis/model/extrapolate.h"
 
-/* What is s0 at x0 and s1 at x1 (x0 < x1), at x; 0 where that is below, and no more than 2^60 above. */
+/* The straight line through (x0, s0) and (x1, s1), x0 < x1, at x: at least 0, at most 2^60. */
 uint64_t extrapolate_linear(uint64_t s0, uint64_t s1, uint64_t x0, uint64_t x1, uint64_t x);
 
 /* As extrapolate(), of programs with x0 and x1 layers. */

@@ -19,7 +19,7 @@ struct free_blocks {
     uint32_t n_segments, n_free_blocks, n_empty;
 };
 
-/* What rounding up costs: used and pending blocks beyond what was asked for. */
+/* Bytes lost to rounding up: the size of used and pending blocks less what was asked for. */
 static inline uint64_t free_blocks_rounding(const struct free_blocks *free_blocks) {
     uint64_t blocks = free_blocks->used_bytes + free_blocks->pending_bytes;
     return blocks > free_blocks->requested_bytes ? blocks - free_blocks->requested_bytes : 0;

@@ -44,7 +44,7 @@ struct whatif_result {
 bool whatif_run(struct whatif_result *result, const struct program *program, const struct whatif_case *what,
                 struct arena *arena);
 
-/* What no allocator can go below, in bytes, over the same requests. */
+/* Lower bounds in bytes: no allocator needs less for the same requests. */
 struct whatif_bounds {
     uint64_t requested_peak_bytes;
     uint64_t rounded_peak_bytes; /* each rounded up to 512: least for what neither moves nor shares memory */
@@ -57,7 +57,7 @@ enum { WHATIF_PACKED_MAX = 20000 };
 bool whatif_bounds_find(struct whatif_bounds *bounds, const struct program *program, bool packed,
                         struct arena *arena);
 
-/* What this process' allocator could have had of the device, as far as the recording shows it. */
+/* How much of the device this process' allocator could have had, as far as the recording shows it. */
 struct whatif_budget {
     uint64_t at_least_bytes; /* it had so much */
     uint64_t at_most_bytes; /* with more, a request that was retried or failed would not have; 0: not known */
@@ -82,7 +82,7 @@ struct whatif_scenario {
     bool endless;
 };
 
-/* What is lacking for the request that failed in the recording, where it is served under no scenario. */
+/* How much the request that failed in the recording is short of, where no scenario serves it. */
 struct whatif_lack {
     bool known;              /* a request failed, a budget is known, and no scenario serves it there */
     uint32_t scenario;       /* that lacks the least */

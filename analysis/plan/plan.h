@@ -120,7 +120,7 @@ struct plan {
 /* B of a device that is named; 0: none is. */
 uint64_t plan_asked_budget(const struct plan_request *request);
 
-/* What can be left out, keys of settings first. */
+/* The changes that can be left out, keys of settings first. */
 enum plan_word {
     WORD_EXPANDABLE,
     WORD_MAX_SPLIT,

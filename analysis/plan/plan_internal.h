@@ -1,4 +1,4 @@
-/* What the files of a plan share. Private to them. */
+/* Shared by the files of a plan, and private to them. */
 #pragma once
 
 #include "analysis/plan/plan.h"

@@ -8,7 +8,7 @@
 #endif
 #include <zlib.h>
 
-/* What stands around the deflated data. */
+/* The wrapper around the deflated data. */
 enum inflate_format { INFLATE_ZLIB = MAX_WBITS, INFLATE_GZIP = MAX_WBITS + 16, INFLATE_RAW = -MAX_WBITS };
 
 /* Where a source of inflated or otherwise decoded bytes stands. */

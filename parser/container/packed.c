@@ -23,7 +23,7 @@ bool xz_recognises(const uint8_t *p, size_t nbytes) {
     return nbytes >= sizeof magic && memcmp(p, magic, sizeof magic) == 0;
 }
 
-/* What a library is given and has done in one call. */
+/* Input and output of one call of a library. */
 struct step {
     const uint8_t *from;
     size_t from_nbytes;

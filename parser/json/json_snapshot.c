@@ -55,7 +55,7 @@ static bool push_number(struct walker *walker, const char *text) {
 
 static bool push_json(struct walker *walker, const cJSON *json);
 
-/* What was pushed from `first` on; nothing may have been pushed ever. */
+/* The values pushed from `first` on. (The stack has no memory before the first push.) */
 static const struct value *values_from(const struct walker *walker, uint32_t first) {
     return first == walker->n_stack ? NULL : walker->stack + first;
 }

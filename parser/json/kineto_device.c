@@ -133,7 +133,7 @@ static void allocation_end(struct device_reader *reader, uint32_t index) {
     reader->live -= sample->bytes;
 }
 
-/* What the recorder is told of a sample, and what that does to the allocations that are known. */
+/* The action that a sample is for the recorder. Updates the allocations that are known. */
 static enum action action_of(struct device_reader *reader, struct sample *sample) {
     if (sample->flags & SAMPLE_OOM)
         return ACTION_OOM;

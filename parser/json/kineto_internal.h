@@ -1,4 +1,4 @@
-/* What the files of the reader of profiler traces share: spans and samples as they were read, before they are a trace. */
+/* Shared by the files of the profiler-trace reader: spans and samples as they were read, before they become a trace. */
 #pragma once
 
 #include "base/sort.h"

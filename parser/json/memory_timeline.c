@@ -64,7 +64,7 @@ static bool moment_begin(struct reader *reader, int64_t us) {
     return recorder_event(&reader->recorder, &event) || fail_memory(reader);
 }
 
-/* What goes below zero is owed, and paid back by what comes next: the category shows nothing meanwhile. */
+/* A sum below zero is a debt: the next bytes of the category pay it back, and until then the category shows nothing. */
 static bool category_shrink(struct reader *reader, uint32_t category, uint64_t nbytes) {
     struct ledger *ledger = &reader->category[category];
     uint64_t taken = nbytes < ledger->total ? nbytes : ledger->total;
@@ -198,7 +198,7 @@ static bool row_parse(const cJSON *json, int64_t bytes[N_CATEGORIES]) {
     return true;
 }
 
-/* What goes goes first, so that no moment in between is higher than both ends. */
+/* Frees come first, so that no moment in between is higher than both ends. */
 static bool row_apply(struct reader *reader, const int64_t *before, const int64_t *after) {
     for (uint32_t i = 0; i < N_CATEGORIES; i++)
         if (after[i] < before[i] && !category_change(reader, i, after[i] - before[i]))
@@ -209,7 +209,7 @@ static bool row_apply(struct reader *reader, const int64_t *before, const int64_
     return true;
 }
 
-/* What was there before the first event has a row of its own, with the time of the first event. */
+/* Bytes older than the first event have a row of their own, with the time of the first event. */
 static bool row_is_baseline(const struct reader *reader, uint32_t index) {
     return index == 0 && reader->n_times > 1 && reader->time_us[0] == reader->time_us[1];
 }

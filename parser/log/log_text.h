@@ -1,4 +1,4 @@
-/* What the forms of a log's lines are found with. Private to parser/log*.c. */
+/* Helpers that recognise the lines of known logs. Private to parser/log*.c. */
 #pragma once
 
 #include "base/text.h"

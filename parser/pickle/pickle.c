@@ -131,7 +131,7 @@ static bool memo_reserve(struct machine *machine, uint32_t index) {
     return true;
 }
 
-/* What was learnt from bytes that refer to the memo holds no longer. */
+/* An entry of the memo was overwritten: forgets what was learnt from bytes that refer to the memo. */
 static void memo_overwritten(struct machine *machine) {
     list_cache_forget(machine);
     machine->recipe.count = machine->event_recipe.count = 0;

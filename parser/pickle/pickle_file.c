@@ -13,7 +13,7 @@ static void machine_release(struct machine *machine) {
     list_cache_release(machine);
 }
 
-/* What is on top of the stack at STOP. */
+/* The value on top of the stack at STOP. */
 static bool root_take(struct machine *machine, struct value *root) {
     uint32_t top = machine->n_stack - 1;
     if (!values_settle(machine, top, 1))
@@ -36,7 +36,7 @@ static bool cut_read(struct machine *machine) {
     return done || cursor_fail(machine->cursor, error->code, error->offset, "%s", "");
 }
 
-/* What follows STOP. Of an endless input so much is read and no more. */
+/* How many bytes after STOP are read at most: the input may have no end. */
 static const uint64_t MAX_TRAILING_NBYTES = UINT64_C(1) << 30;
 
 static bool pickle_follows(struct cursor *cursor) {

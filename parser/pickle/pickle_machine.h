@@ -98,7 +98,7 @@ struct short_text {
     uint32_t string;
 };
 
-/* What a pickle may call. */
+/* The callables that a pickle may call. */
 enum function {
     FUNCTION_FIRST_ARGUMENT,
     FUNCTION_APPLIED, /* the same, with its first argument, instead of a tuple of all, after it */

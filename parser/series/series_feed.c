@@ -117,7 +117,7 @@ static bool marks_feed(struct feeder *feeder, uint32_t event, bool told) {
     return true;
 }
 
-/* What frees goes first: an address may be given out again at once. */
+/* Events that free come first: the allocator may give an address out again at once. */
 static bool event_feed(struct feeder *feeder, uint32_t e, bool told) {
     const struct device_trace *device = feeder->device;
     struct event event = {.action = ACTION_IGNORED,

@@ -9,7 +9,7 @@
 #include "base/sort.h"
 #include "parser/recorder.h"
 
-/* What the ids of a part are in the whole. */
+/* Maps the ids of a part to the ids of the whole. */
 struct ids {
     uint32_t *string, *frame, *stack, *context;
 };
