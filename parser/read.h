@@ -47,6 +47,8 @@ struct read_source {
     void *context;
     uint64_t size_hint;                 /* 0: unknown */
     const struct read_helpers *helpers; /* NULL: none */
+    /* For tests: of a pickle, dicts and lists are never taken whole (parser/pickle/pickle_event.c); what is read is the same */
+    bool plainly;
 };
 
 /* Optional help from the program, such as threads. The recording that is read is the same without it. */

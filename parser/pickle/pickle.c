@@ -235,14 +235,16 @@ static bool references_take(struct machine *machine) {
 static bool op_empty_list(struct machine *machine) {
     struct cursor *cursor = machine->cursor;
     return machine_push_bits(machine, VALUE_NEW_LIST, 0) && container_memo(machine) &&
-           (cursor->end - cursor->p < 8 || *cursor->p != '(' || references_take(machine));
+           (cursor->end - cursor->p < 8 || *cursor->p != '(' || cursor->source->plainly ||
+            references_take(machine));
 }
 
 /* EMPTY_DICT, with the memo opcode after it. */
 static bool op_empty_dict(struct machine *machine) {
     struct cursor *cursor = machine->cursor;
     return machine_push_bits(machine, VALUE_NEW_DICT, 0) && container_memo(machine) &&
-           (cursor->end - cursor->p < 8 || *cursor->p != '(' || dict_take(machine));
+           (cursor->end - cursor->p < 8 || *cursor->p != '(' || cursor->source->plainly ||
+            dict_take(machine));
 }
 
 /* Adds stack[first ..) to the list below them and drops them. */

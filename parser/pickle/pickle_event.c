@@ -3,7 +3,7 @@
  * straight into a struct event: keys are compared with the recipe of the event before, and no value is kept but those that an event
  * has.
  *
- * What holds: the result is that of pickle_dict.c, which is its control (tests/unit/parser/pickle_fast_test.c reads random inputs
+ * What holds: the result is that of the general machine, its control (tests/unit/parser/pickle_fast_test.c and tests/fuzz read inputs
  * both ways). Nothing but the memo changes before the event is whole; where something else than expected comes, the memo is
  * cut back and the event is left to pickle_dict.c as if nobody had looked at it.
  */

@@ -418,7 +418,8 @@ static int64_t memory_read(void *context, void *to, size_t nbytes) {
 static bool read_in_blocks(struct trace *trace, const uint8_t *bytes, size_t nbytes, size_t block_nbytes,
                            struct read_error *error) {
     struct memory_source memory = {bytes, nbytes, 0, block_nbytes};
-    const struct read_source source = {.read = memory_read, .context = &memory, .size_hint = nbytes};
+    const struct read_source source = {
+        .read = memory_read, .context = &memory, .size_hint = nbytes, .plainly = block_nbytes != SIZE_MAX};
     const struct read_progress progress = {NULL, NULL};
     CHECK(trace_init(trace, fuzz_host, FUZZ_TRACE_NBYTES));
     const bool done = trace_read(trace, &source, &progress, error);
@@ -460,8 +461,8 @@ uint8_t *examine_recipe_payload(const uint8_t *bytes, size_t nbytes, size_t *mad
     return made;
 }
 
-/* Read again in blocks of a few bytes, where no event is at hand as a whole: by the plain way, which is the control of the fast
- * one (parser/pickle/pickle_event.c). */
+/* Read again in blocks of a few bytes and by the general machine alone, the control of the fast ways
+ * (parser/pickle/pickle_event.c). */
 static void examine_plainly(const uint8_t *bytes, size_t nbytes, const struct read_error *error,
                             const char *id) {
     enum { SMALL_BLOCK_NBYTES = 7 };
@@ -476,7 +477,7 @@ static void examine_plainly(const uint8_t *bytes, size_t nbytes, const struct re
 }
 
 void examine_recording(const uint8_t *bytes, size_t nbytes) {
-    enum { SMALL_INPUT_NBYTES = 32 << 10 };
+    enum { SMALL_INPUT_NBYTES = 256 << 10 };
     struct trace trace;
     struct read_error error;
     char id[FINGERPRINT_CHARACTERS + 1] = "";
