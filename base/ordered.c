@@ -2,6 +2,8 @@
 
 #include "base/bytes.h"
 
+__extension__ typedef unsigned __int128 wide; /* both halves of a key */
+
 struct ordered_leaf {
     uint32_t count; /* of an empty one: the next empty one */
     struct ordered_key key[ORDERED_LEAF_KEYS];
@@ -14,12 +16,12 @@ static bool key_below(const struct ordered_key *key, uint64_t first, uint64_t se
 /* The first of `count` rising keys that is not below. Without a branch that depends on a key, those are mispredicted half of
  * the time: both halves of a key are compared as one number, and what comes of it is a mask. */
 static uint32_t keys_seek(const struct ordered_key *key, uint32_t count, uint64_t first, uint64_t second) {
-    const unsigned __int128 wanted = (unsigned __int128)first << 64 | second;
+    const wide wanted = (wide)first << 64 | second;
     uint32_t low = 0;
     while (count > 0) {
         uint32_t half = (count + 1) / 2;
         const struct ordered_key *at = &key[low + half - 1];
-        low += half & (0 - (uint32_t)(((unsigned __int128)at->first << 64 | at->second) < wanted));
+        low += half & (0 - (uint32_t)(((wide)at->first << 64 | at->second) < wanted));
         count -= half;
     }
     return low;
