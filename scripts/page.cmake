@@ -83,7 +83,13 @@ strata_embed(${STRATA_FONT_BOLD} asset_font_bold)
 strata_embed(${PROJECT_SOURCE_DIR}/templates/shell.html asset_shell_html)
 strata_embed(${PROJECT_SOURCE_DIR}/templates/index.html asset_index_html)
 strata_embed(${PROJECT_SOURCE_DIR}/python/torch_strata/recorder.py asset_recorder_py)
-strata_embed_packed(${PROJECT_SOURCE_DIR}/templates/page.html asset_page_html)
+# Indentation says nothing to a browser.
+add_custom_command(
+    OUTPUT ${embedded}/page.html
+    COMMAND sed "s/^ *//" ${PROJECT_SOURCE_DIR}/templates/page.html > ${embedded}/page.html
+    DEPENDS ${PROJECT_SOURCE_DIR}/templates/page.html
+    VERBATIM)
+strata_embed_packed(${embedded}/page.html asset_page_html)
 
 # Each text is exactly what its element holds, and what its hash is of; what boot.js unpacks is carried packed.
 foreach(bundle boot.js boot.css index.js index.css)
@@ -138,6 +144,8 @@ foreach(source ${shared_sources} ${page_sources})
         set(level -Os)
     elseif(source MATCHES "layout/(extent|scene_groups|timeline)\\.c") # -O3 is no faster here, and larger
         set(level -O2)
+    elseif(source STREQUAL trace/payload_read.c) # tables of frames and strings, once; allocations have a file of their own
+        set(level -Os)
     elseif(source IN_LIST wasm_fast)
         set(level -O3)
     endif()

@@ -18,6 +18,7 @@ import { groupColor } from "./legend.js";
 import { VirtualList } from "./list.js";
 import { showOutline } from "./outline.js";
 import { curveShape } from "./paint.js";
+import { provedSite } from "./proof.js";
 import { askDifferences, askSteps, askSums, COMPARE_QUESTIONS, GROUPINGS, listDifferences } from "./questions.js";
 import { drawSpark } from "./sparks.js";
 import { change, invalidate, isDark, LIST, rangeEvents, removeMark } from "./state.js";
@@ -231,6 +232,15 @@ function sitesOf(compare, key) {
     });
 }
 
+/** The order of the rows where a card asks: the one of its call site comes first. @param {Compare} compare */
+function firstOfAll({ content, page, state }) {
+    const site = state.compareBy === "site" ? provedSite(page) : 0;
+    if (!site || !content) return null;
+    const rows = Array.from({ length: content.count }, (_, i) => i);
+    const at = rows.findIndex((i) => content.row(i).key === site);
+    return at < 0 ? null : [at, ...rows.filter((i) => i !== at)];
+}
+
 /** Shows the call sites below a row, or no more. @param {Compare} compare @param {CompareRow} row */
 function turn(compare, { key }) {
     if (!compare.open.delete(key)) compare.open.set(key, sitesOf(compare, key));
@@ -376,6 +386,7 @@ function draw(compare) {
         compare.state.moment,
         compare.state.range,
         compare.state.marks,
+        provedSite(compare.page),
     ]);
     if (compare.asked !== now) {
         compare.asked = now;
@@ -387,7 +398,7 @@ function draw(compare) {
         );
         compare.lasting = keptSums(compare, of_b, compare.state.compareBy);
         compare.open.clear();
-        compare.rows = null;
+        compare.rows = firstOfAll(compare);
         placeEnd(compare, "a", of_a);
         placeEnd(compare, "b", of_b);
         compare.figures = tableFigures(Math.max(compare.content.a.bytes, compare.content.b.bytes), true);

@@ -10,7 +10,7 @@ import { groupColor } from "./legend.js";
 import { chooseHole, keeperOfHole } from "./map_hand.js";
 import { holeNow } from "./map_view.js";
 import { momentWords, shownMoment } from "./moment.js";
-import { addressText, askSums, GROUP_HEADS, GROUPINGS, groupName } from "./questions.js";
+import { addressText, askFindings, askSums, GROUP_HEADS, GROUPINGS, groupName } from "./questions.js";
 import { floats } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
 import { change, FOCUS_KINDS, heldMoment, isDark, momentText, perPage, rangeEvents, select } from "./state.js";
@@ -339,15 +339,26 @@ export function pinnedText(page) {
     );
 }
 
-async function copyPinned(/** @type {Page} */ page) {
+/**
+ * The stack of what is pinned, else of the request that failed or the first finding.
+ * @param {Page} page @param {boolean} all with its frames of C++
+ */
+export async function copyStack(page, all) {
+    const { state, view } = page;
     const details = detailsOf(page);
-    await copyText(`${pinnedText(page)}\n${stackAsText(page, pinnedStack(page))}\n`);
+    const { ooms } = view.facts;
+    const stack =
+        pinnedStack(page) ||
+        (ooms && view.c.oom(ooms - 1).stack) ||
+        (askFindings(view).length && view.c.finding(0).stack);
+    const pinned = state.selected !== null || state.focus !== null;
+    await copyText(`${pinned ? `${pinnedText(page)}\n` : ""}${stackAsText(page, stack, all)}\n`);
     setText(details.copy, "Copied");
     setTimeout(() => setText(details.copy, "Copy"), 1500);
 }
 
 export function startDetails(/** @type {Page} */ page) {
     const details = detailsOf(page);
-    details.copy.addEventListener("click", () => copyPinned(page));
+    details.copy.addEventListener("click", (event) => copyStack(page, event.shiftKey));
     details.close.addEventListener("click", () => select(page, null));
 }

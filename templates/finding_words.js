@@ -32,7 +32,10 @@ export const KIND_TITLES = {
 const GROWING = ["leak", "growing_buffer", "levels_rise"];
 
 /** What a finding is about, in a figure: "+24 MiB a step", "1.5 GiB", "". @param {PageFinding} finding */
-export function findingFigure({ kind, per, bytes }) {
+export function findingFigure({ kind, per, bytes, title }) {
+    // What not every step adds to is not said of a step.
+    if (per && GROWING.includes(kind) && / in each of \d/.test(title))
+        return `${per.n} \u00d7 ${formatBytes(per.bytes)}`;
     if (per && GROWING.includes(kind)) return `+${formatBytes(per.bytes)} a ${per.unit}`;
     return bytes > 0 ? formatBytes(bytes) : "";
 }

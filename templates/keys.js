@@ -1,6 +1,7 @@
 // What keys do.
 import { fitOpening, goToView, showAll } from "./address.js";
 import { plotOf } from "./canvas.js";
+import { copyStack } from "./details.js";
 import { nextDevice } from "./device_rows.js";
 import { KIND_TITLES } from "./finding_words.js";
 import { uiOf } from "./header.js";
@@ -171,18 +172,22 @@ const KEY_NAMES = [
 /** Every command: those with a key, and the page's buttons and choices. @returns {import("./palette.js").Command[]} */
 function commands(/** @type {Page} */ page) {
     const ui = uiOf(page);
+    const app = page.element("app", HTMLDivElement);
     const buttons = [
-        ...document.querySelectorAll(
-            ".app button[id]:not([hidden], .tabs button, .who-forms button, .figures button, .figure), #filter-open",
+        ...app.querySelectorAll(
+            "button:not([hidden], .tabs *, .who-forms *, .figure, .frames *, .grip), [id^=filter-open]",
         ),
     ].filter(
         (button) =>
             button instanceof HTMLElement &&
-            (button.offsetParent !== null || button.closest(".menu") !== null) &&
-            button.textContent?.trim(),
+            (button.offsetParent !== null || button.closest(".menu, .card") !== null) &&
+            button.textContent?.trim() &&
+            button.getAttribute("aria-label") !== "Copy stack",
     );
     const named = buttons.map((button) => {
-        const group = button.closest("[role=group]")?.getAttribute("aria-label")?.replace(/:.*/, "");
+        const group =
+            button.closest(".card")?.querySelector(".card-kind")?.textContent ??
+            button.closest("[role=group]")?.getAttribute("aria-label")?.replace(/:.*/, "");
         const words = Array.from(button.childNodes, (node) => (node.nodeName === "KBD" ? "" : node.textContent));
         const name = (button.getAttribute("aria-label") ?? words.join("")).trim();
         return { name: group ? `${group}: ${name}` : name, act: () => /** @type {HTMLElement} */ (button).click() };
@@ -203,6 +208,7 @@ function commands(/** @type {Page} */ page) {
     return [
         ...KEY_NAMES.map(([name, key]) => ({ name, key, act: keyActionsOf(page)[key] })),
         ...viewCommands(page),
+        { name: "Copy stack", act: () => copyStack(page, false) },
         ...named,
         ...chosen,
         ...found,

@@ -1,16 +1,17 @@
 // The proof of a card: its set alone is bright, at its moment, and a strip above the plot counts what is lit. Esc goes
 // back to what was shown before, the window included.
-import { fitOpening, goToView, hashOfState, readHash } from "./address.js";
+import { fitOpening, goToView, hashOfState, readHash, writeHash } from "./address.js";
 import { plotOf } from "./canvas.js";
 import { askFindings } from "./questions.js";
-import { searchOf } from "./search.js";
-import { change, heldMoment, perPage } from "./state.js";
+import { searchOf, setSearch } from "./search.js";
+import { change, flush, HEADER, heldMoment, invalidate, perPage } from "./state.js";
 import { formatBytes, formatCount, formatEvent, formatPlural, make, setText } from "./text.js";
 
 const shownOf = perPage(() => ({
     /**
-     * The address to go back to, the button that was pressed, and the sentence where there is no set.
-     * @type {{back: string, button: HTMLElement, text: string} | null}
+     * The address to go back to, the button that was pressed, the sentence where there is no set, and the call site
+     * that is spoken of.
+     * @type {{back: string, button: HTMLElement, text: string, site: number} | null}
      */
     proof: null,
 }));
@@ -35,13 +36,19 @@ export function litNow(page) {
  * @param {Page} page @param {HTMLElement} button
  * @param {string} text
  * @param {() => void} show
+ * @param {number} [site] whose row a comparison has first
  */
-export function prove(page, button, text, show) {
+export function prove(page, button, text, show, site = 0) {
     const shown = shownOf(page);
-    shown.proof = { back: shown.proof?.back ?? hashOfState(page), button, text };
-    change(page, { planned: null });
+    shown.proof = { back: shown.proof?.back ?? hashOfState(page), button, text, site };
+    change(page, { planned: null, finding: null, focus: null });
+    if (page.state.search) setSearch(page, "");
     show();
+    invalidate(page, HEADER);
 }
+
+/** The call site that is spoken of; 0: none. @param {Page} page */
+export const provedSite = (page) => shownOf(page).proof?.site ?? 0;
 
 /** Exactly what a card speaks of. @param {HTMLElement} button @param {PageFinding} finding @param {number} index */
 export function showFinding(/** @type {Page} */ page, button, finding, index) {
@@ -72,8 +79,10 @@ export function endProof(page) {
     shown.proof = null;
     change(page, { planned: null });
     readHash(page, back);
+    invalidate(page, HEADER);
+    flush(page);
+    writeHash(page);
     button.focus();
-    drawProof(page);
     return true;
 }
 
@@ -82,8 +91,8 @@ function litText(page, index) {
     const finding = askFindings(page.view)[index];
     const { count, bytes, event } = countLit(page);
     const things = finding.kind === "gradients_kept" ? "gradient" : "allocation";
-    const of =
-        finding.site && finding.kind === "leak" ? ` of ${finding.site} that are never freed` : " of this finding";
+    const are = count === 1 ? "is" : "are";
+    const of = finding.site && finding.kind === "leak" ? ` of ${finding.site} that ${are} never freed` : "";
     return [`Showing the ${formatPlural(count, things)}${of}`, `${formatBytes(bytes)} at ${formatEvent(event)}`];
 }
 
@@ -104,7 +113,10 @@ export function drawProof(page) {
     const [text, figures] = lit
         ? litText(page, /** @type {number} */ (page.state.finding))
         : [shown.proof?.text ?? "", ""];
-    page.element("proof-text", HTMLSpanElement).replaceChildren(make("b", "", text), figures ? ` ${figures}` : "");
+    page.element("proof-text", HTMLSpanElement).replaceChildren(
+        make("b", "", text),
+        figures ? ` \u00b7 ${figures}` : "",
+    );
 }
 
 export function startProof(/** @type {Page} */ page) {

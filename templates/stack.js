@@ -1,7 +1,7 @@
 // A stack as a list: the user's own frames, and what is folded away between them.
 import { FRAME_LIBRARY, FRAME_NATIVE, FRAME_NOISE, FRAME_USER } from "./api.js";
 import { change } from "./state.js";
-import { baseName, formatCount, make } from "./text.js";
+import { baseName, formatCount, formatPlural, make } from "./text.js";
 
 /* ---- the stack ---- */
 
@@ -105,15 +105,21 @@ export function makeStack(page, stack) {
     return list;
 }
 
-/** A stack as text, one frame a line, innermost first. @param {Page} page @param {number} stack */
-export function stackAsText(page, stack) {
-    const { session } = page;
-    return session
-        .stackFrames(stack)
-        .map((id) => {
-            const { file, line, name } = session.frame(id);
-            const fx = session.frameFx(id);
-            return `${file}${line ? `:${line}` : ""} ${name}${fx?.text ? ` [${fx.text}]` : ""}`.trim();
-        })
-        .join("\n");
+/**
+ * A stack as text, one frame a line, innermost first: those of Python, else of C++ without the interpreter's; or all
+ * where everything is asked for.
+ * @param {Page} page @param {number} stack @param {boolean} [all]
+ */
+export function stackAsText(page, stack, all = false) {
+    const { session, view } = page;
+    const frames = session.stackFrames(stack);
+    const above = (/** @type {number} */ kind) => frames.filter((id) => view.c.frame_kind(id) > kind);
+    const told = all ? [] : ([above(FRAME_NATIVE), above(FRAME_NOISE)].find(({ length }) => length) ?? []);
+    const lines = (told.length ? told : frames).map((id) => {
+        const { file, line, name } = session.frame(id);
+        const fx = session.frameFx(id);
+        return `${file}${line ? `:${line}` : ""} ${name}${fx?.text ? ` [${fx.text}]` : ""}`.trim();
+    });
+    const left = frames.length - lines.length;
+    return [...lines, ...(left ? [`(${formatPlural(left, "frame")} left out)`] : [])].join("\n");
 }

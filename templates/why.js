@@ -5,7 +5,7 @@ import { findingFigure, KIND_TITLES } from "./finding_words.js";
 import { REPLAYED_AT_ONCE, replayOnce } from "./replay.js";
 import { oomParts, shareBar } from "./oom_card.js";
 import { curveShape } from "./paint.js";
-import { endName, wholeSteps } from "./ends.js";
+import { wholeSteps } from "./ends.js";
 import { devicePlan } from "./plan_view.js";
 import { prove, showFinding } from "./proof.js";
 import { askFindings, askSteps, askSums, findingIds, listSums } from "./questions.js";
@@ -21,10 +21,7 @@ const STEPS_SHOWN = 12;
 const OPEN_MOST = 3;
 
 /** @param {string} text @param {() => void} act @param {boolean} [first] */
-function actionButton(text, act, first) {
-    const button = makeButton(first ? "quiet first-action" : "quiet", text, act);
-    return button;
-}
+const actionButton = (text, act, first) => makeButton(first ? "quiet first-action" : "quiet", text, act);
 
 /** The same with what it does, as scripts know it. @param {string} action @param {HTMLButtonElement} button */
 function named(action, button) {
@@ -58,6 +55,19 @@ function bytesAtEnds(page, { kind }, index, ends) {
 }
 
 /**
+ * The steps, of a leak up to the moment that its card speaks of.
+ * @param {Page} page @param {PageFinding} finding
+ * @returns {{name: string, to: number}[]}
+ */
+function barSteps(page, { kind, at_event: at }) {
+    const steps = askSteps(page.view);
+    if (kind !== "leak") return steps;
+    const before = steps.filter(({ to }) => to - 1 <= at);
+    const name = at === page.view.facts.peak_event ? "peak" : formatEvent(at);
+    return before[before.length - 1]?.to === at + 1 ? before : [...before, { name, to: at + 1 }];
+}
+
+/**
  * Bytes that are alive at the end of each step, the new part of each red; none where they do not come to what the title
  * says.
  * @param {Page} page
@@ -65,7 +75,7 @@ function bytesAtEnds(page, { kind }, index, ends) {
  * @param {number} index
  */
 function stepBars(page, finding, index) {
-    const steps = askSteps(page.view).slice(-STEPS_SHOWN);
+    const steps = barSteps(page, finding).slice(-STEPS_SHOWN);
     if (steps.length < 2) return [];
     const bytes = bytesAtEnds(
         page,
@@ -185,10 +195,11 @@ function findingBody(page, finding, index) {
  * @param {string} text
  * @param {string} said of what is shown
  * @param {Partial<PageState>} fields
+ * @param {number} [site] whose row a comparison has first
  */
-function provingButton(page, text, said, fields) {
+function provingButton(page, text, said, fields, site = 0) {
     /** @type {HTMLButtonElement} */
-    const button = actionButton(text, () => prove(page, button, said, () => change(page, fields)));
+    const button = actionButton(text, () => prove(page, button, said, () => change(page, fields), site));
     return button;
 }
 
@@ -214,7 +225,8 @@ function showButton(page, finding, index) {
     const has = page.view.c.finding_ids(index).count >= 0;
     const things = finding.kind === "gradients_kept" ? " gradients" : "";
     const event = finding.at_event < 0 ? "Show the recording" : `Go to event ${formatCount(finding.at_event)}`;
-    const text = has ? `Show the ${formatCount(finding.count)}${things}` : event;
+    const those = finding.count === 1 ? `allocation` : `${formatCount(finding.count)}${things}`;
+    const text = has ? `Show the ${those}` : event;
     const button = actionButton(text, () => showFinding(page, button, finding, index), true);
     return named("show", button);
 }
@@ -231,7 +243,7 @@ function compareButton(page, finding, record) {
     const { first, last } = whole;
     const alive = (/** @type {number} */ nth) => page.view.c.site_sum(record.site, steps[nth].to - 1).bytes;
     if (alive(last) <= alive(first)) return [];
-    const text = `Compare step ${steps[first].name.replace("#", "")} with step ${steps[last].name.replace("#", "")}`;
+    const [from, to] = [first, last].map((nth) => `step ${steps[nth].name.replace("#", "")}`);
     const fields = {
         tab: "compare",
         compareA: `s${first}`,
@@ -239,9 +251,8 @@ function compareButton(page, finding, record) {
         compareWhat: "end",
         compareBy: "site",
     };
-    const ends = `${endName(page, fields.compareA)} and of ${endName(page, fields.compareB)}`;
-    const said = `Comparing what is alive at the end of ${ends}`;
-    return [named("compare", provingButton(page, text, said, fields))];
+    const said = `Comparing what is alive at the end of ${from} and of ${to}`;
+    return [named("compare", provingButton(page, `Compare ${from} with ${to}`, said, fields, record.site))];
 }
 
 /** What to do about a finding. @param {PageFinding} finding @param {record_finding} record @param {number} index */
@@ -251,23 +262,30 @@ function findingActions(/** @type {Page} */ page, finding, record, index) {
     if (isOfGap(finding) && !page.view.sentence("map_refusal")) {
         const moment = finding.at_event;
         row.append(
-            provingButton(page, "Map", `Showing the map at ${formatEvent(moment)}`, { mapOpen: true, moment }),
-            provingButton(page, "Show what keeps it", `Showing what keeps it at ${formatEvent(moment)}`, {
-                tab: "allocator",
-                moment,
-            }),
+            provingButton(page, "Show the map", `Showing the map at ${formatEvent(moment)}`, { mapOpen: true, moment }),
         );
+        // What is wholly free is kept by nothing.
+        const what = finding.kind === "fragmentation" ? "what keeps it" : "the empty segments";
+        const said = `Showing ${what} at ${formatEvent(moment)}`;
+        row.append(provingButton(page, `Show ${what}`, said, { tab: "allocator", moment }));
     }
     row.append(...compareButton(page, finding, record));
     if (record.stack) row.append(stackButton(page, row, record.stack));
-    const stack = record.stack ? `\n${stackAsText(page, record.stack)}` : "";
-    row.append(
-        named(
-            "copy",
-            actionButton("Copy", () => void copyText(`${finding.title}. ${finding.detail}${stack}\n`)),
-        ),
-    );
+    row.append(copyButton(page, `${titleText(finding.title)}. ${finding.detail}`, record.stack));
     return row;
+}
+
+/**
+ * What was found, with its stack; with Shift the stack's C++ as well.
+ * @param {Page} page @param {string} text @param {number} stack
+ */
+function copyButton(page, text, stack) {
+    const button = named("copy", make("button", "quiet", "Copy"));
+    button.addEventListener(
+        "click",
+        ({ shiftKey }) => void copyText(`${text}\n${stack ? stackAsText(page, stack, shiftKey) : ""}\n`),
+    );
+    return button;
 }
 
 /**
@@ -316,7 +334,7 @@ function requestButton(page, finding, index) {
 function planButton(/** @type {Page} */ page) {
     return named(
         "plan",
-        actionButton("What would make it fit", () => change(page, { tab: "plan" })),
+        provingButton(page, "What would make it fit", "Showing what would make it fit", { tab: "plan" }),
     );
 }
 
@@ -336,6 +354,7 @@ function oomCard(page, finding, index, open) {
     );
     if (last.stack) actions.append(stackButton(page, actions, last.stack));
     if (devicePlan(page)) actions.append(planButton(page));
+    actions.append(copyButton(page, `${titleText(finding.title)}. ${finding.detail}`, last.stack));
     card.append(...last.body, actions);
     return card;
 }
@@ -420,13 +439,20 @@ export function createWhy(page, box) {
     };
     const step = (/** @type {number} */ by) => {
         const cards = Array.from(box.querySelectorAll("summary"));
-        const at = cards.findIndex((card) => card === document.activeElement);
+        const at = cards.findIndex((card) => card.parentElement?.contains(document.activeElement));
         cards[Math.min(cards.length - 1, Math.max(0, at + by))]?.focus();
     };
     box.addEventListener("keydown", (event) => {
-        if (!(event.target instanceof HTMLElement) || event.target.tagName !== "SUMMARY") return;
+        const { target } = event;
+        if (!(target instanceof HTMLElement) || !target.matches("summary, button")) return;
+        const press = (/** @type {string} */ button) => {
+            const found = target.closest(".card")?.querySelector(button);
+            if (found instanceof HTMLButtonElement) found.click();
+        };
         if (event.key === "ArrowDown") step(1);
         else if (event.key === "ArrowUp") step(-1);
+        else if (event.key === "Enter" && target.tagName === "SUMMARY") press(".first-action");
+        else if (event.key === "c") press("[data-action=compare]");
         else return;
         event.preventDefault();
         event.stopPropagation();

@@ -11,6 +11,7 @@ format.
                                         what lies under the pixels of a picture, as JSON
     replay.py --search FILE DEVICE TEXT allocations with the text in their stack, as JSON
     replay.py --curves FILE DEVICE      live and reserved bytes at every moment, as JSON
+    replay.py --allocations FILE DEVICE [birth, death, bytes, call site] of each, by number; as events, -1 before the first
     replay.py --range FILE DEVICE FROM TO
                                         what the events [FROM, TO) made, freed, left and did not touch, as JSON
 
@@ -380,6 +381,14 @@ def groups(alive, key):
     return sorted(((bytes_of[k], count_of[k], k) for k in bytes_of), key=lambda group: -group[0])
 
 
+def print_allocations(device):
+    def site(frames):
+        key = own_line(frames)
+        return f"{key[0].replace(chr(92), '/').rsplit('/', 1)[-1]}:{key[1]} {key[2]}" if key and isinstance(key[0], str) else ""
+
+    json.dump([[each.birth - 1, each.death - 1, each.size, site(each.frames)] for each in device.allocations], sys.stdout)
+
+
 def devices_of(snapshot):
     """Every device that has events or segments, by rising ordinal."""
     segments = collections.defaultdict(list)
@@ -458,12 +467,14 @@ def print_range(device, first, end):
 
 
 def main(arguments):
-    if arguments[0] in ("--pick", "--search", "--curves", "--range"):
+    if arguments[0] in ("--pick", "--search", "--curves", "--range", "--allocations"):
         device = next(each for each in read_devices(arguments[1]) if each.ordinal == int(arguments[2]))
         if arguments[0] == "--pick":
             print_picks(device, arguments[3:9], arguments[9:])
         elif arguments[0] == "--search":
             print_search(device, arguments[3])
+        elif arguments[0] == "--allocations":
+            print_allocations(device)
         elif arguments[0] == "--range":
             print_range(device, int(arguments[3]), int(arguments[4]))
         else:
