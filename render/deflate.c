@@ -31,7 +31,7 @@ static size_t deflater_bound(struct deflater *deflater, size_t nbytes) {
     return libdeflate_zlib_compress_bound(deflater->compressor, nbytes);
 }
 
-/* Writes a zlib stream into `to`. Returns its size, 0: it does not fit. */
+/* Writes a zlib stream into `to`. Returns its size; 0: `to` is too small. */
 static size_t deflater_run(struct deflater *deflater, const uint8_t *from, size_t nbytes, uint8_t *to,
                            size_t room) {
     return libdeflate_zlib_compress(deflater->compressor, from, nbytes, to, room);
@@ -81,8 +81,8 @@ static void deflater_close(struct deflater *deflater) {
 
 /* ---- the job ---- */
 
-/* What the workers share. Each takes the next piece that nobody has taken, so which thread does which piece
- * is chance; a piece is a stream of its own, so its bytes are not. */
+/* The state that the workers share. Each takes the next free piece, so chance decides which thread
+ * deflates which piece; the bytes do not depend on it, since each piece is a stream of its own. */
 struct deflate_job {
     struct payload_piece *pieces;
     uint32_t n_pieces;

@@ -38,16 +38,16 @@ enum export_kind export_kind_of_path(const char *path);
 /* Is there one device per file, unless one is named? Then the caller chooses it. */
 bool export_kind_of_one_device(enum export_kind kind);
 
-/* Does it sum what is live at a moment, or allocated in a range? Others have all of both. */
+/* Does it sum what is live at a moment, or allocated in a range? Other kinds export both whole. */
 bool export_kind_of_moment(enum export_kind kind);
 
 enum { EXPORT_ALL_DEVICES = ORDINAL_NONE };
 
-/* What of a device is exported: the moments [from, until), from < until, and the one that flame graphs show. */
+/* The part of a device that is exported: the moments [from, until), from < until. Flame graphs show moment `at`. */
 struct export_range {
     uint32_t from, until;
     uint32_t at;
-    bool whole; /* nobody asked for a part of it */
+    bool whole; /* no range was asked for */
     bool none;  /* the device has no such moment, and is left out */
 };
 
@@ -63,7 +63,7 @@ struct export_options {
     /* The range of a device. False: there is no such range, and the caller knows why. NULL: the whole recording. */
     bool (*range)(void *context, const struct timeline *timeline, struct export_range *range);
     void *context;
-    /* where a temporary file may be as large as the result; NULL: the system's place */
+    /* directory for a temporary file that may be as large as the result; NULL: the system's */
     const char *directory;
 };
 

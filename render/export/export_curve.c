@@ -1,4 +1,4 @@
-/* A curve in few points: the ones that people look for are among them. */
+/* Thins a curve to few points, always keeping those that people look for. */
 #include "base/sort.h"
 #include "render/export/export_parts.h"
 
@@ -42,7 +42,7 @@ static void slice_add(struct points *points, const struct timeline *timeline, ui
     point_add(points, reserved);
 }
 
-/* What must not be missed, where it lies in the range. */
+/* Adds the moments that must not be lost: the range's ends, the peaks and the out-of-memory events inside it. */
 static void marks_add(struct points *points, const struct export_device *device) {
     const struct timeline *timeline = export_shown(device);
     const struct device_trace *recorded = device->device;

@@ -1,4 +1,4 @@
-/* What the kinds of export share. Private to render/export/. */
+/* Declarations shared by the kinds of export. Private to render/export/. */
 #pragma once
 
 #include "analysis/findings/verdicts.h"
@@ -21,7 +21,7 @@ struct export_device {
     const struct device_trace *device;
     struct trace part;          /* `trace` with the annotations that this device sees */
     struct timeline timeline;   /* of the whole device, in `part` */
-    struct selection selection; /* what the filter leaves, where the options have one */
+    struct selection selection; /* the allocations that pass the filter, where the options have one */
     struct verdicts verdicts;
     struct export_range range;
     uint32_t first_id; /* of its allocations, which are numbered through all devices */
@@ -37,12 +37,12 @@ bool export_each_device(struct export_work *work, export_device_writer *write, v
 /* Ends the export: EXPORT_FAILED with this phrase. Always false. */
 bool export_fail(struct export_work *work, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The timeline of what is exported: the recording's, or what the filter leaves of it. */
+/* The timeline that is exported: the recording's, or that of the filtered allocations. */
 static inline const struct timeline *export_shown(const struct export_device *device) {
     return device->work->options->filter != NULL ? &device->selection.timeline : &device->timeline;
 }
 
-/* Does the filter leave it, and is it alive in the range? */
+/* Does it pass the filter, and is it alive in the range? */
 static inline bool export_keeps(const struct export_device *device, uint32_t allocation) {
     const struct allocations *allocations = &device->device->allocations;
     return allocations->birth[allocation] < device->range.until &&
@@ -124,7 +124,7 @@ struct export_frames {
 bool export_frames_find(struct export_frames *frames, const struct trace *trace, uint32_t stack,
                         struct arena *arena);
 
-/* What stands for the frames that were cut. */
+/* The name of the frame that replaces those that were cut. */
 #define EXPORT_MORE_FRAMES "(more frames, too many to be shown)"
 
 /* ---- sums by stack (export_sums.c) ---- */

@@ -39,7 +39,7 @@ enum {
     FIRST_FRAME_STRING = WORDS + CATEGORY_COUNT
 };
 
-/* Locations 1 to 3 are the last three words; those of frames follow. */
+/* Locations 1 to 3 are the last three words; the frames' locations follow. */
 enum { LOCATION_OF_FREE = 1, LOCATION_NO_STACK, LOCATION_MORE, LOCATIONS_MADE = 3 };
 
 struct pprof {

@@ -1,7 +1,6 @@
-/*
- * A database, written by SQLite's own library in one transaction. SQLite needs a file that it can go back in, so it gets one
- * without a name beside the output, which is handed on when it is complete: what is half-written never has a name.
- */
+/* A database, written by SQLite's own library in one transaction. SQLite needs a file that it can seek in,
+ * so it gets an unnamed one beside the output, which is copied out when complete: a half-written file
+ * never has a name. */
 #include "render/export/export_parts.h"
 
 #ifndef STRATA_SQLITE
@@ -102,8 +101,8 @@ struct database {
     struct export_work *work;
     sqlite3 *db;
     sqlite3_stmt *insert[TABLES];
-    sqlite3_stmt *row; /* the one that is being filled, */
-    int column;        /* so many of its columns are */
+    sqlite3_stmt *row; /* the table that is being filled */
+    int column;        /* number of its columns bound so far */
     struct buffer text;
     struct export_frames frames;
     uint64_t *stacks, *known_frames, *sites; /* bits: what is written already */
@@ -148,7 +147,7 @@ static void put_word(struct database *to, const char *word) {
         put_null(to);
 }
 
-/* What was added to `text`, which becomes empty. */
+/* Binds the text collected in `text`, and empties it. */
 static void put_text(struct database *to) {
     const char *bytes = to->text.bytes != NULL ? (const char *)to->text.bytes : "";
     sqlite3_bind_text(to->row, ++to->column, bytes, (int)to->text.nbytes, SQLITE_TRANSIENT);

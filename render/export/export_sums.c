@@ -1,4 +1,4 @@
-/* What flame graphs and pprof show: bytes and counts by stack and category. */
+/* Sums for flame graphs and pprof: bytes and counts by stack and category. */
 #include "base/bytes.h"
 #include "render/export/export_parts.h"
 
@@ -40,7 +40,7 @@ static bool allocation_sum(struct summing *summing, uint32_t allocation, bool li
     return true;
 }
 
-/* What a range allocates is born by its events: of the whole recording, all but what is older. */
+/* Is it allocated by an event of the range? A part's range excludes the event that leads to its first moment. */
 static bool is_allocated(const struct export_range *range, uint32_t birth) {
     return birth != 0 && birth >= range->from + !range->whole && birth < range->until;
 }

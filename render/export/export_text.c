@@ -27,7 +27,7 @@ static bool is_plain(uint8_t byte, char forbidden) {
     return byte >= 0x20 && byte < 0x7f && byte != (uint8_t)forbidden;
 }
 
-/* What is written of a character. */
+/* The code point to write for a character. */
 static uint32_t character_shown(uint32_t code, char forbidden, char instead) {
     if (code == (uint8_t)forbidden && forbidden != 0)
         return (uint8_t)instead;
@@ -68,7 +68,7 @@ void export_frame_add(struct buffer *out, const struct trace *trace, uint32_t fr
     export_text_add(out, place.name, forbidden, instead);
 }
 
-/* Names of call sites are short; of a hostile one so much is told. */
+/* Names of call sites are short; of a hostile one only so much is written. */
 enum { SITE_NBYTES = 4096 };
 
 void export_site_add(struct buffer *out, const struct trace *trace, uint32_t site) {
@@ -78,7 +78,7 @@ void export_site_add(struct buffer *out, const struct trace *trace, uint32_t sit
         out, (struct text){(const uint8_t *)text, length < SITE_NBYTES ? length : SITE_NBYTES - 1}, 0, 0);
 }
 
-/* How many frames of a stack are taken. */
+/* The limit on the frames of one stack. */
 static uint32_t frames_most(const struct export_frames *frames) {
     return frames->asked > EXPORT_FRAMES_FREE ? EXPORT_FRAMES_LEAST : EXPORT_FRAMES_MOST;
 }

@@ -3,7 +3,7 @@
 
 #include "render/page/template.h"
 
-/* What the build made of the files of templates/. */
+/* Assets that the build made of templates/. */
 extern const unsigned char asset_index_html[], asset_index_css[], asset_index_js[];
 extern const size_t asset_index_css_nbytes, asset_index_js_nbytes;
 extern const char asset_index_css_hash[], asset_index_js_hash[];

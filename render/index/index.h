@@ -1,4 +1,4 @@
-/* What an index is written as; what it says is found by analysis/compare/index.h. */
+/* Writes an index; analysis/compare/index.h finds its content. */
 #pragma once
 
 #include "analysis/compare/index.h"

@@ -1,4 +1,4 @@
-/* What an index finds, as JSON: summary.json, and the same with curves, steps and notes for the page. */
+/* The index as JSON: summary.json, and the same with curves, steps and notes for the page. */
 #include "render/index/index.h"
 
 #include "base/base64.h"
@@ -71,7 +71,7 @@ static void add_oom(struct json_writer *json, const struct index_row *row) {
     json_known_u64(json, "oom_free_bytes", row->oom_free_bytes != OOM_UNKNOWN, row->oom_free_bytes);
 }
 
-/* Whether the recording was dumped before its last step had ended. */
+/* Was the recording dumped before its last step had ended? */
 static bool row_ends_in_step(const struct index_row *row) {
     uint32_t n = row->profile.n_steps;
     return n != 0 && !row->profile.step[n - 1].complete;
@@ -267,7 +267,7 @@ static void add_totals(struct json_writer *json, const struct index *index, cons
 
 enum { CELLS_MOST = 1 << 19, PAGE_NOTES = 6, SHARE_MOST = 65535 };
 
-/* What the page draws is in 16-bit shares, so that ten thousand curves stay small and are on one scale by construction. */
+/* The page's curves are 16-bit shares of these scales: ten thousand of them stay small and share one scale. */
 struct page_scale {
     uint64_t peak_most;         /* share SHARE_MOST of bytes */
     uint64_t first_us, last_us; /* shares 0 and SHARE_MOST of times */
@@ -340,7 +340,7 @@ static void add_steps(struct json_writer *json, const struct index_row *row, con
     json_end(json);
 }
 
-/* What a recording's own report concludes, the first few, with the views that show them. */
+/* The first few conclusions of a recording's own report, with the views that show them. */
 static void add_own_notes(struct json_writer *json, const struct index_note *notes, uint32_t count) {
     json_array(json, "notes", JSON_COMPACT);
     for (uint32_t i = 0; i < count && i < PAGE_NOTES; i++) {

@@ -4,7 +4,7 @@
 #include "render/page/payload_fit.h"
 #include "render/page/shell.h"
 
-/* What the build made of the files of templates/. */
+/* Assets that the build made of templates/. */
 extern const unsigned char asset_page_html[], asset_pair_css[], asset_pair_js[];
 extern const size_t asset_page_html_nbytes, asset_pair_css_nbytes, asset_pair_js_nbytes;
 extern const char asset_pair_css_hash[], asset_pair_js_hash[];
@@ -15,7 +15,7 @@ static const struct shell_assets assets = {
     .program = {asset_pair_js, &asset_pair_js_nbytes, asset_pair_js_hash},
 };
 
-/* What is filled into the template. */
+/* The data behind the template's holes. */
 struct parts {
     const struct diff_page *page;
     struct buffer a, b;           /* payloads */

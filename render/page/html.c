@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* What the build made of the files of templates/. */
+/* Assets that the build made of templates/. */
 extern const unsigned char asset_page_html[], asset_page_css[], asset_main_js[];
 extern const size_t asset_page_html_nbytes, asset_page_css_nbytes, asset_main_js_nbytes;
 extern const char asset_page_css_hash[], asset_main_js_hash[];
@@ -16,7 +16,7 @@ static const struct shell_assets assets = {
     .program = {asset_main_js, &asset_main_js_nbytes, asset_main_js_hash},
 };
 
-/* What is filled into the template. */
+/* The data behind the template's holes. */
 struct page_parts {
     const struct html_options *options;
     struct buffer payload;

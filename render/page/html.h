@@ -9,12 +9,12 @@ struct html_options {
     const char *fingerprint; /* of the input, "xxh128:" and 32 hex digits */
     const char *title;       /* NULL: the file's name */
     const char *theme;       /* "light", "dark" or "auto" */
-    const char *color; /* what the colours show first: "site", "category", ...; NULL: the page's default */
-    const char *view;  /* what is shown first, as the page writes it after the # of its address; NULL: all */
-    /* what follows from running out of memory: a JSON object of arrays of { code, text, short_bytes } by
+    const char *color;       /* colouring shown first: "site", "category", ...; NULL: the page's default */
+    const char *view;        /* view shown first, as in the fragment of the page's address; NULL: all */
+    /* advice after running out of memory: a JSON object of arrays of { code, text, short_bytes } by
      * ordinals; NULL: not known */
     const char *follows;
-    /* what is seen without the page's program: HTML, of which <img> is left out where the page would be too large;
+    /* HTML shown until the page's program runs; its <img> is left out where the page would be too large;
      * NULL: nothing */
     const char *still;
     const char *plan; /* [plan_nbytes] JSON of strata plan, for the tab of that name; NULL: none */
@@ -24,21 +24,21 @@ struct html_options {
     /* of the page; 0: any. Small allocations are merged until it fits, see layout/merge.h */
     uint64_t max_nbytes;
     unsigned threads; /* for deflate; 0: one per core */
-    /* what html_payload made with these options, which html_render then takes over; NULL, failed: it makes its own */
+    /* made by html_payload with these options; html_render takes it over. NULL or failed: html_render makes its own */
     struct buffer *payload;
 };
 
 enum html_result { HTML_DONE, HTML_NO_MEMORY, HTML_TOO_LARGE };
 
-/* What max_nbytes took. */
+/* How html_render met max_nbytes. */
 struct html_outcome {
     uint64_t n_allocations, n_merged, n_bands,
         n_hidden;          /* as in layout/merge.h; 0 where the page fitted as it was */
     uint64_t least_nbytes; /* HTML_TOO_LARGE: what the page would need */
 };
 
-/* What the page carries of the whole recording, into an empty buffer with a host, which brings all the memory. Nothing but the
- * page's size depends on `still` and `plan`, so they may come later. Without memory payload->failed is set. */
+/* Makes the payload of the whole recording in an empty buffer, whose host provides all the memory. `still`
+ * and `plan` affect only the page's size, so they may be set later. Without memory payload->failed is set. */
 void html_payload(struct buffer *payload, const struct trace *trace, const struct html_options *options);
 
 /* Appends the page to `out`, in pieces where it has a sink. `outcome` may be NULL. All memory but that of `out` comes from

@@ -1,5 +1,5 @@
-/* What the page's JavaScript calls, made of the list in page_api.def. Only what is exported stands here; the names under
- * which JavaScript finds it are those of the functions. Freestanding. */
+/* The functions that the page's JavaScript calls, declared from the list in page_api.def; JavaScript finds
+ * each export under its function's name. Freestanding. */
 #pragma once
 
 #include <stdint.h>

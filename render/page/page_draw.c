@@ -83,7 +83,7 @@ static struct scene *scene_asked(struct page_view *view, uint32_t flags, struct 
 
 enum { SCALE_MAX = 8 };
 
-/* What is asked for as sums. False: no memory. */
+/* Sums the scene into areas by the requested key, if any. False: no memory. */
 static bool areas_asked(struct page_view *view, struct scene *scene, struct raster_style *style) {
     uint32_t by = small_of(view->request.areas);
     if (by < COLOR_BY_STREAM || by > COLOR_BY_CATEGORY || view->by_segments)
@@ -97,8 +97,8 @@ static bool areas_asked(struct page_view *view, struct scene *scene, struct rast
     return true;
 }
 
-/* Whether bands are too thin to be told apart: most bytes in less than 3 pixels, or, once they were parted, in less than
- * 2.5, so that the picture does not flicker. A narrow window parts them by heights of its own, where it may. */
+/* Are bands too thin to be told apart? Yes where most bytes lie in bands under 3 pixels; once told apart, only under
+ * 2.5, so that the picture does not flicker. With DRAW_FITTED a window may get heights of its own first. */
 static bool dense_find(struct page_view *view, const struct raster_style *style, uint32_t flags) {
     uint32_t lines = style->scale == 0 ? 1 : style->scale, thin = SCENE_THIN_Q8 * lines, parted = 640 * lines;
     bool was_fitted = view->fitted;

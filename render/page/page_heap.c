@@ -24,7 +24,7 @@ enum {
 extern uint8_t __heap_base;
 
 struct heap_block {
-    struct heap_block *next; /* where it is free */
+    struct heap_block *next; /* next free block, while it is free */
     uint32_t size_class;
     uint64_t nbytes; /* the header included */
 };
@@ -106,7 +106,7 @@ static void large_give(struct heap_block *block) {
     }
 }
 
-/* What a block has beyond `nbytes` becomes free, if that is worth a block. */
+/* Frees the part of a block beyond `nbytes`, if it is large enough to be a block. */
 static void large_cut(struct heap_block *block, uint64_t nbytes) {
     uint64_t rest = block->nbytes - nbytes;
     if (rest < LARGE_STEP)

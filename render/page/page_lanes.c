@@ -86,7 +86,7 @@ place view_lanes(struct page_view *view) {
         uint32_t from = view_moment_from(&scene->view, scene->timeline, x),
                  to = view_moment_from(&scene->view, scene->timeline, x + 1);
         column_fill(view->lanes + x, width, device, moment, before);
-        /* Where none begins in the column, of the one that goes on. */
+        /* Where no moment begins in the column, take the one that goes on. */
         view->lanes[(size_t)LANE_UNUSED * width + x] =
             (double)(from < to ? unused_most(device, from, to) : unused_most(device, moment, moment + 1));
     }

@@ -1,5 +1,5 @@
-/* What the allocator holds after an event: as a picture, by causes, by pools. The state is made once for an event and all of
- * these answer from it. */
+/* The allocator's state after an event: as a picture, by causes, by pools. It is computed once per event,
+ * and all answers read it. */
 #include "render/page/page_state.h"
 
 /* ---- the replay, which tells how large blocks are ---- */
@@ -276,7 +276,8 @@ place view_map_label_rows(struct page_view *view) {
 
 /* ---- why, and for whom ---- */
 
-/* Where a moment's state is: that of the map, which stays as it is laid out whatever else is asked. */
+/* The map that keeps a moment's state: the picture's if that shows the moment or is empty, else the one
+ * beside it. */
 static struct page_map *map_at(struct page_view *view, uint32_t moment) {
     bool mapped = view->map.laid.held == NULL || map_is_of(&view->map, view_now(view), moment);
     return mapped ? &view->map : &view->beside;
@@ -299,7 +300,7 @@ place view_gap(struct page_view *view, f64 event) {
                 (double)gap->pinned_free_bytes, map->pools.count);
 }
 
-/* What is in use in a segment; false: nothing, so that what is free in it is no hole. */
+/* Finds the bytes in use in a segment. False: none are, so its free bytes are no hole. */
 static bool segment_use(const struct held *held, const struct held_segment *segment,
                         struct record_hole *hole) {
     uint64_t used = 0, largest = 0;

@@ -1,4 +1,4 @@
-/* What a search finds, for lists: in which columns, in which order, and as the only thing that is summed. */
+/* The search's matches for lists: their columns, their order, and sums of them alone. */
 #include "base/bytes.h"
 #include "base/search.h"
 #include "base/sort.h"

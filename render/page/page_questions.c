@@ -12,7 +12,7 @@ struct extent view_extent(const struct page_view *view, uint32_t what, double fr
     return extent;
 }
 
-/* What the filter leaves of them, in `arena`, which is emptied first. False: no memory. */
+/* Finds the extent's allocations that count, in `arena`, which is emptied first. False: no memory. */
 static bool allocations_of(const struct page_view *view, struct extent extent, struct arena *arena,
                            uint32_t **allocations, uint32_t *n_allocations) {
     arena_release(arena);
@@ -78,7 +78,7 @@ place view_sums_row(struct page_view *view, u32 slot, u32 index) {
     return FILL(view, sums_row, (double)group->bytes, (double)group->count, group->key, group->stack);
 }
 
-/* How many keys there are to name. */
+/* The number of keys that have names. */
 static uint32_t keys_count(const struct page_view *view, enum compare_by by) {
     const struct trace *trace = &view->session->trace;
     const struct device_trace *device = view_timeline(view)->device;

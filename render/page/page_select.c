@@ -1,5 +1,5 @@
-/* Which allocations are meant: what a filter leaves, what a search finds, what is highlighted. Words are those of
- * layout/filter.h; the regular expressions among them are JavaScript's to match. */
+/* Selects allocations by filter, search and highlight. The words are those of layout/filter.h; JavaScript
+ * matches the regular expressions among them. */
 #include "analysis/compare/highlight.h"
 #include "base/bytes.h"
 #include "render/page/page_state.h"
@@ -15,7 +15,7 @@ place view_words(struct page_view *view, u32 slot, u32 nbytes) {
     if (query == NULL)
         return 0;
     if (slot == PAGE_FILTER)
-        view_filter_off(view); /* what it kept is given back */
+        view_filter_off(view); /* the memory of its result is freed next */
     arena_release(&query->arena);
     *query = (struct page_query){.arena = query->arena};
     query->nbytes = nbytes;
@@ -134,7 +134,7 @@ f64 view_next_match(struct page_view *view, f64 allocation, i32 step) {
         return -1;
     for (uint32_t tried = 0; tried < count; tried++) {
         at += step;
-        at = at < 0 ? count - 1.0 : !(at < count) ? 0 : at; /* what is not a number goes to the first one */
+        at = at < 0 ? count - 1.0 : !(at < count) ? 0 : at; /* NaN becomes the first */
         if (allocation_is_found(view, (uint32_t)at))
             return at;
     }
@@ -235,7 +235,7 @@ void view_light_off(struct page_view *view) {
 /* More moments than these are taken together, to bound the memory. */
 enum { SPARK_WIDTH_MAX = 4096, SPARK_MOMENTS_MAX = 1 << 20 };
 
-/* What begins and ends at each of `n` steps of the run, summed up; the most of each column. */
+/* Sums the bytes of these allocations over `n` steps of the run; a column shows the highest of its steps. */
 static void spark_sum(const struct page_view *view, const uint64_t *bits, uint64_t *change, uint32_t n,
                       double *spark, uint32_t width) {
     const struct allocations *allocations = view_allocations(view);

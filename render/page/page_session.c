@@ -43,7 +43,7 @@ place session_reserve(struct page_session *session, u32 nbytes) {
     return (place)session->bytes;
 }
 
-/* What was needed to read the payload, and is not any more. */
+/* Frees the memory needed only to read the payload. */
 static void loading_end(struct page_session *session, enum session_stage stage) {
     arena_release(&session->loading);
     session->payload = (struct payload){0};

@@ -94,7 +94,7 @@ f64 view_key_from(struct page_view *view, u32 by, u32 key) {
     return (double)from;
 }
 
-/* What the filter hides is not counted. */
+/* Filtered-out allocations do not count. */
 f64 view_key_bytes(struct page_view *view, u32 by, u32 key, f64 event) {
     const struct timeline *timeline = view_timeline(view);
     const struct allocations *allocations = view_allocations(view);

@@ -30,7 +30,7 @@
 #include "render/raster/raster.h"
 #include "trace/payload.h"
 
-/* What JavaScript takes for the program's enums is so. */
+/* The constants that JavaScript uses equal the program's enums. */
 _Static_assert((int)PAGE_FRAME_NOISE == FRAME_NOISE && (int)PAGE_FRAME_NATIVE == FRAME_NATIVE &&
                    (int)PAGE_FRAME_LIBRARY == FRAME_LIBRARY && (int)PAGE_FRAME_USER == FRAME_USER,
                "enum frame_kind");
@@ -44,22 +44,23 @@ _Static_assert((int)PAGE_WHOLE_FILE == ORDINAL_NONE, "an ordinal that no device 
 /* A device's recording, shared by all views of it. Built when the first view needs it. */
 enum { DEVICE_BUILT = TIMELINE_STEPS + 1, DEVICE_JUDGED = DEVICE_BUILT + VERDICTS_STEPS };
 struct page_device {
-    uint32_t step; /* how far it has come: the timeline's steps, the phases, the verdicts' steps */
+    uint32_t step; /* progress: the timeline's steps, then the phases, then the verdicts' steps */
     struct timeline timeline;
     struct phases phases;
     struct verdicts verdicts;
     struct segments segments; /* its `device` NULL: not asked for yet */
-    struct replay replay;     /* where `replayed` */
+    struct replay replay;     /* valid if `replayed` */
     bool replayed;
     struct replay_work *replaying; /* NULL: not under way */
-    struct segment_counts counts;  /* where `laned` */
-    uint64_t *unused; /* [n_moments / 64 + 1] the most unused of so many moments; where `laned` */
+    struct segment_counts counts;  /* valid if `laned` */
+    uint64_t *unused; /* [n_moments / 64 + 1] the most unused of 64 moments each; valid if `laned` */
     struct releases releases;
     bool laned;
-    struct trace shadow; /* where `banded`: the recording, of one device whose allocations are segments */
+    struct trace
+        shadow; /* valid if `banded`: the recording with one device, whose allocations are segments */
     struct device_trace as_allocations;
     struct timeline bands;
-    uint32_t *piece; /* of each of these allocations */
+    uint32_t *piece; /* [as_allocations] the piece of each */
     bool banded;
     uint8_t *module; /* of each allocation; NULL: not asked for yet */
 };
@@ -74,7 +75,7 @@ struct page_sums {
     uint64_t bytes, count;
 };
 
-/* What the allocator holds at a moment, and its picture. */
+/* The allocator's state at a moment, and its picture. */
 struct page_map {
     struct arena holding, laying; /* of the state; of the picture */
     const struct page_device *device;
@@ -151,7 +152,7 @@ union page_record { /* the last one that a call has filled */
     double number;
 };
 
-/* How far a recording has come. */
+/* A session's progress in loading a recording. */
 enum session_stage {
     SESSION_NEW,
     SESSION_RESERVED,
@@ -169,7 +170,7 @@ struct page_session {
     struct payload payload;
     struct reader *unpacking;
     struct trace trace; /* to be asked about when the session is ready */
-    struct arena arena; /* what is made of the trace */
+    struct arena arena; /* for what is computed from the trace */
     struct page_device *devices;
     uint32_t frames_capacity, *frames; /* of the stack that was asked for last */
     double ticks[TICKS_MAX];
@@ -190,7 +191,7 @@ struct page_query {
     struct selection selection;   /* its `keep` NULL: not made */
 };
 
-/* What the search finds while it is put in order, a step at a time. */
+/* The search's matches while they are sorted, a step at a time. */
 struct matching {
     enum { MATCHES_READY, MATCHES_FOUND, MATCHES_KEYED, MATCHES_SORTED } doing;
     uint32_t by, next, count; /* next: allocation or match that is looked at next; matches so far */
@@ -211,7 +212,7 @@ struct page_view {
     struct band_names names; /* of the last search */
     struct also_shown also[ALSO_SHOWN_MAX];
     struct page_sums sums[PAGE_SLOTS];
-    enum compare_by within_by; /* where `is_within`, sums are of one group only: `within_key` of this */
+    enum compare_by within_by; /* if `is_within`, sums cover only the group `within_key` of this kind */
     uint32_t within_key;
     struct compare_pair *pairs;
     uint32_t n_pairs;
@@ -255,12 +256,12 @@ bool session_device_steps(struct page_session *session, struct page_device *devi
 /* The device with its timeline; NULL: there is none with this index, or no memory. */
 struct page_device *session_device_built(struct page_session *session, uint32_t index);
 
-/* What a device that is built means, and the category of each of its allocations, judged when they are first asked for.
- * NULL: no memory. */
+/* The verdicts of a device that is built, and the category of each of its allocations, judged on the first
+ * call. NULL: no memory. */
 const struct verdicts *session_verdicts(struct page_session *session, struct page_device *device);
 const uint8_t *session_categories(struct page_session *session, struct page_device *device);
 
-/* What sums by an enum compare_by read of each allocation. False: no memory. */
+/* The column that sums by an enum compare_by read. False: no memory. */
 bool session_column(struct page_session *session, struct page_device *device, uint32_t by,
                     const uint8_t **column);
 
@@ -286,7 +287,7 @@ static inline const struct timeline *view_shown(const struct page_view *view) {
     return view->filtered ? &view->queries[PAGE_FILTER].selection.timeline : view_timeline(view);
 }
 
-/* What is drawn: allocations, or segments. */
+/* The scene that is drawn: allocations, or segments. */
 static inline const struct scene *view_scene(const struct page_view *view) {
     return view->by_segments ? &view->banded : &view->scene;
 }
@@ -318,17 +319,17 @@ static inline bool allocation_is_kept(const struct page_view *view, uint32_t all
     return filter_keeps(view->filtered ? view->keep : NULL, allocation);
 }
 
-/* Which allocations a question is about; a `what` that is not known means those alive after event `from`. */
+/* The allocations that a question is about; an unknown `what` means those alive after event `from`. */
 struct extent view_extent(const struct page_view *view, uint32_t what, double from, double to);
 
-/* What a drawing of the view looks like. */
+/* The style of a drawing of the view. */
 struct raster_style view_style(struct page_view *view, uint32_t flags, uint32_t color_by);
 
 /* A window of the page in the layout's numbers; `time` where the recording has times. False: it is not one. */
 bool page_window_of(const struct page_view *view, struct view *window, bool time, double from, double to,
                     uint32_t width, uint32_t height);
 
-/* What groups, sums and trees are of: what the filter leaves, or only what the search finds of it. NULL: everything. */
+/* The allocations that groups, sums and trees count: the filtered ones, or only the matches among them. NULL: all. */
 static inline const uint64_t *view_counted(const struct page_view *view) {
     return view->is_narrow ? view->only : view->filtered ? view->keep : NULL;
 }

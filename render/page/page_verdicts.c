@@ -1,4 +1,4 @@
-/* What the recording means, as analysis/ judges it once for every output: steps, categories, findings. */
+/* The verdicts of analysis/ for the page, judged once: steps, categories, findings. */
 #include "analysis/findings/peak_made.h"
 #include "render/page/page_state.h"
 

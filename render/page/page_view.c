@@ -283,7 +283,7 @@ place view_phase_name(struct page_view *view, u32 index, u32 nth) {
     return FILL(view, text, (double)(place)name.at, name.nbytes);
 }
 
-/* Where a phase lies along the axis, in 1/65536. */
+/* A phase's place on the axis, in 1/65536. */
 struct phase_span {
     int64_t start, end;
 };

@@ -1,11 +1,11 @@
 #include "render/page/shell.h"
 
-/* What the build made of the files of templates/ for every page, and the WebAssembly module, which is packed. */
+/* Assets that the build made of templates/ for every page, and the WebAssembly module, which is packed. */
 extern const unsigned char asset_shell_html[], asset_boot_js[], asset_boot_css[], asset_strata_wasm[];
 extern const size_t asset_boot_js_nbytes, asset_boot_css_nbytes, asset_strata_wasm_nbytes;
 extern const char asset_boot_js_hash[], asset_boot_css_hash[];
 
-/* What unpacks the rest, and what is seen until then. */
+/* The code that unpacks the rest, and the style until then. */
 static const struct template_asset boot = {asset_boot_js, &asset_boot_js_nbytes, asset_boot_js_hash};
 static const struct template_asset boot_style = {asset_boot_css, &asset_boot_css_nbytes, asset_boot_css_hash};
 static const struct template_asset module = {asset_strata_wasm, &asset_strata_wasm_nbytes, ""};

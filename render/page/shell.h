@@ -1,10 +1,10 @@
-/* What every page with recordings in it carries besides them: how it is opened, its elements, styles, program, and the
+/* The parts common to every page with recordings: the opening, elements, styles, program, and the
  * WebAssembly module (templates/shell.html). */
 #pragma once
 
 #include "render/page/template.h"
 
-/* What makes it this page; the build packed it (scripts/pack.c). */
+/* The parts that differ between pages, packed by the build (scripts/pack.c). */
 struct shell_assets {
     struct template_asset markup, style, program;
 };

@@ -24,7 +24,7 @@ struct template_holes {
  */
 void template_fill(struct buffer *out, const char *template, const struct template_holes *holes);
 
-/* What the build made of files of templates/ and embedded: it stands in a page byte by byte as it is here. */
+/* A file of templates/ as the build embedded it; it goes into a page unchanged. */
 struct template_asset {
     const unsigned char *bytes;
     const size_t *nbytes;
@@ -36,7 +36,7 @@ void template_add_base64(struct buffer *out, const uint8_t *bytes, size_t nbytes
 /* <title>TITLE - Strata</title> */
 void template_add_title(struct buffer *out, const char *title);
 
-/* What the Content-Security-Policy of a page allows. */
+/* The sources that a page's Content-Security-Policy allows. */
 struct template_policy {
     const struct template_asset *const *scripts, *const *styles;
     size_t n_scripts, n_styles;

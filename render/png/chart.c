@@ -192,13 +192,13 @@ static enum chart_error write_png(struct buffer *out, const struct png_picture *
     return out->failed ? CHART_NO_MEMORY : CHART_PNG;
 }
 
-/* What is attached to a bug report: less than 1 MB, for more than 1600 x 900 pixels as much more. */
+/* The size limit of a picture, so that it can be attached to a bug report: 1 MB up to 1600 x 900 pixels, beyond in proportion. */
 static size_t most_nbytes(const struct png_picture *picture) {
     const uint64_t most = 1000000, usual = 1600 * 900, pixels = (uint64_t)picture->width * picture->height;
     return (size_t)(pixels <= usual ? most : pixels * most / usual) - 1;
 }
 
-/* What keeps so many bytes and refuses more, so that a picture that is too large is noticed while it is written. */
+/* A sink that refuses bytes beyond its limit, so that a picture that is too large is noticed while it is written. */
 struct limited {
     struct buffer kept;
     size_t most_nbytes;
@@ -297,7 +297,7 @@ static void style_fill(struct raster_style *style, const struct chart_input *inp
     style->color_by = style->color_by == COLOR_BY_CATEGORY ? COLOR_BY_SITE : style->color_by;
 }
 
-/* What an address of the page asks for beyond what is drawn always. All of it allocations in the picture's scratch memory. */
+/* The parts of a picture that only a page's address asks for. All memory is the picture's scratch memory. */
 struct chart_asked {
     struct selection selection, found;
     uint64_t *lit, *counted;
@@ -364,7 +364,7 @@ static uint64_t step_events(const struct spans *steps, uint32_t step) {
     return steps->span[step].to_moment - steps->span[step].from_moment + UINT64_C(1);
 }
 
-/* Whether the last of several steps is cut off: it has less than nine tenths of the median's events. */
+/* Is the last of several steps cut off: has it under nine tenths of the median step's events? */
 static bool last_is_cut(const struct spans *steps) {
     uint32_t n_longer = 0;
     for (uint32_t i = 0; i < steps->count; i++)
@@ -413,7 +413,7 @@ static bool address_find(struct chart_asked *asked, struct chart_input *input, s
            (!address->segments || bands_find(asked, input, arena));
 }
 
-/* What a picture of a device is made from, all of it in the picture's scratch memory. */
+/* The data behind a picture of a device, all of it in the picture's scratch memory. */
 struct chart_sources {
     struct chart_input input;
     struct raster_style style;
@@ -448,7 +448,7 @@ static bool sources_find(struct chart_sources *sources, const struct timeline *t
     if ((options->verdicts == NULL && !verdicts_init(&sources->verdicts, timeline, scratch)) ||
         !address_find(asked, input, scratch))
         return false;
-    /* What is highlighted goes before what is found, as in the page. */
+    /* As in the page, the highlight takes precedence over the search. */
     style_fill(&sources->style, input, asked->lit != NULL ? asked->lit : input->found,
                options->address != NULL ? &asked->marks : NULL);
     return true;

@@ -25,15 +25,15 @@ struct chart_options {
     int64_t from_q16, to_q16;            /* window, as in struct view; from == to: the whole run */
     uint64_t bottom_bytes, top_bytes;    /* ends of the y axis; top 0: chosen */
     uint64_t capacity_bytes;             /* a line; 0: none */
-    const struct filter_query *filter;   /* what it leaves is drawn and listed; NULL: everything */
-    const struct filter_query *search;   /* what it does not find fades; NULL: nothing does */
+    const struct filter_query *filter;   /* allocations that pass it are drawn and listed; NULL: all */
+    const struct filter_query *search;   /* allocations that do not match fade; NULL: none */
     const struct chart_address *address; /* NULL: no address of a page */
     const struct verdicts *verdicts;     /* of the timeline; NULL: they are found */
     const struct chart_part *rows; /* [n_rows] the other devices, where an address shows all on one axis */
     bool dark;
     bool whole_scale; /* the y axis is of the whole run, as the page does, and not of the window */
     bool no_names;    /* write none on the bands */
-    bool map;         /* what the allocator holds at that moment, below the timeline */
+    bool map;         /* draw the allocator's state at that moment below the timeline */
     bool few_colors;  /* 256, and not only where the file would be too large */
 };
 
@@ -54,7 +54,7 @@ struct chart_end {
     uint64_t step, from, to;
 };
 
-/* What an address of the page shows beyond window and colours. */
+/* The parts of a page's address beyond window and colours. */
 struct chart_address {
     const struct highlight *highlight; /* all else fades; NULL: nothing is highlighted */
     bool only;                         /* sums are of what the search finds */

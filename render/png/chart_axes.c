@@ -174,7 +174,7 @@ static int32_t x_tick_put(struct chart_maker *maker, int32_t x, int32_t y, const
     return left + width + maker->em / 2;
 }
 
-/* What the axis counts, and what is to be known of the bands above it. */
+/* The axis title: its unit, and a remark on the bands where they are grouped or the scale is cut. */
 static void x_title(const struct chart_layout *out, const char *title, char *text, size_t capacity) {
     if (out->scene.n_groups != 0)
         snprintf(text, capacity, "%s \302\267 grouped by call site: most bands are under 3 px high", title);

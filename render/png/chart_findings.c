@@ -18,7 +18,7 @@
 
 enum { FINDINGS_SHOWN = 3, DETAIL_LINES = 3, MADE_LINES = 3, TITLE_LINES = 3, BAR_PARTS = 3 };
 
-/* What is only told about the recording itself has its place in the notes and in the report. */
+/* Remarks about the recording itself belong to the notes and the report. */
 static bool finding_is_shown(const struct finding *finding) {
     return finding->severity != SEVERITY_INFO && finding->confidence != CONFIDENCE_POSSIBLE;
 }
@@ -68,7 +68,7 @@ static int32_t finding_height(const struct chart_maker *maker, const struct find
     return height + lines_height(maker, room, maker->small, text, DETAIL_LINES) + maker->em;
 }
 
-/* What the peak is made of comes first. False: there is nothing to say. */
+/* The sentence about the peak's parts, which comes first. False: there is none. */
 static bool made_text(const struct chart_maker *maker, char text[FINDING_TEXT_NBYTES]) {
     const struct verdicts *verdicts = maker->in->verdicts;
     struct peak_made made;

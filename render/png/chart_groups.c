@@ -1,4 +1,4 @@
-/* What the legend lists: call sites, or what shares a colour. */
+/* The groups of the legend: call sites, or keys of another colouring. */
 #include "render/png/chart_groups.h"
 
 #include "analysis/compare/site_parts.h"

@@ -1,4 +1,4 @@
-/* What the legend of a picture lists: call sites, or what shares a colour. Private to render/chart_*.c. */
+/* The groups of a picture's legend: call sites, or keys of another colouring. Private to render/chart_*.c. */
 #pragma once
 
 #include "layout/groups.h"
@@ -14,15 +14,15 @@
 bool chart_groups_find(const struct chart_input *input, const struct raster_style *style, struct arena *arena,
                        struct group **groups, uint32_t *n_groups);
 
-/* "train.py:41 forward", "main.py:88 step (state)", "2 MiB to 8 MiB", "stream 3": what a group is called. */
+/* The name of a group: "train.py:41 forward", "main.py:88 step (state)", "2 MiB to 8 MiB", "stream 3". */
 void chart_group_text(const struct timeline *timeline, enum color_by by, const struct group *group,
                       char *text, uint32_t capacity);
 
-/* What that name ends with to say which part of a call site it is: " (freed here)"; else "". */
+/* The name's suffix for one part of a call site: " (freed here)"; else "". */
 const char *chart_group_mark(enum color_by by, const struct group *group);
 
 /* For a swatch: a call site's colour, and its texture in the bits above. */
 uint32_t chart_site_color(const struct chart_maker *maker, uint32_t site);
 
-/* Where "file.py:168 function" ends its place: after the line's number; 0: there is none. */
+/* Bytes of the place in "file.py:168 function", through the line number; 0: there is none. */
 size_t chart_site_place_nbytes(const char *site);

@@ -149,7 +149,7 @@ static bool places_overlap(const struct flag *a, struct place at_a, const struct
     return at_a.row == at_b.row && at_a.x < at_b.x + b->width + gap && at_b.x < at_a.x + a->width + gap;
 }
 
-/* Whether the leader of the upper one would cross the text of the lower one. */
+/* Would the leader of the upper flag cross the text of the lower one? */
 static bool leader_crosses(const struct flag *upper, struct place at_upper, const struct flag *lower,
                            struct place at_lower, int32_t gap) {
     return at_upper.row > at_lower.row && upper->x > at_lower.x - gap &&
@@ -239,7 +239,7 @@ static void oom_markers_put(struct chart_maker *maker, struct rect lane) {
     }
 }
 
-/* Where what the search finds was made: ticks at the plot's upper edge. */
+/* Ticks at the plot's upper edge where the search's matches were allocated. */
 static void hits_put(struct chart_maker *maker, struct rect lane) {
     const struct allocations *allocations = &maker->in->timeline->device->allocations;
     int32_t last = -1, height = 4 * maker->scale;

@@ -137,7 +137,7 @@ static void subtitle_facts(const struct chart_maker *maker, char *text, size_t c
                  format_count(window->end_moment > 1 ? window->end_moment - 2 : 0).text);
 }
 
-/* Where the file's name is not the title, it stands before the facts, elided so that these are whole. */
+/* With a title, the file's name stands before the facts, elided so that the facts are whole. */
 static void subtitle_put(struct chart_maker *maker, struct rect line) {
     const struct chart_colors *colors = &maker->out->colors;
     char facts[256];
@@ -220,7 +220,7 @@ static struct parts parts_of(struct chart_maker *maker, struct rect area) {
 /* The plot is what lane, phases and labels leave of the chart's part. */
 static bool plot_place(struct chart_maker *maker, struct rect area) {
     struct chart_layout *out = maker->out;
-    /* How wide the labels of the y axis are is not known before its height is. */
+    /* The width of the y labels depends on a height that is not known yet. */
     chart_phases_fit(maker, area.width - chart_ghost_width(maker) - 4 * maker->em);
     int32_t lane = chart_lane_height(maker), below = chart_unused_height(maker) + chart_phases_height(maker);
     int32_t x_labels = 2 * chart_line(maker->small) + maker->em / 4;

@@ -55,7 +55,7 @@ struct chart_box {
     const char *text;        /* text; lives as long as the layout */
 };
 
-/* What of the run the picture shows. */
+/* The part of the run that the picture shows. */
 struct chart_window {
     enum axis axis;
     int64_t from_q16, to_q16;
@@ -67,16 +67,17 @@ struct chart_window {
 /* The window that the options ask for; events where the file has no times. */
 struct chart_window chart_window_of(const struct timeline *timeline, const struct chart_options *options);
 
-/* What the picture is about. All of it is only read. */
+/* The input of a layout, which only reads it. */
 struct chart_input {
     const struct timeline *timeline;
-    const struct selection *selection; /* what the filter leaves; NULL: everything */
+    const struct selection *selection; /* the filtered allocations; NULL: all */
     const struct chart_options *options;
-    struct arena_host host; /* of all memory that the recording's size determines */
+    struct arena_host host; /* for all memory whose size depends on the recording */
     struct chart_window window;
     const struct raster_style *style; /* of the plot; NULL where nothing is drawn */
-    const uint64_t *found;            /* bitmap of what the search finds; NULL: nothing is searched */
-    const uint64_t *counted; /* bitmap of what the sums are of, where that is less than is drawn; else NULL */
+    const uint64_t *found;            /* bitmap of the search's matches; NULL: nothing is searched */
+    const uint64_t
+        *counted; /* bitmap of the allocations that sums count, if fewer than are drawn; else NULL */
     const struct timeline *bands; /* the allocator's segments, where they are drawn; else NULL */
     const struct group *groups;   /* of `moment`, as chart_groups_find makes them */
     uint32_t n_groups;
@@ -87,7 +88,7 @@ struct chart_input {
     uint32_t n_rows;
 };
 
-/* What is drawn and listed: the recording, or what the filter leaves of it. */
+/* The timeline that is drawn and listed: the recording's, or that of the filtered allocations. */
 static inline const struct timeline *chart_shown(const struct chart_input *input) {
     return input->selection != NULL ? &input->selection->timeline : input->timeline;
 }
@@ -96,7 +97,7 @@ static inline const uint64_t *chart_keep(const struct chart_input *input) {
     return input->selection != NULL ? input->selection->keep : NULL;
 }
 
-/* What figures are sums of: what is drawn, or only what the search finds of it. NULL: everything. */
+/* The allocations that figures count: those drawn, or only the matches among them. NULL: all. */
 static inline const uint64_t *chart_counted(const struct chart_input *input) {
     return input->counted != NULL ? input->counted : chart_keep(input);
 }
@@ -107,7 +108,7 @@ struct chart_row {
     struct view view;
 };
 
-/* What the allocator holds, below the axis. */
+/* The map of the allocator's state, below the axis. */
 struct chart_map {
     bool asked;
     const char *refusal; /* why there is none; NULL: there is */

@@ -1,4 +1,4 @@
-/* Who holds the memory at the legend's moment, and what lines and patterns mean. */
+/* The legend: groups alive at its moment, and a key to lines and patterns. */
 #include "render/png/chart_maker.h"
 
 #include "base/format.h"
@@ -34,7 +34,7 @@ static uint64_t hatch_least_bytes(const struct chart_maker *maker) {
     return top / height * pixels + top % height * pixels / height;
 }
 
-/* Which patterns the window shows. */
+/* Finds which patterns the window shows. */
 static struct key_facts key_facts_of(const struct chart_maker *maker) {
     const struct allocations *allocations = &maker->in->timeline->device->allocations;
     const struct chart_window *window = &maker->in->window;
@@ -146,7 +146,7 @@ static void key_of_highlight(const struct chart_maker *maker, struct key *key) {
     snprintf(key->text, sizeof key->text, "highlighted: %s", name);
 }
 
-/* What the address of a page has laid over the picture. */
+/* Keys for what a page's address draws over the picture. */
 static uint32_t keys_of_address(const struct chart_maker *maker, struct key *keys) {
     const struct chart_address *address = maker->in->options->address;
     uint32_t n = 0;
@@ -201,7 +201,7 @@ static uint32_t keys_of(const struct chart_maker *maker, struct key keys[KEYS_MA
 /* One row: texts of the columns. */
 struct row {
     char site[FONT_TEXT_NBYTES];
-    const char *mark; /* what stands at its end and is never cut */
+    const char *mark; /* a suffix that is never cut */
     struct figure bytes, share, count;
 };
 

@@ -182,7 +182,7 @@ int32_t chart_axis_x(const struct chart_maker *maker, int64_t q16) {
     return (int32_t)(part * view->width / whole);
 }
 
-/* Where a moment begins, or for `moment` == n_moments where the last one ends. */
+/* The beginning of a moment; for n_moments, the end of the last. */
 static int64_t chart_moment_q16(const struct chart_maker *maker, uint32_t moment) {
     const struct timeline *timeline = maker->in->timeline;
     if (maker->out->view.axis == AXIS_EVENTS)

@@ -1,4 +1,4 @@
-/* What the parts of the picture's layout share: sizes, and adding boxes. Private to render/chart_*.c. */
+/* Shared by the parts of the picture's layout: sizes, and adding boxes. Private to render/chart_*.c. */
 #pragma once
 
 #include "analysis/loop/category.h"

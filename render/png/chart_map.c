@@ -42,7 +42,7 @@ int32_t chart_map_height(const struct chart_maker *maker, int32_t room) {
 
 /* ---- its words ---- */
 
-/* Where the last part of a line begins, with what parts it from the others; NULL: it is one. */
+/* The beginning of a line's last part, with the separator before it; NULL: there is only one part. */
 static char *last_part(char *text) {
     static const char *const marks[] = {" \xc2\xb7 ", ", ", ": "};
     char *last = NULL;

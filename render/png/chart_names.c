@@ -5,7 +5,7 @@
 #include "render/png/chart_groups.h"
 #include "render/raster/band_names.h"
 
-enum { LEAST_EMS = 4 }; /* what is narrower has room for no name */
+enum { LEAST_EMS = 4 }; /* narrower bands get no name */
 
 struct names_pen {
     struct canvas *canvas;

@@ -11,7 +11,7 @@ enum note_rank {
     NOTE_INCOMPLETE, /* the picture lacks a part of the run */
     NOTE_OTHER,      /* it is of something else, or leaves events out */
     NOTE_DOUBT,      /* figures that do not agree; codes that are not known here */
-    NOTE_BASELINE,   /* where the memory from before the recording is known from */
+    NOTE_BASELINE,   /* the source of the memory from before the recording */
     NOTE_RANKS
 };
 

@@ -17,8 +17,8 @@ static int32_t phase_share(const struct chart_maker *maker, const struct phase *
     return (int32_t)((to - from) / ((view->to_q16 - view->from_q16) / 1024 + 1));
 }
 
-/* What of a name is written in `room`: all of it, else the longest of its shorter ones that fits, else its beginning where
- * that is much of it (10 em hold some 20 letters). False: nothing. */
+/* Chooses the label for `room`: the longest form of the name that fits, else the name cut, if the room is
+ * 10 em (some 20 letters) at least. False: no label. */
 static bool phase_label(const struct chart_maker *maker, const struct phase *phase, int32_t room, char *text,
                         size_t capacity) {
     struct text whole = trace_text(maker->in->timeline->trace, phase->name), name;

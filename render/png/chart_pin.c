@@ -1,4 +1,4 @@
-/* What an address of the page has pinned: its facts and the frames of its stack that people wrote, above the legend. */
+/* The allocation that an address of the page has pinned: its facts and the user's own frames of its stack, above the legend. */
 #include "render/png/chart_maker.h"
 
 #include "base/format.h"

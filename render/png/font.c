@@ -100,8 +100,8 @@ static void run_decode(struct run *run, const char *text) {
 struct pen {
     FT_Face face;
     FT_UInt glyph; /* the current one */
-    int64_t units; /* where it starts */
-    int64_t next;  /* where the next one starts, before kerning */
+    int64_t units; /* its start */
+    int64_t next;  /* the start of the next, before kerning */
 };
 
 static void pen_step(struct pen *pen, uint32_t code) {

@@ -37,7 +37,7 @@ uint32_t font_width(struct font *font, struct font_style style, const char *text
 uint32_t font_ascent(struct font_style style);
 uint32_t font_descent(struct font_style style);
 
-/* What an ellipsis replaces: names are told apart by both ends, sentences are read from the start. */
+/* The part that an ellipsis replaces: names differ at both ends, sentences are read from the start. */
 enum font_cut { FONT_CUT_MIDDLE, FONT_CUT_END };
 
 /*
@@ -53,7 +53,7 @@ bool font_elide(struct font *font, struct font_style style, const char *text, ui
 size_t font_break(struct font *font, struct font_style style, const char *text, int32_t width, char *line,
                   size_t capacity);
 
-/* How much of each pixel a glyph covers: 255 is all. Rows from the top, `pitch` bytes apart. */
+/* A glyph's coverage of each pixel, 255 is full. Rows from the top, `pitch` bytes apart. */
 struct font_glyph {
     int32_t x,
         y; /* of the upper left pixel, relative to the start of the text on its baseline; y grows downwards */

@@ -82,8 +82,7 @@ static void writer_put_colors(png_structp png, png_infop info, const struct colo
     png_set_PLTE(png, info, table, (int)colors->count);
 }
 
-/* What is written, in one place, so that no variable of the function that calls setjmp ever changes after it.
- */
+/* All inputs in one struct, so that the function that calls setjmp changes no variable after it. */
 struct job {
     const struct png_picture *picture;
     const struct png_text *texts;

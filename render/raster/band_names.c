@@ -7,7 +7,7 @@
 /* Neighbours in the stack that look like one band. */
 struct run {
     uint32_t first, end; /* bands [first, end) of the scene */
-    uint32_t limit;      /* where what lies together ends */
+    uint32_t limit;      /* end of the neighbours that are taken together */
     uint32_t allocation; /* the first of them */
     uint32_t site;
     uint32_t from, to; /* columns that it has a part of */

@@ -21,7 +21,7 @@ static const struct map_theme themes[2] = {
     {.ground = 0x14181E, .free = 0x46381E, .hatch = 0xA97622, .other = 0x4A525D},
 };
 
-/* What covers a column of a part so far, in 1/256 of a pixel. */
+/* The coverage of a part's column so far, in 1/256 of a pixel. */
 struct column {
     uint32_t red, green, blue, weight;
     uint32_t free, waiting; /* of the weight */

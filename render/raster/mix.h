@@ -11,8 +11,8 @@ static inline uint32_t color_mix(uint32_t a, uint32_t b, uint32_t share) {
     return result;
 }
 
-/* What a channel of sRGB gives off, times 2^16: c (c (0.305306 c + 0.682171) + 0.012523), within 0.002 of the definition.
- */
+/* Linear light of an sRGB channel, times 2^16: c (c (0.305306 c + 0.682171) + 0.012523), within 0.002 of
+ * the definition. */
 static inline uint32_t channel_light(uint32_t channel) {
     uint32_t c = channel * 257 + (channel >> 7);
     uint64_t inner = ((UINT64_C(20009) * c) >> 16) + 44707;

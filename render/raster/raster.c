@@ -152,7 +152,7 @@ static void columns_paint(struct painter *painter, uint32_t from, uint32_t to, u
 
 /* ---- colour of an allocation ---- */
 
-/* What does not match is nearly gone. */
+/* Fades an allocation that does not match. */
 static uint32_t fade(const struct theme *theme, uint32_t rgb) {
     return color_mix(rgb, theme->ground, 205);
 }
@@ -273,7 +273,7 @@ static void sum_span(struct sum *sum, uint32_t from, uint32_t to, uint64_t bytes
     sum->mixed = true;
 }
 
-/* What has been added in the same columns becomes part of the changes. */
+/* Adds the newest span to the changes. */
 static void sum_settle(struct sum *sum) {
     if (sum->run_to > sum->run_from)
         sum_span(sum, sum->run_from, sum->run_to, sum->run_bytes, sum->run_color);

@@ -21,11 +21,11 @@ enum color_by {
 /* B of a comparison over A: B's range along the view's axis, and what it is moved by to begin where A begins. */
 struct raster_outline {
     int64_t from_q16, to_q16; /* from >= to: there is none */
-    int64_t shift_q16;        /* what B lies after A */
+    int64_t shift_q16;        /* B's distance from A */
 };
 
-/* What an address lays over the picture: its selected range, requests that failed, the moment that it is held at, marks A
- * to C, the outline of a comparison, and the allocation that is pinned. */
+/* The overlays of an address: its selected range, failed requests, the moment it is held at, marks A to C,
+ * the outline of a comparison, and the pinned allocation. */
 enum { RASTER_MARKS = 3, MOMENT_NONE = UINT32_MAX };
 #define PLACE_NONE (-(INT64_C(1) << 62))
 struct raster_marks {
@@ -36,14 +36,14 @@ struct raster_marks {
     int64_t range_from_q16, range_to_q16;     /* along the view's axis; from >= to: none */
     struct raster_outline outline;
     const struct timeline *timeline; /* the recording, whose requests failed */
-    const struct timeline *shown;    /* what the filter leaves of it, which is outlined */
+    const struct timeline *shown;    /* its filtered allocations, which are outlined */
 };
 
 /* A request that failed stands in the picture as a box so wide, on what was alive, and where it would reach beyond the right
  * edge, against that; but the one that ends its recording stands outside then, in a gutter. Of many the last ones do. */
 enum { RASTER_GHOST_WIDTH = 44, RASTER_GHOSTS = 8 };
 
-/* Whether the recording ends with this request, but for a fiftieth of it. */
+/* Does the recording end with this request, or within a fiftieth of its length after it? */
 bool raster_ghost_is_last(const struct timeline *timeline, const struct oom_event *oom);
 
 struct areas;
@@ -102,5 +102,5 @@ uint32_t raster_key_color(enum color_by by, uint32_t key, bool dark);
 void raster_key_range(const struct timeline *timeline, enum color_by by, uint32_t key, uint64_t *from,
                       uint64_t *to);
 
-/* Where the horizontal lines of the grid are, which are also the labels' places. */
+/* The horizontal grid lines, where the labels also stand. */
 struct ticks raster_ticks(const struct view *view, uint32_t scale);

@@ -1,4 +1,4 @@
-/* Which colour an allocation has under each colouring, and what shares it: its key. */
+/* The colour of an allocation under each colouring, and the key that allocations of a colour share. */
 #include "render/raster/raster_internal.h"
 
 #include "base/numbers.h"

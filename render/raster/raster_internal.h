@@ -27,7 +27,7 @@ struct sum {
     uint32_t count;    /* allocations */
     uint32_t now;      /* newest column: bands come with rising start */
     uint64_t now_bytes;
-    /* What came last, all of it in the same columns: not yet among the changes. */
+    /* The newest span, all of it in the same columns and not yet in the changes. */
     uint32_t run_from, run_to;
     uint64_t run_bytes;
     u32x4 run_color;

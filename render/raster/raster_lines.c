@@ -1,4 +1,4 @@
-/* What is drawn over and beside the bands: the ground above them, the grid, the lines of reserved bytes and capacity. */
+/* Draws around the bands: the ground above them, the grid, the lines of reserved bytes and capacity. */
 #include "render/raster/raster_internal.h"
 
 enum { TICK_PX = 70 }; /* between two lines of the grid, at least */

@@ -1,4 +1,4 @@
-/* What is laid over the picture of an address: the selected range, requests that failed, the held moment, the outline of a
+/* Draws an address's overlays: the selected range, failed requests, the held moment, the outline of a
  * comparison, marks, and the pinned allocation. */
 #include "render/raster/raster_internal.h"
 

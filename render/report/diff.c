@@ -65,7 +65,7 @@ static void add_sums(struct json_writer *json, uint64_t a_bytes, uint64_t b_byte
     json_u64(json, "b_count", b_count);
 }
 
-/* Whether B knows the site by another name than A. */
+/* Is the site's name in B another than in A? */
 static bool is_renamed(const struct compare_site *site) {
     return site->match != SITE_SAME && site->match != SITE_ALONE;
 }
@@ -278,7 +278,7 @@ static void sum_cells(struct sheet *sheet, uint64_t a, uint64_t b, uint64_t a_co
     sheet_cell(sheet, "%s", format_count(b_count).text);
 }
 
-/* How many sites are not the same; they come first. */
+/* The number of sites that differ; they come first. */
 static uint32_t sites_that_differ(const struct comparison *comparison) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < comparison->n_listed; i++)
@@ -357,7 +357,7 @@ static void rows_write(struct sheet *sheet, const struct diff_rows *rows, enum c
         sheet_say(sheet, "Not listed: %s.", words_counted(sheet, rows->count - shown, thing));
 }
 
-/* What a recording cannot tell by layer. */
+/* Says which recording has nothing alive in a layer. */
 static void layers_missing(struct sheet *sheet, const struct diff_rows *rows) {
     bool a = false, b = false;
     for (uint32_t i = 0; i < rows->count; i++) {

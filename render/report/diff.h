@@ -1,4 +1,4 @@
-/* What differs between two recordings, as text, Markdown or JSON. docs/diff.md explains each figure. */
+/* The differences between two recordings, as text, Markdown or JSON. docs/diff.md explains each figure. */
 #pragma once
 
 #include "analysis/compare/causes.h"
@@ -11,7 +11,7 @@ struct diff_side {
     const char *file;        /* as the reader knows it, with what stands after it: "run.pickle#step=3" */
     const char *fingerprint; /* of the input */
     const struct timeline *timeline;
-    const uint64_t *keep; /* what the filter leaves; NULL: everything */
+    const uint64_t *keep; /* bitmap of the filtered allocations; NULL: all */
     uint32_t moment;
     const struct verdicts *verdicts;
 };
@@ -20,7 +20,7 @@ struct diff {
     struct diff_side a, b;
     const char *aligned_by; /* "peak", "step" or "annotation" */
     const char *filter;     /* its words; NULL: none */
-    enum compare_by by;     /* what rows are of, beside call sites; COMPARE_BY_SITE: of nothing else */
+    enum compare_by by;     /* grouping of the rows beside call sites; COMPARE_BY_SITE: none */
     struct comparison comparison;
     struct causes causes;
     struct diff_rows {

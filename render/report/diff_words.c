@@ -165,7 +165,7 @@ static void older_text(const struct cause *cause, const char *where, char *text,
              cause->from == 0 ? "none" : format_count(cause->from).text);
 }
 
-/* What happened at the site of a cause. */
+/* The sentence about a cause: the change at its site. */
 static void cause_what(const struct diff *diff, const struct cause *cause, const char *site,
                        const char *where, char *what, size_t capacity) {
     const struct compare_site *row = &diff->comparison.site[cause->row];

@@ -63,7 +63,7 @@ static bool groups_by_key(struct report_device *report) {
     return report->groups != NULL;
 }
 
-/* What is alive at the peak. False: no memory. */
+/* Groups the allocations alive at the peak. False: no memory. */
 static bool report_groups_find(struct report_device *report) {
     enum compare_by by = report->options->group;
     if (by > COMPARE_BY_STACK)
@@ -102,8 +102,8 @@ static void replaying_begin(struct replaying *replaying, struct report_device *r
                       replaying_work, replaying);
 }
 
-/* What failed beside the rest is tried once more when the rest's scratch memory is free again. `wanted` false: only waits.
- * False: no memory. */
+/* Waits for the replay beside the rest. If that failed, replays again: the rest's scratch memory is free
+ * now. `wanted` false: only waits. False: no memory. */
 static bool replaying_end(struct replaying *replaying, bool wanted) {
     struct report_device *report = replaying->report;
     const struct beside_hooks *beside = report->options->beside;
@@ -133,7 +133,7 @@ struct layering {
 static void layering_work(void *context) {
     struct layering *layering = context;
     struct report_device *report = layering->report;
-    layering->done = (report->options->still || /* which does not say it */
+    layering->done = (report->options->still || /* a still does not show layers */
                       layers_summarize(&report->layers, &report->timeline, &report->verdicts.runs,
                                        report->verdicts.category, layering->arena)) &&
                      free_blocks_find(&report->free_blocks, report->device, layering->arena);

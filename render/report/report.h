@@ -33,7 +33,7 @@ struct report_more {
 
 struct plan_request;
 
-/* What a host begins beside a report once a device's timeline is made, which takes the most memory. */
+/* Work that a host begins beside a report once a device's timeline, which takes the most memory, is made. */
 struct report_turn {
     void (*begin)(void *context);
     void *context;
@@ -47,11 +47,11 @@ struct report_options {
     const char *recording_id; /* of what it holds, spelled alike; JSON only */
     const char *kind;         /* "snapshot", "kineto" or "memory_timeline" */
     enum compare_by group;
-    const struct filter_query *filter; /* what it leaves is listed; NULL: everything */
+    const struct filter_query *filter; /* allocations that pass it are listed; NULL: all */
     uint32_t top;                      /* groups shown; 0: all */
     int32_t device;                    /* ordinal, or REPORT_ALL_DEVICES */
     const struct report_more *more;    /* JSON only; NULL: none */
-    /* what would make it fit, where memory ran out or a device is named; NULL: not told */
+    /* plans where memory ran out or a device is named; NULL: no plan */
     const struct plan_request *plan;
     /* for a page: nothing is replayed but for devices that ran out of memory, and the timeline is drawn */
     bool still;
@@ -69,16 +69,15 @@ const char *report_format_ending(enum report_format format);
 bool report_render(struct buffer *out, const struct trace *trace, const struct report_options *options,
                    struct arena *scratch);
 
-/* What a page carries of the report. */
+/* The parts of the report that a page carries. */
 struct report_page {
     struct buffer
-        *follows; /* what follows from the last out-of-memory event of each device that has one, as the report
-                               says it: a JSON object of arrays of sentences by the devices' ordinals */
-    struct buffer
-        *still;       /* for those who see the page without its program: a device's figures, findings and call
-                               sites as HTML */
-    const char *file; /* as in report_options */
-    int32_t device;   /* ordinal: which one `still` is of */
+        *follows; /* advice after each device's last out-of-memory event, in the report's words: a JSON
+                   * object of arrays of sentences by the devices' ordinals */
+    struct buffer *still; /* for readers without the page's program: a device's figures, findings and call
+                       * sites as HTML */
+    const char *file;     /* as in report_options */
+    int32_t device;       /* ordinal: which one `still` is of */
     /* Appends a picture to `still`; false: no memory. NULL: none. */
     bool (*picture)(struct buffer *out, const struct verdicts *verdicts, const void *context,
                     struct arena *scratch);

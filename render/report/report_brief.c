@@ -29,7 +29,7 @@ struct brief_finding {
     bool saves_known;
 };
 
-/* What outlives the computed device. Unknown figures of a log are OOM_UNKNOWN. */
+/* The figures kept of a device after its computation is freed. Unknown figures of a log are OOM_UNKNOWN. */
 struct brief_device {
     int32_t ordinal;
     uint32_t n_ooms, n_findings;
@@ -46,7 +46,7 @@ struct brief {
     struct brief_device device[BRIEF_DEVICES];
 };
 
-/* How much is shown. */
+/* Limits on the number of entries, and on their text. */
 struct brief_detail {
     uint32_t devices, findings, diagnostics, text;
 };

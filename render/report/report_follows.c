@@ -1,5 +1,5 @@
-/* What a page carries of the report: what follows from running out of memory, since it cannot ask the model itself, and
- * what is seen without its program. */
+/* The parts of the report in a page: advice after running out of memory, as the page cannot run the model,
+ * and the still for readers without its program. */
 #include "render/report/report_parts.h"
 
 #include <stdio.h>

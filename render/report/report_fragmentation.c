@@ -1,4 +1,4 @@
-/* What is reserved and not in use. */
+/* Reserved memory that is not in use. */
 #include "render/report/report_gap.h"
 #include "render/report/report_words.h"
 

@@ -1,4 +1,4 @@
-/* What is reserved and not in use, by cause, at three moments. */
+/* Reserved memory that is not in use, by cause, at three moments. */
 #include "render/report/report_words.h"
 
 #include "base/format.h"

@@ -1,4 +1,4 @@
-/* What is reserved and not in use, by cause. Private to the report. */
+/* Reserved memory that is not in use, by cause. Private to the report. */
 #pragma once
 
 #include "base/json_writer.h"

@@ -84,7 +84,7 @@ static uint64_t add_stack(struct json_writer *json, const struct trace *trace, u
     return nbytes;
 }
 
-/* What the listed groups are for, and who calls them. */
+/* Callers of the listed groups, and their bytes and counts by category. */
 struct listed {
     struct report_callers callers;
     uint64_t (*bytes)[CATEGORY_COUNT]; /* [n_shown] */
@@ -98,7 +98,7 @@ static uint64_t listed_most_nbytes(const struct listed *listed) {
     return listed->stacks_nbytes < MAX_STACKS_TEXT_NBYTES ? MAX_STACK_TEXT_NBYTES : MIN_STACK_TEXT_NBYTES;
 }
 
-/* Which listed group a key is of, plus 1: `group_of[key]`; keys are below `*n`. */
+/* The listed group of each key, plus 1: `group_of[key]`; keys are below `*n`. */
 static uint32_t *listed_keys(const struct report_device *report, uint32_t *n) {
     *n = 0;
     for (uint32_t i = 0; i < report->n_shown; i++)
@@ -309,7 +309,7 @@ static void add_figures(struct json_writer *json, const struct report_device *re
     json_u64(json, "reserved_shift_bytes", timeline->reserved_shift);
 }
 
-/* What a filter leaves; the other figures are those of all. */
+/* The figures of the filtered allocations; all other figures count everything. */
 static void add_filtered(struct json_writer *json, const struct report_device *report) {
     const struct timeline *shown = report_shown(report);
     if (report->options->filter == NULL)

@@ -1,4 +1,4 @@
-/* What the files of the JSON report share. Private to the report. */
+/* Shared by the files of the JSON report. Private to the report. */
 #pragma once
 
 #include "base/json_writer.h"

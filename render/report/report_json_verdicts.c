@@ -1,4 +1,4 @@
-/* What Strata concludes, as JSON: categories, steps, phases, what was judged. */
+/* Verdicts as JSON: categories, steps, phases, checks. */
 #include "analysis/findings/levels.h"
 #include "analysis/findings/peak_made.h"
 #include "base/format.h"
@@ -103,7 +103,7 @@ static void add_per(struct json_writer *json, const struct finding *finding) {
     json_end(json);
 }
 
-/* What only some kinds have. */
+/* Members that only some kinds have. */
 static void add_own(struct json_writer *json, const struct finding *finding) {
     if (finding->kind == FINDING_OPTIMIZER_TEMPORARIES)
         json_text(json, "implementation", finding_way_name((enum finding_way)finding->variant));
@@ -190,7 +190,7 @@ static void add_peak_of_log(struct json_writer *json, const struct report_device
     json_end(json);
 }
 
-/* What repeats inside of a forward; nothing where nothing does. */
+/* The layers that repeat inside a forward; nothing where none do. */
 static void add_layers(struct json_writer *json, const struct report_device *report) {
     const struct layer_summary *layers = &report->layers;
     char site[512];

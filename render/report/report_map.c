@@ -10,7 +10,7 @@
 
 enum { FREE_LEAST = 1 << 20 };
 
-/* Which segments, those with most free first; of equal ones the lower. */
+/* The segments with the most free bytes; of equal ones the lower. */
 struct chosen {
     uint32_t segment[REPORT_MAP_ROWS];
     uint64_t free_bytes[REPORT_MAP_ROWS];

@@ -1,4 +1,4 @@
-/* What the allocator held when most was reserved, drawn in characters. Private to the report. */
+/* A map in characters of the allocator's state when most was reserved. Private to the report. */
 #pragma once
 
 #include "render/report/report_parts.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-    OOM_GROUPS_SHOWN = 5, /* what held the memory then */
+    OOM_GROUPS_SHOWN = 5, /* groups that held the memory then */
 };
 
 /* ---- the state ---- */

@@ -1,4 +1,4 @@
-/* What the kinds of report share. Private to report.c, report_json.c, report_text.c and report_sheet.c. */
+/* Shared by the kinds of report. Private to report.c, report_json.c, report_text.c and report_sheet.c. */
 #pragma once
 
 #include "analysis/findings/oom_advice.h"
@@ -36,8 +36,8 @@ struct report_device {
     const struct device_trace *device;
     const struct report_options *options;
     struct timeline timeline;
-    struct selection selection; /* what the filter leaves, where the options have one */
-    struct group *groups;       /* of what the filter leaves at the peak, all of them */
+    struct selection selection; /* the allocations that pass the filter, where the options have one */
+    struct group *groups;       /* all groups of the filtered allocations at the peak */
     uint32_t n_groups, n_shown;
     struct category_sum category_at_peak[CATEGORY_COUNT];
     uint64_t reason_at_peak[REASON_COUNT]; /* bytes of CATEGORY_OTHER */
@@ -49,10 +49,10 @@ struct report_device {
     struct arena replay_arena;
     bool gap_known;
     struct fragmentation gap[REPORT_GAPS]; /* when most is reserved, when most is in use, at the end */
-    struct report_map map;                 /* where `gap_known` */
+    struct report_map map;                 /* valid if `gap_known` */
     struct verdicts verdicts;
-    struct layer_summary layers; /* not of a page */
-    char plan[PLAN_TEXT];        /* the first sentence of the plan, without its full stop; "": none is told */
+    struct layer_summary layers;   /* not for a page */
+    char plan[PLAN_TEXT];          /* the plan's first sentence without its full stop; "": no plan */
     struct oom_ground *oom_ground; /* NULL: no such event */
     struct arena *arena;
 };
@@ -72,7 +72,7 @@ static inline int64_t report_event(uint32_t moment) {
     return (int64_t)moment - 1;
 }
 
-/* The device as it is listed: the recording, or what the filter leaves of it. */
+/* The timeline that is listed: the recording's, or that of the filtered allocations. */
 static inline const struct timeline *report_shown(const struct report_device *report) {
     return report->options->filter != NULL ? &report->selection.timeline : &report->timeline;
 }
@@ -81,11 +81,11 @@ static inline const struct timeline *report_shown(const struct report_device *re
 uint32_t *report_keys(const struct report_device *report, const uint32_t *allocations,
                       uint32_t n_allocations);
 
-/* What can be said of an out-of-memory event besides what it says itself; its free blocks are in the report's arena. */
+/* Figures of an out-of-memory event beyond its own; its free blocks are in the report's arena. */
 struct report_oom {
     const struct oom_event *event;
-    struct oom_state state; /* its free blocks are known of those told in full */
-    uint64_t pending_bytes; /* of what was live: freed, waiting for other streams */
+    struct oom_state state; /* free blocks are known if `in_full` */
+    uint64_t pending_bytes; /* of the live bytes: freed, waiting for other streams */
     bool in_full;           /* one of the first REPORT_OOMS_IN_FULL, or the last */
 };
 enum { REPORT_OOMS_IN_FULL = 5 }; /* a run that goes on after the first tries the same again and again */
@@ -96,13 +96,13 @@ bool report_reserved_known(const struct device_trace *device);
 /* O(1), in full O(allocations + blocks log). False: no memory. */
 bool report_oom_of(struct report_oom *oom, const struct report_device *report, const struct oom_event *event);
 
-/* What follows from an out-of-memory event, one sentence each, with the figure that justifies it. O(1), in full
+/* Advice after an out-of-memory event, one sentence each, with the figure that justifies it. O(1), in full
  * O(blocks). */
 enum { REPORT_ADVICE_MAX = OOM_ADVICE_MOST + 1 }; /* the last: the plan's first sentence */
 struct report_advice {
     const char *code; /* never changes its spelling: "enable_expandable_segments" */
     char text[1024];
-    uint64_t short_bytes; /* what it gains is so much too little; 0: enough, or not known */
+    uint64_t short_bytes; /* the bytes still lacking after it; 0: enough, or not known */
 };
 uint32_t report_oom_advice(const struct report_device *report, const struct report_oom *oom,
                            struct report_advice advice[REPORT_ADVICE_MAX]);

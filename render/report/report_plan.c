@@ -303,7 +303,7 @@ static void table_write(struct sheet *sheet, const struct plan *plan) {
     sheet_table_end(sheet);
 }
 
-/* What the plan needs, in which budget, and whether its parts would do. */
+/* The plan's figures: its need, the budget, and whether fewer changes would do. */
 static void figures_write(struct sheet *sheet, const struct plan *plan, const struct plan_set *set) {
     const struct plan_figures *own = &set->figures;
     const char *live = range(sheet, own->live_min, own->live_max), *reserved = "", *alone = "", *time = "";

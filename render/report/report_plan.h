@@ -15,7 +15,7 @@ struct plan_report {
     void *context;
 };
 
-/* What one setting needs over several recordings. */
+/* One setting's need over several recordings. */
 struct plan_candidate {
     char name[WHATIF_NAME]; /* of whatif's scenarios */
     uint64_t peak_bytes;    /* the largest of all */
@@ -26,7 +26,7 @@ struct plan_together {
     const char *const *file; /* [n_files] */
     char fingerprint[64];    /* of the first */
     uint32_t n_files, n_devices, n_candidates;
-    uint64_t budget_bytes; /* what each of them may have; 0: not said */
+    uint64_t budget_bytes; /* for each of them; 0: not given */
     struct plan_candidate candidate[WHATIF_SCENARIOS_MAX];
 };
 

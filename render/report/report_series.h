@@ -1,4 +1,4 @@
-/* What stayed, came and went between the dumps of a series. Private to the report. */
+/* Memory that stayed, came and went between the dumps of a series. Private to the report. */
 #pragma once
 
 #include "base/json_writer.h"

@@ -51,8 +51,8 @@ static size_t line_nbytes(const char *text, size_t columns) {
 
 static const char bold[] = "\033[1m", red[] = "\033[1;31m", yellow[] = "\033[1;33m", plain[] = "\033[0m";
 
-/* What of a point's text is written in which colour: the tag by its urgency, then the first sentence, which says what it
- * is; the rest justifies it. */
+/* The colours of a point's text: the tag by its urgency, and the first sentence, which states the fact;
+ * the rest is plain. */
 struct tint {
     const char *tag; /* NULL: nothing is tinted */
     size_t tag_nbytes, nbytes;
@@ -336,7 +336,7 @@ void sheet_cell(struct sheet *sheet, const char *format, ...) {
     sheet->cells[sheet->n_cells++] = text;
 }
 
-/* What is left of each cell of a row, which takes as many lines as its longest cell. */
+/* The rest of each cell of a row, which takes as many lines as its longest cell. */
 struct row_rest {
     const char *text[SHEET_COLUMNS_MAX];
     uint32_t n_columns, strong; /* `strong`: counted from 1; 0: none */
@@ -377,8 +377,8 @@ static void add_text_row(struct sheet *sheet, const char *const *cells, const si
     }
 }
 
-/* How narrow a column may become: figures stay whole, of names so many letters stay together; where that is still too
- * wide (`hard`), of both so many as a figure without its unit has. */
+/* The least width of a column: figures stay whole and names keep WORDS_COLUMNS_LEAST letters; where that
+ * is still too wide (`hard`), both keep FIGURE_COLUMNS_LEAST. */
 static size_t column_least(const struct sheet *sheet, uint32_t column, size_t width, bool hard) {
     size_t least = hard ? FIGURE_COLUMNS_LEAST : WORDS_COLUMNS_LEAST;
     for (uint32_t i = column; !hard && sheet->align[column] == 'r' && i < sheet->n_cells;

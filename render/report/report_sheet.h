@@ -19,7 +19,7 @@ struct sheet {
     struct arena *arena;     /* of the cells and texts */
     bool markdown, elements; /* neither: text */
     struct text_look look;   /* of text */
-    enum sheet_part last;    /* what has been written last decides where empty lines go */
+    enum sheet_part last;    /* the part written last decides where empty lines go */
 
     /* the open table */
     const char *const *headings;

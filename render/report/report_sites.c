@@ -102,7 +102,7 @@ static void callers_json(struct json_writer *json, const struct tree *tree, cons
         json_u64(json, "bytes", child->bytes);
         json_u64(json, "count", child->count);
         json_share(json, "share", child->bytes, whole);
-        /* Where paths have parted often, what holds next to nothing tells nothing. */
+        /* Callers with less than 1 % are not followed: after many forks they explain nothing. */
         if (child->n_children != 0 && child->bytes >= whole / 100)
             callers_json(json, tree, trace, child, whole, depth + 1);
         json_end(json);

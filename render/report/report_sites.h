@@ -6,7 +6,7 @@
 #include "layout/tree.h"
 #include "render/report/report_words.h"
 
-/* Who calls the sites of one set of allocations. */
+/* Callers of the sites of a set of allocations. */
 struct report_callers {
     struct tree tree;
     uint32_t *same;    /* [frames.count] the first frame that people would call the same */
@@ -29,7 +29,7 @@ void report_sites_table(struct sheet *sheet, const struct report_device *report,
 void report_stacks_table(struct sheet *sheet, const struct report_device *report);
 void report_groups_table(struct sheet *sheet, const struct report_device *report);
 
-/* What a group that is neither of call sites nor of stacks is called: "layer 3". */
+/* The name of a group by layer, file or the like: "layer 3". */
 struct group_name {
     char text[512];
 };

@@ -11,7 +11,7 @@
 
 enum { BASELINE_SHOWN = 5 };
 
-/* How what is older than the recording is known. */
+/* Memory older than the recording, by how it is known: from a final block, or from its free. */
 struct baseline {
     uint64_t block_bytes, free_bytes;
     uint32_t n_blocks, n_frees;
@@ -67,7 +67,7 @@ static void peak_row(struct sheet *sheet, const struct report_device *report) {
                words_counted(sheet, timeline->live_at_peak, "allocation"));
 }
 
-/* What was there before the recording started, and how much of the peak it is. */
+/* The memory from before the recording, and its part of the peak. */
 static void baseline_row(struct sheet *sheet, const struct report_device *report) {
     const struct timeline *timeline = &report->timeline;
     const struct allocations *allocations = &report->device->allocations;
@@ -240,7 +240,7 @@ static void diagnostics_write(struct sheet *sheet, const struct trace *trace, in
     }
 }
 
-/* What the final blocks hold. */
+/* Bytes in the final blocks. */
 static uint64_t blocks_requested(const struct device_trace *device) {
     uint64_t requested = 0;
     for (uint32_t i = 0; i < device->n_blocks; i++)
@@ -248,7 +248,7 @@ static uint64_t blocks_requested(const struct device_trace *device) {
     return requested;
 }
 
-/* What is open at the end of the events and is in no block, of which a diagnostic tells. */
+/* Bytes alive after the last event and in no final block; a diagnostic reports them. */
 static uint64_t unmatched_bytes(const struct allocations *allocations) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < allocations->count; i++)

@@ -1,4 +1,4 @@
-/* What Strata concludes, for people: findings first, then steps and phases, then what memory is for. */
+/* Verdicts for people: findings first, then steps and phases, then categories. */
 #include "analysis/findings/peak_made.h"
 #include "base/format.h"
 #include "layout/site.h"
@@ -40,7 +40,7 @@ static bool has_verdict(const struct verdicts *verdicts) {
     return false;
 }
 
-/* Where nothing was found, what would have been seen. */
+/* The checks that found nothing: clear, or not judged. */
 static void checks_list(struct sheet *sheet, const struct verdicts *verdicts) {
     char text[FINDING_TEXT_NBYTES];
     for (uint32_t i = 0; i < verdicts_checks(verdicts); i++) {

@@ -320,7 +320,7 @@ static void help_write(struct sheet *sheet, const struct whatif *whatif, const s
                 enough ? "as much as is lacking" : "less than is lacking");
 }
 
-/* Which of the findings would free as much as is lacking. */
+/* The findings that would free some of the memory that is lacking. */
 static void helps_write(struct sheet *sheet, const struct whatif *whatif, const struct verdicts *verdicts) {
     struct helps helps = helps_of(verdicts);
     if (helps.count == 0) {
@@ -334,7 +334,7 @@ static void helps_write(struct sheet *sheet, const struct whatif *whatif, const 
         sheet_point(sheet, "%" PRIu32 " more would lower it less.", helps.count - HELPS_SHOWN);
 }
 
-/* How much would have to go for the best of them to serve it. */
+/* The least bytes that would have to go before a scenario serves the request. */
 static void lack_write(struct sheet *sheet, const struct whatif *whatif, const struct verdicts *verdicts) {
     const struct whatif_lack *lack = &whatif->lack;
     if (!lack->known)
@@ -380,7 +380,7 @@ static void oom_write(struct sheet *sheet, const struct whatif *whatif, const st
     lack_write(sheet, whatif, verdicts);
 }
 
-/* What the order of addresses, which nobody knows, makes of the recorded settings. */
+/* Says why the scenario "recorded" may differ from the recording: older memory is laid out anew. */
 static void start_write(struct sheet *sheet, const struct whatif *whatif) {
     if (whatif->program->device->allocations.preexisting != 0)
         sheet_point(sheet,

@@ -34,7 +34,7 @@ void words_free_blocks(struct sheet *sheet, const struct device_trace *device,
 void report_ooms(struct sheet *sheet, const struct report_device *report);
 void report_peak_made(struct sheet *sheet, const struct report_device *report);
 
-/* How many layers, and how alike; nothing where no blocks were found. */
+/* The number of layers and how alike they are; nothing where none were found. */
 void report_layers(struct sheet *sheet, const struct report_device *report);
 void report_findings(struct sheet *sheet, const struct report_device *report);
 void report_steps(struct sheet *sheet, const struct report_device *report);

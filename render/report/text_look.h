@@ -1,4 +1,4 @@
-/* How text is laid out where it is read: the terminal's width, and whether it may be coloured. */
+/* The reader's text layout: the terminal's width, and whether to colour. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* What devices are called in sentences, and what is said where there are none. */
+/* Names of devices in sentences, and the sentence for a file without any. */
 #pragma once
 
 #include "base/format.h"

@@ -8,7 +8,7 @@ struct figure plan_bytes(uint64_t bytes) {
                                                    : format_bytes_in(bytes, format_unit(GIB));
 }
 
-/* Where the unit of a figure begins. */
+/* The beginning of a figure's unit. */
 static uint32_t unit_at(const struct figure *figure) {
     uint32_t n = word_length(figure->text);
     while (n > 0 && figure->text[n - 1] != ' ')
@@ -38,7 +38,7 @@ static void site_say(struct words *words, const struct plan *plan, uint32_t fram
     words_say(words, text);
 }
 
-/* What to do about a finding that has a change. */
+/* The instruction for a finding that a plan can change. */
 static const char *finding_words(uint8_t kind) {
     switch ((enum finding_kind)kind) {
     case FINDING_LEAK: return "let go of what each turn keeps";
@@ -87,7 +87,7 @@ void plan_words_title(struct words *words, const struct plan *plan, const struct
     }
 }
 
-/* Where the blocks of the forward that has most are made; 0: not known. */
+/* The site of the blocks of the forward with the most blocks; 0: not known. */
 static uint32_t blocks_site(const struct plan *plan) {
     const struct forward *most = NULL;
     for (uint32_t i = 0; i < plan->blocks.n_forwards; i++)

@@ -1,4 +1,4 @@
-/* What a plan says: its changes by name, its answer in one sentence. For every output. */
+/* A plan in words, for every output: its changes by name, its answer in one sentence. */
 #ifndef STRATA_RENDER_WORDS_PLAN_H
 #define STRATA_RENDER_WORDS_PLAN_H
 
