@@ -40,20 +40,23 @@ export function devicePlan(page) {
 /** Is a change enough? */
 export const isServed = (/** @type {Row} */ { fits }) => fits === "yes" || fits === "with_retries";
 
+/** Of it only one end is known. @param {Figures} row */
+const isBound = (row) => row.live_peak_bytes_max === null;
+
 /** What a row needs in use: of a bound the least that is known. @param {Figures} row */
 export const needed = (row) => row.live_peak_bytes_max ?? row.live_peak_bytes_min;
 
 /** What a change gives at best; of a set, which serves, anything. @param {Row & Partial<Change>} row */
 const saves = (row) => Math.max(row.saves_peak_bytes ?? 1, row.saves_reserved_bytes ?? 0);
 
-/** Served ones first, then by effort, then as they are listed. @param {DevicePlan} plan @returns {Row[]} */
+/** Served first, bounds last, then by effort, then as they are listed. @param {DevicePlan} plan @returns {Row[]} */
 export function planRows({ plans, changes }) {
     const listed = new Set(changes.map(({ id }) => id));
     const sets = plans
         .filter(({ changes: [id], changes: { length } }) => length > 1 || !listed.has(id))
         .map((plan) => ({ ...plan, id: plan.changes.join("+") }));
     const effort = (/** @type {Row} */ row) =>
-        Object.keys(COST_WORDS).indexOf(row.cost) + Math.min(0.99, row.share ?? 0);
+        Object.keys(COST_WORDS).indexOf(row.cost) + Math.min(0.99, row.share ?? 0) + (isBound(row) ? 9 : 0);
     return [...sets, ...changes].sort((a, b) => Number(isServed(b)) - Number(isServed(a)) || effort(a) - effort(b));
 }
 
@@ -62,10 +65,9 @@ export function planRows({ plans, changes }) {
  * @param {Row} row @param {DevicePlan["budget"]} budget
  */
 export function verdict(row, { used_bytes: limit, from, at_most_bytes }) {
-    const bound = row.live_peak_bytes_max === null;
     const line = make("span", "plan-verdict");
-    line.append(make("b", "", `${bound ? "not below " : ""}${formatFine(needed(row))}`));
-    if (limit === null || bound) return line;
+    line.append(make("b", "", `${isBound(row) ? "not below " : ""}${formatFine(needed(row))}`));
+    if (limit === null || isBound(row)) return line;
     const short = needed(row) - ((from === "recording" && at_most_bytes) || limit);
     const words = isServed(row)
         ? `\u2713 ${formatFine(Math.max(0, limit - needed(row)))} to spare${
@@ -82,7 +84,7 @@ export function verdict(row, { used_bytes: limit, from, at_most_bytes }) {
  * @param {number | null} limit
  */
 function bar(row, most, limit) {
-    const box = make("span", isServed(row) ? "plan-bar fits" : "plan-bar");
+    const box = make("span", `plan-bar${isServed(row) ? " fits" : isBound(row) ? " bound" : ""}`);
     const part = (/** @type {string} */ name, /** @type {number} */ bytes) => {
         const made = make("i", name);
         made.style.width = `${((bytes / most) * 100).toFixed(2)}%`;
@@ -140,14 +142,25 @@ function drawPlan(page, plan, box) {
     const rows = planRows(plan);
     const n = rows.filter(isServed).length;
     const most = Math.max(limit ?? 0, ...rows.map((row) => row.peak_reserved_bytes_max ?? needed(row)));
-    box.append(make("h2", "", plan.answer ?? "The recording shows no limit"));
+    const asked = plan.budget.from === "gpu" ? "what --gpu leaves" : "the least that the process had";
+    box.append(
+        make("h2", "", plan.answer ?? "The recording shows no limit"),
+        make(
+            "p",
+            "plan-cost",
+            `As recorded ${formatFine(needed(plan.as_recorded))} in use${
+                limit === null ? "" : `; limit ${formatFine(limit)}, ${asked}`
+            }.`,
+        ),
+    );
     const useless = rows.filter((row) => !isServed(row) && saves(row) <= 0);
     const fold = make("details", "plan-cost");
     fold.append(make("summary", "", `No use here: ${useless.map(({ title }) => title).join(", ")}`));
+    let heading = "";
     rows.forEach((row, i) => {
         const none = useless.includes(row);
-        if (i === n && limit !== null && rows.length > n + useless.length)
-            box.append(make("h3", "", "Not enough by itself"));
+        const own = isBound(row) ? "Only a bound is known" : limit === null ? "" : "Not enough by itself";
+        if (i >= n && !none && own !== heading) box.append(make("h3", "", (heading = own)));
         (none ? fold : box).append(rowButton(page, row, i < n ? i + 1 : 0, most, plan.budget));
     });
     if (useless.length) box.append(fold);

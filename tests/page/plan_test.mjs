@@ -46,8 +46,13 @@ describe("plan", { skip }, () => {
                 assert.match(cost, /^costs /);
                 if (served(own.fits)) assert.ok(bytes <= wanted.budget.used_bytes && verdict.includes("to spare"));
             }
-            const ranks = rows.map(({ id, fits }) => (served(fits) ? 0 : 10) + COSTS.indexOf(all.get(id).cost));
+            const ranks = rows.map(({ id, fits }) => (served(fits) ? 0 : all.get(id).live_peak_bytes_max === null ? 20 : 10) + COSTS.indexOf(all.get(id).cost));
             assert.deepEqual(ranks, [...ranks].sort((a, b) => a - b));
+            // One limit, named; a bound is not called too little.
+            const said = ((await page.locator("#panel-plan").textContent()) ?? "").replaceAll("\u00a0", " ");
+            assert.ok(said.includes(`As recorded ${gib(wanted.as_recorded.live_peak_bytes_max)} in use; limit ${gib(wanted.budget.used_bytes)}, the least that the process had.`), said);
+            assert.deepEqual(await each(page, "#panel-plan h3", (h3) => h3.textContent), ["Not enough by itself", "Only a bound is known"]);
+            assert.equal(await page.locator("#panel-plan h3:last-of-type ~ .plan-row").count(), rows.filter(({ figure }) => figure.startsWith("not below")).length);
         });
     });
 
