@@ -142,6 +142,18 @@ class Plan(unittest.TestCase):
             self.assertEqual(made["light"], made["again"])
             self.assertEqual(5, len(set(made.values())))
 
+    def test_what_the_documentation_shows(self):
+        """Its commands say what stands there, line by line; "..." leaves lines out."""
+        n = 0
+        for block in re.split(r"\n\n(?=    \$)", (ROOT / "docs" / "plan.md").read_text())[1:]:
+            lines = [line[4:] for line in re.split(r"\n(?! {4}|\n {4})", block)[0].splitlines()]
+            command = lines[0].removeprefix("$ strata ").split()
+            done = subprocess.run([STRATA, *command], capture_output=True, check=True, cwd=ROOT, env={**os.environ, "COLUMNS": "100"})
+            for part in "\n".join(lines[1:]).split("\n...\n"):
+                self.assertIn(part.rstrip("\n"), done.stdout.decode(), command)
+            n += 1
+        self.assertEqual(6, n)
+
     def test_largest_of_what_does_not_grow(self):
         """Doubled to the top, and no further."""
         with tempfile.TemporaryDirectory() as folder:
