@@ -4,7 +4,7 @@ import { gutterOf, plotOf, themeColor, xOfAxis } from "./canvas.js";
 import { boxText, phaseColor } from "./paint.js";
 import { comparedRanges } from "./ends.js";
 import { drawMemoryLane, memoryLaneHeight } from "./memory_lane.js";
-import { askParts, once } from "./questions.js";
+import { askLayers, askParts, once } from "./questions.js";
 import { axisNumber, axisOfEvent, change, clockShift, isDark, perPage, wholeRange } from "./state.js";
 import { formatBytes, formatCount, formatDuration, formatPlural, setText } from "./text.js";
 
@@ -60,13 +60,23 @@ const hasPhases = once(({ c, facts }) => {
 });
 
 /**
- * Rows of parts below the program's own phases: each has its events and where it begins instead.
+ * Rows below the program's own phases: parts of steps, and layers.
  * @param {Page} page @param {View} shown
- * @returns {{from: number, to: number, shift: number, letter: string}[]}
  */
 function partRows(page, shown) {
     // Where nothing but "other" was told, there is nothing to tell.
     if (shown.facts.events < 2 || askParts(shown).every(({ name }) => name === "other")) return [];
+    const rows = stepRows(page, shown);
+    if (askLayers(shown).length) rows.push({ from: -1, to: shown.facts.events, shift: 0, letter: "", ask: askLayers });
+    return rows;
+}
+
+/**
+ * Of each its events and where it begins instead, and what it shows.
+ * @param {Page} page @param {View} shown
+ * @returns {{from: number, to: number, shift: number, letter: string, ask?: typeof askParts}[]}
+ */
+function stepRows(page, shown) {
     const ranges = shown === page.view ? comparedRanges(page) : null;
     if (ranges) {
         const { a, b } = ranges;
@@ -105,14 +115,14 @@ function findPhaseMarks(page, { view, ratio }) {
 }
 
 /**
- * Parts of a row that are at least a pixel wide in the window.
+ * Parts of a row that are in the window.
  * @param {Page} page @param {Pane} pane
  * @param {ReturnType<typeof partRows>[0]} range
  * @param {number} row
  * @returns {PhaseMark[]}
  */
-function partMarks(page, pane, { from, to, shift }, row) {
-    return askParts(pane.view)
+function partMarks(page, pane, { from, to, shift, ask = askParts }, row) {
+    return ask(pane.view)
         .filter((part) => part.to > from && part.from < to)
         .map((part) => {
             const [left, right] = [Math.max(part.from, from), Math.min(part.to, to)].map((event) =>
@@ -127,7 +137,7 @@ function partMarks(page, pane, { from, to, shift }, row) {
                 part,
             };
         })
-        .filter((mark) => mark.to - mark.from >= 1);
+        .filter((mark) => mark.to > mark.from);
 }
 
 /** @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane @param {Lane} lane below it */
@@ -150,7 +160,15 @@ export function drawLane(page, context, pane, lane) {
     const rows = lane.height === lane.inset ? [] : partRows(page, pane.view);
     rows.forEach((row, i) => {
         const y = top + 3 + (lane.ownRows + i) * LANE_ROW;
-        lane.marks.push(...partMarks(page, pane, row, lane.ownRows + i));
+        const all = partMarks(page, pane, row, lane.ownRows + i);
+        const marks = all.filter((mark) => mark.to - mark.from >= (row.ask ? 3 : 1));
+        lane.marks.push(...marks);
+        if (row.ask && all.length && !marks.length) {
+            context.fillStyle = themeColor("--dim");
+            context.textAlign = "left";
+            context.textBaseline = "middle";
+            context.fillText("layers: zoom in", 3, y + LANE_ROW / 2);
+        }
         if (!row.letter) return;
         context.fillStyle = themeColor(`--mark-${row.letter.toLowerCase()}`);
         context.textAlign = "right";
@@ -162,6 +180,7 @@ export function drawLane(page, context, pane, lane) {
     context.textBaseline = "middle";
     for (const mark of lane.marks) {
         mark.text = boxText(context, mark.part?.names ?? pane.view.phaseNames(mark.phase), mark.to - mark.from - 7);
+        if (mark.part?.name.startsWith("layer")) mark.text ||= " "; // a layer is a band without its name too
         if (!mark.text) continue;
         const y = top + 3 + mark.row * LANE_ROW;
         context.fillStyle = phaseColor(mark.name, isDark(page));

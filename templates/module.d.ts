@@ -241,6 +241,8 @@ step(index: number): record_step;
 parts(): number;
 part(index: number): record_part;
 part_name(kind: number, nth: number): record_text;
+layers(): number;
+layer(index: number): record_part;
 peak_made(): record_text;
 judged_text(): record_text;
 check(index: number): number;

@@ -295,6 +295,15 @@ export const askParts = once((view) =>
     }),
 );
 
+/** When each layer ran, as parts. @type {(view: View) => Part[]} */
+export const askLayers = once((view) =>
+    Array.from({ length: view.c.layers() >>> 0 }, (_, i) => {
+        const { from, to, kind, step } = view.c.layer(i);
+        const name = `layer ${step} ${view.partNames(kind)[0]}`;
+        return { from, to, name, names: [name, `layer ${step}`, `${step}`] };
+    }),
+);
+
 /** The report's findings, most urgent first. @type {(view: View) => PageFinding[]} */
 export const askFindings = once((view) =>
     Array.from({ length: view.c.judged().findings }, (_, i) => {

@@ -60,6 +60,67 @@ void module_say(struct words *words, uint8_t module) {
     words_say(words, module == MODULES - 1 ? " and further" : "");
 }
 
+/* ---- when ---- */
+
+/* First and last moment, from `begin` to `end`, in which an activation of the block goes; false: none does. */
+static bool block_goes(const struct allocations *allocations, const uint8_t *category,
+                       const struct block_span *block, uint32_t begin, uint32_t end,
+                       struct layer_span *span) {
+    *span = (struct layer_span){.from_moment = UINT32_MAX, .backward = true};
+    for (uint32_t i = block->first; i < block->end; i++) {
+        uint32_t death = allocations->death[i];
+        if (category[i] != CATEGORY_ACTIVATION || death < begin || death > end)
+            continue;
+        span->from_moment = death < span->from_moment ? death : span->from_moment;
+        span->to_moment = death > span->to_moment ? death : span->to_moment;
+    }
+    return span->from_moment != UINT32_MAX;
+}
+
+/* The backward of a forward's blocks, behind those that are there; a layer ends where the next one begins. */
+static uint32_t backward_spans(struct layer_span *spans, const struct blocks *blocks,
+                               const struct forward *forward, const struct timeline *timeline,
+                               const struct phase_runs *runs, const uint8_t *category) {
+    const struct allocations *allocations = &timeline->device->allocations;
+    const struct phase_run *run = &runs->run[forward->run + 1];
+    uint32_t over = runs->first_allocation + run->last + 1, n = 0;
+    uint32_t begin = allocations->birth[runs->first_allocation + run->first],
+             end = over < allocations->count ? allocations->birth[over] : timeline->n_moments - 1;
+    for (uint32_t k = forward->n_blocks; k-- > 0;) {
+        struct layer_span span;
+        if (!block_goes(allocations, category, &blocks->span[forward->first_block + k], begin, end, &span))
+            continue;
+        span.layer = k;
+        if (n != 0 && spans[n - 1].from_moment < span.from_moment)
+            spans[n - 1].to_moment = span.from_moment - 1;
+        spans[n++] = span;
+    }
+    return n;
+}
+
+bool layer_spans_find(struct layer_span **spans, uint32_t *n_spans, const struct timeline *timeline,
+                      const struct phase_runs *runs, const uint8_t *category, struct arena *arena) {
+    const struct allocations *allocations = &timeline->device->allocations;
+    struct blocks blocks;
+    struct arena own;
+    *n_spans = 0;
+    arena_init(&own, arena_share(arena), SIZE_MAX);
+    bool done = blocks_find(&blocks, timeline, runs, category, &own);
+    *spans = done ? arena_column(arena, (uint64_t)blocks.n_spans * 2, sizeof **spans) : NULL;
+    for (uint32_t f = 0; *spans != NULL && f < blocks.n_forwards; f++) {
+        const struct forward *forward = &blocks.forward[f];
+        for (uint32_t k = 0; k < forward->n_blocks; k++) {
+            const struct block_span *block = &blocks.span[forward->first_block + k];
+            (*spans)[(*n_spans)++] = (struct layer_span){allocations->birth[block->first],
+                                                         allocations->birth[block->end - 1], k, false};
+        }
+        if (forward->has_backward)
+            *n_spans += backward_spans(*spans + *n_spans, &blocks, forward, timeline, runs, category);
+    }
+    arena_release(&own);
+    return *spans != NULL;
+}
+
 /* ---- how alike ---- */
 
 enum { ODD_ALLOCATIONS_MOST = 4096 };

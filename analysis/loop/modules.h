@@ -41,6 +41,19 @@ struct layer_summary {
 bool layers_summarize(struct layer_summary *summary, const struct timeline *timeline,
                       const struct phase_runs *runs, const uint8_t *category, struct arena *arena);
 
+/* When each layer ran: in forward while its block was made; in backward from the first of its activations that goes until
+ * the next layer's begins. Forwards without a backward have the first only, and no layer is told where its stacks do not repeat. */
+struct layer_span {
+    uint32_t from_moment, to_moment;
+    uint32_t layer;
+    bool backward;
+};
+
+/* `*spans` is in the arena: of each forward its layers, then its backward's from the last one on. O(allocations). False: no
+ * memory. */
+bool layer_spans_find(struct layer_span **spans, uint32_t *n_spans, const struct timeline *timeline,
+                      const struct phase_runs *runs, const uint8_t *category, struct arena *arena);
+
 /* "layer 12", "backward": appends it. */
 struct words;
 void module_say(struct words *words, uint8_t module);

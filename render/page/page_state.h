@@ -62,7 +62,9 @@ struct page_device {
     struct timeline bands;
     uint32_t *piece; /* [as_allocations] the piece of each */
     bool banded;
-    uint8_t *module; /* of each allocation; NULL: not asked for yet */
+    uint8_t *module;          /* of each allocation; NULL: not asked for yet */
+    struct layer_span *layer; /* [n_layers]; NULL: the same */
+    uint32_t n_layers;
 };
 
 /* Groups of some allocations, kept until the slot is asked again. */

@@ -66,6 +66,24 @@ place view_part(struct page_view *view, u32 index) {
                 span->step == SPAN_NO_STEP ? -1.0 : (double)span->step);
 }
 
+u32 view_layers(struct page_view *view) {
+    const struct verdicts *verdicts = verdicts_of(view);
+    struct page_device *device = view_now(view);
+    if (verdicts != NULL && device->layer == NULL)
+        (void)layer_spans_find(&device->layer, &device->n_layers, &device->timeline, &verdicts->runs,
+                               verdicts->category, &view->session->arena);
+    return device->n_layers;
+}
+
+place view_layer(struct page_view *view, u32 index) {
+    const struct page_device *device = view_now(view);
+    if (index >= device->n_layers)
+        return 0;
+    const struct layer_span *span = &device->layer[index];
+    return FILL(view, part, (double)span->from_moment - 1, (double)span->to_moment,
+                span->backward ? SPAN_BACKWARD : SPAN_FORWARD, span->layer);
+}
+
 static place text_fill(struct page_view *view, const char *text) {
     uint32_t nbytes = 0;
     while (text[nbytes] != '\0')

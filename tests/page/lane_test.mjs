@@ -54,6 +54,28 @@ function checkNames(said) {
 describe("names of phases", { skip }, () => {
     test("of a recording's annotations", async () => checkNames(await textsAt(writePage(path.join(samples, "train.pickle")))));
 
+    test("of layers: each in forward and, the other way round, in backward; none where none runs", async () => {
+        await withPage(writePage(path.join(samples, "oom.pickle")), async (tab) => {
+            await tab.addInitScript(noteTexts);
+            await reload(tab);
+            await tab.evaluate("strata.setView({from: 2150, to: 2560})");
+            await resize(tab, 1440, 900);
+            const texts = /** @type {string[]} */ (await tab.evaluate("takeTexts()"));
+            for (const layer of [0, 1, 2, 3]) assert.ok(texts.some((text) => text.startsWith(`layer ${layer}`) || text === `${layer}`), `${layer} of ${texts}`);
+            assert.ok(texts.some((text) => /^layer \d( backward)?$/.test(text)), `${texts}`);
+            assert.ok(!texts.includes("layers: zoom in"), `${texts}`);
+            await tab.evaluate("strata.setView({from: 2600, to: 2680})"); // an optimizer's step
+            await tab.evaluate("takeTexts()");
+            await resize(tab, 1400, 900);
+            assert.deepEqual(/** @type {string[]} */ (await tab.evaluate("takeTexts()")).filter((text) => text.startsWith("layer")), []);
+        });
+        await withPage(writePage(path.join(samples, "one_event.pickle")), async (tab) => {
+            await tab.addInitScript(noteTexts);
+            await reload(tab);
+            assert.deepEqual(/** @type {string[]} */ (await tab.evaluate("takeTexts()")).filter((text) => text.startsWith("layer")), []);
+        });
+    });
+
     test("of a difference", async () => {
         const [healthy, leak] = ["leak_zero_grad_healthy", "leak_zero_grad"].map((name) => path.join(samples, `${name}.pickle`));
         const target = `${writePage(healthy)}-phases.html`;

@@ -5,6 +5,7 @@
 #define RECORDING_EVENTS 2000100 /* more than are replayed at once: a short search */
 #include "recording.h"
 
+#include "analysis/loop/modules.h"
 #include "analysis/plan/plan_internal.h"
 #include "dice.h"
 
@@ -236,6 +237,33 @@ static void test_blocks(void **state) {
     recording_close(recording);
 }
 
+/* In forward while they are made; in backward from the last one back, each from the first that it lets go of. */
+static void test_when_layers_run(void **state) {
+    (void)state;
+    struct recording *recording = recording_open();
+    const struct plan *plan = training_plan(recording, &(struct plan_request){0});
+    const struct verdicts *verdicts = plan->verdicts;
+    struct layer_span *spans;
+    uint32_t n;
+    assert_true(layer_spans_find(&spans, &n, verdicts->timeline, &verdicts->runs, verdicts->category,
+                                 &recording->arena));
+    assert_int_equal(n, 2 * LAYERS);
+    for (uint32_t i = 0; i < LAYERS; i++) {
+        const struct layer_span *made = &spans[i], *freed = &spans[2 * LAYERS - 1 - i];
+        uint32_t let_go = 20 + 4 * (LAYERS - 1 - i);
+        assert_int_equal(made->layer, i);
+        assert_false(made->backward);
+        assert_int_equal(made->from_moment, 2 + 4 * i);
+        assert_int_equal(made->to_moment, 4 + 4 * i);
+        assert_int_equal(freed->layer, i);
+        assert_true(freed->backward);
+        assert_int_equal(freed->from_moment, let_go);
+        assert_int_equal(freed->to_moment,
+                         i == 0 ? let_go + 2 : let_go + 3); /* to where the next one begins */
+    }
+    recording_close(recording);
+}
+
 static void test_what_each_change_leaves(void **state) {
     (void)state;
     struct recording *recording = recording_open();
@@ -419,6 +447,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_changed_programs),
         cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_when_layers_run),
         cmocka_unit_test(test_what_each_change_leaves),
         cmocka_unit_test(test_left_out),
         cmocka_unit_test(test_too_much_work),
