@@ -122,8 +122,14 @@ function findPhaseMarks(page, { view, ratio }) {
  * @returns {PhaseMark[]}
  */
 function partMarks(page, pane, { from, to, shift, ask = askParts }, row) {
-    return ask(pane.view)
-        .filter((part) => part.to > from && part.from < to)
+    let parts = ask(pane.view).filter((part) => part.to > from && part.from < to);
+    if (ask === askLayers) {
+        // Those in the window; of more than it has pixels none is wide enough.
+        const [first, last] = [0, pane.width * pane.ratio - 1].map((x) => pane.view.c.event_of_x(x));
+        parts = parts.filter((part) => part.to >= first && part.from <= last);
+        if (parts.length > pane.width) parts.length = 1;
+    }
+    return parts
         .map((part) => {
             const [left, right] = [Math.max(part.from, from), Math.min(part.to, to)].map((event) =>
                 xOfAxis(page, pane.axisOf(event) + shift, pane),
