@@ -131,7 +131,7 @@ endif()
 # What runs for every pixel, event or allocation while somebody drags is made for speed; the rest for size, since every
 # page carries it.
 set(wasm_fast ${shared_sources} ${page_sources})
-list(FILTER wasm_fast INCLUDE REGEX "^(base|trace|render/raster)/|layout/(extent|groups|scene|scene_groups|segment_curve|timeline|filter)\\.c|page_draw")
+list(FILTER wasm_fast INCLUDE REGEX "^(base|trace|render/raster)/|layout/(groups|scene|scene_groups|segment_curve|timeline)\\.c|page_draw")
 # Only while the view rests, once for a page, or for a few words.
 list(FILTER wasm_fast EXCLUDE REGEX "areas|band_names|map_raster|raster_(marks|lines)|base/(arena|format|ordered|text|units|words)\\.c|trace/(redact|trace|payload_(format|open|pack.*))\\.c")
 set(wasm_flags --target=wasm32 -std=c17 -mbulk-memory -msimd128 -ffreestanding -fno-builtin -fvisibility=hidden -Wall
@@ -140,9 +140,7 @@ set(wasm_objects)
 foreach(source ${shared_sources} ${page_sources})
     set(object ${CMAKE_BINARY_DIR}/wasm/${source}.o)
     set(level -Oz)
-    if(source MATCHES "layout/filter\\.c") # once for what is searched or filtered
-        set(level -Os)
-    elseif(source MATCHES "layout/(extent|scene_groups|timeline)\\.c") # -O3 is no faster here, and larger
+    if(source MATCHES "layout/(scene_groups|timeline)\\.c") # -O3 is no faster here, and larger
         set(level -O2)
     elseif(source STREQUAL trace/payload_read.c) # tables of frames and strings, once; allocations have a file of their own
         set(level -Os)
