@@ -26,7 +26,7 @@ static uint64_t mean_size(const struct site_profile *profile) {
     return mean_of(profile->bytes, profile->count);
 }
 
-/* What `log2` in 1/256 is the logarithm of, the fraction linear. */
+/* The inverse of a logarithm in 1/256; the fraction is linear. */
 static uint64_t exp2_q8(uint64_t log2) {
     uint64_t whole = log2 >> 8;
     return whole >= 55 ? UINT64_MAX >> 8 : ((UINT64_C(1) << whole) * (256 + (log2 & 255)) + 128) >> 8;
@@ -39,7 +39,7 @@ static bool sizes_differ(const struct site_profile *a, const struct site_profile
     return apart > (of_a >> 10);
 }
 
-/* What is made once and stays, as parameters and their state, is not made in every step. */
+/* Objects made once that stay, such as parameters and their state, are not made in every step. */
 static bool is_for_good(const struct site_profile *profile) {
     return profile->at_end * 2 >= profile->made;
 }
@@ -49,7 +49,7 @@ static bool is_per_step(const struct site_profile *a, const struct site_profile 
     return steps.a != 0 && steps.b != 0 && !(is_for_good(a) && is_for_good(b));
 }
 
-/* What is made in a step, else in the whole run. */
+/* Do the allocations per step differ, or in the whole run where there are no steps? */
 static bool rates_differ(const struct site_profile *a, const struct site_profile *b,
                          struct cause_steps steps) {
     if (!is_per_step(a, b, steps))
@@ -61,7 +61,7 @@ static bool rates_differ(const struct site_profile *a, const struct site_profile
     return per_a != per_b && apart > (steps.a != steps.b ? (left < right ? left : right) / 4 : 0);
 }
 
-/* Whether a site allocates less often on the left: per step where there are steps, as the sentence has it. */
+/* Does a site allocate less often on the left: per step where there are steps, as in the sentence? */
 static bool is_rarer(const struct site_profile *a, const struct site_profile *b, struct cause_steps steps) {
     return is_per_step(a, b, steps) ? a->made * steps.b < b->made * steps.a : a->made < b->made;
 }
@@ -87,7 +87,7 @@ static enum cause_kind kind_of(const struct compare_site *site, struct cause_ste
         return CAUSE_NEW;
     if (!profile_exists(b))
         return CAUSE_GONE;
-    /* What does not go the way of the difference is not its cause. */
+    /* A change against the direction of the difference is not its cause. */
     bool size = sizes_differ(a, b) && (mean_size(a) < mean_size(b)) == (a->bytes < b->bytes);
     bool often = rates_differ(a, b, steps) && is_rarer(a, b, steps) == (a->bytes < b->bytes);
     if (often)
@@ -173,7 +173,7 @@ static bool rows_judge(struct finding *finding) {
     return cause != NULL;
 }
 
-/* What causes of one kind share: the factor, in 1/1024. Lifetimes only share their direction. */
+/* The factor that causes of one kind share, in 1/1024. Lifetimes share only their direction. */
 static uint64_t factor_of(const struct cause *cause) {
     if (cause->kind == CAUSE_KEPT)
         return cause->bytes > 0;

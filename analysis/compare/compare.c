@@ -62,7 +62,7 @@ static void profile_add(struct site_profile *profile, const struct compare_side 
     profile->count += n;
 }
 
-/* Where a site's profile is, + 1, by frame; profiles in the order of their first allocation. */
+/* The profile of each site + 1, by frame; profiles in the order of their first allocation. */
 static bool profiles_find(struct profiles *profiles, const struct compare_side *side, struct arena *arena) {
     const struct timeline *timeline = side->timeline;
     const struct allocations *allocations = &timeline->device->allocations;
@@ -272,7 +272,7 @@ static bool sizes_agree(const struct site_profile *a, const struct site_profile 
     return a->most_bytes == b->most_bytes;
 }
 
-/* How many lines of A are lines of B, `shift` further down: in thousands, and those of equal sizes on top. */
+/* The number of A's lines that B has `shift` further down, times 2^32; equal sizes break ties. */
 static uint64_t shift_score(const struct function_pair *pairs, int64_t shift) {
     uint64_t score = 0;
     for (uint32_t i = 0, k = 0; i < pairs->n_a && k < pairs->n_b;) {
@@ -331,7 +331,7 @@ static void pair_shifted(const struct function_pair *pairs, int64_t shift) {
     }
 }
 
-/* What is left, in order, where lines are near after the shift. */
+/* Pairs the remaining lines, in order, that are near each other after the shift. */
 static void pair_near(const struct function_pair *pairs, int64_t shift) {
     struct matching *matching = pairs->matching;
     for (uint32_t i = 0, k = 0; i < pairs->n_a && k < pairs->n_b;) {
@@ -448,7 +448,7 @@ static uint32_t sizes_rows(const struct profiles *profiles, struct sort_row *row
     return n;
 }
 
-/* What all of a site's allocations are for, and their sizes, are the same, and no other site has these. */
+/* Pairs sites whose allocations have one category and the same sizes, where no other site has these. */
 static void sizes_match(struct matching *matching, struct sort_row *a, struct sort_row *b,
                         struct sort_row *spare) {
     uint32_t n_a = sizes_rows(&matching->a, a), n_b = sizes_rows(&matching->b, b);

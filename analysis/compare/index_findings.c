@@ -1,4 +1,4 @@
-/* What the comparison of ranks found: one finding for all rows that are alike. */
+/* Findings of the comparison of ranks: one for all rows that are alike. */
 #include "analysis/compare/index_internal.h"
 
 #include <inttypes.h>
@@ -59,7 +59,7 @@ bool index_mark_copies(struct index *index) {
 
 /* ---- uniting ---- */
 
-/* What is said of a row, or what its own report says, or that of the series that it ends. */
+/* A statement about a row: from its comparison, its own report, or the series that it ends. */
 struct claim {
     uint32_t row;
     const struct index_note *note;     /* NULL: the row's comparison */
@@ -230,7 +230,7 @@ static uint32_t claims_collect(const struct index *index, struct claim *claims) 
     return count;
 }
 
-/* Whether a dump's own report says it already. */
+/* Does a dump's own report say it already? */
 static bool dump_says(const struct index *index, const struct index_series *series,
                       const struct index_note *note) {
     for (uint32_t i = 0; i < series->n_dumps; i++) {
@@ -242,7 +242,7 @@ static bool dump_says(const struct index *index, const struct index_series *seri
     return false;
 }
 
-/* What only a whole series shows, such as a leak whose turns lie in several dumps. */
+/* Notes that only the whole series shows, such as a leak whose turns lie in several dumps. */
 static uint32_t claims_collect_series(const struct index *index, struct claim *claims) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < index->n_series; i++) {

@@ -67,7 +67,7 @@ static uint32_t places_find(const struct sorted_row *rows, uint32_t from, uint32
     return count;
 }
 
-/* How far apart the medians are of the places with two ranks or more, and a spread of at most so much. */
+/* The distance between the medians of places that have two ranks or more and a spread of `most_spread` at most. */
 static uint64_t places_apart(const struct place *places, uint32_t count, uint64_t most_spread,
                              uint32_t *n_alike) {
     uint64_t least = UINT64_MAX, most = 0;
@@ -82,7 +82,7 @@ static uint64_t places_apart(const struct place *places, uint32_t count, uint64_
     return most > least && most - least > least / 100 && most - least > 1 << 20 ? most - least : 0;
 }
 
-/* How far apart places are of which three of four are alike within, so that what one rank has more is a matter of that rank; 0:
+/* The distance between places if three of four are alike inside, so that a rank's excess is its own; 0:
  * places do not differ. */
 static uint64_t places_differ(const struct place *places, uint32_t count) {
     uint32_t n_alike;

@@ -1,4 +1,4 @@
-/* What the comparison of ranks found of each, in words: its sentences, and what stands beside them in the table. */
+/* The comparison of ranks in words: a sentence for each row, and the notes beside it in the table. */
 #include "analysis/compare/index_internal.h"
 
 #include "base/format.h"
@@ -179,7 +179,7 @@ static void row_mark_odd(struct index_row *row, const struct outlier_row *from) 
             row->severity = share;
     }
     if (row->odd & INDEX_ODD_END)
-        row->odd &= ~(unsigned)INDEX_ODD_GROWTH; /* what has grown is what ends above */
+        row->odd &= ~(unsigned)INDEX_ODD_GROWTH; /* the higher end above is that growth */
     if (row->n_ooms != 0)
         row->odd |= INDEX_ODD_OOM;
     if (row->truncation != NULL)
@@ -190,7 +190,7 @@ static void row_mark_odd(struct index_row *row, const struct outlier_row *from) 
         row->odd |= INDEX_ODD_STEPS;
 }
 
-/* What the row's finding is called in summary.json: the first that holds. */
+/* The row's kind in summary.json: the first that holds. */
 static const char *row_kind(const struct index_row *row) {
     return row->odd & INDEX_ODD_OOM    ? "out_of_memory"
            : row->odd & INDEX_ODD_LINE ? "rank_only_line"

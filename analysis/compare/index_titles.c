@@ -86,7 +86,7 @@ static uint32_t first_oom(const struct index *index, const uint32_t *rows, uint3
     return first;
 }
 
-/* What follows the subject of a sentence about one row. */
+/* The sentence about one row without its subject. */
 static const char *predicate_of(const struct index_row *row) {
     struct subject subject = index_subject(row, "");
     size_t length = strlen(subject.text);

@@ -190,7 +190,7 @@ bool outliers_compare(struct cohort *cohort, uint32_t index) {
         at = (enum rank_moment)profile->oom_phase;
         if (mine != NULL && !compare_at(cohort, index, mine, profile->oom_step, at))
             return false;
-        /* Where the others did not come that far, their last step has the same phase. */
+        /* If the others never reached that step, compare with their last step: it has the same phase. */
         if (mine != NULL && row->total_median_bytes == 0 && row->at_step != RANK_NO_STEP)
             return compare_at(cohort, index, mine, outliers_step_with_tables(profile, row->at_step, at), at);
         if (mine != NULL)

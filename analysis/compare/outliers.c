@@ -1,4 +1,4 @@
-/* Which ranks are odd, by robust figures: medians and the median of the distances from them. */
+/* Finds odd ranks by robust statistics: medians, and the median distance from them. */
 #include "analysis/compare/outliers_internal.h"
 
 enum { COMPARED_LEAST = 4 };
@@ -79,7 +79,7 @@ static uint32_t growth_begin(const struct rank_profile *profile) {
     return profile->n_steps > 2 ? 1 : 0;
 }
 
-/* What came on top since that step's end. */
+/* Growth since the end of the step where it began. */
 static uint64_t grown_until(const struct rank_profile *profile, int64_t step) {
     const struct rank_step *last = rank_step_of(profile, step);
     uint32_t first = growth_begin(profile);
@@ -220,7 +220,7 @@ static bool only_sites_find(struct outlier_row *rows, uint32_t n_rows, struct ar
     for (uint32_t i = 0; i < n_rows; i++) {
         total += rows[i].of.profile->n_calls;
         if (rows[i].of.profile->calls_left_out)
-            return true; /* what is missing in a list cut short may be there */
+            return true; /* a list that was cut short may lack some of its sites */
     }
     seen.sites = arena_column(arena, total, sizeof *seen.sites);
     seen.spare = arena_column(arena, total, sizeof *seen.spare);

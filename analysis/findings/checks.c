@@ -1,5 +1,5 @@
-/* What was looked for besides growth, in sentences. "Not found" is said only where it would have been seen: where the
- * search itself has counted places that could have shown it. */
+/* The checks besides growth, in sentences. A check is "clear" only where its search met places that could
+ * have shown the fault. */
 #include "analysis/findings/verdicts.h"
 #include "base/numbers.h"
 
@@ -55,7 +55,7 @@ static void say_reserved(struct words *words, const struct timeline *timeline) {
                          : ".");
 }
 
-/* What is a leak already is not told again as something else. */
+/* A leak that has been reported is not reported again under another name. */
 static void say_besides(struct words *words, const struct verdicts *verdicts, const char *alone,
                         const char *behind) {
     bool blamed = is_found(verdicts, FINDING_LEAK) || is_found(verdicts, FINDING_GROWING_BUFFER);

@@ -1,5 +1,5 @@
-/* What to do about each kind of finding, in a sentence that begins with a verb: the end of its detail, and for what asks
- * for it alone. */
+/* The advice for each kind of finding, one sentence that begins with a verb: it ends the detail, and
+ * stands alone where only advice is asked for. */
 #include "analysis/findings/finder.h"
 
 #include "base/numbers.h"

@@ -56,7 +56,7 @@ void finding_retry_flush_find(struct finder *finder) {
     }
     if (!releases_of(finder, &releases))
         return;
-    /* Where backward has no stack, a flush for its sake cannot be told from the program's own. */
+    /* Without stacks in backward, a flush by a retry looks like the program's own. */
     if (finder->verdicts->runs.stacks != STACKS_PYTHON || releases.count == 0)
         finder->looked[FINDING_RETRY_FLUSH] = finder->timeline->device->n_segment_events;
     for (uint32_t i = 0; i < releases.count; i++) {
@@ -308,7 +308,7 @@ void finding_fragmentation_find(struct finder *finder) {
         .kind = FINDING_FRAGMENTATION, .severity = SEVERITY_LOW, .confidence = CONFIDENCE_CERTAIN};
     if (device->n_segments == 0 || timeline->reserved_shift != 0)
         return;
-    /* Where more is in use than is known to be reserved, what is reserved is not known. */
+    /* If more is in use than is known to be reserved, the reserved bytes are not known. */
     finder->looked[FINDING_FRAGMENTATION] =
         timeline->reserved_peak != 0 && timeline->reserved_peak >= timeline->peak_bytes;
     if (!fragmented_failure(finder, &finding)) {
@@ -317,7 +317,7 @@ void finding_fragmentation_find(struct finder *finder) {
         finding.from_moment = finding.to_moment = finding.at_moment = moment;
         finding.figure[0] = reserved > live ? reserved - live : 0;
         finding.figure[1] = reserved;
-        /* Where more was live at another moment, what is cached had been in use. */
+        /* If more was live at another moment, the cache holds memory that was once in use. */
         uint64_t beyond = reserved > timeline->peak_bytes ? reserved - timeline->peak_bytes : 0;
         if (!is_percent(beyond, reserved, 25) || beyond < 1024 * MIB || gap_is_cache(finder, &finding))
             return;

@@ -85,7 +85,8 @@ static uint32_t olds_rows(struct finder *finder, struct gradients *own) {
     return n;
 }
 
-/* What a turn's backward makes, by stack, size and allocation, into own->new; returns how many. Without memory for them, none. */
+/* Lists the allocations of a turn's backward by stack, size and allocation in own->new; returns their
+ * number. */
 static uint32_t turn_rows(struct finder *finder, struct gradients *own, const struct turn *turn) {
     const uint8_t *letter = finder->verdicts->runs.letter + finder->allocations->preexisting;
     uint32_t n = 0, count = 0;
@@ -146,7 +147,7 @@ static void alive_compact(struct gradients *own, const struct allocations *alloc
     own->n_alive = n;
 }
 
-/* What is alive when a turn's forward begins. */
+/* Measures the gradients alive when a turn's forward begins. */
 static void turn_measure(struct finder *finder, struct gradients *own, uint32_t index, uint32_t forward,
                          struct finding *finding) {
     const struct allocations *allocations = finder->allocations;
@@ -288,7 +289,7 @@ static void gradients_drop(struct gradients *own, struct finder *finder) {
     ARENA_DROP(finder->arena, own->alive);
 }
 
-/* Where no optimizer is seen, gradients that are freed now and then, or few forwards, look like accumulation. */
+/* Without a known optimizer gradients may be accumulated on purpose: freed ones or few forwards lower the confidence. */
 static void gradients_weigh(struct finder *finder, const struct gradients *own, struct finding *finding) {
     const struct turns *turns = &finder->verdicts->turns;
     uint32_t freed = 0, n = finder->allocations->count;

@@ -58,8 +58,8 @@ static void gap_vote(struct graph *graph, uint32_t place, uint32_t gap) {
     graph->lead[place] += graph->gap[place] == gap ? 1 : UINT32_MAX; /* less one */
 }
 
-/* How many turns let go of most of their graph; those that do not count have none of it. A graph goes at once, with the result that
- * holds it. What goes one after the other while the next turn makes the same is a cache that each layer replaces, and no graph. */
+/* Counts the turns that free most of their graph; turns that do not count have none of it. A graph goes at once, with its
+ * result. Memory that goes piece by piece while the next turn makes the same is a cache that each layer replaces. */
 static uint32_t turns_freed(const struct finder *finder, struct graph *graph) {
     const struct allocations *allocations = finder->allocations;
     uint32_t n = 0, n_places = finder->verdicts->turns.count == 0 ? 1 : finder->verdicts->turns.count;

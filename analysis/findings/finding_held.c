@@ -94,7 +94,7 @@ static bool key_is_held(struct finder *finder, uint32_t key, struct held *held, 
            held->n_turns * 2 >= n_turns;
 }
 
-/* What was there before the recording and goes in the first turn is the turn's before, where it is about as much. */
+/* Memory from before the recording that the first turn frees is the previous turn's result, if it is about as large. */
 static void older_add(struct finder *finder, struct finding *finding, uint64_t per_turn) {
     const struct allocations *allocations = finder->allocations;
     const struct turn *first = &finder->verdicts->turns.turn[0];

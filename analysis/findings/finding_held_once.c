@@ -12,7 +12,7 @@
 
 enum { GRAPH_LEAST = 8, FORWARDS_MANY = 64 };
 
-/* Where letting go counts: after half of the forward's allocations or 64 of them, and before any backward. */
+/* The stretch in which frees count: after half of the forward's allocations or 64 of them, and before any backward. */
 struct stretch {
     uint32_t begin, from, to; /* moments; begin: of the first forward */
 };

@@ -103,11 +103,11 @@ static void forward_settle(struct finder *finder, const struct passes *passes, s
 struct layer_search {
     struct layer_stack *stacks;
     uint32_t n_forwards, last_number;
-    uint32_t n_layers; /* how often most stacks come in a forward; 0: none comes twice */
+    uint32_t n_layers; /* repetitions of most stacks in a forward; 0: none comes twice */
     bool followed;
 };
 
-/* How often most stacks come in their last forward, of those that come more than once. False: no memory. */
+/* Finds the number of repetitions that most repeated stacks have in their last forward. False: no memory. */
 static bool layers_count(struct finder *finder, struct layer_search *search) {
     uint32_t n_slots = finder->slots->count, n = 0, most = 0;
     struct sort_row *rows = arena_column(finder->arena, (uint64_t)n_slots * 2, sizeof *rows);

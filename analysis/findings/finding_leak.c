@@ -44,7 +44,7 @@ static void olds_find(struct finder *finder) {
     ARENA_DROP(finder->arena, spare);
 }
 
-/* What of a key's allocations stays. */
+/* The allocations of a key that stay. */
 struct kept {
     uint32_t first_turn, last_turn, n_turns; /* that keep one */
     uint32_t first_allocation, last_allocation;
@@ -120,7 +120,7 @@ static uint64_t kept_for_olds(const struct finder *finder, uint32_t key, const s
     return bytes;
 }
 
-/* What of the key is alive before a moment. */
+/* Bytes of the key alive before a moment. */
 static uint64_t alive_before(const struct finder *finder, uint32_t key, uint32_t moment) {
     const struct allocations *allocations = finder->allocations;
     uint64_t bytes = 0;
@@ -132,8 +132,8 @@ static uint64_t alive_before(const struct finder *finder, uint32_t key, uint32_t
     return bytes;
 }
 
-/* What leaks is more after every turn. A queue, as that of a loader that works ahead, gives back as much as it takes,
- * so that it is as large after the last turn as after the first; a full one began with what is older than the recording. */
+/* A leak is larger after every turn. A queue, such as a loader's that works ahead, frees as much as it takes, so it
+ * is as large after the last turn as after the first; a full one begins with memory from before the recording. */
 static bool key_rises(const struct finder *finder, uint32_t key, const struct kept *kept) {
     const struct turn *turn = finder->verdicts->turns.turn;
     uint64_t before = alive_before(finder, key, turn[kept->first_turn].end_moment),
@@ -205,8 +205,8 @@ static uint32_t last_forward(const struct finder *finder) {
                                : last->begin_moment;
 }
 
-/* What a key that does not leak keeps too seldom for it: made after the first turn, where much is made once and for all,
- * and before the last forward, of which something is always there. */
+/* Bytes that a key keeps too seldom for a leak: made after the first turn, which makes much once and for
+ * all, and before the last forward, which always has something alive. */
 static uint64_t kept_seldom(const struct finder *finder, uint32_t key, const struct kept *kept,
                             uint32_t before) {
     uint64_t bytes = 0;
@@ -351,7 +351,7 @@ static bool keeps_everything(const struct finder *finder, const struct sort_row 
     return kept > all / 2;
 }
 
-/* What a leak keeps is no activation, though it was made in a forward and outlives it. */
+/* Memory kept by a leak is no activation, though a forward made it and it outlives the forward. */
 static void kept_rename(struct finder *finder, const struct sort_row *rows, uint32_t count) {
     const struct verdicts *verdicts = finder->verdicts;
     for (uint32_t i = 0; i < count; i++)

@@ -33,7 +33,7 @@ static int64_t death_us(const struct device_trace *device, uint32_t allocation) 
     return us_at(device, device->allocations.death[allocation]);
 }
 
-/* Where no steps are known, all is one. */
+/* Without known steps the whole recording is one. */
 static bool is_of_step(const struct finder *finder, uint32_t allocation, int64_t us) {
     const struct turns *turns = &finder->verdicts->turns;
     uint32_t turn = turns->count != 0 ? finder_turn(finder, allocation) : 0;

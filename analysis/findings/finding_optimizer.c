@@ -106,8 +106,8 @@ static uint64_t state_made(const struct finder *finder, uint32_t *first) {
     return made > replaced ? made - replaced : 0;
 }
 
-/* Where the step begins: at the first of the forward that its backward needs. What a warm-up or a capture makes and lets go of is not
- * made again. UINT32_MAX: there is no forward. */
+/* The step begins at the first forward allocation that backward needs: a warm-up's or capture's own memory
+ * is not made again. UINT32_MAX: there is no forward. */
 static uint32_t step_begin(const struct finder *finder) {
     const struct allocations *allocations = finder->allocations;
     for (uint32_t i = allocations->preexisting; i < allocations->count; i++)

@@ -88,7 +88,7 @@ static void tell_last_of(struct telling *telling) {
     tell(telling, ".");
 }
 
-/* What the message of a log says. */
+/* Says what a log's message says. */
 static void tell_logged(struct telling *telling) {
     const struct timeline *timeline = telling->verdicts->timeline;
     struct log_oom_facts facts;
@@ -139,7 +139,7 @@ void finding_out_of_memory_detail(struct telling *telling) {
 
 enum { ENDED_SOMEHOW, ENDED_BY_OOM, ENDED_BY_OTHERS_OOM };
 
-/* Where memory ran out on a device the recording ends there, as a rule, and on the others with it. */
+/* A recording usually ends on all devices when memory runs out on one. */
 static uint8_t ended_by(const struct timeline *timeline) {
     const struct trace *trace = timeline->trace;
     if (timeline->device->n_ooms != 0)

@@ -32,7 +32,7 @@ struct sizes {
     struct size *size; /* rising by nbytes, each once */
     uint32_t count;
     uint32_t last;  /* the last `gradient` of all sizes */
-    uint32_t since; /* what goes before this moment, that of the second forward, cannot be kept to any */
+    uint32_t since; /* moment of the second forward; memory freed before it is kept until no forward */
 };
 
 static bool may_be_gradient(const struct finder *finder, const struct sizes *sizes, uint32_t allocation) {
@@ -105,7 +105,7 @@ static bool is_backward(const struct finder *finder, uint32_t allocation) {
     return finder->verdicts->runs.letter[allocation] == PHASE_BACKWARD;
 }
 
-/* How many gradients of each size a turn's backward makes. */
+/* Counts the gradients of each size that a turn's backward makes. */
 static void turn_count(const struct finder *finder, struct sizes *sizes, uint32_t index, uint32_t next) {
     const struct turn *turn = &finder->verdicts->turns.turn[index];
     uint32_t n_later = 0; /* allocations of this turn's backward after it */
@@ -123,7 +123,7 @@ static void turn_count(const struct finder *finder, struct sizes *sizes, uint32_
     }
 }
 
-/* What a turn's backward makes, where no older gradient is there to add to. */
+/* Gradient bytes that a turn's backward makes, if no older gradient is there to add to. */
 static uint64_t turn_sum(const struct finder *finder, const struct turn *turn) {
     uint64_t made = 0;
     for (uint32_t k = turn->first; k < turn->end; k++) {
@@ -134,7 +134,7 @@ static uint64_t turn_sum(const struct finder *finder, const struct turn *turn) {
     return made;
 }
 
-/* Where one may be there; `next`: the moment at which gradients would be kept. */
+/* The same where one may be there; `next`: the next forward, until which gradients would be kept. */
 static uint64_t turn_made(struct finder *finder, struct sizes *sizes, uint32_t index, uint32_t next) {
     const struct turn *turn = &finder->verdicts->turns.turn[index];
     uint64_t made = 0, added = 0;

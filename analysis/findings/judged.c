@@ -1,4 +1,4 @@
-/* What was judged, in sentences: who is not judged is not reassured. */
+/* The judgement in sentences. A check that could not run says "not judged", never "clear". */
 #include "analysis/findings/verdicts.h"
 
 static uint32_t leaks_count(const struct verdicts *verdicts) {
@@ -68,7 +68,7 @@ static void say_too_short(struct words *words, const struct verdicts *verdicts) 
                             : ": a leak would need a third to be told from a result that is held.");
 }
 
-/* What is worth a word is as much as is worth one as a leak of medium severity: a hundredth of the peak. */
+/* Mentions memory kept now and then only from a hundredth of the peak on, as for a leak of medium severity. */
 static void say_none(struct words *words, const struct verdicts *verdicts) {
     uint64_t seldom = verdicts->findings.kept_seldom;
     words_say(words, ": no call site keeps more from one to the next");

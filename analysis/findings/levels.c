@@ -140,7 +140,7 @@ static uint32_t line_begin(const struct device_trace *device, uint32_t event) {
     return event > 0 && levels_line(device, event - 1) == levels_line(device, event) ? event - 1 : event;
 }
 
-/* Whether lines print what is reserved as its maximum alone, as torchtitan does, and nothing of what is allocated. */
+/* Do the lines print only the maximum of the reserved bytes, as torchtitan does, and nothing allocated? */
 static bool prints_maxima(const struct device_trace *device) {
     uint32_t n_levels = 0, n_maxima = 0;
     uint64_t most = 0;

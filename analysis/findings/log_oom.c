@@ -17,7 +17,7 @@ static bool knows(const struct log_oom_facts *facts, enum note_what what) {
     return facts->known[what];
 }
 
-/* What the process had taken of its limit: all that it reserved, else what it allocated, and what stood beside that. */
+/* The bytes of the process's limit that were taken: all reserved, else allocated, and other uses. */
 static uint64_t taken_bytes(const struct log_oom_facts *facts) {
     uint64_t own = knows(facts, NOTE_RESERVED)    ? facts->number[NOTE_RESERVED]
                    : knows(facts, NOTE_ALLOCATED) ? facts->number[NOTE_ALLOCATED]
@@ -173,7 +173,7 @@ static void tell_pieces(struct words *words, const struct trace *trace, const st
     words_say(words, ".");
 }
 
-/* Where it depends on decimals that are not printed whether both would be enough together, neither is said. */
+/* If printed decimals cannot decide whether both together would be enough, it says neither. */
 static void tell_in_use(struct words *words, const struct log_oom_facts *facts) {
     uint64_t both = facts->number[NOTE_UNALLOCATED] + facts->number[NOTE_DEVICE_FREE];
     words_say(words, " Less was free than was requested");

@@ -104,7 +104,7 @@ struct advisor {
     uint32_t count;
 };
 
-/* Whether `part` is at least an n-th of the whole. */
+/* Is `part` at least an n-th of the whole? */
 static bool is_part(uint64_t part, uint64_t whole, uint64_t n) {
     return part >= whole / n + (whole % n != 0);
 }
@@ -142,7 +142,7 @@ static void advise_verdict(struct advisor *advisor) {
         advise(advisor, OOM_ADVICE_NOT_IN_ONE_PIECE, sum_at_most(state->unused_bytes, device_free), 0);
 }
 
-/* What expandable segments would have helped: the model says it of the first event. */
+/* Advises expandable segments by their gain; for the first event the model computes it. */
 static void advise_expandable(struct advisor *advisor) {
     const struct oom_ground *ground = advisor->ground;
     const struct oom_state *state = advisor->state;
@@ -209,7 +209,7 @@ static uint64_t private_bytes(const struct advisor *advisor) {
     return bytes;
 }
 
-/* What the final segments say, where nothing has changed since. */
+/* Advice from the final segments, where nothing has changed since. */
 static void advise_end(struct advisor *advisor) {
     uint64_t asked = advisor->event->size, apart = private_bytes(advisor);
     advise_split(advisor);

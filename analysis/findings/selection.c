@@ -100,7 +100,7 @@ static bool asks_for_facts(const struct filter *filter, const struct trace *trac
            filter_has(filter, FILTER_STEP) || asks_for_layers(filter);
 }
 
-/* What Strata concludes of the recording, where a word asks for it. */
+/* Finds the verdicts that the filter's words need. */
 static bool find_facts(struct filter_facts *facts, const struct timeline *timeline,
                        const struct filter *filter, const struct verdicts *known, struct arena *arena) {
     struct verdicts *judged = NULL;

@@ -314,7 +314,7 @@ static uint32_t site_find(const struct searching *searching, const struct block_
     return innermost;
 }
 
-/* What of the forward's activations stands in blocks; fewer than two blocks are none. */
+/* Sums the forward's activations in blocks; a single block counts as none. */
 static void forward_settle(struct searching *searching, struct forward *forward) {
     const struct block_span *span = &searching->blocks->span[forward->first_block];
     if (forward->n_blocks < 2) {

@@ -77,7 +77,7 @@ enum {
 /* Not yet judged: as most of the same stack. */
 #define CATEGORY_OPEN CATEGORY_COUNT
 
-/* How many allocations of forward a turn's graph may hold, in runs without backward. */
+/* Forward allocations that a turn's graph may hold, in runs without backward. */
 struct held {
     uint32_t behind_turn, behind_forward; /* allocations of forward that are let go there */
     uint32_t last_forward;                /* moment of the last allocation of forward */
@@ -98,7 +98,7 @@ struct judge {
     bool has_backward,
         reduces;            /* reduces: of a gradient only what the ranks' sum leaves to this one is kept */
     uint32_t first_forward; /* allocation; UINT32_MAX: none */
-    uint32_t never;         /* what let_go is for what is never freed */
+    uint32_t never;         /* `let_go` of allocations that are never freed */
 };
 
 static uint32_t birth_of(const struct judge *judge, uint32_t recorded) {
@@ -209,7 +209,7 @@ static enum category category_cut_off(struct judge *judge, uint32_t allocation, 
     return CATEGORY_OPEN;
 }
 
-/* What is made once, before the loop; CATEGORY_COUNT: it is not. */
+/* The category of memory made once, before the loop; CATEGORY_COUNT: it is not. */
 static enum category category_of_loading(const struct judge *judge, uint32_t allocation, uint32_t bits) {
     uint32_t let_go = judge->allocations->request[allocation],
              recorded = allocation - judge->runs->first_allocation;
@@ -278,7 +278,7 @@ static uint32_t slot_of(const struct judge *judge, uint32_t allocation) {
     return stack_slot(&judge->runs->slots, judge->allocations->stack[allocation]);
 }
 
-/* What most allocations of a stack are, by voting: `votes` counts those for `category` less those against it. */
+/* The category of most allocations of a stack, by voting: `votes` counts those for `category` less those against it. */
 struct majority {
     uint32_t votes, run; /* run: + 1 of the run that is counted, 0: all of them */
     uint8_t category;
@@ -429,7 +429,7 @@ static uint64_t *open_stacks(const struct judge *judge, struct arena *arena) {
     return bits;
 }
 
-/* What the recording's end leaves open is what most of the same stack were. False: no memory. */
+/* Gives allocations still open at the recording's end the category of most others of their stack. False: no memory. */
 static bool open_settle(struct judge *judge, struct majority *majority, struct arena *arena) {
     const struct allocations *allocations = judge->allocations;
     uint64_t *is_open = open_stacks(judge, arena);
@@ -449,7 +449,7 @@ static bool open_settle(struct judge *judge, struct majority *majority, struct a
     return true;
 }
 
-/* What of forward outlives its turn, and what outlives all of its forward. */
+/* Counts the forward allocations that outlive their turn, and those that outlive all of its forward. */
 static void held_measure(struct judge *judge) {
     const struct phase_runs *runs = judge->runs;
     struct held *whole = &judge->held[judge->turns->count];

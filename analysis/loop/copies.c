@@ -17,7 +17,7 @@ struct copying {
     bool native;           /* a frame says so; else the number tells, too */
 };
 
-/* What is older and nothing has named may be a weight. */
+/* Unnamed memory from before the recording may be a weight. */
 static bool is_weight(const struct copying *copying, uint32_t allocation) {
     uint8_t category = copying->category[allocation];
     bool held = allocation < copying->runs->first_allocation &&
@@ -123,7 +123,7 @@ static bool stretch_next(const struct copying *copying, struct stretch *stretch,
     return to > from;
 }
 
-/* How many of one size in a turn are copies: as many as there are weights. Without native frames fewer than these are none. */
+/* The number of copies of one size in a turn, at most as many as weights of it; fewer count only with native frames. */
 static uint32_t copies_of_size(struct copying *copying, const struct stretch *stretch) {
     uint32_t n = stretch->to - stretch->from,
              most = weights_of(copying, copying->allocations->size[stretch->rows[stretch->from].value]);

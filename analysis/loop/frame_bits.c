@@ -67,12 +67,12 @@ enum {
     NAME_BACKWARDS = 4, /* in whatever file */
     NAME_CALLED_BACKWARD = 8,
     NAME_RECOMPUTES = 16,
-    NAME_NO_STEP = 32, /* what of an optimizer is not its step */
+    NAME_NO_STEP = 32, /* functions of an optimizer other than its step */
     NAME_WRAPPER = 64,
     NAME_STEP = 128,
     NAME_STATE = 256,
     NAME_FORWARD = 512,
-    NAME_OF_MODULE = 1024, /* what of a module makes, fills or moves it */
+    NAME_OF_MODULE = 1024, /* functions of a module that make, fill or move it */
     NAME_LOADS = 2048,
     NAME_INIT = 4096,
     NAME_DATA = 8192,
@@ -240,7 +240,7 @@ static uint32_t optimizer_bits(uint32_t file, uint32_t name) {
     return (uint32_t)((folder || step ? BIT_OPTIMIZER : 0) | (name & NAME_STATE ? BIT_STATE : 0));
 }
 
-/* How an optimizer goes over the parameters. */
+/* The optimizer's way over the parameters: foreach or single. */
 static uint32_t way_bits(uint32_t name) {
     return (name & NAME_FOREACH ? BIT_FOREACH : 0u) | (name & NAME_SINGLE ? BIT_SINGLE : 0u);
 }
@@ -266,7 +266,7 @@ static uint32_t native_bits(uint32_t name) {
                       (name & NATIVE_CAST ? BIT_CAST : 0) | way_bits(name));
 }
 
-/* What is known of each string so far; 0: nothing. */
+/* Bits found of each string so far; 0: not looked at. */
 struct known {
     uint32_t *file, *name;
     uint32_t *place; /* bits of a profiler's frame that has this name */

@@ -15,7 +15,7 @@ const char *older_source_name(enum older_source source) {
 
 /* ---- which allocations have the sizes of the parameters ---- */
 
-/* What one backward keeps, or what one line makes in one run of the optimizer. */
+/* Allocations that one backward keeps, or that one line makes in one run of the optimizer. */
 struct group {
     uint32_t run, slot; /* of runs, and of stacks in an optimizer's */
     uint64_t bytes;
@@ -236,7 +236,7 @@ static bool counts_fill(struct naming *naming, const struct group *gradients, co
     return true;
 }
 
-/* What recorded allocations of each size are: the optimizer's state, and what is carried from turn to turn. */
+/* Counts recorded allocations of each size: the optimizer's state, and those carried from turn to turn. */
 static void recorded_count(struct naming *naming) {
     const struct turns *turns = naming->turns;
     uint32_t first = naming->runs->first_allocation, next = 0;
@@ -264,7 +264,7 @@ static bool is_freed(const struct naming *naming, uint32_t allocation) {
     return let_go < naming->timeline->n_moments && !(naming->exits && let_go > naming->made);
 }
 
-/* Where next to nothing is held, what goes after the last allocation is the program's exit. */
+/* If next to nothing is alive at the end, frees after the last allocation are the program's exit. */
 static void exit_find(struct naming *naming, struct older *older) {
     const struct allocations *allocations = naming->allocations;
     uint64_t held = 0;

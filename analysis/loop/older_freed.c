@@ -1,5 +1,5 @@
-/* What is older than the recording and freed in it: the stack of the free tells, else where between two recorded
- * allocations it lies. */
+/* Memory older than the recording that is freed in it: named by the stack of the free, else by the
+ * recorded allocations around it. */
 #include "analysis/loop/older_internal.h"
 
 #include "analysis/loop/frame_bits.h"

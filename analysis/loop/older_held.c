@@ -1,4 +1,4 @@
-/* What is older than the recording and there at its end: copies of the parameters, by their sizes. */
+/* Memory older than the recording that is alive at its end: copies of the parameters, by their sizes. */
 #include "analysis/loop/copies.h"
 #include "analysis/loop/older_internal.h"
 #include "base/bytes.h"
@@ -47,7 +47,7 @@ static uint32_t copies_count(const struct naming *naming, const struct held_rows
     return n;
 }
 
-/* What the copies are, in their order. Returns how many have a name. */
+/* The categories of the copies, in order. Returns how many have a name. */
 static uint32_t kinds_of(const struct naming *naming, uint8_t kinds[KINDS_MOST]) {
     uint32_t n = 0;
     uint64_t whole = size_set_bytes(&naming->sizes, naming->parameters);
@@ -71,7 +71,7 @@ static bool parameters_narrow(struct naming *naming, const struct held_rows *row
     return left != 0 && left >= whole - left;
 }
 
-/* How many of a size are one copy: backward's last few are not certain, so a number that divides what is held is better. */
+/* The number of a size in one copy. Backward's last few are uncertain, so a number that divides the held ones is preferred. */
 static uint32_t copy_length(const struct naming *naming, const struct held_rows *rows, uint32_t at,
                             uint32_t copies) {
     uint32_t own = naming->parameters[at], even = rows->of_size[at] / copies;
@@ -249,7 +249,7 @@ bool held_name(struct naming *naming, const struct sort_row *row, uint32_t count
     uint8_t *mark = arena_column(arena, naming->sizes.count, 1);
     bool sizes_known = naming->source != OLDER_NONE,
          total = naming->timeline->trace->kind ==
-                 TRACE_KINETO, /* what was there is one sum, of no size of anything */
+                 TRACE_KINETO, /* it gives one sum for older memory, which fits no size */
         forward_only =
             !sizes_known && !total && !naming->has_backward && phase_runs_has_forward(naming->runs),
          done = true;

@@ -1,5 +1,5 @@
-/* What the copies of the parameters leave: gradients that a backward adds to, 32-bit copies of 16-bit parameters, frozen weights,
- * and the reason of what has no name. */
+/* Memory beyond the copies of the parameters: gradients that a backward adds to, 32-bit copies of 16-bit
+ * parameters, frozen weights; and the reason why the rest has no name. */
 #include "analysis/loop/older_internal.h"
 #include "base/bytes.h"
 #include "base/numbers.h"
@@ -8,7 +8,7 @@ enum { MASTERS_MOST = 3, COPIES_ADDED_MOST = 4, ADAPTER_SIZES = 8, REST_SIZES = 
 
 /* ---- gradients that are added to, where no optimizer was recorded ---- */
 
-/* What the longest backward makes of each size, kept or not; one that the recording begins in is not whole. NULL: no memory. */
+/* Counts of each size in the longest whole backward, kept or not. NULL: no memory. */
 static uint32_t *backward_count(struct naming *naming, struct arena *arena) {
     uint32_t *made = arena_column(arena, naming->sizes.count, sizeof *made);
     const struct phase_run *longest = NULL;
@@ -97,7 +97,7 @@ static void rest_count(struct naming *naming, const struct held_rows *rows) {
             rows->of_size[size_set_at(&naming->sizes, naming->allocations->size[rows->row[i].value])]++;
 }
 
-/* How many copies of twice the parameters' sizes are there: the weights in 32 bits and Adam's two states, at most. */
+/* The number of copies twice the parameters' size: at most the 32-bit weights and Adam's two states. */
 static uint32_t masters_count(struct naming *naming, const struct held_rows *rows) {
     uint64_t whole = size_set_bytes(&naming->sizes, naming->parameters), covered;
     uint32_t n = 0;

@@ -59,7 +59,7 @@ static void letters_by_stack(struct phase_runs *runs, const struct allocations *
 
 /* ---- by annotations ---- */
 
-/* What is born inside of Optimizer.step and is not backward is the optimizer's. */
+/* Allocations inside Optimizer.step, except backward's, are the optimizer's. */
 static void letters_by_annotations(struct phase_runs *runs, const struct timeline *timeline) {
     const struct allocations *allocations = &timeline->device->allocations;
     struct mark_walk walk = {.word = "Optimizer.step#"};

@@ -62,7 +62,7 @@ bool spans_of_turns(struct spans *spans, const struct turns *turns, const struct
 
 /* ---- phases ---- */
 
-/* Where pieces are cut: at the beginning of runs and of turns, and after the last turn. */
+/* Cuts pieces at the beginning of runs and of turns, and after the last turn. */
 struct cutter {
     const struct phase_runs *runs;
     const struct turns *turns;

@@ -167,8 +167,8 @@ static bool optimizer_is_regular(const struct phase_runs *runs) {
 
 /* ---- from ends to turns ---- */
 
-/* Where the loop begins: the first allocation of forward, backward or optimizer, and before it what comes again in a
- * later turn: the batch. UINT32_MAX: no memory. */
+/* The loop's beginning: the first allocation of forward, backward or optimizer, and the batch before it,
+ * known by stacks that come again in a later turn. UINT32_MAX: no memory. */
 static uint32_t first_begin(const struct phase_runs *runs, const struct timeline *timeline,
                             uint32_t first_end, struct arena *arena) {
     const uint32_t *stack = timeline->device->allocations.stack + runs->first_allocation;

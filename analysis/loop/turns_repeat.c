@@ -68,7 +68,7 @@ static uint32_t key_count(const struct sequence *sequence, uint32_t key) {
     return sequence->start[key + 1] - sequence->start[key];
 }
 
-/* How many of a key's allocations lie at or after `from`. O(log count). */
+/* The number of a key's allocations at or after `from`. O(log count). */
 static uint32_t key_count_from(const struct sequence *sequence, uint32_t key, uint32_t from) {
     uint32_t low = sequence->start[key], high = sequence->start[key + 1];
     SEARCH(low, high, i, sequence->at[i] < from);
@@ -328,12 +328,12 @@ static uint32_t turn_begin(const struct sequence *sequence, const uint32_t *anch
     return own - least <= own / 1000 ? anchor[0] : best;
 }
 
-/* How many allocations of a key lie in [from, to]. */
+/* The number of a key's allocations in [from, to]. */
 static uint32_t key_count_in(const struct sequence *sequence, uint32_t key, uint32_t from, uint32_t to) {
     return key_count_from(sequence, key, from) - key_count_from(sequence, key, to + 1);
 }
 
-/* Where every turn begins: where the same key comes for the same time after the anchor. */
+/* The beginning of every turn: the same occurrence of the same key after the anchor. */
 static uint32_t begins_find(const struct sequence *sequence, const struct anchor *anchor, uint32_t *begin) {
     const uint32_t *at = sequence->at + sequence->start[anchor->key];
     uint32_t boundary = turn_begin(sequence, at), key = key_at(sequence, boundary), count = 0;
@@ -350,7 +350,7 @@ static uint32_t begins_find(const struct sequence *sequence, const struct anchor
     return count;
 }
 
-/* What lies before the first boundary and after the first forward is a turn, or the beginning of the first one. */
+/* Counts the stretch from the first forward to the first boundary as a turn, or as the beginning of the first. */
 static uint32_t begins_complete(const struct sequence *sequence, uint32_t *begin, uint32_t count) {
     uint32_t from = sequence->first_forward, n = sequence->runs->n_allocations;
     if (count < 2 || begin[0] <= from)
@@ -397,7 +397,7 @@ static bool turns_of_anchor(struct turns *turns, const struct sequence *sequence
     if (behind)
         end = begin[--count];
     else if (count > 2 && last * 10 < mean && !has_forward_from(runs, begin[count - 1])) {
-        /* What is kept of each pass is made after it, where least is alive. */
+        /* Results kept of each pass are made after it, where least is alive. */
         uint32_t rest = begin[--count];
         begin[count] = end;
         turns->closed = true;

@@ -34,7 +34,7 @@ static uint64_t *stacks_hash(const struct trace *trace, struct arena *arena) {
     return hash;
 }
 
-/* What is older has the stack of its free, or that of its block, or none. */
+/* An older allocation has the stack of its free or of its block, or none. */
 static struct request_class class_of_allocation(const struct device_trace *device, uint32_t allocation,
                                                 const uint64_t *stack) {
     const struct allocations *allocations = &device->allocations;
@@ -159,7 +159,7 @@ static bool are_equal(const struct alignment *alignment, uint32_t small, uint32_
            (twin != 0 && program_kind(small) == program_kind(large) && program_index(large) == twin);
 }
 
-/* How many requests are equal from there on. */
+/* The number of equal requests from there on. */
 static uint32_t run_length(struct alignment *alignment, uint32_t small, uint32_t large) {
     const struct requests *a = &alignment->small, *b = &alignment->large;
     uint32_t length = 0;
@@ -211,7 +211,7 @@ static void insertion_try(struct alignment *alignment, struct parting *parting, 
     parting->run = run;
 }
 
-/* Whether the same place asks for another size there: one that goes with the number of layers. */
+/* Does the same place ask for another size there, one that grows with the number of layers? */
 static bool grows_there(const struct alignment *alignment, const struct parting *parting) {
     if (parting->small == alignment->small.count || parting->large == alignment->large.count)
         return false;
@@ -291,7 +291,7 @@ static bool holds_loop(struct alignment *alignment, struct insertion outer, stru
     return false;
 }
 
-/* What runs over the layers is not a layer: one that is repeated with all layers in it is a step, or a part of one. */
+/* A loop that contains all the layers is a step or a part of one, not a layer. */
 static bool loops_are_nested(struct alignment *alignment) {
     struct insertion unlike[MOST_UNLIKE];
     uint32_t count = unlike_list(alignment, unlike);

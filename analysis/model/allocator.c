@@ -35,14 +35,14 @@ uint64_t allocator_round(const struct allocator_settings *settings, uint64_t nby
     return round_up(nbytes, GRAIN);
 }
 
-/* What a rounded request that no block serves asks of the driver without expandable segments. */
+/* The segment size for a rounded request that no block serves, without expandable segments. */
 static uint64_t allocator_segment_bytes(const struct allocator_settings *settings, uint64_t rounded) {
     if (rounded <= ALLOCATOR_SMALL_BYTES)
         return ALLOCATOR_SMALL_SEGMENT;
     return rounded < LARGE_LEAST ? settings->large_segment_bytes : round_up(rounded, LARGE_GRAIN);
 }
 
-/* What the process may reserve by its own settings. */
+/* The process's own limit by its settings. */
 uint64_t allocator_limit_bytes(const struct allocator *a) {
     bool limited = a->settings.fraction_ppm != 0 && a->device_bytes != 0;
     return limited ? share_of(a->device_bytes, a->settings.fraction_ppm) : ALLOCATOR_UNLIMITED;

@@ -58,7 +58,7 @@ static bool block_map(struct allocator *a, uint32_t index, uint64_t wanted) {
     return true;
 }
 
-/* Whether this block and the free ones after it, mapped or not, have room. */
+/* Do this block and the free ones after it, mapped or not, have room? */
 static bool room_from(struct allocator *a, uint32_t index, uint64_t wanted) {
     uint64_t room = 0;
     for (; index != 0 && is_free(&a->block[index]) && room < wanted; index = a->block[index].behind) {

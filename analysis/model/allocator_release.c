@@ -1,4 +1,4 @@
-/* What is given back to the driver: by empty_cache and retries, by max_split_size, and by garbage_collection_threshold. */
+/* Gives memory back to the driver: by empty_cache and retries, by max_split_size, and by garbage_collection_threshold. */
 #include "analysis/model/allocator_internal.h"
 
 static bool scratch_add(struct allocator *a, uint32_t *count, uint32_t index) {

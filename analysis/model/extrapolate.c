@@ -44,7 +44,7 @@ static bool pair_allocations(struct pairing *pairing, uint32_t allocation, uint3
     return true;
 }
 
-/* What is freed must be what was paired; older allocations are paired here. */
+/* Frees must match the pairs of allocations; older allocations are paired here. */
 static bool pair_frees(struct pairing *pairing, uint32_t allocation, uint32_t other) {
     bool older = allocation < pairing->a->device->allocations.preexisting &&
                  other < pairing->b->device->allocations.preexisting;
@@ -70,7 +70,7 @@ static bool pair_requests(struct pairing *pairing) {
     return i == a->n_ops && j == b->n_ops;
 }
 
-/* What is older than both recordings and stays is in the order of the final blocks. */
+/* Pairs allocations older than both recordings that stay, by the order of the final blocks. */
 static bool pair_older(struct pairing *pairing) {
     const struct allocations *x = &pairing->a->device->allocations, *y = &pairing->b->device->allocations;
     if (x->preexisting != y->preexisting)

@@ -59,7 +59,7 @@ static void queue_remove(struct queues *queues, uint32_t class_, uint32_t alloca
     queue->count--;
 }
 
-/* How many of its class are newer, and how many are older. */
+/* The number of newer and of older allocations of the class. */
 struct rank {
     uint32_t newer, older;
 };
@@ -106,7 +106,7 @@ static bool is_older(const struct requests *requests, uint32_t allocation) {
     return allocation < requests->program->device->allocations.preexisting;
 }
 
-/* What is older than the recording is known by its size only, so one is as good as another. */
+/* Only the size of memory older than the recording is known, so one is as good as another. */
 static void rank_note(struct rank *rank, struct queues *queues, const struct requests *requests, uint32_t i) {
     uint32_t allocation = program_index(requests->op[i]), class_ = requests->class_of[allocation];
     rank[i] = is_older(requests, allocation) ? (struct rank){0, 0} : queue_rank(queues, class_, allocation);
@@ -169,7 +169,7 @@ static bool inserted_choose(struct building *building, const struct insertion *i
     return fits;
 }
 
-/* What is done with requests: those of both programs in pairs, and those that the larger one has more. False: no further. */
+/* Callbacks of a walk over the requests: pairs of both programs, and those that only the larger one has. False: stop. */
 struct request_walk {
     bool (*common)(struct building *building, uint32_t small, uint32_t large);
     bool (*inserted)(struct building *building, const struct insertion *insertion);
@@ -213,7 +213,7 @@ static bool choices_make(struct building *building) {
 
 /* ---- the program at the number that is asked for ---- */
 
-/* How many of a class that is older than the recordings there are then. UINT64_MAX: no whole number. */
+/* The number of a class's older allocations at the requested number. UINT64_MAX: no whole number. */
 static uint64_t older_wanted(const struct building *building, uint64_t n_small, uint64_t n_large) {
     uint64_t wide = building->x[1] - building->x[0], ahead = building->x[2] - building->x[0];
     uint64_t change = n_large > n_small ? n_large - n_small : n_small - n_large;
@@ -344,7 +344,7 @@ static bool request_make(struct building *building, uint32_t at) {
     return false;
 }
 
-/* What stands in both; sizes that grow with the number of layers are told for what is asked. */
+/* Makes a request that both programs have; a size that differs between them is extrapolated. */
 static bool common_make(struct building *building, uint32_t small, uint32_t large) {
     const struct requests *a = &building->alignment.small, *b = &building->alignment.large;
     struct extrapolation *extrapolation = building->extrapolation;

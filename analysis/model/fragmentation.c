@@ -107,7 +107,7 @@ static void segment_count(struct finding *finding, const struct held_segment *se
         pinned_add(found, pinned);
 }
 
-/* What the curve of reserved bytes and the segments differ by, and what is alive outside of all segments. */
+/* The rest: the difference of the reserved curve and the segments, and memory alive outside of all segments. */
 static void rest_count(struct fragmentation *found) {
     uint64_t rest = (uint64_t)found->gap_bytes;
     for (unsigned i = 0; i < GAP_CAUSES; i++)

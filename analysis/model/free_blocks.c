@@ -122,7 +122,7 @@ bool free_blocks_find(struct free_blocks_summary *summary, const struct device_t
 
 enum { GRAIN = 512 }; /* the allocator rounds requests up to this */
 
-/* What came and went in between changes nothing: its block is joined with its neighbours again. */
+/* Allocations made and freed in between change nothing: their blocks are joined with their neighbours again. */
 static bool changed_since(const struct device_trace *device, uint32_t moment) {
     const struct allocations *allocations = &device->allocations;
     uint32_t n = device->n_segment_events;
@@ -281,8 +281,7 @@ static bool extent_join(struct extent *extent, const struct extent *next) {
     if (extent->range.to != next->range.from || (extent->owner != next->owner && !one))
         return false;
     extent->range.to = next->range.to;
-    if (extent->pool ==
-        POOL_UNKNOWN) { /* what an expandable segment is for is known from what is left of it */
+    if (extent->pool == POOL_UNKNOWN) { /* the rest of an expandable segment tells its pool */
         extent->pool = next->pool;
         extent->small = next->small;
     }
@@ -307,7 +306,7 @@ static struct sort_row *alive_sorted(const struct device_trace *device, uint32_t
     return rows;
 }
 
-/* What the sweep over the addresses carries along. */
+/* State of the sweep over the addresses. */
 struct sweep {
     struct free_blocks_summary *summary;
     const struct allocations *allocations;

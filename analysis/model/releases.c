@@ -51,7 +51,7 @@ static uint32_t group_end(const struct device_trace *device, uint32_t first) {
     return end;
 }
 
-/* What is taken from the driver from event `event` on, without another event in between. */
+/* Bytes taken from the driver from event `event` on, without another event in between. */
 static uint64_t taken_after(const struct device_trace *device, uint32_t at, uint32_t event) {
     const struct segment_event *events = device->segment_events;
     uint64_t bytes = 0;

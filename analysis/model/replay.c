@@ -40,7 +40,7 @@ static bool call_is(const struct allocator_call *call, const struct segment_even
     return call->change == event->change && call->address == event->address && call->size == event->size;
 }
 
-/* What the model asked of the driver against what was recorded; how many are the same, from the first on. */
+/* Compares the model's driver calls with the recorded ones; returns the number of equal ones from the first on. */
 static uint32_t calls_compare(const struct replayer *replayer) {
     const struct allocator *allocator = &replayer->allocator;
     uint32_t same = 0;
@@ -64,7 +64,7 @@ static uint32_t allocation_extra(const struct replayer *replayer, uint32_t alloc
 static void allocate(struct replayer *replayer, uint32_t allocation) {
     const struct allocations *allocations = &replayer->device->allocations;
     struct replay *replay = replayer->replay;
-    /* What a retry completes is not searched again, and was recorded before this allocation. */
+    /* A request that a retry completes is not searched again, and was recorded before this allocation. */
     replayer->allocator.no_search = replayer->retried && replayer->n_pending != 0;
     uint32_t block = allocator_allocate(&replayer->allocator, allocations->size[allocation],
                                         allocations->pool[allocation], allocations->stream[allocation]);
@@ -208,7 +208,7 @@ static void group_release(struct replayer *replayer, const struct release_group 
     reserved_compare(replayer);
 }
 
-/* What comes from the driver waits for the allocation that explains it. */
+/* Segments from the driver wait for the allocation that explains them. */
 static void segment_taken(struct replayer *replayer, uint32_t index) {
     replayer->pending = replayer->n_pending == 0 ? index : replayer->pending;
     replayer->n_pending = index + 1 - replayer->pending;
@@ -216,7 +216,7 @@ static void segment_taken(struct replayer *replayer, uint32_t index) {
     replayer->replay->driver_events++;
 }
 
-/* What came from the driver is free until the request that it is for takes its part; the model takes both at once. */
+/* Bytes from the driver are free until their request takes its part; the model does both at once. */
 static uint64_t pending_bytes(const struct replayer *replayer) {
     return replayer->n_pending == 0
                ? 0
@@ -302,7 +302,7 @@ static bool replayer_init(struct replayer *replayer) {
     struct allocator_settings settings = replayer->replay->settings;
     struct allocator_driver driver = {recorded_place, replayer};
     const struct device_trace *device = replayer->device;
-    settings.collect_ppm = settings.fraction_ppm = 0; /* what was released is recorded */
+    settings.collect_ppm = settings.fraction_ppm = 0; /* releases are recorded, so the model makes none */
     replayer->invented = UINT64_C(1) << 60;
     replayer->most_steps = ((uint64_t)device->allocations.count + device->n_segment_events) * 256 + 10000000;
     return columns_init(replayer) &&
@@ -322,7 +322,7 @@ enum replay_stage { STAGE_LIST, STAGE_START, STAGE_STEPS, STAGE_END, STAGE_OVER 
 
 struct replay_work {
     struct replayer replayer;
-    struct program own; /* where the caller has none */
+    struct program own; /* used if the caller has none */
     struct arena scratch;
     struct arena *arena; /* of the result */
     enum replay_stage stage;
@@ -384,7 +384,7 @@ static bool end_make(struct replay_work *work) {
     return replay->grade != REPLAY_EXACT || extra_keep(work);
 }
 
-/* What a stage takes, in operations: rows are listed and laid out several times faster than they are replayed. */
+/* The cost of a stage in operations: listing and laying out a row is several times faster than replaying it. */
 static uint64_t stage_cost(const struct replay_work *work, uint32_t n_operations) {
     const struct device_trace *device = work->replayer.device;
     switch (work->stage) {

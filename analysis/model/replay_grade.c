@@ -1,4 +1,4 @@
-/* How well the model met the recording: its last state against the recorded one, the grade, and why it is not better. */
+/* Grades the replay: its last state against the recorded one, and the reason for a lower grade. */
 #include "analysis/model/replay_internal.h"
 
 static bool model_blocks(const struct allocator *allocator, struct sort_row **rows, uint32_t *count,

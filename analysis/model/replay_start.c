@@ -131,7 +131,7 @@ static bool start_put(struct replayer *replayer, const struct held *held) {
     return put != NULL;
 }
 
-/* What the settings tell of blocks that are older than the recording. */
+/* Sizes of blocks older than the recording, as the settings give them. */
 static struct block_sizes start_sizes(struct replayer *replayer) {
     const struct allocator_settings *settings = &replayer->replay->settings;
     const struct allocations *allocations = &replayer->device->allocations;

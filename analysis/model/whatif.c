@@ -210,8 +210,8 @@ static bool budget_fits(const struct whatif *whatif, const struct whatif_scenari
 
 enum { BUDGET_CELLS = 64 };
 
-/* Whether it fits need not be monotonous in the budget, so cells are tried from the top down, and the last that does not fit
- * is bisected to 2 MiB, which is what the driver hands out. */
+/* A smaller budget may fit where a larger does not, so cells are tried from the top down, and the last
+ * that does not fit is bisected to 2 MiB, the driver's unit. */
 static bool smallest_solve(const struct whatif *whatif, struct whatif_scenario *scenario,
                            struct arena *arena) {
     uint64_t low = whatif->bounds.rounded_peak_bytes, high = scenario->peak_max_bytes, good = high;

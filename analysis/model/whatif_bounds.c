@@ -203,7 +203,7 @@ static void at_most(struct whatif_budget *budget, uint64_t nbytes) {
         budget->at_most_bytes = nbytes;
 }
 
-/* What a request wanted of the driver before the allocator gave memory back was more than there was. */
+/* A retry shows that the budget was less than the reserved bytes and the segment it asked for together. */
 static void retry_bounds(struct budget_walk *walk, const struct release_group *group) {
     const struct device_trace *device = walk->program->device;
     uint32_t behind = group->first + group->count;
@@ -242,6 +242,6 @@ struct whatif_budget whatif_budget_find(const struct program *program, const str
         event_walk(&walk, i);
     ooms_before(&walk, UINT32_MAX);
     if (budget.at_most_bytes < budget.at_least_bytes)
-        budget.at_most_bytes = 0; /* what others took of the device has changed meanwhile */
+        budget.at_most_bytes = 0; /* others' use of the device has changed meanwhile */
     return budget;
 }

@@ -5,7 +5,7 @@
 
 enum event_kind { EVENT_FREE, EVENT_ALLOCATES, EVENT_OTHER };
 
-/* What no row tells of is a request to free right before its completion. */
+/* Events without a row are requests to free right before their completion. */
 static bool events_fill(struct planner *planner) {
     const struct device_trace *device = planner->plan->program->device;
     const struct allocations *allocations = &device->allocations;
@@ -160,7 +160,7 @@ static uint32_t run_moment(const struct planner *planner, uint32_t run) {
                              : UINT32_MAX;
 }
 
-/* Where the numbers of a block begin: below those of the blocks before it, which are made again behind it. */
+/* The first number of a block: below those of the blocks before it, which are recomputed after it. */
 static uint32_t number_of(const struct planner *planner, const struct forward *forward, uint32_t nth) {
     const struct block_span *span = &planner->plan->blocks.span[forward->first_block];
     const uint32_t *birth = planner->allocations->birth;

@@ -91,7 +91,7 @@ bool lives_init(struct lives *lives, const struct program *program, struct arena
 /* ---- steps: what a set of edits changes, by position ---- */
 
 enum step_kind {
-    STEP_NOT_BORN, /* what was recorded of a row that is changed: taken back */
+    STEP_NOT_BORN, /* takes back the recorded birth of a changed row */
     STEP_NOT_DEAD,
     STEP_BORN,
     STEP_DEAD,
@@ -307,7 +307,7 @@ static bool is_before(const struct step *step, const struct step *other) {
     return step->at < other->at || (step->at == other->at && step->row <= other->row);
 }
 
-/* What belongs to an edit goes between what is there. */
+/* Merges an edit's steps into the recorded ones. */
 static void steps_merge(struct stepping *stepping, struct step *to, const struct edit *edit,
                         uint32_t copies_before) {
     uint32_t next = 0, n = 0;
@@ -561,7 +561,7 @@ static void ops_merge(struct program *program, const struct stepping *stepping) 
     }
 }
 
-/* What is inserted behind the failed request is not known of. */
+/* The outcome of steps inserted after the failed request is not known. */
 static void steps_end(struct stepping *stepping) {
     const struct lives *lives = stepping->lives;
     uint64_t last = lives->position[lives->n - 1];

@@ -48,7 +48,7 @@ static bool peaks_find(struct trying *trying, const struct program *program, str
     return true;
 }
 
-/* What is asked of a size: is it served; or its peaks are filled in. */
+/* Asks one size: is it served, or fills in its peaks. */
 static bool size_try(struct trying *trying, uint64_t size,
                      bool (*ask)(struct trying *trying, const struct program *program, struct arena *arena)) {
     const struct largest_request *request = trying->request;

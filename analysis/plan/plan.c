@@ -1,4 +1,4 @@
-/* What a plan is made of: the budget, times, the figures of each change. */
+/* The parts of a plan: the budget, times, the figures of each change. */
 #include "analysis/plan/plan_internal.h"
 
 #include "base/bytes.h"
@@ -175,7 +175,7 @@ static bool recorded_solve(struct planner *planner) {
     return done;
 }
 
-/* What a picture shows: of two forms the one that leaves most. */
+/* The curves of a picture: as recorded, and under the first plan in the form that leaves most in use. */
 static bool curves_find(struct planner *planner) {
     struct plan *plan = planner->plan;
     struct plan_case what;

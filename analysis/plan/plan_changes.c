@@ -214,7 +214,7 @@ static bool states_add(struct planner *planner) {
 
 /* ---- blocks, and bounds ---- */
 
-/* What the compiler would plan anew is not known. */
+/* Is a block compiled? The compiler would plan its memory anew, so figures are estimates. */
 static bool is_compiled(const struct planner *planner) {
     const struct blocks *blocks = &planner->plan->blocks;
     for (uint32_t k = 0; k < blocks->n_spans; k++)
@@ -279,7 +279,7 @@ static bool micro_batch_edit(struct planner *planner, struct edit *edit) {
     return true;
 }
 
-/* Where what is left is below the peak. False: no memory. */
+/* Adds the bound if the remaining memory is below the peak. False: no memory. */
 static bool bound_add(struct planner *planner, const struct edit *edit, enum plan_kind kind,
                       enum plan_cost cost, const char *id) {
     struct plan_figures figures;

@@ -112,7 +112,7 @@ static bool set_try(struct planner *planner, struct plan_set *set, bool *served)
     return true;
 }
 
-/* What is left to know of a set that is served. */
+/* Fills in the remaining figures of a set that is served. */
 static bool set_fill(struct planner *planner, struct plan_set *set) {
     set->certainty = (uint8_t)certainty_of(planner->plan, set);
     return set->figures.reserved_known || plan_set_solve(planner, set, ASK_RESERVED);

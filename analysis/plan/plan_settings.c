@@ -99,7 +99,7 @@ static bool scenario_add(struct planner *planner, uint64_t limit) {
 
 enum coordinate { LARGE_SEGMENT, ROUNDUP, MAX_SPLIT, COORDINATES };
 
-/* What is tried of each key, in this order, the default first; of max_split_size_mb 0 is none. */
+/* Values to try for each key, in order, the default first; 0 means no max_split_size. */
 static const struct {
     const char *key;
     uint32_t value[6], n;

@@ -1,4 +1,4 @@
-/* What a set of edits leaves in use, and replays of it, which two threads share. */
+/* The memory in use under a set of edits, and its replays, which two threads share. */
 #include "analysis/plan/plan_internal.h"
 
 enum { RUNS_MAX = 4 };
@@ -249,7 +249,7 @@ void plan_case_of(const struct planner *planner, const struct plan_set *set, uin
     }
 }
 
-/* What was found already. */
+/* A result that was found already. */
 struct known_use {
     uint32_t changes, from,
         n_blocks; /* bits of changes: those that are no settings, or with FROM_SOLVED all */
