@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where memory comes from. */
+/* The source of an arena's memory. */
 struct arena_host {
     /* As realloc: `ptr` NULL allocates, `new_nbytes` 0 frees and returns NULL. NULL otherwise means that
      * there is none; `ptr` is then still valid. Results are aligned to 16 bytes. */

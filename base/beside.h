@@ -15,11 +15,11 @@ struct beside_hooks {
     struct arena_host host; /* memory that both sides may take at once; each from an arena of its own */
 };
 
-/* Where so much is to spare, neither side fails for want of what the other holds: generously, as what is found of a device
- * takes less than 100 bytes for an event or an allocation on each side. */
+/* With so much to spare, neither side fails because of the other's memory. It is generous: the results for
+ * an event or an allocation take less than 100 bytes on each side. */
 static inline uint64_t beside_ample_nbytes(uint32_t n_events, uint32_t n_allocations) {
     return ((uint64_t)n_events + n_allocations) * 256 + (UINT64_C(64) << 20);
 }
 
-/* What has fewer events is done in the time that a thread takes to start. */
+/* Starting a thread takes as long as the work on fewer events. */
 enum { BESIDE_EVENTS_LEAST = 2000 };

@@ -114,7 +114,7 @@ void buffer_printf(struct buffer *buffer, const char *format, ...) {
         buffer->failed = true;
     } else if ((size_t)length < buffer->capacity - buffer->nbytes) {
         buffer->nbytes += (size_t)length;
-    } else if (buffer_reserve(buffer, (size_t)length + 1)) { /* which may have emptied it */
+    } else if (buffer_reserve(buffer, (size_t)length + 1)) { /* this may have emptied it */
         buffer_format(buffer, format, again);
         buffer->nbytes += (size_t)length;
     }

@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 
-/* Where bytes go that need not stay: a file, a pipe. */
+/* The place for bytes that need not stay in memory: a file, a pipe. */
 struct buffer_sink {
     /* False: no more is taken, and whoever made the sink has said or noted why. Not called again then. */
     bool (*take)(void *context, const void *bytes, size_t nbytes);

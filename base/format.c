@@ -40,7 +40,7 @@ struct figure format_bytes(uint64_t bytes) {
         uint64_t one = UINT64_C(1) << (10 * unit);
         uint64_t rest = bytes % one;
         uint64_t tenths = bytes / one * 10 + (rest * 10 + one / 2) / one;
-        /* What rounds up to 1024 is written in the next unit. */
+        /* A value that rounds up to 1024 is written in the next unit. */
         if (tenths < 10240 || unit == 6)
             return figure_of_tenths(tenths, rest == 0 && unit < 3, units[unit]);
     }

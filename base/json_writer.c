@@ -17,7 +17,7 @@ static void line_begin(struct json_writer *json) {
     buffer_printf(json->out, "\n%*s", (int)json->depth * 2, "");
 }
 
-/* What stands between the value before and this one, and this one's name. */
+/* Writes the separator before this value, and its name. */
 static void value_begin(struct json_writer *json, const char *name) {
     struct json_level *level = level_of(json);
     if (level != NULL) {
@@ -152,7 +152,7 @@ void json_string_begin(struct json_writer *json, const char *name) {
     buffer_add_text(json->out, "\"");
 }
 
-/* How many bytes from `text` on stand as they are: nearly all of a real name. */
+/* The number of bytes from `text` on that need no escape: nearly all of a real name. */
 static size_t plain_nbytes(const struct json_writer *json, const char *text, size_t nbytes) {
     size_t n = 0;
     while (n < nbytes && text[n] >= ' ' && text[n] < 0x7f && !needs_escape(json, (uint32_t)text[n]))

@@ -36,10 +36,10 @@ struct ordered {
     struct ordered_key *most;
     uint32_t n_leaves, leaf_capacity, most_capacity;
     uint32_t count;          /* keys */
-    struct ordered_key only; /* where there is one and no leaf */
+    struct ordered_key only; /* the only key, while there is no leaf */
 };
 
-/* Where a key is. Valid until the set changes. */
+/* The place of a key. Valid until the set changes. */
 struct ordered_place {
     uint32_t leaf, slot;
 };

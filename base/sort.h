@@ -20,7 +20,7 @@ struct sorting {
     uint64_t differing;            /* bits of keys that differ */
     unsigned shift;
     bool counted;        /* `start` is of this byte */
-    uint32_t start[257]; /* where the next row of each digit goes */
+    uint32_t start[257]; /* the place of each digit's next row */
 };
 void sorting_begin(struct sorting *sorting, struct sort_row *rows, struct sort_row *spare, uint32_t count,
                    uint32_t most);

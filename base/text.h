@@ -49,7 +49,7 @@ static inline int lower(int byte) {
     return byte >= 'A' && byte <= 'Z' ? byte - 'A' + 'a' : byte;
 }
 
-/* What follows in a text from `at` on. */
+/* The rest of a text from `at` on. */
 static inline struct text text_from(struct text text, uint32_t at) {
     return (struct text){text.at + at, text.nbytes - at};
 }
@@ -85,7 +85,7 @@ static inline bool text_contains_any(struct text text, const char *const *words,
     return false;
 }
 
-/* What stands after the last separator of a path. */
+/* The part of a path after its last separator. */
 static inline struct text text_base_name(struct text path) {
     uint32_t begin = path.nbytes;
     if (begin == 0)

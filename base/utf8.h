@@ -40,8 +40,8 @@ static inline uint32_t utf8_next(const char *text, size_t nbytes, size_t *at) {
     return code;
 }
 
-/* Whether a character steers a terminal (controls), ends lines or reorders the text beside it, or is a mark that nobody
- * sees: none of these may pass from a file into what is printed. */
+/* Does a character steer a terminal (controls), end lines, reorder the text beside it, or leave an
+ * invisible mark? None of these may pass from a file into printed text. */
 static inline bool utf8_steers(uint32_t code) {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c ||
            (code >= 0x200e && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||

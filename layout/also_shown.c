@@ -5,7 +5,7 @@
 #include "base/sort.h"
 #include "layout/filter.h"
 
-/* What a site has in the window. */
+/* A site's figures in the window. */
 struct shown_site {
     uint64_t area, alive; /* alive: at the moment of the list */
     uint32_t count;       /* allocations */

@@ -240,7 +240,7 @@ static bool span_is_seen(const struct annotation_span *span, int64_t first_us, i
     return span->from_us <= last_us && span->to_us >= first_us;
 }
 
-/* Where the trace keeps spans, those that the device's events see something of. Marks of one device count for all. */
+/* Of a trace with spans, keeps those that overlap the device's events. Marks of one device count for all. */
 static bool annotations_part(struct trace *part, const struct trace *trace, const struct device_trace *device,
                              struct arena *arena) {
     int64_t first_us = INT64_MAX, last_us = INT64_MIN;

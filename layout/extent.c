@@ -19,8 +19,8 @@ uint32_t extent_moment(const struct timeline *timeline, struct extent extent) {
     return extent.what == EXTENT_PEAK ? timeline_peak_in(timeline, extent.first, extent.end) : extent.end - 1;
 }
 
-/* Where a range's allocations are: births stand in order, so that only these need to be looked at, [from, to); and of them
- * those that die in the moments [least_death, most_death]. */
+/* The allocations of a range: births are in order, so only [from, to) need be looked at, and of them those
+ * that die in the moments [least_death, most_death]. */
 struct meant {
     uint32_t from, to, least_death, most_death;
 };

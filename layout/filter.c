@@ -47,7 +47,7 @@ static bool text_holds(const uint8_t *text, uint32_t nbytes, const struct needle
     return false;
 }
 
-/* Which strings hold the needle, each looked at when it is first asked for: 0 not yet, 1 no, 2 yes. */
+/* The strings that hold the needle, each looked at when first asked for: 0 not yet, 1 no, 2 yes. */
 struct texts {
     const struct trace *trace;
     const struct needle *needle;
@@ -63,8 +63,8 @@ static bool string_holds(struct texts *texts, uint32_t id) {
     return texts->known[id] == 2;
 }
 
-/* Where the needle spans the end of the file's name, the line and the beginning of the function's: so much of
- * "file:line function" is looked at as it may need, not texts that thousands of frames share. */
+/* Does the needle span the end of the file's name, the line and the beginning of the function's? Reads
+ * only as much of "file:line function" as it may need, not whole texts that thousands of frames share. */
 static bool frame_seam_holds(const struct texts *texts, const struct frame *frame) {
     uint8_t text[2 * FILTER_TEXT_MAX_NBYTES + 16];
     uint32_t n_file, n_name, n = 0, most = texts->needle->nbytes - 1;
@@ -407,7 +407,7 @@ static void address_find(struct keeping *keeping) {
     keeping->n_digits = decimal ? needle.nbytes : 0;
 }
 
-/* What a word needs before the first allocation is looked at. False: no memory. */
+/* Prepares a word before the first allocation is looked at. False: no memory. */
 static bool keeping_prepare(struct keeping *keeping, struct arena *arena) {
     const struct trace *trace = keeping->timeline->trace;
     const struct filter_facts *facts = keeping->facts;

@@ -67,7 +67,7 @@ struct filter {
     struct filter_word word[FILTER_WORDS_MAX];
 };
 
-/* What is wrong with a word: a plain phrase ("is not a size"), and where it stands in the text. */
+/* The fault of a word: a plain phrase ("is not a size"), and its place in the text. */
 struct filter_error {
     const char *what;
     uint32_t from, until;
@@ -94,13 +94,13 @@ struct filter_span {
     int64_t number; /* of a step or a layer; -1: none */
 };
 
-/* Which texts a regular expression meets: bits by frame id (of the whole, where the trace is a part) and by string id. Frames are tested as filter_frame_text
- * writes them, strings (of contexts and of what torch.fx notes) as they are. */
+/* The texts that a regular expression matches: bits by frame id (of the whole, where the trace is a part) and by string id.
+ * Frames are tested as filter_frame_text writes them, strings (of contexts and of torch.fx's notes) as they are. */
 struct filter_regex {
     const uint64_t *frames, *strings;
 };
 
-/* What the words look at besides the timeline; what is NULL or 0 is not known, and no allocation meets a word of it. */
+/* Facts beyond the timeline that words refer to; NULL or 0: not known, so no allocation matches a word that needs it. */
 struct filter_facts {
     const uint8_t *category;           /* [allocations.count] enum category */
     const char *const *category_names; /* [n_categories] as files spell them */
@@ -133,5 +133,5 @@ bool filter_keep(const struct filter *filter, const struct timeline *timeline,
 bool filter_keep_step(const struct filter *filter, const struct timeline *timeline,
                       const struct filter_facts *facts, uint32_t step, struct arena *arena, uint64_t *keep);
 
-/* How many allocations are marked. */
+/* The number of allocations marked. */
 uint64_t filter_count(const struct timeline *timeline, const uint64_t *keep);

@@ -40,7 +40,7 @@ static bool read_count(struct span text, uint64_t *value) {
     return units_count(text.at, text.nbytes, value);
 }
 
-/* Where ".." stands; nbytes: nowhere. */
+/* The offset of ".."; nbytes: there is none. */
 static uint32_t range_dots(struct span text) {
     for (uint32_t i = 0; i + 1 < text.nbytes; i++)
         if (text.at[i] == '.' && text.at[i + 1] == '.')

@@ -58,7 +58,7 @@ static uint64_t order_key(const struct held *held, const struct held_segment *se
     return segment->address;
 }
 
-/* What nothing tells otherwise is of the default pool. */
+/* An unknown pool counts as the default one. */
 static uint16_t pool_of(const struct held_segment *segment) {
     return segment->pool == POOL_UNKNOWN ? (uint16_t)POOL_DEFAULT : segment->pool;
 }
@@ -115,9 +115,9 @@ static uint64_t row_bytes_of(const struct held *held, const struct map_grid *gri
 
 struct placing {
     struct memory_map *map;
-    uint32_t x, y;  /* where the next narrow segment goes */
+    uint32_t x, y;  /* the place of the next narrow segment */
     bool row_begun; /* something stands in the row at y */
-    bool row_full;  /* what stands in it has the row for itself */
+    bool row_full;  /* its segment takes the whole row */
 };
 
 static void row_next(struct placing *placing) {

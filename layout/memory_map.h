@@ -71,20 +71,20 @@ uint32_t memory_map_part_from(const struct memory_map *map, uint32_t y);
 bool memory_map_pick(const struct memory_map *map, uint32_t x, uint32_t y, uint32_t *segment,
                      uint32_t *block);
 
-/* Where the nth part of a block lies, in 1/256 pixels along. False: it has no so many. */
+/* The place of a block's nth part, in 1/256 pixels along. False: it has fewer parts. */
 struct map_place {
     uint32_t x_q8, end_q8, y;
 };
 bool memory_map_place(const struct memory_map *map, uint32_t segment, uint32_t block, uint32_t nth,
                       struct map_place *place);
 
-/* Where bytes of a part lie, in 1/256 pixels from its left edge. */
+/* The place of byte `at` of a part, in 1/256 pixels from its left edge. */
 uint32_t map_part_q8(const struct map_part *part, uint64_t at);
 
 /* The first block of a segment that ends after `address`. */
 uint32_t held_block_from(const struct held *held, const struct held_segment *segment, uint64_t address);
 
-/* Whether nothing in a segment is in use: what is free in it is no hole. O(its blocks). */
+/* Is nothing in a segment in use? Then its free bytes are no hole. O(its blocks). */
 bool held_segment_is_free(const struct held *held, const struct held_segment *segment);
 
 /* The segment that an address lies in, ALLOCATION_NONE: in none. O(log segments). */

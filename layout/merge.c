@@ -15,7 +15,7 @@ struct merging {
     unsigned large; /* areas from this level on are large */
     uint32_t n_slices;
     uint32_t *moment; /* [n_events + 2] the kept moment at or after; at first, nonzero where one is kept */
-    struct allocations allocations; /* what becomes of them */
+    struct allocations allocations; /* the result */
     uint32_t *slot;                 /* hash table of bands: row + 1; 0: empty */
     uint32_t mask;
 };

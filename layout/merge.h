@@ -25,10 +25,10 @@ struct merge {
     struct trace trace;
     uint64_t n_allocations; /* of the original, all devices */
     uint64_t n_merged;      /* allocations that share a band with others */
-    uint64_t n_bands;       /* what they are merged into */
+    uint64_t n_bands;       /* the bands that they are merged into */
     uint64_t n_hidden;      /* allocations that are alive at no kept moment */
     uint64_t n_kept;        /* moments */
-    struct arena arena;     /* what is new in `trace` */
+    struct arena arena;     /* the new columns of `trace` */
 };
 
 /*

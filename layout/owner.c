@@ -78,7 +78,7 @@ bool owner_pattern_meets(const char *pattern, struct text file) {
     return glob_meets(anywhere, file);
 }
 
-/* What is known of a string as the file of a frame, and as the name of one that a profiler wrote. */
+/* Marks of a string: as the file of a frame, and, shifted, as the name of a profiler's frame. */
 enum { MARK_KNOWN = 1, MARK_MEETS = 2, NAME_SHIFT = 2 };
 
 static bool file_of_frame_meets(const struct trace *trace, uint8_t *known, uint32_t frame,

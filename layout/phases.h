@@ -33,11 +33,11 @@ struct phases {
  * False: no memory. */
 bool phases_find(const struct timeline *timeline, struct arena *arena, struct phases *phases);
 
-/* What is written of a name: with nth 0 all of it, but for the signs that torch puts around it ("## forward ##"); from 1 on
- * ever shorter names that are known for it: "fwd" of "forward", "optimizer" and "opt" of "Optimizer.step#Adam.step", "#5" of
- * "ProfilerStep#5". No bytes: there are no more. Points into `name`, or at a constant. */
+/* A form of a phase's name: nth 0 is all of it without torch's signs around it ("## forward ##"); from 1
+ * on ever shorter known names: "fwd" of "forward", "optimizer" and "opt" of "Optimizer.step#Adam.step",
+ * "#5" of "ProfilerStep#5". No bytes: there are no more. Points into `name`, or at a constant. */
 struct text phase_name(struct text name, uint32_t nth);
 
-/* Where a time lies along an axis, in 1/65536 as in struct view. On the axis of events: the beginning of the last
- * event at or before it. O(log n). */
+/* The place of a time on an axis, in 1/65536 as in struct view. On the axis of events: the beginning of
+ * the last event at or before it. O(log n). */
 int64_t phase_q16(const struct timeline *timeline, enum axis axis, int64_t us);

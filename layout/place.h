@@ -1,4 +1,4 @@
-/* Where a frame is, as a person calls it, whoever wrote the recording. */
+/* A frame's place as a person names it, whichever tool wrote the recording. */
 #pragma once
 
 #include "trace/trace.h"

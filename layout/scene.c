@@ -25,7 +25,7 @@ void scene_release(struct scene *scene) {
 
 /* ---- the axis ---- */
 
-/* Where a moment begins; one past the last moment is where the last one ends. */
+/* The beginning of a moment; one past the last moment is the end of the last one. */
 static int64_t moment_q16(const struct timeline *timeline, enum axis axis, uint32_t moment) {
     if (axis == AXIS_EVENTS || !timeline_timed(timeline))
         return ((int64_t)moment - 1) * Q16;
@@ -120,8 +120,7 @@ int32_t view_x_q8(const struct view *view, const struct timeline *timeline, uint
     return view_position_q8(view, moment_q16(timeline, view->axis, moment));
 }
 
-/* How much is left, in a column, of what has just died at the column's moment: falls smoothly from 256 to 0.
- */
+/* The share of just freed bytes still drawn in a column: it falls smoothly from 256 to 0. */
 static uint16_t bend_remains(const struct scene *scene, uint32_t column) {
     uint32_t moment = scene->moment[column];
     int32_t from = view_x_q8(&scene->view, scene->timeline, moment);
@@ -332,7 +331,7 @@ static bool later_column_build(struct scene *scene, uint32_t column, uint32_t fr
     return true;
 }
 
-/* What is born inside of the window stands in the order of the stack already. */
+/* Allocations born inside the window are in the order of the stack already. */
 static bool later_columns_build(struct scene *scene) {
     const struct allocations *allocations = &scene->timeline->device->allocations;
     uint32_t at = birth_seek(allocations, 0, scene->moment[0]);

@@ -47,7 +47,7 @@ struct band {
 struct scene_group {
     uint32_t end;     /* of its bands */
     uint32_t lit_end; /* of those that are lit, which lie below the others */
-    uint32_t site;    /* where it is not the rest */
+    uint32_t site;    /* unless `is_rest` */
     bool is_rest, is_older;
 };
 
@@ -112,7 +112,7 @@ void view_moments(const struct view *view, const struct timeline *timeline, uint
  * is empty. */
 bool scene_build(struct scene *scene, const struct view *view);
 
-/* Whether bands lower than `least_q8` (1/256 px) hold more than half of all that is drawn: bytes times columns. O(bands). */
+/* Do bands lower than `least_q8` (1/256 px) hold more than half of all that is drawn (bytes times columns)? O(bands). */
 bool scene_is_dense(const struct scene *scene, uint32_t least_q8);
 
 /*
@@ -141,15 +141,15 @@ struct pick {
     uint64_t offset;     /* bytes below the allocation at that moment (bends ignored) */
 };
 
-/* What is under the centre of pixel (x, y), y from the top. False: outside of the view. O(visible allocations that begin
- * left of it). */
+/* The allocation under the centre of pixel (x, y), y from the top. False: outside of the view. O(visible
+ * allocations that begin left of it). */
 bool scene_pick(const struct scene *scene, uint32_t x, uint32_t y, struct pick *pick);
 
 /* The band of an allocation, NULL: it is not visible. O(log bands). */
 const struct band *scene_band(const struct scene *scene, uint32_t allocation);
 
-/* How many allocations that `keep` leaves begin and end between the moments of two neighbouring columns, so that no column shows
- * them. Exact for a scene that is built. O(bands + allocations in the window / 64). */
+/* Counts the allocations kept that begin and end between the moments of two neighbouring columns, so that
+ * no column shows them. Exact for a scene that is built. O(bands + allocations in the window / 64). */
 uint32_t scene_between(const struct scene *scene);
 
 /* Adds a band's bytes to changes from column to column, [width + 1]. */

@@ -160,7 +160,7 @@ static void groups_make(struct scene *scene, const uint32_t *best, uint32_t n) {
     }
 }
 
-/* Where the nth band goes: two parts for each group. */
+/* The part that the nth band goes to: two for each group, lit and not. */
 static uint32_t part_of(const struct scene *scene, uint32_t nth, const uint64_t *lit) {
     return 2 * scene->sums[scene->keys[nth]].group + !filter_keeps(lit, scene->bands[nth].allocation);
 }

@@ -38,7 +38,7 @@ struct walk {
     struct arena *arena;
     struct ordered_store store;
     struct ordered there;     /* by address: index of a piece that is there */
-    struct ordered runs;      /* what the pieces that are there cover: from where and, second, to where */
+    struct ordered runs;      /* ranges that the pieces now present cover: from and, second, to */
     uint32_t next_allocation; /* allocations that were born later have been looked at */
     bool allocations_tell;    /* of pools and size classes, which events do not name */
     uint32_t n_untold;        /* pieces that are there and may still be told whom they serve */
@@ -220,12 +220,11 @@ static bool range_stays(struct walk *walk, const struct segment_event *event) {
                                   .unsure = event->change == SEGMENT_MAP};
     uint64_t contradicted = walk->segments->contradicted_bytes;
     bool done = range_open(walk, piece);
-    walk->segments->contradicted_bytes =
-        contradicted; /* what is there was given back later: no contradiction */
+    walk->segments->contradicted_bytes = contradicted; /* this range was given back later: no contradiction */
     return done;
 }
 
-/* What lies in a piece tells whom it serves. */
+/* An allocation in a piece tells its pool and size class. */
 static void allocation_tells(struct walk *walk, uint32_t allocation) {
     const struct allocations *allocations = &walk->device->allocations;
     uint32_t index = piece_from(walk, allocations->address[allocation]);
@@ -412,7 +411,7 @@ static void block_put(struct held *held, struct held_block block) {
     held->block[held->n_blocks++] = block;
 }
 
-/* What is too small for a free block of its class is the rest of the block before it. */
+/* A gap too small for a free block of its class is the rest of the block before it. */
 static uint64_t gap_of_block(const struct laying *laying, const struct held_segment *segment, uint64_t size,
                              uint64_t gap) {
     bool unsplit = !(segment->flags & (SEGMENT_EXPANDABLE | SEGMENT_SMALL));

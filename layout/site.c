@@ -203,7 +203,7 @@ static bool is_plumbing(struct text name) {
 
 /* ---- kinds and ranks ---- */
 
-/* What a text says as a file and as the name of a function. */
+/* Marks of a text as a file, and as the name of a function. */
 enum {
     FILE_KNOWN = 1,
     FILE_NONE = 2,
@@ -253,8 +253,8 @@ static uint8_t rank_of_marks(unsigned file, unsigned name, uint32_t line) {
     return (uint8_t)(2 * kind - (kind == FRAME_NATIVE && (name & NAME_PLUMBING)));
 }
 
-/* What somebody told of a frame goes before what its file says. Of C++ a library is nothing to stop at, like the way
- * through the allocator. */
+/* A given owner overrides the file's. In C++ a library's frame ranks no higher than the way through the
+ * allocator. */
 static uint8_t rank_of_owner(uint8_t rank, uint8_t owner) {
     bool python = rank >= 2 * FRAME_LIBRARY - 1 && rank != RANK_NODE;
     if (owner == OWNER_USER)

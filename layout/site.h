@@ -16,7 +16,7 @@ enum frame_kind {
     FRAME_USER     /* Python, anything else; or what the trace says is the user's (frames.owner) */
 };
 
-/* How telling each frame is as a call site, more is better: `rank[frames.count]`. Each text is looked at once, however
+/* Ranks frames by how well each names a call site, more is better: `rank[frames.count]`. Each text is looked at once, however
  * many frames have it. O(frames + length of all texts); O(frames) where the trace keeps it. False: no memory. */
 bool frames_rank(const struct trace *trace, uint8_t *rank, struct arena *arena);
 
@@ -30,21 +30,21 @@ void sites_of_stacks(const struct trace *trace, const uint8_t *rank, uint32_t *s
  * every machine, so colours made of it are comparable. */
 uint32_t site_hash(const struct trace *trace, uint32_t frame);
 
-/* Which of `n` colours it would have, by that hash, if none were taken. Not of frame 0. */
+/* The colour, of `n`, that the hash gives the site if none is taken. Not of frame 0. */
 uint32_t site_color_index(const struct trace *trace, uint32_t frame, uint32_t n);
 
-/* What a person calls the place, taken apart, to find it again in another recording: hashes of the file's base name and of
- * the function, and the line. Frame 0: all 0. O(length, 1 KiB at most). */
+/* The parts of a site's name, to find it in another recording: hashes of the file's base name and of the
+ * function, and the line. Frame 0: all 0. O(length, 1 KiB at most). */
 struct site_key {
     uint64_t file, function;
     uint32_t line;
 };
 struct site_key site_key_of(const struct trace *trace, uint32_t frame);
 
-/* What makes two frames the same: base name, line and function; base name and function; the base name. */
+/* Parts that two frames must share to be the same: base name, line and function; base name and function; the base name. */
 enum site_level { SITE_LINE, SITE_FUNCTION, SITE_FILE };
 
-/* The first frame that is the same at a level, for every frame: `same[frames.count]`. O(frames). False: no memory. */
+/* For each frame: the first frame that shares the level's parts, `same[frames.count]`. O(frames). False: no memory. */
 bool frames_same_at(const struct trace *trace, enum site_level level, uint32_t *same, struct arena *arena);
 
 /* The same for what a person calls one place. */

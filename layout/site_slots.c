@@ -4,7 +4,7 @@
 #include "base/sort.h"
 #include "layout/site.h"
 
-/* What a call site has now, and has had at most. */
+/* A call site's bytes now, and at most so far. */
 struct site_bytes {
     uint64_t now, most;
 };

@@ -115,8 +115,8 @@ static uint64_t reserved_lacking(const struct timeline *timeline) {
     return most;
 }
 
-/* Where the final segments are not known, only changes are. What is alive is reserved as well: the curve is raised to
- * that, and is a lower bound. */
+/* Without the final segments only changes are known. Live bytes are reserved as well, so the curve is
+ * raised to them: a lower bound. */
 static void reserved_raise(struct timeline *timeline) {
     const struct device_trace *device = timeline->device;
     if (device->n_segments != 0 || device->n_segment_events == 0)
@@ -343,7 +343,7 @@ static bool curves_build(struct timeline *timeline, struct arena *arena) {
            reserved_build(timeline, arena);
 }
 
-/* What reads and writes nothing of the curves. */
+/* The work that neither reads nor writes the curves. */
 struct side {
     struct timeline *timeline;
     struct arena *arena;
@@ -431,7 +431,7 @@ static void ids_sort(uint32_t *ids, uint32_t count) {
     }
 }
 
-/* What is alive of one bucket, one after the other; births rise in it, and so do the ids of what was recorded. */
+/* Walks over the live allocations of one bucket; births rise in it, and so do the ids of recorded allocations. */
 struct alive_run {
     uint32_t allocation, at, end;
 };
@@ -478,7 +478,7 @@ static void runs_sift(struct alive_run *runs, uint32_t root, uint32_t count) {
     runs[root] = moved;
 }
 
-/* What is older than the recording has an order of its own; the rest of each bucket is in order already, so it is merged. */
+/* Allocations older than the recording have an order of their own; the rest of each bucket is sorted, so it is merged. */
 uint32_t timeline_alive_at(const struct timeline *timeline, uint32_t moment, uint32_t *alive,
                            uint32_t capacity) {
     struct alive_run runs[LIFETIME_BUCKETS];

@@ -41,7 +41,7 @@ struct timeline {
     int64_t clock_from;   /* of these, the time of event 0 */
     int64_t before_us;    /* moment 0 begins a hundredth of the span early */
     int64_t first_us;     /* time of event 0 since the Unix epoch */
-    int64_t end_us;       /* where the last moment is taken to end, since the first event */
+    int64_t end_us;       /* assumed end of the last moment, since the first event */
 
     /* Allocations by lifetime, in each bucket by birth. */
     uint32_t *by_lifetime;                       /* [allocations.count] allocation ids */

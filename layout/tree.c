@@ -146,7 +146,7 @@ static bool walkers_through(struct making *making) {
 
 /* ---- callees: a node for each folded stack, where equal paths share one ---- */
 
-/* Which stacks lie on the way of one that holds something, and how many user frames are above each. */
+/* Marks the stacks on the way to an allocation's, and counts the user frames above each. */
 static bool depths_find(struct making *making, uint32_t *deepest) {
     const struct stack_table *stacks = &making->timeline->trace->stacks;
     uint32_t n_stacks = making->timeline->trace->stacks.count;

@@ -18,7 +18,7 @@
 
 enum tree_direction { TREE_CALLEES, TREE_CALLERS, TREE_PLACES };
 
-/* Which tree. */
+/* The kind of a tree. */
 struct tree_way {
     enum tree_direction direction;
     uint32_t through; /* a frame that it begins with; 0: everything */

@@ -29,8 +29,8 @@ static size_t name_line(const uint8_t *p, size_t nbytes) {
     return i != 0 && i < nbytes && p[i] == '\n' ? i + 1 : 0;
 }
 
-/* What follows the opcode GLOBAL: module, name, and an opcode that makes use of them. Text can begin with two such
- * lines too, hence the third condition. */
+/* Is this the operand of GLOBAL: a module line, a name line, and an opcode that uses them? The opcode is
+ * checked since text can begin with two such lines too. */
 static bool is_global(const uint8_t *p, size_t nbytes) {
     size_t module = name_line(p, nbytes), name = name_line(p + module, nbytes - module);
     if (module == 0 || name == 0)

@@ -121,7 +121,7 @@ static bool row_intern(struct trace *trace, struct intern_index *index, row_hash
     return true;
 }
 
-/* What is too long for a frame's text: a file keeps its end, where its own name stands, a name its beginning. */
+/* Shortens text that is too long for a frame: a file keeps its end, with its own name, a function's name its beginning. */
 static bool frame_text_cut(struct interner *interner, uint32_t *string, bool keep_end) {
     static const char ellipsis[] = "\xe2\x80\xa6";
     enum { N_ELLIPSIS = sizeof ellipsis - 1, N_KEPT = FRAME_TEXT_MAX_NBYTES - N_ELLIPSIS };

@@ -57,8 +57,8 @@ static int64_t ahead_layer_lend(void *context, uint8_t **bytes) {
     return ahead_layer_told(layer, layer->source.lend(layer->source.context, bytes));
 }
 
-/* What the thread met ahead of the parser counts as it does where there is none, and the source is read to its end for
- * check sums. */
+/* An error that the unpacking thread met counts as one met without a thread; the source is read to its end
+ * for check sums. */
 static bool ahead_layer_settle(const struct ahead_layer *layer, bool done) {
     if (layer->noted.code == READ_OK)
         return done;
@@ -79,7 +79,7 @@ static bool packed_layer_read(struct cursor *below, const struct read_source *pa
     if (helpers != NULL && helpers->ahead_start != NULL)
         ahead = helpers->ahead_start(packed, &layer.source);
     source.lend = layer.source.lend != NULL ? ahead_layer_lend : NULL;
-    if (ahead == NULL) /* what reads is this thread, and its error the parser's */
+    if (ahead == NULL) /* no thread: this one reads, and its errors are the parser's */
         below->error = layer.error;
     bool done = layer_read(ahead != NULL ? &source : packed, progress, trace, layer.error, depth);
     if (ahead != NULL)

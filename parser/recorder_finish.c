@@ -5,7 +5,7 @@
 
 /* ---- finish ---- */
 
-/* Where recording skipped every completion, the request is the end. */
+/* If recording skipped every completion, the request is the end. */
 static void allocations_end_at_request(struct recorder *recorder, struct allocations *allocations) {
     for (uint32_t i = 0; i < allocations->count; i++) {
         if (allocations->request[i] >= allocations->death[i])
@@ -18,8 +18,7 @@ static void allocations_end_at_request(struct recorder *recorder, struct allocat
     }
 }
 
-/* What stands open at the end is there for good; an address stays in the open map until a block explains it.
- */
+/* Allocations open at the end stay alive; an address stays in the open map until a block explains it. */
 static void allocations_close(struct allocations *allocations, uint32_t end) {
     for (uint32_t i = 0; i < allocations->count; i++) {
         if (allocations->death[i] == FOREVER)
@@ -260,7 +259,7 @@ static bool diagnose_history(struct recorder *recorder) {
                     numbers);
 }
 
-/* What the final segments say of the bytes that are in use: their own totals, or, before torch 2.0, the blocks'. */
+/* Bytes in use by the final segments: their own totals, or, before torch 2.0, the blocks'. */
 static uint64_t segments_requested(const struct device_trace *device) {
     uint64_t nbytes = 0;
     for (uint32_t i = 0; i < device->n_segments; i++)
@@ -285,7 +284,7 @@ static bool diagnose_live_end(struct recorder *recorder) {
     return diagnose(recorder, live > wanted ? "live_end_differs/more" : "live_end_differs/less", numbers);
 }
 
-/* How far the reserved bytes, walked back from the final segments, would fall below zero. */
+/* The amount by which the reserved bytes, walked back from the final segments, would fall below zero. */
 static uint64_t reserved_shortfall(const struct device_trace *device) {
     uint64_t nbytes = 0;
     int64_t lowest = 0;

@@ -212,7 +212,7 @@ static bool chunks_join(struct snapshot *snapshot, const struct node *list, uint
            snapshot_fail_memory(snapshot);
 }
 
-/* How long the text becomes shows when it is there: at most 6 MiB are made too many. */
+/* The text's length is known only once it is made: at most 6 MiB are made in vain. */
 static bool metadata_text(struct snapshot *snapshot, const struct value *dict, uint32_t *string) {
     *string = 0;
     return !made_texts_spend(&snapshot->made, cursor_offset(snapshot->cursor), 0) ||

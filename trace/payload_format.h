@@ -81,7 +81,7 @@ static inline uint64_t unzigzag(uint64_t code) {
     return (code >> 1) ^ (0 - (code & 1));
 }
 
-/* Where an allocation's memory ends, as the allocator rounds it. */
+/* The end of an allocation's memory, as the allocator rounds it. */
 static inline uint64_t end_of_memory(uint64_t address, uint64_t size) {
     uint64_t rounded = (size + ADDRESS_UNIT - 1) & ~(uint64_t)(ADDRESS_UNIT - 1);
     return address + (rounded != 0 ? rounded : (uint64_t)ADDRESS_UNIT);
@@ -89,7 +89,7 @@ static inline uint64_t end_of_memory(uint64_t address, uint64_t size) {
 
 /* ---- what the tables look like ---- */
 
-/* What a value counts in: it must be below the limit of its domain. */
+/* The domain of a value, which must be below its limit. */
 enum domain {
     OF_ANY,
     OF_SIGNED, /* of 32 bits */
@@ -111,7 +111,7 @@ enum domain {
     N_DOMAINS
 };
 
-/* How a value becomes the number that is stored. */
+/* The way from a value to the number that is stored. */
 enum coding {
     AS_IT_IS,
     AS_SIGNED, /* zigzag */
@@ -137,7 +137,7 @@ struct table {
     struct field field[MAX_COLUMNS];
 };
 
-/* What trace.h has no struct for. */
+/* A row for members that trace.h has no struct for. */
 struct file_row {
     uint32_t settings, meta;
     uint32_t kind; /* enum trace_kind */

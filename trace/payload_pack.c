@@ -53,7 +53,7 @@ static uint32_t bytes_needed(uint64_t value) {
     return nbytes;
 }
 
-/* How a column is stored whose values have the bits `all`: at least `least_width` planes. */
+/* The layout of a column whose values have the bits `all`: `least_width` planes at least. */
 static struct layout section_add_layout(struct packer *packer, uint64_t all, uint32_t least_width) {
     uint32_t shift = all != 0 ? (uint32_t)__builtin_ctzll(all) : 0;
     uint32_t width = bytes_needed(all >> shift);
@@ -413,7 +413,7 @@ static void strings_pack(struct packer *packer) {
 
 /* ---- stacks: by far the most rows where no two begin alike, so without room for their numbers ---- */
 
-/* How many rows lie between a stack and its parent, and its frame. */
+/* Rows between a stack and its parent, and its frame. */
 enum stack_column { STACK_PARENT, STACK_FRAME, STACK_COLUMNS };
 
 static bool stack_is_used(const struct packer *packer, uint32_t stack) {

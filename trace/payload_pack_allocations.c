@@ -133,7 +133,7 @@ static void dictionaries_fill(struct packer *packer, struct allocation_dictionar
     numbering_release(packer, &sizes);
 }
 
-/* What the columns are made of. */
+/* The sources of the columns. */
 struct allocation_rows {
     const struct device_trace *device;
     const struct allocations *allocations;
@@ -292,7 +292,7 @@ void addresses_pack(struct packer *packer, const struct allocations *allocations
     section_end(packer, SECTION_ADDRESSES, SECTION_OPTIONAL, number, n);
 }
 
-/* How many more allocations than one each row stands for. */
+/* The number of further allocations that each row stands for. */
 void merged_pack(struct packer *packer, const struct allocations *allocations, uint32_t number) {
     if (allocations->merged == NULL || allocations->count == 0 || !packer_values(packer, allocations->count))
         return;

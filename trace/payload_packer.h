@@ -1,4 +1,4 @@
-/* What the files that pack a payload share: ids without gaps, and the section that is being made. */
+/* Shared by the files that pack a payload: ids without gaps, and the section being packed. */
 #pragma once
 
 #include "trace/payload_format.h"

@@ -201,7 +201,7 @@ void addresses_open(struct reader *reader) {
         reader_fail(reader, PAYLOAD_BAD_SECTION);
     else if (nbytes < 2 * COLUMN_HEAD_NBYTES || width == 0 || width > 8 || section->raw[1] > 64 - width * 8 ||
              section->count > (nbytes - 2 * COLUMN_HEAD_NBYTES) / width)
-        section_open(reader, section, 2, count); /* which says what is wrong */
+        section_open(reader, section, 2, count); /* it reports the fault */
     else
         reader->column[0] = (struct column){.planes = section->raw + 2 * COLUMN_HEAD_NBYTES,
                                             .count = section->count,

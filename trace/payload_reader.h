@@ -1,4 +1,4 @@
-/* What the files that read a payload share: columns, read value by value, and the first error. */
+/* Shared by the files that read a payload: columns, read value by value, and the first error. */
 #pragma once
 
 #include "trace/payload_format.h"
@@ -26,7 +26,7 @@ struct reader {
     uint64_t limit[N_DOMAINS];
     struct column column[MAX_COLUMNS]; /* of the section that is being read */
 
-    /* Where it has come to: payload_unpack_some is called again and again. */
+    /* Progress: payload_unpack_some is called again and again. */
     const struct step *step; /* the next one: those of the file come first, then those of each device */
     struct {                 /* rows of the step that this call reads */
         uint32_t from, to;
@@ -34,7 +34,7 @@ struct reader {
     } part;
     uint32_t device, n_devices;
     const struct device_row *rows;   /* [n_devices] */
-    struct {                         /* what the allocations of a device choose from */
+    struct {                         /* the values that a device's allocations choose from */
         void *stacks, *sizes, *last; /* u32, u64, and u32 for each stack */
         uint32_t n_stacks, n_sizes;
     } choice;

@@ -18,7 +18,7 @@ struct redaction {
     uint32_t *kept;  /* [old.count] new id of a string that is kept but for the paths in it; 0: not yet */
     uint32_t *named; /* [old.count] the same of an annotation's name, where it is replaced */
     uint32_t n_named;
-    struct buffer text; /* what is being made */
+    struct buffer text; /* the result so far */
     bool failed;
 };
 
@@ -43,7 +43,7 @@ static uint32_t slash_nbytes(const uint8_t *text, uint32_t nbytes, uint32_t at) 
     return 0;
 }
 
-/* Whether `word` stands at `at`; a slash in it also stands for a backslash. */
+/* Does `word` stand at `at`? A slash in it also matches a backslash. */
 static bool word_at(const uint8_t *text, uint32_t nbytes, uint32_t at, const char *word) {
     uint32_t i = 0;
     while (word[i] != '\0' && at + i < nbytes &&
@@ -69,7 +69,7 @@ static const uint8_t *base_name(const uint8_t *path, uint32_t nbytes) {
     return path;
 }
 
-/* Whether the directories of a path are named like those of packages: what else is there might be another path. */
+/* Do the directories of a path have only characters of package names? Others might begin another path. */
 static bool directories_are_plain(const uint8_t *path, uint32_t nbytes) {
     uint32_t n = (uint32_t)(base_name(path, nbytes) - path);
     for (uint32_t i = 0; i < n; i++) {
@@ -80,7 +80,7 @@ static bool directories_are_plain(const uint8_t *path, uint32_t nbytes) {
     return true;
 }
 
-/* Where the directory of a known package begins, which is the same on every machine. NULL: nowhere. */
+/* The directory of a known package, which is the same on every machine. NULL: none. */
 static const uint8_t *package_of(const uint8_t *path, uint32_t nbytes) {
     static const char *const packages[] = {
         "site-packages/torch/", "dist-packages/torch/", "-packages/torchgen/", "-packages/functorch/",
@@ -139,13 +139,13 @@ static bool is_opening(uint8_t c) {
     return c == ' ' || c == '(' || c == '[' || c == '{' || c == '<';
 }
 
-/* Whether a quote at `at` can begin something: nothing, a blank or a bracket stands before it. */
+/* Can a quote at `at` open a text: is it first, or after a blank or a bracket? */
 static bool quote_opens(const uint8_t *text, uint32_t at) {
     bool quote = text[at] == '"' || text[at] == '\'' || text[at] == '`';
     return quote && (at == 0 || is_opening(text[at - 1]));
 }
 
-/* What a name of a directory ends in and no word before a path: "Project (old)", "a,". */
+/* Characters that end a directory's name but no word before a path: "Project (old)", "a,". */
 static bool is_closing(uint8_t c) {
     return c < ' ' || (c != 0 && strchr(")]}>\"'`,;|=", c) != NULL);
 }
@@ -203,7 +203,7 @@ static const uint8_t *old_string(const struct redaction *redaction, uint32_t id,
     return redaction->old.bytes + redaction->old.start[id];
 }
 
-/* What was made becomes a string. */
+/* Turns the result so far into a string. */
 static uint32_t string_end(struct redaction *redaction) {
     size_t nbytes = redaction->text.nbytes;
     uint32_t id = nbytes == 0 ? 0 : trace_string_add(redaction->trace, redaction->text.bytes, nbytes);

@@ -1,4 +1,4 @@
-/* What --redact does: a recording that can be shown to others. */
+/* The work of --redact: a recording that can be shown to others. */
 #pragma once
 
 #include "trace/trace.h"

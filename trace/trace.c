@@ -83,7 +83,7 @@ static bool allocations_fit(const struct allocations *allocations) {
     return !wraps && bytes <= TRACE_BYTES_MAX && n <= UINT32_MAX;
 }
 
-/* What is reserved is walked back from its end, and may be negative on the way. */
+/* Reserved bytes are walked back from their end, and may be negative on the way. */
 static bool segments_fit(const struct device_trace *device) {
     const uint64_t limit = TRACE_BYTES_MAX - 1;
     uint64_t bytes = 0, states = 0;

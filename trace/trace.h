@@ -56,7 +56,7 @@ struct frame_table {
         *whole; /* [count] ids in the trace that this is a part of (device_part_init); NULL: it is none */
 };
 
-/* What torch.fx adds to frames of generated code; id 0 is "none". String ids. */
+/* The fields that torch.fx adds to frames of generated code; id 0 is "none". String ids. */
 struct fx_table {
     uint32_t count, capacity;
     struct fx {
@@ -78,7 +78,7 @@ struct stack_table {
     uint32_t *frame; /* [count] innermost */
     struct stack_word {
         uint32_t branched; /* a bit for each of 32 stacks */
-        uint32_t before;   /* how many stacks before these are branched */
+        uint32_t before;   /* number of branched stacks before these */
     } * word;
     uint32_t word_capacity, n_branched, branched_capacity;
     uint32_t *parent; /* [n_branched] */
@@ -97,7 +97,7 @@ static inline uint32_t stack_parent(const struct stack_table *stacks, uint32_t s
     return stacks->parent[word->before + bits_count(below)];
 }
 
-/* What else was noted with an allocation; id 0 is "nothing". String ids. */
+/* Other notes on an allocation; id 0 is "nothing". String ids. */
 struct context_table {
     uint32_t count, capacity;
     struct context {
@@ -132,11 +132,11 @@ struct allocations {
     uint16_t *stream; /* index into streams */
     uint16_t *pool;   /* index into pools */
     uint8_t *flags;   /* enum allocation_flag */
-    uint32_t *merged; /* how many allocations a row stands for, in a recording that was made smaller
-                         (layout/merge.h); NULL: one each */
+    uint32_t *merged; /* allocations that each row stands for, in a recording that was made smaller
+                       * (layout/merge.h); NULL: one each */
 };
 
-/* How many allocations a row stands for. */
+/* The number of allocations that a row stands for. */
 static inline uint32_t allocation_stands_for(const struct allocations *allocations, uint32_t allocation) {
     return allocations->merged != NULL ? allocations->merged[allocation] : 1;
 }
@@ -156,7 +156,7 @@ struct oom_event {
     uint32_t event;
     uint32_t stack;
     uint64_t size;        /* asked for, rounded up by the allocator; OOM_UNKNOWN: a log does not print it */
-    uint64_t device_free; /* what the driver had left; OOM_UNKNOWN: a log does not print it */
+    uint64_t device_free; /* free memory of the driver; OOM_UNKNOWN: a log does not print it */
 };
 
 #define OOM_UNKNOWN UINT64_MAX
@@ -166,7 +166,7 @@ struct snapshot_event {
     uint64_t size; /* active bytes, rounded sizes */
 };
 
-/* What is noted of an event besides: a level that a log prints, where it stands in the file, whose dump ends there. */
+/* The kinds of notes on an event: a level that a log prints, its place in the file, the dump that ends there. */
 enum note_what {
     NOTE_LINE,           /* number of the line, from 1 */
     NOTE_STEP,           /* step or iteration that the line names */
@@ -213,7 +213,7 @@ enum note_what {
     NOTE_KINDS
 };
 
-/* What the variable of a NOTE_SETTING takes against memory in small pieces, by the message. */
+/* The remedy against fragmentation that the message names in a NOTE_SETTING's variable. */
 enum note_setting { SETTING_UNTOLD, SETTING_EXPANDABLE, SETTING_MAX_SPLIT };
 
 struct note {
@@ -250,7 +250,7 @@ struct pool_id {
 enum { POOL_UNKNOWN = 0, POOL_DEFAULT = 1 }; /* indices into pools */
 
 enum {
-    ORDINAL_CPU = -1,          /* what a profiler says of the CPU's memory */
+    ORDINAL_CPU = -1,          /* the CPU's memory, as a profiler reports it */
     ORDINAL_HOST = -2,         /* pinned host memory, by the process' own allocator of it */
     ORDINAL_NONE = -2147483648 /* no device in particular: the file, or all of them */
 };
@@ -298,7 +298,7 @@ struct diagnostic {
     int32_t device;   /* ordinal; ORDINAL_NONE: it is about the file */
     uint32_t key; /* string, which of the code's sentences: "truncated/zip", or the code itself; 0: none of
                          them, as in pages that tell no numbers */
-    uint64_t number[DIAGNOSTIC_NUMBERS]; /* what its sentence is made of */
+    uint64_t number[DIAGNOSTIC_NUMBERS]; /* the figures of its sentence */
 };
 
 enum trace_kind {
@@ -339,23 +339,23 @@ const char *device_noun(const struct trace *trace, const struct device_trace *de
 
 /* ---- what a recording has: asked above the parser, in place of the kind of its file ---- */
 
-/* Whether it has the allocations one by one, each with a size and a life. A log prints levels; what stands for its allocations is
- * made of them, so nothing may be concluded from these. */
+/* Does it have single allocations, each with a size and a life? A log prints levels; its allocations are
+ * made up from these, so nothing may be concluded from them. */
 static inline bool trace_has_allocations(const struct trace *trace) {
     return trace->kind != TRACE_LOG;
 }
 
-/* Whether it has segments, addresses and requests from its first event to its end: what a replay and a plan need. */
+/* Does it have segments, addresses and requests from its first event to its end, as a replay and a plan need? */
 static inline bool trace_has_segments(const struct trace *trace) {
     return trace->kind == TRACE_SNAPSHOT;
 }
 
-/* Whether it has the lines that made its allocations. A memory timeline has categories in their place. */
+/* Does it have the lines that made its allocations? A memory timeline has categories in their place. */
 static inline bool trace_has_call_sites(const struct trace *trace) {
     return trace->kind != TRACE_MEMORY_TIMELINE;
 }
 
-/* Whether it is made of several dumps, each a part. */
+/* Is it made of several dumps, each a part? */
 static inline bool trace_has_dumps(const struct trace *trace) {
     return trace->kind == TRACE_SERIES;
 }
@@ -427,8 +427,8 @@ static inline bool diagnostic_concerns(const struct diagnostic *diagnostic, int3
  * `numbers` has DIAGNOSTIC_NUMBERS of them, or is NULL. False: no memory. */
 bool trace_diagnose(struct trace *trace, const char *key, int32_t device, const uint64_t *numbers);
 
-/* How many events its buffer had room for, where it was full: a round number of events, of which the first ones were lost, since
- * something that is freed was never made. 0: it was not, as far as can be told. O(allocations). */
+/* The capacity of the event buffer, if it was full: a round number of events whose first ones were lost,
+ * since something freed was never made. 0: it was not full, as far as can be told. O(allocations). */
 uint64_t device_history_full(const struct device_trace *device);
 
 static inline bool allocation_is_alive(const struct allocations *allocations, uint32_t allocation,
@@ -440,7 +440,7 @@ static inline bool segment_event_gives_back(const struct segment_event *event) {
     return event->change == SEGMENT_FREE || event->change == SEGMENT_UNMAP;
 }
 
-/* What a segment event adds to the reserved bytes, modulo 2^64. */
+/* The change of the reserved bytes by a segment event, modulo 2^64. */
 static inline uint64_t segment_event_delta(const struct segment_event *event) {
     return event->change == SEGMENT_ALLOC || event->change == SEGMENT_MAP ? event->size : 0 - event->size;
 }

@@ -213,7 +213,7 @@ static bool copy_token(struct json_scan *scan, const char *token) {
     if (json_is_one_of(token, words))
         return copy_text(scan, token);
     if ((token[0] < '0' || token[0] > '9') && token[0] != '-' && token[0] != '+' && token[0] != '.')
-        return copy_text(scan, "?"); /* which cJSON refuses */
+        return copy_text(scan, "?"); /* cJSON refuses it */
     static const char open[] = {'"', (char)JSON_NUMBER};
     return copy_bytes(scan, open, 2) && copy_text(scan, token) && copy_byte(scan, '"');
 }

@@ -60,7 +60,7 @@ static const struct value *values_from(const struct walker *walker, uint32_t fir
     return first == walker->n_stack ? NULL : walker->stack + first;
 }
 
-/* Whether a container became a fact, so that nothing refers any more to the nodes below it. */
+/* Did a container become a fact, so that no reference to the nodes below it is left? */
 static bool is_fact(enum value_tag tag) {
     return tag == VALUE_FRAME || tag == VALUE_EVENT || tag == VALUE_BLOCK || tag == VALUE_SEGMENT ||
            tag == VALUE_SPENT;

@@ -36,7 +36,7 @@ static bool device_failed(struct device_reader *reader) {
     return kineto_fail_memory(reader->kineto);
 }
 
-/* Where several events have one time, the order in which each total follows from the one before is the true one. */
+/* Orders events of one time so that each total follows from the one before. */
 static void ties_order(struct device_reader *reader) {
     enum { MOST = 64 };
     for (uint32_t i = 1; i < reader->count; i++) {

@@ -25,7 +25,7 @@ struct reader {
     struct interner interner;
     struct recorder recorder;
     struct ledger category[N_CATEGORIES];
-    uint64_t debt[N_CATEGORIES]; /* how far below zero a category would be */
+    uint64_t debt[N_CATEGORIES]; /* the amount by which a category would be below zero */
     uint64_t n_below_zero;
     struct change waiting; /* may be the first half of a pair */
     bool has_waiting;

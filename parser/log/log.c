@@ -136,7 +136,7 @@ static bool row_add(struct reader *reader, const struct log_row *row) {
     return true;
 }
 
-/* What lines of this rank have begun. Beyond STREAMS_MOST ranks share what those without a rank have. */
+/* The state of this rank's lines. Beyond STREAMS_MOST, new ranks share the state of lines without a rank. */
 static struct log_stream *stream_of(struct reader *reader, int32_t rank) {
     struct log_stream **link = &reader->streams;
     rank = reader->n_streams < STREAMS_MOST ? rank : RANK_UNKNOWN;
@@ -167,8 +167,8 @@ static bool label_intern(struct reader *reader, struct text text, uint32_t *labe
     return intern_string(&reader->interner, text.at, text.nbytes, label) || fail_memory(reader);
 }
 
-/* What the moment of a row is called: in see_memory_usage by the line before, in Megatron's by what stands in front of the
- * figures, in a host.log by the dump that was written. */
+/* Finds the name of a row's moment: in see_memory_usage the line before, in Megatron the text in front of
+ * the figures, in a host.log the dump that was written. */
 static bool row_label(struct reader *reader, struct text line, struct log_row *row) {
     uint32_t end = log_find(line, 0, " memory (MB)"), dump = log_find(line, 0, log_dump);
     row->label = row->label_before ? reader->state.stream->last_label : 0;
@@ -353,9 +353,9 @@ static bool lines_read(struct reader *reader) {
     for (struct log_stream *stream = reader->streams; stream != NULL; stream = stream->next) {
         struct log_row row;
         reader->state.stream = stream;
-        if (stream->oom.row.is_oom && !traceback_below(reader)) /* what is below it ends without the error */
+        if (stream->oom.row.is_oom && !traceback_below(reader)) /* a traceback that ends without the error */
             return false;
-        for (unsigned i = 0; i < 2; i++) /* a summary, and what processes hold */
+        for (unsigned i = 0; i < 2; i++) /* a summary, and the processes' use */
             if (log_line_end(stream, &row) && !row_add(reader, &row))
                 return false;
     }

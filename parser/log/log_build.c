@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* What the bands of a device show: the figure that most of its lines have. */
+/* The figure that the bands of a device show: the one that most of its lines have. */
 static const struct {
     enum note_what what;
     const char *name;
@@ -17,8 +17,8 @@ static const struct {
 
 enum { N_QUANTITIES = sizeof quantities / sizeof *quantities };
 
-/* Where no line prints a level, the parts of a server's budget are bands above each other, a step each: a waterfall. What
- * is left lies below the line of the capacity. */
+/* If no line prints a level, the parts of a server's budget become bands, a step each: a waterfall. The
+ * rest lies below the line of the capacity. */
 static const struct {
     enum note_what what;
     const char *name;
@@ -34,7 +34,7 @@ enum { N_PLANNED = sizeof planned / sizeof *planned, GPUS_MOST = 65536 };
 struct builder {
     struct interner *interner;
     struct recorder recorder;
-    enum note_what shown; /* which figure the bands are */
+    enum note_what shown; /* the figure that the bands show */
     uint32_t stack;
     uint64_t level, reserved; /* now */
     uint64_t address;         /* of the band, made up */
@@ -188,7 +188,7 @@ static bool spike_add(struct builder *builder, const struct log_row *row) {
     if (!event_begin(builder, event, row) || !note_add(builder, NOTE_LINE, 0, row->line) ||
         !level_set(builder, row->value[NOTE_MAX_ALLOCATED]))
         return false;
-    /* What is reserved is known from the first line on: it was not less then. */
+    /* The first known reserved bytes hold from the first line on: they were not less then. */
     return builder->reserved != 0 || !log_knows(row, NOTE_RESERVED) ||
            reserved_set(builder, row->value[NOTE_RESERVED]);
 }

@@ -67,7 +67,7 @@ static void csv_know(struct log_row *row, enum log_column column, struct text ce
         log_know(row, whats[column], number);
 }
 
-/* What processes hold, of each GPU that the rows name. The first process comes again where the query is made again. */
+/* The processes' use of each GPU that the rows name. The first process comes again when the query is repeated. */
 static enum log_seen share_row(struct log_state *state, struct text line, struct log_row *row, uint64_t pid) {
     struct log_stream *stream = state->stream;
     uint64_t nbytes = row->value[NOTE_PROCESS_USED];

@@ -30,7 +30,7 @@ static bool has_any(struct text text, const char *const *words, uint32_t n) {
     has_any(text, (const char *const[]){__VA_ARGS__}, \
             (uint32_t)(sizeof(const char *const[]){__VA_ARGS__} / sizeof(const char *)))
 
-/* What a label names; NOTE_KINDS: nothing, or a change, a rate, a plan, a size on disk. */
+/* The figure that a label names; NOTE_KINDS: none, or a change, a rate, a plan, a size on disk. */
 static enum note_what what_of(struct text label, bool about_memory) {
     bool host = HAS(label, "cpu", "ram ", "ram:", "rss", "host", "virtual"), vram = HAS(label, "vram");
     bool most = HAS(label, "peak", "max");

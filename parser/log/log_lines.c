@@ -117,7 +117,7 @@ static enum log_seen traced_line(struct log_state *state, struct text line, stru
 
 /* ---- torchtitan: step: 1 loss: 8.1 memory: 2.47GiB(3.12%) tps: 3,502 ---- */
 
-/* What it prints is the most that was reserved since its line before. */
+/* It prints the most that was reserved since its previous line. */
 static enum log_seen titan_line(struct log_state *state, struct text line, struct log_row *row) {
     static const char *const words[] = {"memory:", "memory usage for model:"};
     uint64_t nbytes;

@@ -33,7 +33,7 @@ static const struct log_figure asked[] = {
     {") from device", BEFORE, NOTE_ASKED, 0}, /* TensorFlow's StreamExecutor */
     {NULL, BEHIND, NOTE_ASKED, 0}};
 
-/* What stands in the message besides, in whichever of its lines. */
+/* Other figures of the message, in any of its lines. */
 static const struct log_figure told[] = {
     /* PyTorch since 2.1; 2.1 wrote "capacty" */
     {"has a total capacity of", BEHIND, NOTE_DEVICE_TOTAL, 0},

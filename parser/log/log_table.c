@@ -215,7 +215,7 @@ static bool sglang_cache(struct text line, struct log_row *row) {
     return true;
 }
 
-/* What Ollama's scheduler takes for used on each GPU: "updated VRAM based on existing loaded models", "inference compute". */
+/* The use that Ollama's scheduler assumes on each GPU: "updated VRAM based on existing loaded models", "inference compute". */
 static bool ollama_gpu(struct log_state *state, struct text line, struct log_row *row) {
     static const struct log_figure total = {" total=", CELL, NOTE_DEVICE_TOTAL, 0},
                                    available = {" available=", CELL, NOTE_DEVICE_FREE, 0},
@@ -316,7 +316,7 @@ static bool sacct_line(struct log_state *state, struct text line, struct log_row
     return true;
 }
 
-/* Who says so, of what; figures. */
+/* Words of a kill's message, the killer, and the figures. */
 static const struct {
     const char *needs[2], *killer;
     struct log_figure figures[3];
@@ -357,8 +357,8 @@ static void name_of_killed(struct text line, const char *killer, struct log_row 
                                             (uint32_t)(length + (name.nbytes < rest ? name.nbytes : rest))});
 }
 
-/* What Kubernetes, containerd, Slurm and systemd say of such a kill: it has no figures, and counts where no other line told
- * of one. */
+/* Messages of Kubernetes, containerd, Slurm and systemd about such a kill: they have no figures, and count
+ * only where no other line reported one. */
 static bool kill_word(const struct log_state *state, struct text line, struct log_row *row) {
     static const char killed[] = "a process was killed";
     static const char *const words[] = {"OOMKilled",     "oom-kill event", "oom_kill event",

@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-    PREFIX_NBYTES = 160, /* where a time and a rank are looked for */
+    PREFIX_NBYTES = 160, /* a time and a rank stand within these */
     RANK_MAX = 1000000,
     UNIT_MAX = 5 /* letters of "bytes" */
 };
@@ -401,8 +401,8 @@ static uint32_t wrapper_skip(struct text text, uint32_t at) {
     return next != at ? next : process_skip(text, at);
 }
 
-/* Where a table's line begins, behind a logger's prefix: the last bar among the first bytes in front of which a prefix ends,
- * by a dash, a colon, a bracket or a level. 0: the line is none that ends with a bar too, or begins with its own. */
+/* The beginning of a table's line after a logger's prefix: the last bar near the line's begin that follows
+ * a dash, a colon, a bracket or a level. 0: the line does not end with a bar, or begins with one. */
 static uint32_t table_begin(struct text text) {
     static const char box[] = "\xe2\x94\x82";
     static const char *const ends[] = {" -", ":", "]", "INFO", "DEBUG", "WARNING", "ERROR"};

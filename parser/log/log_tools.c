@@ -54,7 +54,7 @@ static enum log_seen stage_line(struct log_state *state, struct text line, struc
 
 /* ---- axolotl, bench.py: "GPU memory usage after model load: 7.565GB (+0.126GB cache, +0.788GB misc)" ---- */
 
-/* What is allocated, what the cache adds to it, and what NVML adds to that; a part of nothing is left out. */
+/* Allocated bytes, the cache on top of them, and NVML's on top of both; parts of 0 are left out. */
 static enum log_seen axolotl_line(struct text line, struct log_row *row) {
     static const struct log_figure cache = {" cache", BEFORE, NOTE_RESERVED, 0},
                                    misc = {" misc", BEFORE, NOTE_DEVICE_USED, 0};

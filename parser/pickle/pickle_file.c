@@ -36,7 +36,7 @@ static bool cut_read(struct machine *machine) {
     return done || cursor_fail(machine->cursor, error->code, error->offset, "%s", "");
 }
 
-/* How many bytes after STOP are read at most: the input may have no end. */
+/* The limit on bytes read after STOP: the input may have no end. */
 static const uint64_t MAX_TRAILING_NBYTES = UINT64_C(1) << 30;
 
 static bool pickle_follows(struct cursor *cursor) {

@@ -8,7 +8,7 @@ static bool function_push(struct machine *machine, const char *opcode, const cha
         const char *module, *name;
         enum function function;
     } known[] = {
-        /* What the C++ pickler wraps typed containers in: each is its first argument. */
+        /* The C++ pickler wraps typed containers in these: each returns its first argument. */
         {"torch.jit._pickle", "restore_type_tag", FUNCTION_FIRST_ARGUMENT},
         {"torch.jit._pickle", "build_intlist", FUNCTION_FIRST_ARGUMENT},
         {"torch.jit._pickle", "build_doublelist", FUNCTION_FIRST_ARGUMENT},

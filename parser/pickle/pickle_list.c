@@ -132,7 +132,7 @@ static const uint8_t *references_end(const uint8_t *at, const uint8_t *end) {
     return NULL;
 }
 
-/* Whether the list at `p` is this entry. */
+/* Is the list at `p` this entry? */
 static bool entry_is(const struct machine *machine, uint32_t index, const uint8_t *p) {
     const struct list_cache *lists = &machine->lists;
     if (index == 0 || index >= lists->count)
@@ -149,7 +149,7 @@ static const uint8_t *entry_take(struct machine *machine, uint32_t index, const 
     return p + entry->nbytes + 1;
 }
 
-/* Where the entry is noted that was met last with the same beginning. NULL: the list may be too short to tell. */
+/* The slot of the last entry met with the same beginning. NULL: the list may be too short to tell. */
 static uint32_t *recent_find(struct machine *machine, const uint8_t *p) {
     if (machine->cursor->end - p < HEAD_NBYTES || machine->lists.recent == NULL)
         return NULL;

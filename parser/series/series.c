@@ -1,4 +1,4 @@
-/* Which dumps go on from each other, and how their runs become one recording. */
+/* Finds the dumps that continue each other, and joins their runs into one recording. */
 #include "parser/series/series_internal.h"
 
 #include "base/bytes.h"

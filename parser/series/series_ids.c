@@ -148,7 +148,7 @@ static uint32_t overlap_find(const uint64_t *a, uint32_t n_a, const uint64_t *b,
     return k;
 }
 
-/* How many of b's first events are a's last ones; 0: they do not join. False: no memory. */
+/* Counts b's first events that are a's last ones; 0: they do not join. False: no memory. */
 bool series_overlap(struct series *series, const struct device_trace *a, const struct device_trace *b,
                     uint32_t *n) {
     struct arena *arena = series_arena(series);
