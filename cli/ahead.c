@@ -127,7 +127,7 @@ static void lent_release(struct ahead *ahead, uint64_t count) {
     blocks_release(ahead, count);
 }
 
-/* What a user is told that gets no block. */
+/* The answer to a reader that gets no block: the end, or the error. */
 static int64_t end_tell(const struct ahead *ahead) {
     errno = ahead->error;
     return ahead->error != 0 ? -1 : 0;

@@ -97,7 +97,7 @@ static int index_run(struct batch *batch) {
 
 /* ---- converting ---- */
 
-/* What was seen instead. Why a file could not be read has been said of each. */
+/* Says that no snapshot was found, and what was; each unreadable file has been reported already. */
 static void nothing_say(const struct batch *batch) {
     uint32_t failed = count_state(batch, BATCH_FAILED), others = batch->count - failed;
     char others_text[60] = "", failed_text[60] = "";
@@ -162,7 +162,7 @@ static int batch_convert_all(struct batch *batch) {
     return code;
 }
 
-/* Where it is watched and nothing has changed, there is nothing to do. */
+/* A watched batch does nothing while nothing has changed. */
 static int batch_look(struct batch *batch) {
     if (batch->watch == NULL || watch_look(batch->watch, batch))
         return batch_convert_all(batch);

@@ -71,7 +71,7 @@ static bool results_write(const struct check_file *files, uint32_t n_files, cons
 static bool baseline_replace(const struct check_plan *plan, const struct check_file *files,
                              uint32_t n_files) {
     struct output_file file;
-    char *real = realpath(plan->baseline, NULL); /* what a link names is replaced, not the link */
+    char *real = realpath(plan->baseline, NULL); /* a link stays: its target is replaced */
     bool done = output_file_begin(&file, real != NULL ? real : strdup(plan->baseline), strdup(plan->baseline),
                                   (struct arena_host){0});
     if (done) {

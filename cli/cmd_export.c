@@ -126,7 +126,7 @@ static int export_end(const struct recording *recording, enum export_result resu
     return EXIT_CODE_FAILED;
 }
 
-/* What is in the export, where it may not be what was thought of. */
+/* Notes on an export whose content may surprise. */
 static void peculiarities_tell(const struct recording *recording, const struct settings *settings) {
     const char *shown = recording->input.shown;
     bool moment = settings->at.base != POSITION_NONE || settings->allocated;
@@ -175,7 +175,7 @@ static int export_tell(struct buffer *out, const struct recording *recording, co
     return code;
 }
 
-/* What --to and the output's ending say together. */
+/* Chooses the kind by --to and the output's ending, which must agree. */
 static bool kind_choose(struct settings *settings) {
     enum export_kind by_path =
         settings->output != NULL ? export_kind_of_path(settings->output) : EXPORT_KINDS;

@@ -47,7 +47,7 @@ static int filter_text(char *text, size_t capacity, const char *words) {
     return n;
 }
 
-/* What the page shows first, as it would write it into its address itself. An enum exit_code. */
+/* The view that the page opens with, as in its own address. An enum exit_code. */
 static int first_view(char *text, size_t capacity, const struct recording *recording,
                       const struct settings *settings, const struct timeline *timeline) {
     struct view view = {.axis = settings->axis, .width = 1, .height = 1};
@@ -148,7 +148,7 @@ static bool still_draw(struct buffer *out, const struct verdicts *verdicts, cons
     return error == CHART_OK || error == CHART_SIZE; /* libraries that lack memory call it otherwise */
 }
 
-/* What the page carries of the report, as strings. */
+/* The parts of the report in the page, as text. */
 struct page_words {
     struct buffer follows, still;
 };
@@ -291,7 +291,7 @@ enum html_result page_render(struct buffer *page, struct recording *recording,
     buffer_release(&plan);
     page_words_release(&words);
     if (!found || page->refused)
-        return result; /* which was printed */
+        return result; /* the error was printed */
     if (result == HTML_NO_MEMORY)
         recording_print_no_memory(recording, recording->trace.arena.limit_hit);
     else if (result == HTML_TOO_LARGE)

@@ -78,7 +78,7 @@ static struct chart_end chart_end_of(struct view_end end) {
     return (struct chart_end){kinds[end.kind], end.step, end.from, end.to};
 }
 
-/* What an address shows beyond the window. Both structs are the caller's. */
+/* The parts of an address beyond the window. Both structs are the caller's. */
 static void picture_address(const struct picture_view *view, const struct timeline *timeline,
                             struct chart_address *address, struct highlight *highlight) {
     static const enum color_by areas[] = {[VIEW_BY_CATEGORY] = COLOR_BY_CATEGORY,
@@ -159,7 +159,7 @@ int picture_print_error(const char *file, enum chart_error error, const struct s
     return EXIT_CODE_FAILED;
 }
 
-/* What a picture of an address refers to. */
+/* The data of a picture of an address. */
 struct picture_address {
     struct chart_address address, *row; /* of the device in hand, of each other one */
     struct highlight highlight;

@@ -22,7 +22,7 @@
 
 enum { MOST_THREADS = WHATIF_SCENARIOS_MAX };
 
-/* What the threads share. */
+/* State that the threads share. */
 struct solving {
     struct whatif *whatif;
     size_t limit_nbytes; /* of each thread */
@@ -87,7 +87,7 @@ static uint32_t device_index(const struct trace *trace, const struct whatif *wha
     return (uint32_t)(whatif->program->device - trace->devices);
 }
 
-/* What the report concludes, where a request failed for good. False: no memory. */
+/* The report's verdicts, if a request failed for good. False: no memory. */
 static bool verdicts_find(const struct verdicts **verdicts, const struct whatif *whatif,
                           const struct recording *recording, struct arena *scratch) {
     struct timeline *timeline = NULL;

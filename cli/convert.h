@@ -1,4 +1,4 @@
-/* What verbs of one recording have in common: html and png make a file of a device, report and whatif tell of all of it. */
+/* Shared by the verbs of one recording: html and png make a file of a device, report and whatif describe all of it. */
 #pragma once
 
 #include "base/buffer.h"

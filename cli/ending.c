@@ -94,7 +94,7 @@ bool ending_agrees(const char *verb, const char *output, enum ending_kind kind) 
     return false;
 }
 
-/* What an option asks for and what the ending says are one. */
+/* The option and the ending must name the same format. */
 static bool formats_agree(const struct settings *settings, const struct ending *ending) {
     enum report_format asked = settings->format == REPORT_BRIEF ? REPORT_JSON : settings->format;
     if (ending == NULL || ending->format == asked || is_directory(settings->output))

@@ -1,9 +1,9 @@
-/* What the ending of -o asks for. Every verb looks at it: what the ending says and what the verb writes must agree. */
+/* The output's kind by the ending of -o. Every verb checks it: the ending and the verb must agree. */
 #pragma once
 
 #include "cli/options.h"
 
-/* Words: what says nothing, too. Other: a format that people know and no verb writes, such as .svg and .gz. */
+/* Words: also no ending that says anything. Other: a known format that no verb writes, such as .svg and .gz. */
 enum ending_kind { ENDING_WORDS, ENDING_PICTURE, ENDING_PAGE, ENDING_OTHER };
 
 /* Of a path, which may be NULL. */

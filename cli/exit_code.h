@@ -1,4 +1,4 @@
-/* What the process answers. docs/report.md and the help name the same numbers. */
+/* Exit codes of the program. docs/report.md and the help name the same numbers. */
 #pragma once
 
 enum exit_code {

@@ -42,7 +42,7 @@ static const char *not_exact(const struct replay *replay) {
     return replay->grade == REPLAY_EXACT ? NULL : "one of the recordings is not replayed exactly";
 }
 
-/* What fits at most, of each scenario. False: no memory. */
+/* The largest size that fits, for each scenario. False: no memory. */
 static bool device_largest(struct extrapolated *device, const struct program program[2],
                            const struct extrapolation_report *report, const struct settings *settings,
                            struct arena *scratch) {
@@ -115,7 +115,7 @@ static bool devices_extrapolate(struct sized sized[2], struct extrapolation_repo
     return done;
 }
 
-/* What a drawing stands on, in the scratch. */
+/* The data behind a drawing, in the scratch. */
 struct extrapolated_drawing {
     struct device_trace device;
     struct trace trace;

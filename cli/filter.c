@@ -18,7 +18,7 @@ enum { TEXT_NBYTES = 4096, EXPRESSION_NBYTES = 4 * FILTER_TEXT_MAX_NBYTES + 1 };
 
 /* ---- expressions ---- */
 
-/* What people write by habit and POSIX does not know: \d, \D and (?:. */
+/* Translates habits that POSIX does not know: \d, \D and (?:. */
 static void expression_translate(const struct filter_word *word, char text[EXPRESSION_NBYTES]) {
     size_t n = 0;
     for (uint32_t i = 0; i < word->nbytes; i++) {

@@ -19,8 +19,8 @@ struct filter_set {
     struct filter_regex regex[FILTER_WORDS_MAX];
 };
 
-/* What the settings' filter means for this recording. `set` must not move; memory of the tables comes from `arena`, the
- * texts are the settings'. O(expressions * length of all texts). False: no memory, printed. */
+/* Makes the settings' filter for this recording. `set` must not move; memory of the tables comes from
+ * `arena`, the texts are the settings'. O(expressions * length of all texts). False: no memory, printed. */
 bool filter_set_make(struct filter_set *set, const struct recording *recording,
                      const struct settings *settings, struct arena *arena);
 

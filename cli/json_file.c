@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What a batch writes stays far below that; anything larger is somebody else's. */
+/* A batch's files stay far below this; a larger file is not Strata's. */
 static const off_t nbytes_most = 64 << 20;
 
 /* ---- a tree in bounded memory: two bytes of text can make a node of a hundred ---- */
@@ -84,7 +84,7 @@ static const char *key_twice(const cJSON *value, size_t *n_keys) {
     return "";
 }
 
-/* Where key number `index` begins in JSON that is sound. */
+/* The offset of key number `index` in valid JSON. */
 static size_t key_offset(const char *text, size_t nbytes, size_t index) {
     for (size_t at = 0; at < nbytes; at++) {
         size_t begin = at;

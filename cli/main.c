@@ -21,8 +21,8 @@
 #define VERB_ENTRY(BIT, name) &verb_##name,
 static const struct verb *const verbs[N_VERBS] = {STRATA_VERBS(VERB_ENTRY)};
 
-/* Where a standard descriptor was closed when we were started, messages must not end up in a file that we open. Each is
- * filled with one that fails when it is used. */
+/* Opens descriptors that were closed at the start, so that messages never go into a file that we open.
+ * Each one fails when it is used. */
 static void standard_descriptors_fill(void) {
     for (int fd = 0; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_WRONLY) != fd)

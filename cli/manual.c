@@ -1,5 +1,4 @@
-/* What is generated of the tables of verbs and options for those who install the program: pages of the manual, and what
- * shells complete. */
+/* Generates, from the tables of verbs and options, the pages of the manual and the shells' completions. */
 #include "cli/manual.h"
 
 #include "cli/options_internal.h"

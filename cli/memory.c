@@ -41,7 +41,7 @@ void memory_begin(void) {
 #endif
 }
 
-/* What a replay gives back the next one takes again: of blocks of their own the system would clear every page anew. */
+/* Keeps freed blocks for the next replay: the system would clear every page of new ones. */
 void memory_keep(void) {
 #if defined(__GLIBC__)
     enum { OWN_BLOCK_NBYTES = 32 << 20, KEPT_NBYTES = 256 << 20 };

@@ -38,7 +38,7 @@ static const char *keys_read(struct operand *operand, char *text) {
     return NULL;
 }
 
-/* Where the keys begin: at the first # after the last slash. NULL: there are none. */
+/* The beginning of the keys: the first # after the last slash. NULL: there are none. */
 static char *keys_of(char *path) {
     char *slash = strrchr(path, '/');
     return strchr(slash != NULL ? slash : path, '#');

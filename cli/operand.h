@@ -13,7 +13,7 @@ struct operand {
     struct position at; /* POSITION_NONE: not given */
 };
 
-/* What is after the path begins with # or &. A path that exists is taken whole. False: printed, release nothing; for want of
- * memory if no_memory is set. */
+/* Keys after the path begin with # or &. A path that exists is taken whole. False: printed, release
+ * nothing; for want of memory if no_memory is set. */
 bool operand_parse(struct operand *operand, const char *word);
 void operand_release(struct operand *operand);

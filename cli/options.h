@@ -40,7 +40,7 @@ enum verb_bit {
 #undef STRATA_VERB_BIT
 };
 
-/* Which moments of two recordings are compared. */
+/* The moments of two recordings that are compared. */
 enum align { ALIGN_PEAK, ALIGN_STEP, ALIGN_ANNOTATION };
 
 /* A value of --own or --library. */
@@ -51,7 +51,7 @@ struct owner_pattern {
 
 enum { FLAGS_CAPACITY = 1024, FILTER_CAPACITY = 1024, SETS_CAPACITY = 16 };
 
-/* What a command line asks for; zero where nothing was given, except as noted. */
+/* The settings of a command line; zero if not given, except as noted. */
 struct settings {
     const char *input;
     const char *output;
@@ -79,7 +79,7 @@ struct settings {
     uint32_t n_owners;
     char filter[FILTER_CAPACITY]; /* words of layout/filter.h, of --filter and --hide-internal; "": none */
     bool no_memory;               /* why the last value was not taken */
-    char wrong[320];              /* what exactly is wrong with the last value; "": its help says enough */
+    char wrong[320];              /* the fault of the last value; "": its help says enough */
 
     enum report_format format;
     enum compare_by group;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How many bytes of a value are noted: all of a usual one, of a long title the beginning, in whole characters. */
+/* The number of bytes of a value that are noted: all of a usual one, the beginning of a long title, in whole characters. */
 static int value_kept_nbytes(const char *value) {
     enum { MOST = 512 };
     size_t kept = strlen(value);

@@ -41,7 +41,7 @@ static void option_print(const struct option *option) {
     help_words_print(option->help, COLUMN, COLUMN);
 }
 
-/* Where a line that is too long may go on after a backslash: the last blank that leaves room for it. */
+/* Where to break a line that is too long, with a backslash: the last blank that leaves room for it. */
 static size_t example_break(const char *line, size_t length) {
     size_t at = LINE - 2;
     if (length <= LINE)

@@ -16,7 +16,7 @@ enum {
 /* Beside the verbs: the option belongs into settings->flags. */
 enum { SHAPES = 1 << 16 };
 
-/* What a value does to the settings. */
+/* The effect of a value on the settings. */
 struct option_field {
     enum {
         FIELD_CALL,         /* `call` says it */
@@ -38,7 +38,7 @@ struct option {
     char letter;    /* 0: none */
     unsigned where; /* verbs that have it, of enum verb_bit, and SHAPES */
     const char *name;
-    /* what the help calls its value; NULL: it takes none; "[=WORD]": it need not have one */
+    /* the value's name in the help; NULL: it takes none; "[=WORD]": it is optional */
     const char *value;
     struct option_field field;
     const char *help;

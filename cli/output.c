@@ -247,7 +247,7 @@ static bool write_all(int fd, const void *bytes, size_t nbytes) {
     return true;
 }
 
-/* What is not for keeping (a pipe, some network file systems) says EINVAL or ENOTSUP: nothing is lost by that. */
+/* Pipes and some network file systems answer EINVAL or ENOTSUP: there is nothing to sync. */
 static bool sync_to_disk(int fd) {
     while (fsync(fd) != 0) {
         if (errno == EINVAL || errno == ENOTSUP || errno == ENOSYS || errno == EROFS)
@@ -348,7 +348,7 @@ static int temporary_open(const char *path) {
     return -1;
 }
 
-/* Where the file system knows no RENAME_NOREPLACE: a hard link, or else an empty file, holds the name. */
+/* For file systems without RENAME_NOREPLACE: a hard link, or else an empty file, holds the name. */
 static bool rename_keeping_old(const char *from, const char *to) {
     if (link(from, to) == 0) {
         unlink(from);

@@ -87,7 +87,7 @@ int output_end(struct output_stream *stream, int code);
  */
 struct output_file {
     struct output output;
-    /* what is written into it comes to the file; out.refused: the fault was printed already */
+    /* the file's content is written into it; out.refused: the fault was printed already */
     struct buffer out;
     struct output_stream stream;
 };

@@ -4,10 +4,10 @@
 #include "analysis/plan/plan.h"
 #include "cli/recording.h"
 
-/* What the settings ask of a plan that is told beside something else, within its work; false: nothing (--no-plan). */
+/* The request, by the settings, for a plan beside another output, within its work; false: none (--no-plan). */
 bool planning_request(struct plan_request *request, const struct settings *settings);
 
-/* What --gpu leaves after --keep; 0: no device is named. */
+/* The budget: --gpu less --keep; 0: no device is named. */
 uint64_t planning_budget(const struct settings *settings);
 
 /* The plans of all devices that ran out of memory, of all with --gpu, as `strata plan --json` has them; devices whose search

@@ -253,7 +253,7 @@ static uint32_t device_find(const struct recording *recording, int32_t ordinal) 
     return UINT32_MAX;
 }
 
-/* Which device people most likely ask about: a GPU, one that ran out of memory, then one with more events. */
+/* Is `a` more likely the device asked about: a GPU, one that ran out of memory, then one with more events? */
 static bool device_is_likelier(const struct device_trace *a, const struct device_trace *b) {
     bool a_oom = a->n_ooms != 0, b_oom = b->n_ooms != 0;
     bool a_host = a->ordinal == ORDINAL_HOST, b_host = b->ordinal == ORDINAL_HOST;

@@ -11,7 +11,7 @@ struct recording {
     char id[FINGERPRINT_CHARACTERS +
             1];              /* recording_id of the file, before anything is redacted; "": only where the
                                             report will be JSON, since it takes time */
-    char series_name[128];   /* what `input.name` is of a series */
+    char series_name[128];   /* `input.name` of a series */
     struct read_error error; /* of recording_read, where the trace could not be read */
     bool rules_refused;      /* recording_read failed because of the file of --rules, not of the recording */
 };
@@ -37,8 +37,8 @@ bool recording_choose_device(const struct recording *recording, const struct set
 /* The same for a command that shows all devices unless one is named: only checks -d. */
 bool recording_check_device(const struct recording *recording, const struct settings *settings);
 
-/* What is drawn where the command line does not say it: a memory timeline is coloured by category, and the capacity is
- * the device's (0: not known). `device` is an index into trace.devices. */
+/* Defaults of a picture: a memory timeline is coloured by category, and the capacity is the device's (0:
+ * not known). `device` is an index into trace.devices. */
 enum color_by recording_color_by(const struct recording *recording, const struct settings *settings);
 uint64_t recording_capacity(const struct recording *recording, const struct settings *settings,
                             uint32_t device);

@@ -10,7 +10,7 @@
 /* A repetition is compiled as so many copies; the closure of n of them takes n * n steps. */
 enum { COPIES_MAX = 2000, DEPTH_MAX = 250 };
 
-/* What an expression comes to when its repetitions are written out. Saturates. */
+/* The size of an expression with its repetitions written out. Saturates. */
 struct extent {
     const char *at;
     uint64_t atom, sum[DEPTH_MAX], copies; /* the last atom's, each open group's, what repetitions add */

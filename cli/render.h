@@ -1,4 +1,4 @@
-/* What the verbs make of a recording; a batch makes all of it at once. Errors are printed. */
+/* The outputs of the verbs for one recording; a batch makes all of them at once. Errors are printed. */
 #pragma once
 
 #include "base/buffer.h"
@@ -17,7 +17,7 @@ int page_render_plan(struct buffer *out, struct recording *recording, const stru
 
 enum { PAGE_VIEW_CAPACITY = 256 + 3 * FILTER_CAPACITY };
 
-/* What a page shows first, as it would write it into its address itself: `text` becomes "" where the settings say nothing
+/* The view that a page opens with, as in its own address: `text` becomes "" where the settings say nothing
  * about it. An enum exit_code. In cmd_html.c. */
 int page_view_choose(char *text, size_t capacity, const struct recording *recording,
                      const struct settings *settings, uint32_t device);

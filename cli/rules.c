@@ -16,7 +16,7 @@
 
 enum field { FIELD_FILE, FIELD_FUNCTION, FIELD_METADATA, FIELD_COUNT };
 
-/* What a rule costs is a search of every text, and no two expressions can be answered together. */
+/* Each rule costs a search of every text, and no two expressions can be answered together. */
 enum { RULES_MAX = 1000, LINE_NBYTES = 4096, NOT_ASKED = RULES_MAX };
 
 struct rule {
@@ -236,7 +236,7 @@ static bool stacks_match(struct rule_list *list, const struct trace *trace, uint
 
 /* ---- noting ---- */
 
-/* What the rules say of the trace, index of the first rule that is met; UINT32_MAX: none. */
+/* The results of the rules: the index of the first rule that matches; UINT32_MAX: none. */
 struct verdict {
     uint32_t *of_stack;   /* [stacks.count] */
     uint32_t *of_context; /* [n_contexts] */

@@ -12,14 +12,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What --color says. */
+/* Values of --color. */
 enum terminal_color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 /* Notes are kept back when `quiet`; errors never are. Progress needs a terminal that is not TERM=dumb; COLOR_AUTO
  * needs in addition that NO_COLOR is unset or empty. */
 void terminal_init(bool quiet, enum terminal_color color);
 
-/* How text is written to `output` (-o; NULL and "-": standard output): there as wide as COLUMNS or the terminal say. */
+/* The look of text for `output` (-o; NULL and "-": standard output): there as wide as COLUMNS or the terminal. */
 struct text_look terminal_look(const char *output);
 
 /* `file` NULL: the line is about no file. */
@@ -39,6 +39,6 @@ void progress_end(void);
 /* The same for a line that the caller has composed (no control characters). False: progress is not wanted here. */
 bool progress_show(const char *line);
 
-/* What a signal handler must write to leave the terminal's line clean; NULL: nothing. Safe in a signal
+/* Bytes that a signal handler must write to leave the terminal's line clean; NULL: none. Safe in a signal
  * handler. */
 const char *progress_wipe(void);

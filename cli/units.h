@@ -17,7 +17,7 @@ bool size_lacks_unit(const char *text, uint64_t bytes);
 /* A decimal number of [low, high], digits only. False: anything else; `*number` is unchanged. */
 bool number_parse(const char *text, uint64_t low, uint64_t high, uint64_t *number);
 
-/* Where a window begins or ends. */
+/* The base of a window's begin or end. */
 enum position_base {
     POSITION_NONE,  /* not given */
     POSITION_EVENT, /* offset: index of an event */

@@ -27,10 +27,10 @@ struct view_end {
     uint64_t step, from, to;
 };
 
-/* What lies together in the picture. */
+/* The things that lie together in the picture. */
 enum view_by { VIEW_BY_AGE, VIEW_BY_CATEGORY, VIEW_BY_STREAM, VIEW_BY_POOL, VIEW_BY_SEGMENTS };
 
-/* What --view says beyond the options of their own. */
+/* The parts of --view that have no options of their own. */
 struct picture_view {
     bool given, has_window, has_bytes, has_at, has_range, has_selected;
     bool names_moment; /* something that says where to look: a file with an OOM opens at that, else */
@@ -67,7 +67,7 @@ void view_window(const struct picture_view *view, const struct view *whole, int6
 /* A point of the axis as the layout counts it. */
 int64_t view_q16(double position);
 
-/* What is highlighted in this recording. False: nothing, or nothing that it has. */
+/* The highlight for this recording. False: none, or none that it has. */
 struct highlight;
 bool view_highlight(const struct picture_view *view, const struct timeline *timeline,
                     struct highlight *highlight);

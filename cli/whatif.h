@@ -8,7 +8,7 @@
 /* Solves all scenarios, each by a thread. False: no memory. */
 bool scenarios_solve(struct whatif *whatif, const struct arena *scratch);
 
-/* What is added to the input's name where only a directory is given. */
+/* The ending added to the input's name if only a directory is given. */
 const char *whatif_ending(enum report_format format);
 
 /* One device to be drawn. */

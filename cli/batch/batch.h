@@ -29,8 +29,8 @@ enum batch_state {
 /* Strings belong to the batch's arena. */
 struct batch_file {
     const char *path;  /* to open */
-    const char *input; /* how results call it: below what the command line names */
-    /* of its outputs, without ending: letters, digits, '.', '_' and '-'; of many files with a folder
+    const char *input; /* the name in results: relative to the command line's path */
+    /* name of its outputs without ending: letters, digits, '.', '_' and '-'; of many files with a folder
      * before it, "pages-0c/rank3" */
     const char *name;
     int64_t rank, step, local_rank;

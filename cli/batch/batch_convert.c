@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the results of a file go: under `staging`; messages name the place where they will be in the end. */
+/* The destination of a file's results: under `staging`; messages name their final place. */
 struct parts {
     const struct batch *batch;
     const struct batch_file *file;
@@ -102,7 +102,7 @@ static bool log_convinces(const struct trace *trace, const struct batch_file *fi
     return names_is_log(file->input) && (n_ooms != 0 || n_events >= LINES_LEAST);
 }
 
-/* Whether windows of events meet on any device. */
+/* Do windows of events overlap on any device? */
 static bool series_joins(const struct trace *trace) {
     for (uint32_t i = 0; i < trace->n_diagnostics; i++) {
         uint32_t nbytes;

@@ -3,7 +3,7 @@
 
 #include "cli/batch/batch.h"
 
-/* What the process answers. */
+/* Exit codes of the process. */
 enum convert_code {
     CONVERT_DONE = 0,
     CONVERT_FAILED = 1,       /* printed */

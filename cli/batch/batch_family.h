@@ -1,4 +1,4 @@
-/* Which files of a batch are dumps of one rank at several moments, as far as their paths tell. */
+/* Finds the files of a batch that are dumps of one rank at several moments, by their paths. */
 #pragma once
 
 #include "cli/batch/batch.h"

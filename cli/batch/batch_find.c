@@ -50,7 +50,7 @@ static bool is_prose(const struct format *format, const struct batch_file *file)
     return strcmp(format->name, "log") == 0 && !names_is_log(file->input);
 }
 
-/* What cannot be told from a snapshot is not taken for one. */
+/* A file that cannot be examined does not count as a snapshot. */
 static void file_fail(struct batch *batch, struct batch_file *file, const char *what) {
     file->state = BATCH_FAILED;
     file->reason = batch_text(batch, "%s: %s", what, strerror(errno));
@@ -123,7 +123,7 @@ static bool search_fail(struct search *search, const char *path, const char *wha
     return file->reason != NULL;
 }
 
-/* Where somebody keeps snapshots and results in one directory: what a batch writes. */
+/* Does a batch write files of this name? Snapshots and results may share a directory. */
 static bool is_result(const char *name) {
     return strcmp(name, "summary.json") == 0 || strcmp(name, "summary.csv") == 0 ||
            strcmp(name, "metrics.prom") == 0 || strcmp(name, "shards") == 0 || strcmp(name, "series") == 0 ||
@@ -136,7 +136,7 @@ static bool is_output(const struct search *search, const struct stat *status) {
            status->st_ino == search->output.st_ino;
 }
 
-/* Whether results go into this folder, or into one of those that it has for them. */
+/* Do results go into this folder, or into one that has it for them? */
 static bool takes_results(const struct search *search, char *folder) {
     struct stat status;
     for (int above = 0; above < 2; above++) {
@@ -256,7 +256,7 @@ static bool search_path(struct search *search, const char *path) {
 
 /* ---- what results call the files ---- */
 
-/* How much of `path` lies above it: all of a directory (with its slash), the directory of a file. */
+/* Bytes of the directory in `path`: all of a directory (with its slash), the directory of a file. */
 static size_t directory_part(const char *path) {
     struct stat status;
     size_t length = strlen(path);

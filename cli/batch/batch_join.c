@@ -75,7 +75,7 @@ bool join_batch(struct index *index, struct batch *batch) {
 
 /* ---- joining a directory ---- */
 
-/* What a record says of itself. Those of one number of shards are a group, whose runs should have seen the same files. */
+/* A shard's record. Records with the same number of shards are a group, whose runs should have seen the same files. */
 struct shard_record {
     uint32_t of, shard;
     char fingerprint[24];
@@ -88,7 +88,7 @@ struct join {
     uint32_t n_rows, rows_capacity;
     struct shard_record *records;
     uint32_t n_records, records_capacity;
-    bool (*take)(struct join *join, const char *name); /* what is done with each sidecar; false: no memory */
+    bool (*take)(struct join *join, const char *name); /* handles each sidecar; false: no memory */
     const char **kept;                                 /* of join_remove: names that the files have, sorted */
     uint32_t n_kept;
     bool lacks_sidecars;  /* there is one that cannot be read */
@@ -156,7 +156,7 @@ static void version_read(const char *version, unsigned long part[3]) {
     }
 }
 
-/* Whether "0.1.0" comes before this version; no version is the oldest. */
+/* Is "0.1.0" older than this version? No version is the oldest. */
 static bool version_is_older(const char *version) {
     unsigned long theirs[3] = {0}, ours[3] = {0};
     version_read(version, theirs);
@@ -307,7 +307,7 @@ static void join_note_older(struct join *join) {
                                    older->version[0] != '\0' ? older->version : "unknown"));
 }
 
-/* Whether every shard of a group is there and all saw the same files. */
+/* Notes missing shards of a group, and shards that did not see the same files. */
 static bool join_notes_group(struct join *join, const struct shard_record *records, uint32_t count) {
     char missing[MISSING_SHOWN];
     bool lacks = missing_text(records, count, missing, sizeof missing);

@@ -8,8 +8,8 @@
  * not ours are kept. False: printed. */
 bool join_remove_stale(struct batch *batch);
 
-/* What the batch itself knows, with the sidecars of the files that are done. An empty index in the batch's arena at
- * first. False: printed. */
+/* The batch's own results and the sidecars of its finished files. `index` is empty at first, in the
+ * batch's arena. False: printed. */
 bool join_batch(struct index *index, struct batch *batch);
 
 /*

@@ -1,4 +1,4 @@
-/* What an index had made beside the pages of its recordings, so that the next one removes what it has no more use for. */
+/* The files that an index had made beside its recordings' pages, so that the next index removes those it no longer needs. */
 #pragma once
 
 #include "analysis/compare/index.h"

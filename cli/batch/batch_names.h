@@ -29,7 +29,7 @@ void rank_pattern_release(struct rank_pattern *pattern);
  */
 bool names_read(struct batch *batch, struct batch_file *file, const struct rank_pattern *pattern);
 
-/* What --group-by asks for, of a path alone: "tp1 pp2"; NULL: the names tell no group, or no memory. */
+/* The group by --group-by, from a path alone: "tp1 pp2"; NULL: the names tell no group, or no memory. */
 const char *names_group(struct batch *batch, const char *input, const char *host);
 
 /* The numbers after ep, cp and tp in a path; BATCH_UNKNOWN where there is none. */
@@ -38,7 +38,7 @@ void names_places(const char *input, int64_t place[3]);
 /* Decides, once all files are read, which loose numbers are ranks and which are steps. O(n log n). False: no memory. */
 bool names_settle(struct batch *batch);
 
-/* Whether a file is called like what a run prints: .log, .out, .err, .csv. */
+/* Does the file's name look like a run's output: .log, .out, .err, .csv? */
 bool names_is_log(const char *input);
 
 /* Does a name end so, with something before it? */
@@ -58,11 +58,11 @@ enum { NAMES_FOLDER_CAPACITY = 16 };
 /* "pages-0c" */
 void names_folder(uint32_t folder, char text[NAMES_FOLDER_CAPACITY]);
 
-/* Whether a directory's name is one that names_folder makes. */
+/* Is a directory's name one that names_folder makes? */
 bool names_is_folder(const char *name);
 
-/* Whether a text from a file may become a link and a path: letters, digits, '.', '_' and '-', not hidden, at most in a folder
- * of names_folder. */
+/* May a text from a file become a link and a path: letters, digits, '.', '_' and '-', not hidden, in one
+ * folder of names_folder at most? */
 bool names_is_plain(const char *name);
 
 /*

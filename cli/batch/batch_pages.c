@@ -25,7 +25,7 @@ static bool kept_has(const struct kept *kept, const char *name) {
            bsearch(&name, kept->name, kept->count, sizeof *kept->name, name_compare) != NULL;
 }
 
-/* What the word "odd" finds in the index, and the medians of which differences are made. */
+/* The rows that the word "odd" finds in the index, and those that differences are taken against. */
 static bool kept_find(struct kept *kept, struct batch *batch, const struct index *index) {
     size_t n = (size_t)index->n_rows + index->n_findings + 1;
     kept->name = arena_alloc(&batch->arena, n * sizeof *kept->name);

@@ -1,4 +1,4 @@
-/* What a sidecar says of a device beyond the report: the profile by which ranks are compared. docs/cluster.md has its form. */
+/* A sidecar's data about a device beyond the report: the profile by which ranks are compared. docs/cluster.md has its form. */
 #pragma once
 
 #include "analysis/compare/index.h"

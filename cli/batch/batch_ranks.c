@@ -118,7 +118,7 @@ static int64_t group_number(const char *text, const regmatch_t *match) {
     return (regoff_t)length == match->rm_eo - match->rm_so ? number : BATCH_UNKNOWN;
 }
 
-/* Whether a comma-separated list has this word; where there is no list, `otherwise`. */
+/* Does a comma-separated list have this word? `otherwise` where there is no list. */
 static bool group_is_wanted(const char *list, const char *word, bool otherwise) {
     size_t length = strlen(word);
     for (const char *at = list; at != NULL && *at != '\0'; at += at[0] == ',') {
@@ -423,7 +423,7 @@ static size_t shape_number(char kind, const char *text, size_t at, struct shape_
     return length;
 }
 
-/* Whether [at, end) of `text` is built like that. */
+/* Does [at, end) of `text` have this shape? */
 static bool shape_fits(const char *shape, const char *text, size_t at, size_t end,
                        struct shape_numbers *numbers) {
     *numbers = (struct shape_numbers){.rank = BATCH_UNKNOWN, .step = BATCH_UNKNOWN, .loose = BATCH_UNKNOWN};

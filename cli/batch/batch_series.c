@@ -48,7 +48,7 @@ static int candidate_compare(const void *a, const void *b) {
     return order != 0 ? order : strcmp(x->row->input, y->row->input);
 }
 
-/* Whether `b`, which ends later, begins before `a` has ended: the last sample's begin is known, not its end. */
+/* Does `b`, which ends later, begin before `a` has ended? The last sample's begin is known, not its end. */
 static bool windows_meet(const struct candidate *a, const struct candidate *b) {
     return b->first_us <= a->last_us + (a->last_us - a->first_us) / (INDEX_SAMPLES / 2) + 1;
 }
@@ -63,7 +63,7 @@ static const char *directory_text(struct batch *batch, const char *input) {
     return batch_text(batch, "%.*s/rank", slash != NULL ? (int)(slash - input) : 0, input);
 }
 
-/* Whether a row may be a dump of a series; false with `*no_memory` unset: it may not. */
+/* May a row be a dump of a series? False with `*no_memory` unset: it may not. */
 static bool candidate_init(struct candidate *candidate, struct batch *batch, const struct index_row *row,
                            bool *no_memory) {
     bool stamped = false;
@@ -194,7 +194,7 @@ static int series_compare(const void *a, const void *b) {
     return order != 0 ? order : strcmp(x->name, y->name);
 }
 
-/* How much there is to read, which says how much memory it may take. */
+/* Sums the bytes to read, from which its memory is estimated. */
 static void series_measure(struct batch_file *file) {
     for (uint32_t i = 0; file->state == BATCH_WAITING && i < file->series->n; i++) {
         struct stat status;

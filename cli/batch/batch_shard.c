@@ -21,7 +21,7 @@ static bool environment_number(const char *name, uint64_t *number) {
     return value != NULL && number_parse(value, 0, UINT32_MAX, number);
 }
 
-/* Where a scheduler says who we are: our number from 0, and how many there are. */
+/* A scheduler's variables: this process's number from 0, and the number of processes. */
 struct scheduler {
     const char *name;
     const char *index;

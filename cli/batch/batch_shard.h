@@ -10,8 +10,8 @@
  */
 bool shard_choose(struct batch *batch, const char *text);
 
-/* Whether this shard does the file that results call `input`: dealt by a hash of it, so a worker needs to know nothing of
- * the files of others. */
+/* Does this shard do the file that results call `input`? A hash of the name decides, so a worker needs to
+ * know nothing of other files. */
 bool shard_has(const struct batch *batch, const char *input);
 
 /* A number that is the same for workers that see the same paths. */

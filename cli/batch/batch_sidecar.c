@@ -188,7 +188,7 @@ static bool read_truncation(struct index_row *row, const cJSON *document, struct
     return true;
 }
 
-/* What the outputs beside a sidecar were made of: the input as it was then, the options and the program. */
+/* A hash of the origin of the outputs beside a sidecar: the input as it was then, the options and the program. */
 static uint64_t stamp_of(const cJSON *document, const cJSON *batch) {
     const cJSON *item;
     uint64_t stamp = batch_hash(json_file_text(document, "recording_id", "")) + number_of(batch, "size");
@@ -200,7 +200,7 @@ static uint64_t stamp_of(const cJSON *document, const cJSON *batch) {
     return stamp;
 }
 
-/* What the sidecar says of one device. False: no memory. */
+/* Reads a device from the sidecar. False: no memory. */
 static bool read_device(struct index_row *row, const cJSON *figures, const cJSON *extra,
                         struct arena *arena) {
     row->device = json_file_number(figures, "device", 0);

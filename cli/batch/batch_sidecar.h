@@ -42,8 +42,8 @@ enum sidecar_result sidecar_read(struct sidecar *sidecar, const char *directory,
 enum sidecar_result sidecar_read_series(struct index_series *series, const struct batch *batch,
                                         const struct batch_file *file, struct arena *arena);
 
-/* Whether the page of a file, its picture and its export are there, where they are wanted. */
+/* Does the file have its page, picture and export, as far as they are wanted? */
 bool sidecar_has_outputs(const struct batch *batch, const struct batch_file *file);
 
-/* Sets file->row where the answer is yes. Whether the file's outputs are there and were made of it, as it is now, with these options. */
+/* Do the file's outputs exist, made of it as it is now, with these options? If so, sets file->row. */
 bool sidecar_is_current(struct batch *batch, struct batch_file *file);

@@ -50,7 +50,7 @@ static bool add_sites(struct json_writer *json, const struct timeline *timeline,
     return true;
 }
 
-/* What is written of a recording, beside its report. */
+/* The source of a sidecar's members beyond the report. */
 struct source {
     const struct recording *recording;
     const struct batch *batch;
@@ -59,7 +59,7 @@ struct source {
     uint32_t device;
 };
 
-/* What each setting would need, where a device is named: the index finds the one for all ranks. False: no memory. */
+/* Each setting's need, if a device is named: the index finds the one for all ranks. False: no memory. */
 static bool add_settings(struct json_writer *json, const struct source *source, uint32_t device,
                          struct arena *arena) {
     const struct trace *trace = &source->recording->trace;
@@ -182,6 +182,6 @@ bool sidecar_build(struct buffer *out, const struct recording *recording, const 
     const struct report_more more = {file->series != NULL ? add_series : add_batch, &source};
     struct settings settings = *batch->settings;
     settings.format = REPORT_JSON;
-    settings.has_device = false; /* what the index shows is one device, what a program reads is the whole */
+    settings.has_device = false; /* the index shows one device, programs read all */
     return report_build(out, recording, &settings, &more, false, scratch);
 }

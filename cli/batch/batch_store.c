@@ -35,7 +35,7 @@ static const char *ending_of(const struct batch *batch, const struct batch_file 
 
 /* ---- whose files ---- */
 
-/* What the beginning of each kind of output says of its writer. */
+/* The mark of Strata in the beginning of each kind of output. */
 static const struct {
     const char *ending, *mark;
 } marks[] = {
@@ -48,7 +48,7 @@ static bool is_our_database(const char *path, const char *head, ssize_t n) {
            memcmp(head + EXPORT_APPLICATION_AT, "Stra", 4) == 0;
 }
 
-/* Whether Strata wrote the file at `path`; also if there is none. `*error`: why that cannot be told, 0 where it can. */
+/* Did Strata write the file at `path`? True also if there is none. `*error`: why that is not known; 0: it is. */
 static bool is_ours(const char *path, int *error) {
     char head[HEAD_NBYTES];
     struct stat status;
@@ -155,14 +155,14 @@ static bool folders_make(const struct batch *batch) {
     return done;
 }
 
-/* Whether the directory is still the one of that name: who had the lock before us may have removed it. */
+/* Is the directory still the one of that name? The lock's previous owner may have removed it. */
 static bool staging_is_there(const struct store *store) {
     struct stat mine, there;
     return fstat(dirfd(store->entries), &mine) == 0 && stat(store->staging, &there) == 0 &&
            mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
 }
 
-/* What was made here is not left behind. Always false. */
+/* Removes the directory if this run made it. Always false. */
 static bool staging_give_up(struct store *store, bool made) {
     terminal_error(store->staging, "cannot open: %s", strerror(errno));
     if (made)
@@ -232,7 +232,7 @@ static bool is_staging(const char *name) {
     return behind != NULL && strcmp(behind, ".tmp") == 0;
 }
 
-/* What a killed run left that had other parts than this one. One that is locked, or cannot be, may be in use. */
+/* Removes what a killed run with another set of parts left. A directory that is locked, or cannot be, may be in use. */
 static void staging_sweep(int directory, const char *name) {
     DIR *entries = entries_open(directory, name);
     if (entries == NULL)

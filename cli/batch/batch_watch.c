@@ -16,7 +16,7 @@ static uint64_t file_hash(const struct batch_file *file) {
     return ((batch_hash(file->path) ^ file->nbytes) * prime ^ (uint64_t)file->mtime_ns) * prime;
 }
 
-/* Whether nobody seems to write it any more. */
+/* Does the file seem complete: unchanged since the last look, or at first for the time between two? */
 static bool file_rests(const struct watch *watch, const struct batch *batch, const struct batch_file *file) {
     struct timespec now;
     uint64_t hash = file_hash(file);
@@ -28,7 +28,7 @@ static bool file_rests(const struct watch *watch, const struct batch *batch, con
     return now_ns - file->mtime_ns >= (int64_t)batch->settings->every_us * 1000;
 }
 
-/* Whether the index can show what was made of it before. */
+/* Keeps the file's previous result in the index, if it has one. */
 static bool file_keeps(struct batch *batch, struct batch_file *file) {
     struct sidecar sidecar;
     if (file->name == NULL ||

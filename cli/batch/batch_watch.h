@@ -10,7 +10,7 @@ struct watch {
     uint32_t n_seen;
     bool looked;
     uint64_t shown; /* hash of all that the index was made of */
-    int code;       /* what the batch would end with now: of the last index */
+    int code;       /* the exit code now: that of the last index */
 };
 
 /*

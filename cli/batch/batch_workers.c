@@ -150,7 +150,7 @@ static void worker_killed(struct pool *pool, struct batch_file *file, int number
                                strsignal(number), hint));
 }
 
-/* What became of a worker's file. */
+/* Concludes a worker's file from its exit status. */
 static void worker_conclude(struct pool *pool, const struct worker *worker, int status) {
     struct batch_file *file = worker->file;
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;

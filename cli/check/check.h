@@ -1,5 +1,5 @@
-/* What the parts of strata check share: files, what each rule says of them, baselines and outputs. Private to cli/check/
- * and cli/cmd_check.c. */
+/* Shared by the parts of strata check: files, verdicts of rules, baselines and outputs. Private to
+ * cli/check/ and cli/cmd_check.c. */
 #pragma once
 
 #include "analysis/findings/figures.h"
@@ -29,7 +29,7 @@ struct check_plan {
     bool no_memory; /* why a rule was not taken */
 };
 
-/* What a rule says of one file. */
+/* The verdict of a rule on one file. */
 struct check_verdict {
     const struct rule *rule;
     enum check_status status;

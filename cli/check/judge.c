@@ -39,7 +39,7 @@ struct subject {
     struct timeline timeline;
     struct filter_set filter;
     struct selection selection;
-    const struct timeline *shown; /* what the filter leaves; without one `timeline` */
+    const struct timeline *shown; /* timeline of the filtered allocations; without a filter `timeline` */
     const uint64_t *keep;
     struct verdicts verdicts;
     const struct figures *figures; /* of the file */
@@ -112,7 +112,7 @@ static bool sites_name(struct moment_sites *sites, const struct trace *trace) {
     return named != NULL;
 }
 
-/* What all names begin with that meet a pattern: its text up to what is special, with the end where nothing is. */
+/* Bytes of a pattern before its first special character, with the terminator if it has none: all matching names begin so. */
 static size_t pattern_prefix(const char *pattern) {
     size_t length = strcspn(pattern, "*?[\\");
     return pattern[length] == '\0' ? length + 1 : length;
@@ -186,7 +186,7 @@ static bool bytes_at(struct subject *subject, const struct rule *rule, uint32_t 
     return true;
 }
 
-/* Which allocations a rule is about: of a category, or of a site that meets its pattern, which is asked once for each frame. */
+/* The allocations that a rule counts: of a category, or of sites that match its pattern, tested once for each frame. */
 struct counted {
     const struct subject *subject;
     const struct rule *rule;
@@ -312,7 +312,6 @@ static bool finding_is_judged(const struct verdicts *verdicts, enum finding_kind
     }
 }
 
-/* What the analysis concludes; a kind that it could not judge, and of which nothing was found, never passes. */
 /* False: the lines do not say it. */
 static bool budget_part_of(const struct subject *subject, const struct rule *rule, uint64_t *bytes) {
     struct budget budget;
@@ -331,6 +330,7 @@ static void budget_measure(const struct subject *subject, struct check_verdict *
         doubt(verdict, "no line of a server's start says this");
 }
 
+/* Counts findings of a kind. None of a kind that could not be judged never passes. */
 static void finding_measure(const struct subject *subject, struct check_verdict *verdict) {
     const struct findings *findings = &subject->verdicts.findings;
     uint32_t kind = 0;
@@ -381,7 +381,7 @@ static bool measure(struct subject *subject, const struct check_file *file, stru
     return true;
 }
 
-/* What makes a figure unknown, whatever it says. */
+/* Marks a figure as unknown where its basis is missing, whatever it says. */
 static void basis_check(const struct check_file *file, struct check_verdict *verdict) {
     enum metric metric = verdict->rule->metric;
     if (verdict->status != CHECK_HELD)
@@ -518,7 +518,7 @@ static bool rules_judge(struct check_file *file, struct subject *subject, const 
     return file->verdicts != NULL;
 }
 
-/* What the rules are about: everything, or what the filter leaves of it. False: no memory. */
+/* Chooses the allocations that rules count: all, or those that pass the filter. False: no memory. */
 static bool subject_choose(struct subject *subject) {
     const struct filter_query *query = subject->filter.query;
     subject->shown = &subject->timeline;

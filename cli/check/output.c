@@ -1,4 +1,4 @@
-/* What was checked, for people, for GitHub, for whatever reads JUnit's XML, and for programs. */
+/* The results of strata check: for people, for GitHub, as JUnit's XML, and as JSON. */
 #include "base/format.h"
 #include "base/json_writer.h"
 #include "base/utf8.h"

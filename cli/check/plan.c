@@ -1,4 +1,4 @@
-/* What is to be checked: rules of the command line, strata.json, and the baseline. */
+/* The rules to check: from the command line, strata.json, and the baseline. */
 #include "cli/check/check.h"
 #include "cli/exit_code.h"
 #include "cli/json_file.h"

@@ -247,7 +247,7 @@ static bool value_read(struct rule_words *words, struct rule *rule) {
     return true;
 }
 
-/* Which metrics go with which values. */
+/* Do the metric and the value go together? */
 static bool value_fits(struct rule_words *words, const struct rule *rule) {
     bool counted =
         rule->metric == METRIC_OOM || rule->metric == METRIC_FINDING || rule->metric == METRIC_GROWTH;

@@ -17,13 +17,13 @@ enum metric {
     METRIC_END,
     METRIC_GROWTH, /* bytes per step */
     METRIC_GAP,    /* reserved and not in use, at the reserved peak */
-    METRIC_OOM,    /* how many */
+    METRIC_OOM,    /* a count */
     METRIC_TRUST,
     METRIC_CATEGORY,
     METRIC_SITE,
-    METRIC_FINDING, /* how many */
+    METRIC_FINDING, /* a count */
     METRIC_BUDGET,  /* a part of a server's budget, of a log */
-    METRIC_SPREAD,  /* of the files' peaks, of the largest */
+    METRIC_SPREAD,  /* the spread of the files' peaks, as a share of the largest */
     METRICS
 };
 

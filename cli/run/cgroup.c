@@ -51,7 +51,7 @@ static const struct cgroup_files {
     {" - cgroup ", "memory", ":memory:", "memory.usage_in_bytes", "memory.max_usage_in_bytes",
      "memory.limit_in_bytes", "memory.oom_control", "memory.failcnt"}};
 
-/* Where a version is mounted. False: nowhere. */
+/* Finds the mount point of a version. False: there is none. */
 static bool mount_find(char mount[CGROUP_PATH], const struct cgroup_files *files) {
     FILE *file = fopen("/proc/self/mountinfo", "re");
     char line[CGROUP_PATH + 512];

@@ -8,7 +8,7 @@ enum { CGROUP_PATH = 4096 };
 
 struct cgroup {
     bool found;
-    const struct cgroup_files *files; /* what this version calls them */
+    const struct cgroup_files *files; /* this version's names */
     char path[CGROUP_PATH];
     uint64_t current_bytes, peak_bytes;
     uint64_t limit_bytes; /* the lowest of this group and those above it; UINT64_MAX: none */

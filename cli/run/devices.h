@@ -1,5 +1,5 @@
-/* What is in use on NVIDIA's devices, by all processes: a process of its own asks their library, where that is there, so that a
- * driver that hangs or crashes costs nothing but these figures. */
+/* Memory in use on NVIDIA's devices, by all processes. A process of its own asks NVIDIA's library, if
+ * there is one, so a driver that hangs or crashes costs only these figures. */
 #pragma once
 
 #include "cli/run/folder.h"

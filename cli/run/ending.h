@@ -1,4 +1,4 @@
-/* How a run ended, in words on standard error: one screen. */
+/* The end of a run, in words on standard error: one screen. */
 #pragma once
 
 #include "cli/run/watch.h"

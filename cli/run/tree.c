@@ -34,7 +34,7 @@ static bool file_read(const char *path, char *text, size_t capacity) {
     return n > 0;
 }
 
-/* Which words behind the name are meant, from 1. */
+/* Indexes of words behind the name, from 1. */
 enum { FIELD_PARENT = 2, FIELD_FLAGS = 7, FIELD_ADDRESS = 21, FIELD_PAGES = 22, FLAG_EXITING = 4 };
 
 /* The number that is the word `field`; 0: there is none. */
@@ -64,7 +64,7 @@ static bool stat_read(struct process *process) {
              resident_bytes = field_read(end + 1, FIELD_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     bool exits = state == 'Z' || (field_read(end + 1, FIELD_FLAGS) & FLAG_EXITING) != 0;
     if (exits ||
-        (resident_bytes == 0 && process->resident_bytes != 0)) /* what it had is going: what was seen stays */
+        (resident_bytes == 0 && process->resident_bytes != 0)) /* it is exiting: keep the sizes seen before */
         return false;
     process->address_bytes = address_bytes > process->address_bytes ? address_bytes : process->address_bytes;
     process->resident_bytes = resident_bytes;

@@ -6,7 +6,7 @@
 
 enum { GROWTH_POINTS = 64, TREE_GONE = 16, PROCESS_NAME = 20 };
 
-/* How a size changed: at most GROWTH_POINTS points, evenly spaced; when they are full, every other one goes. */
+/* The course of a size: at most GROWTH_POINTS points, evenly spaced; when they are full, every other one goes. */
 struct growth {
     int64_t us[GROWTH_POINTS];
     uint64_t bytes[GROWTH_POINTS];

@@ -20,7 +20,7 @@
 
 enum { EXIT_NOT_FOUND = 127, EXIT_NOT_RUN = 126, TOUCH_US = 10 * 1000 * 1000 };
 
-/* What somebody may send us that is meant for the command. */
+/* Signals that are passed on to the command. */
 static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP};
 enum { N_PASSED_ON = sizeof passed_on / sizeof passed_on[0] };
 

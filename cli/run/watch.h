@@ -32,7 +32,7 @@ struct watch {
  * it cannot be started (printed): 127 not found, 126 otherwise. Release it in both cases. */
 int watch_run(struct watch *watch);
 
-/* What the shell would say: its code, or 128 and the signal. */
+/* The shell's exit code for it: its own, or 128 and the signal. */
 int watch_exit_code(const struct watch *watch);
 
 void watch_release(struct watch *watch);
