@@ -8,7 +8,7 @@
 #include "layout/site.h"
 
 enum {
-    SHARED_LEAST = 3, /* so many sites that change by the same factor have one cause */
+    SHARED_LEAST = 3, /* this many sites that change by the same factor share a cause */
     LIFETIME_LEAST =
         77, /* in 1/256 of a binary logarithm: a fifth longer; the rest is noise of other changes */
     MOVED_MOST = 20
@@ -281,7 +281,8 @@ static struct cause *shared_largest(const struct finding *finding) {
     return best;
 }
 
-/* Is it what a change of the factor `shared` entails: the square of it (attention by sequence), or copies that a data type needs? */
+/* Does it follow from a change by the factor `shared`: its square (attention by sequence), or copies for a
+ * data type? */
 static bool is_entailed(const struct finding *finding, const struct cause *cause,
                         const struct cause *shared) {
     const struct compare_site *site = row_of(finding, cause);

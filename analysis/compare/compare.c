@@ -9,7 +9,7 @@
 
 enum {
     NEAR_LINES = 40,   /* a line that moved further is another line, unless many moved as far */
-    SHIFT_PAIRS = 256, /* so many differences of lines are tried in one function */
+    SHIFT_PAIRS = 256, /* limit on the shifts that are tried in one function */
     RENAMES_MAX = 256, /* files that only one side has, of each side */
     CALLERS_MAX = 64
 };

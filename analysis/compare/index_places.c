@@ -119,7 +119,7 @@ static void places_text(const char *group, unsigned kind, const struct place *pl
     }
 }
 
-/* Places with like medians are one group: the larger it is, the surer is who is odd in it. */
+/* Places with similar medians are one group: the larger it is, the more certain is an odd rank in it. */
 static bool places_name(struct index *index, const struct sorted_row *rows, struct place *places,
                         uint32_t count, unsigned kind) {
     char text[TEXT_CAPACITY];

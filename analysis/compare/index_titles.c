@@ -1,4 +1,4 @@
-/* The title of a finding: which ranks it is about, and what is said of them. */
+/* The title of a finding: its ranks, and the statement about them. */
 #include "analysis/compare/index_internal.h"
 
 #include <inttypes.h>
@@ -57,7 +57,7 @@ static bool of_host(const struct index_row *row, const char *host) {
     return row->copy_of == NULL && row->host != NULL && strcmp(row->host, host) == 0;
 }
 
-/* " (all of node3)": where rows are those of one host, the host is what is odd. */
+/* " (all of node3)": if the rows are those of one host, the host is odd. */
 static void host_text(const struct index *index, const struct index_finding *finding, char *text,
                       size_t capacity) {
     const char *host = index->rows[finding->rows[0]].host;

@@ -3,7 +3,7 @@
 
 enum { COMPARED_LEAST = 4 };
 
-/* A difference that is not more than both is nobody's problem, however regular the other ranks are. */
+/* A difference must exceed both to matter, however regular the other ranks are. */
 static const uint64_t worth_bytes = 1 << 20, worth_share = 100;
 
 /* 0.6745 makes the median deviation comparable to a standard deviation (Iglewicz and Hoaglin). */
@@ -58,7 +58,7 @@ static bool is_worth(enum outlier_measure measure, uint64_t difference, uint64_t
     return difference > worth_bytes && difference > whole / worth_share;
 }
 
-/* Is the row one of those that say what is usual? */
+/* Does the row count towards the usual values? */
 static bool row_is_usual(const struct cohort *cohort, uint32_t index) {
     return !cohort->without_oom || !cohort->rows[index].oom;
 }
@@ -106,7 +106,7 @@ static uint64_t value_at(const struct outlier_row *row, enum outlier_measure mea
 
 /* ---- judging ---- */
 
-/* Growth is held against what is there at the end. */
+/* Growth is compared with the bytes alive at the end. */
 static uint64_t whole_of(const struct outlier_row *row, enum outlier_measure measure, uint64_t median,
                          int64_t step) {
     uint64_t end = measure == OUTLIER_GROWTH ? value_at(row, OUTLIER_END, step) : median;

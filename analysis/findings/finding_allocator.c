@@ -125,7 +125,7 @@ void finding_retry_flush_detail(struct telling *telling) {
 
 /* ---- cache_churn: figure [0] groups, [1] bytes given back, [2] bytes asked for again ---- */
 
-/* Of what a group gave back, how much is taken from the driver again before the next group. */
+/* The bytes that a group gave back and that are taken from the driver again before the next group. */
 static uint64_t taken_again(const struct device_trace *device, const struct release_group *group,
                             uint32_t end) {
     uint64_t bytes = 0;
@@ -241,8 +241,8 @@ void finding_private_pool_held_detail(struct telling *telling) {
 /* ---- fragmentation: variant 1: at an out-of-memory event; figure [0] unused, [1] reserved, [2] asked for; [3] holes,
  * [4] ends of expandable segments, where the gap is the largest; 0: not known ---- */
 
-/* Are the free blocks of a moment, or the most that they can be, as much as was asked for? Where not, rounding up and
- * remainders that were not split off take the rest, and no other place for the blocks would have helped. */
+/* Would the free blocks of a moment, or their upper bound, hold the request in sum? If not, rounding and
+ * remainders that were not split off take the rest, and no other placement of blocks would have helped. */
 static bool blocks_are_enough(struct finder *finder, uint32_t moment, uint64_t asked) {
     const struct device_trace *device = finder->timeline->device;
     struct free_blocks_summary blocks = {0};

@@ -34,7 +34,7 @@ struct gradients {
     uint64_t *counted; /* bitmap of allocations.count: is in a forward's sum */
     uint64_t *made;    /* [turns] bytes of gradients that it makes anew */
     uint64_t *kept_bytes,
-        *kept_count;          /* [turns + 1] differences: what is alive when the turn's forward begins */
+        *kept_count;          /* [turns + 1] differences: bytes alive when the turn's forward begins */
     uint32_t *forward_moment; /* [turns] when it begins; where a turn has none, when the next one does */
     uint64_t n_pairs;
     bool at_least;
@@ -342,7 +342,7 @@ static void turns_measure(struct finder *finder, struct gradients *own, struct f
     for (uint32_t i = 0; i < turns->count; i++) {
         uint32_t forward = finder_forward(finder, &turns->turn[i]);
         if ((i > 0 || own->kept_count[0] != 0) && forward < turns->turn[i].end) {
-            /* It takes some that would be told, had they stayed. */
+            /* It removes some that would be reported, had they stayed. */
             finder->looked[FINDING_GRADIENTS_KEPT] += i > 0 && own->made[i - 1] > least_told(finder);
             turn_measure(finder, own, i, forward, finding);
         }

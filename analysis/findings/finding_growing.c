@@ -17,7 +17,7 @@ enum {
     SOON = 8, /* allocations within which the one before goes */
     APART = 3,
     LINKS_LEAST = 3,
-    LINKS_EVEN = 4,      /* up to so many, lengths that rise by chance look the same */
+    LINKS_EVEN = 4,      /* up to this many, lengths that rise by chance look the same */
     STACK_CLASSES = 4096 /* a power of two */
 };
 

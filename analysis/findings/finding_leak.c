@@ -52,7 +52,7 @@ struct kept {
     bool freed_before;           /* an earlier turn made it and kept none */
 };
 
-/* Turns whose end was seen: what is alive in an open one says nothing. */
+/* Turns whose end was seen: memory alive in an open one says nothing. */
 static uint32_t turns_judged(const struct finder *finder) {
     const struct turns *turns = &finder->verdicts->turns;
     return turns->count - (turns->count > 0 && !turns->closed);
@@ -89,7 +89,7 @@ static bool turn_walk_next(struct turn_walk *walk) {
     return turn != UINT32_MAX;
 }
 
-/* So much of an equal size that is older than the recording is let go in a turn. */
+/* Counts the older allocations of this size that a turn frees. */
 static uint32_t olds_let_go(const struct finder *finder, const struct turn *turn, uint64_t size) {
     uint32_t low = 0, high = finder->olds.count, end;
     SEARCH(low, high, i, olds_before(finder, i, size, turn->begin_moment));
@@ -99,8 +99,8 @@ static uint32_t olds_let_go(const struct finder *finder, const struct turn *turn
     return end - low;
 }
 
-/* Of what the key keeps in the turns (first, last], the bytes that took the place of as much that is older than the
- * recording: for each of them one of its size went in its turn. */
+/* Of the bytes that the key keeps in the turns (first, last], those that replaced memory older than the
+ * recording: an older allocation of the same size was freed in the same turn. */
 static uint64_t kept_for_olds(const struct finder *finder, uint32_t key, const struct kept *kept) {
     uint64_t bytes = 0, size = UINT64_MAX;
     uint32_t turn = UINT32_MAX, left = 0;
@@ -197,7 +197,7 @@ static bool key_may_leak(const struct finder *finder, uint32_t key) {
            side_of_letter(finder->verdicts->runs.letter[finder->order[from]]) == SIDE_FORWARD;
 }
 
-/* Moment at which the last turn's forward begins: what is older and there at the end has outlived what uses it. */
+/* Moment at which the last turn's forward begins: memory older than that and alive at the end has outlived its use. */
 static uint32_t last_forward(const struct finder *finder) {
     const struct turn *last = &finder->verdicts->turns.turn[finder->verdicts->turns.count - 1];
     uint32_t forward = finder_forward(finder, last);
@@ -316,7 +316,7 @@ static void kept_measure(struct finder *finder, const struct sort_row *rows, uin
 /* A leak that is small after ten turns ends a run of two thousand. */
 static enum finding_severity severity_of_leak(const struct finding *finding, uint64_t peak) {
     uint64_t kept = finding->figure[0];
-    /* Two batches are what a loader holds that works ahead. */
+    /* A loader that works ahead holds two batches. */
     if (finding->per_n <= 2)
         return is_percent(kept - finding->figure[3], peak, 5) ? SEVERITY_MEDIUM : SEVERITY_LOW;
     if (is_percent(kept, peak, 5) || is_percent(finding->per_bytes, peak, 1))
@@ -337,7 +337,7 @@ static struct finding leak_of(struct finder *finder, const struct sort_row *rows
     return finding;
 }
 
-/* Does what the keys keep hold over half of all that is made? */
+/* Do the keys keep more than half of all the bytes made? */
 static bool keeps_everything(const struct finder *finder, const struct sort_row *rows, uint32_t count) {
     uint64_t all = 0, kept = 0;
     if (finder->verdicts->turns.source != TURNS_REPETITION || count < GRAPH_KEYS)

@@ -88,7 +88,7 @@ static void tell_last_of(struct telling *telling) {
     tell(telling, ".");
 }
 
-/* Says what a log's message says. */
+/* Tells the facts of a log's message. */
 static void tell_logged(struct telling *telling) {
     const struct timeline *timeline = telling->verdicts->timeline;
     struct log_oom_facts facts;

@@ -206,7 +206,7 @@ void finder_remove(struct finder *finder, uint32_t allocation, uint32_t from, ui
     removed_add(finder, until, 0 - bytes);
 }
 
-/* The highest total of what is left, by a walk over all moments. */
+/* The highest total of the remaining memory, by a walk over all moments. */
 static uint64_t highest_of_each(const struct finder *finder) {
     const uint64_t *live = finder->timeline->live;
     uint64_t removed = 0, highest = 0;
@@ -358,7 +358,7 @@ static bool findings_end(struct verdicts *verdicts, struct arena *arena) {
     struct finder *finder = verdicts->finder;
     bool done = findings_sort(finder, &verdicts->findings) && sets_hand_out(finder, &verdicts->findings);
     ARENA_DROP(arena, finder->blamed);
-    ARENA_DROP(arena, verdicts->runs.stack_bits); /* nobody asks for them any more */
+    ARENA_DROP(arena, verdicts->runs.stack_bits); /* not needed any more */
     removed_drop(&finder->removed, arena);
     ARENA_DROP(arena, finder->order);
     ARENA_DROP(arena, finder->start);

@@ -52,8 +52,8 @@ static bool verdicts_begin(struct verdicts *verdicts, const struct timeline *tim
            phase_runs_read(&verdicts->runs, timeline, arena);
 }
 
-/* A log has levels: no allocation is for anything, and what a turn is its lines say. In the places of the steps of other
- * recordings. */
+/* A log has levels: its allocations have no category, and its lines name the turns. Takes the place of
+ * other recordings' steps. */
 enum { LEVELS_FIRST = 2, LEVELS_LAST = 7 };
 static bool levels_step(struct verdicts *verdicts, uint32_t step, struct arena *arena) {
     const struct device_trace *device = verdicts->timeline->device;

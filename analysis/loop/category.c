@@ -95,10 +95,9 @@ struct judge {
     uint32_t kept
         [KEPT_LAST]; /* the newest gradients from the ends of earlier backwards, one of each stack and size */
     uint32_t n_kept;
-    bool has_backward,
-        reduces;            /* reduces: of a gradient only what the ranks' sum leaves to this one is kept */
-    uint32_t first_forward; /* allocation; UINT32_MAX: none */
-    uint32_t never;         /* `let_go` of allocations that are never freed */
+    bool has_backward, reduces; /* reduces: only this rank's share of the summed gradient is kept */
+    uint32_t first_forward;     /* allocation; UINT32_MAX: none */
+    uint32_t never;             /* `let_go` of allocations that are never freed */
 };
 
 static uint32_t birth_of(const struct judge *judge, uint32_t recorded) {
@@ -420,7 +419,7 @@ static enum category category_of_open(struct judge *judge, uint32_t allocation,
     return freed ? CATEGORY_TEMPORARY : forward ? CATEGORY_ACTIVATION : CATEGORY_OTHER;
 }
 
-/* The stacks of what is open, as bits. NULL: no memory. */
+/* The stacks of open allocations, as bits. NULL: no memory. */
 static uint64_t *open_stacks(const struct judge *judge, struct arena *arena) {
     uint64_t *bits = arena_bits(arena, judge->timeline->trace->stacks.count);
     for (uint32_t i = judge->runs->first_allocation; bits != NULL && i < judge->allocations->count; i++)

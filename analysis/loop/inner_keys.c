@@ -3,8 +3,8 @@
 #include "analysis/loop/frame_bits.h"
 #include "base/bytes.h"
 
-/* A table of stacks by what they are made of. The number of slots that are looked at is bounded, so that no file makes
- * it slow. What is the first to begin with its outer key is right after that (struct stack_table) and not in here. */
+/* A table of stacks by their parts. The number of slots that are looked at is bounded, so that no file makes it
+ * slow. The first stack with an outer key follows that key directly (struct stack_table) and is not in here. */
 struct key_table {
     const struct trace *trace;
     struct arena *arena;

@@ -25,7 +25,7 @@ static uint32_t free_bits(const struct naming *naming, uint32_t allocation) {
     return known ? naming->runs->stack_bits[naming->allocations->stack[allocation]] : 0;
 }
 
-/* By the stack of its free, and by who allocates around it. */
+/* By the stack of the free, and by the allocations around it. */
 static void one_name(struct naming *naming, const struct gap *gap, uint32_t allocation) {
     uint32_t bits = free_bits(naming, allocation);
     bool in_flight = naming->begins_backward && gap->before <= IN_FLIGHT;

@@ -89,7 +89,7 @@ bool added_name(struct naming *naming, const struct held_rows *rows, uint32_t *c
 
 /* ---- 32-bit copies of 16-bit parameters ---- */
 
-/* Leaves what has no name yet in `rows->of_size`. */
+/* Counts the allocations without a name yet in `rows->of_size`. */
 static void rest_count(struct naming *naming, const struct held_rows *rows) {
     bytes_zero(rows->of_size, (size_t)naming->sizes.count * sizeof *rows->of_size);
     for (uint32_t i = 0; i < rows->count; i++)
@@ -196,7 +196,7 @@ static bool rest_is_adapted(const struct naming *naming, const struct held_rows 
     return false;
 }
 
-/* Names what is left but sizes that this recording's forwards make too: those may be a graph's. False: no memory. */
+/* Names the rest, except sizes that this recording's forwards make too: those may be a graph's. False: no memory. */
 static bool frozen_name(struct naming *naming, const struct held_rows *rows, struct arena *arena) {
     uint8_t *made = arena_column(arena, naming->sizes.count, 1);
     if (made == NULL)

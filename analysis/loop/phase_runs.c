@@ -40,7 +40,7 @@ static enum stack_kind kind_of_stacks(const struct phase_runs *runs, const struc
     return n_python * 20 < n_stacks ? STACKS_NATIVE : STACKS_MIXED;
 }
 
-/* Autograd's own thread has no Python: where only Python was recorded, what has no stack is its. */
+/* Autograd's own thread has no Python: if only Python was recorded, allocations without a stack are its. */
 static void letters_by_stack(struct phase_runs *runs, const struct allocations *allocations) {
     uint8_t before = PHASE_HOST;
     for (uint32_t i = 0; i < runs->first_allocation; i++)

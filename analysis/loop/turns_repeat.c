@@ -172,8 +172,8 @@ static uint32_t tree_parent(const struct sequence *sequence, const struct forwar
     return tree->node[stack_parent(&sequence->timeline->trace->stacks, node)];
 }
 
-/* Does a key come in every turn? Often enough, and not all at once: what a loop inside of a forward makes before the layers
- * may come as often as there are layers. */
+/* Does a key come in every turn: often enough, and not all at once? A loop inside a forward, before the
+ * layers, may make it as often as there are layers. */
 static bool key_comes_again(const struct sequence *sequence, uint32_t key, uint32_t turns) {
     uint32_t count = key_count(sequence, key);
     if (count < rare_below(turns))

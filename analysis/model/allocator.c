@@ -17,7 +17,7 @@ static uint64_t divisions_of(const struct allocator_settings *settings, uint64_t
     return settings->roundup[index < ROUNDUP_CLASSES ? index : ROUNDUP_CLASSES - 1];
 }
 
-/* Up to the next of so many steps between two powers of two. */
+/* Rounds up to the next of `divisions` steps between two powers of two. */
 static uint64_t round_divided(uint64_t nbytes, uint64_t divisions) {
     uint64_t floor = UINT64_C(1) << log2_of(nbytes), step = floor >> log2_of(divisions);
     if (nbytes == floor)
@@ -147,7 +147,7 @@ bool allocator_block_gives(const struct allocator *a, const struct allocator_blo
     return over == 0 || block->size - reservation->granule >= reservation->granule - over;
 }
 
-/* Into a set of lists, unless it is there. */
+/* Adds to a set of lists, unless it is there. */
 static void list_enter(struct allocator *a, struct ordered *set, bool *is_there, uint32_t list) {
     if (*is_there)
         return;

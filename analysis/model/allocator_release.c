@@ -22,8 +22,8 @@ static uint32_t free_blocks(struct allocator *a, uint32_t list) {
     return count;
 }
 
-/* The list at a place of a->filled or a->giving, and the place after it; what is there without reason goes out of the set.
- * ALLOCATOR_LIST_NONE: there is none any more. */
+/* The list at a place of a->filled or a->giving, and the place after it. Lists that no longer belong to
+ * the set are removed on the way. ALLOCATOR_LIST_NONE: there is none any more. */
 static uint32_t list_next(struct allocator *a, struct ordered *set, struct ordered_place *place) {
     const struct ordered_key *key;
     while ((key = ordered_at(set, &a->store, *place)) != NULL) {
@@ -56,7 +56,7 @@ void allocator_empty_cache(struct allocator *a) {
         allocator_free(a, a->waiting[a->n_waiting - 1]);
     a->steps +=
         a->n_default_free; /* also of lists that are passed over: what is hopeless is told by what there is */
-    struct ordered_place place = {0}; /* stays right: what a list gives back comes into no other one */
+    struct ordered_place place = {0}; /* stays valid: blocks that a list gives back enter no other list */
     for (uint32_t list; !a->no_memory && (list = list_next(a, &a->giving, &place)) != ALLOCATOR_LIST_NONE;)
         list_release(a, list);
 }
@@ -93,7 +93,7 @@ static uint64_t age_of(struct allocator *a, const struct allocator_block *block)
     return (uint32_t)(*searches_of(a, &a->list[block->list]) - block->note);
 }
 
-/* Releases what is at least as old as the average of those that are left, which changes as they go. */
+/* Releases blocks at least as old as the average of those left, which changes as they go. */
 static uint64_t collect_round(struct allocator *a, uint32_t count, uint64_t *sum, uint64_t *left) {
     uint64_t got = 0, cut_sum = *sum, cut_count = *left;
     for (uint32_t i = 0; i < count; i++) {

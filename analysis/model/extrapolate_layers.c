@@ -206,7 +206,7 @@ static bool insertion_choose(struct building *building, const struct insertion *
     return true;
 }
 
-/* False: what a free means cannot be told. */
+/* False: a free's allocation cannot be told. */
 static bool choices_make(struct building *building) {
     return requests_walk(building, &(struct request_walk){common_choose, insertion_choose});
 }
@@ -289,7 +289,7 @@ static void op_put(struct building *building, enum program_kind kind, uint32_t i
     program->op[program->n_ops++] = (uint32_t)kind | index << PROGRAM_KIND_BITS;
 }
 
-/* The one that a free means; NOBODY: there are not so many. */
+/* The allocation that a free means; NOBODY: the class has too few. */
 static uint32_t chosen(struct building *building, uint32_t class_, struct choice choice) {
     const struct queue *queue = &building->queues.of_class[class_];
     uint32_t allocation = choice.newest ? queue->newest : queue->oldest;
@@ -375,7 +375,7 @@ static bool repeats_make(struct building *building, const struct insertion *inse
     return true;
 }
 
-/* False: a free finds nobody, or it takes too long. */
+/* False: a free finds no allocation, or it takes too long. */
 static bool requests_make(struct building *building) {
     return requests_walk(building, &(struct request_walk){common_make, repeats_make}) &&
            !is_endless(building);

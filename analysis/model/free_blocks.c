@@ -215,7 +215,7 @@ static uint32_t piece_free_from(struct pieces *pieces, uint32_t piece) {
     return piece;
 }
 
-/* The first who claims a piece keeps it. */
+/* The first claim on a piece holds. */
 static void pieces_claim(struct pieces *pieces, struct range range, uint32_t owner) {
     uint32_t end = piece_at(pieces, range.to);
     for (uint32_t i = piece_free_from(pieces, piece_at(pieces, range.from)); i < end;

@@ -58,7 +58,7 @@ static void op_put(struct program *program, enum program_kind kind, uint32_t ind
     program->op[program->n_ops++] = (uint32_t)kind | index << PROGRAM_KIND_BITS;
 }
 
-/* Everything at a moment: who ends here ends before somebody else begins at its address. */
+/* The events of a moment: allocations end before another begins at their address. */
 static void moment_put(struct making *making, uint32_t moment) {
     struct program *program = making->program;
     const struct device_trace *device = program->device;

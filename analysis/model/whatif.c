@@ -126,7 +126,7 @@ bool whatif_init(struct whatif *whatif, const struct program *program, const str
            whatif_init_of(whatif, program, &replay, request, arena);
 }
 
-/* Of which shares are: the device as asked for, or as the file names it. */
+/* The base of shares: the device as requested, or as the file names it. */
 static uint64_t device_bytes(const struct whatif *whatif) {
     return whatif->gpu_bytes != 0 ? whatif->gpu_bytes : whatif->program->device->capacity_bytes;
 }

@@ -110,7 +110,7 @@ static bool run_start(struct runner *runner) {
     return true;
 }
 
-/* The most reserved in the column of a moment; what lies between it and the last one had what was reserved then. */
+/* The most reserved in the column of a moment; the columns since the last one had the bytes reserved then. */
 static void curve_note(struct runner *runner, uint32_t moment) {
     const struct whatif_case *what = runner->what;
     uint64_t n_moments = (uint64_t)runner->program->device->n_events + 1,

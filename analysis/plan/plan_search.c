@@ -190,7 +190,7 @@ static void set_drop(struct plan_set *set, uint32_t at) {
         set->change[i] = set->change[i + 1];
 }
 
-/* Takes out what is not needed, dearest first. */
+/* Removes changes that are not needed, dearest first. */
 static bool set_reduce(struct planner *planner, struct plan_set *set) {
     for (int cost = COST_ELSEWHERE; cost >= COST_NONE; cost--)
         for (uint32_t i = 0; i < set->n_changes;) {

@@ -57,7 +57,7 @@ bool plan_runs(struct planner *planner, struct plan_run *run, uint32_t n_runs) {
     return work_is_allowed(planner, run, n_runs) && !own.failed && !other.failed;
 }
 
-/* One form of a set: what it leaves in use, or its program, which belongs to `arena`. */
+/* One form of a set: its memory in use, or its program, which belongs to `arena`. */
 struct forming {
     const struct planner *planner;
     const struct edit *const *edit;

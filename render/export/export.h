@@ -88,11 +88,11 @@ enum export_result export_render(struct buffer *out, const struct trace *trace,
 /* One of the databases that are joined. */
 struct export_part {
     const char *path;
-    const char *name, *input; /* of its outputs; of what it was made of */
+    const char *name, *input; /* the name of its outputs; the input's name */
     int64_t rank, step;       /* below 0: not known */
 };
 
-/* "Stra": what a joined database has where SQLite keeps the number of its application. */
+/* "Stra": the application id in a database's header. */
 enum { EXPORT_APPLICATION = 0x53747261, EXPORT_APPLICATION_AT = 68 };
 
 /* Appends one database of all parts to `out`: each table has a column `recording` in front, which table `recording` explains.

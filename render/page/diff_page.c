@@ -27,7 +27,7 @@ static void fill_title(struct buffer *out, const void *context) {
     template_add_title(out, parts->page->title);
 }
 
-/* Not "payload": who reads the page of one recording must not take one of two for it. */
+/* Not "payload": a reader of one recording's page must not take one of two for it. */
 static void fill_data(struct buffer *out, const void *context) {
     const struct parts *parts = context;
     template_add_inert(out, "figures", parts->figures.packed, parts->figures.packed_nbytes);
@@ -51,7 +51,7 @@ static enum html_result fit_b(struct parts *parts, uint64_t frame_nbytes, struct
     return payload_fit(&parts->b, parts->page->b, parts->page->of_b, frame_nbytes, outcome);
 }
 
-/* Each within half of the room; then the one that was made smaller once more, in what the other leaves. */
+/* Fits each into half of the room, then the one that had to shrink into the room that the other leaves. */
 static enum html_result fit_both(struct parts *parts, uint64_t shell_nbytes, struct html_outcome *a,
                                  struct html_outcome *b) {
     uint64_t most = parts->page->of_a->max_nbytes, room = most > shell_nbytes ? most - shell_nbytes : 0;

@@ -20,7 +20,7 @@ static const struct shell_assets assets = {
 struct page_parts {
     const struct html_options *options;
     struct buffer payload;
-    bool bare; /* without the picture of what is seen without the program */
+    bool bare; /* the still goes without its picture */
 };
 
 static void fill_title(struct buffer *out, const void *context) {

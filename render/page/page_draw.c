@@ -32,8 +32,8 @@ static uint32_t small_of(double value) {
     return value >= 0 && value < 4294967296.0 ? (uint32_t)value : 0;
 }
 
-/* Every drawing writes all of it: what was there need not move along, and a larger window takes no more than it needs.
- */
+/* Every drawing writes all of it, so old contents need not be copied, and a larger window takes only the
+ * memory it needs. */
 static bool picture_reserve(struct page_view *view, uint64_t nbytes) {
     if (nbytes > view->rgba_capacity) {
         ARENA_DROP(&view->arena, view->rgba);

@@ -40,7 +40,7 @@ void view_sums_within(struct page_view *view, u32 by, u32 key) {
     view->within_key = key;
 }
 
-/* Takes out of them what is not of the group that was asked for. False: no memory. */
+/* Removes allocations outside the requested group. False: no memory. */
 static bool allocations_within(const struct page_view *view, struct arena *arena, uint32_t *allocations,
                                uint32_t *n_allocations) {
     const uint8_t *column;

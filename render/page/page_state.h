@@ -223,16 +223,16 @@ struct page_view {
     struct held held;
     struct page_map map;
     struct page_map beside;  /* only the state: of a moment that the map does not show */
-    struct page_map *gap_of; /* of the two, whose gap was asked for last; NULL: of neither */
-    char name[4096];         /* of a group, or what a finding says */
+    struct page_map *gap_of; /* the one whose gap was asked for last; NULL: neither */
+    char name[4096];         /* of a group, or a finding's text */
     struct record_request request;
     struct page_query queries[PAGE_QUERIES];
     struct group *groups;
     uint32_t n_groups;
     uint8_t *rgba;
-    const uint64_t *keep; /* bitmap of the allocations that the filter leaves */
-    uint64_t *lit;        /* bitmap of those that are highlighted, where is_lit */
-    uint64_t *only;       /* bitmap of what the search finds of `keep`, where is_narrow */
+    const uint64_t *keep; /* bitmap of the filtered allocations */
+    uint64_t *lit;        /* bitmap of the highlighted allocations, if is_lit */
+    uint64_t *only;       /* bitmap of the search's matches in `keep`, if is_narrow */
     bool filtered, is_lit, is_narrow, by_segments, is_within;
     bool parted; /* bands of the last drawing were high enough to be told apart */
     bool fitted; /* because the window had heights of its own */
@@ -245,7 +245,7 @@ struct page_view {
     uint32_t *matches, n_matches; /* ids, in the order that was asked for */
     struct matching matching;
     uint64_t largest_match; /* bytes */
-    uint32_t *bright;       /* ids, of what was lit when it was asked */
+    uint32_t *bright;       /* ids of the allocations lit at the last request */
     uint32_t lit_capacity, only_capacity, area_bytes_capacity, lanes_capacity, marks_capacity, spans_capacity,
         spans_of, rgba_capacity, curve_capacity, below_capacity, edges_capacity, spark_capacity,
         bright_capacity;
@@ -284,7 +284,7 @@ static inline const struct timeline *view_timeline(const struct page_view *view)
     return &view_now(view)->timeline;
 }
 
-/* The same as if only what the filter leaves had been recorded. */
+/* The timeline as if only the filtered allocations had been recorded. */
 static inline const struct timeline *view_shown(const struct page_view *view) {
     return view->filtered ? &view->queries[PAGE_FILTER].selection.timeline : view_timeline(view);
 }

@@ -49,7 +49,7 @@ void template_add_policy(struct buffer *out, const struct template_policy *polic
 void template_add_style(struct buffer *out, const struct template_asset *style);
 void template_add_script(struct buffer *out, const struct template_asset *script);
 
-/* An inert element with what the build packed (scripts/pack.c). */
+/* An inert element with a packed asset (scripts/pack.c). */
 void template_add_packed(struct buffer *out, const char *id, const struct template_asset *asset);
 
 /* An element with bytes in base64, which has no '<', so nothing in it can end the element. */

@@ -57,7 +57,7 @@ struct chart_end {
 /* The parts of a page's address beyond window and colours. */
 struct chart_address {
     const struct highlight *highlight; /* all else fades; NULL: nothing is highlighted */
-    bool only;                         /* sums are of what the search finds */
+    bool only;                         /* sums count only the search's matches */
     bool each;                         /* no call site's bands are one area, however thin they are */
     bool segments;                     /* the allocator's segments instead of allocations */
     enum color_by areas;               /* sums by stream, pool or category instead of bands; else bands */

@@ -106,7 +106,7 @@ static void groups_put(struct chart_maker *maker) {
     }
 }
 
-/* The size of what has a row for itself, beside it. */
+/* Writes the sizes of segments that have a row of their own beside it. */
 static void rows_put(struct chart_maker *maker, int32_t left) {
     const struct chart_map *map = &maker->out->map;
     const struct memory_map *laid = &map->laid;

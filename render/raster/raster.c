@@ -196,7 +196,7 @@ static uint32_t parted_from(struct painter *painter, const struct band *band, ui
     return same ? MIN_PARTED_Q8 : MIN_OUTLINED_Q8;
 }
 
-/* Up to which column the band above is one with this one: what is older than the recording is one band per call site. */
+/* The column up to which the band above joins this one: memory older than the recording is one band per call site. */
 static uint32_t joined_until(struct painter *painter, const struct band *band, uint32_t rgb) {
     const struct scene *scene = painter->scene;
     const struct timeline *timeline = scene->timeline;

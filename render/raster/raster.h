@@ -39,8 +39,8 @@ struct raster_marks {
     const struct timeline *shown;    /* its filtered allocations, which are outlined */
 };
 
-/* A request that failed stands in the picture as a box so wide, on what was alive, and where it would reach beyond the right
- * edge, against that; but the one that ends its recording stands outside then, in a gutter. Of many the last ones do. */
+/* A failed request is a box of this width on top of the live bytes, moved left where it would cross the right edge;
+ * but the one that ends its recording stands outside then, in a gutter. Of many, the last are drawn. */
 enum { RASTER_GHOST_WIDTH = 44, RASTER_GHOSTS = 8 };
 
 /* Does the recording end with this request, or within a fiftieth of its length after it? */

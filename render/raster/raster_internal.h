@@ -46,7 +46,7 @@ struct painter {
     u32x4 factor; /* the scale's, in every lane */
     uint32_t width, height;
     uint32_t pen;     /* pixels of a line: the style's scale */
-    uint64_t *base;   /* [width] bytes below what comes next */
+    uint64_t *base;   /* [width] bytes below the next band */
     uint32_t *y;      /* [width] the same in 1/256 px above the lower edge */
     uint64_t *lanes;  /* [width] the pixel that is partly covered so far */
     uint32_t *pixels; /* [height][width], rows from the top */

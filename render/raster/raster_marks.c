@@ -35,7 +35,7 @@ static void line_draw(struct painter *painter, int64_t x_q8, uint32_t pens, uint
     box_lay(painter, x, 0, x + wide, (int32_t)painter->height, rgb, 256);
 }
 
-/* The middle of what a moment has of the picture. */
+/* The middle of the visible part of a moment. */
 static int64_t moment_middle_q8(const struct painter *painter, uint32_t moment) {
     const struct scene *scene = painter->scene;
     int64_t from = view_x_q8(&scene->view, scene->timeline, moment),

@@ -25,7 +25,7 @@ enum report_format {
 
 enum { REPORT_ALL_DEVICES = ORDINAL_NONE };
 
-/* Members that somebody else adds to the end of the JSON. */
+/* Members that the caller adds to the end of the JSON. */
 struct report_more {
     bool (*add)(struct json_writer *json, const void *context); /* false: no memory */
     const void *context;
@@ -44,7 +44,7 @@ struct report_options {
     struct text_look look;    /* text only */
     const char *file;         /* name of the input as the reader knows it */
     const char *fingerprint;  /* of the input, "xxh128:" and 32 hex digits */
-    const char *recording_id; /* of what it holds, spelled alike; JSON only */
+    const char *recording_id; /* of its content, in the same form; JSON only */
     const char *kind;         /* "snapshot", "kineto" or "memory_timeline" */
     enum compare_by group;
     const struct filter_query *filter; /* allocations that pass it are listed; NULL: all */

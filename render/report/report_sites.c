@@ -119,7 +119,7 @@ void report_callers_json(struct json_writer *json, const struct report_callers *
 
 /* ---- tables ---- */
 
-/* A memory timeline has categories in the place of call sites, and nobody who calls them. */
+/* A memory timeline has categories instead of call sites, and they have no callers. */
 static void sites_begin(struct sheet *sheet, const struct trace *trace) {
     static const char *const headings[] = {"Bytes", "Share", "Count", "Call site", "Called from", NULL};
     static const char *const categories[] = {"Bytes", "Share", "Count", "Category", NULL};

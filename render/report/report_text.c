@@ -418,7 +418,7 @@ bool report_text(struct buffer *out, const struct trace *trace, const struct rep
         sheet_say(&sheet, "%s", no_device_sentence);
         diagnostics_write(&sheet, trace, ORDINAL_NONE, NULL);
     }
-    /* Whoever looks for the one that failed need not read through the others. */
+    /* Lists the devices first, so that one that failed is found without reading through the others. */
     if (trace->n_devices > 1 && options->device == REPORT_ALL_DEVICES && trace_has_allocations(trace))
         sheet_say(&sheet, "%s devices: %s.", format_count(trace->n_devices).text,
                   devices_text(&sheet, trace, NULL));

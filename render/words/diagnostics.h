@@ -1,4 +1,4 @@
-/* The sentences of diagnostics: a reader notes a code and numbers, and here stands what is said of them. */
+/* The sentences of diagnostics: a reader notes a code and numbers, which become text here. */
 #pragma once
 
 #include "trace/trace.h"

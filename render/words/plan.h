@@ -37,9 +37,9 @@ void plan_words_answer(struct words *words, const struct plan *plan);
 /* Says something of a plan, by means of `scratch`. False: no memory. */
 typedef bool plan_teller(struct words *words, const struct plan *plan, struct arena *scratch);
 
-/* Plans beside another output and has it told (`tell` NULL: the answer); that it takes long, where it would; "" where nothing is
- * asked for: `asked` NULL, no request failed, no device is named. What it takes is of `scratch`'s host, and let go of. False: no
- * memory. */
+/* Plans beside another output and writes the plan with `tell` (NULL: the answer), or that it would take
+ * long; "" if no plan is asked for: `asked` NULL, no request failed, no device is named. Its memory is of
+ * `scratch`'s host, and freed. False: no memory. */
 bool plan_sentence_find(char text[PLAN_TEXT], const struct timeline *timeline,
                         const struct plan_request *asked, plan_teller *tell, struct arena *scratch);
 
