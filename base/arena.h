@@ -55,7 +55,7 @@ void *arena_alloc(struct arena *arena, size_t nbytes);
  */
 bool arena_grow(struct arena *arena, void *column, uint32_t *capacity, uint64_t count, size_t item_nbytes);
 
-/* Gives back what a column has beyond `count` items. Never fails (a column that cannot shrink stays). */
+/* Gives back the room of a column beyond `count` items. Never fails (a column that cannot shrink stays). */
 void arena_trim(struct arena *arena, void *column, uint32_t *capacity, uint32_t count, size_t item_nbytes);
 
 /* Frees one column before its arena; the pointer becomes NULL. One that is NULL is fine. */

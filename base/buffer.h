@@ -31,10 +31,10 @@ static inline uint64_t buffer_total(const struct buffer *buffer) {
     return buffer->taken_nbytes + buffer->nbytes;
 }
 
-/* Hands what is held to the sink. False: the buffer has failed, now or before. Without a sink nothing happens. */
+/* Hands the held bytes to the sink. False: the buffer has failed, now or before. Without a sink nothing happens. */
 bool buffer_flush(struct buffer *buffer);
 
-/* Frees the bytes; what is left is empty and may be used again. */
+/* Frees the bytes; the buffer is then empty and may be used again. */
 void buffer_release(struct buffer *buffer);
 void buffer_add(struct buffer *buffer, const void *bytes, size_t nbytes);
 void buffer_add_text(struct buffer *buffer, const char *text);

@@ -19,7 +19,7 @@ static inline uint64_t common_divisor(uint64_t a, uint64_t b) {
     return a;
 }
 
-/* Is part something, and at least so many hundredths of whole? No product is too large. */
+/* Is part not 0, and at least that many hundredths of whole? No product is too large. */
 static inline bool is_percent(uint64_t part, uint64_t whole, uint32_t percent) {
     return part != 0 && part >= whole / 100 * percent + whole % 100 * percent / 100 && whole != 0;
 }

@@ -15,7 +15,7 @@ void sort_rows(struct sort_row *rows, struct sort_row *spare, uint32_t count);
 
 /* The same in steps, each of which moves `most` rows, or counts all. */
 struct sorting {
-    struct sort_row *rows, *spare; /* they change places: what is sorted so far is in `rows` */
+    struct sort_row *rows, *spare; /* they change places: the result so far is in `rows` */
     uint32_t count, most, next;    /* next: the row that is moved next */
     uint64_t differing;            /* bits of keys that differ */
     unsigned shift;

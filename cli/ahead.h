@@ -15,7 +15,7 @@ struct ahead;
 
 /* Shown every block in its order, in the thread, after the user may have it. */
 struct ahead_watcher {
-    void (*seen)(void *context, const void *bytes, size_t nbytes); /* NULL: nobody */
+    void (*seen)(void *context, const void *bytes, size_t nbytes); /* NULL: none */
     void *context;
 };
 

@@ -10,7 +10,7 @@
 
 struct beside {
     struct beside_hooks hooks;
-    struct arena *memory; /* of both sides; nobody touches it but under the mutex */
+    struct arena *memory; /* of both sides; touched only under the mutex */
     struct arena arena;   /* of the side that asks */
     pthread_mutex_t mutex;
     pthread_t thread;

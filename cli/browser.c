@@ -44,7 +44,7 @@ static void environment_run(const char *given, const char *path) {
     execvp(words[0], words);
 }
 
-/* In the child: what the browser says and reads is not ours. */
+/* In the child: the browser's input and output are not ours. */
 __attribute__((noreturn)) static void child_run(const char *path) {
     const char *given = getenv("BROWSER");
     int nothing = open("/dev/null", O_RDWR);

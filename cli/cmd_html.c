@@ -96,7 +96,7 @@ int page_view_choose(char *text, size_t capacity, const struct recording *record
     return code;
 }
 
-/* A picture for those who see the page without its program: its text has at most STILL_NBYTES. */
+/* The picture for readers without the page's program: its text has at most STILL_NBYTES. */
 enum { STILL_WIDTH = 760, STILL_NBYTES = 90000, STILL_BASE64 = STILL_NBYTES / 4 * 3 };
 
 struct still {
@@ -244,7 +244,7 @@ static void packing_release(struct packing *packing) {
 
 static const char nothing_follows[] = "{}";
 
-/* Finds what the options lack, and packs the payload beside that. False: printed. */
+/* Completes the options, and packs the payload beside that. False: printed. */
 static bool page_find(struct html_options *options, struct page_words *words, struct buffer *plan,
                       struct packing *packing, const struct recording *recording,
                       const struct settings *settings, uint32_t device, bool beside) {

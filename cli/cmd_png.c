@@ -136,7 +136,7 @@ static int picture_window(const struct recording *recording, const struct settin
     return EXIT_CODE_USAGE;
 }
 
-/* The plot is what is limited, and what surrounds it is a small part of a picture of that size. */
+/* The limit is on the plot; its surroundings are a small part of a picture of that size. */
 static void print_size(const struct settings *settings) {
     uint32_t side = settings->width > settings->height ? settings->width : settings->height;
     if (side * settings->scale > VIEW_MAX_SIDE)

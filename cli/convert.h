@@ -4,8 +4,8 @@
 #include "base/buffer.h"
 #include "cli/recording.h"
 
-/* Appends what is written to `out`; `device` is an index into trace.devices. Returns an enum exit_code; errors are
- * printed. */
+/* Appends the output to `out`; `device` is an index into trace.devices. Returns an enum exit_code; errors
+ * are printed. */
 typedef int convert_render(struct buffer *out, struct recording *recording, const struct settings *settings,
                            uint32_t device);
 
@@ -13,8 +13,8 @@ typedef int convert_render(struct buffer *out, struct recording *recording, cons
  * where no output is named. Returns an enum exit_code. */
 int convert_run(const struct settings *settings, const char *ending, convert_render *render);
 
-/* Appends what is told of the recording to `out`; works in `scratch`, whose limit holds for `out` too. Returns an enum
- * exit_code; errors are printed. */
+/* Appends the text about the recording to `out`; works in `scratch`, whose limit holds for `out` too.
+ * Returns an enum exit_code; errors are printed. */
 typedef int convert_tell(struct buffer *out, const struct recording *recording,
                          const struct settings *settings, struct arena *scratch);
 

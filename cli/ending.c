@@ -71,7 +71,7 @@ static bool is_directory(const char *path) {
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* False: printed; no verb writes what the name says. */
+/* False: printed; no verb writes files of this ending. */
 static bool ending_is_ours(const char *output, const struct ending *ending) {
     if (ending == NULL || ending->kind != ENDING_OTHER || is_directory(output))
         return true;

@@ -9,8 +9,8 @@
 struct recording;
 struct settings;
 
-/* Are these the words of a filter, and known ones (a key or a category that is misspelt is not)? False: `wrong` says in a
- * phrase what is not understood; it was for want of memory if `*no_memory` is set, which otherwise stays as it is. */
+/* Are these words a filter with known keys and categories? False: `wrong` names the fault in a phrase;
+ * memory was lacking if `*no_memory` is set, which otherwise stays as it is. */
 bool filter_check(const char *words, char *wrong, size_t capacity, bool *no_memory);
 
 struct filter_set {

@@ -1,4 +1,4 @@
-/* The host.log that `strata run` writes beside dumps: what the host had in use while they were recorded. */
+/* The host.log that `strata run` writes beside dumps: the host's memory in use while they were recorded. */
 #pragma once
 
 #include "cli/recording.h"

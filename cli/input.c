@@ -34,7 +34,7 @@ static bool wait_readable(struct input_reader *reader) {
                             {.fd = reader->stop_pipe[0], .events = POLLIN}};
     while (poll(fds, 2, -1) < 0)
         if (errno != EINTR)
-            return true; /* the read will say what is wrong */
+            return true; /* the read will report the fault */
     return fds[1].revents == 0;
 }
 

@@ -120,7 +120,7 @@ static cJSON *document_check(cJSON *document, const char *text, size_t nbytes, c
     return NULL;
 }
 
-/* Others use cJSON too: the limit holds while this parses, and what it made is plain memory. */
+/* cJSON is used elsewhere too: the limit holds while this parses, and the result is plain memory. */
 static cJSON *parse_within(const char *text, size_t nbytes, size_t memory_nbytes, struct json_fault *fault) {
     const char *end = text;
     memory_left = memory_nbytes;
@@ -144,7 +144,7 @@ static bool read_all(int fd, char *text, size_t nbytes) {
     return have == nbytes;
 }
 
-/* Whoever wrote into the directory may have put a pipe or a device there: opening must not wait. */
+/* The directory may hold a pipe or a device of that name: opening must not wait. */
 cJSON *json_file_read(const char *path, size_t memory_nbytes, struct json_fault *fault) {
     if (fault != NULL)
         fault->text[0] = '\0';

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Why a file is not taken, where it is what it says that is wrong: " (offset 12)", after what is wrong there. */
+/* The fault of a file's content, with its offset. */
 struct json_fault {
     char text[160]; /* ": the key \"files\" is there twice (offset 12)"; "": it is not that */
 };

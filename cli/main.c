@@ -128,7 +128,7 @@ static int help_run(const char *name) {
     return printed();
 }
 
-/* For those who build and install the program (scripts/manual.cmake). */
+/* For building and installing the program (scripts/manual.cmake). */
 static int manual_run(const char *what) {
     return manual_print(what, verbs, N_VERBS, STRATA_VERSION) ? printed() : EXIT_CODE_USAGE;
 }

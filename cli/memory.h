@@ -6,8 +6,8 @@
 /* Memory of the C library. */
 struct arena_host memory_host(void);
 
-/* Once, before the first arena: what is freed goes back to the system at once, so that the memory that is taken is the
- * memory that is used. Does nothing where the C library has no say in it. */
+/* Call once, before the first arena: freed memory goes back to the system at once, so memory taken is
+ * memory used. Does nothing where the C library offers no control. */
 void memory_begin(void);
 
 /* Before work that takes the same memory again and again, once all that is large is there: it stays the program's. */

@@ -51,7 +51,7 @@ static size_t example_break(const char *line, size_t length) {
     return at <= 4 ? length : at;
 }
 
-/* A command; what is said of it after several blanks comes below it where it does not fit beside it. */
+/* A command; its description after several blanks goes below it where it does not fit beside it. */
 static void example_print(const char *line, size_t length) {
     size_t note = 2;
     while (note + 2 < length && strncmp(line + note, "   ", 3) != 0)

@@ -1,4 +1,4 @@
-/* The table of options: which verbs have each, what its value does to the settings, and what the help says of it. */
+/* The table of options: the verbs that have each, its effect on the settings, and its help. */
 #include "cli/options_internal.h"
 
 #include "analysis/model/whatif.h"
@@ -31,7 +31,7 @@ static void number_store(void *field, size_t nbytes, uint64_t number) {
     memcpy(field, nbytes == 1 ? (void *)&byte : nbytes == 4 ? (void *)&word : (void *)&number, nbytes);
 }
 
-/* A size of the device: those who leave the unit away mean GiB. */
+/* A size of the device: a number without a unit usually means GiB. */
 static bool unit_is_there(struct settings *settings, const char *value, uint64_t bytes) {
     if (size_lacks_unit(value, bytes))
         snprintf(settings->wrong, sizeof settings->wrong, "%s bytes? write %sGiB", value, value);

@@ -182,7 +182,7 @@ static bool target_check_file(struct output *output, const struct input *input) 
     target_follow_links(output);
     if (!output_spares(output, input))
         return false;
-    (void)stat(output->path, &status); /* of what the links lead to, where that is there */
+    (void)stat(output->path, &status); /* of the links' target, if it exists */
     output->in_place = S_ISCHR(status.st_mode) || S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode);
     if (output->in_place)
         return true;
@@ -258,7 +258,7 @@ static bool sync_to_disk(int fd) {
     return true;
 }
 
-/* `keep`: what was written is on the disk before this returns. False: errno. */
+/* `keep`: the written bytes are on the disk before this returns. False: errno. */
 static bool close_written(int fd, bool keep) {
     bool kept = !keep || sync_to_disk(fd);
     int error = errno;

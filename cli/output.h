@@ -33,7 +33,7 @@ void output_catch_signals(void);
 /* For a program that is to be run: what output_catch_signals() ignored is as it was. Handlers end by themselves. */
 void output_restore_signals(void);
 
-/* They come no sooner than the thread's mask is `before` again, so that what is made can be doomed. */
+/* The signals stay blocked until the thread's mask is `before` again, so that the result can be doomed. */
 void output_hold_signals(sigset_t *before);
 
 /* A directory that these signals remove too where it is empty, of this process and not of its children, until it is spared.
@@ -103,7 +103,7 @@ bool output_file_end(struct output_file *file, bool done);
  * Only for file systems whose locks hold for all who write there. */
 void output_sweep(int directory, const char *name);
 
-/* Waits until what was renamed in the directory of `path` is on the disk. False: errno. */
+/* Waits until renames in the directory of `path` are on the disk. False: errno. */
 bool output_keep_names(const char *path);
 
 void output_release(struct output *output);

@@ -6,7 +6,7 @@
 
 struct picture_rows {
     struct chart_part *part; /* [count] timelines; options are the caller's to fill */
-    int64_t *shift_us;       /* [count] what a time of the device in hand is more in this one */
+    int64_t *shift_us;       /* [count] the amount to add to a time of the device in hand */
     uint32_t count;
     struct view whole; /* from the first device's begin to the last one's end, in times of the one in hand */
 };

@@ -30,7 +30,7 @@ static int waiting_again(int fd) {
     return -1;
 }
 
-/* Until something was written, or whoever was to write has gone again. */
+/* Waits until something was written, or the writer has gone again. */
 static void wait_for_writer(int fd, const char *shown) {
     struct pollfd end = {.fd = fd, .events = POLLIN};
     if (fd < 0 || poll(&end, 1, PATIENCE_MS) != 0)

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* Adds what a device needs under each scenario; those that not all have are dropped. */
+/* Adds a device's need under each scenario; scenarios that not all devices have are dropped. */
 static void scenarios_add(struct plan_together *together, const struct whatif *whatif) {
     uint32_t n = 0;
     for (uint32_t i = 0; together->n_devices == 0 && i < whatif->n_scenarios; i++) {

@@ -47,7 +47,7 @@ static void print_read_error(const struct recording *recording, const struct rea
             error->message, error->offset);
 }
 
-/* The reader counts decompressed bytes; what is left is known only of the bytes of the file. */
+/* The reader counts decompressed bytes, but the rest is known only in bytes of the file. */
 static bool report_progress(void *context, uint64_t nbytes, uint64_t n_events) {
     (void)nbytes;
     progress_report(input_position(context), n_events);
@@ -96,7 +96,7 @@ static const struct diagnostic *diagnostic_find(const struct trace *trace, const
     return NULL;
 }
 
-/* Nobody should have to ask whether all of the recording is there: one line says what is not. */
+/* One line says which parts of the recording are missing, so that nobody has to ask. */
 static void note_cut(const struct recording *recording) {
     static const struct {
         const char *code, *lead;
@@ -320,7 +320,7 @@ static void device_note(const struct recording *recording, uint32_t index) {
                       device->ordinal, device->n_ooms != 0 ? ", which ran out of memory" : "", text);
 }
 
-/* Whoever names a device may not know that what they look for is on another. */
+/* The named device may not be the one with the trouble that people look for. */
 static void chosen_device_note(const struct recording *recording, uint32_t index) {
     const struct trace *trace = &recording->trace;
     const struct device_trace *device = &trace->devices[index];

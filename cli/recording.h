@@ -46,7 +46,7 @@ uint64_t recording_capacity(const struct recording *recording, const struct sett
 /* "snapshot", "kineto" or "memory_timeline" */
 const char *recording_kind(const struct recording *recording);
 
-/* Memory for what is computed from the trace: what the limit leaves. Release it with arena_release. */
+/* Memory for results of the trace, within the rest of the limit. Release it with arena_release. */
 void recording_scratch(const struct recording *recording, struct arena *scratch);
 
 /* "no memory", with what to do about it. */

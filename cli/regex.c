@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A repetition is compiled as so many copies; the closure of n of them takes n * n steps. */
+/* A repetition is compiled as that many copies; the closure of n of them takes n * n steps. */
 enum { COPIES_MAX = 2000, DEPTH_MAX = 250 };
 
 /* The size of an expression with its repetitions written out. Saturates. */
@@ -44,7 +44,7 @@ static void atom_repeat(struct extent *extent, uint64_t times) {
     extent->copies += more;
 }
 
-/* "{2,5}" is five times, "{2,}" three. What is not such a thing is a letter. */
+/* "{2,5}" is five times, "{2,}" three. Anything else in braces is a letter. */
 static void braces_take(struct extent *extent) {
     char *end;
     unsigned long least = is_digit(extent->at[1]) ? strtoul(extent->at + 1, &end, 10) : 0, most = least;
@@ -74,7 +74,7 @@ static void group_end(struct extent *extent) {
     atom_add(extent, inside + 2);
 }
 
-/* Takes what comes next. NULL, or why that is not taken. */
+/* Takes the next item. NULL, or why it is not taken. */
 static const char *extent_step(struct extent *extent) {
     char c = *extent->at;
     if (c == '{') {
@@ -132,7 +132,7 @@ static char *roomy(const char *expression, uint64_t copies) {
     return text;
 }
 
-/* An error code of regcomp. Numbers of groups matter to those who ask for them; others need none. */
+/* An error code of regcomp. Numbers of groups matter only to callers that ask for them. */
 static int compile(regex_t *regex, const char *expression, int flags, uint64_t copies) {
     if ((flags & REG_NOSUB) == 0)
         return regcomp(regex, expression, REG_EXTENDED | flags);

@@ -11,7 +11,7 @@
  */
 bool size_parse(const char *text, uint64_t *bytes);
 
-/* Is this size a bare number of less than 1 MiB, as who means GiB may write it? `bytes` is what it was read as. */
+/* Is this size a bare number of less than 1 MiB, probably meant in GiB? `bytes` is its value as read. */
 bool size_lacks_unit(const char *text, uint64_t bytes);
 
 /* A decimal number of [low, high], digits only. False: anything else; `*number` is unchanged. */

@@ -36,7 +36,7 @@ struct picture_view {
     bool names_moment; /* something that says where to look: a file with an OOM opens at that, else */
     bool names_marks;  /* all of them: older addresses have but the moments that they compare */
     bool each;         /* bands of one call site are never one area */
-    bool only;         /* sums are of what the search finds */
+    bool only;         /* sums count only the search's matches */
     bool all;          /* all devices are shown on one axis */
     bool map;          /* the map is open, in this order */
     enum map_order map_order;
@@ -57,7 +57,7 @@ struct picture_view {
  * left, or one is longer than the room for it. */
 bool view_next(const char **text, char name[32], char value[VIEW_VALUE_CAPACITY]);
 
-/* Notes what the address says under `name`; what is not a name of a picture, or no value, is left out, as the page does. */
+/* Notes a value of the address under `name`; names and values that no picture has are left out, as the page does. */
 void view_note(struct picture_view *view, const char *name, const char *value);
 
 /* The window that the page would show: clipped to the `whole` that there is to see, and never too narrow. Sets from_q16 and to_q16. */

@@ -56,7 +56,7 @@ static uint64_t areas_fill(struct looker *looker) {
     return whole;
 }
 
-/* Sites that have their part of what is alive are listed already. */
+/* Sites with their share of the live bytes are listed already. */
 static void areas_drop_listed(struct looker *looker, uint32_t moment) {
     const struct allocations *allocations = looker->allocations;
     const uint32_t n_sites = looker->timeline->trace->frames.count;

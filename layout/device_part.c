@@ -183,7 +183,7 @@ static void keeper_begin(struct span_keeper *keeper, uint32_t i) {
         chain_begin(&keeper->chain[c], keeper->trace, keeper->spans, i);
 }
 
-/* It ends the innermost one of its name, and what is still open in it. */
+/* It ends the innermost one of its name, and those still open inside it. */
 static void keeper_end(struct span_keeper *keeper, uint32_t i) {
     const struct annotation *annotations = keeper->trace->annotations;
     uint32_t at = keeper->depth;
@@ -265,7 +265,7 @@ bool device_part_share(struct trace *part, const struct trace *trace, uint32_t i
     return trace->spans == NULL || annotations_part(part, trace, &trace->devices[index], arena);
 }
 
-/* Pinned memory of the host has copies of what a GPU has: its stacks are said with the GPU's. */
+/* Pinned memory holds copies of a GPU's data, so its stacks are reported with the GPU's. */
 static bool is_of_part(const struct trace *trace, uint32_t device, uint32_t index) {
     return device == index || trace->devices[device].ordinal == ORDINAL_HOST;
 }

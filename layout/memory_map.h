@@ -17,7 +17,7 @@ enum map_order {
     MAP_BY_ADDRESS,
     MAP_BY_FREE, /* share, falling */
     MAP_BY_AGE,
-    MAP_BY_HOLE, /* the largest, falling; what is wholly free has none */
+    MAP_BY_HOLE, /* the largest, falling; a wholly free segment has none */
     MAP_ORDERS
 };
 

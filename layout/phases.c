@@ -90,7 +90,7 @@ static void phase_start(struct phases *phases, struct phase_stack *stack, const 
         phases->plain_rows = (uint8_t)stack->plain_depth;
 }
 
-/* Ends the innermost open phase of that name, and what is still open inside of it. */
+/* Ends the innermost open phase of that name, and those still open inside it. */
 static void phase_end(struct phases *phases, struct phase_stack *stack, const struct timeline *timeline,
                       const struct annotation *annotation) {
     uint32_t at = stack->depth;

@@ -12,7 +12,7 @@
 
 #include "layout/scene.h"
 
-/* Deeper ones are left out: nobody nests so deep, but a file may. */
+/* Deeper ones are left out: no program nests so deep, but a file may. */
 enum { PHASE_OPEN_MAX = 64 };
 
 struct phase {

@@ -5,9 +5,9 @@
 #include "base/numbers.h"
 #include "layout/filter.h"
 
-enum { FIT_COLUMNS = 16 }; /* so many tell whether bands are high enough between other edges */
+enum { FIT_COLUMNS = 16 }; /* this many columns tell whether bands are high enough between other edges */
 
-/* Of a call site's bands, with what is older than the recording apart. */
+/* A call site's bands, those older than the recording apart. */
 struct site_sum {
     uint64_t area, life; /* on screen: units of the scale times columns; moments of all its lives */
     uint32_t count;
@@ -46,7 +46,7 @@ static bool columns_are_dense(const struct scene *scene, uint64_t least, const s
     uint64_t all = 0, thin = 0;
     for (uint32_t i = 0; i < FIT_COLUMNS; i++) {
         uint32_t column = (2 * i + 1) * scene->view.width / (2 * FIT_COLUMNS);
-        uint64_t below = 0; /* no file has so many bytes that their sum would not fit */
+        uint64_t below = 0; /* no file has bytes whose sum would not fit */
         for (uint32_t at = 0; at < scene->n_bands && scene->bands[at].start <= column; at++) {
             const struct band *band = &scene->bands[at];
             if (column >= band->end)

@@ -150,7 +150,7 @@ static bool piece_cut(struct walk *walk, uint32_t index, uint64_t address) {
     return piece_open(walk, upper);
 }
 
-/* Before the event the range was not there: what is open of it begins here. */
+/* The range was not there before the event, so its open parts begin here. */
 static bool range_begin(struct walk *walk, const struct segment_event *event) {
     uint64_t at = event->address, end = range_end(event->address, event->size), begun = 0;
     while (at < end) {

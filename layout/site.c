@@ -32,7 +32,7 @@ static bool is_noise_file(struct text file) {
     return text_contains_any(file, files, sizeof files / sizeof *files);
 }
 
-/* A directory like lib/python3.11/ whose content is Python's own, not what was installed into it. */
+/* A directory like lib/python3.11/ that holds Python's own files, not installed packages. */
 static bool is_in_standard_library(struct text file) {
     for (uint32_t i = 0; i < file.nbytes; i++) {
         if (!text_has_at(file, i, "/lib/python3") && !text_has_at(file, i, "/lib64/python3"))
@@ -408,7 +408,7 @@ bool frames_same_at(const struct trace *trace, enum site_level level, uint32_t *
     return done;
 }
 
-/* Without what makes names of C++ long. What is nothing but template arguments stays. */
+/* Drops the parts that make C++ names long. A name that is nothing but template arguments stays. */
 static void write_native(struct words *words, struct text name) {
     struct text own = native_name(name), stretch;
     uint32_t before = words->nbytes;

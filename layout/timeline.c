@@ -102,7 +102,7 @@ static uint64_t reserved_before(const struct timeline *timeline) {
     return lowest < 0 ? bytes - (uint64_t)lowest : bytes;
 }
 
-/* By how much what is alive exceeds the curve at most. */
+/* The most by which live bytes exceed the curve. */
 static uint64_t reserved_lacking(const struct timeline *timeline) {
     uint64_t most = 0;
     for (uint32_t i = 0; i < timeline->n_reserved; i++) {
@@ -210,7 +210,7 @@ static int64_t us_since(int64_t us, int64_t first) {
     return since > (uint64_t)MAX_US ? MAX_US : (int64_t)since;
 }
 
-/* Do times never fall, and stay within what is drawn? */
+/* Do times never fall, and stay within the range that can be drawn? */
 static bool times_rise(const struct device_trace *device) {
     const int64_t *us = device->time_us;
     bool rise = (uint64_t)us[device->n_events - 1] - (uint64_t)us[0] <= (uint64_t)MAX_US;

@@ -171,7 +171,8 @@ static bool depths_find(struct making *making, uint32_t *deepest) {
     }
     for (uint32_t i = 0; i < n_stacks; i++)
         if (!used[i])
-            making->depth[i] = 0; /* on nobody's way: in no level; those below it are not used either */
+            making->depth[i] =
+                0; /* on the way to no allocation, so in no level; those below it are not used either */
     ARENA_DROP(making->arena, used);
     return true;
 }

@@ -18,7 +18,7 @@ static bool buffer_grow(struct cursor *cursor, size_t capacity) {
     return true;
 }
 
-/* The `nbytes` at `begin` are what is at hand, from `p` of now on. */
+/* The `nbytes` at `begin` are at hand, from `p` of now on. */
 static void cursor_place(struct cursor *cursor, const uint8_t *begin, size_t nbytes) {
     cursor->base = cursor_offset(cursor);
     cursor->from = cursor->p = begin;
@@ -69,7 +69,7 @@ static bool cursor_report(struct cursor *cursor) {
            cursor_fail(cursor, READ_INTERRUPTED, offset, "interrupted");
 }
 
-/* Puts what is left in front of one more block. Returns as the source does. */
+/* Puts the remaining bytes in front of one more block. Returns as the source does. */
 static int64_t block_borrow(struct cursor *cursor) {
     size_t left = (size_t)(cursor->end - cursor->p);
     uint8_t *bytes;
@@ -81,7 +81,7 @@ static int64_t block_borrow(struct cursor *cursor) {
     return got;
 }
 
-/* Puts what is left at the front of the cursor's own buffer, with room for a block after it. */
+/* Puts the remaining bytes at the front of the cursor's own buffer, with room for a block after them. */
 static bool buffer_begin(struct cursor *cursor) {
     size_t left = (size_t)(cursor->end - cursor->p);
     bool own = cursor->from == cursor->buffer;
@@ -97,7 +97,7 @@ static bool buffer_begin(struct cursor *cursor) {
     return true;
 }
 
-/* Reads one more block after what is left. Returns as the source does. */
+/* Reads one more block after the remaining bytes. Returns as the source does. */
 static int64_t block_append(struct cursor *cursor) {
     size_t left = (size_t)(cursor->end - cursor->p);
     int64_t got =
@@ -112,8 +112,7 @@ static bool block_read(struct cursor *cursor) {
         return false;
     int64_t got = cursor->borrows ? block_borrow(cursor) : block_append(cursor);
     if (got < 0) {
-        if (cursor->error->code ==
-            READ_OK) /* a source that decodes another one has noted what was wrong there */
+        if (cursor->error->code == READ_OK) /* a source that decodes another one has noted that one's fault */
             cursor->error->errno_value = errno;
         return cursor_fail(cursor, READ_IO, cursor->base + (uint64_t)(cursor->end - cursor->from), "%s",
                            strerror(errno));

@@ -2,7 +2,7 @@
 
 #include "base/bytes.h"
 
-enum { RECENT = 64 }; /* so many open pieces are looked at for one of the right size */
+enum { RECENT = 64 }; /* limit on the open pieces that are looked at for one of the right size */
 
 static struct arena *arena_of(struct ledger *ledger) {
     return &ledger->recorder->interner->trace->arena;

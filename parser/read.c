@@ -46,7 +46,7 @@ bool input_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
     return format->read(cursor, trace, depth);
 }
 
-/* Memory is not what was missing. */
+/* The fault was not a lack of memory. */
 static void full_blame(struct read_error *error) {
     error->code = READ_LIMIT;
     snprintf(error->message, sizeof error->message,

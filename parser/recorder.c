@@ -125,7 +125,7 @@ struct arena *recorder_arena(struct recorder *recorder) {
     return &recorder->interner->trace->arena;
 }
 
-/* More streams than fit are counted as the last one; nobody has 65,535. */
+/* More streams than fit count as the last one; no program has 65,535. */
 static bool stream_index(struct recorder *recorder, uint64_t raw, uint16_t *index) {
     struct device_trace *device = &recorder->device;
     *index = 0;
@@ -252,8 +252,8 @@ static bool record_alloc(struct recorder *recorder, const struct event *event, u
            map_put(recorder_arena(recorder), &recorder->open, event->address, reference);
 }
 
-/* A free of what was never allocated in the recording: it was there before. Its stack is all that is known.
- */
+/* A free of an address that the recording never allocated: it was there before. Only the free's stack is
+ * known. */
 static RARE bool record_orphan(struct recorder *recorder, const struct event *event, uint32_t moment,
                                bool completed) {
     struct allocation_row row;

@@ -479,7 +479,7 @@ static void rest_redact(struct redaction *redaction) {
         keep(redaction, &trace->diagnostics[i].key);
     }
     settings_redact(redaction, &trace->settings);
-    drop(&trace->meta); /* whoever writes a page makes it anew */
+    drop(&trace->meta); /* the writer of a page makes it anew */
 }
 
 /* The new table begins as a fresh trace's: id 0 is the empty string. */

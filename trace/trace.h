@@ -37,7 +37,7 @@ struct string_table {
  * some 3,000 bytes. */
 enum { FRAME_TEXT_MAX_NBYTES = 16 << 10 };
 
-/* Whose a frame is, where somebody told (--own, --library); else its file decides (layout/site.h). */
+/* The owner of a frame, if --own or --library names one; else its file decides (layout/site.h). */
 enum frame_owner { OWNER_UNTOLD, OWNER_LIBRARY, OWNER_USER };
 
 /* Frame id 0 is "none". Two frames of equal content have one id. */
@@ -49,7 +49,7 @@ struct frame_table {
         uint32_t line; /* 0: none */
         uint32_t fx;   /* of `fx` below; 0: none */
     } * frame;
-    uint8_t *owner; /* [count] enum frame_owner; NULL: nobody told of any */
+    uint8_t *owner; /* [count] enum frame_owner; NULL: none is named */
     uint8_t *rank;  /* [count] what frames_rank says, and */
     uint32_t *bits; /* [count] frames_bits, kept for all devices (frames_keep); NULL: not kept */
     const uint32_t
@@ -119,7 +119,7 @@ enum allocation_flag {
  * at the bottom, then by falling death), then by birth. */
 struct allocations {
     uint32_t count;
-    uint32_t preexisting; /* the first so many rows have birth 0 */
+    uint32_t preexisting; /* that many first rows have birth 0 */
     uint32_t *birth;      /* moment */
     uint32_t *death;      /* moment; n_events + 1: still there at the end */
     /* moment of free_requested where other events lie between it and the completion, and where none
@@ -168,33 +168,33 @@ struct snapshot_event {
 
 /* The kinds of notes on an event: a level that a log prints, its place in the file, the dump that ends there. */
 enum note_what {
-    NOTE_LINE,           /* number of the line, from 1 */
-    NOTE_STEP,           /* step or iteration that the line names */
-    NOTE_LABEL,          /* text: what the line says about the moment */
-    NOTE_ALLOCATED,      /* bytes, here and below */
-    NOTE_MAX_ALLOCATED,  /* the most since the line before; the event before this one stands for it */
-    NOTE_RESERVED,       /* by the allocator */
-    NOTE_MAX_RESERVED,   /* the most since the line before */
-    NOTE_DEVICE_USED,    /* by everybody */
-    NOTE_DEVICE_TOTAL,   /* capacity */
-    NOTE_DEVICE_FREE,    /* as the driver says */
-    NOTE_PROCESS_USED,   /* by this process, torch or not */
-    NOTE_OTHERS_USED,    /* by other processes */
-    NOTE_UNALLOCATED,    /* reserved, not allocated */
-    NOTE_ALLOWED,        /* the limit of set_per_process_memory_fraction */
-    NOTE_ASKED,          /* by the request that failed */
-    NOTE_HOST_USED,      /* of the CPU's memory, by everybody */
-    NOTE_DUMP,           /* text: name of a file of a series whose recording ends with this event */
-    NOTE_DUMP_GAP,       /* the same, and the events between it and the next file are missing */
-    NOTE_OTHER_USED,     /* by the process beside the allocator: "other allocations" of MPS */
-    NOTE_BACKEND,        /* text: whose allocator failed, as its message spells it: "CUDA", "MPS" */
-    NOTE_SETTING,        /* text: the variable that sets this allocator up; number: enum note_setting */
-    NOTE_MAX_DEVICE,     /* the most that was used on the device since the line before */
-    NOTE_MAX_HOST,       /* the most of the host's memory that the line tells of */
-    NOTE_OOM_COUNT,      /* out-of-memory errors that a summary counts */
-    NOTE_RETRIES,        /* requests that were served after the allocator had given its cache back, so far */
-    NOTE_HOST_LIMIT,     /* of the control group that ran out of memory */
-    NOTE_KILLED,         /* text: who killed which process for lack of memory: "the kernel killed python" */
+    NOTE_LINE,          /* number of the line, from 1 */
+    NOTE_STEP,          /* step or iteration that the line names */
+    NOTE_LABEL,         /* text: what the line says about the moment */
+    NOTE_ALLOCATED,     /* bytes, here and below */
+    NOTE_MAX_ALLOCATED, /* the most since the line before; the event before this one stands for it */
+    NOTE_RESERVED,      /* by the allocator */
+    NOTE_MAX_RESERVED,  /* the most since the line before */
+    NOTE_DEVICE_USED,   /* by everybody */
+    NOTE_DEVICE_TOTAL,  /* capacity */
+    NOTE_DEVICE_FREE,   /* as the driver says */
+    NOTE_PROCESS_USED,  /* by this process, torch or not */
+    NOTE_OTHERS_USED,   /* by other processes */
+    NOTE_UNALLOCATED,   /* reserved, not allocated */
+    NOTE_ALLOWED,       /* the limit of set_per_process_memory_fraction */
+    NOTE_ASKED,         /* by the request that failed */
+    NOTE_HOST_USED,     /* of the CPU's memory, by everybody */
+    NOTE_DUMP,          /* text: name of a file of a series whose recording ends with this event */
+    NOTE_DUMP_GAP,      /* the same, and the events between it and the next file are missing */
+    NOTE_OTHER_USED,    /* by the process beside the allocator: "other allocations" of MPS */
+    NOTE_BACKEND,       /* text: whose allocator failed, as its message spells it: "CUDA", "MPS" */
+    NOTE_SETTING,       /* text: the variable that sets this allocator up; number: enum note_setting */
+    NOTE_MAX_DEVICE,    /* the most that was used on the device since the line before */
+    NOTE_MAX_HOST,      /* the most of the host's memory that the line tells of */
+    NOTE_OOM_COUNT,     /* out-of-memory errors that a summary counts */
+    NOTE_RETRIES,       /* requests that were served after the allocator had given its cache back, so far */
+    NOTE_HOST_LIMIT,    /* of the control group that ran out of memory */
+    NOTE_KILLED, /* text: the killer and the process that it killed for lack of memory: "the kernel killed python" */
     NOTE_XLA_PARAMETERS, /* buffers that XLA had planned, here and below */
     NOTE_XLA_CONSTANTS,
     NOTE_XLA_OUTPUTS,
@@ -209,7 +209,7 @@ enum note_what {
     NOTE_BUDGET_NON_TORCH,
     NOTE_BUDGET_AVAILABLE,
     NOTE_ASKED_BEYOND, /* the request that failed was larger than this */
-    NOTE_LARGEST_FREE, /* the largest piece of what was free */
+    NOTE_LARGEST_FREE, /* the largest free piece */
     NOTE_KINDS
 };
 
@@ -283,7 +283,7 @@ struct annotation {
     uint8_t stage;  /* enum annotation_stage */
 };
 
-/* From when to when an annotation matters to devices: what it begins or ends lies in between. */
+/* The time in which an annotation matters to devices: it holds all that the annotation begins or ends. */
 struct annotation_span {
     int64_t from_us, to_us;
 };

@@ -28,7 +28,7 @@ static bool part_begin(struct output_file *part, const struct parts *parts, cons
     return output_file_begin(part, path, shown, host);
 }
 
-/* `code`: how making it went. What the file refused was printed, and is not a want of memory. */
+/* `code`: the result of making it. If the file refused its bytes, that was printed, and memory is not the cause. */
 static enum convert_code part_end(struct output_file *part, enum convert_code code) {
     code = part->out.refused ? CONVERT_FAILED : code;
     bool done = output_file_end(part, code == CONVERT_DONE);
@@ -90,8 +90,8 @@ static enum convert_code convert_export(const struct parts *parts, const struct 
     return code;
 }
 
-/* Texts of all kinds quote lines of logs: one that nobody named is a log if it is called so and tells of an error, or of
- * levels at several lines. */
+/* Texts of all kinds quote lines of logs: an unnamed text is a log if it is called so and reports an
+ * error, or levels at several lines. */
 static bool log_convinces(const struct trace *trace, const struct batch_file *file) {
     enum { LINES_LEAST = 4 };
     uint64_t n_events = 0, n_ooms = 0;

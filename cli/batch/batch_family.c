@@ -42,8 +42,8 @@ static size_t month_length(const char *text) {
     return 0;
 }
 
-/* A date with a time, or so many digits that they are one, but not a number of them that is the rank: of
- * "2025-06-01-12-30_3" all but the last group. */
+/* A date with a time, or enough digits to be one, but not the rank's number: of "2025-06-01-12-30_3" all
+ * but the last group. */
 static size_t stamp_length(const char *text) {
     size_t digits = strspn(text, "0123456789");
     unsigned groups;

@@ -28,7 +28,7 @@ struct search {
 
 /* ---- recognition ---- */
 
-/* An empty file is somebody's lost dump where its name says so; elsewhere it is nothing. */
+/* An empty file is a lost dump if its name says so, else nothing. */
 static bool name_promises(const struct batch_file *file) {
     static const char *const endings[] = {".pickle", ".pkl", ".gz", ".zst", ".xz", ".zip", ".pt"};
     size_t length = strlen(file->input);
@@ -45,7 +45,7 @@ static void file_skip(struct batch_file *file, const char *reason) {
     file->reason = reason;
 }
 
-/* A text is nothing here unless somebody names it, or it is called like a log. */
+/* A text counts only if the command line names it, or if it is called like a log. */
 static bool is_prose(const struct format *format, const struct batch_file *file) {
     return strcmp(format->name, "log") == 0 && !names_is_log(file->input);
 }
@@ -57,7 +57,7 @@ static void file_fail(struct batch *batch, struct batch_file *file, const char *
     terminal_error(file->path, "%s", file->reason != NULL ? file->reason : what);
 }
 
-/* Whoever names a file wants it read: what is wrong with it is then the reader's word. */
+/* A file named on the command line is read in any case: the reader then reports its fault. */
 static void file_recognise(struct batch *batch, struct batch_file *file) {
     uint8_t head[FORMAT_NBYTES];
     int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -150,7 +150,7 @@ static bool takes_results(const struct search *search, char *folder) {
     return false;
 }
 
-/* An earlier result, named or linked as a snapshot: what is made of it would take its place. */
+/* An earlier result, named or linked as a snapshot: its own result would overwrite it. */
 static bool is_own_result(const struct search *search, const char *path) {
     char *real = search->output_exists ? realpath(path, NULL) : NULL;
     char *slash = real != NULL ? strrchr(real, '/') : NULL;

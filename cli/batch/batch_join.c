@@ -147,7 +147,7 @@ static struct batch_file *join_add(struct join *join, const char *input, int64_t
     return file;
 }
 
-/* "0.1.0" as numbers; what is missing or no number stays as it is. */
+/* "0.1.0" as numbers; a part that is missing or no number stays as it is. */
 static void version_read(const char *version, unsigned long part[3]) {
     char *end;
     for (size_t i = 0; i < 3 && *version >= '0' && *version <= '9'; i++) {
@@ -486,7 +486,7 @@ bool join_remove_stale(struct batch *batch) {
             join.kept[join.n_kept++] = batch->files[i].name;
     if (join.n_kept != 0)
         qsort(join.kept, join.n_kept, sizeof *join.kept, text_compare);
-    for (uint32_t i = 0; done && i < batch->count; i++) /* the sidecar of what has failed went first */
+    for (uint32_t i = 0; done && i < batch->count; i++) /* a failed file's sidecar was removed first */
         done = batch->files[i].state != BATCH_FAILED || batch->files[i].name == NULL ||
                join_remove(&join, batch->files[i].name);
     done = done && join_sidecars(&join);
@@ -507,7 +507,7 @@ static bool join_result(const struct index *index, const struct batch *batch, co
     return output_file_end(&file, done);
 }
 
-/* Whoever says how ranks are grouped is believed, and logs are grouped already. */
+/* A grouping given on the command line is kept, and logs are grouped already. */
 static void places_read(struct index *index, const struct batch *batch) {
     for (uint32_t i = 0; i < index->n_rows; i++) {
         struct index_row *row = &index->rows[i];

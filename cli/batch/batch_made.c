@@ -70,7 +70,7 @@ static bool list_write(const struct names *names, const struct batch *batch) {
     return output_file_end(&file, true);
 }
 
-/* Whoever may write the list may not name other files by it: "diff-....html", "series/...". */
+/* The list may be forged, so only names of this form count: "diff-....html", "series/...". */
 static bool name_is_made(const char *name) {
     static const char series[] = "series/";
     if (strncmp(name, series, strlen(series)) == 0)

@@ -130,7 +130,7 @@ static bool group_is_wanted(const char *list, const char *word, bool otherwise) 
     return list == NULL && otherwise;
 }
 
-/* "tp=1 pp=2": what the groups with other names matched. Replicas of data parallelism do the same, so dp is left out. */
+/* "tp=1 pp=2": matches of the groups with other names. Replicas of data parallelism do the same, so dp is left out. */
 static const char *pattern_group(struct batch *batch, const struct rank_pattern *pattern, const char *input,
                                  const regmatch_t *matches) {
     char text[GROUP_CAPACITY] = "";

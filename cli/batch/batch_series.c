@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A row that may be a dump of a series: what it has in common with the others, and its place among them. */
+/* A row that may be a dump of a series: the members that dumps share, and its place among them. */
 struct candidate {
     const struct index_row *row;
     const char *family;

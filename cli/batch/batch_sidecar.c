@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A sidecar may say anything: what is not a number of bytes counts as 0. */
+/* A sidecar may hold anything: a member that is no number of bytes counts as 0. */
 static uint64_t number_from(const cJSON *item) {
     return cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble <= 0x1p63
                ? (uint64_t)item->valuedouble
@@ -55,7 +55,7 @@ static void read_figures(struct index_row *row, const cJSON *device) {
     row->oom_free_bytes = figure_of(first, "device_free_bytes");
 }
 
-/* Of a log that prints what is reserved alone, its highest level is that of reserved. */
+/* If a log prints only reserved bytes, its highest level is theirs. */
 static void read_levels(struct index_row *row, const cJSON *device) {
     const cJSON *levels = cJSON_GetObjectItemCaseSensitive(device, "levels");
     const cJSON *shown = cJSON_GetObjectItemCaseSensitive(levels, json_file_text(levels, "shown", ""));
@@ -98,7 +98,7 @@ static bool read_curve_times(struct index_row *row, const cJSON *extra, struct a
     return true;
 }
 
-/* As many as are written, so that whoever compares them has an end. */
+/* As many as are written, which bounds the comparison. */
 static bool read_sites(struct index_row *row, const cJSON *sites, struct arena *arena) {
     const cJSON *item;
     row->sites = arena_alloc(arena, SIDECAR_SITES * sizeof *row->sites);
@@ -343,7 +343,7 @@ static enum sidecar_result read_document(struct sidecar *sidecar, const cJSON *d
     return kept ? SIDECAR_READ : SIDECAR_NO_MEMORY;
 }
 
-/* A loop of links, a socket or a tree of gigabytes is nobody's sidecar. */
+/* A loop of links, a socket or a tree of gigabytes is no sidecar. */
 static enum sidecar_result result_of_errno(int error) {
     if (error == ENOMEM)
         return SIDECAR_NO_MEMORY;

@@ -23,7 +23,7 @@ struct sidecar {
     int64_t rank; /* by the path; the row's may be that of a log's lines */
     int64_t mtime_ns;
     const char *flags, *rules_fingerprint, *version; /* "": none */
-    struct json_fault fault; /* why what is there is no JSON; also after SIDECAR_NONE */
+    struct json_fault fault;                         /* why the file is no JSON; also after SIDECAR_NONE */
 };
 
 enum sidecar_result {

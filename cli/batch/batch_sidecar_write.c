@@ -131,8 +131,8 @@ static void add_outputs(struct json_writer *json, const struct source *source) {
     json_i64(json, "device", source->recording->trace.devices[source->device].ordinal);
 }
 
-/* Size and time of change are those of the open file: what was read, even if it has been replaced meanwhile. The time
- * is text, because it has more digits than most readers of JSON keep. */
+/* Size and time of change are those of the open file, even if it has been replaced meanwhile. The time is
+ * text, because it has more digits than most readers of JSON keep. */
 static void add_origin(struct json_writer *json, const struct source *source) {
     const struct batch_file *file = source->file;
     const struct stat *status = &source->recording->input.status;

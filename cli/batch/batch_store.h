@@ -22,7 +22,7 @@ struct store {
  * part, and without shards of every part that nobody does just now. False: printed, nothing to close. */
 bool store_open(struct store *store, const struct batch *batch);
 
-/* Removes the staging directory and what is in it. */
+/* Removes the staging directory and its content. */
 void store_close(struct store *store);
 
 /* Why the outputs of `file` cannot be put in place: a file that Strata did not write is there, and no -f was given.
@@ -32,7 +32,7 @@ const char *store_objection(struct batch *batch, const struct batch_file *file);
 /* Gives the staged outputs of `file` their names, the sidecar last. NULL: done; else the reason, in the arena. */
 const char *store_commit(const struct store *store, struct batch *batch, const struct batch_file *file);
 
-/* Removes what is staged of `file`. */
+/* Removes the staged outputs of `file`. */
 void store_discard(const struct store *store, const struct batch_file *file);
 
 /* Removes the file at `path`, if Strata wrote it. */

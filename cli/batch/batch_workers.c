@@ -67,10 +67,10 @@ static uint64_t file_reservation(const struct pool *pool, const struct batch_fil
 
 /* ---- one worker ---- */
 
-/* The process of one file. What it says on standard error becomes the reason. */
+/* The process of one file. Its text on standard error becomes the reason. */
 __attribute__((noreturn)) static void worker_main(const struct pool *pool, const struct worker *worker,
                                                   pid_t parent) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody waits for an orphan's results */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* an orphan's results are not needed */
     if (getppid() != parent)
         _exit(CONVERT_FAILED);
     setpgid(0, 0); /* the terminal's Ctrl-C is for the parent, who tells us */

@@ -23,7 +23,8 @@ struct check_plan {
     cJSON *config;        /* keeps its texts; NULL: none */
     const char *baseline; /* path; NULL: none */
     cJSON *known;         /* the baseline as it was read; NULL: there is none */
-    const char *filter;   /* words; NULL: none. Peak, end, categories and sites are of what it leaves */
+    const char
+        *filter; /* words; NULL: none. Peak, end, categories and sites are of the filtered allocations */
     uint64_t skip_steps;
     bool update;
     bool no_memory; /* why a rule was not taken */
@@ -50,7 +51,7 @@ struct check_site {
 struct check_file {
     const char *path;
     const char *name;  /* base name */
-    const char *shown; /* in what is written: `path`, or where paths are redacted `name` */
+    const char *shown; /* the name in results: `path`, or `name` if paths are redacted */
     enum check_status status;
     char reason[200]; /* of CHECK_UNREADABLE */
     int64_t taken_us; /* reading and judging it; for JUnit */
@@ -67,7 +68,7 @@ void check_file_release(struct check_file *file);
 
 /* ---- plan.c ---- */
 
-/* Rules, configuration and baseline of the settings. An enum exit_code; what is not DONE is printed. */
+/* Reads rules, configuration and baseline of the settings. An enum exit_code; unless DONE, printed. */
 int check_plan_make(struct check_plan *plan, const struct settings *settings);
 void check_plan_release(struct check_plan *plan);
 bool check_rule_applies(const struct check_rule *rule, const struct check_file *file);
@@ -95,7 +96,7 @@ bool baseline_figure(const struct check_plan *plan, const struct check_file *fil
 uint64_t baseline_site(const struct check_plan *plan, const struct check_file *file, const char *name);
 bool baseline_knows(const struct check_plan *plan, const struct check_file *file);
 
-/* Are the baseline's figures of what the same filter leaves? */
+/* Were the baseline's figures made with the same filter? */
 bool baseline_has_filter(const struct check_plan *plan);
 
 /* Appends a new baseline of the files. The same files, in any order, give the same bytes. */

@@ -1,4 +1,4 @@
-/* Figures of one recording, and what the rules say of them. */
+/* The figures of one recording, and the verdicts of the rules on them. */
 #include "analysis/findings/budget.h"
 #include "analysis/findings/levels.h"
 #include "base/format.h"
@@ -48,7 +48,7 @@ struct subject {
     struct moment_sites at_peak, at_other; /* the last other moment that was asked for */
 };
 
-/* "attention.py:88": what a rule's pattern and a baseline name a site by. */
+/* "attention.py:88": the name of a site in a rule's pattern and in a baseline. */
 static void site_name(const struct trace *trace, uint32_t frame, char *name, size_t capacity) {
     char text[1024];
     site_text(trace, frame, text, sizeof text);
@@ -402,8 +402,8 @@ static void basis_check(const struct check_file *file, struct check_verdict *ver
     }
 }
 
-/* A recording that lacks a part shows at least what it shows: a limit that is passed by that is broken for sure, and
- * nothing else is. What is there at the end is known from the final blocks, however much was lost before. */
+/* A recording that lacks a part shows a lower bound: a limit that even this passes is certainly broken,
+ * and nothing else is certain. The end is known from the final blocks, however much was lost before. */
 static void trust_check(const struct check_file *file, struct check_verdict *verdict) {
     const struct rule *rule = verdict->rule;
     const char *lost = file->figures.doubt;

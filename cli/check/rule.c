@@ -102,7 +102,7 @@ static bool name_read(struct rule_words *words, struct rule *rule, size_t prefix
 static bool metric_read(struct rule_words *words, struct rule *rule) {
     skip_blanks(words);
     size_t nbytes = word_nbytes(words);
-    if (word_take(words, "gradients")) { /* as people say it */
+    if (word_take(words, "gradients")) { /* in people's words */
         rule->metric = METRIC_CATEGORY;
         snprintf(rule->name, sizeof rule->name, "gradient");
         return true;

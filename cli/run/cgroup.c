@@ -93,7 +93,7 @@ static bool step_up(char *path, size_t least) {
     return true;
 }
 
-/* In a container the path may lie outside of what is mounted: then the nearest group above it that is there. */
+/* In a container the path may lie outside of the mount: then the nearest group above it that exists. */
 static bool group_find_mounted(struct cgroup *cgroup) {
     char mount[CGROUP_PATH];
     if (!mount_find(mount, cgroup->files) || !path_find(cgroup->path, mount, cgroup->files->line))

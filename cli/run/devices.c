@@ -24,7 +24,7 @@ struct nvml {
 
 static const char library_name[] = "libnvidia-ml.so.1";
 
-/* A function of the library as what it is; POSIX has them fit in a pointer. */
+/* A function of the library by its type; POSIX has functions fit in a pointer. */
 static void function_find(void *library, const char *name, void *function) {
     void *found = dlsym(library, name);
     memcpy(function, &found, sizeof found);

@@ -27,7 +27,7 @@ static bool fail(const char *path, const char *what) {
 
 /* ---- making it ---- */
 
-/* With what is missing above it. */
+/* Makes the missing directories above it too. */
 static bool folders_make(const char *path) {
     char part[FOLDER_PATH];
     for (size_t i = 1; path[i - 1] != '\0' && i < sizeof part; i++) {

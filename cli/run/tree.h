@@ -53,7 +53,7 @@ bool tree_has(const struct tree *tree, int32_t pid);
 /* The largest that ended at or after `since_us`. NULL: none. */
 const struct process *tree_gone_largest(const struct tree *tree, int64_t since_us);
 
-/* Since when the process has risen to what it was last, and from what size. False: it did not. */
+/* Finds the moment and the size from which the process has risen to its last size. False: it did not rise. */
 bool process_rise(const struct process *process, int64_t *since_us, uint64_t *from_bytes);
 
 void tree_release(struct tree *tree);

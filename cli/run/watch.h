@@ -1,4 +1,4 @@
-/* A command that runs: started, watched, passed signals on, and what is known of how it ended. */
+/* A running command: started, watched, passed signals on, and the facts of its end. */
 #pragma once
 
 #include "cli/options.h"

@@ -148,7 +148,7 @@ static bool walk_segment(struct walker *walker) {
     }
     if (json_scan_is_sound(walker->scan))
         return dict_close(walker, first, n_nodes, n_items);
-    walker->n_stack = first; /* without all of its blocks it would say what is not so */
+    walker->n_stack = first; /* without all of its blocks its figures would be wrong */
     return !is_broken(walker);
 }
 

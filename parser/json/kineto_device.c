@@ -86,7 +86,7 @@ static void baseline_find(struct device_reader *reader) {
             return;
         }
     }
-    reader->baseline = INT64_MAX; /* no total anywhere: what is freed was there */
+    reader->baseline = INT64_MAX; /* no total anywhere: freed memory was there before */
 }
 
 /* Frees without an allocation: what they free was there before, as far as the total before the first event has room. */
@@ -170,7 +170,7 @@ static bool sample_record(struct device_reader *reader, struct sample *sample) {
     return recorder_event(&reader->recorder, &event) || device_failed(reader);
 }
 
-/* Takes one sample to be wrong: what it allocates is gone, or what it will free is. */
+/* Takes one sample to be wrong: either its allocation is gone, or the block that it will free is. */
 static bool allocation_give_up(struct device_reader *reader, struct sample *sample, int64_t *excess) {
     int64_t nbytes = sample->bytes < 0 ? -sample->bytes : sample->bytes;
     struct event event = {.action = ACTION_FREE_COMPLETED,

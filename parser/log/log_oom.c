@@ -7,7 +7,7 @@
 /* Wrapped text, or the tables of XLA and TensorFlow; behind the last part of PyTorch's message its hint may be wrapped. */
 enum { OOM_LINES = 12, TABLE_LINES = 400, HINT_LINES = 2 };
 
-/* Sizes of what was asked for, by the words in front of them. */
+/* Sizes of the request, by the words in front of them. */
 static const struct log_figure asked[] = {
     {"ried to allocate", BEHIND, NOTE_ASKED, 0},         /* PyTorch, every backend; torch_npu's workspaces */
     {"while trying to allocate", BEHIND, NOTE_ASKED, 0}, /* XLA */
@@ -357,7 +357,7 @@ static void oom_complete(struct log_row *row, bool since_2_1) {
     setting_complete(row, since_2_1);
 }
 
-/* So many further lines the message may take. */
+/* Limit on the further lines of the message. */
 static uint32_t lines_left(const struct log_row *row) {
     if (strcmp(row->backend, "BFC") == 0 || strcmp(row->backend, "XLA") == 0)
         return TABLE_LINES;
