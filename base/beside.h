@@ -1,6 +1,6 @@
 /*
- * How a host does one piece of work beside the rest, for code that has no threads of its own; it is free to do none. What is
- * computed is the same either way. Freestanding.
+ * A host's way to do one piece of work beside the rest, for code that has no threads of its own; it may do none. The
+ * results are the same either way. Freestanding.
  */
 #pragma once
 

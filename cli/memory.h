@@ -14,7 +14,7 @@ void memory_begin(void);
 void memory_keep(void);
 
 /*
- * How much memory a trace may take when nothing else is asked for: three quarters of what the machine has, or
+ * The memory that a trace may take by default: three quarters of the machine's, or
  * of the control group's limit (version 2 or 1) where that is lower. SIZE_MAX: unknown.
  */
 size_t memory_default_limit(void);

@@ -1,5 +1,5 @@
 /*
- * Where a result goes. A file appears whole or not at all: it is written under a temporary name in the
+ * The destination of a result. A file appears whole or not at all: it is written under a temporary name in the
  * target's directory and renamed. Existing files are kept unless forced, also when they appear while we work.
  * Signals remove the temporary file. Errors are printed here.
  */
@@ -71,9 +71,9 @@ struct output_stream {
 void output_stream(struct output_stream *stream, const struct output *output, struct buffer *out);
 
 /*
- * What was done (`code` is EXIT_CODE_DONE) is finished: what is left is written, and a file's bytes and its name are on the
- * disk when it returns; a note says where it is and how large. Anything else is abandoned: no trace of it is left, unless
- * the disk fails behind the name's back.
+ * Finishes a result whose `code` is EXIT_CODE_DONE: the rest is written, and a file's bytes and its name are on the disk
+ * when it returns; a note says where it is and how large. Any other result is abandoned without a trace, unless the disk
+ * fails after the renaming.
  * Returns an enum exit_code; a fault is printed (but not for a closed pipe).
  */
 int output_end(struct output_stream *stream, int code);

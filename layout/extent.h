@@ -21,7 +21,7 @@ enum extent_what {
     EXTENT_FREED,     /* gone in the range */
     EXTENT_KEPT,      /* made in the range and alive at its end */
     EXTENT_THROUGH,   /* alive before the range and after it */
-    EXTENT_LASTING    /* made in the range and never freed: what is kept and no later event gives back */
+    EXTENT_LASTING    /* made in the range and never freed, not even after it */
 };
 
 /* Moments [first, end); `end` is not read for EXTENT_AT. Both are brought to the recording's. */

@@ -1,5 +1,5 @@
 /*
- * Where a line of text has room between two edges that differ from column to column: inside of a band, or of an area of
+ * The room for a line of text between two edges that differ from column to column: inside of a band, or of an area of
  * sums. Freestanding, integer arithmetic only.
  *
  *     +-------------+

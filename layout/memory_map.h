@@ -1,12 +1,12 @@
 /*
- * What the allocator holds at a moment, as a picture: one row for each segment, addresses along, all to one scale.
+ * The allocator's state at a moment, as a picture: one row for each segment, addresses along, all to one scale.
  *
  *     default pool, stream 0, above 1 MiB      <- a group: what serves the same requests
  *     |#####|####|     free     |##|#|         <- a segment: its blocks, free ones too
  *     |########|   |
  *     |##| |# | |##|  |#|                      <- small ones stand side by side
  *
- * Where a few expandable segments are all there is, they go on in the next row. Freestanding, integer arithmetic only.
+ * If there are only a few expandable segments, they go on in the next row. Freestanding, integer arithmetic only.
  */
 #pragma once
 

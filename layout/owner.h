@@ -1,5 +1,5 @@
 /*
- * What people tell of files: these are my own code, these are a library that call sites pass over.
+ * The user's word on files: my own code, or a library that call sites pass over.
  *
  * A pattern without a slash, * or ? is a name: it means every file below a folder of that name, and the file of that
  * name, with or without ".py". Any other is a glob over the whole path, where * is any text, slashes too, and ? is one

@@ -1,5 +1,5 @@
 /*
- * What the program said it was doing: annotations, whose starts and ends come one by one, as nested phases.
+ * Phases: the program's annotations, whose starts and ends come one by one, as nested spans.
  *
  *      START a   START b   END b   START c   END a          ProfilerStep#1 ------------------
  *        |---------a-------------------------|         ->     forward ----    backward ------

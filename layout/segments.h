@@ -1,5 +1,5 @@
 /*
- * What the allocator holds at any moment: its segments, and in them the blocks that are allocated, wait for another
+ * The allocator's state at any moment: its segments, and in them the blocks that are allocated, wait for another
  * stream or are free.
  *
  * The final segments are known, so they are walked back through the segment events. What comes out are *pieces*: memory
@@ -67,9 +67,9 @@ struct held {
 };
 
 /*
- * How large blocks are. `extra[allocation]` is what a block has beyond its request rounded up to 512 bytes, as a replay tells
- * it (analysis/model/replay.h); NULL: not known. Then the final blocks tell it of what is still there at the end; of others,
- * what is too small to be a free block of its class belongs to the block before it, and the rest is guessed.
+ * Sizes of blocks. `extra[allocation]` are a block's bytes beyond its request rounded up to 512 bytes, from a replay
+ * (analysis/model/replay.h); NULL: not known. Then the final blocks give the sizes of those alive at the end; of others, a
+ * rest too small to be a free block of its class belongs to the block before it, and anything else is guessed.
  */
 struct block_sizes {
     const uint32_t *extra;

@@ -1,5 +1,5 @@
 /*
- * What a device's recording amounts to: curves, peak, and the index that answers which allocations are alive
+ * The timeline of a device's recording: curves, peak, and the index that answers which allocations are alive
  * at a moment or in a window. Built once, then only read; any number of scenes may use one timeline.
  *
  * Freestanding. Memory comes from the arena given to timeline_init and lives as long as that.

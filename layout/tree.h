@@ -1,5 +1,5 @@
 /*
- * Who holds the memory, by who calls whom: allocations summed over the user's own frames, from the outermost caller in
+ * Trees of callers and callees that hold memory: allocations summed over the user's own frames, from the outermost caller in
  * (callees) or from the call site out (callers). Frames of torch, of Python's library and of C++ are folded away; a stack
  * without any frame of the user's counts under its call site alone.
  *
@@ -7,10 +7,10 @@
  *     callers   ""  attention.py:88 forward   block.py:31 forward   ...
  *     places    ""  attention.py   forward   attention.py:88 forward          call sites by file, function, line
  *
- * From one frame on, callees are what it called and callers who called it; what does not go through it is left out, and of
+ * From one frame on, callees are the frames it called and callers those that called it; other paths are left out, and of
  * a frame that calls itself the outermost one counts.
  *
- * What the children of a node do not hold is its own (`self_bytes`): the path ends there. Freestanding.
+ * Bytes of a node beyond its children's are its own (`self_bytes`): their path ends there. Freestanding.
  */
 #pragma once
 

@@ -29,7 +29,7 @@ struct spread outliers_spread(struct cohort *cohort, uint32_t count) {
 }
 
 /*
- * How far out is odd, in thousandths of a standard deviation. 3.5 for many; of few ranks the deviation is itself
+ * The distance that is odd, in thousandths of a standard deviation. 3.5 for many; of few ranks the deviation is itself
  * uncertain, hence 1 + 3 / n times that; of thousands some are far out by chance: sqrt(2 ln n) + 1.
  */
 static uint64_t score_limit(uint32_t count) {

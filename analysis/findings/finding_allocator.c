@@ -1,6 +1,6 @@
 /*
- * What the allocator had to do: it gave memory back to serve a request, was told to give it back again and again, or
- * holds what nothing may use.
+ * Trouble of the allocator: it gave memory back to serve a request, was told to give it back again and again, or
+ * holds memory that no request may use.
  */
 #include "analysis/findings/finder.h"
 

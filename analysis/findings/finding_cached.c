@@ -1,6 +1,6 @@
 /*
- * What is reserved and wholly free is a cache that the allocator gives back before a request fails, and no fragmentation. Which of
- * the two it is says the state at that of three moments (most reserved, most live, the end) at which the gap is the largest.
+ * Segments that are wholly free are a cache, which the allocator gives back before a request fails, and no fragmentation. The
+ * state decides at the moment with the largest gap of three: most reserved, most live, the end.
  *
  * cached_free: figure [0] bytes of segments without anything in use, [1] reserved.
  */

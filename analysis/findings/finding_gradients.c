@@ -1,7 +1,7 @@
 /*
  * Gradients that are alive when a forward begins: a zero_grad that is missing, comes too late, or is left out on purpose.
  *
- * What the peak would be without them is exact where the turn's backward makes what takes their place, the j-th of the
+ * The peak without them is exact where the turn's backward makes their replacements, the j-th of the
  * same stack and size as the kept one was in its own turn: in a run that sets gradients to None, that very allocation
  * would have been kept.
  *

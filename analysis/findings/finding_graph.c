@@ -1,9 +1,9 @@
 /*
- * What a forward keeps for a backward that does not come: a graph, where no backward and no optimizer was recorded; and the 16-bit
+ * Memory that a forward keeps for a backward that does not come: a graph, where no backward and no optimizer was recorded; and the 16-bit
  * copies of weights that autocast keeps until its region ends.
  *
  * unused_graph: variant: enum graph_end; saves: an estimate, as if each layer's activations went when the same line comes
- * again; figure [0]: 1 where only the pass before is known to have been let go of. autocast_copies: variant 1: a backward was recorded, and needs them.
+ * again; figure [0]: 1 where only the pass before is known to have been freed. autocast_copies: variant 1: a backward was recorded, and needs them.
  */
 #include "analysis/findings/finder.h"
 

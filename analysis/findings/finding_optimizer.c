@@ -1,5 +1,5 @@
 /*
- * What an optimizer's step needs: its temporaries, where they make the peak; and its state, where the first step has only just
+ * The memory of an optimizer's step: its temporaries, where they make the peak; and its state, where the first step has only just
  * made it, so that the next one will need more than was recorded.
  *
  * optimizer_temporaries: variant: enum finding_way. next_step_peak: figure [0] what the next step will need, [1] its forward and

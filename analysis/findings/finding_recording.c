@@ -1,5 +1,5 @@
 /*
- * What the recording itself says: it ran out of memory, it stops at its highest moment, it began late.
+ * Findings about the recording itself: it ran out of memory, it stops at its highest moment, it began late.
  */
 #include "analysis/findings/finder.h"
 #include "analysis/findings/log_oom.h"

@@ -1,6 +1,6 @@
 /*
- * What no setting can change: the least that any allocator needs for what is live, the least that a packing of it was
- * found to need, and what the device had for the process as the recording shows it.
+ * Bounds that no setting can change: the least that any allocator needs for the live memory, the least that a packing of
+ * it was found to need, and the device's memory for the process as the recording shows it.
  */
 #include "analysis/model/whatif.h"
 

@@ -4,7 +4,7 @@
 #include "cli/batch/batch.h"
 
 /*
- * What the paths of one rank's dumps have in common: the path with 'N' for the numbers of its step and rank and 'T' for a date
+ * The common form of the paths of one rank's dumps: the path with 'N' for the numbers of its step and rank and 'T' for a date
  * with a time, "iteration_N/rankN_memory_snapshot.pickle". A number of a directory counts only after a word for a step, so
  * that run3/ and run4/ stay two. `*stamped`: there is a time. NULL: no memory.
  */

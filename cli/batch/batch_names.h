@@ -25,7 +25,7 @@ void rank_pattern_release(struct rank_pattern *pattern);
 /*
  * Fills rank, step, local_rank, host and group of a file from its path, the file's own name before its directories; a
  * number that may be a rank or a step is kept for names_settle. docs/cluster.md lists the names that are understood.
- * What the path does not say stays unknown. False: no memory to match the pattern in.
+ * Fields that the path does not tell stay unknown. False: no memory to match the pattern in.
  */
 bool names_read(struct batch *batch, struct batch_file *file, const struct rank_pattern *pattern);
 

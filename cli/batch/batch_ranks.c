@@ -361,7 +361,7 @@ const char *names_group(struct batch *batch, const char *input, const char *host
 /* ---- numbers that no word explains ---- */
 
 /*
- * How whole names are built, without their endings:
+ * The shapes of whole names, without their endings:
  *   R rank, S step, L a loose number that is rather a rank, l one that is rather a step, T eight digits or more (a time),
  *   Z a rank of six digits, D a date and time with separators, '_' a separator (or none between a letter and a number), else the letter itself.
  */

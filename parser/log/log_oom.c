@@ -340,8 +340,8 @@ static void oom_read(struct text line, struct log_row *row) {
 }
 
 /*
- * What follows from the figures. Since 2.1 what is reserved is said in two parts. Where this process is not named among the
- * others, nobody knows which of them it is. MPS has no figure of what it reserved.
+ * Completes the figures. Since 2.1 the reserved bytes are printed in two parts. If this process is not named among the
+ * others, it is not known which of them it is. MPS prints no reserved bytes.
  */
 static void oom_complete(struct log_row *row, bool since_2_1) {
     if (!log_knows(row, NOTE_RESERVED) && log_knows(row, NOTE_ALLOCATED) && log_knows(row, NOTE_UNALLOCATED))

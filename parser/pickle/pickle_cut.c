@@ -1,11 +1,11 @@
 #include "parser/pickle/pickle_machine.h"
 
 /*
- * What stands on the stack at the cut, for example (a mark is a bar):
+ * The stack at the cut, for example (a mark is a bar):
  *
  *     root | "segments" list "device_traces" list | list of device 0, list of device 1 | event ... | "action" "alloc" ...
  *
- * Events reached their lists when they were complete. What is missing is that the lists reach the root.
+ * Events reached their lists when they were complete. Only the lists have not reached the root.
  */
 struct wreck {
     uint32_t first, end; /* of the lists of the devices on the stack */

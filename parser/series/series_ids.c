@@ -1,5 +1,5 @@
 /*
- * What is known of a part in the words of the whole: its strings, frames, stacks and contexts interned once more, and how
+ * A part in the ids of the whole: its strings, frames, stacks and contexts interned once more, and how
  * many of its events are the last ones of the part before.
  */
 #include "parser/series/series_internal.h"
