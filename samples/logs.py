@@ -6,9 +6,13 @@
 The forms are those of the projects that docs/inputs-reference.md names; the runs are made up.
 """
 
+import inspect
 import pathlib
 import random
+import re
 import sys
+
+from log_forms import PASTED
 
 HERE = pathlib.Path(__file__).resolve().parent
 GIB = 1 << 30
@@ -427,13 +431,6 @@ def npu_smi():
         yield f"| 0                         | 0000:{bus}:00.0  | 0           0    / 0          {used} 65536         |"
 
 
-def xpu_smi():
-    """xpu-smi stats -d 1, 1.2."""
-    yield "| Device ID                   | 1                                                                  |"
-    yield "| GPU Utilization (%)         | 0                                                                  |"
-    yield "| GPU Memory Used (MiB)       | 1234                                                               |"
-
-
 def torchtitan_warnings():
     """torchtitan 0.1 and 0.2, metrics.py, beside its steps."""
     yield "[rank0]:[titan] 2026-11-22 10:00:00,120 - root - INFO - CUDA capacity: NVIDIA H100 with 95.00GiB memory"
@@ -496,18 +493,6 @@ def kill_kernel():
     yield "[1234.890305] oom_reaper: reaped process 123 (python), now anon-rss:0kB, file-rss:65536kB, shmem-rss:0kB"
 
 
-def kill_container():
-    """kubectl describe pod, Kubernetes 1.2x."""
-    yield "    Last State:     Terminated"
-    yield "      Reason:       OOMKilled"
-    yield "      Exit Code:    137"
-
-
-def kill_slurm():
-    """slurmstepd, Slurm 20 to 23."""
-    yield "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=1234.batch cgroup. Some of your processes may have been killed by the cgroup out-of-memory handler."
-
-
 # ---- errors: more ----
 
 
@@ -531,11 +516,6 @@ def error_tensorflow():
     yield "Limit:                 10357794407"
     yield "InUse:                  9824735232"
     yield "MaxInUse:              10118803456"
-
-
-def error_mps_buffer():
-    """torch 2.x on MPS: Metal's limit for one buffer."""
-    yield "RuntimeError: Invalid buffer size: 24.81 GB"
 
 
 def error_tpu():
@@ -584,68 +564,16 @@ def server_tgi():
     yield "2025-01-02T10:00:05.123456Z  INFO text_generation_launcher: KV-cache blocks: 123449, size: 1"
 
 
-# What the samples above say, by device: first, highest and last of each level, as printed. Terms are added up; what stands behind a stroke is
-# the unit that the text does not print beside the figure, or another than its letters (GB of 10^9 bytes).
-GB = "|1e9"
-SAYS = {
-    "hf_trainer": {0: {"allocated": ("0MB", "0MB + 230MB + 693MB + 4660MB", "0MB + 230MB + 693MB + -3MB")}},
-    "hf_trainer_dict": {0: {"allocated": ("4747206656|1 + 126487040|1", "4747206656|1 + 126487040|1 + 11016635392|1", "4747206656|1 + 126487040|1")}},
-    "hf_trainer_changes": None,
-    "torchrec": {0: {"allocated": ("1.01 GB",) * 3, "reserved": ("2.04 GB",) * 3}},
-    "colossal": {0: {"allocated": ("15049.66 MB", "30518.42 MB", "30518.42 MB")}},
-    "nanogpt": {0: {"allocated": ("31014 MiB",) * 3, "reserved": ("45712 MiB",) * 3}},
-    "nemo": {0: {"allocated": ("42949672960|1",) * 3, "reserved": ("66022539264|1",) * 3}},
-    "megatron_bridge": {rank: {"allocated": (now + GB, most + GB, now + GB), "reserved": (reserved + GB,) * 3}
-                        for rank, now, most, reserved in ((1, "63.66", "153.4", "182.2"), (2, "61.881", "153.47", "182.24"))},
-    "verl": {0: {"allocated": ("14.19|GB", "45.236|GB", "45.236|GB"), "reserved": ("16.04|GB", "58.457|GB", "58.457|GB"), "device": ("18.40|GB",) * 3,
-                 "capacity": "79.15|GB"}},
-    "axolotl": {0: {"allocated": ("7.565GB", "9.120GB", "9.120GB"), "reserved": ("7.565GB + 0.126GB", "9.120GB + 12.504GB", "9.120GB + 12.504GB"),
-                    "device": ("7.565GB + 0.126GB + 0.788GB", "9.120GB + 12.504GB + 0.788GB", "9.120GB + 12.504GB + 0.788GB")}},
-    "trl": {0: {"allocated": ("21.34|GB",) * 3, "reserved": ("25.41|GB",) * 3}},
-    "lightning": {0: {"allocated": ("11934720|1", "5123.24MiB", "5123.24MiB"), "reserved": ("41943040|1",) * 3}},
-    "habana": {0: {"allocated": ("3.82|GB", "6.41|GB", "6.41|GB"), "capacity": "29.85|GB"}},
-    "mlx": {0: {"allocated": ("12.345" + GB, "12.345" + GB, "4.381" + GB)}},
-    "unsloth": {0: {"reserved": ("5.496 GB", "7.926 GB", "7.926 GB"), "capacity": "14.741 GB"}},
-    "rocm_smi": {0: {"device": ("12863091968|1",) * 3, "capacity": "17163091968|1"}, 1: {"device": ("10850304|1",) * 3, "capacity": "17163091968|1"}},
-    "npu_smi": {0: {"device": ("3352|MB",) * 3, "capacity": "65536|MB"}, 1: {"device": ("61223|MB",) * 3, "capacity": "65536|MB"}},
-    "xpu_smi": {1: {"device": ("1234|MB",) * 3}},
-    "torchtitan_warnings": {0: {"reserved": ("1.61GiB",) * 3, "capacity": "95.00GiB"}},
-    "analyze_gpu_usage": {0: {"allocated": ("12.34 GB",) * 3, "reserved": ("16.50 GB",) * 3, "capacity": "24.00 GB"}},
-    "profile_memory_usage": {0: {"allocated": ("2048.50 MB",) * 3}},
-    "key_averages": None,
-    "time_v": {-1: {"host": ("5123456|KB",) * 3}},
-    "time_f": {-1: {"host": ("5123456|KB", "6123456|KB", "6123456|KB")}},
-    "cgmemtime": {-1: {"host": ("10752 KiB",) * 3}},
-    "kill_kernel": {-1: {"host": ("16777216kB", "16777216kB", "16720000kB")}},
-    "kill_container": {-1: {}},
-    "kill_slurm": {-1: {}},
-}
+LOGS = tuple(log for log in list(globals().values()) if inspect.isgeneratorfunction(log))
 
-# Budgets of servers likewise, and of out-of-memory errors (cause, asked, free, allocated, allowed).
-PLANS = {
-    "server_vllm_v1": {"total": "79.19 GiB", "usable": "71.27 GiB", "weights": "14.99 GiB", "activations": "5.64 GiB", "non_torch": "0.09 GiB", "graphs": "0.55 GiB",
-                       "kv_cache": "50.55 GiB"},
-    "server_vllm_refused": {"total": "23.64 GiB", "usable": "21.28 GiB", "available": "3.21|GB"},
-    "server_tensorrt": {"weights": "13814 MiB", "activations": "1208.02 MiB", "total": "79.10 GiB", "available": "61.25 GiB", "kv_cache": "55.13 GiB"},
-    "server_tensorrt_torch": {"kv_cache": "41.11 GiB", "total": "139.81 GiB"},
-    "server_tgi": {"available": "52.31" + GB},
-}
-ERRORS = {
-    "error_npu_workspace": ("in_use", "180.00 MiB", "89.51 MiB", None, None),
-    "error_jax_lines": ("unknown", "8.00GiB", None, None, None),
-    "error_tensorflow": ("limit", "1.17GiB", None, "9824735232|1", "10357794407|1"),
-    "error_mps_buffer": ("unknown", "24.81 GB", None, None, None),
-    "error_tpu": ("in_use", "10.50|GB", "5.25|GB", None, None),
-    "error_comfy": ("unknown", None, None, None, None),
-}
 
-LOGS = (deepspeed, arctic, accelerate, megatron, torchtitan, gpu_lines, oom_old, oom_cached, oom_allowed, oom_allowed_new, oom_new, oom_wrapped,
-        memory_summary, nvidia_smi, nvidia_smi_plain, error_hip, error_xpu, error_xpu_large, error_mps, error_npu, error_async, error_xla,
-        error_ranks, error_bare, server_vllm, server_sglang, hf_trainer, hf_trainer_dict, hf_trainer_changes, torchrec, colossal, nanogpt,
-        nemo, megatron_bridge, verl, axolotl, trl, lightning, habana, mlx, unsloth, rocm_smi, npu_smi, xpu_smi, torchtitan_warnings,
-        analyze_gpu_usage, profile_memory_usage, key_averages, time_v, time_f, cgmemtime, kill_kernel, kill_container, kill_slurm,
-        error_npu_workspace, error_jax_lines, error_tensorflow, error_mps_buffer, error_tpu, error_comfy, server_vllm_v1,
-        server_vllm_refused, server_tensorrt, server_tensorrt_torch, server_tgi)
+def forms():
+    """Name and text of each form of log_forms.py, by the place where it was seen."""
+    names = {}
+    for place, text, _ in PASTED:
+        name = re.sub(r"[^a-z0-9]+", "_", place.lower().removeprefix("github.com/")).strip("_")[:60]
+        names[name] = names.get(name, 0) + 1
+        yield name + (f"_{names[name]}" if names[name] > 1 else ""), text
 
 
 def main():
@@ -655,6 +583,9 @@ def main():
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else HERE
     for log in LOGS:
         (folder / f"log_{log.__name__}.log").write_text("".join(line + "\n" for line in log()), encoding="utf-8")
+    (folder / "forms").mkdir(exist_ok=True)
+    for name, text in forms():
+        (folder / "forms" / f"{name}.log").write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -28,6 +28,8 @@ FUZZ = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(FUZZ), str(FUZZ.parent)]
 sys.dont_write_bytecode = True
 
+sys.path.append(str(FUZZ.parent.parent / "samples"))
+import log_forms  # noqa: E402
 import seeds_of_calls  # noqa: E402
 import seeds_of_samples as samples  # noqa: E402
 import simulate  # noqa: E402
@@ -259,6 +261,12 @@ def log_seeds():
         yield path.stem[4:], path.read_bytes()[:2048]
         numbers = itertools.cycle((b"99999999999999999999", b"-1", b"nan", b"1e9", b"0", b"18446744073709551615", b"0.000000001", b"65535.5"))
         yield path.stem[4:] + "_hostile", re.sub(rb"\d+(?:\.\d+)?", lambda _: next(numbers), path.read_bytes()[:1024])
+    texts = [text.encode() for _, text, _ in log_forms.PASTED]
+    for first in range(0, len(texts), 24):
+        part = b"\n".join(texts[first:first + 24])
+        numbers = itertools.cycle((b"99999999999999999999", b"-1", b"nan", b"1e9", b"0", b"18446744073709551615", b"0.000000001", b"65535.5"))
+        yield f"forms{first // 24}", part
+        yield f"forms{first // 24}_hostile", re.sub(rb"\d+(?:\.\d+)?", lambda _: next(numbers), part)
     yield "hostile", b"[rank1] GPU 0: 1e400 GB allocated\nMA nan GB CA -1 GB\rout of memory\n| Allocated memory | 1 KiB\n\x1b[31mmemory: 5GiB(1%)"
 
 

@@ -1,0 +1,211 @@
+"""Forms of logs: what each says, read by a person. PASTED has lines as people paste them into issues and forums, in the words of the
+place that is named, with figures of their own; logs.py writes a sample of each, and the tests and the fuzzers' seeds are made of them.
+
+What is said is bytes of terms: a figure as it is printed, behind a stroke the unit that the text does not print beside it, " + " between several.
+"""
+
+HOST = -1
+
+OLD = "CUDA out of memory. Tried to allocate {} (GPU {}; {} total capacity; {} already allocated; {} free; {} reserved in total by PyTorch)"
+NEW = ("CUDA out of memory. Tried to allocate {}. GPU {} has a total capacity of {} of which {} is free. Of the allocated memory {} is allocated by PyTorch, "
+       "and {} is reserved by PyTorch but unallocated.")
+
+# Where the form was seen; text; and of each device: "oom" [(cause, asked, free, allocated, allowed)], levels [first, highest, last], "capacity",
+# "budget", and "says", which stands in a finding. Bytes are such terms.
+PASTED = (
+    ("github.com/OPIXray-author/OPIXray/issues/5", '" ' + OLD.format("268.00 MiB", 0, "2.00 GiB", "781.50 MiB", "141.90 MiB", "1.01 GiB") + '"',
+     {0: {"oom": [("in_use", "268.00 MiB", "141.90 MiB", "781.50 MiB")], "says": "Less was free than was requested"}}),
+    ("github.com/pytorch/pytorch/issues/59778", "`" + OLD.format("2.21 GiB", 0, "6.00 GiB", "780.50 MiB", "3.04 GiB", "1.25 GiB") + " `",
+     {0: {"oom": [("free_enough", "2.21 GiB", "3.04 GiB", "780.50 MiB")], "says": "As much was free as was"}}),
+    ("github.com/wxian3/NeuroLens/issues/2", "torch.cuda.OutOfMemoryError: " + NEW.format("51.50 GiB", 0, "12.00 GiB", "9.03 GiB", "984.25 MiB", "463.25 MiB").replace("capacity", "capacty"),
+     {0: {"oom": [("too_large", "51.50 GiB", "9.03 GiB", "984.25 MiB")], "says": "more than the whole device has"}}),
+    ("github.com/carolchenyx/MGFN./issues/35", "torch.cuda.OutOfMemoryError: " + NEW.format("1.75 GiB", 0, "6.00 GiB", "0 bytes", "2.90 GiB", "2.25 GiB"),
+     {0: {"oom": [("not_contiguous", "1.75 GiB", "0 bytes", "2.90 GiB")], "says": "expandable_segments:True in PYTORCH_CUDA_ALLOC_CONF"}}),
+    ("github.com/shllln/GenerativeGraph/issues/5", "RuntimeError: CUDA out of memory. Tried to allocate 1024.00 KiB (GPU 0; 11.17 GiB total capacity; 10.80 GiB already allocated; 512.00 KiB free; 30.75 MiB cached)",
+     {0: {"oom": [("not_contiguous", "1024.00 KiB", "512.00 KiB", "10.80 GiB")], "says": "but in no piece that would serve it."}}),
+    ("github.com/levihsu/OOTDiffusion/issues/167", "when trying to python run.py i get this error: torch.cuda.OutOfMemoryError: " + NEW.format("2.25 GiB", 0, "4.00 GiB", "2.75 GiB", "0 bytes", "0 bytes"),
+     {0: {"oom": [("free_enough", "2.25 GiB", "2.75 GiB", "0 bytes")]}}),
+    ("github.com/NVIDIA/nccl/issues/1284", "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate more than 1EB memory.", {0: {"oom": [("too_large",)], "says": "More than 1 EiB"}}),
+    ("github.com/pytorch/pytorch/issues/1829", "THCudaCheck FAIL file=/torch/lib/THC/generic/THCStorage.cu line=66 error=2 : out of memory\nRuntimeError: cuda runtime error (2) : out of memory at /torch/THCStorage.cu:66",
+     {0: {"oom": [("unknown",)]}}),
+    ("github.com/huggingface/text-generation-inference/issues/1374",
+     "server-1  | 2023-12-22T00:21:35.318928Z ERROR batch{batch_size=1}:prefill:prefill{id=1 size=1}: text_generation_client: lib.rs:33: Server error: " + NEW.format("224.00 MiB", 0, "39.39 GiB", "216.90 MiB", "37.15 GiB", "1.55 GiB"),
+     {0: {"oom": [("not_contiguous", "224.00 MiB", "216.90 MiB", "37.15 GiB")]}}),
+    ("github.com/huggingface/text-generation-inference/issues/563",
+     "thread 'main' panicked at 'Unable to warmup model: Generation(\"Allocation on device 0 would exceed allowed memory. (out of memory)\\nCurrently allocated     : 16.10 GiB\\nRequested               : 4.80 GiB\\n"
+     "Device limit            : 22.25 GiB\\nFree (according to CUDA): 11.25 MiB\")', main.rs:216:18", {0: {"oom": [("in_use", "4.80 GiB", "11.25 MiB", "16.10 GiB")]}}),
+    ("github.com/huggingface/text-generation-inference/issues/755", "RuntimeError: Not enough memory to handle 1024 prefill tokens. You need to decrease `--max-batch-prefill-tokens`", {0: {"oom": [("unknown",)]}}),
+    ("github.com/vllm-project/vllm: worker.py", "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.", {0: {"oom": [("unknown",)]}}),
+    ("github.com/Comfy-Org/ComfyUI/issues/4936", "    return tensor.to(device, copy=copy)\ntorch.OutOfMemoryError: Allocation on device \n\n2024-09-16 01:38:13,877 - root - ERROR - Got an OOM, unloading all loaded models.",
+     {0: {"oom": [("unknown",)]}}),
+    ("github.com/AUTOMATIC1111/stable-diffusion-webui: call_queue.py", "Time taken: 4.55sTorch active/reserved: 5910/6402 MiB, Sys VRAM: 8100/8192 MiB (98.9%)",
+     {0: {"allocated": ("5910|MB",) * 3, "reserved": ("6402 MiB",) * 3, "device": ("8100|MB",) * 3, "capacity": "8192 MiB"}}),
+    ("github.com/AUTOMATIC1111/stable-diffusion-webui: call_queue.py, 1.6", "Time taken: 12.1 sec. A: 3.25 GB, R: 4.20 GB, Sys: 6.3/12 GB (52.4%)",
+     {0: {"allocated": ("3.25 GB",) * 3, "reserved": ("4.20 GB",) * 3, "device": ("6.3|GB",) * 3, "capacity": "12 GB"}}),
+    ("github.com/ggml-org/llama.cpp/issues/20431", "load_tensors: loading model tensors, this can take a while... (mmap = true)\nggml_backend_cuda_buffer_type_alloc_buffer: allocating 144810.50 MiB on device 1: cudaMalloc failed: out of memory\n"
+     "alloc_tensor_range: failed to allocate CUDA1 buffer of size 151844814848", {1: {"oom": [("unknown", "144810.50 MiB")]}}),
+    ("github.com/ollama/ollama/issues/3711", "llm_load_tensors: ggml ctx size =    1.10 MiB\nllm_load_tensors:        CPU buffer size = 70750.50 MiB\nllm_load_tensors:      CUDA0 buffer size = 45460.25 MiB\nllm_load_tensors:      CUDA1 buffer size = 22730.25 MiB\n"
+     "llama_kv_cache_init:      CUDA0 KV buffer size =   379.25 MiB\nllama_new_context_with_model:  CUDA_Host  output buffer size =     0.99 MiB\nllama_new_context_with_model:      CUDA0 compute buffer size =   560.00 MiB",
+     {0: {"budget": {"weights": "45460.25 MiB", "kv_cache": "379.25 MiB", "activations": "560.00 MiB"}}, 1: {"budget": {"weights": "22730.25 MiB"}}}),
+    ("github.com/ollama/ollama/issues/4427", 'time=2024-06-05T07:56:46.042Z level=INFO source=memory.go:133 msg="offload to gpu" layers.requested=-1 memory.available="22.5 GiB" memory.required.full="5.0 GiB" memory.required.kv="257.0 MiB" memory.weights.total="4.1 GiB" '
+     'memory.weights.repeating="3.7 GiB" memory.graph.full="164.0 MiB" memory.graph.partial="677.5 MiB"', {0: {"budget": {"usable": "22.5 GiB", "kv_cache": "257.0 MiB", "weights": "4.1 GiB", "activations": "164.0 MiB"}}}),
+    ("github.com/ollama/ollama/pull/11090", 'time=2025-07-18T14:51:00.217Z level=INFO source=ggml.go:365 msg="model weights" buffer=CUDA1 size="11.75 GiB"\ntime=2025-07-18T14:51:00.217Z level=INFO source=ggml.go:365 msg="model weights" buffer=CPU size="680.0 MiB"\n'
+     'time=2025-07-18T14:51:00.217Z level=INFO source=ggml.go:365 msg="kv cache" device=CUDA1 size="1.5 GiB"', {1: {"budget": {"weights": "11.75 GiB", "kv_cache": "1.5 GiB"}}}),
+    ("github.com/vllm-project/vllm: worker.py, 0.6", "Memory profiling results: total_gpu_memory=23.50GiB initial_memory_usage=15.34GiB peak_torch_memory=17.98GiB memory_usage_post_profile=15.35GiB non_torch_memory=0.25GiB kv_cache_size=2.75GiB gpu_memory_utilization=0.90",
+     {0: {"capacity": "23.50GiB", "budget": {"total": "23.50GiB", "non_torch": "0.25GiB", "kv_cache": "2.75GiB"}}}),
+    ("github.com/NVIDIA/TensorRT-LLM: defaultAllocator.cpp", "[TensorRT-LLM][ERROR] [defaultAllocator.cpp::allocate::31] Error Code 1: Cuda Runtime (out of memory)\n[TensorRT-LLM][WARNING] Requested amount of GPU memory (69568823296 bytes) could not be allocated. There may not be enough free memory for allocation to succeed.\n"
+     "[TensorRT-LLM][ERROR] [deserialize.cpp::load::572] Error Code 2: OutOfMemory (Requested size was 69568823296 bytes.)", {0: {"oom": [("unknown", "69568823296|1")]}}),
+    ("github.com/NVIDIA/nccl/issues/1235", "node1:3063028:3066152 [3] include/alloc.h:178 NCCL WARN Cuda failure 'out of memory'\n\nnode1:3063028:3066152 [3] include/alloc.h:185 NCCL WARN Failed to CUDA calloc 6291968 bytes\nnode1:3063028:3066152 [3] NCCL INFO transport/p2p.cc:204 -> 1",
+     {3: {"oom": [("unknown", "6291968|1")]}}),
+    ("github.com/NVIDIA/nccl-tests/issues/166", "node1:9621:9691 [6] misc/shmutils.cc:71 NCCL WARN Error: failed to extend /dev/shm/nccl-fjwOOB to 5967876 bytes", {HOST: {"oom": [("unknown",)], "says": "/dev/shm"}}),
+    ("github.com/pytorch/pytorch/issues/5040", "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).\nRuntimeError: DataLoader worker (pid 325) is killed by signal: Bus error. ",
+     {HOST: {"oom": [("unknown",)], "says": "/dev/shm"}}),
+    ("github.com/QwenLM/Qwen3/issues/873", "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", {0: {"oom": [("unknown",)]}}),
+    ("github.com/tensorflow/tensorflow/issues/7072", "E c:\\stream_executor\\cuda\\cuda_blas.cc:372] failed to create cublas handle: CUBLAS_STATUS_ALLOC_FAILED", {0: {"oom": [("unknown",)]}}),
+    ("PyTorch, cudnn", "RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED", {0: {"oom": [("unknown",)]}}),
+    ("TensorFlow, op_kernel.cc", "OP_REQUIRES failed at tile_ops.cc:123 : Resource exhausted: OOM when allocating tensor with shape[16,1024,1024] and type float on /job:localhost/replica:0/task:0/device:GPU:2 by allocator GPU_2_bfc", {2: {"oom": [("unknown", 16 * 1024 * 1024 * 4)]}}),
+    ("CuPy", "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 2,147,483,648 bytes (allocated so far: 8,589,934,592 bytes).", {0: {"oom": [("unknown", 2147483648)]}}),
+    ("DirectML", "RuntimeError: Could not allocate tensor with 377487360 bytes. There is not enough GPU video memory available!", {0: {"oom": [("unknown", "377487360|1")]}}),
+    ("MTIA", "torch.OutOfMemoryError: MTIA out of memory. Tried to allocate 2.00 GiB. MTIA device 0 has a total capacity of 60.00 GiB of which 1.50 GiB is free.", {0: {"oom": [("in_use", "2.00 GiB", "1.50 GiB")]}}),
+    ("MLX, allocator.cpp", "[metal::malloc] Attempting to allocate 75598135296 bytes which is greater than the maximum allowed buffer size of 22613000192 bytes.", {0: {"oom": [("limit", "75598135296|1", None, None, "22613000192|1")]}}),
+    ("Python", "MemoryError", {HOST: {"oom": [("unknown",)]}}),
+    ("docs.nesi.org.nz/General/FAQs/What_does_oom_kill_mean", "slurmstepd: error: Detected 1 oom-kill event(s) in step 370600.batch cgroup", {HOST: {"oom": [("unknown",)]}}),
+    ("Slurm 16", "slurmstepd: error: Job 12345 exceeded memory limit (10371896 > 10240000), being killed", {HOST: {"oom": [("unknown",)], "host": ("10371896|KB",) * 3, "says": "Slurm killed a process"}}),
+    ("Slurm, seff", "State: OUT_OF_MEMORY (exit code 0)\nMemory Utilized: 62.50 GB\nMemory Efficiency: 97.66% of 64.00 GB", {HOST: {"oom": [("unknown",)], "host": ("62.50 GB",) * 3, "capacity": "64.00 GB"}}),
+    ("Slurm, sacct", "       JobID    JobName     MaxRSS      State \n------------ ---------- ---------- ---------- \n12345            train             OUT_OF_ME+ \n12345.batch       batch  65534212K OUT_OF_ME+ \n12345.0          python  33554432K  COMPLETED ",
+     {HOST: {"oom": [("unknown",)], "host": ("65534212|KB", "65534212|KB", "33554432|KB")}}),
+    ("link2xt.codeberg.page/blog/2026-01-24-oom-kills-the-shell.html", "[35105.264752] Out of memory: Killed process 251538 (rustc) total-vm:3776868kB, anon-rss:2865152kB, file-rss:4480kB, shmem-rss:0kB, UID:1000 pgtables:6608kB oom_score_adj:200",
+     {HOST: {"oom": [("unknown",)], "host": ("2865152kB",) * 3, "says": "the kernel killed rustc"}}),
+    ("github.com/rfjakob/earlyoom/issues/131", "mem avail:  6815 of 13855 MiB (49 %), swap free:    0 of    0 MiB ( 0 %)\nlow memory! at or below SIGTERM limits: mem 50 %, swap 10 %\nsending SIGTERM to process 12006 \"python3\": badness 209, VmRSS 2890 MiB",
+     {HOST: {"oom": [("unknown",)], "host": ("2890 MiB",) * 3, "says": "earlyoom killed python3"}}),
+    ("github.com/rfjakob/earlyoom/issues/121", "killing process 27541 \"bash\" with signal 15: badness 550, VmRSS 7610 MiB", {HOST: {"oom": [("unknown",)], "host": ("7610 MiB",) * 3, "says": "earlyoom killed bash"}}),
+    ("github.com/systemd/systemd/issues/24185", "[2406674.127782] systemd-oomd[2261673]: Killed /system.slice/httpd.service due to memory used (32305733632) / total (33046601728) and swap used (7730294784) / total (8589930496) being more than 90.00%",
+     {HOST: {"oom": [("unknown",)], "says": "systemd-oomd killed"}}),
+    ("Kubernetes, eviction", "The node was low on resource: memory. Threshold quantity: 100Mi, available: 88Mi. Container main was using 12913464Ki, request is 0, has larger consumption of memory.",
+     {HOST: {"oom": [("unknown",)], "host": ("12913464|KB",) * 3, "says": "the kubelet killed"}}),
+    ("gpustat 1", "server1  Mon Jul 22 10:00:00 2024  535.104.05\n[0] NVIDIA A100-SXM4-40GB | 65'C, 100 %, 250 / 400 W | 39580 / 40960 MB | alice(39574M)\n[1] NVIDIA A100-SXM4-40GB | 30'C,   0 %,  50 / 400 W |     3 / 40960 MB |",
+     {0: {"device": ("39580|MB",) * 3, "capacity": "40960 MB"}, 1: {"device": ("3|MB",) * 3, "capacity": "40960 MB"}}),
+    ("nvitop 1", "│   0  A100-SXM4-80GB      On   │ 00000000:0F:00.0 Off │                    0 │ MEM: ███ 25.4%\n│ N/A   42C    P0   101W / 400W │  20.25GiB / 80.00GiB │     29%      Default │ UTL: ██ 29%", {0: {"device": ("20.25GiB",) * 3, "capacity": "80.00GiB"}}),
+    ("nvidia-smi, as a CSV", "index, name, memory.used [MiB], memory.total [MiB], utilization.gpu [%]\n0, NVIDIA GeForce RTX 4090, 21030 MiB, 24564 MiB, 98 %\n1, NVIDIA GeForce RTX 4090, 2 MiB, 24564 MiB, 0 %",
+     {0: {"device": ("21030 MiB",) * 3, "capacity": "24564 MiB"}, 1: {"device": ("2 MiB",) * 3, "capacity": "24564 MiB"}}),
+    ("procps, free -h", "$ free -h\n               total        used        free      shared  buff/cache   available\nMem:           125Gi        98Gi       1.2Gi       2.1Gi        26Gi        24Gi\nSwap:          2.0Gi       2.0Gi          0B", {HOST: {"host": ("98|GB",) * 3, "capacity": "125|GB"}}),
+    ("procps, free -m", "$ free -m\n              total        used        free      shared  buff/cache   available\nMem:          64216       61022         512         101        2681        2510", {HOST: {"host": ("61022|MB",) * 3, "capacity": "64216|MB"}}),
+    ("procps, free", "              total        used        free      shared  buff/cache   available\nMem:       65757184    62486528      524288      103424     2745344     2570240", {HOST: {"host": ("62486528|KB",) * 3, "capacity": "65757184|KB"}}),
+    ("github.com/ultralytics/ultralytics/issues/1654", "      Epoch    GPU_mem   box_loss   cls_loss   dfl_loss  Instances       Size\n     20/300      16.25G      1.477     0.7796      1.028        120        800: 100%|███| 805/805 [01:39<00:00,  8.11it/s]\n"
+     "                 Class     Images  Instances      Box(P          R      mAP50  mAP50-95): 100%|███| 101/101 [00:13<00:00,  7.70it/s]\n     21/300      19.5G      1.468     0.7752      1.024        169        800: 100%|███| 805/805 [01:37<00:00,  8.25it/s]",
+     {0: {"reserved": ("16.25|GB", "19.5|GB", "19.5|GB")}}),
+    ("github.com/ultralytics/yolov5/issues/9320", "Epoch gpu_mem box obj cls total labels img_size\n0/299 4.25G 0.05746 3.93 65.8\n1/299 8.25G 0.05746 3.93 65.8", {0: {"reserved": ("4.25|1e9", "8.25|1e9", "8.25|1e9")}}),
+    ("github.com/NVIDIA/TensorRT: builder", "[11/16/2024-00:05:45] [TRT] [I] [MemUsageChange] Init CUDA: CPU +89, GPU +0, now: CPU 16632, GPU 1187 (MiB)", {0: {"device": ("1187|MB",) * 3}}),
+    ("github.com/vllm-project/vllm/issues/2418: worker.py, 0.2 to 0.8", "ValueError: The model's max seq len (4096) is larger than the maximum number of tokens that can be stored in KV cache (3664). Try increasing `gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine.",
+     {0: {"oom": [("unknown",)], "says": "lower max_model_len"}}),
+    ("github.com/vllm-project/vllm: v1/core/kv_cache_utils.py, 0.8 to 0.11", "ValueError: To serve at least one request with the models's max seq len (131072), (16.00 GiB KV cache is needed, which is larger than the available KV cache memory (13.25 GiB). Based on the available memory, the estimated maximum model length is 108544.",
+     {0: {"oom": [("limit", "16.00 GiB", None, None, "13.25 GiB")], "says": "The KV cache may take 13.3 GiB at most"}}),
+    ("github.com/XuehaiPan/nvitop/issues/152: nvidia-smi, processes", "| Processes:                                                                            |\n|  GPU   GI   CI        PID   Type   Process name                            GPU Memory |\n"
+     "|        ID   ID                                                             Usage      |\n|=======================================================================================|\n"
+     "|    0   N/A  N/A     10734      C   ...-x86_64-Release/abcdefgh/foo_bar         160MiB |\n|    0   N/A  N/A     58661      G   .../abcdefgh/123456/bin/abcde/bazbaz          3MiB |\n"
+     "|    1   N/A  N/A     10734      C   ...-x86_64-Release/abcdefgh/foo_bar         160MiB |\n+---------------------------------------------------------------------------------------+",
+     {0: {"device": ("160|MB + 3|MB",) * 3}, 1: {"device": ("160|MB",) * 3}}),
+    ("github.com/m0nad/Diamorphine/issues/13: nvidia-smi 410", "|   0  Tesla V100-DGXS...  Off  | 00000000:82:00.0 Off |                    0 |\n| N/A   38C    P0    49W / 300W |    449MiB / 32478MiB |      0%      Default |\n"
+     "+-------------------------------+----------------------+----------------------+\n| Processes:                                                       GPU Memory |\n|    0     87315    C   python                                        439MiB |\n+-----------------------------------------------------------------------------+",
+     {0: {"device": ("449MiB",) * 3, "capacity": "32478MiB"}}),
+    ("nvidia-smi --query-compute-apps, 535", "pid, process_name, used_gpu_memory [MiB]\n2034, /usr/bin/python3, 10523 MiB\n2099, python, 4001 MiB", {0: {"device": ("10523 MiB + 4001 MiB",) * 3}}),
+    ("nvidia-smi --query-compute-apps -l, 535", "gpu_uuid, pid, process_name, used_gpu_memory [MiB]\nGPU-62176d6c-c6fc-2cb4-59b0-77c037965c8a, 2034, python, 10523 MiB\nGPU-8e52c368-ae0c-66f4-0f9f-d9b1b5682d23, 2099, python, 4001 MiB\n"
+     "GPU-62176d6c-c6fc-2cb4-59b0-77c037965c8a, 2034, python, 11523 MiB\nGPU-8e52c368-ae0c-66f4-0f9f-d9b1b5682d23, 2099, python, 4001 MiB",
+     {0: {"device": ("10523 MiB", "11523 MiB", "11523 MiB")}, 1: {"device": ("4001 MiB",) * 3}}),
+    ("github.com/ollama/ollama/issues/7745: sched.go, 0.3 to 0.11", 'time=2024-11-19T11:57:03.647-06:00 level=INFO source=sched.go:507 msg="updated VRAM based on existing loaded models" gpu=GPU-a9fe4c2f-a87c-c645-82ef-2da178797d63 library=cuda total="15.75 GiB" available="6.5 GiB"\n'
+     'time=2024-11-19T11:57:03.647-06:00 level=INFO source=sched.go:507 msg="updated VRAM based on existing loaded models" gpu=GPU-8e52c368-ae0c-66f4-0f9f-d9b1b5682d23 library=cuda total="15.75 GiB" available="7.5 GiB"',
+     {0: {"device": (int(9.25 * 2**30),) * 3, "capacity": "15.75 GiB"}, 1: {"device": (int(8.25 * 2**30),) * 3, "capacity": "15.75 GiB"}}),
+    ("Slurm, sacct -P", "JobID|JobName|MaxRSS|ReqMem|State\n12345|train||64G|OUT_OF_MEMORY\n12345.batch|batch|65534212K|64G|OUT_OF_MEMORY\n12345.0|python|33554432K|64G|COMPLETED",
+     {HOST: {"oom": [("unknown",)], "host": ("65534212|KB", "65534212|KB", "33554432|KB")}}),
+    ("one rank, several GPUs", "[rank0]: GPU 0: 10.5 GB allocated, 14.0 GB reserved\n[rank0]: GPU 1: 2.5 GB allocated, 4.0 GB reserved\n[rank1]: GPU 2: 11.5 GB allocated, 15.0 GB reserved",
+     {0: {"allocated": ("10.5 GB",) * 3, "reserved": ("14.0 GB",) * 3}, 1: {"allocated": ("2.5 GB",) * 3, "reserved": ("4.0 GB",) * 3},
+      2: {"allocated": ("11.5 GB",) * 3, "reserved": ("15.0 GB",) * 3}}),
+    ("github.com/pytorch/pytorch/issues/465: 0.1.9", 'THCudaCheck FAIL file=/work/torch/lib/THC/generic/THCStorage.cu line=66 error=2 : out of memory\nTraceback (most recent call last):\n  File "main_snli.py", line 293, in <module>\n    experiment=BaseExperiment()\n'
+     '  File "main_snli.py", line 74, in __init__\n    self.model.cuda()\n  File "/home/you/anaconda3/lib/python3.6/site-packages/torch/nn/modules/module.py", line 143, in cuda', {0: {"oom": [("unknown",)], "says": "main_snli.py:74 __init__"}}),
+    ("github.com/google/trax/issues/431: TPU", "RuntimeError: RESOURCE_EXHAUSTED: Attempting to allocate 31.0M. That was not possible. There are 58.5M free. Due to fragmentation, the largest contiguous region of free memory is 30.5M.; (0x0x0_HBM0)",
+     {0: {"oom": [("free_enough", "31.0|MB", "58.5|MB")], "says": "but the largest piece of it had 30.5 MiB"}}),
+    ("github.com/tensorflow/tpu/issues/385", "Status code: Resource exhausted [9x]\n  Compilation failure: Ran out of memory in memory space hbm. Used 8.25G of 8.00G hbm. Exceeded hbm capacity by 256.00M.",
+     {0: {"oom": [("too_large", "8.25|GB")], "capacity": "8.00|GB", "says": "The device has 8.0 GiB"}}),
+    ("github.com/Comfy-Org/ComfyUI/issues/12360: as Markdown keeps it", "Allocation on device 0 would exceed allowed memory. (out of memory)\nCurrently allocated : 14.75 GiB\nRequested : 320.00 MiB\nDevice limit : 15.75 GiB\nFree (according to CUDA): 0 bytes",
+     {0: {"oom": [("in_use", "320.00 MiB", "0 bytes", "14.75 GiB")], "capacity": "15.75 GiB"}}),
+    ("github.com/Comfy-Org/ComfyUI/issues/4852: its report", '# ComfyUI Error Report\n- **Exception Type:** torch.OutOfMemoryError\n- **Exception Message:** Allocation on device \n## Stack Trace\n\n  File "C:\\Users\\you\\ComfyUI\\execution.py", line 317, in execute\n    x()\n',
+     {0: {"oom": [("unknown",)], "says": "execution.py:317 execute"}}),
+    ("github.com/Comfy-Org/ComfyUI/issues/5511", "Total VRAM 24576 MB, total RAM 49088 MB", {0: {"capacity": "24576 MB"}}),
+    ("github.com/NVIDIA/Megatron-LM/issues/1509: NCCL 2.21", "node:47604:53083 [0] include/alloc.h:103 NCCL WARN Cuda failure 2 'out of memory'\nnode:47604:53083 [0] include/alloc.h:206 NCCL WARN Failed to CUDA calloc async 24 bytes\n"
+     "node:47611:53081 [7] include/alloc.h:103 NCCL WARN Cuda failure 2 'out of memory'\nnode:47611:53081 [7] include/alloc.h:206 NCCL WARN Failed to CUDA calloc async 4 bytes",
+     {0: {"oom": [("unknown", "24 bytes")]}, 7: {"oom": [("unknown", "4 bytes")]}}),
+    ("github.com/facebookresearch/fairseq/issues/2442: without its head", "| Allocated memory      |    3595 MB |    4374 MB |    4374 MB |     778 MB |\n|       from large pool |    3592 MB |    4371 MB |    4371 MB |     778 MB |\n"
+     "| GPU reserved memory   |    3614 MB |    4394 MB |    4394 MB |     780 MB |", {0: {"allocated": ("3595 MB", "4374 MB", "3595 MB"), "reserved": ("3614 MB", "4394 MB", "3614 MB")}}),
+    ("github.com/sgl-project/sglang/issues/4330: 0.4", "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.", {0: {"oom": [("unknown",)]}}),
+    ("github.com/sgl-project/sglang/issues/2102: FlashInfer", "RuntimeError: Failed to allocate memory for batch_prefill_tmp_v with size 435814400 and alignment 16 in AlignedAllocator", {0: {"oom": [("unknown", "435814400|1")]}}),
+    ("github.com/axolotl-ai-cloud/axolotl/pull/354", "[2023-08-09 08:13:36,085] [INFO] [axolotl.scripts.train:254] [PID:741158] GPU memory baseline: 322 MB.\n[2023-08-09 08:13:48,165] [INFO] [axolotl.load_model:329] [PID:741158] GPU memory after model load: 4837 MB.\n"
+     "[2023-08-09 08:14:41,233] [INFO] [axolotl.callbacks.on_step_end:95] [PID:741158] GPU memory while training: 21573 MB.", {0: {"device": ("322 MB", "21573 MB", "21573 MB")}}),
+    ("github.com/ollama/ollama/issues/7654: gpu.go, 0.4", 'time=2024-11-14T05:50:32.779Z level=DEBUG source=gpu.go:448 msg="updating cuda memory data" gpu=GPU-62176d6c-c6fc-2cb4-59b0-77c037965c8a name="NVIDIA GeForce RTX 4090" overhead="0 B" before.total="23.5 GiB" before.free="21.3 GiB" now.total="23.5 GiB" now.free="21.25 GiB" now.used="2.4 GiB"',
+     {0: {"device": (int(2.25 * 2**30),) * 3, "capacity": "23.5 GiB"}}),
+    ("github.com/intel/intel-extension-for-pytorch/issues/629", "RuntimeError: XPU out of memory. Tried to allocate 1.00 GiB (GPU 0; 15.50 GiB total capacity; 990.00 MiB already allocated; 990.00 MiB reserved in total by PyTorch)",
+     {0: {"oom": [("unknown", "1.00 GiB", None, "990.00 MiB")], "capacity": "15.50 GiB"}}),
+    ("github.com/intel/torch-xpu-ops/issues/2392: 2.10", "torch.OutOfMemoryError: XPU out of memory. Tried to allocate 8.00 GiB. GPU 0 has a total capacity of 16.50 GiB of which 16.50 GiB is free. 8.25 GiB allowed; Of the allocated memory 0 bytes is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated. Please use `empty_cache` to release all unoccupied cached memory.",
+     {0: {"oom": [("free_enough", "8.00 GiB", "16.50 GiB", "0 bytes", "8.25 GiB")]}}),
+    ("kubectl describe pod, Kubernetes 1.2x", "    Last State:     Terminated\n      Reason:       OOMKilled\n      Exit Code:    137", {HOST: {"oom": [("unknown",)]}}),
+    ("PyTorch 2.x on MPS: Metal's limit for one buffer", "RuntimeError: Invalid buffer size: 24.75 GB", {0: {"oom": [("unknown", "24.75|GB")]}}),
+    ("xpu-smi stats, 1.2", "| Device ID                   | 1                                                                  |\n| GPU Memory Used (MiB)       | 1234                                                               |",
+     {1: {"device": ("1234|MB",) * 3}}),
+)
+
+# What is about memory but has no figure, and what is not: one clear line each.
+REFUSED = (
+    ("PyTorch, DataLoader", "RuntimeError: DataLoader worker (pid 15876) is killed by signal: Killed. ", "strata run -- COMMAND"),
+    ("PyTorch, DataLoader", "RuntimeError: DataLoader worker (pid(s) 3216) exited unexpectedly", "nor a log with lines about memory"),
+    ("JSON that is no log", '{"a": "CUDA out of memory. Tried to allocate 2.00 GiB"}', "this JSON is not a memory snapshot"),
+)
+
+# What the samples above say, by device: first, highest and last of each level, as printed. Terms are added up; what stands behind a stroke is
+# the unit that the text does not print beside the figure, or another than its letters (GB of 10^9 bytes).
+GB = "|1e9"
+SAYS = {
+    "hf_trainer": {0: {"allocated": ("0MB", "0MB + 230MB + 693MB + 4660MB", "0MB + 230MB + 693MB + -3MB")}},
+    "hf_trainer_dict": {0: {"allocated": ("4747206656|1 + 126487040|1", "4747206656|1 + 126487040|1 + 11016635392|1", "4747206656|1 + 126487040|1")}},
+    "hf_trainer_changes": None,
+    "torchrec": {0: {"allocated": ("1.01 GB",) * 3, "reserved": ("2.04 GB",) * 3}},
+    "colossal": {0: {"allocated": ("15049.66 MB", "30518.42 MB", "30518.42 MB")}},
+    "nanogpt": {0: {"allocated": ("31014 MiB",) * 3, "reserved": ("45712 MiB",) * 3}},
+    "nemo": {0: {"allocated": ("42949672960|1",) * 3, "reserved": ("66022539264|1",) * 3}},
+    "megatron_bridge": {rank: {"allocated": (now + GB, most + GB, now + GB), "reserved": (reserved + GB,) * 3}
+                        for rank, now, most, reserved in ((1, "63.66", "153.4", "182.2"), (2, "61.881", "153.47", "182.24"))},
+    "verl": {0: {"allocated": ("14.19|GB", "45.236|GB", "45.236|GB"), "reserved": ("16.04|GB", "58.457|GB", "58.457|GB"), "device": ("18.40|GB",) * 3,
+                 "capacity": "79.15|GB"}},
+    "axolotl": {0: {"allocated": ("7.565GB", "9.120GB", "9.120GB"), "reserved": ("7.565GB + 0.126GB", "9.120GB + 12.504GB", "9.120GB + 12.504GB"),
+                    "device": ("7.565GB + 0.126GB + 0.788GB", "9.120GB + 12.504GB + 0.788GB", "9.120GB + 12.504GB + 0.788GB")}},
+    "trl": {0: {"allocated": ("21.34|GB",) * 3, "reserved": ("25.41|GB",) * 3}},
+    "lightning": {0: {"allocated": ("11934720|1", "5123.24MiB", "5123.24MiB"), "reserved": ("41943040|1",) * 3}},
+    "habana": {0: {"allocated": ("3.82|GB", "6.41|GB", "6.41|GB"), "capacity": "29.85|GB"}},
+    "mlx": {0: {"allocated": ("12.345" + GB, "12.345" + GB, "4.381" + GB)}},
+    "unsloth": {0: {"reserved": ("5.496 GB", "7.926 GB", "7.926 GB"), "capacity": "14.741 GB"}},
+    "rocm_smi": {0: {"device": ("12863091968|1",) * 3, "capacity": "17163091968|1"}, 1: {"device": ("10850304|1",) * 3, "capacity": "17163091968|1"}},
+    "npu_smi": {0: {"device": ("3352|MB",) * 3, "capacity": "65536|MB"}, 1: {"device": ("61223|MB",) * 3, "capacity": "65536|MB"}},
+    "torchtitan_warnings": {0: {"reserved": ("1.61GiB",) * 3, "capacity": "95.00GiB"}},
+    "analyze_gpu_usage": {0: {"allocated": ("12.34 GB",) * 3, "reserved": ("16.50 GB",) * 3, "capacity": "24.00 GB"}},
+    "profile_memory_usage": {0: {"allocated": ("2048.50 MB",) * 3}},
+    "key_averages": None,
+    "time_v": {-1: {"host": ("5123456|KB",) * 3}},
+    "time_f": {-1: {"host": ("5123456|KB", "6123456|KB", "6123456|KB")}},
+    "cgmemtime": {-1: {"host": ("10752 KiB",) * 3}},
+    "kill_kernel": {-1: {"host": ("16777216kB", "16777216kB", "16720000kB")}},
+}
+
+# Budgets of servers likewise, and of out-of-memory errors (cause, asked, free, allocated, allowed).
+PLANS = {
+    "server_vllm_v1": {"total": "79.19 GiB", "usable": "71.27 GiB", "weights": "14.99 GiB", "activations": "5.64 GiB", "non_torch": "0.09 GiB", "graphs": "0.55 GiB",
+                       "kv_cache": "50.55 GiB"},
+    "server_vllm_refused": {"total": "23.64 GiB", "usable": "21.28 GiB", "available": "3.21|GB"},
+    "server_tensorrt": {"weights": "13814 MiB", "activations": "1208.02 MiB", "total": "79.10 GiB", "available": "61.25 GiB", "kv_cache": "55.13 GiB"},
+    "server_tensorrt_torch": {"kv_cache": "41.11 GiB", "total": "139.81 GiB"},
+    "server_tgi": {"available": "52.31" + GB},
+}
+ERRORS = {
+    "error_npu_workspace": ("in_use", "180.00 MiB", "89.51 MiB", None, None),
+    "error_jax_lines": ("unknown", "8.00GiB", None, None, None),
+    "error_tensorflow": ("limit", "1.17GiB", None, "9824735232|1", "10357794407|1"),
+    "error_tpu": ("in_use", "10.50|GB", "5.25|GB", None, None),
+    "error_comfy": ("unknown", None, None, None, None),
+}
