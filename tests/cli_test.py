@@ -166,7 +166,7 @@ class Usage(Case):
         ):
             self.expect(2, "png", f"{option}={value}", "x.pickle", says=f"--{option[2:]}: \"{re.escape(value)}\"")
         self.expect(2, "report", "--top=-1", "x.pickle", says="--top")
-        self.expect(2, "report", "--group=file", "x.pickle", says="--group")
+        self.expect(2, "report", "--group=colour", "x.pickle", says="--group")
 
     def test_a_refused_value_is_answered_with_the_whole_help(self):
         for words, end in (
