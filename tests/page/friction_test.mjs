@@ -344,7 +344,8 @@ describe("names and colours", { skip }, () => {
                         const found = await page.evaluate(textContrast);
                         assert.deepEqual(found, [], "texts");
                     },
-                    { colorScheme: theme },
+                    // Without motion: what a closed menu holds does not finish its transition.
+                    { colorScheme: theme, reducedMotion: "reduce" },
                 );
         });
 });

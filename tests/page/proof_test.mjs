@@ -5,7 +5,7 @@ import { readdirSync } from "node:fs";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, corpus, folder, here, replay, report, run, runsAll, samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { ask, corpus, folder, here, replay, report, run, runsAll, samples, settle, shownTexts, skip, until, withPage, writePage } from "./browser.mjs";
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
@@ -37,12 +37,12 @@ function checkSet(finding, lives, lit) {
     }
 }
 
-/** Bars of a card are of the recording, and come to its figure. @param {import("playwright-core").Locator} card @param {any} finding @param {Life[]} lives @param {any[]} steps */
-async function checkBars(card, finding, lives, steps) {
-    const values = await card.locator(".step-value").allInnerTexts();
+/** Bars of a card are of the recording, and come to its figure. @param {import("playwright-core").Page} page @param {string} card @param {any} finding @param {Life[]} lives @param {any[]} steps */
+async function checkBars(page, card, finding, lives, steps) {
+    const values = await shownTexts(page, `${card} .step-value`);
     if (values.length === 0 || finding.kind === "levels_rise") return;
     checkFigure(values[values.length - 1], finding.bytes);
-    const names = await card.locator(".step-name").allInnerTexts();
+    const names = await shownTexts(page, `${card} .step-name`);
     if (finding.kind !== "leak") return;
     const set = finding.ids.map((/** @type {number} */ id) => lives[id]);
     values.forEach((value, i) => {
@@ -72,7 +72,7 @@ async function checkCard(page, finding, nth, lives, steps) {
     const card = page.locator(`[data-finding="${nth}"]`);
     assert.equal(await card.count(), 1);
     if ((await card.getAttribute("open")) === null) await card.locator("summary").first().click();
-    await checkBars(card, finding, lives, steps);
+    await checkBars(page, `[data-finding="${nth}"]`, finding, lives, steps);
     const figure = await card.locator(".card-figure").innerText();
     if (/^\+.* a /.test(figure)) assert.ok(finding.kind === "levels_rise" || !/in each of \d/.test(finding.title), `${figure}: ${finding.title}`);
     for (const button of await card.locator("button").all()) {
