@@ -93,6 +93,8 @@ bool lives_init(struct lives *lives, const struct program *program, struct arena
 enum step_kind {
     STEP_NOT_BORN, /* takes back the recorded birth of a changed row */
     STEP_NOT_DEAD,
+    STEP_BORN_RESIZED, /* a recorded birth that stays, with another size */
+    STEP_DEAD_RESIZED,
     STEP_BORN,
     STEP_DEAD,
     STEP_WAITS
@@ -143,7 +145,8 @@ static void bit_set(uint64_t *bits, uint32_t i) {
 }
 
 static void step_add(struct stepping *stepping, uint64_t position, enum step_kind kind, uint32_t row) {
-    static const uint8_t orders[] = {ORDER_BIRTH, ORDER_DEATH, ORDER_BIRTH, ORDER_DEATH, ORDER_WAIT};
+    static const uint8_t orders[] = {ORDER_BIRTH, ORDER_DEATH, ORDER_BIRTH, ORDER_DEATH,
+                                     ORDER_BIRTH, ORDER_DEATH, ORDER_WAIT};
     if (stepping->failed || !ARENA_GROW(stepping->arena, stepping->step, stepping->step_capacity,
                                         (uint64_t)stepping->n_steps + 1)) {
         stepping->failed = true;
@@ -225,8 +228,10 @@ static void resized_steps(struct stepping *stepping) {
     for (uint32_t i = 0; stepping->size != NULL && i < allocations->count; i++) {
         if (stepping->size[i] == allocations->size[i] || bit_of(stepping->changed, i))
             continue;
-        recorded_take_back(stepping, i);
-        stretch_add(stepping, i, position_at(allocations->birth[i]), death_of(stepping, i));
+        uint64_t death = death_of(stepping, i);
+        step_add(stepping, position_at(allocations->birth[i]), STEP_BORN_RESIZED, i);
+        if (death != POSITION_NEVER)
+            step_add(stepping, death, STEP_DEAD_RESIZED, i);
     }
 }
 
@@ -408,18 +413,21 @@ static void highest_raise(struct in_use *peak, const struct lives *lives, uint32
     }
 }
 
-static uint64_t size_of(const struct stepping *stepping, const struct step *step) {
+static void step_count(struct in_use *change, const struct stepping *stepping, const struct step *step) {
     const struct allocations *allocations = stepping->allocations;
     uint32_t source =
         step->row < allocations->count ? step->row : stepping->copy_of[step->row - allocations->count];
-    bool recorded = step_kind(step) < STEP_BORN || stepping->size == NULL;
-    return recorded ? allocations->size[source] : stepping->size[source];
-}
-
-static void step_count(struct in_use *change, const struct stepping *stepping, const struct step *step) {
-    enum step_kind kind = step_kind(step);
-    if (kind != STEP_WAITS)
-        use_add(change, size_of(stepping, step), kind == STEP_BORN || kind == STEP_NOT_DEAD ? 1 : UINT64_MAX);
+    uint64_t recorded = allocations->size[source];
+    uint64_t own = stepping->size == NULL ? recorded : stepping->size[source];
+    switch (step_kind(step)) {
+    case STEP_NOT_DEAD: use_add(change, recorded, 1); break;
+    case STEP_NOT_BORN: use_add(change, recorded, UINT64_MAX); break;
+    case STEP_DEAD_RESIZED: use_add(change, recorded, 1); /* fall through */
+    case STEP_DEAD: use_add(change, own, UINT64_MAX); break;
+    case STEP_BORN_RESIZED: use_add(change, recorded, UINT64_MAX); /* fall through */
+    case STEP_BORN: use_add(change, own, 1); break;
+    case STEP_WAITS: break;
+    }
 }
 
 /* The first state from `at` on that is not before a position, which is mostly near. */
@@ -529,7 +537,8 @@ static bool step_is_op(const struct stepping *stepping, const struct step *step)
 }
 
 static uint32_t op_of_step(const struct step *step) {
-    static const uint8_t kinds[] = {0, 0, PROGRAM_ALLOCATE, PROGRAM_FREE, PROGRAM_WAIT};
+    static const uint8_t kinds[] = {
+        [STEP_BORN] = PROGRAM_ALLOCATE, [STEP_DEAD] = PROGRAM_FREE, [STEP_WAITS] = PROGRAM_WAIT};
     return (uint32_t)kinds[step_kind(step)] | step->row << PROGRAM_KIND_BITS;
 }
 

@@ -112,6 +112,14 @@ static bool set_try(struct planner *planner, struct plan_set *set, bool *served)
     return true;
 }
 
+/* The same where K is not asked for: a short search needs all blocks alone. */
+static bool set_serves(struct planner *planner, struct plan_set *set, bool *served) {
+    const struct plan_change *checkpoint = checkpoint_in(planner->plan, set);
+    return planner->plan->short_search && checkpoint != NULL
+               ? set_try_with(planner, set, checkpoint->n_blocks, served)
+               : set_try(planner, set, served);
+}
+
 /* Fills in the remaining figures of a set that is served. */
 static bool set_fill(struct planner *planner, struct plan_set *set) {
     set->certainty = (uint8_t)certainty_of(planner->plan, set);
@@ -198,7 +206,7 @@ static bool set_reduce(struct planner *planner, struct plan_set *set) {
             bool served = false;
             if (planner->plan->change[set->change[i]].cost == cost && set->n_changes > 1) {
                 set_drop(&less, i);
-                if (!set_try(planner, &less, &served))
+                if (!set_serves(planner, &less, &served))
                     return false;
             }
             if (served)
@@ -220,7 +228,7 @@ static bool everything_try(struct planner *planner, enum plan_cost cost, uint32_
         struct plan_set set = everything(plan, cost, own);
         if (set.n_changes < 4 || set.n_changes >= smallest || !set_is_allowed(plan, &set, cost))
             continue;
-        if (!set_try(planner, &set, &served) || (served && !set_reduce(planner, &set)))
+        if (!set_serves(planner, &set, &served) || (served && !set_reduce(planner, &set)))
             return false;
         if (served && set_is_allowed(plan, &set, cost) &&
             (best->n_changes == 0 || set.n_changes < best->n_changes))

@@ -305,7 +305,7 @@ bool plan_set_solve(struct planner *planner, struct plan_set *set, enum plan_ask
             return true;
         }
     }
-    const struct plan_figures *known = ask == ASK_SERVED ? known_find(planner, &solved) : NULL;
+    const struct plan_figures *known = ask < ASK_RESERVED ? known_find(planner, &solved) : NULL;
     if (known != NULL) {
         set->figures = *known;
         return true;
