@@ -64,7 +64,7 @@ PASTED = (
     ("github.com/tensorflow/tensorflow/issues/7072", "E c:\\stream_executor\\cuda\\cuda_blas.cc:372] failed to create cublas handle: CUBLAS_STATUS_ALLOC_FAILED", {0: {"oom": [("unknown",)]}}),
     ("PyTorch, cudnn", "RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED", {0: {"oom": [("unknown",)]}}),
     ("TensorFlow, op_kernel.cc", "OP_REQUIRES failed at tile_ops.cc:123 : Resource exhausted: OOM when allocating tensor with shape[16,1024,1024] and type float on /job:localhost/replica:0/task:0/device:GPU:2 by allocator GPU_2_bfc", {2: {"oom": [("unknown", 16 * 1024 * 1024 * 4)]}}),
-    ("CuPy", "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 2,147,483,648 bytes (allocated so far: 8,589,934,592 bytes).", {0: {"oom": [("unknown", 2147483648)]}}),
+    ("CuPy", "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 2,147,483,648 bytes (allocated so far: 8,589,934,592 bytes).", {0: {"oom": [("unknown", 2147483648, None, 8589934592)]}}),
     ("DirectML", "RuntimeError: Could not allocate tensor with 377487360 bytes. There is not enough GPU video memory available!", {0: {"oom": [("unknown", "377487360|1")]}}),
     ("MTIA", "torch.OutOfMemoryError: MTIA out of memory. Tried to allocate 2.00 GiB. MTIA device 0 has a total capacity of 60.00 GiB of which 1.50 GiB is free.", {0: {"oom": [("in_use", "2.00 GiB", "1.50 GiB")]}}),
     ("MLX, allocator.cpp", "[metal::malloc] Attempting to allocate 75598135296 bytes which is greater than the maximum allowed buffer size of 22613000192 bytes.", {0: {"oom": [("limit", "75598135296|1", None, None, "22613000192|1")]}}),
@@ -80,7 +80,7 @@ PASTED = (
      {HOST: {"oom": [("unknown",)], "host": ("2890 MiB",) * 3, "says": "earlyoom killed python3"}}),
     ("github.com/rfjakob/earlyoom/issues/121", "killing process 27541 \"bash\" with signal 15: badness 550, VmRSS 7610 MiB", {HOST: {"oom": [("unknown",)], "host": ("7610 MiB",) * 3, "says": "earlyoom killed bash"}}),
     ("github.com/systemd/systemd/issues/24185", "[2406674.127782] systemd-oomd[2261673]: Killed /system.slice/httpd.service due to memory used (32305733632) / total (33046601728) and swap used (7730294784) / total (8589930496) being more than 90.00%",
-     {HOST: {"oom": [("unknown",)], "says": "systemd-oomd killed"}}),
+     {HOST: {"oom": [("unknown",)], "host": ("32305733632|1",) * 3, "capacity": "33046601728|1", "says": "systemd-oomd killed"}}),
     ("Kubernetes, eviction", "The node was low on resource: memory. Threshold quantity: 100Mi, available: 88Mi. Container main was using 12913464Ki, request is 0, has larger consumption of memory.",
      {HOST: {"oom": [("unknown",)], "host": ("12913464|KB",) * 3, "says": "the kubelet killed"}}),
     ("gpustat 1", "server1  Mon Jul 22 10:00:00 2024  535.104.05\n[0] NVIDIA A100-SXM4-40GB | 65'C, 100 %, 250 / 400 W | 39580 / 40960 MB | alice(39574M)\n[1] NVIDIA A100-SXM4-40GB | 30'C,   0 %,  50 / 400 W |     3 / 40960 MB |",
@@ -150,10 +150,82 @@ PASTED = (
     ("PyTorch 2.x on MPS: Metal's limit for one buffer", "RuntimeError: Invalid buffer size: 24.75 GB", {0: {"oom": [("unknown", "24.75|GB")]}}),
     ("xpu-smi stats, 1.2", "| Device ID                   | 1                                                                  |\n| GPU Memory Used (MiB)       | 1234                                                               |",
      {1: {"device": ("1234|MB",) * 3}}),
+    ("github.com/huggingface/trl/issues/3436: its traceback below, by the launcher", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 388.00 MiB. GPU 0 has a total capacity of 9.75 GiB of which 95.75 MiB is free. "
+     "Including non-PyTorch memory, this process has 9.50 GiB memory in use. Of the allocated memory 6.50 GiB is allocated by PyTorch, and 2.75 GiB is reserved by PyTorch but unallocated.\n"
+     '[rank0]: Traceback (most recent call last):\n[rank0]:   File "/data/grpo/sft/sft.py", line 67, in <module>\n[rank0]:     trainer.train()',
+     {0: {"oom": [("not_contiguous", "388.00 MiB", "95.75 MiB", "6.50 GiB")], "says": "This process held 256 MiB that PyTorch does not see"}}),
+    ("github.com/Lightning-AI/litgpt/issues/303: two runs, the second message cut off", "With 1 GPU, the following occurs:\n" + NEW.format("8.00 GiB", 0, "23.75 GiB", "1.25 GiB", "12.50 GiB", "8.50 GiB")
+     + "\n\nWith 2 GPUs:\niter 4 step 0: loss 2.6297, iter time: 827.80ms\n...\nCUDA out of memory. Tried to allocate 8.00 GiB. GPU 1 has a total capacty of 23.75 GiB of which 1.50 GiB is free. Including non-PyTorch memory, this process has 22.25 GiB memory in use. Of the",
+     {0: {"oom": [("not_contiguous", "8.00 GiB", "1.25 GiB", "12.50 GiB")]}, 1: {"oom": [("in_use", "8.00 GiB", "1.50 GiB")], "capacity": "23.75 GiB"}}),
+    ("github.com/Lightricks/LTX-2/issues/57: four processes on one GPU", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 30.00 MiB. GPU 0 has a total capacity of 79.25 GiB of which 15.25 MiB is free. Process 16746 has 20.75 GiB memory in use. "
+     "Process 16747 has 20.25 GiB memory in use. Process 16748 has 18.75 GiB memory in use. Of the allocated memory 19.50 GiB is allocated by PyTorch, and 225.50 MiB is reserved by PyTorch but unallocated.",
+     {0: {"oom": [("not_contiguous", "30.00 MiB", "15.25 MiB", "19.50 GiB")]}}),
+    ("github.com/patrickbryant1/AFProfile/issues/8", "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4770354176 bytes.\nBufferAssignment OOM Debugging.\nBufferAssignment stats:\n"
+     "             parameter allocation:  372.75MiB\n              constant allocation:    48.5KiB\n        maybe_live_out allocation:    9.50GiB\n     preallocated temp allocation:    4.50GiB\n                 total allocation:   14.50GiB",
+     {0: {"oom": [("unknown", "4770354176|1")], "says": "XLA planned buffers of 14.5 GiB for the program: 372.8 MiB for parameters, 9.5 GiB for outputs, 4.5 GiB for temporaries, 48.5 KiB for constants."}}),
+    ("github.com/jax-ml/jax/issues/788: wrapped by the terminal", "[1] 2019-06-13 01:17:08.886805: E external/org_tensorflow/tensorflow/compiler/xla/python/local_client.cc:672] Execution of replica 0 failed: Resource exhausted: Out \nof memory while trying to allocate 5520758272 bytes.",
+     {0: {"oom": [("unknown", "5520758272|1")]}}),
+    ("github.com/vllm-project/vllm-ascend/issues/19: a quote in a quote", "> RuntimeError: NPU out of memory. Tried to allocate 22.00 MiB (NPU 0; 60.75 GiB total capacity; 10.25 GiB already allocated; 10.25 GiB current active; 19.50 MiB free; 10.75 GiB reserved in total by PyTorch) If reserved memory is >> allocated memory try setting max_split_size_mb to avoid fragmentation.",
+     {0: {"oom": [("not_contiguous", "22.00 MiB", "19.50 MiB", "10.25 GiB")], "says": "max_split_size_mb in PYTORCH_NPU_ALLOC_CONF"}}),
+    ("github.com/vllm-project/vllm-omni/issues/1199: a title, cut off", "[Bug]: RuntimeError: NPU out of memory. Tried to allocate 52.00 MiB (NPU 0; 60.75 GiB total capacity; 59.25 GiB already allocated;",
+     {0: {"oom": [("unknown", "52.00 MiB", None, "59.25 GiB")], "capacity": "60.75 GiB"}}),
+    ("github.com/ShannonAI/Self_Explaining_Structures_Improve_NLP_Models/issues/6: without its head", "Tried to allocate 20.00 MiB (GPU 0; 1.75 GiB total capacity; 1.25 GiB already allocated; 2.75 MiB free; 1.26 GiB reserved in total by PyTorch)",
+     {0: {"oom": [("in_use", "20.00 MiB", "2.75 MiB", "1.25 GiB")]}}),
+    ("github.com/tensorflow/tensorflow/issues/9790: its statistics alone", "2017-05-09 13:13:15.970966: I tensorflow/core/common_runtime/bfc_allocator.cc:702] Stats:\nLimit:                 10619240448\nInUse:                  2442276096\nMaxInUse:               2642276096",
+     {0: {"allocated": ("2442276096|1", "2642276096|1", "2642276096|1")}}),
+    ("github.com/lemonade-sdk/vllm-rocm/issues/5", "2026-06-09 14:01:52.982 [Error] (Process) (EngineCore pid=42521) ERROR 06-09 14:01:52 [core.py:1136] ValueError: To serve at least one request with the models's max seq len (131072), (4.25 GiB KV cache is needed, "
+     "which is larger than the available KV cache memory (4.0 GiB). Based on the available memory, the estimated maximum model length is 127776.", {0: {"oom": [("limit", "4.25 GiB", None, None, "4.0 GiB")]}}),
+    ("github.com/vllm-project/vllm/issues/12568: in k9s", "│ INFO 03-24 04:03:55 [gpu_model_runner.py:1176] Model loading took 14.75 GB and 28.719376 seconds                │", {0: {"budget": {"weights": "14.75 GB"}}}),
+    ("github.com/HabanaAI/vllm-fork/issues/232", "INFO 09-03 07:45:49 habana_model_runner.py:486] Loading model weights took in total 14.25 GiB of device memory (14.50 GiB/93.50 GiB used) and 1.984 GiB of host memory (48.26 GiB/1007 GiB used)",
+     {0: {"budget": {"weights": "14.25 GiB"}, "device": ("14.50 GiB",) * 3, "capacity": "93.50 GiB"}}),
+    ("github.com/mlc-ai/mlc-llm/issues/2026", "[2024-03-25 15:35:00] INFO engine.py:243: Estimated total single GPU memory usage: 14361.25 MB (Parameters: 3615.25 MB. KVCache: 10689.50 MB. Temporary buffer: 56.50 MB)",
+     {0: {"budget": {"weights": "3615.25 MB", "kv_cache": "10689.50 MB", "activations": "56.50 MB"}}}),
+    ("github.com/noonghunna/club-3090/issues/1261: SGLang with a draft", "[2026-09-12 00:22:48 TP1] KV Cache is allocated. dtype: torch.float8_e4m3fn, #tokens: 454112, K size: 1.25 GB, V size: 1.50 GB\n[2026-09-12 00:22:48 TP1] Memory pool end. avail mem=6.25 GB",
+     {1: {"budget": {"kv_cache": "1.25 GB + 1.50 GB", "available": "6.25 GB"}}}),
+    ("github.com/Comfy-Org/ComfyUI/issues/7440: GiB", "MPS backend out of memory (MPS allocated: 9.50 GiB, other allocations: 17.25 GiB, max allowed: 27.00 GiB). Tried to allocate 292.50 MiB on private pool.",
+     {0: {"oom": [("limit", "292.50 MiB", None, "9.50 GiB", "27.00 GiB")], "says": "other allocations of the process 17.3 GiB"}}),
+    ("github.com/pinokiocomputer/pinokio/issues/941: a shared pool", "MPS backend out of memory (MPS allocated: 16.00 GB, other allocations: 3.25 GB, max allowed: 18.25 GB). Tried to allocate 256 bytes on shared pool.",
+     {0: {"oom": [("limit", "256 bytes", None, "16.00|GB", "18.25|GB")]}}),
+    ("github.com/docker/for-linux/issues/1001: two kills", "May 15 23:09:27 host kernel: [  514.682838] Memory cgroup out of memory: Killed process 15617 (python3) total-vm:11892kB, anon-rss:4292kB, file-rss:3428kB, shmem-rss:0kB\n"
+     "May 15 23:09:27 host kernel: [  514.686093] oom_reaper: reaped process 15617 (python3), now anon-rss:0kB, file-rss:0kB, shmem-rss:0kB\n"
+     "May 15 23:09:27 host kernel: [  514.686269] Memory cgroup out of memory: Killed process 15674 (python3) total-vm:11892kB, anon-rss:4392kB, file-rss:3424kB, shmem-rss:0kB",
+     {HOST: {"oom": [("unknown",)] * 2, "host": ("4292kB", "4392kB", "4392kB"), "says": "It is the last of 2 such events."}}),
+    ("github.com/ROCm/TheRock/issues/2118: in a test's line", "2025-11-14T08:52:38.3746210Z FAILED [0.0004s] test/test_autograd.py::TestAutogradDeviceTypeCUDA::test_set_requires_grad_only_for_floats_cuda_int32 - torch.OutOfMemoryError: HIP out of memory. Tried to allocate 64.00 MiB. "
+     "GPU 0 has a total capacity of 287.75 GiB of which 275.75 GiB is free. 1.00 GiB allowed; Of the allocated memory 1000.00 MiB is allocated by PyTorch, with 17.00 MiB allocated in private pools (e.g., HIP Graphs), and 20.00 MiB is reserved by PyTorch but unallocated.",
+     {0: {"oom": [("limit", "64.00 MiB", "275.75 GiB", "1000.00 MiB", "1.00 GiB")]}}),
+    ("github.com/ROCmSoftwarePlatform/hiptensorflow/issues/62", "mnist.py: failed to allocate 8.00G from device: hipError_t(1002)", {0: {"oom": [("unknown", "8.00|GB")]}}),
+    ("github.com/NVIDIA/Megatron-LM/issues/965", "[Start] Allocated: 36659.25 MB, Reserved: 37246.00 MB\n[After baddbmm] Allocated: 38707.25 MB, Reserved: 39294.00 MB\n[End] Allocated: 37659.25 MB, Reserved: 39294.00 MB",
+     {0: {"allocated": ("36659.25 MB", "38707.25 MB", "37659.25 MB"), "reserved": ("37246.00 MB", "39294.00 MB", "39294.00 MB")}}),
+    ("github.com/radixark/miles/issues/687", "(MegatronTrainRayActor pid=29122) [2026-03-05 02:04:51] memory_utils.py:41 - [Rank 7] Memory-Usage after update_weights: {'gpu': '7', 'total_GB': 178.25, 'free_GB': 95.75, 'used_GB': 82.5, 'allocated_GB': 60.25, 'reserved_GB': 70.5}",
+     {7: {"allocated": ("60.25|GB",) * 3, "reserved": ("70.5|GB",) * 3, "device": ("82.5|GB",) * 3, "capacity": "178.25|GB"}}),
+    ("github.com/jjang-ai/vmlx/issues/58", "[error] libc++abi: terminating due to uncaught exception of type std::runtime_error: [METAL] Command buffer execution failed: Insufficient Memory", {0: {"oom": [("unknown",)]}}),
+    ("github.com/pytorch/pytorch/issues/35901", "|            CUDA OOMs: 1            |        cudaMalloc retries: 1         |\n|        Metric         | Cur Usage  | Peak Usage | Tot Alloc  | Tot Freed  |\n"
+     "| Allocated memory      |    1062 MB |    4877 MB |   89299 MB |   88237 MB |\n|       from large pool |    1048 MB |    4865 MB |   89263 MB |   88215 MB |\n| GPU reserved memory   |   12420 MB |   12430 MB |   16924 MB |    4504 MB |",
+     {0: {"allocated": ("1062 MB", "4877 MB", "1062 MB"), "reserved": ("12420 MB", "12430 MB", "12420 MB")}}),
+    ("github.com/NVIDIA-NeMo/Speech/issues/14850", " 0: Training epoch 0, iteration 8/29 | lr: 5.389e-06 | global_batch_size: 512 | global_step: 8 | max_memory_reserved: 57466159104 | max_memory_allocated: 53930270720 | reduced_train_loss: 10.22\n 0: \n"
+     " 0: Training epoch 0, iteration 11/29 | lr: 7.186e-06 | global_batch_size: 512 | global_step: 11 | max_memory_reserved: 57675874304 | max_memory_allocated: 53930270720 | reduced_train_loss: 9.924",
+     {0: {"allocated": ("53930270720|1",) * 3, "reserved": ("57466159104|1", "57675874304|1", "57675874304|1")}}),
+    ("github.com/SysCV/transfiner/issues/16: Detectron2", "[04/27 13:03:34 d2.utils.events]:  eta: 4:00:48  iter: 319  total_loss: 2.127  loss_mask: 0.3233  time: 0.1666  data_time: 0.0013  lr: 0.0007992  max_mem: 8277M", {0: {"allocated": ("8277|MB",) * 3}}),
+    ("github.com/PaddlePaddle/Paddle/issues/42228", "RuntimeError: ResourceExhaustedError:\n\nOut of memory error on GPU 0. Cannot allocate 98.250000MB memory on GPU 0, 6.000000GB memory has been allocated and available memory is only 0.000000B.",
+     {0: {"oom": [("in_use", "98.250000MB", 0, "6.000000GB")], "allocated": ("6.000000GB",) * 3}}),
+    ("github.com/PaddlePaddle/Paddle/pull/19779: 1.6", "Out of memory error on GPU 0. Cannot allocate 145.500000MB GPU memory, available memory is 72.250000MB.", {0: {"oom": [("in_use", "145.500000MB", "72.250000MB")]}}),
+    ("github.com/microsoft/onnxruntime/issues/20038", "onnx runtime error 6: Non-zero status code returned while running Mul node. Name:'Mul_8702' Status Message: bfc_arena.cc:368 void* onnxruntime::BFCArena::AllocateRawInternal(size_t, bool, onnxruntime::Stream*, bool, "
+     "onnxruntime::WaitNotificationFn) Failed to allocate memory for requested buffer of size 2830172160", {0: {"oom": [("unknown", "2830172160|1")]}}),
+    ("github.com/mxfold/mxfold2/issues/20", "RuntimeError: [enforce fail at alloc_cpu.cpp:75] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 132426121216 bytes. Error code 12 (Cannot allocate memory)", {HOST: {"oom": [("unknown", "132426121216|1")]}}),
+    ("discourse.allennlp.org/t/356", "INFO - - Worker 0 memory usage MB: 32792.25\nINFO - - GPU 0 memory usage MB: 11958", {HOST: {"host": ("32792.25|MB",) * 3}, 0: {"device": ("11958|MB",) * 3}}),
+    ("github.com/EnzymeAD/Enzyme-JAX/pull/2422: AllocatorStats", "│    In Use: 2.75 GiB\n│    Largest Alloc Size: 180.000 MiB\n│    Reserved: 27.25 GiB\n│    Peak Reserved: 27.50 GiB", {0: {"reserved": ("27.25 GiB", "27.50 GiB", "27.50 GiB")}}),
+    ("github.com/facebookresearch/Detectron/issues/5: Caffe2", "Error at: caffe2/core/context_gpu.cu:343: out of memory", {0: {"oom": [("unknown",)]}}),
+    ("github.com/pytorch/xla/issues/1966: free -h, its indentation lost", "total        used        free      shared  buff/cache   available\nMem:            58G        9.25G         26G         12M         23G         49G", {HOST: {"host": ("9.25|GB",) * 3, "capacity": "58|GB"}}),
+    ("github.com/hyperhq/hyperd/issues/130: Java", "OpenJDK 64-Bit Server VM warning: INFO: os::commit_memory(0x00000000c5330000, 181207040, 0) failed; error='Cannot allocate memory' (errno=12)\n\nThere is insufficient memory for the Java Runtime Environment to continue.\n"
+     "Native memory allocation (mmap) failed to map 181207040 bytes for committing reserved memory.", {HOST: {"oom": [("unknown", "181207040|1")]}}),
+    ("github.com/vllm-project/vllm/issues/783: what somebody writes around it", "I have GPU device 1, and there are other processes taking up about 15G of Memory-Usage, but there is 30G of Memory-Usage left, so why does it go OOM when I run a small model?\n" + OLD.format("1.75 GiB", 0, "44.50 GiB", "27.75 GiB", "565.25 MiB", "28.00 GiB"),
+     {0: {"oom": [("in_use", "1.75 GiB", "565.25 MiB", "27.75 GiB")], "device": (int((44.5 - 565.25 / 1024) * 2**30),) * 3}}),
 )
 
 # What is about memory but has no figure, and what is not: one clear line each.
 REFUSED = (
+    ("github.com/Oneflow-Inc/libai/issues/407", "        Unreused memory not eager var is  [ 12.6049 MiB ] with mem_block_num = 9405", "a log of no known form: line 1 is about memory"),
+    ("github.com/meta-pytorch/torchrec/pull/3580: divided by an unknown unit", "[('active_bytes.all.peak', 5959), ('allocated_bytes.all.current', 5959), ('reserved_bytes.all.current', 5964)]", "a log of no known form: line 1 is about memory"),
     ("PyTorch, DataLoader", "RuntimeError: DataLoader worker (pid 15876) is killed by signal: Killed. ", "strata run -- COMMAND"),
     ("PyTorch, DataLoader", "RuntimeError: DataLoader worker (pid(s) 3216) exited unexpectedly", "nor a log with lines about memory"),
     ("JSON that is no log", '{"a": "CUDA out of memory. Tried to allocate 2.00 GiB"}', "this JSON is not a memory snapshot"),

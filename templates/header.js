@@ -282,7 +282,7 @@ export function drawDrawn(/** @type {Page} */ page) {
     const short = between ? `, ${formatCount(between)} too short to see here` : "";
     page.press("fit-bytes", state.top !== 0);
     const above = plotOf(page).bottom ? ` \u00b7 from ${formatBytes(plotOf(page).bottom)} up` : "";
-    setText(ui.drawn, `${formatCount(drawn + merged)} ${allocationWord(page)}s shown${short}${above}`);
+    setText(ui.drawn, `${formatPlural(drawn + merged, allocationWord(page))} shown${short}${above}`);
     const bands = view.facts.allocations;
     const all =
         typeof meta.allocations === "number"

@@ -14,7 +14,7 @@ static const struct {
                          [BUDGET_KV_CACHE] = {"kv_cache", "KV cache"},
                          [BUDGET_GRAPHS] = {"graphs", "CUDA graphs"},
                          [BUDGET_NON_TORCH] = {"non_torch", "Outside of PyTorch"},
-                         [BUDGET_AVAILABLE] = {"available", "Left"}};
+                         [BUDGET_AVAILABLE] = {"available", "Free, as printed"}};
 
 void budget_of(struct budget *budget, const struct device_trace *device) {
     *budget = (struct budget){0};

@@ -140,19 +140,21 @@ static uint32_t line_begin(const struct device_trace *device, uint32_t event) {
     return event > 0 && levels_line(device, event - 1) == levels_line(device, event) ? event - 1 : event;
 }
 
-/* Do the lines print only the maximum of the reserved bytes, as torchtitan does, and nothing allocated? */
+/* Do the lines print only maxima of the allocated bytes, or where nothing is allocated of the reserved ones? */
 static bool prints_maxima(const struct device_trace *device) {
-    uint32_t n_levels = 0, n_maxima = 0;
+    uint32_t n_levels[2] = {0}, n_maxima[2] = {0};
     uint64_t most = 0;
     for (uint32_t i = 0; i < device->n_notes; i++) {
         const struct note *note = &device->notes[i];
-        if (note->what == NOTE_ALLOCATED)
-            return false;
-        n_levels += note->what == NOTE_RESERVED;
-        n_maxima += note->what == NOTE_RESERVED &&
-                    levels_note(device, note->event, NOTE_MAX_RESERVED, &most) && most == note->number;
+        bool reserved = note->what == NOTE_RESERVED;
+        if (!reserved && note->what != NOTE_ALLOCATED)
+            continue;
+        enum note_what maximum = reserved ? NOTE_MAX_RESERVED : NOTE_MAX_ALLOCATED;
+        n_levels[reserved]++;
+        n_maxima[reserved] += levels_note(device, note->event, maximum, &most) && most == note->number;
     }
-    return n_levels != 0 && n_maxima == n_levels;
+    bool reserved = n_levels[0] == 0;
+    return n_levels[reserved] != 0 && n_maxima[reserved] == n_levels[reserved];
 }
 
 void levels_begins(struct spans *spans, const struct device_trace *device) {

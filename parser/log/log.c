@@ -281,7 +281,8 @@ static bool says_killed(struct text line) {
 }
 
 static bool says_memory(struct text line) {
-    static const char *const words[] = {"memory", "Memory", "VRAM", "vram", "buffer size", "OOM"};
+    static const char *const words[] = {"memory",      "Memory", "VRAM",     "vram",
+                                        "buffer size", "OOM",    "allocated"};
     return text_contains_any(line, words, sizeof words / sizeof *words);
 }
 

@@ -22,6 +22,14 @@ static void label_of(struct label *label, struct text line, uint32_t from, uint3
     label->text = (struct text){label->byte, end - from};
 }
 
+/* What stands behind the last comma, brace or bar: "'total_GB': " of "memory usage: {'free_GB': 3.5, 'total_GB': ". */
+static struct text label_last(struct text label) {
+    for (uint32_t at = label.nbytes; at > 0; at--)
+        if (strchr(",;{|", label.at[at - 1]) != NULL)
+            return (struct text){label.at + at, label.nbytes - at};
+    return label;
+}
+
 static bool has_any(struct text text, const char *const *words, uint32_t n) {
     return text_contains_any(text, words, n);
 }
@@ -32,12 +40,13 @@ static bool has_any(struct text text, const char *const *words, uint32_t n) {
 
 /* The figure that a label names; NOTE_KINDS: none, or a change, a rate, a plan, a size on disk. */
 static enum note_what what_of(struct text label, bool about_memory) {
-    bool host = HAS(label, "cpu", "ram ", "ram:", "rss", "host", "virtual"), vram = HAS(label, "vram");
+    bool host = HAS(label, "cpu", "ram ", "ram:", "rss", "host", "virtual", "worker "),
+         vram = HAS(label, "vram", "gpu");
     bool most = HAS(label, "peak", "max");
     if (HAS(label, "delta", "change", "diff", "increase", "disk", "swap", "kv cache", "tried", "download",
             "capacity", "estimat", "theoretical", "freed", "kmem", "pressure", "required", "needed", "limit",
             "saved", "retries", "for training", "driver", "inactive", "cache size", "to alloc", "allocating",
-            "allocsize", "request"))
+            "allocsize", "request", "allocate ", "largest", "unused", "reused"))
         return NOTE_KINDS;
     if (host && !vram)
         return HAS(label, "used", "usage", "rss", "peak", "mem") ? (most ? NOTE_MAX_HOST : NOTE_HOST_USED)
@@ -150,7 +159,7 @@ static void figures_read(const struct log_stream *stream, struct text line, stru
             about = stream->about_before || log_is_about_memory(line);
         asked = true;
         label_of(&label, line, from, at);
-        enum note_what what = what_of(label.text, about);
+        enum note_what what = what_of(label_last(label.text), about);
         if (what == NOTE_KINDS && about)
             what = what_behind(line, next);
         if (what != NOTE_KINDS)

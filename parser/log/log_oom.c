@@ -31,6 +31,9 @@ static const struct log_figure asked[] = {
     {"Requested amount of GPU memory (", BEHIND, NOTE_ASKED, 0}, /* TensorRT */
     {"Requested size was", BEHIND, NOTE_ASKED, 0},
     {") from device", BEFORE, NOTE_ASKED, 0}, /* TensorFlow's StreamExecutor */
+    {"ailed to allocate", BEHIND, NOTE_ASKED, 0},
+    {"Cannot allocate", BEHIND, NOTE_ASKED, 0}, /* Paddle */
+    {"failed to map", BEHIND, NOTE_ASKED, 0},   /* Java's machine */
     {NULL, BEHIND, NOTE_ASKED, 0}};
 
 /* Other figures of the message, in any of its lines. */
@@ -72,7 +75,9 @@ static const struct log_figure told[] = {
     /* MLX; Paddle */
     {"maximum allowed buffer size of", BEHIND, NOTE_ALLOWED, 0},
     {"available memory is only", BEHIND, NOTE_DEVICE_FREE, 0},
+    {"available memory is", BEHIND, NOTE_DEVICE_FREE, 0},
     {" memory has been allocated", BEFORE, NOTE_ALLOCATED, 0},
+    {"allocated so far:", BEHIND, NOTE_ALLOCATED, 0}, /* CuPy */
     {NULL, BEHIND, NOTE_ASKED, 0}};
 
 /* Lines that tell of nothing but the error itself. */
@@ -124,6 +129,7 @@ static const char *const bare[] = {"CUDA error: out of memory",
                                    "CUDA Error: out of memory",
                                    "== cudaSuccess (2 vs. 0)",
                                    "OutOfMemoryError: Allocation on device",
+                                   "execution failed: Insufficient Memory",
                                    "kIOGPUCommandBufferCallbackErrorOutOfMemory"};
 
 /* Whose allocator it was, by a word of the message. */
@@ -157,8 +163,10 @@ static const struct {
                 {"metal::malloc", "MLX"},
                 {"Invalid buffer size", "MPS"},
                 {"kIOGPU", "Metal"},
+                {": Insufficient Memory", "Metal"},
                 {"requested buffer of size", "ONNX"},
                 {"memory on GPU", "Paddle"},
+                {"available memory is", "Paddle"},
                 {"cudaMalloc failed", "ggml"},
                 {"OutOfMemory (", "TensorRT"},
                 {"GPU memory (", "TensorRT"},
@@ -375,7 +383,7 @@ static void oom_show(struct log_oom *oom, const struct log_row *raw, struct text
 }
 
 static bool is_bare(struct text line) {
-    if (is_python(line))
+    if (is_python(line) || text_ends(log_message(line), ": out of memory"))
         return true;
     for (size_t i = 0; i < sizeof bare / sizeof *bare; i++)
         if (log_has(line, bare[i]))
@@ -403,6 +411,7 @@ static bool is_full(struct text line) {
                                        "Failed to CUDA calloc",
                                        "Could not allocate tensor",
                                        "KV cache is needed",
+                                       " from device: ",
                                        "in AlignedAllocator"};
     uint64_t nbytes;
     if (log_has(line, "this is not a failure"))

@@ -28,19 +28,21 @@ static bool decimal_size(struct text line, uint32_t at, uint64_t bare, uint64_t 
     return length != 0 && bare != 0 && decimal.whole < 100000000 && decimal_times(&decimal, bare, nbytes);
 }
 
-/* "(18.40/79.15 GiB", "(0.9, 71.27 GiB" */
+/* "(18.40/79.15 GiB", "(18.40 GiB/79.15 GiB", "(0.9, 71.27 GiB" */
 static bool pair_size(struct text line, uint32_t at, bool second, uint64_t unit, uint64_t *nbytes) {
     struct decimal one, other;
     at += at < line.nbytes && line.at[at] == '(';
-    uint32_t stroke = at + number_read(line, at, &one), behind = log_skip(line, stroke + 1), next;
-    uint32_t end = behind + number_read(line, behind, &other);
-    if (stroke == at || stroke >= line.nbytes || (line.at[stroke] != '/' && line.at[stroke] != ',') ||
+    uint32_t begin = at, stroke = at + number_read(line, at, &one), next = stroke;
+    uint64_t own = stroke != at ? log_unit(line, stroke, &next) : 0;
+    stroke = own != 0 ? next : stroke;
+    uint32_t behind = log_skip(line, stroke + 1), end = behind + number_read(line, behind, &other);
+    if (stroke == begin || stroke >= line.nbytes || (line.at[stroke] != '/' && line.at[stroke] != ',') ||
         end == behind)
         return false;
     uint64_t named = log_unit(line, end, &next);
     unit = named != 0 ? named : unit;
     return unit != 0 && one.whole < 100000000 && other.whole < 100000000 &&
-           decimal_times(second ? &other : &one, unit, nbytes);
+           decimal_times(second ? &other : &one, second || own == 0 ? unit : own, nbytes);
 }
 
 static uint32_t word_begin(struct text line, uint32_t at, bool blanks) {

@@ -58,6 +58,12 @@ static const struct log_form forms[] = {
     ONE("available_kv_cache_memory", BEHIND, NOTE_BUDGET_KV_CACHE, 0),
     ONE("Available KV cache memory", BEHIND, NOTE_BUDGET_KV_CACHE, 0),
     ONE("available KV cache memory (", BEHIND, NOTE_BUDGET_KV_CACHE, 0),
+    /* its fork for Habana: habana_model_runner.py */
+    {{"of device memory (", " used)"},
+     {{"model weights took in total", BEHIND, NOTE_BUDGET_WEIGHTS, 0},
+      {"of device memory", USED_OF, NOTE_DEVICE_USED, 0},
+      {"of device memory", TOTAL_OF, NOTE_DEVICE_TOTAL, 0}},
+     false},
     ONE("Loading model weights took", BEHIND, NOTE_BUDGET_WEIGHTS, 0),
     ONE("Model loading took", BEHIND, NOTE_BUDGET_WEIGHTS, 0),
     {{"Graph capturing finished", ""}, {{"took", BEHIND, NOTE_BUDGET_GRAPHS, 0}}, false},
@@ -91,6 +97,12 @@ static const struct log_form forms[] = {
      false},
     {{"Memory used outside torch", ""}, {{"profiling:", BEHIND, NOTE_BUDGET_NON_TORCH, 0}}, false},
     {{"[MemUsageChange] Init", "now: CPU"}, {{", GPU", BEHIND, NOTE_DEVICE_USED, MIB}}, false},
+    /* MLC-LLM 0.1: engine.py, model_metadata.py */
+    {{"(Parameters: ", " KVCache: "},
+     {{"(Parameters:", BEHIND, NOTE_BUDGET_WEIGHTS, 0},
+      {"KVCache:", BEHIND, NOTE_BUDGET_KV_CACHE, 0},
+      {"Temporary buffer:", BEHIND, NOTE_BUDGET_ACTIVATIONS, 0}},
+     false},
     /* Ollama 0.1 to 0.11: memory.go */
     {{"memory.weights.total=", "memory.required.kv="},
      {{"memory.available=", CELL, NOTE_BUDGET_USABLE, 0},
@@ -184,6 +196,9 @@ static const struct log_form forms[] = {
     {{" capacity, ", " in-use"},
      {{" capacity", BEFORE, NOTE_DEVICE_TOTAL, 0}, {" in-use", BEFORE, NOTE_DEVICE_USED, 0}},
      false},
+    /* The statistics of TensorFlow's allocator by themselves: bfc_allocator.cc */
+    ONE("MaxInUse:     ", BEHIND, NOTE_MAX_ALLOCATED, 1),
+    ONE("InUse:     ", BEHIND, NOTE_ALLOCATED, 1),
     /* GNU time -v, and without a format; cgmemtime */
     {{"Maximum resident set size (kbytes)", ""}, {{"(kbytes):", BEHIND, NOTE_MAX_HOST, 1024}}, true},
     {{"avgdata ", "maxresident)k"}, {{"maxresident)k", NUMBER_BEFORE, NOTE_MAX_HOST, 1024}}, true},
@@ -330,7 +345,9 @@ static const struct {
     {{"node was low on resource: memory", ""},
      "the kubelet killed ",
      {{"was using", BEHIND, NOTE_HOST_USED, 0}}},
-    {{"Killed /", " due to memory "}, "systemd-oomd killed ", {{NULL, BEHIND, NOTE_LINE, 0}}},
+    {{"Killed /", " due to memory "},
+     "systemd-oomd killed ",
+     {{"memory used (", BEHIND, NOTE_HOST_USED, 1}, {"/ total (", BEHIND, NOTE_DEVICE_TOTAL, 1}}},
     {{"xceeded step memory limit", ""}, "Slurm killed ", {{NULL, BEHIND, NOTE_LINE, 0}}},
     {{"xceeded job memory limit", ""}, "Slurm killed ", {{NULL, BEHIND, NOTE_LINE, 0}}}};
 

@@ -174,7 +174,7 @@ static void add_peak_of_log(struct json_writer *json, const struct report_device
     struct levels levels;
     levels_find(&levels, report->device);
     const struct level_track *track = &levels.track[levels.shown];
-    char text[FINDING_TEXT_NBYTES] = "No line of the log says how much was in use.";
+    char text[FINDING_TEXT_NBYTES] = "No level of memory in use was read from the log.";
     if (track->count != 0)
         snprintf(text, sizeof text,
                  "The highest level of %s that the log prints is %s, in line %" PRIu64

@@ -76,7 +76,7 @@ void report_log_text(struct sheet *sheet, const struct report_device *report) {
         duration_say(sheet, report, &levels);
         tracks_table(sheet, report, &levels, most);
     } else {
-        sheet_say(sheet, "No line of the log says how much was in use.");
+        sheet_say(sheet, "No level of memory in use was read from the log.");
     }
     budget_table(sheet, report);
     if (levels.outside_known)
@@ -86,7 +86,8 @@ void report_log_text(struct sheet *sheet, const struct report_device *report) {
             "not see: contexts of drivers, NCCL and other libraries, other processes.",
             format_bytes(levels.outside_bytes).text, line_text(sheet, report, levels.outside_event));
     if (report->device->capacity_bytes != 0)
-        sheet_say(sheet, "Capacity of the device, by the log: %s.",
+        sheet_say(sheet, "Capacity of the %s, by the log: %s.",
+                  report->device->ordinal == ORDINAL_CPU ? "host" : "device",
                   format_bytes(report->device->capacity_bytes).text);
 }
 

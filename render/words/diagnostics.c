@@ -59,9 +59,10 @@ static const struct sentence sentences[] = {
      "events or "
      "frees are "
      "missing. Record all actions, and keep other threads from allocating while the snapshot is taken."},
-    {"log_changes", "%c0 line%p0( says| say) how much a stage added and took away, but no line says what was "
-                    "there before: no "
-                    "level follows from %p0(it|them)."},
+    {"log_changes",
+     "%c0 line%p0( says|s say) how much a stage added and took away, but no line says what was "
+     "there before: no "
+     "level follows from %p0(it|them)."},
     {"log_csv_guessed", "A CSV without a header was read: of two figures the larger is taken for the "
                         "device's capacity, the other "
                         "for what is used."},
