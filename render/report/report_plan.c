@@ -323,8 +323,8 @@ static void figures_write(struct sheet *sheet, const struct plan *plan, const st
                             (share + 5000) / 10000);
     const char *than = instead_of(sheet, plan->as_recorded.live_max, live);
     bool same = plan->as_recorded.live_max == own->live_max && own->live_min == own->live_max;
-    sheet_point(sheet, "%s in use%s%s%s; served in %s %s%s.%s", live, same ? ", as recorded" : " instead of ",
-                same ? "" : than, reserved, said(sheet, &words),
+    sheet_under(sheet, 0, "%s in use%s%s%s; served in %s %s%s.%s", live,
+                same ? ", as recorded" : " instead of ", same ? "" : than, reserved, said(sheet, &words),
                 own->fits == PLAN_YES ? "without retries" : "after giving back cached memory", time, alone);
 }
 
@@ -336,7 +336,7 @@ static void retries_write(struct sheet *sheet, const struct plan *plan, const st
         list = sheet_format(sheet, "%s%s%s", list, i > 0 ? "; " : "",
                             change_of(sheet, plan, set->calm[i], set->calm_blocks));
     if (set->n_calm != 0)
-        sheet_point(sheet, "Without retries, at the same kind of cost: %s.", list);
+        sheet_under(sheet, 0, "Without retries, at the same kind of cost: %s.", list);
 }
 
 static void plan_write(struct sheet *sheet, const struct plan *plan, const struct plan_set *set) {
@@ -345,16 +345,17 @@ static void plan_write(struct sheet *sheet, const struct plan *plan, const struc
     plan_words_set(&words, plan, set);
     sheet_say(sheet, "%s", said(sheet, &words));
     for (uint32_t i = 0; i < set->n_changes && set->n_changes > 1; i++)
-        sheet_point(sheet, "%" PRIu32 ". %s", i + 1, change_of(sheet, plan, set->change[i], set->n_blocks));
+        sheet_under(sheet, i + 1, "%s", change_of(sheet, plan, set->change[i], set->n_blocks));
     figures_write(sheet, plan, set);
     retries_write(sheet, plan, set);
     for (uint32_t i = 0; i < set->n_changes; i++)
         if (plan->change[set->change[i]].kind == PLAN_EIGHT_BIT)
-            sheet_point(sheet, "If the state's values have 4 bytes now, %s in use; if 2 bytes, %s.",
+            sheet_under(sheet, 0, "If the state's values have 4 bytes now, %s in use; if 2 bytes, %s.",
                         fine(sheet, set->figures.live_min), fine(sheet, set->figures.live_max));
     if (set == plan->plans && plan->ended_by_oom)
-        sheet_point(sheet, "Up to and with the request that failed: what the rest of that step needs is not "
-                           "recorded.");
+        sheet_under(sheet, 0,
+                    "Up to and with the request that failed: what the rest of that step needs is not "
+                    "recorded.");
 }
 
 static void answers_write(struct sheet *sheet, const struct plan *plan) {

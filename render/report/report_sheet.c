@@ -3,6 +3,7 @@
 #include "base/utf8.h"
 #include "render/markup.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -313,6 +314,19 @@ void sheet_point(struct sheet *sheet, const char *format, ...) {
     va_end(arguments);
     part_begin(sheet, SHEET_POINT);
     add_sentence(sheet, "- ", text);
+}
+
+void sheet_under(struct sheet *sheet, uint32_t number, const char *format, ...) {
+    char before[16];
+    snprintf(before, sizeof before, "%s", sheet->markdown ? "- " : "  ");
+    va_list arguments;
+    va_start(arguments, format);
+    const char *text = format_list(sheet, format, arguments);
+    va_end(arguments);
+    if (number != 0)
+        snprintf(before, sizeof before, "%s%" PRIu32 ". ", sheet->markdown ? "" : "  ", number);
+    part_begin(sheet, SHEET_POINT);
+    add_sentence(sheet, before, text);
 }
 
 /* ---- tables ---- */

@@ -36,6 +36,10 @@ void sheet_heading(struct sheet *sheet, int level, const char *text);
 void sheet_say(struct sheet *sheet, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void sheet_point(struct sheet *sheet, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* A line that belongs to the sentence before it: one of a numbered list, or with number 0 indented; in Markdown a point. */
+void sheet_under(struct sheet *sheet, uint32_t number, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* A table: its cells row by row, then the end, which writes it. `headings` ends with NULL; where all are empty, none
  * are written, and in Markdown such a table of two columns is a list. */
 void sheet_table(struct sheet *sheet, const char *const *headings, const char *align);

@@ -58,7 +58,7 @@ static void finding_say(struct words *words, const struct plan *plan, const stru
     }
     words_say(words, finding_words(change->finding->kind));
     words_say(words,
-              change->finding->confidence == CONFIDENCE_POSSIBLE ? " (possible finding)" : " (finding)");
+              change->finding->confidence == CONFIDENCE_POSSIBLE ? " (possibly a finding)" : " (finding)");
 }
 
 static void blocks_say(struct words *words, uint32_t n_blocks, const char *of, uint32_t n) {
