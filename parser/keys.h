@@ -47,6 +47,7 @@
     X(ALLOC, "alloc")                                   \
     X(FREE_REQUESTED, "free_requested")                 \
     X(FREE_COMPLETED, "free_completed")                 \
+    X(FREE, "free")                                     \
     X(SEGMENT_ALLOC, "segment_alloc")                   \
     X(SEGMENT_FREE, "segment_free")                     \
     X(SEGMENT_MAP, "segment_map")                       \

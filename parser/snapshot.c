@@ -185,6 +185,7 @@ enum action snapshot_action(uint32_t word) {
     switch (word - 1) {
     case KEY_ALLOC: return ACTION_ALLOC;
     case KEY_FREE_REQUESTED: return ACTION_FREE_REQUESTED;
+    case KEY_FREE: /* request and completion at once, as memory_viz writes them into its pages */
     case KEY_FREE_COMPLETED: return ACTION_FREE_COMPLETED;
     case KEY_SEGMENT_ALLOC: return ACTION_SEGMENT_ALLOC;
     case KEY_SEGMENT_FREE: return ACTION_SEGMENT_FREE;

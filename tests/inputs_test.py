@@ -167,7 +167,41 @@ def with_history(value):
     return value
 
 
+def of_xpu(value):
+    """torch/csrc/xpu/memory_snapshot.cpp (pytorch/pytorch#168262): Level Zero's addresses are above 2^63 and written as signed numbers; an
+    event without a context has no frames, and none has a pool."""
+    for entry in [*value["segments"], *(block for segment in value["segments"] for block in segment["blocks"]), *(event for events in value["device_traces"] for event in events)]:
+        for key in {"addr", "address"} & set(entry):
+            entry[key] += 0xFF00000000000000 - (1 << 64)
+        if entry.get("action", "").startswith("free"):
+            del entry["frames"]
+        entry.pop("pool_id", None)
+    value["allocator_settings"] = {"PYTORCH_ALLOC_CONF": "", "expandable_segments": False}
+    return value
+
+
+def of_mlx(value):
+    """The memory_viz form that MLX plans (ml-explore/mlx#3954): each buffer of Metal is a segment of one block, there are no streams, and
+    what is freed is free at once."""
+    value["segments"] = [{"device": segment["device"], "address": block["address"], "total_size": block["size"], "allocated_size": block["size"],
+                          "active_size": block["size"], "stream": 0, "segment_type": "large", "frames": block["frames"],
+                          "blocks": [block]} for segment in value["segments"] for block in segment["blocks"] if block["state"] == "active_allocated"]
+    value["device_traces"] = [[{key: event[key] for key in ("action", "addr", "size", "frames", "time_us")} for event in events
+                               if event["action"] in ("alloc", "free_completed")] for events in value["device_traces"]]
+    return {key: value[key] for key in ("segments", "device_traces")}
+
+
+def of_viewer(value):
+    """memory_viz's own pages: a request and its completion are one action."""
+    value["device_traces"] = [[dict(event, action="free") if event["action"] == "free_completed" else event for event in events
+                               if event["action"] != "free_requested"] for events in value["device_traces"]]
+    return value
+
+
 SHAPES = {
+    "XPU": of_xpu,
+    "MLX": of_mlx,
+    "memory_viz": of_viewer,
     "2.1": without(["time_us", "compile_context", "user_metadata", "pool_id", "allocator_settings", "external_annotations"]),
     "no frames": without(["frames"]),
     "no streams": without(["stream", "segment_pool_id", "is_expandable", "segment_type"]),

@@ -150,7 +150,7 @@ class Device:
         self.blocks = final_blocks(segments)
         self.n_events = len(events)
         self.end = self.n_events + 1  # one more than the last moment
-        self.has_completions = any(event["action"] == "free_completed" for event in events)
+        self.has_completions = any(event["action"] in ("free_completed", "free") for event in events)
         self.replay_allocations()
         self.replay_reserved()
         self.curve = self.live_curve()
@@ -172,7 +172,7 @@ class Device:
                 self.alloc(index + 1, event)
             elif action == "free_requested":
                 self.free_requested(index + 1, event)
-            elif action == "free_completed":
+            elif action in ("free_completed", "free"):
                 self.free_completed(index + 1, event)
         self.match_blocks()
         self.sort_allocations()

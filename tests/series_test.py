@@ -137,10 +137,11 @@ class SeriesTest(unittest.TestCase):
         n = len(snapshot["device_traces"][0])
         events = [700, 1500, n]
         dumps = [dump_at(snapshot, e, 0) for e in events]
-        for dump in dumps:
-            dump["device_traces"] = [[]]
-        found = self.report(self.write(dumps))
-        self.assert_series(found, snapshot, events)
+        for traces in ([[]], []):  # include_traces=False leaves them out
+            for dump in dumps:
+                dump["device_traces"] = traces
+            found = self.report(self.write(dumps))
+            self.assert_series(found, snapshot, events)
         states = [{(a, size) for a, (size, _) in live_at(snapshot, e).items()} for e in events]
         for i in (1, 2):
             row = found["series"][i]
