@@ -86,6 +86,29 @@ describe("plan", { skip }, () => {
         }, { hasTouch: true });
     });
 
+    test("nothing is wider than the panel, and each row is there for mouse, keys and touch, at any width", async () => {
+        const file = writePage(oom, "--gpu", "9.4GiB");
+        for (const width of [360, 820, 1440])
+            for (const scheme of /** @type {const} */ (["light", "dark"]))
+                await withPage(file, async (page) => {
+                    await page.setViewportSize({ width, height: 900 });
+                    await page.emulateMedia({ colorScheme: scheme });
+                    await openPlan(page);
+                    const row = page.locator("#panel-plan .plan-row").first();
+                    await row.waitFor();
+                    const wide = await each(page, "#panel-plan, #panel-plan .plan-row, #panel-plan .plan-row > *, #panel-plan p", (element) =>
+                        element.scrollWidth > element.clientWidth ? element.textContent : "");
+                    assert.deepEqual(wide.filter((text) => text !== ""), [], `${width} ${scheme}`);
+                    const pressed = (/** @type {string} */ now) => until(async () => (await row.getAttribute("aria-pressed")) === now, `${width} ${scheme} ${now}`);
+                    for (const way of [() => row.click(), () => row.tap(), () => row.press("Enter")]) {
+                        await way();
+                        await pressed("true");
+                        await page.keyboard.press("Escape");
+                        await pressed("false");
+                    }
+                }, { hasTouch: true });
+    });
+
     test("the card of what failed leads there, and says the first sentence", async () => {
         await withPage(writePage(oom), async (page) => {
             await page.locator("#tab-why").click();
