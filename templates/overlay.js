@@ -234,7 +234,10 @@ function drawPlanned(page, context, pane) {
     context.setLineDash([4, 3]);
     strokeLine(page, context, 0, y, ghost?.left ?? pane.width, y);
     context.setLineDash([]);
-    haloText(page, context, `${formatFine(planned.bytes)} needed with ${planned.title}`, 8, y + 14);
+    // Too long a title stands in the strip above alone.
+    const texts = [`${formatFine(planned.bytes)} needed with ${planned.title}`, `${formatFine(planned.bytes)} needed`];
+    const fits = context.measureText(texts[0]).width < pane.width - 16;
+    haloText(page, context, texts[fits ? 0 : 1], 8, y + 14);
 }
 
 /**
