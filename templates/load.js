@@ -1,6 +1,6 @@
 // Brings the recording that this file carries into the WebAssembly module, in slices, so that the page stays alive.
 import { Session } from "./session.js";
-import { element, formatCount, setText } from "./text.js";
+import { element, formatPlural, setText } from "./text.js";
 import { nextTurn, STEPS_MS, turns } from "./turns.js";
 import { unpack } from "./unpack.js";
 
@@ -172,7 +172,7 @@ export async function loadSession(module, payload, report) {
     if (session.facts.devices > 0)
         await inSteps(
             () => session.c.prepare(0),
-            (done) => report(`Reading ${formatCount(session.devices[0].events)} events`, 0.88 + done * 0.07),
+            (done) => report(`Reading ${formatPlural(session.devices[0].events, "event")}`, 0.88 + done * 0.07),
         );
     return session;
 }

@@ -53,6 +53,9 @@ SITES = {
     "without indentation": (["train.py:10 main"], BEGIN, 'File "/home/you/train.py", line 10, in main', "x()", OOM),
     "a logger": (["train.py:10 main"], *("2024-01-01 12:00:00 - root - ERROR - " + line for part in (BEGIN, MINE, TORCH, OOM) for line in part.split("\n"))),
     "ranks in turn": (["train.py:10 main"] * 2, *(f"[rank{rank}]: {line}" for part in (BEGIN, MINE, TORCH, OOM) for line in part.split("\n") for rank in (0, 1))),
+    "torchrun tells it again": (["train.py:10 main"], BEGIN, MINE, TORCH, OOM, *("[rank0]: " + line for part in (BEGIN, MINE, TORCH, OOM) for line in part.split("\n"))),
+    "a logger tells it again": (["train.py:10 main"], BEGIN, MINE, OOM, "", "ERROR    | 2024-08-21 22:56:04 | trainers.common:wrapper:121 - " + OOM),
+    "a loop that goes on": ([None] * 3, OOM, "step 2", OOM, "step 3", OOM),
     "only a library's": (["functional.py:3 linear"], BEGIN, TORCH, OOM),
 }
 

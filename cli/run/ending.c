@@ -344,8 +344,9 @@ static void recorded_say(const struct folder *folder) {
     if (directory != NULL)
         closedir(directory);
     if (recorded.n_processes != 0)
-        row("Recorded", "%" PRIu32 " process%s, %" PRIu32 " dumps of %s, which took %s", recorded.n_processes,
-            recorded.n_processes == 1 ? "" : "es", recorded.n_dumps, format_bytes(recorded.nbytes).text,
+        row("Recorded", "%" PRIu32 " process%s, %" PRIu32 " dump%s of %s, which took %s",
+            recorded.n_processes, recorded.n_processes == 1 ? "" : "es", recorded.n_dumps,
+            recorded.n_dumps == 1 ? "" : "s", format_bytes(recorded.nbytes).text,
             format_duration((int64_t)recorded.us).text);
     if (recorded.n_elsewhere != 0)
         row("", "%" PRIu32 " of them ran elsewhere, as those of srun do: their host memory was not watched",

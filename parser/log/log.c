@@ -18,10 +18,12 @@ struct reader {
     struct log_stream *streams; /* one per rank, the last one that was met first */
     uint32_t n_streams;
     struct log_rows rows;
-    uint32_t killed;  /* a line that says "Killed", of a program that a signal ended; 0: none */
-    uint32_t unknown; /* a line that is about memory and of no form that is known; 0: none */
-    uint32_t n_full;  /* out-of-memory errors that told of a request, of all ranks */
-    uint32_t line;    /* from 1 */
+    uint32_t killed;         /* a line that says "Killed", of a program that a signal ended; 0: none */
+    uint32_t unknown;        /* a line that is about memory and of no form that is known; 0: none */
+    uint32_t n_full;         /* out-of-memory errors that told of a request, of all ranks */
+    struct log_row last_oom; /* the error that was told last, */
+    uint32_t last_index;     /* and its place among the rows */
+    uint32_t line;           /* from 1 */
     uint64_t n_lines, n_understood, n_long;
     uint8_t plain[LOG_LINE_NBYTES]; /* a line without colours */
 };
@@ -191,25 +193,39 @@ static bool host_add(struct reader *reader, struct text line, const struct log_r
 
 /* ---- out of memory ---- */
 
-/* The same error told once more: at the end of a chain of exceptions, by a parent process. */
-static bool oom_is_repeated(struct reader *reader, const struct log_row *before) {
-    const struct log_stream *stream = reader->state.stream;
-    return stream->traceback.chained && before->is_oom && log_oom_same(before, &stream->oom.row);
+/* The same error told once more by the lines of its rank: at the end of a chain of exceptions, or by a logger, without the
+ * traceback. */
+static bool oom_is_repeated(const struct log_row *row, const struct log_row *before, bool chained,
+                            uint32_t stack) {
+    bool logged = log_knows(row, NOTE_DEVICE_FREE) && before->stack != 0 && stack == 0;
+    return before->is_oom && (chained || logged) && log_oom_same(before, row);
+}
+
+/* By torchrun, which prints the traceback and the error once more, with the rank before each line. */
+static bool oom_is_launched(const struct log_row *row, const struct log_row *last, uint32_t stack) {
+    return last->is_oom && stack != 0 && last->stack == stack && log_knows(row, NOTE_DEVICE_FREE) &&
+           (last->rank == RANK_UNKNOWN) != (row->rank == RANK_UNKNOWN) && log_oom_same(last, row);
 }
 
 static bool oom_begin(struct reader *reader, const struct log_row *before) {
     struct log_stream *stream = reader->state.stream;
     struct log_row *row = &stream->oom.row;
     uint32_t stack, n_full = stream->oom.n_full;
-    bool repeated = oom_is_repeated(reader, before);
+    bool chained = stream->traceback.chained;
     if (!log_traceback_end(&stream->traceback, &reader->interner, &stack))
         return fail_memory(reader);
+    bool repeated = oom_is_repeated(row, before, chained, stack);
+    row->stack = repeated && stack == 0 ? before->stack : stack;
     if (repeated)
         return true;
+    bool launched = oom_is_launched(row, &reader->last_oom, stack);
+    stream->oom.index = launched ? reader->last_index : reader->rows.count;
+    if (launched)
+        return true;
     reader->n_full += log_knows(row, NOTE_ASKED);
-    row->stack = stack;
-    stream->oom.index = reader->rows.count;
     stream->oom.n_full = n_full;
+    reader->last_oom = *row;
+    reader->last_index = stream->oom.index;
     return row_add(reader, row);
 }
 

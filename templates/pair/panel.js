@@ -247,7 +247,7 @@ export const createDifference = (pair) => (page, box) => {
         setUnit(figures.unit);
         setText(heads[0], ROWS[pair.shown.rows]);
         fillEnds(sum, total, figures.number);
-        setText(foot, `${formatCount(rows.length)} rows; they add up to ${formatExactBytes(total.b - total.a)}.`);
+        setText(foot, `${formatPlural(rows.length, "row")}, adding up to ${formatExactBytes(total.b - total.a)}.`);
         list.restart();
     };
     /** @param {string} now */
