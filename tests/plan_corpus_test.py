@@ -80,10 +80,7 @@ def without_foreach(lives, ends):
     for i, life in enumerate(lives):
         there = life.birth >= 0 and life.phase == "optimizer" and life.category == "temporary" and " _multi_tensor_" in life.stack
         second = lives[i + 2].birth if i + 2 < len(lives) else NEVER
-        if not there:
-            yield whole(life)
-        elif ends:
-            yield life.birth, min(life.death, second), life.nbytes
+        yield whole(life) if not there else (life.birth, min(life.death, second) if ends else life.birth, life.nbytes)
 
 
 def untrained(lives):
@@ -100,6 +97,16 @@ EDITS = {  # of a change, what it leaves at the least and at the most
     f"shard:state+gradient:{RANKS}": lambda lives: (resized(lives, STATE | {"gradient"}, over_ranks),),
     "offload:state": lambda lives: (resized(lives, STATE, lambda _: 0),),
 }
+
+
+def together(lives, changes):
+    """The spans of several of these at once, at the least and at the most: no life is changed by two of them."""
+    for form in (0, 1):
+        spans = [whole(life) for life in lives]
+        for each in changes:
+            for i, span in enumerate(EDITS[each](lives)[-form]):
+                spans[i] = span if span != whole(lives[i]) else spans[i]
+        yield spans
 
 
 def bounds(figures):
@@ -132,6 +139,7 @@ class Recordings(unittest.TestCase):
         lives = lives_of(path, device["device"])
         oom = json.loads(run("report", "--json", "--no-plan", "-d", device["device"], path).stdout)["devices"][0]["oom"]
         failed = (oom[0]["event"], oom[0]["requested_bytes"]) if oom else None
+        self.program = lives, failed
         self.assertEqual([peak(map(whole, lives), failed)] * 2, list(bounds(device["as_recorded"])))
         counts["as recorded"] += 1
         for change in device["changes"]:
@@ -168,8 +176,22 @@ class Recordings(unittest.TestCase):
             device, = json.loads(run("plan", "--json", "-d", unlimited["device"], *words, path).stdout)["devices"]
             with self.subTest(percent=percent):
                 self.sound(device)
+                self.sets(device)
+                if percent is not None:
+                    self.sets(json.loads(run("plan", "--json", "-d", unlimited["device"], *words, "--without", "checkpoint,findings",
+                                             path).stdout)["devices"][0])
             counts["plans asked for"] += 1
             counts["plans told"] += len(device["plans"])
+
+    def sets(self, device):
+        """What several changes leave in use together, a setting nothing, added up as a whole."""
+        lives, failed = self.program
+        for plan in filter(None, [*device["plans"], device["nearest"]]):
+            edits = [each for each in plan["changes"] if not each.startswith("settings:")]
+            if len(plan["changes"]) > 1 and edits and all(each in EDITS for each in edits):
+                peaks = [peak(spans, failed) for spans in together(lives, edits)]
+                self.assertEqual((min(peaks), max(peaks)), bounds(plan), plan["changes"])
+                counts["sets"] += 1
 
     def sound(self, device):
         has, plans, changes = device["budget"]["used_bytes"], device["plans"], {one["id"]: one for one in device["changes"]}
