@@ -227,6 +227,7 @@ REFUSED = (
     ("github.com/Oneflow-Inc/libai/issues/407", "        Unreused memory not eager var is  [ 12.6049 MiB ] with mem_block_num = 9405", "a log of no known form: line 1 is about memory"),
     ("github.com/meta-pytorch/torchrec/pull/3580: divided by an unknown unit", "[('active_bytes.all.peak', 5959), ('allocated_bytes.all.current', 5959), ('reserved_bytes.all.current', 5964)]", "a log of no known form: line 1 is about memory"),
     ("PyTorch, DataLoader", "RuntimeError: DataLoader worker (pid 15876) is killed by signal: Killed. ", "strata run -- COMMAND"),
+    ("zsh, of a job", "[1]  + 12345 killed     python train.py", "run it by \"strata run -- COMMAND\", which watches the host's memory (offset 0)"),
     ("PyTorch, DataLoader", "RuntimeError: DataLoader worker (pid(s) 3216) exited unexpectedly", "nor a log with lines about memory"),
     ("JSON that is no log", '{"a": "CUDA out of memory. Tried to allocate 2.00 GiB"}', "this JSON is not a memory snapshot"),
 )

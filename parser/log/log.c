@@ -290,7 +290,8 @@ static bool says_killed(struct text line) {
     static const char *const words[] = {"zsh: killed", "SIGKILL",       "signal: Killed",
                                         "Killed: 9",   "exit code 137", "  killed  "};
     struct text message = log_message(line);
-    return text_is(message, "Killed") || text_ends(message, "]Killed") || text_ends(message, "/it] Killed") ||
+    return text_is(message, "Killed") || text_begins(message, "killed  ") || text_ends(message, "]Killed") ||
+           text_ends(message, "/it] Killed") ||
            ((text_contains(message, ": line ") || text_begins(message, "+ ")) &&
             text_contains(message, " Killed  ")) ||
            text_contains_any(message, words, sizeof words / sizeof *words);
@@ -409,8 +410,8 @@ static bool log_finish(struct reader *reader) {
     if (reader->rows.count == 0 && reader->killed != 0)
         return cursor_fail(
             reader->cursor, READ_NO_DATA, 0,
-            "the log says \"Killed\" and nothing about memory: who ended the process and why is not known "
-            "from it; run it by \"strata run -- COMMAND\", which watches the host's memory");
+            "the log says \"Killed\" and nothing about memory: by whom and why is not known; run it by "
+            "\"strata run -- COMMAND\", which watches the host's memory");
     if (reader->rows.count == 0 && reader->unknown != 0)
         return cursor_fail(reader->cursor, READ_UNKNOWN_KIND, 0,
                            "this is not a memory snapshot, but a log of no known form: line %u is about "
