@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import os
+import pickle
 import subprocess
 import sys
 import unittest
@@ -36,13 +37,14 @@ def parts(nbytes, by):
 
 class Life:
     def __init__(self, row):
+        self.id = int(row["id"])
         self.birth = int(row["alloc_event"]) if row["alloc_event"] else -1
         self.death = int(row["free_event"]) if row["free_event"] else NEVER
         self.nbytes, self.category, self.phase, self.stack = int(row["bytes"]), row["category"], row["phase"], row["stack"]
 
 
-def lives_of(path, device):
-    done = run("export", "--to", "csv", "-d", device, path, "-o", "-")
+def lives_of(path, device, *words):
+    done = run("export", "--to", "csv", "-d", device, *words, path, "-o", "-")
     assert done.returncode == 0, done.stderr
     return [Life(row) for row in csv.DictReader(io.StringIO(done.stdout.decode("utf-8", "replace"), newline=""))]
 
@@ -51,7 +53,7 @@ def peak(spans, failed):
     """Of (birth, death, bytes), up to and with the request that failed; at one event what dies does so first."""
     end = failed[0] if failed else NEVER
     steps = [step for birth, death, nbytes in spans if birth < death and nbytes
-             for step in ((birth, 1, nbytes), (death, 0, -nbytes)) if step[0] < end]
+             for step in ((birth, 1, nbytes), (death, 0, -nbytes)) if (step[0][0] if isinstance(step[0], tuple) else step[0]) < end]
     live = most = 0
     for _, _, nbytes in sorted(steps):
         live += nbytes
@@ -109,6 +111,85 @@ def together(lives, changes):
         yield spans
 
 
+class Blocks:
+    """Of a device: which rows are a block's comes from the filter layer:K, what an event was from CPython's pickle."""
+
+    def __init__(self, path, device, lives):
+        self.lives, self.forwards = lives, []
+        self.events = [kind_of(event["action"]) for event in pickle.loads(path.read_bytes())["device_traces"][device["device"]]]
+        n, starts = max(one["n"] for one in device["blocks"]), [one["event"] for one in device["blocks"]] + [NEVER]
+        rows = [[row.id for row in lives_of(path, device["device"], "--filter", f"layer:{k}")] for k in range(n)]
+        for own, start, until in zip(device["blocks"], starts, starts[1:]):
+            blocks = [[i for i in rows[k] if start <= lives[i].birth < until] for k in range(own["n"])]
+            assert all(block == list(range(block[0], block[-1] + 1)) for block in blocks), "they lie together"
+            self.forwards.append((blocks, *self.behind(blocks[-1][-1] + 1, until)))
+
+    def behind(self, at, until):
+        """The end of the forward, and the events of the first in backward and of the first behind that."""
+        lives, count = self.lives, len(self.lives)
+        while at < count and lives[at].phase not in ("backward", "optimizer") and lives[at].birth < until:
+            at += 1
+        end, backward = at, at < count and lives[at].phase == "backward"
+        while backward and at < count and lives[at].phase not in ("forward", "optimizer"):
+            at += 1
+        return end, lives[end].birth if backward else None, lives[at].birth if backward and at < count else None
+
+    def goes(self, block, over):
+        lives, output = self.lives, max((i for i in block if self.lives[i].category == "activation"), default=None)
+        return [i for i in block if lives[i].category == "activation" and i != output and lives[i].death > lives[block[-1] + 1].birth
+                and (over is None or lives[i].death <= over) and "cached_cast" not in lives[i].stack], output
+
+    def moments(self, block, end, backward, first_death):
+        """Behind which event a block is made again: at the least, and at the most."""
+        lives = self.lives
+        most = max([backward - 1] + [lives[i].death for i in range(block[-1] + 1, end)
+                                     if lives[i].category == "activation" and lives[i].death < first_death])
+        least = first_death - 1
+        for kind in ("free", "makes"):
+            while least > most and self.events[least] == kind:
+                least -= 1
+        return least, most
+
+    def again(self, n_blocks, form):
+        """Stretches of the lives that checkpointing changes, and the lives that it makes: positions are (event, behind it, number)."""
+        changed, made, number = {}, [], 0
+        for blocks, end, backward, over in self.forwards:
+            for block in reversed(blocks[:n_blocks]):
+                lives, (gone, output) = self.lives, self.goes(block, over) if block[-1] + 1 < len(self.lives) else ([], None)
+                if not gone:
+                    continue
+                first_death, last_death = min(lives[i].death for i in gone), max(lives[i].death for i in gone)
+                changed |= {i: [((lives[i].birth, 0, 0), (lives[block[-1] + 1].birth, 0, 0))] for i in gone}
+                if backward is None or first_death == NEVER or first_death < backward:
+                    continue
+                at = self.moments(block, end, backward, first_death)[form]
+                last = block[-1] if form else max(gone)
+
+                def behind(event, at=at, shift=number - lives[block[0]].birth):
+                    return at, 1, shift + event
+
+                for i in range(block[0], last + 1):
+                    life, stop = lives[i], lives[last].birth + 1
+                    if i in gone:
+                        changed[i].append((behind(life.birth), (life.death, 0, 0)))
+                    elif life.category not in ("parameter", "workspace", "gradient", "optimizer_state"):
+                        dead = (last_death, 0, 0) if form and i == output else behind(min(life.death, stop))
+                        made.append((behind(life.birth), dead, i))
+                number += lives[last].birth - lives[block[0]].birth + 3
+        return changed, made
+
+    def spans(self, n_blocks, edits):
+        for form, others in enumerate(together(self.lives, edits)):
+            changed, made = self.again(n_blocks, form)
+            yield [(begin, end, nbytes) for i, (birth, death, nbytes) in enumerate(others)
+                   for begin, end in changed.get(i, [((birth, 0, 0), (death, 0, 0))])] + [
+                       (begin, end, others[i][2]) for begin, end, i in made]
+
+
+def kind_of(action):
+    return "free" if action.startswith("free") else "makes" if action == "alloc" or action.startswith("segment") else "other"
+
+
 def bounds(figures):
     return figures["live_peak_bytes_min"], figures["live_peak_bytes_max"]
 
@@ -139,7 +220,8 @@ class Recordings(unittest.TestCase):
         lives = lives_of(path, device["device"])
         oom = json.loads(run("report", "--json", "--no-plan", "-d", device["device"], path).stdout)["devices"][0]["oom"]
         failed = (oom[0]["event"], oom[0]["requested_bytes"]) if oom else None
-        self.program = lives, failed
+        able = path.suffix == ".pickle" and any(one["id"].startswith("checkpoint:") for one in device["changes"])
+        self.program = lives, failed, Blocks(path, device, lives) if able else None
         self.assertEqual([peak(map(whole, lives), failed)] * 2, list(bounds(device["as_recorded"])))
         counts["as recorded"] += 1
         for change in device["changes"]:
@@ -147,6 +229,9 @@ class Recordings(unittest.TestCase):
                 peaks = [peak(spans, failed) for spans in EDITS[change["id"]](lives)]
                 self.assertEqual((min(peaks), max(peaks)), bounds(change), change["id"])
                 counts[change["id"]] += 1
+            elif change["id"].startswith("checkpoint:") and self.program[2]:
+                self.assertEqual(self.set_peaks([change["id"]]), bounds(change), change["id"])
+                counts["checkpoint"] += 1
             elif change["id"] == "no_grad":
                 most = peak(untrained(lives), failed)
                 self.assertEqual(most - most // 100, change["live_peak_bytes_min"])
@@ -183,15 +268,23 @@ class Recordings(unittest.TestCase):
             counts["plans asked for"] += 1
             counts["plans told"] += len(device["plans"])
 
+    def set_peaks(self, edits):
+        """None: these cannot be added up here."""
+        lives, failed, blocks = self.program
+        n_blocks = [int(each.split(":")[1]) for each in edits if each.startswith("checkpoint:")]
+        others = [each for each in edits if not each.startswith("checkpoint:")]
+        if not edits or any(each not in EDITS for each in others) or (n_blocks and not blocks):
+            return None
+        peaks = [peak(spans, failed) for spans in (blocks.spans(n_blocks[0], others) if n_blocks else together(lives, others))]
+        return min(peaks), max(peaks)
+
     def sets(self, device):
-        """What several changes leave in use together, a setting nothing, added up as a whole."""
-        lives, failed = self.program
+        """What changes leave in use together, a setting nothing, added up as a whole."""
         for plan in filter(None, [*device["plans"], device["nearest"]]):
-            edits = [each for each in plan["changes"] if not each.startswith("settings:")]
-            if len(plan["changes"]) > 1 and edits and all(each in EDITS for each in edits):
-                peaks = [peak(spans, failed) for spans in together(lives, edits)]
-                self.assertEqual((min(peaks), max(peaks)), bounds(plan), plan["changes"])
-                counts["sets"] += 1
+            peaks = self.set_peaks([each for each in plan["changes"] if not each.startswith("settings:")])
+            if peaks:
+                self.assertEqual(peaks, bounds(plan), plan["changes"])
+                counts["sets with checkpointing" if any(each.startswith("checkpoint:") for each in plan["changes"]) else "sets"] += 1
 
     def sound(self, device):
         has, plans, changes = device["budget"]["used_bytes"], device["plans"], {one["id"]: one for one in device["changes"]}
