@@ -24,8 +24,8 @@ enum log_column {
 
 /* What the lines of one rank have begun; those that name none share one. */
 struct log_stream {
-    int32_t rank;
     struct log_row row; /* of a message over several lines */
+    int32_t rank;
     enum { LOG_IDLE, LOG_IN_SUMMARY } open;
     uint32_t lines_left; /* it may take so many more */
     int32_t table_gpu;   /* device that the line before of a table names; -1: none */
@@ -36,9 +36,9 @@ struct log_stream {
         TRACED_END
     } traced;               /* of Accelerate's TorchTracemalloc: what it has said, */
     uint64_t traced_nbytes; /* and how much was allocated then */
+    uint64_t total_nbytes;  /* what lines about memory, one below the other, told of in all */
     bool staged;            /* the Trainer's stages have begun, at traced_nbytes */
-    bool about_before;      /* the line before is about memory, */
-    uint64_t total_nbytes;  /* and one of these told of so much in all */
+    bool about_before;      /* the line before is about memory */
     bool generated;         /* the line before is mlx-lm's of what it generated */
     bool timed;             /* a line was the command "time -f %M" */
     bool operators;         /* a table of key_averages() is open */
