@@ -8,7 +8,7 @@
 
 /* The cells of site and stack are the same in every row of a stack, and most of a row's bytes: they are made once, as far as
  * their texts find room here. */
-enum { KEPT_NBYTES_MOST = 32 << 20 };
+enum { KEPT_NBYTES_MOST = 8 << 20 };
 
 struct csv {
     struct buffer *out;
