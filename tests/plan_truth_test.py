@@ -114,6 +114,8 @@ def play(case, how=(), whole=False, expandable=None, capacity=1 << 40):
         training = Changed(world, shape, case["unrolled"], case["sgd"], how, whole)
         for number in range(2):
             training.step(number)
+        if case.get("more"):
+            training.forward()
     except OutOfMemory:
         return None
     return snapshot(world, recording, settings(expandable), 0), peaks(recording.traces[0])
@@ -210,6 +212,19 @@ class Truth(unittest.TestCase):
         self.assertGreater(total, 20)
         self.assertGreaterEqual(through, total * 95 // 100)
 
+    def test_a_last_forward_without_its_backward(self):
+        """Checkpointing is told, and that what it makes again there is not recorded; of whole steps nothing is said."""
+        case = {"layers": 4, "width": 512, "batch": 4, "tokens": 512, "unrolled": False, "sgd": True, "expandable": True, "seed": 3}
+        sentence = "The last forward has no backward: what making its blocks again takes is not recorded."
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "case.pickle"
+            for more in (True, False):
+                made, (live, _) = play({**case, "more": more})
+                path.write_bytes(pickle.dumps(made))
+                done = subprocess.run([STRATA, "plan", "--gpu", f"{live * 95 // 100}B", "--keep", "0", path], capture_output=True, check=True)
+                said = " ".join(done.stdout.decode().split())
+                self.assertRegex(said, "The least change that serves it .*checkpoint [1-4] of the 4 blocks")
+                self.assertEqual(more, sentence in said, said)
 
     def test_the_largest_batch(self):
         """Found from two recordings, and tried on a device of that size: it gets through, and the fourth above it does not."""

@@ -339,6 +339,23 @@ static void retries_write(struct sheet *sheet, const struct plan *plan, const st
         sheet_under(sheet, 0, "Without retries, at the same kind of cost: %s.", list);
 }
 
+/* What a plan of the recording's end cannot know. */
+static void end_write(struct sheet *sheet, const struct plan *plan, const struct plan_set *set) {
+    const struct blocks *blocks = &plan->blocks;
+    const struct forward *last = blocks->n_forwards != 0 ? &blocks->forward[blocks->n_forwards - 1] : NULL;
+    if (plan->ended_by_oom && set == plan->plans)
+        sheet_under(sheet, 0,
+                    "Up to and with the request that failed: what the rest of that step needs is not "
+                    "recorded.");
+    if (plan->ended_by_oom || last == NULL || last->n_blocks == 0 || last->has_backward)
+        return;
+    for (uint32_t i = 0; i < set->n_changes; i++)
+        if (plan->change[set->change[i]].kind == PLAN_CHECKPOINT)
+            sheet_under(sheet, 0,
+                        "The last forward has no backward: what making its blocks again takes is "
+                        "not recorded.");
+}
+
 static void plan_write(struct sheet *sheet, const struct plan *plan, const struct plan_set *set) {
     char text[PLAN_TEXT];
     struct words words = {text, sizeof text, 0};
@@ -352,10 +369,7 @@ static void plan_write(struct sheet *sheet, const struct plan *plan, const struc
         if (plan->change[set->change[i]].kind == PLAN_EIGHT_BIT)
             sheet_under(sheet, 0, "If the state's values have 4 bytes now, %s in use; if 2 bytes, %s.",
                         fine(sheet, set->figures.live_min), fine(sheet, set->figures.live_max));
-    if (set == plan->plans && plan->ended_by_oom)
-        sheet_under(sheet, 0,
-                    "Up to and with the request that failed: what the rest of that step needs is not "
-                    "recorded.");
+    end_write(sheet, plan, set);
 }
 
 static void answers_write(struct sheet *sheet, const struct plan *plan) {
