@@ -270,7 +270,6 @@ SAYS = {
 PLANS = {
     "server_vllm_v1": {"total": "79.19 GiB", "usable": "71.27 GiB", "weights": "14.99 GiB", "activations": "5.64 GiB", "non_torch": "0.09 GiB", "graphs": "0.55 GiB",
                        "kv_cache": "50.55 GiB"},
-    "server_vllm_refused": {"total": "23.64 GiB", "usable": "21.28 GiB", "available": "3.21|GB"},
     "server_tensorrt": {"weights": "13814 MiB", "activations": "1208.02 MiB", "total": "79.10 GiB", "available": "61.25 GiB", "kv_cache": "55.13 GiB"},
     "server_tensorrt_torch": {"kv_cache": "41.11 GiB", "total": "139.81 GiB"},
     "server_tgi": {"available": "52.31" + GB},
@@ -281,4 +280,5 @@ ERRORS = {
     "error_tensorflow": ("limit", "1.17GiB", None, "9824735232|1", "10357794407|1"),
     "error_tpu": ("in_use", "10.50|GB", "5.25|GB", None, None),
     "error_comfy": ("unknown", None, None, None, None),
+    "server_vllm_refused": ("in_use", "21.28 GiB", "3.21|GB", None, None),
 }

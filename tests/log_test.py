@@ -244,7 +244,7 @@ class LogTest(LogCase):
                     self.assertTrue(any(abs(figure - float(number) * UNITS[unit]) <= step for figure in known), (number, unit))
                 lines = text.split("\n")
                 for line in re.findall(r"Line (\d+) of the log", report):
-                    self.assertRegex(lines[int(line) - 1], r"(?i)out of memory|OOM|oom.kill|RESOURCE|Allocation on|Invalid buffer|Killed process|would exceed|cuda runtime|: out of memory|Tried to")
+                    self.assertRegex(lines[int(line) - 1], r"(?i)out of memory|OOM|oom.kill|RESOURCE|Allocation on|Invalid buffer|Killed process|less than desired|would exceed|cuda runtime|: out of memory|Tried to")
 
     def test_peak_of_a_log_is_what_its_line_says(self):
         for log in logs.LOGS:

@@ -261,6 +261,10 @@ void log_oom_tell(struct words *words, const struct trace *trace, const struct l
                          "they have loaded: give a container more (docker run --shm-size).");
     else if (backend_is(trace, facts, "CPU"))
         words_say(words, " To see what holds the host's memory, run it by \"strata run -- COMMAND\".");
+    else if (backend_is(trace, facts, "vLLM") && knows(facts, NOTE_DEVICE_FREE))
+        words_say(words,
+                  " It is what gpu_memory_utilization claims when the server starts: lower it, or end what "
+                  "else uses the device.");
     else if (backend_is(trace, facts, "vLLM"))
         words_say(words, " A request of max_model_len needs more KV cache than there is: raise "
                          "gpu_memory_utilization or lower max_model_len.");

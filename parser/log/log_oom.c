@@ -18,6 +18,7 @@ static const struct log_figure asked[] = {
     {"Attempting to reserve", BEHIND, NOTE_ASKED, 0},
     {"memory for requested buffer of size", BEHIND, NOTE_ASKED, 1}, /* ONNX Runtime */
     {" KV cache is needed", BEFORE, NOTE_ASKED, 0},                 /* vLLM */
+    {"is less than desired GPU memory utilization", TOTAL_OF, NOTE_ASKED, 0},
     {"Invalid buffer size:", BEHIND, NOTE_ASKED, 0},           /* PyTorch on MPS: Metal's limit for one */
     {"in memory space hbm. Used", BEHIND, NOTE_ASKED, 0},      /* XLA on TPU, when it compiles */
     {"Allocation failed for size::", BEHIND, NOTE_ASKED, 1},   /* Habana */
@@ -63,6 +64,9 @@ static const struct log_figure told[] = {
     {"Requested ", BEHIND, NOTE_ASKED, 0},
     {"Device limit ", BEHIND, NOTE_DEVICE_TOTAL, 0},
     {"Free (according to CUDA)", BEHIND, NOTE_DEVICE_FREE, 0},
+    /* vLLM, before it begins */
+    {"Free memory on device", USED_OF, NOTE_DEVICE_FREE, 0},
+    {"Free memory on device", TOTAL_OF, NOTE_DEVICE_TOTAL, 0},
     /* XLA */
     {"parameter allocation:", BEHIND, NOTE_XLA_PARAMETERS, 0},
     {"constant allocation:", BEHIND, NOTE_XLA_CONSTANTS, 0},
@@ -145,6 +149,7 @@ static const struct {
                 {"MUSA out of memory", "MUSA"},
                 {"GCU out of memory", "GCU"},
                 {"KV cache is needed", "vLLM"},
+                {"less than desired GPU memory", "vLLM"},
                 {"stored in KV cache", "vLLM"},
                 {"for the cache blocks", "vLLM"},
                 {"--mem-fraction-static", "SGLang"},
@@ -411,6 +416,7 @@ static bool is_full(struct text line) {
                                        "Failed to CUDA calloc",
                                        "Could not allocate tensor",
                                        "KV cache is needed",
+                                       "less than desired GPU memory",
                                        " from device: ",
                                        "in AlignedAllocator"};
     uint64_t nbytes;
