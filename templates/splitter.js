@@ -10,13 +10,14 @@ export function makeSplitter(handle, { read, write, least, most, sign }) {
     const upright = handle.getAttribute("aria-orientation") === "vertical";
     /** @type {{at: number, size: number} | null} */
     let drag = null;
+    const highest = () => Math.max(least, most());
     const tell = () => {
         handle.setAttribute("aria-valuemin", String(least));
-        handle.setAttribute("aria-valuemax", String(Math.round(most())));
+        handle.setAttribute("aria-valuemax", String(Math.round(highest())));
         handle.setAttribute("aria-valuenow", String(Math.round(read())));
     };
     const set = (/** @type {number | null} */ size) => {
-        write(size === null ? null : Math.min(Math.max(size, least), Math.max(least, most())));
+        write(size === null ? null : Math.min(Math.max(size, least), highest()));
         tell();
     };
     const place = (/** @type {PointerEvent} */ event) => (upright ? event.clientX : event.clientY);
