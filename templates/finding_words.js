@@ -39,3 +39,13 @@ export function findingFigure({ kind, per, bytes, title }) {
     if (per && GROWING.includes(kind)) return `+${formatBytes(per.bytes)} a ${per.unit}`;
     return bytes > 0 ? formatBytes(bytes) : "";
 }
+
+/**
+ * A title as a headline: without the kind, which stands above it, and with a capital, but for names of code.
+ * @param {string} title
+ */
+export function titleText(title) {
+    const text = title.replace(/^(nearly )?out of memory: /, "");
+    const [first] = text.split(" ");
+    return /^[a-z]+$/.test(first) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
+}

@@ -1,7 +1,7 @@
 // Why: what Strata concludes, as cards with their figures and buttons that show what they speak of.
 import { CHECK_CLEAR, CHECK_FOUND, CHECK_NOT_JUDGED } from "./api.js";
 import { actionLine } from "./action_line.js";
-import { findingFigure, KIND_TITLES } from "./finding_words.js";
+import { KIND_TITLES, findingFigure, titleText } from "./finding_words.js";
 import { REPLAYED_AT_ONCE, replayOnce } from "./replay.js";
 import { oomParts, shareBar } from "./oom_card.js";
 import { curveShape } from "./paint.js";
@@ -286,16 +286,6 @@ function copyButton(page, text, stack) {
         ({ shiftKey }) => void copyText(`${text}\n${stack ? stackAsText(page, stack, shiftKey) : ""}\n`),
     );
     return button;
-}
-
-/**
- * A title as a headline: without the kind, which stands above it, and with a capital, but for names of code.
- * @param {string} title
- */
-function titleText(title) {
-    const text = title.replace(/^(nearly )?out of memory: /, "");
-    const [first] = text.split(" ");
-    return /^[a-z]+$/.test(first) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
 }
 
 /**

@@ -1,4 +1,5 @@
 // One recording, beside the pictures: what is said of it, its figures, its curve, and where it differs from the median.
+import { titleText } from "../finding_words.js";
 import {
     copyText,
     element,
@@ -60,8 +61,8 @@ function makeNoteCards(notes, page, row) {
     for (const note of notes) {
         const there = kinds.get(note.kind);
         const card = there ?? make("div", `card ${note.severity}`);
-        if (there) card.append(make("p", "", note.title));
-        else card.append(make("p", "card-kind", kindTitle(note.kind)), make("p", "card-title", note.title));
+        if (there) card.append(make("p", "", titleText(note.title)));
+        else card.append(make("p", "card-kind", kindTitle(note.kind)), make("p", "card-title", titleText(note.title)));
         if (note.view && page !== null) card.append(makeLink(page, "Show it in the page", row, note.view));
         kinds.set(note.kind, card);
     }

@@ -203,7 +203,7 @@ function drawCohorts(heat, context, box) {
         label(
             heat,
             context,
-            `${strip.name.length > 12 ? `${strip.name.slice(0, 11)}\u2026` : strip.name} ` +
+            `${strip.name.length > 12 ? `${strip.name.slice(0, 11)}\u2026` : strip.name} \u00b7 ` +
                 `${formatCount(strip.count)}`,
             y + COHORT_HEIGHT / 2 - 1,
         );
