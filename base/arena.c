@@ -2,9 +2,9 @@
 
 #include "base/bytes.h"
 
-#ifndef ARENA_CHUNK_NBYTES /* a test says 0: every allocation is then one of the host's, and can fail */
+#ifndef ARENA_CHUNK_NBYTES /* a test sets 0: then every allocation asks the host, and can fail */
 #define ARENA_CHUNK_NBYTES \
-    ((size_t)256 << 10) /* serves thousands of small things, wastes little of a small trace */
+    ((size_t)256 << 10) /* large enough for thousands of small things, small enough for a small trace */
 #endif
 
 enum { ALIGNMENT = 16, FIRST_CAPACITY = 16 };
@@ -91,7 +91,7 @@ void *arena_alloc(struct arena *arena, size_t nbytes) {
     return result;
 }
 
-/* The block of the column whose items the pointer at `place` points to. Copied, as that is a pointer of any type. */
+/* Returns the block of the column that `place` refers to. The pointer is copied because it may be of any type. */
 static struct arena_column *column_at(const void *place) {
     struct arena_column *items;
     bytes_copy(&items, place, sizeof items);
@@ -139,8 +139,8 @@ bool arena_grow(struct arena *arena, void *column, uint32_t *capacity, uint64_t 
     if (wanted > SIZE_MAX / 2 / item_nbytes)
         return false;
     if (!column_resize(arena, column, (size_t)wanted * item_nbytes)) {
-        /* Half of what the limit leaves, so that the last steps before it stay few; where the limit is a parent's, a
-         * thirty-second of what is there. */
+        /* Half of what the limit leaves, so that few steps remain before it. Under a parent's limit, a
+         * thirty-second. */
         uint64_t less = *capacity + (arena->limit_nbytes - arena->used_nbytes) / item_nbytes / 2;
         if (less < count || less >= wanted)
             less = *capacity + *capacity / 32;

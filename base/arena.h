@@ -37,8 +37,8 @@ struct arena {
 void arena_init(struct arena *arena, struct arena_host host, size_t limit_nbytes);
 
 /*
- * A host for what is to share an arena's limit: it gives memory of the arena's own host and counts it as the
- * arena's, without freeing it with the arena. Valid as long as the arena, and to be used up before it is released.
+ * A host for arenas that share the limit of this one: the memory comes from this arena's host and counts as this
+ * arena's, but is not freed with it. Valid as long as the arena; release its users first.
  */
 struct arena_host arena_share(struct arena *arena);
 
@@ -49,28 +49,27 @@ void arena_release(struct arena *arena);
 void *arena_alloc(struct arena *arena, size_t nbytes);
 
 /*
- * Makes room for `count` items in a growable column. `column` is where the pointer to its items is, whatever their
- * type; it (NULL at first) and `*capacity` (0 at first, in items) are updated; the column may move. New items are NOT
- * zeroed. Grows by half, so n appends cost O(n). False: no memory, and the column is unchanged.
+ * Makes room for `count` items in a growable column. `column` is the address of the pointer to its items, of any
+ * type; the pointer (NULL at first) and `*capacity` (0 at first, in items) are updated, and the column may move.
+ * New items are NOT zeroed. Grows by half, so n appends cost O(n). False: no memory, and the column is unchanged.
  */
 bool arena_grow(struct arena *arena, void *column, uint32_t *capacity, uint64_t count, size_t item_nbytes);
 
 /* Gives back the room of a column beyond `count` items. Never fails (a column that cannot shrink stays). */
 void arena_trim(struct arena *arena, void *column, uint32_t *capacity, uint32_t count, size_t item_nbytes);
 
-/* Frees one column before its arena; the pointer becomes NULL. One that is NULL is fine. */
+/* Frees one column before its arena and sets the pointer to NULL. A NULL pointer is fine. */
 void arena_drop(struct arena *arena, void *column);
 
-/* The three above for a column that is an lvalue of its own type, so that nobody gives another place or size. */
+/* The three above for a column that is an lvalue of its own type: they derive place and item size from it. */
 #define ARENA_GROW(arena, column, capacity, count) \
     arena_grow((arena), &(column), &(capacity), (count), sizeof *(column))
 #define ARENA_TRIM(arena, column, capacity, count) \
     arena_trim((arena), &(column), &(capacity), (count), sizeof *(column))
 #define ARENA_DROP(arena, column) arena_drop((arena), &(column))
 
-/* A column of `count` items (at least one) whose length does not change; not zeroed; ARENA_DROP frees it early. NULL: no
- * memory. */
+/* A column of fixed length, `count` items (at least one); not zeroed; ARENA_DROP frees it early. NULL: no memory. */
 void *arena_column(struct arena *arena, uint64_t count, size_t item_nbytes);
 
-/* A column of zeroed bits, [count / 64 + 1]: of `count` things, each has one. NULL: no memory. */
+/* A column of zeroed bits, [count / 64 + 1], one for each of `count` things. NULL: no memory. */
 uint64_t *arena_bits(struct arena *arena, uint32_t count);

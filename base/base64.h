@@ -1,10 +1,10 @@
-/* Bytes as base64 (RFC 4648, with padding). Reading it is parser/container/base64.h's. */
+/* Encodes bytes as base64 (RFC 4648, with padding). parser/container/base64.h decodes. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Characters that `nbytes` become; at most a third of SIZE_MAX must be asked for. */
+/* The length of the encoding of `nbytes` bytes, which must be at most a third of SIZE_MAX. */
 static inline size_t base64_nbytes(size_t nbytes) {
     return (nbytes + 2) / 3 * 4;
 }

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-/* Bits that are set, without a call where the processor is not asked for the instruction. */
+/* Counts the bits that are set. Written out, because without a compiler flag the builtin becomes a call. */
 static inline uint32_t bits_count(uint64_t bits) {
     bits -= bits >> 1 & 0x5555555555555555u;
     bits = (bits & 0x3333333333333333u) + (bits >> 2 & 0x3333333333333333u);

@@ -22,7 +22,7 @@ void buffer_release(struct buffer *buffer) {
     *buffer = (struct buffer){.host = buffer->host, .sink = buffer->sink};
 }
 
-/* Past the buffer: false and `failed`, if the sink takes no more. */
+/* Hands bytes straight to the sink. False, and `failed` is set: the sink takes no more. */
 static bool sink_give(struct buffer *buffer, const void *bytes, size_t nbytes) {
     if (!buffer->failed && !buffer->sink.take(buffer->sink.context, bytes, nbytes))
         buffer->failed = buffer->refused = true;
@@ -55,7 +55,7 @@ static bool buffer_reserve(struct buffer *buffer, size_t nbytes) {
     if (capacity < needed)
         capacity = needed;
     uint8_t *bytes = bytes_resize(buffer, capacity);
-    /* Near a limit there may be less. What is asked for shrinks by halves: growing by no more than is needed would copy
+    /* Near a limit there may be less memory. So the request shrinks by halves: growing by the bare need would copy
      * everything again for each addition until the limit is met. */
     while (!bytes && capacity > needed) {
         capacity = needed + (capacity - needed) / 2;
@@ -96,7 +96,7 @@ void buffer_add_text(struct buffer *buffer, const char *text) {
     buffer_add(buffer, text, strlen(text));
 }
 
-/* Formats into the room that is left (vsnprintf wants room for a terminator too). Returns the full length. */
+/* Formats into the room that is left (vsnprintf needs room for a terminator too). Returns the full length. */
 static int buffer_format(struct buffer *buffer, const char *format, va_list arguments) {
     size_t room = buffer->capacity - buffer->nbytes;
     char *end = room != 0 ? (char *)buffer->bytes + buffer->nbytes : NULL;

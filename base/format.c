@@ -6,7 +6,7 @@ static struct words words_of(struct figure *figure) {
     return (struct words){figure->text, sizeof figure->text, 0};
 }
 
-/* `whole`.`tenths` and a unit; the decimal only where it says something. */
+/* `whole`.`tenths` and a unit; the decimal is left out where it says nothing. */
 static struct figure figure_of_tenths(uint64_t tenths, bool exact, const char *unit) {
     struct figure figure;
     struct words words = words_of(&figure);
@@ -83,9 +83,9 @@ static struct figure figure_of_pair(uint64_t first, const char *first_unit, uint
     return figure;
 }
 
-enum { HUNDREDTHS = 8 }; /* of what format_unit says: two decimals, beside the unit */
+enum { HUNDREDTHS = 8 }; /* flag in what format_unit returns: two decimals; the other bits are the unit */
 
-/* From 1,000 on in the next unit: of one table 0.98 GiB and 1.02 GiB can be compared. */
+/* Figures of 1,000 and more move to the next unit, so that one table has 0.98 GiB beside 1.02 GiB. */
 unsigned format_unit(uint64_t most) {
     unsigned unit = 0;
     while (unit < 6 && most >> (10 * unit) >= 1000)
@@ -100,13 +100,13 @@ unsigned format_unit_fine(uint64_t most) {
     return plain == unit ? unit | HUNDREDTHS : plain - 1;
 }
 
-/* Rounded half up. */
+/* Rounds half up. */
 struct figure format_bytes_in(uint64_t bytes, unsigned unit) {
     struct figure figure;
     struct words words = words_of(&figure);
     const uint32_t parts = (unit & HUNDREDTHS) != 0 ? 100 : 10;
     unit &= HUNDREDTHS - 1;
-    uint64_t one = UINT64_C(1) << (10 * unit), shift = unit == 6 ? 10 : 0; /* 100 EiB are beyond 64 bits */
+    uint64_t one = UINT64_C(1) << (10 * unit), shift = unit == 6 ? 10 : 0; /* 100 EiB exceed 64 bits */
     uint64_t shown = ((bytes % one >> shift) * parts + (one >> shift) / 2) / (one >> shift);
     uint64_t whole = bytes / one + shown / parts;
     if (bytes != 0 && whole == 0 && shown == 0)
@@ -129,8 +129,8 @@ struct figure format_change_in(int64_t bytes, unsigned unit) {
     return figure_of_two(bytes < 0 ? "-" : bytes > 0 ? "+" : "", format_bytes_in(magnitude, unit).text);
 }
 
-/* Below a minute: three digits at most. Each step starts where the one before would round up to its next
- * unit. */
+/* Durations below a minute, with at most three digits. A unit ends where its rounded figure would reach the next
+ * one. */
 static struct figure format_short_duration(uint64_t us) {
     if (us < 1000)
         return figure_of_tenths(us * 10, true, "\xc2\xb5s");
@@ -162,7 +162,7 @@ struct figure format_duration(int64_t us) {
 
 struct figure format_share(uint64_t part, uint64_t whole) {
     const char *sign = "";
-    /* Halving both keeps the product within 64 bits; a share needs far fewer digits than are lost. */
+    /* Halving both keeps the product within 64 bits; the digits lost are far beyond those of a share. */
     uint64_t p = part, w = whole;
     while (p > UINT64_MAX / 402 || w > UINT64_MAX / 402) {
         p /= 2;

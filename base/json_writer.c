@@ -97,8 +97,8 @@ void json_known_i64(struct json_writer *json, const char *name, bool known, int6
         json_null(json, name);
 }
 
-/* Long division, one decimal at a time. The rest is below `whole`, so ten times the rest may pass 2^64: it is added up in
- * steps that are taken off again at once. */
+/* Long division, one decimal at a time. `*rest` is below `whole`, but ten times of it may exceed 2^64: so it is
+ * added up step by step, subtracting `whole` whenever possible. */
 static unsigned share_digit(uint64_t *rest, uint64_t whole) {
     uint64_t sum = 0;
     unsigned digit = 0;
@@ -152,7 +152,7 @@ void json_string_begin(struct json_writer *json, const char *name) {
     buffer_add_text(json->out, "\"");
 }
 
-/* The number of bytes from `text` on that need no escape: nearly all of a real name. */
+/* The number of bytes from `text` on that need no escape: nearly all of them in real names. */
 static size_t plain_nbytes(const struct json_writer *json, const char *text, size_t nbytes) {
     size_t n = 0;
     while (n < nbytes && text[n] >= ' ' && text[n] < 0x7f && !needs_escape(json, (uint32_t)text[n]))

@@ -19,8 +19,8 @@
 
 enum { JSON_DEPTH_MAX = 32 };
 
-/* JSON_LINES: one member or element per line, two blanks per level. JSON_COMPACT: no blanks at all, which holds for all
- * that is inside of it too. */
+/* JSON_LINES: one member or element per line, two blanks per level. JSON_COMPACT: no blanks, in nested values
+ * either. */
 enum json_style { JSON_LINES, JSON_COMPACT };
 
 struct json_writer {
@@ -33,33 +33,34 @@ struct json_writer {
     } level[JSON_DEPTH_MAX];
 };
 
-/* A writer at the beginning of a value; `out` is the caller's and outlives it. */
+/* A writer at the beginning of a value. `out` belongs to the caller and must outlive it. */
 struct json_writer json_writer_of(struct buffer *out);
 
-/* Begin a container; `name` is NULL for an element of an array and for the root. Names are constants of ours and are
- * not escaped. */
+/* Begin a container; `name` is NULL for an element of an array and for the root. Names are constants of ours, not
+ * escaped. */
 void json_object(struct json_writer *json, const char *name, enum json_style style);
 void json_array(struct json_writer *json, const char *name, enum json_style style);
-/* Ends the innermost container. After the root's end the value is complete; no line end is added. */
+/* Ends the innermost container. The end of the root completes the value; no line end is added. */
 void json_end(struct json_writer *json);
 
 void json_u64(struct json_writer *json, const char *name, uint64_t number);
 void json_i64(struct json_writer *json, const char *name, int64_t number);
 void json_bool(struct json_writer *json, const char *name, bool value);
 void json_null(struct json_writer *json, const char *name);
-/* A number, or null where it is not known. */
+/* A number, or null if `known` is false. */
 void json_known_u64(struct json_writer *json, const char *name, bool known, uint64_t number);
 void json_known_i64(struct json_writer *json, const char *name, bool known, int64_t number);
-/* part / whole, rounded half up to six decimals; 0 where the whole is 0. Exact for every pair of 64-bit figures. */
+/* part / whole, rounded half up to six decimals; 0 if the whole is 0. Exact for every pair of 64-bit figures. */
 void json_share(struct json_writer *json, const char *name, uint64_t part, uint64_t whole);
 
 /* number / 100, with two decimals. */
 void json_hundredths(struct json_writer *json, const char *name, int64_t number);
 
-/* A string of any bytes. Wrong UTF-8 and NUL become U+FFFD. What a terminal or an editor would act on instead of showing
- * it (controls of C0 and C1, line separators, marks that turn the direction of text) is written as \uNNNN. */
+/* A string of any bytes. Invalid UTF-8 and NUL become U+FFFD. Characters that a terminal or an editor would obey
+ * instead of showing (C0 and C1 controls, line separators, marks that change the direction of text) become
+ * \uNNNN. */
 void json_string(struct json_writer *json, const char *name, const void *bytes, size_t nbytes);
-/* The same of a C string; NULL is null. */
+/* The same for a C string; NULL becomes null. */
 void json_text(struct json_writer *json, const char *name, const char *text);
 /* A string in pieces: json_string_begin, any number of json_string_add, json_string_end. */
 void json_string_begin(struct json_writer *json, const char *name);

@@ -5,7 +5,7 @@
 __extension__ typedef unsigned __int128 wide; /* both halves of a key */
 
 struct ordered_leaf {
-    uint32_t count; /* of an empty one: the next empty one */
+    uint32_t count; /* of an empty leaf: the next empty one */
     struct ordered_key key[ORDERED_LEAF_KEYS];
 };
 
@@ -13,8 +13,8 @@ static bool key_below(const struct ordered_key *key, uint64_t first, uint64_t se
     return key->first < first || (key->first == first && key->second < second);
 }
 
-/* The first of `count` rising keys that is not below. Without a branch that depends on a key, those are mispredicted half of
- * the time: both halves of a key are compared as one number, and what comes of it is a mask. */
+/* The first of `count` rising keys that is not below the one sought. Branches on a key would be mispredicted half
+ * of the time, so both halves of a key are compared as one number and the result is used as a mask. */
 static uint32_t keys_seek(const struct ordered_key *key, uint32_t count, uint64_t first, uint64_t second) {
     const wide wanted = (wide)first << 64 | second;
     uint32_t low = 0;
@@ -56,7 +56,7 @@ static bool set_reserve(struct ordered *set, struct arena *arena) {
            ARENA_GROW(arena, set->most, set->most_capacity, wanted);
 }
 
-/* Makes room for an empty leaf at `at`. */
+/* Inserts an empty leaf at index `at`. */
 static bool leaf_insert(struct ordered *set, struct ordered_store *store, uint32_t at) {
     if (!set_reserve(set, store->arena))
         return false;
@@ -93,7 +93,7 @@ static bool leaf_split(struct ordered *set, struct ordered_store *store, uint32_
 
 /* ---- keys ---- */
 
-/* A first key needs no leaf; before a second one it moves into one. False: no memory, and it stays. */
+/* The first key needs no leaf; a second one moves it into one. False: no memory, and nothing moved. */
 static bool only_move(struct ordered *set, struct ordered_store *store) {
     if (!leaf_insert(set, store, 0))
         return false;
@@ -113,7 +113,7 @@ bool ordered_add(struct ordered *set, struct ordered_store *store, struct ordere
         return false;
     uint32_t at = keys_seek(set->most, set->n_leaves, key.first, key.second);
     if (at == set->n_leaves)
-        at--; /* the largest of all: at the end of the last leaf */
+        at--; /* larger than all: goes to the end of the last leaf */
     if (store->leaf[set->leaf[at]].count == ORDERED_LEAF_KEYS) {
         if (!leaf_split(set, store, at))
             return false;

@@ -4,15 +4,15 @@
  *     most    |   30   |   71   |   98   |       found by bisection, as is the key in its leaf
  *     leaf    |12 20 30|44 71   |80 98   |
  *
- * The only key of a set stands in the set itself: sets by the thousand that have one each need no leaves.
- * A tree of nodes waits for memory at every level; here a search touches two runs of it, and what changes is moved in
- * one go. Sets that belong together share one store of leaves. Freestanding. Not thread safe.
+ * A set of one key holds it in itself, so thousands of such sets need no leaves. A tree of nodes would wait for
+ * memory at every level; a search here reads two runs of memory, and a change moves one. Sets that belong together
+ * share one store of leaves. Freestanding. Not thread safe.
  */
 #pragma once
 
 #include "base/arena.h"
 
-/* Ordered by `first`, then `second`; `value` is the caller's. */
+/* Ordered by `first`, then `second`; `value` is for the caller. */
 struct ordered_key {
     uint64_t first, second;
     uint32_t value;
@@ -54,7 +54,7 @@ bool ordered_remove(struct ordered *set, struct ordered_store *store, uint64_t f
 /* Takes out the key at a place that holds one. O(1), and bytes moved as above. */
 void ordered_remove_at(struct ordered *set, struct ordered_store *store, struct ordered_place place);
 
-/* The first key that is not below (first, second); after the last one where there is none. */
+/* The first key that is at least (first, second); the place after the last key if there is none. */
 struct ordered_place ordered_seek(const struct ordered *set, const struct ordered_store *store,
                                   uint64_t first, uint64_t second);
 
@@ -62,7 +62,7 @@ struct ordered_place ordered_seek(const struct ordered *set, const struct ordere
 const struct ordered_key *ordered_at(const struct ordered *set, const struct ordered_store *store,
                                      struct ordered_place place);
 
-/* The place after, and the one before; before the first one it is after the last. */
+/* The next and the previous place. The one before the first is the place after the last. */
 struct ordered_place ordered_next(const struct ordered *set, const struct ordered_store *store,
                                   struct ordered_place place);
 struct ordered_place ordered_before(const struct ordered *set, const struct ordered_store *store,

@@ -1,12 +1,12 @@
-/* Binary search, whatever is searched and by whatever rule. Freestanding. */
+/* Binary search over anything with an index. Freestanding. */
 #pragma once
 
 #include <stdint.h>
 
 /*
- * Sets `low` to the first index of [low, high) for which `before` does not hold, and to `high` where it holds for all of
- * them. `low` and `high` are variables of type uint32_t, both are changed; `before` is an expression of `at`, the name of
- * an index, and holds for those that come first and for none after them:
+ * Sets `low` to the first index of [low, high) for which `before` is false, or to `high` if it is true for all.
+ * `low` and `high` are uint32_t variables, and both change. `before` is an expression in the index named `at`, true
+ * for a first part of the range and false for the rest:
  *
  *     uint32_t low = 0, high = count;
  *     SEARCH(low, high, i, row[i].key < key);

@@ -5,7 +5,7 @@
 
 enum { FEW = 16 };
 
-/* A pass of a radix sort, by byte `shift / 8`: first how many rows have each digit, ... */
+/* One pass of a radix sort, by byte `shift / 8`. First count the rows of each digit ... */
 static void digits_count(struct sorting *sorting) {
     uint32_t *start = sorting->start;
     bytes_zero(start, sizeof sorting->start);
@@ -17,11 +17,11 @@ static void digits_count(struct sorting *sorting) {
     sorting->next = 0;
 }
 
-/* ... then each row to its place. */
+/* ... then move each row to its place. */
 static void rows_scatter(struct sorting *sorting, uint32_t end) {
     const struct sort_row *from = sorting->rows;
     struct sort_row *to = sorting->spare;
-    uint32_t start[256]; /* nothing that is moved lies in it, which a compiler cannot know of the other */
+    uint32_t start[256]; /* local, because rows might overlap sorting->start for all the compiler knows */
     unsigned shift = sorting->shift;
     bytes_copy(start, sorting->start, sizeof start);
     for (uint32_t i = sorting->next; i < end; i++)
@@ -60,7 +60,7 @@ bool sorting_step(struct sorting *sorting) {
     return true;
 }
 
-/* Of next to no rows, counting digits would be all the work. */
+/* Insertion sort: for a handful of rows, counting digits would be all the work. */
 static void few_sort(struct sort_row *rows, uint32_t count) {
     for (uint32_t i = 1; i < count; i++) {
         struct sort_row row = rows[i];

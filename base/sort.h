@@ -9,24 +9,24 @@ struct sort_row {
     uint32_t value;
 };
 
-/* Stable, rising by key. `spare` has room for as many rows and is overwritten. O(count) for each byte in
- * which keys differ. */
+/* Stable, rising by key. `spare` has room for as many rows and is overwritten. O(count) per byte in which keys
+ * differ. */
 void sort_rows(struct sort_row *rows, struct sort_row *spare, uint32_t count);
 
-/* The same in steps, each of which moves `most` rows, or counts all. */
+/* The same sort in steps, each of which moves at most `most` rows or counts all of them. */
 struct sorting {
-    struct sort_row *rows, *spare; /* they change places: the result so far is in `rows` */
-    uint32_t count, most, next;    /* next: the row that is moved next */
+    struct sort_row *rows, *spare; /* they swap: the result so far is in `rows` */
+    uint32_t count, most, next;    /* next: the row to move next */
     uint64_t differing;            /* bits of keys that differ */
     unsigned shift;
-    bool counted;        /* `start` is of this byte */
+    bool counted;        /* `start` holds this byte's places */
     uint32_t start[257]; /* the place of each digit's next row */
 };
 void sorting_begin(struct sorting *sorting, struct sort_row *rows, struct sort_row *spare, uint32_t count,
                    uint32_t most);
 
-/* False: nothing was left to do. */
+/* False: the sort is complete. */
 bool sorting_step(struct sorting *sorting);
 
-/* The last of rows, sorted by key, whose key is `key` or less; UINT32_MAX: there is none. O(log count). */
+/* The last of rows, sorted by key, whose key is at most `key`; UINT32_MAX: there is none. O(log count). */
 uint32_t sort_rows_seek(const struct sort_row *rows, uint32_t count, uint64_t key);

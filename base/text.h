@@ -1,5 +1,5 @@
 /*
- * Bytes that are text and not terminated, as a recording's strings are, and what is asked of them. Freestanding.
+ * Text without a terminator, such as a recording's strings, and questions about it. Freestanding.
  *
  * In every comparison a slash in `word` also stands for the backslash of Windows' paths.
  */
@@ -13,7 +13,7 @@ struct text {
     uint32_t nbytes;
 };
 
-/* Does `word` stand at `at`? */
+/* Does the text have `word` at index `at`? */
 static inline bool text_has_at(struct text text, uint32_t at, const char *word) {
     for (; *word != '\0'; word++, at++) {
         if (at >= text.nbytes)
@@ -32,7 +32,7 @@ static inline uint32_t word_length(const char *word) {
     return n;
 }
 
-/* Does a word come before another by its bytes? */
+/* Does word a come before word b in byte order? */
 static inline bool word_is_before(const char *a, const char *b) {
     while (*a != '\0' && *a == *b) {
         a++;
@@ -89,7 +89,7 @@ static inline bool text_contains_any(struct text text, const char *const *words,
 static inline struct text text_base_name(struct text path) {
     uint32_t begin = path.nbytes;
     if (begin == 0)
-        return path; /* of no text there may be no address */
+        return path; /* an empty text may have no address */
     while (begin > 0 && path.at[begin - 1] != '/' && path.at[begin - 1] != '\\')
         begin--;
     return (struct text){path.at + begin, path.nbytes - begin};
@@ -97,23 +97,23 @@ static inline struct text text_base_name(struct text path) {
 
 /* ---- many words at once ---- */
 
-/* A word and the marks that a text gets where it has it. */
+/* A word to look for, and the marks that a text with it gets. */
 struct text_word {
     const char *word;
     enum { WORD_INSIDE, WORD_WHOLE, WORD_BEGINS, WORD_ENDS } how;
     uint32_t marks;
 };
 
-/* The words of a table by their first byte, so that a text is walked once whatever their number. */
+/* A table of words by first byte, so that one walk over a text finds all of them. */
 struct text_words {
     const struct text_word *words;
     uint8_t count;
-    uint8_t first[256]; /* index + 1 of a word of WORD_INSIDE that begins with this byte; 0: none does */
-    uint8_t next[255];  /* the same, of the next word with that byte */
+    uint8_t first[256]; /* index + 1 of a WORD_INSIDE word that begins with this byte; 0: none */
+    uint8_t next[255];  /* the same for the next word with that byte */
 };
 
-/* `count` <= 255 words that outlive the table. */
+/* At most 255 words, which must outlive the table. */
 void text_words_init(struct text_words *table, const struct text_word *words, uint32_t count);
 
-/* All marks of the words that the text has. O(length * words that begin alike). */
+/* All marks of the words that the text contains. O(length * words that begin alike). */
 uint32_t text_marks(const struct text_words *table, struct text text);

@@ -39,7 +39,7 @@ uint32_t decimal_read(struct decimal *decimal, const char *text, uint32_t nbytes
     return at > first || first > 1 ? at : 0;
 }
 
-/* The digits from the last one on: rounding down at each of them is rounding down once. */
+/* Multiplies the digits from the last one on. Rounding down at each of them equals rounding down once. */
 bool decimal_times(const struct decimal *decimal, uint64_t unit, uint64_t *product) {
     uint64_t part = 0;
     for (uint32_t i = decimal->n_digits; i-- > 0;)
@@ -75,7 +75,7 @@ static uint64_t unit_nbytes(const char *unit, uint32_t nbytes) {
     return text_is(unit + 1, nbytes - 1, "b") ? power_of(1000, exponent) : 0;
 }
 
-/* The number, and where its unit begins after any blanks; 0: no number. */
+/* Reads the number; returns where its unit begins, after any blanks. 0: no number. */
 static uint32_t number_read(struct decimal *decimal, const char *text, uint32_t nbytes) {
     uint32_t at = decimal_read(decimal, text, nbytes);
     while (at != 0 && at < nbytes && text[at] == ' ')

@@ -7,28 +7,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Digits after the point that count; further ones mean less than a byte of the largest unit and are read over. */
+/* Digits after the point that count. More would mean less than a byte of the largest unit, and are skipped. */
 enum { DECIMAL_DIGITS = 15 };
 
 /* A decimal number: `whole` and the digits after its point. */
 struct decimal {
     uint64_t whole;
-    uint32_t n_digits; /* 0: there is no point, or nothing after it */
+    uint32_t n_digits; /* 0: no point, or no digit after it */
     bool point;
     uint8_t digit[DECIMAL_DIGITS];
 };
 
-/* Reads digits, at most one point and digits, at least one digit in all, and says how many bytes that are. 0: no number,
- * or 2^64 and more. */
+/* Reads digits with at most one point among them, at least one digit, and returns how many bytes that took. 0: no
+ * number, or 2^64 and more. */
 uint32_t decimal_read(struct decimal *decimal, const char *text, uint32_t nbytes);
 
 /* number * unit, rounded down. False: above 2^64 - 1. `unit` is at most 2^60. */
 bool decimal_times(const struct decimal *decimal, uint64_t unit, uint64_t *product);
 
 /*
- * Bytes: "1048576", "512B", "75GiB" and "75G" (both 1024-based), "80GB" (1000-based), "1.5 GiB"; K, M, G, T and P in
- * either case. A fraction is rounded down to whole bytes, and bytes have none. False: not a size, negative or above 2^64
- * - 1; `*bytes` is unchanged.
+ * Bytes: "1048576", "512B", "75GiB" and "75G" (both 1024-based), "80GB" (1000-based), "1.5 GiB"; K, M, G, T and P
+ * in either case. Fractions round down to whole bytes; bytes have no fraction. False: not a size, negative or above
+ * 2^64 - 1; `*bytes` is unchanged.
  */
 bool units_size(const char *text, uint32_t nbytes, uint64_t *bytes);
 

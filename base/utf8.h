@@ -1,4 +1,4 @@
-/* UTF-8 that never fails: bytes that do not keep to it are read as U+FFFD, one for each. */
+/* Reads and writes UTF-8. Reading never fails: each invalid byte becomes one U+FFFD. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,8 +7,8 @@
 
 enum { UTF8_REPLACEMENT = 0xfffd };
 
-/* The code point at `*at` < nbytes, and moves `*at` past it. Overlong forms, surrogates, what lies above
- * U+10FFFF and sequences that the end cuts off are wrong bytes. O(1). */
+/* The code point at `*at` < nbytes; moves `*at` past it. Overlong forms, surrogates, values above U+10FFFF and
+ * sequences cut off by the end are invalid bytes. O(1). */
 static inline uint32_t utf8_next(const char *text, size_t nbytes, size_t *at) {
     const uint8_t *byte = (const uint8_t *)text + *at;
     size_t left = nbytes - *at;
@@ -40,15 +40,15 @@ static inline uint32_t utf8_next(const char *text, size_t nbytes, size_t *at) {
     return code;
 }
 
-/* Does a character steer a terminal (controls), end lines, reorder the text beside it, or leave an
- * invisible mark? None of these may pass from a file into printed text. */
+/* Does a character control a terminal, end a line, reorder the text beside it, or leave an invisible mark? None of
+ * these may reach printed text from a file. */
 static inline bool utf8_steers(uint32_t code) {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c ||
            (code >= 0x200e && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
            (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
 }
 
-/* Writes a code point below 0x110000 that is not a surrogate; returns how many bytes it took. */
+/* Writes a code point below 0x110000 that is not a surrogate; returns its number of bytes. */
 static inline size_t utf8_put(uint32_t code, char bytes[4]) {
     if (code < 0x80) {
         bytes[0] = (char)code;

@@ -31,7 +31,7 @@ void words_number(struct words *words, uint64_t number) {
     words_say(words, digits + first);
 }
 
-/* Bytes of the character that `lead` begins; 1 for what begins none. */
+/* The length of the character that starts with `lead`; 1 if none does. */
 static uint32_t character_nbytes(uint8_t lead) {
     return lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
 }

@@ -1,6 +1,6 @@
 /*
- * Text that is put together piece by piece into room that the caller has: sentences, names of places. No C library. What
- * does not fit is counted and left out, so that a caller can ask for the length first.
+ * Builds text piece by piece in a caller's buffer: sentences, names of places. No C library. Text that does not fit
+ * is counted but not written, so a caller can ask for the length first.
  */
 #pragma once
 
@@ -10,10 +10,10 @@
 /* Starts as {text, capacity, 0}. */
 struct words {
     char *text;
-    uint32_t capacity, nbytes; /* nbytes: what has been added, room or not */
+    uint32_t capacity, nbytes; /* nbytes: length of all that was added, written or not */
 };
 
-/* Bytes as they are, a NUL as U+FFFD. */
+/* Adds bytes as they are, but U+FFFD for NUL. */
 void words_add(struct words *words, struct text text);
 
 /* A constant of ours, or a figure's text. */
@@ -22,8 +22,7 @@ void words_say(struct words *words, const char *text);
 /* Digits without separators. */
 void words_number(struct words *words, uint64_t number);
 
-/* Terminates, and where the text was cut, takes the beginning of a character away whose end is missing. Returns the full
- * length. */
+/* Terminates the text; removes a character of which the cut left only a part. Returns the full length. */
 uint32_t words_end(struct words *words);
 
 static inline void words_add_bytes(struct words *words, uint64_t bytes) {

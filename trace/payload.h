@@ -16,9 +16,9 @@
 enum payload_error {
     PAYLOAD_OK = 0,
     PAYLOAD_NO_MEMORY = -1,
-    PAYLOAD_BAD_MAGIC = -2,   /* not a payload, or of another version */
+    PAYLOAD_BAD_MAGIC = -2,   /* not a payload, or one of another version */
     PAYLOAD_TRUNCATED = -3,   /* a directory or column runs past its end */
-    PAYLOAD_BAD_SECTION = -4, /* unknown required section, wrong count, twice the same */
+    PAYLOAD_BAD_SECTION = -4, /* unknown required section, wrong count, or one section twice */
     PAYLOAD_BAD_VALUE = -5,   /* an id, moment or count out of range */
 };
 
@@ -45,7 +45,7 @@ struct payload {
 /* Packs the columns of `trace` into pieces. Memory from `arena`, until it is released. */
 enum payload_error payload_pack(struct payload *payload, const struct trace *trace, struct arena *arena);
 
-/* After the host has set packed and packed_nbytes of every piece: size of the whole, then the whole. */
+/* Once the host has set packed and packed_nbytes of every piece: the size of the whole, and the whole. */
 uint64_t payload_nbytes(const struct payload *payload);
 void payload_assemble(const struct payload *payload, uint8_t *to);
 
@@ -55,15 +55,14 @@ enum payload_error payload_open(struct payload *payload, const void *bytes, uint
                                 struct arena *arena);
 
 /*
- * The same in steps, for a host that has other things to do between them: payload_unpacking once (NULL: no memory), then
- * payload_unpack_some until it returns anything but PAYLOAD_MORE, which is what payload_unpack returns. A step decodes a
- * quarter of a million rows of a column at most. The memory is the payload's.
+ * The same in steps, for a host that has other things to do in between. Call payload_unpacking once (NULL: no
+ * memory), then payload_unpack_some until it returns something other than PAYLOAD_MORE: the result of
+ * payload_unpack. A step decodes at most a quarter of a million rows of a column. The memory is the payload's.
  */
 enum { PAYLOAD_MORE = 1 };
 struct reader;
 struct reader *payload_unpacking(const struct payload *payload, struct trace *trace);
 int32_t payload_unpack_some(struct reader *reader);
 
-/* After the host has inflated every piece into its target: decodes the columns into an empty, initialised
- * trace. */
+/* Once the host has inflated every piece into its target: decodes the columns into an empty, initialised trace. */
 enum payload_error payload_unpack(const struct payload *payload, struct trace *trace);

@@ -1,6 +1,6 @@
 /*
- * How a payload is built, as docs/payload.md says it: shared by the two files that write and read one, and by nobody
- * else. Freestanding.
+ * The layout of a payload, as docs/payload.md specifies it; only the reader and the writer of payloads include
+ * this. Freestanding.
  */
 #pragma once
 
@@ -8,11 +8,10 @@
 #include "trace/payload.h"
 
 /*
- * Everything is a table of columns, and every column is stored in one way: as planes, first the lowest byte
- * of all values, then the second and so on. Deflate sees bytes of one kind after each other, high bytes that
- * are zero cost next to nothing, and a reader needs no branch per value. What makes a payload small is the
- * choice of the numbers that are put into the planes (differences, distances, places in a dictionary);
- * docs/payload.md gives the reasons.
+ * Everything is a table of columns, and every column is stored as planes: first the lowest byte of all values, then
+ * the second, and so on. So deflate sees bytes of one kind in a row, high bytes that are zero cost next to nothing,
+ * and a reader needs no branch per value. The choice of numbers makes a payload small (differences, distances,
+ * places in a dictionary); docs/payload.md gives the reasons.
  */
 
 enum {
@@ -21,12 +20,12 @@ enum {
     PIECE_ENTRY_NBYTES = 8,
     COLUMN_HEAD_NBYTES = 2,
     MAX_COLUMNS = 12,
-    ADDRESS_UNIT = 512, /* the allocator rounds sizes up to it */
+    ADDRESS_UNIT = 512, /* the allocator rounds sizes up to a multiple of it */
 };
 
 extern const uint8_t payload_magic[8];
 
-/* Numbers of the format: never change, only add. */
+/* Part of the format: numbers may be added but never changed. */
 enum section_type {
     SECTION_FILE = 1,
     SECTION_STRING_LENGTHS = 2,
@@ -81,7 +80,7 @@ static inline uint64_t unzigzag(uint64_t code) {
     return (code >> 1) ^ (0 - (code & 1));
 }
 
-/* The end of an allocation's memory, as the allocator rounds it. */
+/* The end of an allocation's memory, after the allocator's rounding. */
 static inline uint64_t end_of_memory(uint64_t address, uint64_t size) {
     uint64_t rounded = (size + ADDRESS_UNIT - 1) & ~(uint64_t)(ADDRESS_UNIT - 1);
     return address + (rounded != 0 ? rounded : (uint64_t)ADDRESS_UNIT);
@@ -89,7 +88,7 @@ static inline uint64_t end_of_memory(uint64_t address, uint64_t size) {
 
 /* ---- what the tables look like ---- */
 
-/* The domain of a value, which must be below its limit. */
+/* Values must be below their domain's limit. */
 enum domain {
     OF_ANY,
     OF_SIGNED, /* of 32 bits */
@@ -111,14 +110,14 @@ enum domain {
     N_DOMAINS
 };
 
-/* The way from a value to the number that is stored. */
+/* How a value becomes the number that is stored. */
 enum coding {
     AS_IT_IS,
     AS_SIGNED, /* zigzag */
     AS_STEP,   /* zigzag of the difference from the row before */
-    AS_RISE,   /* the difference from the row before, which is never below 0 */
-    AS_NEXT,  /* zigzag of the difference from where the row before ends, its length being in field `other` */
-    AS_BELOW, /* 0 for 0, else 1 + zigzag of what it lacks to field `other` of the same row */
+    AS_RISE,   /* the difference from the row before, never negative */
+    AS_NEXT,   /* zigzag of the difference from the end of the row before, whose length is in field `other` */
+    AS_BELOW,  /* 0 for 0, otherwise 1 + zigzag of the difference from field `other` of the same row */
 };
 
 struct field {
@@ -126,7 +125,7 @@ struct field {
     uint8_t nbytes;
     uint8_t coding; /* enum coding */
     uint8_t domain; /* enum domain */
-    uint8_t other;  /* index of a field; for AS_BELOW and AS_NEXT of one that is stored earlier */
+    uint8_t other;  /* index of a field; for AS_BELOW and AS_NEXT it must be stored earlier */
 };
 
 struct table {
@@ -137,7 +136,7 @@ struct table {
     struct field field[MAX_COLUMNS];
 };
 
-/* A row for members that trace.h has no struct for. */
+/* Row for members of the trace that have no struct in trace.h. */
 struct file_row {
     uint32_t settings, meta;
     uint32_t kind; /* enum trace_kind */
@@ -158,7 +157,7 @@ extern const struct table payload_file_table, payload_fx_table, payload_frame_ta
     payload_allocation_stack_table, payload_allocation_size_table, payload_segment_event_table,
     payload_oom_table, payload_snapshot_table, payload_note_table, payload_segment_table, payload_block_table;
 
-/* Limits that do not depend on the trace; the others are 0. `limit[N_DOMAINS]`. */
+/* Sets the limits that do not depend on the trace, and the others to 0. `limit[N_DOMAINS]`. */
 void payload_limits_init(uint64_t *limit);
 
 enum {
@@ -166,7 +165,7 @@ enum {
         ALLOCATION_STACK_OF_FREE | ALLOCATION_FROM_BLOCK | ALLOCATION_REOPENED | ALLOCATION_UNMATCHED_END
 };
 
-/* Fields are native integers of 1, 2, 4 or 8 bytes; only OF_SIGNED ones are extended by their sign. */
+/* Fields are native integers of 1, 2, 4 or 8 bytes; only OF_SIGNED fields are sign-extended. */
 static inline uint64_t field_load(const struct field *field, const void *row) {
     const uint8_t *at = (const uint8_t *)row + field->offset;
     uint64_t value = 0;
@@ -210,17 +209,16 @@ static inline bool field_accepts(const struct field *field, const uint64_t *limi
     return field->nbytes == 8 || value >> (8 * field->nbytes) == 0;
 }
 
-/* When events are told apart by what is known of them, the columns of times become homogeneous. */
+/* Events are stored apart by class, because the times within a class look alike. */
 enum event_class {
     EVENT_OTHER,      /* a request to free, a segment's event, anything else */
     EVENT_BIRTH,      /* an allocation begins */
-    EVENT_COMPLETION, /* an allocation ends, and did not wait for another stream: nearly always 0 us after its
-                         request */
+    EVENT_COMPLETION, /* an allocation without a wait ends: nearly always 0 us after its request */
     N_EVENT_CLASSES
 };
 
-/* `class[n_events]`, zeroed, by allocations [from, to): first the completions of all, then the births, because where both
- * are true the allocation ended without an event of its own. O(to - from). */
+/* Sets `class[n_events]`, zeroed before, by allocations [from, to): first all completions, then the births, because
+ * an event with both is a birth, and the allocation ended without an event of its own. O(to - from). */
 void payload_classify_completions(const struct device_trace *device, uint8_t *class, uint32_t from,
                                   uint32_t to);
 void payload_classify_births(const struct device_trace *device, uint8_t *class, uint32_t from, uint32_t to);

@@ -69,14 +69,14 @@ static enum payload_error pieces_read(struct payload *payload, const uint8_t *fr
     return PAYLOAD_OK;
 }
 
-/* The pieces of a section are inflated to one place. */
+/* Gives the pieces of a section one target, so that they are inflated side by side. */
 static enum payload_error section_place(struct payload *payload, struct payload_section *section) {
     struct payload_piece *pieces = payload->pieces + section->first_piece;
     void *target = NULL;
     uint32_t capacity = 0;
     for (uint32_t i = 0; i < section->n_pieces; i++)
         section->raw_nbytes += pieces[i].raw_nbytes;
-    /* Items of 16 bytes, because a section may have more bytes than a capacity can count. */
+    /* In items of 16 bytes, because a section may have more bytes than a capacity can count. */
     if (!arena_grow(payload->arena, &target, &capacity, (section->raw_nbytes + 15) / 16, 16))
         return PAYLOAD_NO_MEMORY;
     uint8_t *at = target;
@@ -88,7 +88,7 @@ static enum payload_error section_place(struct payload *payload, struct payload_
     return PAYLOAD_OK;
 }
 
-/* Room for the directory, whose size was compared with the bytes that are there. */
+/* Makes room for the directory, whose size was already checked against the bytes that are there. */
 static enum payload_error directory_alloc(struct payload *payload, uint32_t n_sections, uint32_t n_pieces) {
     payload->sections = arena_alloc(payload->arena, (size_t)n_sections * sizeof *payload->sections + 1);
     payload->pieces = arena_alloc(payload->arena, (size_t)n_pieces * sizeof *payload->pieces + 1);

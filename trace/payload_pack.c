@@ -1,9 +1,10 @@
-/* From a trace to the pieces of its payload. */
+/* Turns a trace into the pieces of its payload. */
 #include "trace/payload_packer.h"
 
 enum {
-    /* A plane of at least so many bytes begins a piece of its own, because the statistics of its neighbours
-     * would spoil the Huffman codes of both. Below, the cost of a stream (header, codes, checksum) is more. */
+    /* A plane of at least this many bytes begins a piece of its own: in one Huffman code with its neighbours, the
+     * statistics of each would spoil the other. For smaller planes the cost of a stream (header, codes, checksum)
+     * is higher. */
     PLANE_ALONE_NBYTES = 1024
 };
 
@@ -43,7 +44,7 @@ static void section_add_head(struct packer *packer, uint32_t width, uint32_t shi
 }
 
 struct layout {
-    uint32_t width, shift; /* planes, and bits below the first */
+    uint32_t width, shift; /* planes, and how many low bits are shifted out */
 };
 
 static uint32_t bytes_needed(uint64_t value) {
@@ -53,14 +54,14 @@ static uint32_t bytes_needed(uint64_t value) {
     return nbytes;
 }
 
-/* The layout of a column whose values have the bits `all`: `least_width` planes at least. */
+/* Chooses the layout of a column from the bits that are set in any value: at least `least_width` planes. */
 static struct layout section_add_layout(struct packer *packer, uint64_t all, uint32_t least_width) {
     uint32_t shift = all != 0 ? (uint32_t)__builtin_ctzll(all) : 0;
     uint32_t width = bytes_needed(all >> shift);
-    /* Without gain no shift: bytes keep their alignment, which deflate finds more repetitions in. */
+    /* No shift unless it saves a plane: deflate finds more repetitions in aligned bytes. */
     if (width == bytes_needed(all))
         shift = 0;
-    if (width * 8 + shift > 64) /* the planes of the highest bits would end above 64 */
+    if (width * 8 + shift > 64) /* the planes of the highest bits would end above bit 64 */
         shift = 64 - width * 8;
     if (width < least_width)
         width = least_width;
@@ -90,7 +91,7 @@ static void planes_write(uint8_t *const plane[8], uint64_t first, struct layout 
             plane[k][first + i] = (uint8_t)(value[i] >> (layout.shift + 8 * k));
 }
 
-/* Adds the first `count` scratch numbers as the next column. */
+/* Adds the first `count` numbers of the scratch column as the next column. */
 void section_add_column(struct packer *packer, uint64_t count, uint32_t least_width) {
     uint8_t *plane[8] = {NULL};
     struct layout layout = section_add_layout(packer, bits_of(packer->value, count), least_width);
@@ -99,7 +100,7 @@ void section_add_column(struct packer *packer, uint64_t count, uint32_t least_wi
 }
 
 void section_add_rows(struct packer *packer, const struct column_rows *rows, uint32_t least_width) {
-    enum { BLOCK_ROWS = 8192 }; /* their numbers stay near the processor */
+    enum { BLOCK_ROWS = 8192 }; /* small enough for their numbers to stay in the cache */
     uint8_t *plane[8] = {NULL};
     uint64_t all = 0;
     if (!packer_values(packer, BLOCK_ROWS))
@@ -119,7 +120,7 @@ void section_add_rows(struct packer *packer, const struct column_rows *rows, uin
     }
 }
 
-/* One piece of at most PAYLOAD_PIECE_NBYTES after the other. */
+/* Adds pieces of at most PAYLOAD_PIECE_NBYTES each. */
 static void section_add_pieces(struct packer *packer, const uint8_t *bytes, uint64_t nbytes) {
     struct payload *payload = packer->payload;
     while (nbytes > 0) {
@@ -135,7 +136,7 @@ static void section_add_pieces(struct packer *packer, const uint8_t *bytes, uint
     }
 }
 
-/* Chunks [first, end) as pieces; several are put together into one run of bytes. */
+/* Adds chunks [first, end) as pieces; several chunks are joined into one run of bytes. */
 static void section_add_run(struct packer *packer, uint32_t first, uint32_t end, uint64_t nbytes) {
     if (nbytes == 0)
         return;
@@ -153,7 +154,7 @@ static void section_add_run(struct packer *packer, uint32_t first, uint32_t end,
         section_add_pieces(packer, bytes, nbytes);
 }
 
-/* Ends the section: heads and planes become pieces, and the section an entry of the directory. */
+/* Ends the section: heads and planes become pieces, and the section gets its entry in the directory. */
 void section_end(struct packer *packer, uint16_t type, uint16_t flags, uint32_t device, uint32_t count) {
     struct payload *payload = packer->payload;
     if (packer->error != PAYLOAD_OK)
@@ -201,7 +202,7 @@ static bool renumbering_init(struct packer *packer, enum domain domain, uint32_t
     }
     bytes_zero(ids->to, (size_t)old_count * sizeof *ids->to);
     if (old_count > 0)
-        ids->to[0] = 1; /* "none" is always there */
+        ids->to[0] = 1; /* "none" is always used */
     return true;
 }
 
@@ -213,7 +214,7 @@ static void id_mark(struct packer *packer, enum domain domain, uint64_t id) {
         packer_fail(packer, PAYLOAD_BAD_VALUE);
 }
 
-/* Marks what the rows of a table refer to; with `used`, only the rows that are marked there. */
+/* Marks what the rows of a table refer to; with `used`, what its marked rows refer to. */
 static void table_mark(struct packer *packer, const struct table *table, const void *rows, uint64_t count,
                        const struct renumbering *used) {
     for (uint32_t f = 0; f < table->n_fields; f++) {
@@ -265,7 +266,7 @@ static struct file_row file_row_of(const struct trace *trace) {
         .settings = trace->settings, .meta = trace->meta, .kind = (uint32_t)trace->kind, .rank = trace->rank};
 }
 
-/* From what is drawn down to the strings. */
+/* Renumbers from what is drawn down to the strings. */
 static void packer_renumber(struct packer *packer) {
     const struct trace *trace = packer->trace;
     const struct file_row file = file_row_of(trace);
@@ -299,7 +300,7 @@ static void packer_renumber(struct packer *packer) {
 
 /* ---- tables of rows ---- */
 
-/* A table while one of its columns is packed. */
+/* A table while one of its columns is being packed. */
 struct packing {
     const struct table *table;
     const uint8_t *rows;
@@ -307,7 +308,7 @@ struct packing {
     const struct renumbering *used; /* NULL: all rows */
 };
 
-/* A field's value as the reader will see it: with its new id. */
+/* A field's value with its new id, as the reader will see it. */
 static uint64_t packed_value(struct packer *packer, const struct field *field, const uint8_t *row) {
     uint64_t value = field_load(field, row);
     if (!field_accepts(field, packer->limit, value)) {
@@ -344,7 +345,7 @@ static uint64_t value_encode(struct packer *packer, const struct table *table, c
     return code;
 }
 
-/* Fills the scratch numbers with one column; returns how many. */
+/* Fills the scratch column with the numbers of one field; returns how many. */
 static uint64_t field_encode(struct packer *packer, const struct packing *packing,
                              const struct field *field) {
     const struct table *table = packing->table;
@@ -411,7 +412,7 @@ static void strings_pack(struct packer *packer) {
     section_end(packer, SECTION_STRING_BYTES, 0, 0, (uint32_t)nbytes);
 }
 
-/* ---- stacks: by far the most rows where no two begin alike, so without room for their numbers ---- */
+/* ---- stacks: the largest table by far where no two begin alike, so packed without a scratch column ---- */
 
 /* Rows between a stack and its parent, and its frame. */
 enum stack_column { STACK_PARENT, STACK_FRAME, STACK_COLUMNS };

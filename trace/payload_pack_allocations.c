@@ -1,9 +1,9 @@
-/* Allocations as sections of a payload. */
+/* Packs allocations into the sections of a payload. */
 #include "trace/payload_packer.h"
 
 enum { FEWEST_SLOTS = 64 };
 
-/* Numbers by 64-bit keys, open addressing, at most half full. */
+/* A hash table from 64-bit keys to numbers: open addressing, at most half full. */
 struct numbering {
     struct numbering_slot {
         uint64_t key;
@@ -39,7 +39,7 @@ static bool numbering_widen(struct packer *packer, struct numbering *numbering) 
     return true;
 }
 
-/* The slot of `key`; a new one has number 0 until the caller gives it one. NULL: no memory. */
+/* The slot of `key`; a new slot has number 0 until the caller sets it. NULL: no memory. */
 static struct numbering_slot *numbering_slot(struct packer *packer, struct numbering *numbering,
                                              uint64_t key) {
     if (numbering->count >= numbering->capacity / 2 && !numbering_widen(packer, numbering))
@@ -56,7 +56,7 @@ static void numbering_release(struct packer *packer, struct numbering *numbering
     ARENA_DROP(packer->payload->arena, numbering->slot);
 }
 
-/* Everything that the reader will insist on. */
+/* Checks everything that the reader will insist on. */
 bool allocations_valid(const struct device_trace *device) {
     const struct allocations *allocations = &device->allocations;
     uint32_t birth = 0, end = device->n_events + 1;
@@ -80,7 +80,7 @@ bool allocations_valid(const struct device_trace *device) {
     return true;
 }
 
-/* Dictionaries of a device's stacks and sizes, in the order in which the allocations bring them up. */
+/* A device's stacks and sizes, in the order of their first allocation. */
 struct allocation_dictionaries {
     uint32_t *stack_place; /* [old stack id] place in `stacks` + 1; 0: not there */
     uint32_t *stacks;
@@ -154,8 +154,8 @@ static void stacks_fill(struct packer *packer, const void *context, uint32_t fir
         packer->value[i] = rows->dictionaries->stack_place[rows->allocations->stack[first + i]] - 1;
 }
 
-/* Lifetimes, against the last lifetime of the same stack: loops repeat themselves. Those older than the
- * recording are sorted by their death, so the difference from the row before is small. */
+/* Lifetimes are stored against the last lifetime of the same stack, because loops repeat themselves. Allocations
+ * older than the recording are sorted by their death, so their difference from the row before is small. */
 static void deaths_fill(struct packer *packer, const void *context, uint32_t first, uint32_t n) {
     const struct allocation_rows *rows = context;
     const struct allocations *allocations = rows->allocations;
@@ -252,8 +252,8 @@ void allocations_pack(struct packer *packer, const struct device_trace *device, 
     dictionaries_release(packer, &dictionaries);
 }
 
-/* Addresses: "the one of so many allocations ago", or, where an address is new, its distance from where the memory
- * of the allocation before ended. */
+/* An address is stored as "the same as n allocations ago" or, if it is new, as the distance from the end of the
+ * memory of the allocation before. */
 static void words_fill(struct packer *packer, const void *context, uint32_t first, uint32_t n) {
     const uint32_t *word = context;
     for (uint32_t k = 0; k < n; k++)
@@ -306,7 +306,7 @@ void merged_pack(struct packer *packer, const struct allocations *allocations, u
     section_end(packer, SECTION_MERGED, SECTION_OPTIONAL, number, allocations->count);
 }
 
-/* The events of one class. */
+/* The times of the events of one class. */
 struct times {
     const struct device_trace *device;
     const uint8_t *class; /* [n_events] */
@@ -318,7 +318,7 @@ static void times_fill(struct packer *packer, const void *context, uint32_t firs
     const struct times *times = context;
     const int64_t *time_us = times->device->time_us;
     uint32_t i = first == 0 ? 0 : *times->at;
-    for (uint32_t k = 0; k < n; i++) { /* without a branch that nobody can guess */
+    for (uint32_t k = 0; k < n; i++) { /* no branch, because the processor could not predict it */
         packer->value[k] = zigzag((uint64_t)time_us[i] - (uint64_t)time_us[i > 0 ? i - 1 : 0]);
         k += times->class[i] == times->kind;
     }

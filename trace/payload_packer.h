@@ -1,12 +1,12 @@
-/* Shared by the files that pack a payload: ids without gaps, and the section being packed. */
+/* Shared by the files that pack a payload: renumbering without gaps, and the section being packed. */
 #pragma once
 
 #include "trace/payload_format.h"
 
-/* Rows of one kind that are referred to get new ids without gaps, in the old order. What nothing refers to (a
- * stack that only a free had, say) is left out. */
+/* Gives rows of one kind new ids without gaps, in the old order. Rows that nothing refers to (a stack that only a
+ * free had, say) are left out. */
 struct renumbering {
-    uint32_t *to; /* first: 1 where used; later the new id. NULL: of stacks that keep their ids */
+    uint32_t *to; /* first: 1 if used; later the new id. NULL: stacks that keep their ids */
     uint32_t old_count, count;
 };
 
@@ -33,7 +33,7 @@ struct packer {
     uint32_t n_chunks;
 };
 
-/* Keeps the first error. */
+/* Keeps the first error only. */
 void packer_fail(struct packer *packer, enum payload_error error);
 
 /* A column of the payload's arena, not zeroed. NULL and an error: no memory. */
@@ -45,8 +45,8 @@ void section_begin(struct packer *packer);
 
 void section_add_column(struct packer *packer, uint64_t count, uint32_t least_width);
 
-/* The next column, which needs no room for all of its numbers: `fill` sets the first n of packer->value to rows [first,
- * first + n). It is asked for all rows in order, then once more from 0 on. */
+/* The next column, without a scratch column for all of its numbers: `fill` sets the first n of packer->value to
+ * rows [first, first + n). It is called for all rows in order, then once more from 0 on. */
 struct column_rows {
     void (*fill)(struct packer *packer, const void *context, uint32_t first, uint32_t n);
     const void *context;
@@ -68,5 +68,5 @@ void addresses_pack(struct packer *packer, const struct allocations *allocations
 
 void merged_pack(struct packer *packer, const struct allocations *allocations, uint32_t number);
 
-/* Times as differences from the event before; the first is in the device's row. */
+/* Packs times as differences from the event before; the first is in the device's row. */
 void times_pack(struct packer *packer, const struct device_trace *device, uint32_t number);

@@ -1,4 +1,4 @@
-/* From the sections of a payload back to a trace. Nothing in them is believed before it is checked. */
+/* Turns the sections of a payload back into a trace, checking everything. */
 #include "base/search.h"
 #include "trace/payload_reader.h"
 
@@ -25,7 +25,7 @@ void column_fill(struct column *column) {
     column->have = COLUMN_BLOCK; /* beyond the end all values are 0 */
 }
 
-/* NULL: there is none, which means no rows. */
+/* NULL: the section is missing, which means that it has no rows. */
 const struct payload_section *section_find(const struct payload *payload, uint16_t type, uint32_t device) {
     const struct payload_section wanted = {.type = type, .device = device};
     uint32_t low = 0, high = payload->n_sections;
@@ -36,9 +36,8 @@ const struct payload_section *section_find(const struct payload *payload, uint16
 }
 
 /*
- * Reads the heads of a section of `n` columns. Column k has count[k] values, or, with count NULL, as many as
- * the section has rows. A first column takes at least a byte per row, so a section has no more rows than
- * bytes.
+ * Reads the heads of a section of `n` columns. Column k has count[k] values or, with count NULL, as many as the
+ * section has rows. A first column takes at least a byte per row, so a section has no more rows than bytes.
  */
 bool section_open(struct reader *reader, const struct payload_section *section, uint32_t n,
                   const uint64_t *count) {
@@ -103,7 +102,7 @@ static inline uint64_t value_decode(const struct table *table, const struct fiel
     return value;
 }
 
-/* One column of a table into its rows. `rows` holds `first` rows that are not stored. */
+/* Decodes one column of a table into its rows. `rows` begins with `first` rows that are not stored. */
 static void field_decode(struct reader *reader, const struct table *table, uint32_t f, uint8_t *rows,
                          uint64_t count) {
     const struct field *field = &table->field[f];
@@ -121,7 +120,7 @@ static void field_decode(struct reader *reader, const struct table *table, uint3
         reader_fail(reader, PAYLOAD_BAD_VALUE);
 }
 
-/* Reads a table; `*rows` is NULL where it has none. Returns the number of rows, "none" included. */
+/* Reads a table; `*rows` becomes NULL if it has none. Returns the number of rows, "none" included. */
 static uint32_t table_read(struct reader *reader, const struct table *table, uint32_t device, void **rows,
                            uint32_t *capacity) {
     const struct payload_section *section = section_find(reader->payload, table->type, device);
@@ -139,7 +138,7 @@ static uint32_t table_read(struct reader *reader, const struct table *table, uin
     return (uint32_t)total;
 }
 
-/* A table that is not followed by more rows later. */
+/* Reads a table that has all its rows in one section. */
 uint32_t rows_read(struct reader *reader, const struct table *table, uint32_t device, void **rows) {
     uint32_t capacity = 0;
     *rows = NULL;
@@ -192,7 +191,7 @@ static void strings_read(struct reader *reader) {
     reader->limit[OF_STRINGS] = strings->count;
 }
 
-/* Tables with a row for "none", of which an empty trace already has that row. */
+/* Reads a table with a row for "none", which an empty trace already has. */
 static void none_table_read(struct reader *reader, const struct table *table, enum domain domain, void **rows,
                             uint32_t *count, uint32_t *capacity) {
     reader->limit[domain] = (uint64_t)1 << 32; /* parents are checked by their coding */
@@ -212,7 +211,7 @@ static void frame_texts_check(struct reader *reader) {
     }
 }
 
-/* Optional: without it nobody told whose frames are. */
+/* Optional: present only if --own or --library named frames. */
 static void frame_owners_read(struct reader *reader) {
     const struct payload_section *section = section_find(reader->payload, SECTION_FRAME_OWNERS, 0);
     struct frame_table *frames = &reader->trace->frames;
@@ -284,7 +283,7 @@ static void contexts_read(struct reader *reader) {
     trace->contexts.context = rows;
 }
 
-/* Optional: without it the messages are all that is known. */
+/* Optional: older pages have only the messages. */
 static void diagnostic_numbers_read(struct reader *reader) {
     const struct trace *trace = reader->trace;
     void *rows;
@@ -330,13 +329,13 @@ static const struct payload_section *times_section(const struct reader *reader) 
     return section_find(reader->payload, SECTION_TIMES, reader->device + 1);
 }
 
-/* Optional; needs the allocations, which say what each event is. */
+/* Optional. Needs the allocations, because they say what each event is. */
 static void times_open(struct reader *reader) {
     struct device_trace *device = reader_device(reader);
     const struct payload_section *section = times_section(reader);
     if (section == NULL)
         return;
-    /* Less than a byte per event cannot be; so this is checked before memory is taken. */
+    /* An event takes at least a byte. Checked before memory is taken. */
     if (section->count != device->n_events || section->raw_nbytes < device->n_events) {
         reader_fail(reader, PAYLOAD_BAD_SECTION);
         return;
@@ -350,7 +349,7 @@ static void times_open(struct reader *reader) {
         reader->classes[i] = 0;
 }
 
-/* First all that end, then all that begin: an event can do both, and is then the one of a birth. */
+/* First all ends, then all beginnings: an event that is both counts as a birth. */
 static void completions_classify(struct reader *reader) {
     if (reader->class != NULL)
         payload_classify_completions(reader_device(reader), reader->class, reader->part.from,
@@ -387,7 +386,7 @@ static void times_read(struct reader *reader) {
         ARENA_DROP(&reader->trace->arena, reader->class);
 }
 
-/* The allocator's index 0 is the default stream, and index 1 the default pool. */
+/* The allocator gives index 0 to the default stream and index 1 to the default pool. */
 static void streams_and_pools_read(struct reader *reader) {
     struct device_trace *device = reader_device(reader);
     uint32_t number = reader->device + 1;
@@ -467,7 +466,7 @@ static void devices_begin(struct reader *reader) {
 
 /* ---- step by step ---- */
 
-/* A step reads its rows part by part; without rows it is one. */
+/* A step reads its rows part by part; a step without rows has one part. */
 struct step {
     void (*read)(struct reader *reader);           /* NULL: there are no more */
     uint32_t (*rows)(const struct reader *reader); /* NULL: none */
@@ -526,9 +525,9 @@ static int32_t reader_end(struct reader *reader) {
     return reader->error;
 }
 
-/* A part of the step; true: it was the last. */
+/* Reads one part of the step. True: it was the last. */
 static bool step_read(struct reader *reader) {
-    enum { PART_ROWS = 1 << 18 }; /* some 5 ms of a browser that has not compiled it yet */
+    enum { PART_ROWS = 1 << 18 }; /* some 5 ms in a browser that has not optimised the module yet */
     uint32_t rows = reader->step->rows != NULL ? reader->step->rows(reader) : 0;
     reader->part.from = reader->part.to;
     reader->part.to = rows - reader->part.from > PART_ROWS ? reader->part.from + PART_ROWS : rows;

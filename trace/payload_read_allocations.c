@@ -1,4 +1,4 @@
-/* Allocations from the sections of a payload. */
+/* Reads allocations from the sections of a payload. */
 #include "trace/payload_reader.h"
 
 void allocations_read_births(struct reader *reader) {
@@ -20,7 +20,7 @@ void allocations_read_births(struct reader *reader) {
         reader_fail(reader, PAYLOAD_BAD_VALUE);
 }
 
-/* Puts the place in the dictionary where the stack will be. */
+/* Stores each stack's place in the dictionary; the stack itself replaces it later. */
 void allocations_read_stack_places(struct reader *reader) {
     struct allocations *allocations = &reader_device(reader)->allocations;
     uint32_t n_stacks = reader->choice.n_stacks;
@@ -34,7 +34,7 @@ void allocations_read_stack_places(struct reader *reader) {
         reader_fail(reader, PAYLOAD_BAD_VALUE);
 }
 
-/* Of those from before the recording, which come first and by falling death. */
+/* Reads the deaths of allocations from before the recording, which come first, by falling death. */
 static bool older_deaths_read(struct reader *reader, uint32_t from, uint32_t to) {
     struct allocations *allocations = &reader_device(reader)->allocations;
     uint64_t before = from == 0 ? (uint64_t)reader_device(reader)->n_events + 1 : reader->part.carried;
@@ -119,7 +119,7 @@ void allocations_read_places(struct reader *reader) {
         reader_fail(reader, PAYLOAD_BAD_VALUE);
 }
 
-/* The last column; then what was chosen from is not needed any more. */
+/* Reads the last column; replaces each stack's place by the stack, then frees the dictionaries. */
 void allocations_read_flags(struct reader *reader) {
     struct allocations *allocations = &reader_device(reader)->allocations;
     const uint32_t *stacks = reader->choice.stacks;
@@ -185,7 +185,7 @@ static const struct payload_section *addresses_section(const struct reader *read
     return section_find(reader->payload, SECTION_ADDRESSES, reader->device + 1);
 }
 
-/* The first column, by itself: how long the second one is its zeros say. */
+/* Opens the first column alone: its zeros give the length of the second. */
 void addresses_open(struct reader *reader) {
     struct allocations *allocations = &reader_device(reader)->allocations;
     const struct payload_section *section = addresses_section(reader);
@@ -201,7 +201,7 @@ void addresses_open(struct reader *reader) {
         reader_fail(reader, PAYLOAD_BAD_SECTION);
     else if (nbytes < 2 * COLUMN_HEAD_NBYTES || width == 0 || width > 8 || section->raw[1] > 64 - width * 8 ||
              section->count > (nbytes - 2 * COLUMN_HEAD_NBYTES) / width)
-        section_open(reader, section, 2, count); /* it reports the fault */
+        section_open(reader, section, 2, count); /* reports the fault */
     else
         reader->column[0] = (struct column){.planes = section->raw + 2 * COLUMN_HEAD_NBYTES,
                                             .count = section->count,
@@ -209,7 +209,7 @@ void addresses_open(struct reader *reader) {
                                             .shift = section->raw[1]};
 }
 
-/* Then both columns are opened. */
+/* Then opens both columns. */
 void addresses_count(struct reader *reader) {
     const struct payload_section *section = addresses_section(reader);
     if (section == NULL)
@@ -241,7 +241,7 @@ void addresses_read(struct reader *reader) {
         reader_fail(reader, PAYLOAD_BAD_VALUE);
 }
 
-/* Optional: without it every row is one allocation. */
+/* Optional: without this section every row is one allocation. */
 void merged_open(struct reader *reader) {
     struct allocations *allocations = &reader_device(reader)->allocations;
     const struct payload_section *section = section_find(reader->payload, SECTION_MERGED, reader->device + 1);

@@ -10,10 +10,10 @@ static inline uint64_t section_order(const struct payload_section *section) {
 
 enum { COLUMN_BLOCK = 256 };
 
-/* One column, read value by value; planes are put together a block at a time. */
+/* One column, read value by value; its planes are joined a block at a time. */
 struct column {
     const uint8_t *planes;
-    uint64_t count, at; /* values in all; values that have been put together */
+    uint64_t count, at; /* values in all; values joined so far */
     uint32_t width, shift;
     uint32_t next, have; /* in `block` */
     uint64_t block[COLUMN_BLOCK];
@@ -24,17 +24,17 @@ struct reader {
     struct trace *trace;
     enum payload_error error;
     uint64_t limit[N_DOMAINS];
-    struct column column[MAX_COLUMNS]; /* of the section that is being read */
+    struct column column[MAX_COLUMNS]; /* the columns of the section being read */
 
-    /* Progress: payload_unpack_some is called again and again. */
-    const struct step *step; /* the next one: those of the file come first, then those of each device */
-    struct {                 /* rows of the step that this call reads */
+    /* Where payload_unpack_some goes on at its next call. */
+    const struct step *step; /* the next step: the file's come first, then those of each device */
+    struct {                 /* the rows of the step that this call reads */
         uint32_t from, to;
-        uint64_t carried; /* from part to part; 0 for the first */
+        uint64_t carried; /* passed from part to part; 0 for the first */
     } part;
     uint32_t device, n_devices;
     const struct device_row *rows;   /* [n_devices] */
-    struct {                         /* the values that a device's allocations choose from */
+    struct {                         /* values that a device's allocations refer to */
         void *stacks, *sizes, *last; /* u32, u64, and u32 for each stack */
         uint32_t n_stacks, n_sizes;
     } choice;
@@ -42,10 +42,10 @@ struct reader {
     uint64_t classes[N_EVENT_CLASSES];
 };
 
-/* Keeps the first error. */
+/* Keeps the first error only. */
 void reader_fail(struct reader *reader, enum payload_error error);
 
-/* The next block of values. */
+/* Joins the next block of values. */
 void column_fill(struct column *column);
 
 static inline uint64_t column_next(struct column *column) {
@@ -67,8 +67,8 @@ static inline struct device_trace *reader_device(const struct reader *reader) {
     return &reader->trace->devices[reader->device];
 }
 
-/* The allocations of the device that is being read, in this order: what has columns to read opens them and reads their rows
- * of the part. The columns of addresses and merged rows are optional. */
+/* The allocations of the device being read, in this order: `_open` opens the columns, then each function reads its
+ * rows of the part. The columns of addresses and merged rows are optional. */
 void allocations_open(struct reader *reader);
 void allocations_read_births(struct reader *reader);
 void allocations_read_stack_places(struct reader *reader);

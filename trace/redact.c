@@ -12,11 +12,11 @@
 /* The new table while it is being made. */
 struct redaction {
     struct trace *trace;
-    bool all; /* of --redact=all */
+    bool all; /* --redact=all */
     bool (*category_is_known)(const uint8_t *name, uint32_t nbytes);
     struct string_table old;
-    uint32_t *kept;  /* [old.count] new id of a string that is kept but for the paths in it; 0: not yet */
-    uint32_t *named; /* [old.count] the same of an annotation's name, where it is replaced */
+    uint32_t *kept;  /* [old.count] new id of a string that is kept, without paths in it; 0: not yet */
+    uint32_t *named; /* [old.count] new id of an annotation's name that is replaced; 0: not yet */
     uint32_t n_named;
     struct buffer text; /* the result so far */
     bool failed;
@@ -28,7 +28,7 @@ static bool is_hex(uint8_t c, const char *pair) {
     return c == (uint8_t)pair[0] || c == (uint8_t)pair[1];
 }
 
-/* Bytes of a slash of either kind: one, or more where it is percent-encoded ("%2F", "%252f"). 0: none stands there. */
+/* The length of a slash at `at`: one byte, or more if it is percent-encoded ("%2F", "%252f"). 0: no slash. */
 static uint32_t slash_nbytes(const uint8_t *text, uint32_t nbytes, uint32_t at) {
     if (text[at] == '/' || text[at] == '\\')
         return 1;
@@ -43,7 +43,7 @@ static uint32_t slash_nbytes(const uint8_t *text, uint32_t nbytes, uint32_t at) 
     return 0;
 }
 
-/* Does `word` stand at `at`? A slash in it also matches a backslash. */
+/* Does the text have `word` at `at`? A slash in it also matches a backslash. */
 static bool word_at(const uint8_t *text, uint32_t nbytes, uint32_t at, const char *word) {
     uint32_t i = 0;
     while (word[i] != '\0' && at + i < nbytes &&
@@ -52,7 +52,7 @@ static bool word_at(const uint8_t *text, uint32_t nbytes, uint32_t at, const cha
     return word[i] == '\0';
 }
 
-/* The last place where `word` stands. NULL: none. */
+/* The last occurrence of `word`. NULL: none. */
 static const uint8_t *last_match(const uint8_t *text, uint32_t nbytes, const char *word) {
     for (uint32_t at = nbytes; at-- > 0;)
         if (word_at(text, nbytes, at, word))
@@ -69,7 +69,7 @@ static const uint8_t *base_name(const uint8_t *path, uint32_t nbytes) {
     return path;
 }
 
-/* Do the directories of a path have only characters of package names? Others might begin another path. */
+/* Have the directories of a path only characters that package names have? Others might begin another path. */
 static bool directories_are_plain(const uint8_t *path, uint32_t nbytes) {
     uint32_t n = (uint32_t)(base_name(path, nbytes) - path);
     for (uint32_t i = 0; i < n; i++) {
@@ -80,7 +80,7 @@ static bool directories_are_plain(const uint8_t *path, uint32_t nbytes) {
     return true;
 }
 
-/* The directory of a known package, which is the same on every machine. NULL: none. */
+/* The directory of a known package, which is the same on every machine, with the path below it. NULL: none. */
 static const uint8_t *package_of(const uint8_t *path, uint32_t nbytes) {
     static const char *const packages[] = {
         "site-packages/torch/", "dist-packages/torch/", "-packages/torchgen/", "-packages/functorch/",
@@ -94,7 +94,8 @@ static const uint8_t *package_of(const uint8_t *path, uint32_t nbytes) {
     return NULL;
 }
 
-/* "/lib/python3.11" of a file of Python's own library. What was installed below it is not part of Python. 0: it is not one. */
+/* The length of "/lib/python3.11" in the path of a file of Python's own library. Packages installed below it do not
+ * count. 0: none. */
 static uint32_t python_nbytes(const uint8_t *path, uint32_t nbytes, const uint8_t **python) {
     static const char *const libraries[] = {"/lib/python3", "/lib64/python3"};
     for (size_t i = 0; i < 2; i++) {
@@ -110,8 +111,8 @@ static uint32_t python_nbytes(const uint8_t *path, uint32_t nbytes, const uint8_
     return 0;
 }
 
-/* Appends what stays of a path: the part inside of a known package; of Python's library and of the compiler's cache, which
- * has the user's name in its path, the mark that they are known by; and the base name. */
+/* Appends the part of a path that stays: below a known package, all of it; in Python's library and in the
+ * compiler's cache, whose path has the user's name in it, the words that they are known by; and the base name. */
 static void path_add(struct buffer *out, const uint8_t *path, uint32_t nbytes) {
     const uint8_t *base = base_name(path, nbytes), *package = package_of(path, nbytes), *python;
     uint32_t n_python = python_nbytes(path, nbytes, &python);
@@ -128,7 +129,7 @@ static void path_add(struct buffer *out, const uint8_t *path, uint32_t nbytes) {
 
 /* ---- paths inside of text ---- */
 
-/* The operator of division is not a path. */
+/* The slash of C++'s "operator/" does not belong to a path. */
 static bool is_division(const uint8_t *text, uint32_t slash) {
     static const char word[] = "operator";
     const uint32_t n = sizeof word - 1;
@@ -139,21 +140,22 @@ static bool is_opening(uint8_t c) {
     return c == ' ' || c == '(' || c == '[' || c == '{' || c == '<';
 }
 
-/* Can a quote at `at` open a text: is it first, or after a blank or a bracket? */
+/* Can a quote at `at` open a quotation: is it first, or after a blank or a bracket? */
 static bool quote_opens(const uint8_t *text, uint32_t at) {
     bool quote = text[at] == '"' || text[at] == '\'' || text[at] == '`';
     return quote && (at == 0 || is_opening(text[at - 1]));
 }
 
-/* Characters that end a directory's name but no word before a path: "Project (old)", "a,". */
+/* Characters that may end a directory's name but not the word before a path: "Project (old)", "a,". */
 static bool is_closing(uint8_t c) {
     return c < ' ' || (c != 0 && strchr(")]}>\"'`,;|=", c) != NULL);
 }
 
 /*
- * Where the path begins whose first slash is at `slash`. A path that begins with a slash does so after a blank, a bracket or
- * a quote; else a directory, a host or a drive stands before it, back to the next such sign. A directory that ends in a sign
- * itself may have any others in it, so then all that stands before it is taken for the path's.
+ * The beginning of the path whose first slash is at `slash`. A path that begins with a slash follows a blank, a
+ * bracket or a quote. Otherwise a directory, a host or a drive precedes the slash, back to the last such character.
+ * If that directory ends in such a character, it may contain others, so everything before the slash counts as the
+ * path.
  */
 static uint32_t path_begin(const uint8_t *text, uint32_t slash) {
     if (slash == 0 || is_opening(text[slash - 1]) || quote_opens(text, slash - 1))
@@ -166,8 +168,8 @@ static uint32_t path_begin(const uint8_t *text, uint32_t slash) {
     return begin;
 }
 
-/* A stretch of text without the directories in it. What lies between two slashes may always be one, whatever signs are in it:
- * only what follows the last slash stays. */
+/* Copies a stretch of text without the directories in it. Any characters between two slashes may be a directory's
+ * name, so only the text after the last slash stays. */
 static void path_strip(struct buffer *out, const uint8_t *text, uint32_t nbytes) {
     uint32_t slash = 0;
     while (slash < nbytes && (slash_nbytes(text, nbytes, slash) == 0 || is_division(text, slash)))
@@ -178,7 +180,7 @@ static void path_strip(struct buffer *out, const uint8_t *text, uint32_t nbytes)
         path_add(out, text + begin, nbytes - begin);
 }
 
-/* "{lambda at /home/u/k.cu:12}": what follows " at " and begins like a path is one of its own. Returns where it begins, or the
+/* In "{lambda at /home/u/k.cu:12}", the text after " at " is a path of its own. Returns where it begins, or the
  * end. */
 static uint32_t at_next(const uint8_t *text, uint32_t from, uint32_t nbytes) {
     for (uint32_t at = from; at + 4 < nbytes; at++)
@@ -188,7 +190,7 @@ static uint32_t at_next(const uint8_t *text, uint32_t from, uint32_t nbytes) {
     return nbytes;
 }
 
-/* A text without the directories of the paths in it. */
+/* Copies a text without the directories of the paths in it. */
 static void paths_strip(struct buffer *out, const uint8_t *text, uint32_t nbytes) {
     for (uint32_t from = 0, end; from < nbytes; from = end) {
         end = at_next(text, from, nbytes);
@@ -203,7 +205,7 @@ static const uint8_t *old_string(const struct redaction *redaction, uint32_t id,
     return redaction->old.bytes + redaction->old.start[id];
 }
 
-/* Turns the result so far into a string. */
+/* Turns the text built so far into a string. */
 static uint32_t string_end(struct redaction *redaction) {
     size_t nbytes = redaction->text.nbytes;
     uint32_t id = nbytes == 0 ? 0 : trace_string_add(redaction->trace, redaction->text.bytes, nbytes);
@@ -212,7 +214,7 @@ static uint32_t string_end(struct redaction *redaction) {
     return id;
 }
 
-/* Keeps a text but for the paths in it. */
+/* Keeps a string, without the paths in it. */
 static void keep(struct redaction *redaction, uint32_t *id) {
     uint32_t nbytes;
     if (redaction->kept[*id] == 0 && *id != 0) {
@@ -230,7 +232,7 @@ static void keep_path(struct redaction *redaction, uint32_t *id) {
     *id = string_end(redaction);
 }
 
-/* "dir/train.py(12): step", as profilers write it, holds a path too, in whose directories there may be anything. */
+/* "dir/train.py(12): step", as profilers write it, holds a path too, and its directories may contain anything. */
 static void keep_name(struct redaction *redaction, uint32_t *id) {
     uint32_t nbytes;
     const uint8_t *bytes = old_string(redaction, *id, &nbytes), *python = last_match(bytes, nbytes, ".py(");
@@ -247,7 +249,7 @@ static void drop(uint32_t *id) {
     *id = 0;
 }
 
-/* "0/1_2" is what PyTorch writes for a compiled frame, and no path. Other text is dropped. */
+/* PyTorch writes "0/1_2" for a compiled frame; that is no path. Other text is dropped. */
 static void keep_compile_context(struct redaction *redaction, uint32_t *id) {
     uint32_t nbytes;
     const uint8_t *bytes = old_string(redaction, *id, &nbytes);
@@ -271,7 +273,7 @@ static void keep_category(struct redaction *redaction, uint32_t *id) {
 
 /* ---- names of annotations ---- */
 
-/* Names that say which part of a step it is, and nothing of the user's. */
+/* Names that tell which part of a step it is, and nothing private. */
 static bool name_is_common(const uint8_t *name, uint32_t nbytes) {
     static const char *const names[] = {"forward",   "backward", "optimizer", "step",
                                         "zero_grad", "loss",     "train",     "eval"};
@@ -287,7 +289,7 @@ static bool name_is_common(const uint8_t *name, uint32_t nbytes) {
     return at == nbytes;
 }
 
-/* Equal names stay equal. */
+/* Gives equal names equal numbers. */
 static void name_replace(struct redaction *redaction, uint32_t *id) {
     static const char optimizer[] = "Optimizer.step#";
     uint32_t nbytes;
@@ -313,7 +315,7 @@ static void annotations_redact(struct redaction *redaction) {
             keep(redaction, &trace->annotations[i].name);
 }
 
-/* Labels of a log's lines, and the files of a series. */
+/* Redacts the labels of a log's lines and the file names of a series. */
 static void notes_redact(struct redaction *redaction, struct device_trace *device) {
     for (uint32_t i = 0; i < device->n_notes; i++) {
         struct note *note = &device->notes[i];
@@ -326,7 +328,7 @@ static void notes_redact(struct redaction *redaction, struct device_trace *devic
     }
 }
 
-/* ---- settings: what PyTorch knows, and nothing else ---- */
+/* ---- settings: only what PyTorch itself knows stays ---- */
 
 static bool word_is_among(const char *word, size_t nbytes, const char *const *words, size_t n_words) {
     for (size_t i = 0; i < n_words; i++)
@@ -364,13 +366,13 @@ static bool setting_is_line(const char *key) {
     return word_is_among(key, strlen(key), keys, sizeof keys / sizeof *keys);
 }
 
-/* A number, a list of numbers, or a word that PyTorch has for values. */
+/* A number, a list of numbers, or a word that PyTorch accepts as a value. */
 static bool value_is_plain(const char *value, size_t nbytes) {
     static const char *const words[] = {"True", "False", "true", "false", "native", "cudaMallocAsync"};
     return strspn(value, "0123456789.:>[],-") >= nbytes || word_is_among(value, nbytes, words, 6);
 }
 
-/* After an item of "a:1,b:[256:1,>:2]". */
+/* The length of the first item of "a:1,b:[256:1,>:2]", separator included. */
 static size_t item_length(const char *text) {
     size_t n = 0;
     for (int depth = 0; text[n] != '\0' && (text[n] != ',' || depth > 0); n++)
@@ -406,7 +408,7 @@ static bool setting_stays(struct redaction *redaction, cJSON *item) {
     if (cJSON_IsString(item) && setting_is_line(item->string)) {
         redaction->text.nbytes = 0;
         line_redact(&redaction->text, item->valuestring);
-        if (!redaction->text.failed) /* never longer than it was */
+        if (!redaction->text.failed) /* the result is never longer than the input */
             memcpy(item->valuestring, redaction->text.bytes, redaction->text.nbytes);
         redaction->text.nbytes = 0;
         return !redaction->text.failed;
@@ -421,7 +423,8 @@ static bool setting_stays(struct redaction *redaction, cJSON *item) {
 static void settings_redact(struct redaction *redaction, uint32_t *id) {
     uint32_t nbytes;
     const uint8_t *bytes = old_string(redaction, *id, &nbytes);
-    errno = 0; /* cJSON says of a text that is not JSON what it says without memory: nothing */
+    /* cJSON returns NULL both for invalid text and for lack of memory; only the latter sets errno. */
+    errno = 0;
     cJSON *settings = cJSON_ParseWithLength((const char *)bytes, nbytes), *next;
     redaction->failed |= settings == NULL && errno == ENOMEM;
     for (cJSON *item = settings != NULL ? settings->child : NULL; item != NULL; item = next) {
@@ -479,10 +482,10 @@ static void rest_redact(struct redaction *redaction) {
         keep(redaction, &trace->diagnostics[i].key);
     }
     settings_redact(redaction, &trace->settings);
-    drop(&trace->meta); /* the writer of a page makes it anew */
+    drop(&trace->meta); /* the writer of a page makes it again */
 }
 
-/* The new table begins as a fresh trace's: id 0 is the empty string. */
+/* The new table begins like that of a fresh trace: id 0 is the empty string. */
 static bool table_begin(struct trace *trace) {
     trace->strings = (struct string_table){.count = 1};
     if (!ARENA_GROW(&trace->arena, trace->strings.start, trace->strings.start_capacity, 2) ||

@@ -66,7 +66,7 @@ bool stack_table_add(struct stack_table *stacks, struct arena *arena, uint32_t p
     return true;
 }
 
-/* Adds to a sum that stays above the limit once it has passed it. */
+/* Adds to a sum that, once above the limit, stays there. */
 static void sum_add(uint64_t *sum, uint64_t nbytes, uint64_t limit) {
     *sum = *sum > limit || nbytes > limit - *sum ? UINT64_MAX : *sum + nbytes;
 }
@@ -83,7 +83,7 @@ static bool allocations_fit(const struct allocations *allocations) {
     return !wraps && bytes <= TRACE_BYTES_MAX && n <= UINT32_MAX;
 }
 
-/* Reserved bytes are walked back from their end, and may be negative on the way. */
+/* Reserved bytes are computed backwards from their final value and may be negative on the way. */
 static bool segments_fit(const struct device_trace *device) {
     const uint64_t limit = TRACE_BYTES_MAX - 1;
     uint64_t bytes = 0, states = 0;
@@ -117,7 +117,7 @@ int32_t trace_oversized_device(const struct trace *trace) {
     return ORDINAL_NONE;
 }
 
-/* The code is what stands before the key's "/". */
+/* The code is the part of the key before "/". */
 static size_t code_nbytes(const char *key) {
     size_t nbytes = 0;
     while (key[nbytes] != '\0' && key[nbytes] != '/')
@@ -151,7 +151,7 @@ const char *device_noun(const struct trace *trace, const struct device_trace *de
     return device->ordinal >= 0 ? "GPU" : "device";
 }
 
-/* 1, 2 or 5 times a power of ten, from 10,000 on: what people give as max_entries. */
+/* 1, 2 or 5 times a power of ten, from 10,000 on: values that people choose for max_entries. */
 static bool is_round(uint64_t n) {
     if (n < 10000)
         return false;

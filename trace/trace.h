@@ -12,8 +12,8 @@
  * moment i + 1 the state after event i, so n events have n + 1 moments. An allocation is alive at moment m when
  * birth <= m < death.
  *
- * Freestanding. All memory belongs to the trace's arena. Nothing here is thread safe; a filled trace may be
- * read from several threads. Source of the semantics: PyTorch's allocator, as docs/architecture.md quotes it.
+ * Freestanding. All memory belongs to the trace's arena. Not thread safe, but several threads may read a filled
+ * trace. Source of the semantics: PyTorch's allocator, as docs/architecture.md quotes it.
  */
 #pragma once
 
@@ -33,11 +33,11 @@ struct string_table {
     uint32_t start_capacity, bytes_capacity;
 };
 
-/* Files and names of frames are read again for every frame that has them, so a reader cuts them. Real names of C++ have
- * some 3,000 bytes. */
+/* Readers cut the files and names of frames to this length, because they are read again for every frame that has
+ * them. Real C++ names have some 3,000 bytes. */
 enum { FRAME_TEXT_MAX_NBYTES = 16 << 10 };
 
-/* The owner of a frame, if --own or --library names one; else its file decides (layout/site.h). */
+/* The owner of a frame, if --own or --library names one; otherwise its file decides (layout/site.h). */
 enum frame_owner { OWNER_UNTOLD, OWNER_LIBRARY, OWNER_USER };
 
 /* Frame id 0 is "none". Two frames of equal content have one id. */
@@ -50,10 +50,10 @@ struct frame_table {
         uint32_t fx;   /* of `fx` below; 0: none */
     } * frame;
     uint8_t *owner; /* [count] enum frame_owner; NULL: none is named */
-    uint8_t *rank;  /* [count] what frames_rank says, and */
-    uint32_t *bits; /* [count] frames_bits, kept for all devices (frames_keep); NULL: not kept */
+    uint8_t *rank;  /* [count] result of frames_rank */
+    uint32_t *bits; /* [count] result of frames_bits, kept for all devices (frames_keep); NULL: not kept */
     const uint32_t
-        *whole; /* [count] ids in the trace that this is a part of (device_part_init); NULL: it is none */
+        *whole; /* [count] ids in the trace that this one is a part of (device_part_init); NULL: not a part */
 };
 
 /* The fields that torch.fx adds to frames of generated code; id 0 is "none". String ids. */
@@ -65,8 +65,8 @@ struct fx_table {
 };
 
 /*
- * Stack id 0 is the empty stack. Its parent is the stack without its innermost frame, and a smaller id. Nearly all are the
- * first that begins with its parent and stand right after it, so a parent is written down only of a stack that does not:
+ * Stack id 0 is the empty stack. Its parent is the stack without its innermost frame, and a smaller id. Nearly
+ * every stack directly follows its parent, so a parent is stored only for a stack that does not ("branched"):
  *
  *     stack    0   1   2   3   4   5   6        0 - 1 - 2 - 3
  *     frame    .   a   b   c   d   e   f                \ 4 - 5 - 6
@@ -88,7 +88,7 @@ static inline bool stack_is_branched(const struct stack_table *stacks, uint32_t 
     return stacks->word[stack / 32].branched >> stack % 32 & 1;
 }
 
-/* Of stack 0: 0. */
+/* The parent of stack 0 is 0. */
 static inline uint32_t stack_parent(const struct stack_table *stacks, uint32_t stack) {
     const struct stack_word *word = &stacks->word[stack / 32];
     if (!(word->branched >> stack % 32 & 1))
@@ -109,21 +109,21 @@ struct context_table {
 };
 
 enum allocation_flag {
-    ALLOCATION_STACK_OF_FREE = 1, /* its allocation was not recorded: the stack is the one of its free */
-    ALLOCATION_FROM_BLOCK = 2,    /* known from the final blocks only */
+    ALLOCATION_STACK_OF_FREE = 1, /* the allocation was not recorded: this is the stack of its free */
+    ALLOCATION_FROM_BLOCK = 2,    /* known only from the final blocks */
     ALLOCATION_REOPENED = 4,      /* ended because its address was allocated again without a free */
     ALLOCATION_UNMATCHED_END = 8, /* alive at the end, but no active block is at its address */
 };
 
-/* Allocations of allocations, one row each, in stack order: those older than the recording first (what outlives it
- * at the bottom, then by falling death), then by birth. */
+/* One row per allocation, in stack order: those older than the recording first (those that outlive it at the
+ * bottom, then by falling death), then by birth. */
 struct allocations {
     uint32_t count;
-    uint32_t preexisting; /* that many first rows have birth 0 */
+    uint32_t preexisting; /* this many first rows have birth 0 */
     uint32_t *birth;      /* moment */
     uint32_t *death;      /* moment; n_events + 1: still there at the end */
-    /* moment of free_requested where other events lie between it and the completion, and where none
-     * followed: pending while request <= m < death. Otherwise equal to death. */
+    /* moment of free_requested, if the free was not completed at once: pending while request <= m < death.
+     * Otherwise equal to death. */
     uint32_t *request;
     uint64_t *size; /* requested bytes */
     uint64_t *address;
@@ -132,11 +132,11 @@ struct allocations {
     uint16_t *stream; /* index into streams */
     uint16_t *pool;   /* index into pools */
     uint8_t *flags;   /* enum allocation_flag */
-    uint32_t *merged; /* allocations that each row stands for, in a recording that was made smaller
-                       * (layout/merge.h); NULL: one each */
+    /* allocations that each row represents in a recording that was made smaller (layout/merge.h); NULL: one each */
+    uint32_t *merged;
 };
 
-/* The number of allocations that a row stands for. */
+/* The number of allocations that a row represents. */
 static inline uint32_t allocation_stands_for(const struct allocations *allocations, uint32_t allocation) {
     return allocations->merged != NULL ? allocations->merged[allocation] : 1;
 }
@@ -155,7 +155,7 @@ struct segment_event {
 struct oom_event {
     uint32_t event;
     uint32_t stack;
-    uint64_t size;        /* asked for, rounded up by the allocator; OOM_UNKNOWN: a log does not print it */
+    uint64_t size; /* requested bytes, rounded up by the allocator; OOM_UNKNOWN: a log does not print them */
     uint64_t device_free; /* free memory of the driver; OOM_UNKNOWN: a log does not print it */
 };
 
@@ -166,35 +166,35 @@ struct snapshot_event {
     uint64_t size; /* active bytes, rounded sizes */
 };
 
-/* The kinds of notes on an event: a level that a log prints, its place in the file, the dump that ends there. */
+/* Kinds of notes on an event: a level that a log prints, its place in the file, the dump that ends there. */
 enum note_what {
-    NOTE_LINE,          /* number of the line, from 1 */
-    NOTE_STEP,          /* step or iteration that the line names */
-    NOTE_LABEL,         /* text: what the line says about the moment */
-    NOTE_ALLOCATED,     /* bytes, here and below */
-    NOTE_MAX_ALLOCATED, /* the most since the line before; the event before this one stands for it */
-    NOTE_RESERVED,      /* by the allocator */
-    NOTE_MAX_RESERVED,  /* the most since the line before */
-    NOTE_DEVICE_USED,   /* by everybody */
-    NOTE_DEVICE_TOTAL,  /* capacity */
-    NOTE_DEVICE_FREE,   /* as the driver says */
-    NOTE_PROCESS_USED,  /* by this process, torch or not */
-    NOTE_OTHERS_USED,   /* by other processes */
-    NOTE_UNALLOCATED,   /* reserved, not allocated */
-    NOTE_ALLOWED,       /* the limit of set_per_process_memory_fraction */
-    NOTE_ASKED,         /* by the request that failed */
-    NOTE_HOST_USED,     /* of the CPU's memory, by everybody */
-    NOTE_DUMP,          /* text: name of a file of a series whose recording ends with this event */
-    NOTE_DUMP_GAP,      /* the same, and the events between it and the next file are missing */
-    NOTE_OTHER_USED,    /* by the process beside the allocator: "other allocations" of MPS */
-    NOTE_BACKEND,       /* text: whose allocator failed, as its message spells it: "CUDA", "MPS" */
-    NOTE_SETTING,       /* text: the variable that sets this allocator up; number: enum note_setting */
-    NOTE_MAX_DEVICE,    /* the most that was used on the device since the line before */
-    NOTE_MAX_HOST,      /* the most of the host's memory that the line tells of */
-    NOTE_OOM_COUNT,     /* out-of-memory errors that a summary counts */
-    NOTE_RETRIES,       /* requests that were served after the allocator had given its cache back, so far */
-    NOTE_HOST_LIMIT,    /* of the control group that ran out of memory */
-    NOTE_KILLED, /* text: the killer and the process that it killed for lack of memory: "the kernel killed python" */
+    NOTE_LINE,           /* number of the line, from 1 */
+    NOTE_STEP,           /* step or iteration that the line names */
+    NOTE_LABEL,          /* text: the line's words about the moment */
+    NOTE_ALLOCATED,      /* bytes, here and below */
+    NOTE_MAX_ALLOCATED,  /* the most since the line before; the event before this one represents it */
+    NOTE_RESERVED,       /* by the allocator */
+    NOTE_MAX_RESERVED,   /* the most since the line before */
+    NOTE_DEVICE_USED,    /* by all processes */
+    NOTE_DEVICE_TOTAL,   /* capacity */
+    NOTE_DEVICE_FREE,    /* as the driver says */
+    NOTE_PROCESS_USED,   /* by this process, inside and outside of torch */
+    NOTE_OTHERS_USED,    /* by other processes */
+    NOTE_UNALLOCATED,    /* reserved, not allocated */
+    NOTE_ALLOWED,        /* the limit of set_per_process_memory_fraction */
+    NOTE_ASKED,          /* by the request that failed */
+    NOTE_HOST_USED,      /* of the CPU's memory, by all processes */
+    NOTE_DUMP,           /* text: name of the file of a series whose recording ends with this event */
+    NOTE_DUMP_GAP,       /* the same, and events between it and the next file are missing */
+    NOTE_OTHER_USED,     /* by the process outside of the allocator: "other allocations" of MPS */
+    NOTE_BACKEND,        /* text: whose allocator failed, spelt as in the message: "CUDA", "MPS" */
+    NOTE_SETTING,        /* text: the variable that sets up this allocator; number: enum note_setting */
+    NOTE_MAX_DEVICE,     /* the most that was used on the device since the line before */
+    NOTE_MAX_HOST,       /* the most of the host's memory that the line reports */
+    NOTE_OOM_COUNT,      /* out-of-memory errors that a summary counts */
+    NOTE_RETRIES,        /* requests served after the allocator had given its cache back, so far */
+    NOTE_HOST_LIMIT,     /* of the control group that ran out of memory */
+    NOTE_KILLED,         /* text: the killer and the victim: "the kernel killed python" */
     NOTE_XLA_PARAMETERS, /* buffers that XLA had planned, here and below */
     NOTE_XLA_CONSTANTS,
     NOTE_XLA_OUTPUTS,
@@ -213,7 +213,7 @@ enum note_what {
     NOTE_KINDS
 };
 
-/* The remedy against fragmentation that the message names in a NOTE_SETTING's variable. */
+/* The remedy against fragmentation that the message names: a value of the variable in NOTE_SETTING. */
 enum note_setting { SETTING_UNTOLD, SETTING_EXPANDABLE, SETTING_MAX_SPLIT };
 
 struct note {
@@ -283,29 +283,30 @@ struct annotation {
     uint8_t stage;  /* enum annotation_stage */
 };
 
-/* The time in which an annotation matters to devices: it holds all that the annotation begins or ends. */
+/* The stretch of time in which an annotation matters to devices: all that it begins or ends lies in it. */
 struct annotation_span {
     int64_t from_us, to_us;
 };
 
 enum { DIAGNOSTIC_NUMBERS = 3 };
 
-/* Something the reader should know before trusting the picture: a code, which never changes its spelling, and numbers.
- * The sentence is made by an output (render/words/diagnostics.h), or was kept in a page that tells no numbers. */
+/* Something the reader should know before trusting the picture: a code, whose spelling never changes, and numbers.
+ * An output makes the sentence of them (render/words/diagnostics.h); a page of an older version carries the
+ * sentence itself. */
 struct diagnostic {
     uint32_t code;    /* string, e.g. "orphan_frees" */
-    uint32_t message; /* string, one plain sentence; 0: not said yet */
-    int32_t device;   /* ordinal; ORDINAL_NONE: it is about the file */
-    uint32_t key; /* string, which of the code's sentences: "truncated/zip", or the code itself; 0: none of
-                         them, as in pages that tell no numbers */
-    uint64_t number[DIAGNOSTIC_NUMBERS]; /* the figures of its sentence */
+    uint32_t message; /* string, one plain sentence; 0: not made yet */
+    int32_t device;   /* ordinal; ORDINAL_NONE: it concerns the file */
+    /* string, which of the code's sentences: "truncated/zip", or the code itself; 0: none, as in pages without numbers */
+    uint32_t key;
+    uint64_t number[DIAGNOSTIC_NUMBERS]; /* the figures in its sentence */
 };
 
 enum trace_kind {
     TRACE_SNAPSHOT,
     TRACE_KINETO,
     TRACE_MEMORY_TIMELINE,
-    TRACE_LOG,    /* levels that a log prints; its allocations are made of them, one for each level */
+    TRACE_LOG,    /* levels printed by a log; one allocation is made up for each */
     TRACE_SERIES, /* several snapshots of one process */
     TRACE_KINDS
 };
@@ -315,8 +316,8 @@ enum { RANK_UNKNOWN = -1 };
 struct trace {
     struct arena arena;
     enum trace_kind kind;
-    int32_t rank;           /* of the process in a distributed job, where the file says it; RANK_UNKNOWN */
-    bool devices_are_ranks; /* of a log that names ranks; a page does not keep it */
+    int32_t rank; /* of the process in a distributed job, if the file says it; otherwise RANK_UNKNOWN */
+    bool devices_are_ranks; /* the devices are a log's ranks; a page does not keep this */
     struct string_table strings;
     struct frame_table frames;
     struct fx_table fx;
@@ -324,7 +325,7 @@ struct trace {
     struct context_table contexts;
 
     uint32_t n_devices, n_annotations, n_diagnostics;
-    struct device_trace *devices; /* with events, blocks or segments; by rising ordinal */
+    struct device_trace *devices; /* those with events, blocks or segments; by rising ordinal */
     struct annotation *annotations;
     struct annotation_span *spans; /* [n_annotations], see annotations_keep; NULL: not kept */
     struct diagnostic *diagnostics;
@@ -334,28 +335,29 @@ struct trace {
     uint32_t meta;     /* string: JSON object of the writer (file name, digest, title); 0 in a fresh trace */
 };
 
-/* "GPU", or "device" of what is none: the CPU, its pinned memory, an accelerator whose log names its backend. O(notes). */
+/* "GPU", or "device" for anything else: the CPU, its pinned memory, an accelerator whose log names its backend.
+ * O(notes). */
 const char *device_noun(const struct trace *trace, const struct device_trace *device);
 
-/* ---- what a recording has: asked above the parser, in place of the kind of its file ---- */
+/* ---- what a recording has: code above the parser asks these, not for the kind of the file ---- */
 
-/* Does it have single allocations, each with a size and a life? A log prints levels; its allocations are
- * made up from these, so nothing may be concluded from them. */
+/* Does it have real allocations, each with a size and a life? A log's are made up from printed levels, so nothing
+ * may be concluded from them. */
 static inline bool trace_has_allocations(const struct trace *trace) {
     return trace->kind != TRACE_LOG;
 }
 
-/* Does it have segments, addresses and requests from its first event to its end, as a replay and a plan need? */
+/* Does it have segments, addresses and requests from its first event to its last, as a replay and a plan need? */
 static inline bool trace_has_segments(const struct trace *trace) {
     return trace->kind == TRACE_SNAPSHOT;
 }
 
-/* Does it have the lines that made its allocations? A memory timeline has categories in their place. */
+/* Does it have the lines that made its allocations? A memory timeline has categories instead. */
 static inline bool trace_has_call_sites(const struct trace *trace) {
     return trace->kind != TRACE_MEMORY_TIMELINE;
 }
 
-/* Is it made of several dumps, each a part? */
+/* Does it consist of several dumps? */
 static inline bool trace_has_dumps(const struct trace *trace) {
     return trace->kind == TRACE_SERIES;
 }
@@ -363,11 +365,11 @@ static inline bool trace_has_dumps(const struct trace *trace) {
 /* An empty trace that takes its memory from `host`, `limit_nbytes` at most. False: no memory. */
 bool trace_init(struct trace *trace, struct arena_host host, size_t limit_nbytes);
 
-/* Frees all of it. */
+/* Frees everything in it. */
 void trace_release(struct trace *trace);
 
-/* Adds a string without looking for an equal one. 0: no memory (or more than 4 GiB of text in all).
- * O(nbytes). The empty string gets id 0. */
+/* Adds a string without looking for an equal one. 0: no memory (or more than 4 GiB of text in all). O(nbytes). The
+ * empty string gets id 0. */
 uint32_t trace_string_add(struct trace *trace, const void *bytes, size_t nbytes);
 
 /* Adds a stack without looking for an equal one. O(1). False: no memory. */
@@ -396,13 +398,13 @@ static inline bool trace_strings_equal(const struct trace *trace, uint32_t a, ui
 }
 
 /*
- * What a device's allocations, segments or blocks may add up to, each kind over the whole recording. No memory holds
- * more (8 EiB), and below it no sum and no difference of sizes passes 64 bits, whatever is added up. Every reader
- * checks it when it has filled a trace.
+ * The limit for the sum of a device's allocations, segments or blocks over the whole recording. No memory holds
+ * more (8 EiB), and below it no sum or difference of sizes exceeds 64 bits. Every reader checks it once it has
+ * filled a trace.
  */
 #define TRACE_BYTES_MAX (UINT64_C(1) << 63)
 
-/* Ordinal of the first device whose sizes add up to more; ORDINAL_NONE: there is none. O(rows). */
+/* Ordinal of the first device whose sizes exceed this sum; ORDINAL_NONE: there is none. O(rows). */
 int32_t trace_oversized_device(const struct trace *trace);
 
 /* The device with this ordinal; NULL: there is none. */
@@ -413,21 +415,21 @@ static inline const struct device_trace *trace_device(const struct trace *trace,
     return NULL;
 }
 
-/* True if an annotation is shown with the device with this ordinal. */
+/* True if an annotation is shown for the device with this ordinal. */
 static inline bool annotation_concerns(const struct annotation *annotation, int32_t ordinal) {
     return annotation->device == ORDINAL_NONE ? ordinal != ORDINAL_CPU : annotation->device == ordinal;
 }
 
-/* True if a diagnostic is about the device with this ordinal, or about the whole file. */
+/* True if a diagnostic concerns the device with this ordinal, or the whole file. */
 static inline bool diagnostic_concerns(const struct diagnostic *diagnostic, int32_t ordinal) {
     return diagnostic->device == ORDINAL_NONE || diagnostic->device == ordinal;
 }
 
-/* Notes a diagnostic. `key` is a constant: the code, perhaps with a "/" and a word that tells its sentences apart.
+/* Adds a diagnostic. `key` is a constant: the code, with a "/" and a word if the code has several sentences.
  * `numbers` has DIAGNOSTIC_NUMBERS of them, or is NULL. False: no memory. */
 bool trace_diagnose(struct trace *trace, const char *key, int32_t device, const uint64_t *numbers);
 
-/* The capacity of the event buffer, if it was full: a round number of events whose first ones were lost,
+/* The capacity of the event buffer, if it was full: a round number of events was kept, and earlier ones were lost,
  * since something freed was never made. 0: it was not full, as far as can be told. O(allocations). */
 uint64_t device_history_full(const struct device_trace *device);
 
