@@ -9,17 +9,18 @@
 struct shown_site {
     uint64_t area, alive; /* alive: at the moment of the list */
     uint32_t count;       /* allocations */
-    uint32_t place;       /* 1: of also[0], and so on; 0: it is not told */
+    uint32_t place;       /* 1: in also[0], and so on; 0: not listed */
 };
 
 struct looker {
     const struct timeline *timeline;
     const struct allocations *allocations;
     const uint64_t *keep;
-    uint32_t first, end;          /* moments */
-    struct shown_site *site;      /* [frames] */
-    struct sort_row *row, *spare; /* deaths of what is told, site by site; spare: for the largest of them */
-    uint32_t *born;               /* allocations of one site */
+    uint32_t first, end;     /* moments */
+    struct shown_site *site; /* [frames] */
+    /* deaths of the listed allocations, site by site; spare: for the site with the most of them */
+    struct sort_row *row, *spare;
+    uint32_t *born; /* allocations of one site */
 };
 
 static struct shown_site *site_of(const struct looker *looker, uint32_t allocation) {
@@ -31,7 +32,7 @@ static bool is_shown(const struct looker *looker, uint32_t allocation) {
            looker->allocations->death[allocation] > looker->first && filter_keeps(looker->keep, allocation);
 }
 
-/* KiB times moments of the window, as far as 64 bits hold it. */
+/* KiB times moments inside the window, saturating at 64 bits. */
 static uint64_t area_of(const struct looker *looker, uint32_t allocation) {
     const struct allocations *allocations = looker->allocations;
     uint32_t from =
@@ -41,7 +42,7 @@ static uint64_t area_of(const struct looker *looker, uint32_t allocation) {
     return kib > UINT64_MAX / moments ? UINT64_MAX : kib * moments;
 }
 
-/* Fills the areas; returns their sum. */
+/* Fills the areas of all sites; returns their sum. */
 static uint64_t areas_fill(struct looker *looker) {
     uint64_t whole = 0;
     for (uint32_t i = 0; i < looker->allocations->count; i++) {
@@ -56,7 +57,7 @@ static uint64_t areas_fill(struct looker *looker) {
     return whole;
 }
 
-/* Sites with their share of the live bytes are listed already. */
+/* Drops sites with a share of the live bytes: the list of what is alive has them already. */
 static void areas_drop_listed(struct looker *looker, uint32_t moment) {
     const struct allocations *allocations = looker->allocations;
     const uint32_t n_sites = looker->timeline->trace->frames.count;
@@ -72,7 +73,7 @@ static void areas_drop_listed(struct looker *looker, uint32_t moment) {
             looker->site[i].area = 0;
 }
 
-/* The sites that are told, the largest first. */
+/* Chooses the sites to list, the largest first. */
 static uint32_t sites_choose(struct looker *looker, uint64_t least, struct also_shown also[ALSO_SHOWN_MAX]) {
     const uint32_t n_sites = looker->timeline->trace->frames.count;
     uint32_t count = 0;
@@ -89,7 +90,7 @@ static uint32_t sites_choose(struct looker *looker, uint64_t least, struct also_
     return count;
 }
 
-/* ---- what they have at most ---- */
+/* ---- the most that they had at once ---- */
 
 static bool rows_take(struct looker *looker, const struct also_shown *also, uint32_t n_also,
                       struct arena *arena) {
@@ -106,7 +107,7 @@ static bool rows_take(struct looker *looker, const struct also_shown *also, uint
     return looker->row && looker->spare && looker->born;
 }
 
-/* The allocations of the sites that are told, in order of their births, each site's after the last one's. */
+/* Collects the allocations of the listed sites, site by site, each in order of birth. */
 static void rows_fill(struct looker *looker, struct also_shown also[ALSO_SHOWN_MAX], uint32_t n_also) {
     const struct allocations *allocations = looker->allocations;
     uint32_t next[ALSO_SHOWN_MAX] = {0};
@@ -122,7 +123,7 @@ static void rows_fill(struct looker *looker, struct also_shown also[ALSO_SHOWN_M
     }
 }
 
-/* The most bytes at once of `n` allocations whose rows are in order of their births. */
+/* The most bytes alive at once of `n` allocations whose rows are in order of birth. */
 static uint64_t highest_of(const struct looker *looker, struct sort_row *row, uint32_t n) {
     const struct allocations *allocations = looker->allocations;
     uint64_t bytes = 0, highest = 0;

@@ -5,7 +5,7 @@
 #include "layout/phases.h"
 #include "layout/stack_slots.h"
 
-/* ---- ids that are used, numbered anew in their order ---- */
+/* ---- ids in use, renumbered in their order ---- */
 
 static bool ids_init(struct stack_slots *ids, uint32_t count, struct arena *arena) {
     *ids = (struct stack_slots){.bits = arena_bits(arena, count),
@@ -27,7 +27,7 @@ static void ids_number(struct stack_slots *ids, uint32_t count) {
     }
 }
 
-/* The lowest id in use from `id` on; `count`: there is none. */
+/* The lowest id in use from `id` on; `count` if there is none. */
 static uint32_t ids_next(const struct stack_slots *ids, uint32_t id, uint32_t count) {
     uint64_t from = UINT64_MAX << id % 64;
     for (uint32_t i = id / 64; i < count / 64 + 1; i++, from = UINT64_MAX)
@@ -36,7 +36,7 @@ static uint32_t ids_next(const struct stack_slots *ids, uint32_t id, uint32_t co
     return count;
 }
 
-/* Stacks that others begin with; a parent has a smaller id. */
+/* Adds the ancestors of the stacks in use; a parent has a smaller id. */
 static void ids_use_parents(struct stack_slots *ids, const struct stack_table *stacks) {
     for (uint32_t i = stacks->count / 64 + 1; i-- > 0;) {
         uint64_t left = ids->bits[i];
@@ -133,13 +133,13 @@ static bool stacks_part(struct trace *part, const struct trace *trace, const str
 
 /* ---- annotations ---- */
 
-/* Annotations that are looked for by their begin, also where it is not in the recording: what lies between two of them belongs
- * to the first (a step begins where its mark begins), and one that follows the recording may end what is in it. So each
- * of them matters from the begin of the one before to the begin of the next. */
+/* A chain of marks such as steps: a step lasts from its mark to the next one, even if the mark itself lies before
+ * the recording, and the mark after the recording may end what began in it. So each mark matters from the begin of
+ * the one before to the begin of the next. */
 struct mark_chain {
     const char *word;
-    int64_t before_us;   /* begin of the last but one */
-    uint32_t begin, end; /* the last one's annotations; UINT32_MAX: none yet, not yet ended */
+    int64_t before_us;   /* begin of the mark before the last */
+    uint32_t begin, end; /* the last mark's annotations; UINT32_MAX: no mark yet, not yet ended */
 };
 
 static void span_reach(struct annotation_span *span, int64_t from_us, int64_t to_us) {
@@ -147,7 +147,7 @@ static void span_reach(struct annotation_span *span, int64_t from_us, int64_t to
     span->to_us = to_us > span->to_us ? to_us : span->to_us;
 }
 
-/* The last mark of a chain matters until `to_us`. */
+/* Lets the last mark of a chain matter until `to_us`. */
 static void chain_reach(const struct mark_chain *chain, struct annotation_span *spans, int64_t to_us) {
     if (chain->begin != UINT32_MAX)
         span_reach(&spans[chain->begin], chain->before_us, to_us);
@@ -171,7 +171,7 @@ struct span_keeper {
     const struct trace *trace;
     struct annotation_span *spans;
     struct mark_chain chain[CHAINS];
-    uint32_t open[PHASE_OPEN_MAX], depth; /* annotations that have begun, as phases_find nests them */
+    uint32_t open[PHASE_OPEN_MAX], depth; /* annotations that have begun, nested as by phases_find */
 };
 
 static void keeper_begin(struct span_keeper *keeper, uint32_t i) {
@@ -183,7 +183,7 @@ static void keeper_begin(struct span_keeper *keeper, uint32_t i) {
         chain_begin(&keeper->chain[c], keeper->trace, keeper->spans, i);
 }
 
-/* It ends the innermost one of its name, and those still open inside it. */
+/* An end closes the innermost open annotation of its name, and those still open inside it. */
 static void keeper_end(struct span_keeper *keeper, uint32_t i) {
     const struct annotation *annotations = keeper->trace->annotations;
     uint32_t at = keeper->depth;
@@ -200,11 +200,11 @@ static void keeper_end(struct span_keeper *keeper, uint32_t i) {
         for (uint32_t c = 0; c < CHAINS; c++)
             if (keeper->chain[c].begin == begin)
                 *(keeper->depth == at ? &keeper->chain[c].end : &keeper->chain[c].begin) =
-                    keeper->depth == at ? i : UINT32_MAX; /* the end of another one is none of its own */
+                    keeper->depth == at ? i : UINT32_MAX; /* another's end is none of its own */
     }
 }
 
-/* Are they the process' own, and by rising time? */
+/* Do all belong to the process, in order of time? */
 static bool annotations_are_plain(const struct trace *trace) {
     for (uint32_t i = 0; i < trace->n_annotations; i++)
         if (trace->annotations[i].device != ORDINAL_NONE ||
@@ -224,7 +224,7 @@ bool annotations_keep(struct trace *trace) {
     if (keeper.spans == NULL)
         return false;
     for (uint32_t i = 0; i < trace->n_annotations; i++) {
-        keeper.spans[i] = (struct annotation_span){INT64_MAX, INT64_MIN}; /* nothing ends or begins by it */
+        keeper.spans[i] = (struct annotation_span){INT64_MAX, INT64_MIN}; /* nothing begins or ends by it */
         if (trace->annotations[i].stage == ANNOTATION_START)
             keeper_begin(&keeper, i);
         else
@@ -240,7 +240,7 @@ static bool span_is_seen(const struct annotation_span *span, int64_t first_us, i
     return span->from_us <= last_us && span->to_us >= first_us;
 }
 
-/* Of a trace with spans, keeps those that overlap the device's events. Marks of one device count for all. */
+/* Keeps the annotations whose spans overlap the device's events. Marks of one device count for all. */
 static bool annotations_part(struct trace *part, const struct trace *trace, const struct device_trace *device,
                              struct arena *arena) {
     int64_t first_us = INT64_MAX, last_us = INT64_MIN;
@@ -265,7 +265,7 @@ bool device_part_share(struct trace *part, const struct trace *trace, uint32_t i
     return trace->spans == NULL || annotations_part(part, trace, &trace->devices[index], arena);
 }
 
-/* Pinned memory holds copies of a GPU's data, so its stacks are reported with the GPU's. */
+/* Pinned memory holds copies of a GPU's data, so its stacks are reported together with the GPU's. */
 static bool is_of_part(const struct trace *trace, uint32_t device, uint32_t index) {
     return device == index || trace->devices[device].ordinal == ORDINAL_HOST;
 }

@@ -19,13 +19,13 @@ uint32_t extent_moment(const struct timeline *timeline, struct extent extent) {
     return extent.what == EXTENT_PEAK ? timeline_peak_in(timeline, extent.first, extent.end) : extent.end - 1;
 }
 
-/* The allocations of a range: births are in order, so only [from, to) need be looked at, and of them those
+/* The allocations of a range. Births are in order, so only [from, to) need be looked at; of these, it means those
  * that die in the moments [least_death, most_death]. */
 struct meant {
     uint32_t from, to, least_death, most_death;
 };
 
-/* The first allocation that is born at a moment or later. */
+/* The first allocation born at a moment or later. */
 static uint32_t born_from(const struct timeline *timeline, uint32_t moment) {
     const struct allocations *allocations = &timeline->device->allocations;
     uint32_t low = 0, high = allocations->count;
@@ -33,7 +33,7 @@ static uint32_t born_from(const struct timeline *timeline, uint32_t moment) {
     return low;
 }
 
-/* Moment 0 is the state before the first event: nothing is made there. */
+/* Moment 0 is the state before the first event, so nothing is born at it. */
 static struct meant meant_by(const struct timeline *timeline, struct extent extent) {
     uint32_t first = born_from(timeline, extent.first == 0 ? 1 : extent.first),
              end = born_from(timeline, extent.end);

@@ -1,5 +1,5 @@
 /*
- * Which allocations a question is about: those alive at a moment, or those of a range of moments.
+ * The allocations that a question is about: those alive at a moment, or those of a range of moments.
  *
  *                first        end
  *      a   |-------|-----------|------|      through
@@ -18,22 +18,23 @@ enum extent_what {
     EXTENT_AT,        /* alive at `first` */
     EXTENT_PEAK,      /* alive at the highest moment of the range */
     EXTENT_ALLOCATED, /* made in the range */
-    EXTENT_FREED,     /* gone in the range */
+    EXTENT_FREED,     /* freed in the range */
     EXTENT_KEPT,      /* made in the range and alive at its end */
     EXTENT_THROUGH,   /* alive before the range and after it */
     EXTENT_LASTING    /* made in the range and never freed, not even after it */
 };
 
-/* Moments [first, end); `end` is not read for EXTENT_AT. Both are brought to the recording's. */
+/* Moments [first, end); `end` is ignored for EXTENT_AT. Both are clamped to the recording. */
 struct extent {
     enum extent_what what;
     uint32_t first, end;
 };
 
-/* The moment whose memory an extent is about: of EXTENT_PEAK the highest, else the last of the range. */
+/* The moment whose memory an extent describes: for EXTENT_PEAK the highest, otherwise the last of the range. */
 uint32_t extent_moment(const struct timeline *timeline, struct extent extent);
 
-/* Ids of the allocations, rising, into `*allocations` (ARENA_DROP frees it early); `keep` as filter_keep makes it, NULL: all.
- * O(allocations that are born in the range, or before its end), of a moment O(alive). False: no memory. */
+/* Writes ids of the allocations, rising, into `*allocations` (ARENA_DROP frees it early). `keep` is a bitmap by
+ * filter_keep; NULL: all. O(allocations born in the range, or before its end); for a moment O(alive). False: no
+ * memory. */
 bool extent_allocations(const struct timeline *timeline, struct extent extent, const uint64_t *keep,
                         struct arena *arena, uint32_t **allocations, uint32_t *n_allocations);

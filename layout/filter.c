@@ -5,7 +5,7 @@
 #include "base/sort.h"
 #include "base/text.h"
 
-/* ---- small things ---- */
+/* ---- helpers ---- */
 
 static bool bit(const uint64_t *bits, uint32_t at) {
     return (bits[at / 64] >> at % 64 & 1) != 0;
@@ -47,7 +47,7 @@ static bool text_holds(const uint8_t *text, uint32_t nbytes, const struct needle
     return false;
 }
 
-/* The strings that hold the needle, each looked at when first asked for: 0 not yet, 1 no, 2 yes. */
+/* Strings that hold the needle, each searched when first asked for: 0 not yet, 1 no, 2 yes. */
 struct texts {
     const struct trace *trace;
     const struct needle *needle;
@@ -63,8 +63,8 @@ static bool string_holds(struct texts *texts, uint32_t id) {
     return texts->known[id] == 2;
 }
 
-/* Does the needle span the end of the file's name, the line and the beginning of the function's? Reads
- * only as much of "file:line function" as it may need, not whole texts that thousands of frames share. */
+/* Does the needle span the end of the file's name, the line and the beginning of the function's? Reads only the
+ * part of "file:line function" that it needs, because thousands of frames share long texts. */
 static bool frame_seam_holds(const struct texts *texts, const struct frame *frame) {
     uint8_t text[2 * FILTER_TEXT_MAX_NBYTES + 16];
     uint32_t n_file, n_name, n = 0, most = texts->needle->nbytes - 1;
@@ -118,7 +118,7 @@ uint32_t filter_frame_text(const struct trace *trace, uint32_t id, char *text, u
     return n;
 }
 
-/* ---- stacks and contexts that meet a text or an expression ---- */
+/* ---- stacks and contexts that match a text or an expression ---- */
 
 struct masks {
     uint8_t *frames, *stacks, *contexts, *known;
@@ -144,7 +144,7 @@ static void masks_drop(struct masks *masks, struct arena *arena) {
     ARENA_DROP(arena, masks->frames);
 }
 
-/* Only contexts that the device has are looked at. */
+/* Looks only at contexts that the device uses. */
 static void masks_of_text(struct masks *masks, const struct timeline *timeline,
                           const struct filter_word *word) {
     const struct trace *trace = timeline->trace;
@@ -185,7 +185,7 @@ static void masks_of_regex(struct masks *masks, const struct trace *trace, const
     }
 }
 
-/* A parent has a smaller id, so it is known by now. */
+/* A parent has a smaller id, so its mark is known already. */
 static void stacks_of_frames(struct masks *masks, const struct trace *trace) {
     masks->stacks[0] = 0;
     for (uint32_t i = 1; i < trace->stacks.count; i++)
@@ -250,7 +250,7 @@ static bool ranges_of(struct ranges *ranges, const struct filter_word *word, con
 }
 
 static bool ranges_hold(const struct ranges *ranges, uint32_t moment) {
-    uint32_t low = 0, high = ranges->count; /* the first range that begins later */
+    uint32_t low = 0, high = ranges->count; /* the first range that begins after the moment */
     SEARCH(low, high, i, ranges->row[i].key <= moment);
     return low != 0 && moment < ranges->row[low - 1].value;
 }
@@ -263,14 +263,14 @@ struct keeping {
     const struct filter_word *word;
     struct masks masks;
     struct ranges ranges;
-    uint64_t categories; /* a bit for each that is meant */
-    uint64_t address;    /* of a text: its digits, so many; 0 digits: it is not an address */
+    uint64_t categories; /* a bit for each category that the word means */
+    uint64_t address;    /* a text's digits as an address, and their number; 0 digits: not an address */
     uint32_t n_digits;
     uint16_t stream;
     bool stream_known;
 };
 
-/* Microseconds of an allocation; what outlasts the recording ends with it. */
+/* The lifetime in microseconds; a life that goes on after the recording ends with it. */
 static uint64_t allocation_us(const struct timeline *timeline, uint32_t allocation) {
     const struct allocations *allocations = &timeline->device->allocations;
     int64_t end = allocations->death[allocation] < timeline->n_moments
@@ -288,13 +288,13 @@ static bool holds_address(const struct allocations *allocations, uint32_t alloca
     return address == from || (address > from && address - from < allocations->size[allocation]);
 }
 
-/* The digits that a person would read of an address, from the first one on. */
+/* Does an address begin with these digits, in the form in which people read it? */
 static bool begins_with(uint64_t address, uint64_t digits, uint32_t n_digits) {
     uint32_t n = address == 0 ? 1 : (67 - (uint32_t)__builtin_clzll(address)) / 4;
     return n >= n_digits && address >> 4 * (n - n_digits) == digits;
 }
 
-/* A plain text: who made it, what was noted, what it is for, when it was made, where it lies. */
+/* Does a plain text match the allocation's stack, notes, category, phases or address? */
 static bool text_meets(const struct keeping *keeping, uint32_t allocation) {
     const struct allocations *allocations = &keeping->timeline->device->allocations;
     const struct filter_facts *facts = keeping->facts;
@@ -360,7 +360,7 @@ static bool allocation_meets(const struct keeping *keeping, uint32_t allocation)
     return false;
 }
 
-/* An index as everywhere; a number that is not an index may be the file's own. */
+/* A number is an index into the streams, as everywhere, or, if it is too large for one, the file's own handle. */
 static void stream_find(struct keeping *keeping) {
     const struct device_trace *device = keeping->timeline->device;
     uint64_t wanted = keeping->word->low;
@@ -373,7 +373,7 @@ static void stream_find(struct keeping *keeping) {
         }
 }
 
-/* `category:` wants the whole name, a plain text any part of it. */
+/* `category:` needs the whole name, a plain text any part of it. */
 static void categories_find(struct keeping *keeping) {
     struct needle needle = needle_of(keeping->word);
     const struct filter_facts *facts = keeping->facts;
@@ -390,7 +390,7 @@ static void categories_find(struct keeping *keeping) {
 
 enum { ADDRESS_DIGITS_LEAST = 6, ADDRESS_DIGITS_MOST = 16 };
 
-/* Six hexadecimal digits and more, one of them a decimal one: what else might be a word. */
+/* An address needs at least six hexadecimal digits, one of them decimal; anything else may be a word. */
 static void address_find(struct keeping *keeping) {
     struct needle needle = needle_of(keeping->word);
     bool decimal = false;
@@ -407,7 +407,7 @@ static void address_find(struct keeping *keeping) {
     keeping->n_digits = decimal ? needle.nbytes : 0;
 }
 
-/* Prepares a word before the first allocation is looked at. False: no memory. */
+/* Prepares a word before the first allocation is tested. False: no memory. */
 static bool keeping_prepare(struct keeping *keeping, struct arena *arena) {
     const struct trace *trace = keeping->timeline->trace;
     const struct filter_facts *facts = keeping->facts;

@@ -1,10 +1,10 @@
 /*
- * Which allocations are meant: one grammar for the page's search and filter, its address, and --filter of every verb.
+ * Chooses allocations: one grammar for the page's search and filter, its address, and --filter of every verb.
  *
  *     attention.py size:>100MiB phase:backward alive:peak
  *
- * Words are joined by AND. A word is a text (of a frame, of what was noted, of the category's name, of a phase that the
- * allocation was made in, or the first digits of its address), a /regular expression/, or one of
+ * Words are joined by AND. A word is a text (of a frame, of what was noted, of the category's name, of a phase that
+ * the allocation was made in, or the first digits of its address), a /regular expression/, or one of
  *
  *     size:>100MiB   size:<=1GB   size:500..900KiB     requested bytes
  *     age:<2ms   age:500..900                          lifetime, in time or in events
@@ -16,12 +16,12 @@
  *     alive:peak   alive:end   own:yes   own:no        own: made by a line of the user's own code
  *     0x7f2a10000200                                   its memory holds the address
  *
- * Quotes keep blanks together ("layer norm", file:"my model.py"), and make a plain text of what else would be a key. What
- * looks like a key and is not ("train.py:41", "at::native") is a text.
+ * Quotes keep blanks together ("layer norm", file:"my model.py"), and turn a key into plain text. A word with a
+ * colon that is no key ("train.py:41", "at::native") is a text.
  *
  *     words -> filter_parse -> struct filter -> filter_keep -> bitmap -> scene.keep, groups, curve, picture, report
  *
- * Freestanding. No engine for regular expressions is needed here: the caller brings a table of which texts match.
+ * Freestanding. Contains no engine for regular expressions: the caller brings a table of the texts that match.
  */
 #pragma once
 
@@ -32,7 +32,7 @@ enum { FILTER_WORDS_MAX = 32, FILTER_TEXT_MAX_NBYTES = 255 };
 enum filter_kind {
     FILTER_TEXT,
     FILTER_REGEX,
-    FILTER_SIZE,       /* bytes low .. high, both included; so are those below */
+    FILTER_SIZE,       /* bytes low .. high, both included; the same for the kinds below */
     FILTER_AGE_EVENTS, /* moments */
     FILTER_AGE_US,
     FILTER_STREAM,        /* low */
@@ -54,12 +54,12 @@ enum filter_kind {
 
 struct filter_word {
     enum filter_kind kind;
-    const char *text; /* the needle, the expression, the name; into the parsed text */
+    const char *text; /* the needle, the expression or the name; points into the parsed text */
     uint32_t nbytes;
     uint64_t low, high;
-    uint32_t nth_regex;   /* FILTER_REGEX: index among them */
-    bool sensitive;       /* FILTER_REGEX: capitals make a difference: /.../c */
-    uint32_t from, until; /* bytes of the parsed text that the word stands in */
+    uint32_t nth_regex;   /* FILTER_REGEX: index among the expressions */
+    bool sensitive;       /* FILTER_REGEX: case-sensitive, written /.../c */
+    uint32_t from, until; /* the word's bytes in the parsed text */
 };
 
 struct filter {
@@ -67,23 +67,24 @@ struct filter {
     struct filter_word word[FILTER_WORDS_MAX];
 };
 
-/* The fault of a word: a plain phrase ("is not a size"), and its place in the text. */
+/* What is wrong with a word, as a phrase ("is not a size"), and its place in the text. */
 struct filter_error {
     const char *what;
     uint32_t from, until;
 };
 
-/* Reads the words. `text` must outlive the filter. No words: a filter that leaves everything. False: `error` says why,
- * and the filter is empty. O(nbytes). */
+/* Parses the words. `text` must outlive the filter. A text without words gives a filter that passes everything.
+ * False: `error` says why, and the filter is empty. O(nbytes). */
 bool filter_parse(struct filter *filter, const char *text, uint32_t nbytes, struct filter_error *error);
 
 /* The nth key of the grammar ("size"); NULL: there are no more. */
 const char *filter_key(uint32_t nth);
 
-/* Does a text of the trace hold the word's, capitals aside? O(length). */
+/* Does a text of the trace contain the word's text, ignoring case? O(length). */
 bool filter_text_meets(const struct filter_word *word, const uint8_t *text, uint32_t nbytes);
 
-/* Does any word need what only the analysis knows, or what the file may lack? */
+/* Does the filter have a word of this kind? Some kinds need facts that only the analysis knows or that the file may
+ * lack. */
 bool filter_has(const struct filter *filter, enum filter_kind kind);
 
 /* A named range of moments: a phase, a step or a layer. */
@@ -94,26 +95,28 @@ struct filter_span {
     int64_t number; /* of a step or a layer; -1: none */
 };
 
-/* The texts that a regular expression matches: bits by frame id (of the whole, where the trace is a part) and by string id.
- * Frames are tested as filter_frame_text writes them, strings (of contexts and of torch.fx's notes) as they are. */
+/* The texts that a regular expression matches: bits by frame id (of the whole, if the trace is a part) and by
+ * string id. Frames are tested in the form of filter_frame_text, strings (of contexts and of torch.fx's notes) as
+ * they are. */
 struct filter_regex {
     const uint64_t *frames, *strings;
 };
 
-/* Facts beyond the timeline that words refer to; NULL or 0: not known, so no allocation matches a word that needs it. */
+/* Facts beyond the timeline that words refer to. NULL or 0: unknown, so no allocation matches a word that needs the
+ * fact. */
 struct filter_facts {
     const uint8_t *category;           /* [allocations.count] enum category */
-    const char *const *category_names; /* [n_categories] as files spell them */
+    const char *const *category_names; /* [n_categories], spelt as in files */
     uint32_t n_categories;
     const struct filter_span *phases, *steps; /* in any order; may overlap */
-    const struct filter_span *layers;         /* numbered within their forward, named by their call site */
+    const struct filter_span *layers; /* numbered within their forward pass, named by their call site */
     uint32_t n_phases, n_steps, n_layers;
     const struct filter_regex *regexes; /* [filter->n_regexes] */
-    uint32_t peak_moment;               /* of alive:peak: the whole run's */
+    uint32_t peak_moment;               /* the peak of the whole run, for alive:peak */
 };
 
-/* "file:line function" of frame `id`, cut at capacity - 1 bytes, terminated, a NUL as a blank; returns its length. O(length).
- */
+/* Writes "file:line function" of frame `id`, cut at capacity - 1 bytes, terminated, with a blank for NUL; returns
+ * its length. O(length). */
 uint32_t filter_frame_text(const struct trace *trace, uint32_t id, char *text, uint32_t capacity);
 
 static inline uint32_t filter_bitmap_words(const struct timeline *timeline) {
@@ -124,8 +127,9 @@ static inline bool filter_keeps(const uint64_t *keep, uint32_t allocation) {
     return keep == NULL || (keep[allocation / 64] >> allocation % 64 & 1) != 0;
 }
 
-/* Marks in `keep[filter_bitmap_words]` the allocations that meet every word. Scratch comes from `arena` and is given
- * back. O(words * (allocations + stacks + frames + length of all texts)). False: no memory, and the bitmap is not defined. */
+/* Marks in `keep[filter_bitmap_words]` the allocations that match every word. Scratch memory comes from `arena` and
+ * is given back. O(words * (allocations + stacks + frames + length of all texts)). False: no memory, and the bitmap
+ * is undefined. */
 bool filter_keep(const struct filter *filter, const struct timeline *timeline,
                  const struct filter_facts *facts, struct arena *arena, uint64_t *keep);
 

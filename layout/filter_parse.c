@@ -1,4 +1,4 @@
-/* The words of a filter. Layers: text -> words (quotes, /.../) -> keys -> values. */
+/* Parses a filter: text -> words (quotes, /.../) -> keys -> values. */
 #include "base/text.h"
 #include "base/units.h"
 #include "layout/filter.h"
@@ -48,7 +48,7 @@ static uint32_t range_dots(struct span text) {
     return text.nbytes;
 }
 
-/* In "500..900KiB" the first bound has the unit of the second: its digits, then that unit. */
+/* In "500..900KiB" the first bound takes the unit of the second. */
 static bool read_bound_with_unit(struct span bound, struct span other, read_value *read, uint64_t *value) {
     char text[64];
     uint32_t unit = 0, n = 0;
@@ -83,8 +83,8 @@ static bool read_range(struct span text, uint32_t dots, read_value *read, struct
     return read(low, &word->low);
 }
 
-/* ">100", ">=100", "<100", "<=100", "=100", "100", "100..200", "100..", "..200". What nothing can meet is low above
- * high. */
+/* ">100", ">=100", "<100", "<=100", "=100", "100", "100..200", "100..", "..200". Bounds that nothing can meet have
+ * low above high. */
 static bool read_bounds(struct span text, read_value *read, struct filter_word *word) {
     uint32_t dots = range_dots(text);
     uint64_t value;
@@ -256,7 +256,7 @@ struct reader {
     struct filter_error *error;
 };
 
-/* The end of what begins with a quote at `at`: after the closing one, nbytes where none closes it. */
+/* The end of a quotation that begins at `at`: after its closing quote, or nbytes if it has none. */
 static uint32_t quote_end(const struct reader *reader, uint32_t at) {
     for (at++; at < reader->nbytes; at++)
         if (reader->text[at] == '"')
@@ -275,8 +275,8 @@ static bool is_flag(char byte) {
            byte == 'y';
 }
 
-/* "/.../" may hold blanks: it ends at the first slash after which flags and then a blank or the end stand. So a path
- * such as /home/me/a.py is a text. Returns the closing slash; 0: none. */
+/* "/.../" may contain blanks: it ends at the first slash that is followed by flags, if any, and a blank or the end.
+ * So a path such as /home/me/a.py is a text. Returns the closing slash; 0: none. */
 static uint32_t regex_close(const struct reader *reader, uint32_t at) {
     for (uint32_t i = at + 1; i < reader->nbytes; i++) {
         if (reader->text[i] == '\\') {
@@ -305,7 +305,7 @@ static const char *read_regex(struct reader *reader, uint32_t close, struct filt
     return word->nbytes <= FILTER_TEXT_MAX_NBYTES ? NULL : "is too long: 255 bytes at most";
 }
 
-/* Without the quotes around it. */
+/* The value without quotes around it. */
 static struct span unquoted(struct span value) {
     bool quoted = value.nbytes >= 2 && value.at[0] == '"' && value.at[value.nbytes - 1] == '"';
     return quoted ? (struct span){value.at + 1, value.nbytes - 2} : value;

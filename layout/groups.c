@@ -5,7 +5,7 @@
 #include "layout/site.h"
 #include "layout/stack_slots.h"
 
-/* Sums by stack: `group_of[slot]` is a group's index + 1. Returns the number of groups. */
+/* Sums by stack; `group_of[slot]` becomes a group's index + 1. Returns the number of groups. */
 static uint32_t stacks_sum(const struct timeline *timeline, const uint32_t *alive, uint32_t n_alive,
                            const struct stack_slots *slots, uint32_t *group_of, struct group *groups) {
     const struct allocations *allocations = &timeline->device->allocations;
@@ -25,8 +25,7 @@ static uint32_t stacks_sum(const struct timeline *timeline, const uint32_t *aliv
     return n_groups;
 }
 
-/* Folds groups of stacks into groups of sites, in place; the stack with the most bytes stands for the site.
- */
+/* Folds groups of stacks into groups of sites, in place; a site keeps its stack with the most bytes. */
 static uint32_t sites_fold(struct group *groups, uint32_t n_stacks, uint32_t *group_of, uint64_t *best) {
     uint32_t n_groups = 0;
     for (uint32_t i = 0; i < n_stacks; i++) {
@@ -49,7 +48,7 @@ static uint32_t sites_fold(struct group *groups, uint32_t n_stacks, uint32_t *gr
     return n_groups;
 }
 
-/* By falling bytes, then by rising site and stack: two stable sorts, the lesser key first. */
+/* Sorts by falling bytes, then by rising site and stack: two stable sorts, the lesser key first. */
 static bool groups_sort(struct group *groups, uint32_t n_groups, struct arena *arena) {
     struct sort_row *rows = arena_column(arena, (uint64_t)n_groups * 2, sizeof *rows);
     struct group *copy = arena_column(arena, n_groups, sizeof *copy);
@@ -71,7 +70,7 @@ static bool groups_sort(struct group *groups, uint32_t n_groups, struct arena *a
     return done;
 }
 
-/* Slots of the stacks of some allocations. False: no memory. */
+/* Numbers the stacks of some allocations. False: no memory. */
 static bool slots_find(struct stack_slots *slots, const struct timeline *timeline,
                        const uint32_t *allocations, uint32_t n_allocations, struct arena *arena) {
     uint32_t *stack = arena_column(arena, n_allocations, sizeof *stack);

@@ -5,26 +5,27 @@
 
 enum group_by { GROUP_BY_SITE, GROUP_BY_STACK };
 
-/* Allocations of one call site that are told apart; groups_at leaves them together (analysis/compare/site_parts.h does not). */
+/* Parts that a call site's allocations can be split into; groups_at keeps them together
+ * (analysis/compare/site_parts.h does not). */
 enum group_part { GROUP_WHOLE, GROUP_OPTIMIZER_STATE, GROUP_OPTIMIZER_TEMPORARY, GROUP_OF_FREE, GROUP_PARTS };
 
 struct group {
     uint64_t bytes;
     uint32_t count; /* allocations */
     uint32_t site;  /* frame id; 0: no stack was recorded */
-    uint32_t stack; /* the stack, or for GROUP_BY_SITE the one with the most bytes among them */
-    bool of_free;   /* the stack is one of a free: where it was allocated is not known */
+    uint32_t stack; /* the stack; for GROUP_BY_SITE, the site's stack with the most bytes */
+    bool of_free;   /* the stack is that of a free: the one that allocated it is unknown */
     uint8_t part;   /* enum group_part */
-    uint32_t key;   /* the caller's */
+    uint32_t key;   /* for the caller */
 };
 
 /*
- * Groups of what is alive at `moment`, by falling bytes (then by rising site and stack). `*groups` points
- * into `arena`. O(alive + groups log groups). False: no memory.
+ * Groups what is alive at `moment`, by falling bytes (then by rising site and stack). `*groups` points into
+ * `arena`. O(alive + groups log groups). False: no memory.
  */
 bool groups_at(const struct timeline *timeline, uint32_t moment, enum group_by by, struct arena *arena,
                struct group **groups, uint32_t *n_groups);
 
-/* The same of any allocations: `allocations[n_allocations]` are ids, each once. */
+/* The same for any allocations: `allocations[n_allocations]` are ids, each once. */
 bool groups_of(const struct timeline *timeline, const uint32_t *allocations, uint32_t n_allocations,
                enum group_by by, struct arena *arena, struct group **groups, uint32_t *n_groups);

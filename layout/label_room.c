@@ -1,7 +1,7 @@
 #include "layout/label_room.h"
 
-/* Columns of a stretch that may still have its highest lower edge, or its lowest upper one: the first has it, and each is
- * less extreme than the one before. */
+/* Columns of a stretch that are or can become its highest lower edge, or its lowest upper one: the first is it, and
+ * each is less extreme than the one before. */
 struct extremes {
     uint32_t *column;
     uint32_t first, end;
@@ -17,7 +17,7 @@ static void extremes_add(struct extremes *extremes, const uint32_t *edge, uint32
     extremes->column[extremes->end++] = column;
 }
 
-/* The stretch no longer begins before `from`. */
+/* Drops columns before `from`, where the stretch now begins. */
 static void extremes_leave(struct extremes *extremes, uint32_t from) {
     while (extremes->first < extremes->end && extremes->column[extremes->first] < from)
         extremes->first++;

@@ -1,5 +1,5 @@
 /*
- * The room for a line of text between two edges that differ from column to column: inside of a band, or of an area of
+ * Finds room for a line of text between two edges that differ from column to column: in a band, or in an area of
  * sums. Freestanding, integer arithmetic only.
  *
  *     +-------------+
@@ -15,13 +15,13 @@
 
 struct label_room {
     uint32_t from, to;    /* columns [from, to) */
-    uint32_t bottom, top; /* whole rows [bottom, top), counted from the lower edge of the picture */
+    uint32_t bottom, top; /* whole rows [bottom, top), counted from the bottom of the picture */
 };
 
 /*
- * The longest stretch of columns in which at least `rows` whole rows (1 or more) lie between the edges `low` and `high`
- * (each [width], 1/256 px above the lower edge of the picture); of stretches that are equally long the first. `scratch`
- * is room for 2 * width numbers. False: there is none, and `room` is left alone. O(width).
+ * Finds the longest stretch of columns in which at least `rows` whole rows (1 or more) lie between the edges `low`
+ * and `high` (each [width], in 1/256 px above the bottom of the picture); of several, the first. `scratch` has room
+ * for 2 * width numbers. False: none, and `room` is unchanged. O(width).
  */
 bool label_room_find(const uint32_t *low, const uint32_t *high, uint32_t width, uint32_t rows,
                      uint32_t *scratch, struct label_room *room);

@@ -11,7 +11,8 @@ const char *const map_order_name[MAP_ORDERS] = {[MAP_BY_SIZE] = "size",
 
 enum { WRAPPED_ROWS_MAX = 4096 };
 
-/* part / whole of `width`, rounded down; whole is not 0 and part not more. Both lose the bits that 64 have no room for. */
+/* part / whole of `width`, rounded down; whole is not 0 and part is at most whole. Both lose low bits until the
+ * product fits 64 bits. */
 static uint64_t share_of(uint64_t part, uint64_t whole, uint64_t width) {
     unsigned bits = 64 - (unsigned)__builtin_clzll(whole);
     unsigned shift = bits > 40 ? bits - 40 : 0;
@@ -43,7 +44,7 @@ static uint64_t largest_hole_in(const struct held *held, const struct held_segme
     return held_segment_is_free(held, segment) ? 0 : largest;
 }
 
-/* ---- in which order ---- */
+/* ---- order ---- */
 
 static uint64_t order_key(const struct held *held, const struct held_segment *segment, enum map_order order) {
     uint32_t n_free_blocks = 0;
@@ -82,7 +83,7 @@ static struct sort_row *sorted(const struct held *held, enum map_order order, st
     return rows;
 }
 
-/* ---- to which scale ---- */
+/* ---- scale ---- */
 
 static uint64_t rows_of(uint64_t size, uint64_t row_bytes) {
     return size / row_bytes + (size % row_bytes != 0);
@@ -95,7 +96,7 @@ static uint64_t rows_at(const struct held *held, uint64_t row_bytes) {
     return rows;
 }
 
-/* A row for the largest segment; where that is expandable, as many as there is room for. */
+/* The largest segment fills a row; an expandable one as many rows as there is room for. */
 static uint64_t row_bytes_of(const struct held *held, const struct map_grid *grid) {
     uint64_t most = 1, rows = grid->room / (grid->row + grid->row_gap);
     bool expandable = false;
@@ -111,13 +112,13 @@ static uint64_t row_bytes_of(const struct held *held, const struct map_grid *gri
     return most;
 }
 
-/* ---- where ---- */
+/* ---- places ---- */
 
 struct placing {
     struct memory_map *map;
     uint32_t x, y;  /* the place of the next narrow segment */
-    bool row_begun; /* something stands in the row at y */
-    bool row_full;  /* its segment takes the whole row */
+    bool row_begun; /* the row at y has a segment */
+    bool row_full;  /* one segment takes the whole row */
 };
 
 static void row_next(struct placing *placing) {
@@ -212,7 +213,7 @@ bool memory_map_make(struct memory_map *map, const struct held *held, enum map_o
     return true;
 }
 
-/* ---- what is where ---- */
+/* ---- what is at a place ---- */
 
 uint32_t memory_map_part_from(const struct memory_map *map, uint32_t y) {
     uint32_t low = 0, high = map->n_parts;
@@ -239,7 +240,7 @@ uint32_t map_part_q8(const struct map_part *part, uint64_t at) {
     return (uint32_t)share_of(inside, bytes, (uint64_t)part->width << 8);
 }
 
-/* The bytes of a part up to a point, in 1/256 pixels from its left edge. */
+/* The bytes of a part up to a point, in 1/256 px from its left edge. */
 static uint64_t bytes_at(const struct map_part *part, uint64_t x_q8) {
     uint64_t bytes = part->to - part->from, width_q8 = (uint64_t)part->width << 8;
     return bytes / width_q8 * x_q8 + bytes % width_q8 * x_q8 / width_q8;

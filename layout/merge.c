@@ -3,26 +3,28 @@
 #include "base/bytes.h"
 
 enum {
-    SLICES = 4096,      /* more than there are pixels in a row of most screens */
+    SLICES = 4096,      /* more than most screens have pixels in a row */
     AREA_LEVELS = 2048, /* 32 per doubling of the area */
     AREA_FRACTION_BITS = 5
 };
 
-/* One device on its way. */
+/* One device while it is being merged. */
 struct merging {
     struct merge *merge;
     const struct device_trace *device;
-    unsigned large; /* areas from this level on are large */
+    unsigned large; /* areas of this level and above are large */
     uint32_t n_slices;
-    uint32_t *moment; /* [n_events + 2] the kept moment at or after; at first, nonzero where one is kept */
+    /* [n_events + 2] the first kept moment at or after each one; while choosing, nonzero for kept ones */
+    uint32_t *moment;
     struct allocations allocations; /* the result */
     uint32_t *slot;                 /* hash table of bands: row + 1; 0: empty */
     uint32_t mask;
 };
 
-/* ---- which moments are kept ---- */
+/* ---- choosing moments ---- */
 
-/* The logarithm of bytes times moments, in steps of 1/32; 0 for nothing. Below AREA_LEVELS: 2^63 is the most. */
+/* The logarithm of bytes times moments, in steps of 1/32; 0 for nothing. Below AREA_LEVELS, since the most is
+ * 2^63. */
 static unsigned area_level(const struct allocations *allocations, uint32_t allocation) {
     uint64_t lifetime = allocations->death[allocation] - allocations->birth[allocation],
              size = allocations->size[allocation];
@@ -80,7 +82,7 @@ static uint64_t *curve_of(struct merge *merge, const struct device_trace *device
     return live;
 }
 
-/* The outline of the picture, and with it the peak. */
+/* Keeps the outline of the picture, and so its peak. */
 static bool keep_extremes(struct merging *merging) {
     uint64_t n_moments = (uint64_t)merging->device->n_events + 1;
     uint64_t *live = curve_of(merging->merge, merging->device);
@@ -142,7 +144,7 @@ static bool allocations_alloc(struct merge *merge, struct allocations *allocatio
            allocations->flags != NULL && allocations->merged != NULL;
 }
 
-/* Row `to` of the new allocations becomes allocation `from`, at kept moments. */
+/* Copies allocation `from` to row `to` of the new allocations, at kept moments. */
 static void allocation_copy(struct merging *merging, uint32_t to, uint32_t from) {
     const struct allocations *old = &merging->device->allocations;
     struct allocations *allocations = &merging->allocations;
@@ -159,7 +161,7 @@ static void allocation_copy(struct merging *merging, uint32_t to, uint32_t from)
     allocations->merged[to] = 1;
 }
 
-/* Everything but size and address: what allocations in one band have in common. */
+/* Do two allocations agree in all but size and address, so that one band can hold both? */
 static bool band_equal(const struct allocations *allocations, uint32_t a, uint32_t b) {
     return allocations->stack[a] == allocations->stack[b] && allocations->birth[a] == allocations->birth[b] &&
            allocations->death[a] == allocations->death[b] &&
@@ -177,7 +179,7 @@ static uint32_t band_hash(const struct allocations *allocations, uint32_t alloca
     return (uint32_t)(hash >> 32);
 }
 
-/* The last row, of a small allocation, joins the band that there is for it, or becomes one. */
+/* Joins the last row, a small allocation, to its band, or starts a new band with it. */
 static void band_join(struct merging *merging) {
     struct allocations *allocations = &merging->allocations;
     uint32_t last = allocations->count - 1, at = band_hash(allocations, last) & merging->mask;
@@ -233,7 +235,7 @@ static bool allocations_merge(struct merging *merging) {
 
 /* ---- times ---- */
 
-/* Between two kept moments, events are spread evenly: their own times would cost more than everything else. */
+/* Spreads events evenly between two kept moments: their own times would cost more than everything else. */
 static bool times_spread(struct merging *merging, struct device_trace *to) {
     const struct device_trace *device = merging->device;
     if (device->time_us == NULL || device->n_events == 0)

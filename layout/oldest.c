@@ -2,7 +2,7 @@
 
 #include "base/sort.h"
 
-/* Of a call site's allocations that are older than the recording. */
+/* A call site's allocations from before the recording. */
 struct old_site {
     uint64_t bytes;
     uint32_t first; /* the first of them; UINT32_MAX: there is none */
@@ -23,7 +23,7 @@ static void sites_sum(const struct timeline *timeline, struct old_site *site) {
     }
 }
 
-/* First all allocations of a site one after the other, in their own order, then the sites by falling bytes. */
+/* Puts all allocations of a site together, in their own order, then orders the sites by falling bytes. */
 static void order_fill(struct timeline *timeline, const struct old_site *site, struct sort_row *row,
                        struct sort_row *spare) {
     uint32_t count = timeline->device->allocations.preexisting;

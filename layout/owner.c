@@ -12,7 +12,7 @@ static bool byte_meets(char wanted, uint8_t byte) {
     return wanted == '?' || (is_slash((uint8_t)wanted) ? is_slash(byte) : (uint8_t)wanted == byte);
 }
 
-/* Only the last star needs to be tried again: what an earlier one could take more of, this one can too. */
+/* Only the last star needs to be retried: whatever an earlier one could take more of, the last one can take too. */
 static bool glob_meets(const char *pattern, struct text text) {
     const char *behind_star = NULL;
     uint32_t at = 0, star_at = 0;
@@ -37,7 +37,7 @@ static bool glob_meets(const char *pattern, struct text text) {
     return *pattern == '\0';
 }
 
-/* A folder's name, or the file's with or without ".py". */
+/* Compares a folder's name, or the file's with or without ".py". */
 static bool name_meets(const char *name, struct text file) {
     uint32_t n = word_length(name);
     for (uint32_t i = 0; i < file.nbytes; i++) {
@@ -72,13 +72,13 @@ bool owner_pattern_meets(const char *pattern, struct text file) {
         return true;
     if (is_slash((uint8_t)glob[0]) || glob[0] == '*')
         return false;
-    /* "*" and a slash before it, in one walk */
+    /* a star, a slash and the pattern in one buffer, for one walk */
     char anywhere[OWNER_PATTERN_MAX_NBYTES + 4] = "*/";
     bytes_copy(anywhere + 2, glob, n + 1);
     return glob_meets(anywhere, file);
 }
 
-/* Marks of a string: as the file of a frame, and, shifted, as the name of a profiler's frame. */
+/* Marks of a string: as a frame's file, and, shifted, as the name of a profiler's frame. */
 enum { MARK_KNOWN = 1, MARK_MEETS = 2, NAME_SHIFT = 2 };
 
 static bool file_of_frame_meets(const struct trace *trace, uint8_t *known, uint32_t frame,

@@ -3,8 +3,8 @@
 
 /* ---- names ---- */
 
-/* Names that torch gives to its compiler's work: "_compile.compile_inner (dynamo_timed)", hundreds of them, each
- * a few events long. */
+/* Names that torch gives to the work of its compiler: "_compile.compile_inner (dynamo_timed)". There are hundreds,
+ * each a few events long. */
 static bool name_is_internal(struct text name) {
     static const char *const words[] = {"dynamo_timed", "TorchDynamo", "dynamo.", "inductor_", "aot_"};
     for (uint32_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -17,7 +17,7 @@ static uint8_t lower_case(uint8_t byte) {
     return byte >= 'A' && byte <= 'Z' ? (uint8_t)(byte + 'a' - 'A') : byte;
 }
 
-/* In any case; `word` is in lower case. */
+/* Compares ignoring case; `word` is in lower case. */
 static bool name_begins(struct text name, const char *word) {
     uint32_t i = 0;
     while (word[i] != '\0' && i < name.nbytes && lower_case(name.at[i]) == (uint8_t)word[i])
@@ -25,7 +25,7 @@ static bool name_begins(struct text name, const char *word) {
     return word[i] == '\0';
 }
 
-/* "#5" of "ProfilerStep#5". */
+/* "#5" in "ProfilerStep#5". */
 static struct text name_number(struct text name) {
     uint32_t at = name.nbytes;
     while (at > 0 && name.at[at - 1] != '#')
@@ -35,7 +35,7 @@ static struct text name_number(struct text name) {
 }
 
 struct text phase_name(struct text name, uint32_t nth) {
-    /* Names that are all of it, or end in '#' and begin it. */
+    /* Known names: the whole name or, for those with '#', its beginning. */
     static const char *const known[][3] = {{"forward", "fwd", ""},
                                            {"backward", "bwd", ""},
                                            {"optimizer", "opt", ""},
@@ -60,7 +60,8 @@ struct phase_stack {
     uint32_t depth, plain_depth;
 };
 
-/* Times in a hostile file may be anything; microseconds beyond 2^46 (two years) do not fit a view. */
+/* Times in a hostile file may be anything. Microseconds beyond 2^46 (two years) do not fit a view, so they are
+ * cut. */
 static int64_t us_since_first(const struct timeline *timeline, int64_t time_us) {
     const int64_t most = INT64_C(1) << 46;
     int64_t us;

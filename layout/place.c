@@ -1,6 +1,5 @@
 #include "layout/place.h"
 
-/* Splits "dir/train.py(12): step" as the profiler writes it. False: the name does not look so. */
 bool place_of_profiler(struct text name, struct place *place) {
     uint32_t at = 0, line = 0;
     while (at < name.nbytes && !text_has_at(name, at, ".py("))
@@ -21,19 +20,17 @@ bool file_is_none(struct text file) {
     return file.nbytes == 0 || text_is(file, "none");
 }
 
-/* True: the frame comes from a profile, where the place is part of the name. */
 bool place_of_frame(const struct trace *trace, uint32_t id, struct place *place) {
     const struct frame *frame = &trace->frames.frame[id];
     *place = (struct place){trace_text(trace, frame->file), trace_text(trace, frame->name), frame->line};
     return file_is_none(place->file) && frame->line == 0 && place_of_profiler(place->name, place);
 }
 
-/* Compilers of code at run time name their files like "<string>" or "<eval_with_key>.12". */
 bool file_is_python(struct text file) {
     return text_ends(file, ".py") || (file.nbytes > 1 && file.at[0] == '<' && text_contains(file, ">"));
 }
 
-/* ---- a node of the graph that is applied: "MulBackward0::apply", "PyNode::apply" ---- */
+/* ---- the autograd node that a function applies: "MulBackward0::apply", "PyNode::apply" ---- */
 
 static bool is_word_byte(uint8_t byte) {
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
@@ -51,7 +48,7 @@ static bool node_ends_at(struct text name, uint32_t end) {
     return end > 8 && text_has_at(name, end - 8, "Backward") && is_word_byte(name.at[end - 9]);
 }
 
-/* From a name's beginning. No node's is so long, and hostile names of 16 KiB are shared by a million frames. */
+/* Names are searched this far. No node's name is longer, and a million frames may share a hostile name of 16 KiB. */
 enum { NODE_NBYTES_MOST = 2048 };
 
 bool place_node(struct text name, struct text *node) {

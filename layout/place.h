@@ -1,4 +1,4 @@
-/* A frame's place as a person names it, whichever tool wrote the recording. */
+/* A frame's place as people name it, whichever tool wrote the recording. */
 #pragma once
 
 #include "trace/trace.h"
@@ -9,18 +9,18 @@ struct place {
     uint32_t line;
 };
 
-/* Splits "dir/train.py(12): step" as the profiler writes it. False: the name does not look so. O(length). */
+/* Splits "dir/train.py(12): step" as the profiler writes it. False: the name has another form. O(length). */
 bool place_of_profiler(struct text name, struct place *place);
 
 /* True: the frame comes from a profile, where the place is part of the name. */
 bool place_of_frame(const struct trace *trace, uint32_t id, struct place *place);
 
-/* "MulBackward0" of "torch::autograd::generated::MulBackward0::apply(...)": the node of autograd's graph that a function of
- * C++ applies, where it stands in the first 2 KiB. False: it applies none. O(length). */
+/* Finds "MulBackward0" in "torch::autograd::generated::MulBackward0::apply(...)": the node of the autograd graph
+ * that a C++ function applies, within the first 2 KiB. False: none. O(length). */
 bool place_node(struct text name, struct text *node);
 
-/* No file at all, or the word that stands for none. */
+/* Is there no file, or a word that means none? */
 bool file_is_none(struct text file);
 
-/* Compilers of code at run time name their files like "<string>" or "<eval_with_key>.12". */
+/* Compilers that generate code at run time name their files like "<string>" or "<eval_with_key>.12". */
 bool file_is_python(struct text file);

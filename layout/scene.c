@@ -5,9 +5,10 @@
 #include "base/search.h"
 
 enum {
-    BEND_MIN_PX = 6,      /* a moment narrower than this has no room for a bend */
-    BEND_MAX_PX = 24,     /* wider bends would look like slow frees */
-    CELLS_PER_COLUMN = 4, /* of the table that finds columns: a search in a cell ends at once */
+    BEND_MIN_PX = 6,  /* a moment narrower than this has no room for a bend */
+    BEND_MAX_PX = 24, /* wider bends would look like slow frees */
+    /* cells in the table that finds columns: enough for a search in a cell to end at once */
+    CELLS_PER_COLUMN = 4,
     Q16 = 65536
 };
 
@@ -52,7 +53,7 @@ const struct oom_event *timeline_oom_in(const struct timeline *timeline, uint32_
     return low > 0 && device->ooms[low - 1].event + 1 >= first ? &device->ooms[low - 1] : NULL;
 }
 
-/* The request that failed stands on what was alive then, below or above all that the process could have had. */
+/* The top of a failed request, drawn above what was alive, below or above all that the process could have had. */
 static uint64_t oom_top_in(const struct timeline *timeline, uint32_t first, uint32_t end) {
     const struct oom_event *oom = timeline_oom_in(timeline, first, end);
     if (oom == NULL || oom->size == OOM_UNKNOWN || oom->device_free == OOM_UNKNOWN)
@@ -84,13 +85,14 @@ uint64_t timeline_headroom(const struct timeline *timeline) {
     return timeline_headroom_in(timeline, 0, timeline->n_moments, 0);
 }
 
-/* Left edge of a column. Quotient and remainder apart: the product of both would not fit 64 bits. */
+/* Left edge of a column. Quotient and remainder are scaled apart, because the product of both would not fit 64
+ * bits. */
 static int64_t column_q16(const struct view *view, uint32_t column) {
     int64_t range = view->to_q16 - view->from_q16, width = view->width;
     return view->from_q16 + range / width * column + range % width * column / width;
 }
 
-/* First moment that begins at or after a position, n_moments if none does; not before `least`. */
+/* First moment that begins at or after a position, at least `least`; n_moments if none does. */
 static uint32_t moment_from(const struct timeline *timeline, enum axis axis, int64_t position,
                             uint32_t least) {
     if (axis == AXIS_EVENTS || !timeline_timed(timeline)) {
@@ -120,14 +122,14 @@ int32_t view_x_q8(const struct view *view, const struct timeline *timeline, uint
     return view_position_q8(view, moment_q16(timeline, view->axis, moment));
 }
 
-/* The share of just freed bytes still drawn in a column: it falls smoothly from 256 to 0. */
+/* The share of just freed bytes still drawn in a column: falls smoothly from 256 to 0. */
 static uint16_t bend_remains(const struct scene *scene, uint32_t column) {
     uint32_t moment = scene->moment[column];
     int32_t from = view_x_q8(&scene->view, scene->timeline, moment);
     int32_t to = view_x_q8(&scene->view, scene->timeline, moment + 1);
     int32_t centre = (int32_t)(column * 256 + 128);
     int64_t wide = (int64_t)to - from; /* both may be at the limits of view_x_q8 */
-    /* A level of a log takes the place of the one before: nothing slides down. */
+    /* One level of a log replaces the other: nothing slides down. */
     if (moment == 0 || wide < BEND_MIN_PX * 256 || !trace_has_allocations(scene->timeline->trace))
         return 0;
     int32_t length = wide / 2 < BEND_MAX_PX * 256 ? (int32_t)(wide / 2) : BEND_MAX_PX * 256;
@@ -150,7 +152,7 @@ void view_moments(const struct view *view, const struct timeline *timeline, uint
     }
 }
 
-/* For column_of: the first column of each of equally wide ranges of moments, as many as the columns need. */
+/* For column_of: stores the first column of each of equally wide ranges of moments. */
 static void column_cells_build(struct scene *scene) {
     const uint32_t *moment = scene->moment;
     uint32_t width = scene->view.width, span = moment[width - 1] - moment[0], column = 0;
@@ -195,12 +197,12 @@ static uint32_t column_of(const struct scene *scene, uint32_t moment) {
     return low;
 }
 
-/* Allocations that die from here on are seen in a column: earlier ones are gone, and have shrunk away. */
+/* The least death of an allocation that is seen in a column: earlier ones are gone and have shrunk away. */
 static uint32_t column_least_death(const struct scene *scene, uint32_t column) {
     return scene->moment[column] + (scene->remains[column] == 0);
 }
 
-/* Completes the band of an allocation that is seen in column `start`, its first. */
+/* Completes the band of an allocation whose first column is `start`. */
 static void band_complete(const struct scene *scene, uint32_t start, struct band *band) {
     const struct allocations *allocations = &scene->timeline->device->allocations;
     uint32_t death = allocations->death[band->allocation], request = allocations->request[band->allocation],
@@ -225,7 +227,7 @@ static bool allocation_is_kept(const struct scene *scene, uint32_t allocation) {
 }
 
 /*
- * Marks in the bitmap what is seen in the first column. In bucket k only births in the last 2^(k+1) - 1 moments
+ * Marks in the bitmap what is seen in the first column. In bucket k, only births in the last 2^(k+1) - 1 moments
  * can be alive (or have just died) at a moment.
  */
 static void first_column_mark(struct scene *scene) {
@@ -249,7 +251,7 @@ static void first_column_mark(struct scene *scene) {
     }
 }
 
-/* The marks become bands in the order of the stack, and are taken away: the next build finds none. */
+/* Turns the marks into bands in stack order, and clears them for the next build. */
 static void first_column_bands(struct scene *scene) {
     uint32_t n = 0;
     for (uint32_t word = 0; n < scene->n_bands; word++) {
@@ -285,7 +287,7 @@ static bool first_column_build(struct scene *scene) {
     return true;
 }
 
-/* First allocation at or after `at` that is born after `moment`. Gallops: it is mostly near. */
+/* First allocation at or after `at` that is born after `moment`. Gallops, because it is mostly near. */
 static uint32_t birth_seek(const struct allocations *allocations, uint32_t at, uint32_t moment) {
     uint32_t high = allocations->count;
     for (uint32_t step = 1; step < high - at; step *= 2) {
@@ -306,8 +308,8 @@ static uint32_t birth_seek(const struct allocations *allocations, uint32_t at, u
 }
 
 /*
- * Adds the allocations [from, to), which are seen first in `column` if at all. Most die before: which of them do not is
- * found without a branch that would be guessed wrong every other time.
+ * Adds the allocations [from, to), which are first seen in `column`, if at all. Most die before; the others are
+ * found without a branch, which would be mispredicted every other time.
  */
 static bool later_column_build(struct scene *scene, uint32_t column, uint32_t from, uint32_t to) {
     const uint32_t *death = scene->timeline->device->allocations.death;
@@ -331,7 +333,7 @@ static bool later_column_build(struct scene *scene, uint32_t column, uint32_t fr
     return true;
 }
 
-/* Allocations born inside the window are in the order of the stack already. */
+/* Allocations born inside the window are in stack order already. */
 static bool later_columns_build(struct scene *scene) {
     const struct allocations *allocations = &scene->timeline->device->allocations;
     uint32_t at = birth_seek(allocations, 0, scene->moment[0]);
@@ -357,7 +359,7 @@ bool scene_build(struct scene *scene, const struct view *view) {
     return false;
 }
 
-/* Allocations [from, to) that are shown. */
+/* The number of shown allocations in [from, to). */
 static uint32_t allocations_kept(const struct scene *scene, uint32_t from, uint32_t to) {
     uint32_t count = 0;
     if (scene->keep == NULL)
@@ -384,7 +386,8 @@ uint32_t scene_between(const struct scene *scene) {
 
 /* ---- heights ---- */
 
-/* 24 bits are a hundredth of 1/256 px in the highest picture. The quotient fits 32 bits: heights end at 2^22. */
+/* 24 bits are a hundredth of 1/256 px in the highest picture. The quotient fits 32 bits, because heights end at
+ * 2^22. */
 struct y_scale y_scale_of(const struct view *view) {
     const uint64_t least = 1u << 23;
     uint64_t range = view->top_bytes - view->bottom_bytes;
@@ -432,7 +435,7 @@ void scene_changes_add(const struct scene *scene, const struct band *band, uint6
     }
 }
 
-/* Changes at columns first, then their running sum; what shrinks away is added column by column. */
+/* Changes at columns first, then their running sum; bands that shrink away are added column by column. */
 void scene_below(const struct scene *scene, const struct band *band, uint64_t *below) {
     uint32_t from = band->start, count = (uint32_t)band->tail - band->start;
     bytes_zero(below, count * sizeof *below);
@@ -461,7 +464,7 @@ bool scene_pick(const struct scene *scene, uint32_t x, uint32_t y, struct pick *
     const uint64_t *sizes = scene->timeline->device->allocations.size;
     struct y_scale scale = y_scale_of(&scene->view);
     uint32_t target = (scene->view.height - 1 - y) * 256 + 128;
-    uint64_t below = 0, drawn = 0; /* bytes below; `drawn` counts what shrinks away as well */
+    uint64_t below = 0, drawn = 0; /* bytes below; `drawn` also counts what shrinks away */
     *pick = (struct pick){.moment = scene->moment[x], .allocation = NO_ALLOCATION};
     for (uint32_t i = 0; i < scene->n_bands; i++) {
         const struct band *band = &scene->bands[i];

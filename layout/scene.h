@@ -1,16 +1,16 @@
 /*
- * A window of a timeline on a grid of pixel columns: which allocations are visible, in which columns, in
- * which state. The raster draws a scene and pick answers from the same scene, so they cannot disagree.
+ * A window of a timeline on a grid of pixel columns: the visible allocations, with the columns and the state of
+ * each. The raster draws a scene and pick answers from the same scene, so they cannot disagree.
  *
  *      bytes ^        an allocation:  start   pending   end  tail
  *            |                   |#########|/////|\
  *            |                   |#########|/////| \___   (tail: the bend, see below)
  *            +---------------------------------------------> columns
  *
- * Each column shows one moment: of all moments that begin in it, the one of the highest total (the peak is
- * never lost), or, where none begins in it, the one that is still going on. Where a moment is several pixels
- * wide, what has just been freed shrinks away over its first columns instead of vanishing at once (the bend),
- * so that the eye can follow what lies above it on its way down.
+ * Each column shows one moment: of the moments that begin in it, the one with the highest total (the peak is never
+ * lost), or, if none begins in it, the one still going on. If a moment is several pixels wide, memory that was just
+ * freed shrinks away over its first columns instead of vanishing at once (the bend), so that the eye can follow the
+ * bands above it on their way down.
  *
  * Integer arithmetic only: two compilers agree to the last bit. Freestanding.
  */
@@ -37,45 +37,47 @@ struct view {
 struct band {
     uint32_t allocation;
     uint16_t start;   /* first column */
-    uint16_t pending; /* first column where it waits for another stream; == end: in none */
+    uint16_t pending; /* first column where it waits for another stream; == end: it never waits */
     uint16_t end;     /* first column where it is gone */
-    uint16_t tail;    /* end of the columns where it shrinks away; == end: in none */
+    uint16_t tail;    /* end of the columns where it shrinks away; == end: there are none */
 };
 
-/* Of bands that lie together: those of a call site, older than the recording or not, or of all call sites that have no
- * group of their own. */
+/* Bands that lie together: those of a call site, with those older than the recording apart, or those of all call
+ * sites without a group of their own. */
 struct scene_group {
-    uint32_t end;     /* of its bands */
-    uint32_t lit_end; /* of those that are lit, which lie below the others */
+    uint32_t end;     /* end of its bands */
+    uint32_t lit_end; /* end of its highlighted bands, which lie below the others */
     uint32_t site;    /* unless `is_rest` */
     bool is_rest, is_older;
 };
 
 enum {
-    SCENE_GROUPS = 12, /* two of them are rests: of what is older than the recording, and of the others */
-    SCENE_THIN_Q8 = 3 * 256 /* a band lower than this is not told from its neighbours */
+    /* two of them are rests: one for what is older than the recording, one for the others */
+    SCENE_GROUPS = 12,
+    SCENE_THIN_Q8 = 3 * 256 /* a lower band cannot be told from its neighbours */
 };
 
 struct scene {
     const struct timeline *timeline;
     struct view view;
-    /* bitmap [allocations.count / 64 + 1] of the allocations that are shown, the caller's; NULL: all */
+    /* the caller's bitmap [allocations.count / 64 + 1] of the allocations that are shown; NULL: all */
     const uint64_t *keep;
-    uint32_t *moment;  /* [width] moment shown by each column; never falls */
-    uint16_t *remains; /* [width] 0: no bend in this column; else 1..256, the share (in 1/256) that is left of
-                          what died at this column's moment */
-    uint32_t n_bands;  /* visible allocations, in stack order; their first columns rise */
+    uint32_t *moment; /* [width] moment shown by each column; never falls */
+    /* [width] 0: no bend in this column; otherwise 1..256: the share, in 1/256, still drawn of what died at its
+     * moment */
+    uint16_t *remains;
+    uint32_t n_bands; /* visible allocations, in stack order; their first columns rise */
     struct band *bands;
-    uint32_t n_groups; /* 0: the bands lie in stack order; else group by group, in each in stack order */
+    uint32_t n_groups; /* 0: the bands lie in stack order; otherwise group by group, each in stack order */
     struct scene_group group[SCENE_GROUPS];
 
     struct arena arena; /* memory of the arrays, kept from one build to the next */
-    uint64_t *bitmap;   /* of places in the stack, empty between builds */
+    uint64_t *bitmap;   /* marks places in the stack; all clear between builds */
     uint16_t *cells;    /* first column at or after every 2^cell_shift moments from moment[0] on */
     uint32_t cell_shift;
-    struct band *spare; /* of scene_group_sites, as `sums` */
+    struct band *spare; /* used by scene_group_sites, as is `sums` */
     struct site_sum *sums;
-    uint32_t *keys; /* [n_bands] each band's call site, with what is older apart */
+    uint32_t *keys; /* [n_bands] each band's call site, with older allocations apart */
     uint32_t moment_capacity, remains_capacity, bands_capacity, bitmap_capacity, cells_capacity;
     uint32_t spare_capacity, sums_capacity, keys_capacity;
     uint64_t rows_visited; /* work done by the last build: allocations looked at */
@@ -88,53 +90,57 @@ void scene_release(struct scene *scene);
 /* The whole run on the given axis: sets from_q16 and to_q16. */
 void view_fit(struct view *view, const struct timeline *timeline);
 
-/* The last time that memory ran out in the moments [first, end); NULL: it did not. O(log n). */
+/* The last out-of-memory error in the moments [first, end); NULL: none. O(log n). */
 const struct oom_event *timeline_oom_in(const struct timeline *timeline, uint32_t first, uint32_t end);
 
-/* A good top_bytes for the moments [first, end): a little more than their highest total, reserved included. A request
- * that failed in them, standing on what was alive, belongs into the picture where it takes a third of it at most; so does
- * the capacity (0: none) unless it would squeeze all else into a third. O(64 + moments / 64 + changes of reserved bytes),
- * of the whole run O(log n). */
+/* A good top_bytes for the moments [first, end): a little more than their highest total, reserved included. A
+ * failed request, standing on what was alive, is included if it takes at most a third of the picture; so is the
+ * capacity (0: none), unless everything else would have to fit into a third. O(64 + moments / 64 + changes of
+ * reserved bytes); for the whole run O(log n). */
 uint64_t timeline_headroom_in(const struct timeline *timeline, uint32_t first, uint32_t end,
                               uint64_t capacity_bytes);
 
 /* The same for the whole run, without a capacity. */
 uint64_t timeline_headroom(const struct timeline *timeline);
 
-/* First moment that begins at or after the left edge of a column, which may be `width`; n_moments if none does. O(log). */
+/* First moment that begins at or after the left edge of a column, which may be `width`; n_moments if none does.
+ * O(log). */
 uint32_t view_moment_from(const struct view *view, const struct timeline *timeline, uint32_t column);
 
 /* The moment that each of `width` columns shows, into `moment`. O(width * log). */
 void view_moments(const struct view *view, const struct timeline *timeline, uint32_t *moment);
 
-/* Fills the scene for a window, without the allocations that `keep` leaves out: what lies above them moves down. The
- * columns' moments are those of all allocations. O(width * 33 * log + visible allocations). False: no memory, and the scene
- * is empty. */
+/* Fills the scene for a window, without the allocations that `keep` leaves out: the bands above them move down. The
+ * columns' moments take all allocations into account. O(width * 33 * log + visible allocations). False: no memory,
+ * and the scene is empty. */
 bool scene_build(struct scene *scene, const struct view *view);
 
-/* Do bands lower than `least_q8` (1/256 px) hold more than half of all that is drawn (bytes times columns)? O(bands). */
+/* Do bands lower than `least_q8` (1/256 px) hold more than half of everything drawn (bytes times columns)?
+ * O(bands). */
 bool scene_is_dense(const struct scene *scene, uint32_t least_q8);
 
 /*
- * For a scene that is dense from 0 up: where it shows at most a quarter of the run, and no request that failed, sets its view's
- * bytes to those between which the window's total moves, if most of what is drawn between them lies in bands of `least_q8` or
- * more. Such a view then shows each band, and its axis does not begin with 0. False: the view is as before. O(bands + width).
+ * For a dense scene whose axis begins with 0. If it shows at most a quarter of the run and no failed request, sets
+ * its view's bytes to the range in which the window's total moves, provided that most of what is drawn in that
+ * range lies in bands of `least_q8` or more. Such a view shows each band, but its axis does not begin with 0.
+ * False: the view is unchanged. O(bands + width).
  */
 bool scene_fit_heights(struct scene *scene, uint32_t least_q8);
 
 /*
- * Lays the bands of each call site together: what is older than the recording first, then by mean lifetime, long at the
- * bottom. Call sites beyond the ten with most bytes on screen are the rest, on top. In each what is lit lies below (a bitmap;
- * NULL: all). The total of each column stays. O(bands + frames). False: no memory, and the bands lie as before.
+ * Lays the bands of each call site together: what is older than the recording first, then by mean lifetime, long at
+ * the bottom. Call sites beyond the ten with the most bytes on screen form the rest, on top. In each group the
+ * highlighted bands (a bitmap; NULL: all) lie below. The total of each column stays. O(bands + frames). False: no
+ * memory, and the bands stay.
  */
 bool scene_group_sites(struct scene *scene, const uint64_t *lit);
 
-/* Pixel position of a point of the axis (at most 2^62 from 0), and of the beginning of a moment, in 1/256 px from the left
- * edge; may lie outside. Saturate at +-2^30. */
+/* Pixel position of a point of the axis (at most 2^62 from 0), and of the beginning of a moment, in 1/256 px from
+ * the left edge; may lie outside. They saturate at +-2^30. */
 int32_t view_position_q8(const struct view *view, int64_t at_q16);
 int32_t view_x_q8(const struct view *view, const struct timeline *timeline, uint32_t moment);
 
-/* The moment shown at a column, and the position under a point: */
+/* The moment shown at a column, and the position of a point in it: */
 struct pick {
     uint32_t moment;
     uint32_t allocation; /* UINT32_MAX: nothing there */
@@ -145,11 +151,11 @@ struct pick {
  * allocations that begin left of it). */
 bool scene_pick(const struct scene *scene, uint32_t x, uint32_t y, struct pick *pick);
 
-/* The band of an allocation, NULL: it is not visible. O(log bands). */
+/* The band of an allocation; NULL: it is not visible. O(log bands). */
 const struct band *scene_band(const struct scene *scene, uint32_t allocation);
 
-/* Counts the allocations kept that begin and end between the moments of two neighbouring columns, so that
- * no column shows them. Exact for a scene that is built. O(bands + allocations in the window / 64). */
+/* Counts the kept allocations that begin and end between the moments of two neighbouring columns, so that no column
+ * shows them. Exact for a scene that is built. O(bands + allocations in the window / 64). */
 uint32_t scene_between(const struct scene *scene);
 
 /* Adds a band's bytes to changes from column to column, [width + 1]. */
@@ -162,13 +168,13 @@ void scene_below(const struct scene *scene, const struct band *band, uint64_t *b
 uint64_t scene_band_bytes(const struct scene *scene, const struct band *band, uint32_t column);
 
 /*
- * Bytes to pixels, shared by raster and pick: height above the lower edge in 1/256 px, clamped to [0, height
- * * 256]. Bytes are counted in units of 2^shift, and these are brought to 24 bits, so that a product with the
- * 32-bit factor is all there is to do, for any size a file names.
+ * Converts bytes to pixels, for raster and pick alike: height above the bottom in 1/256 px, clamped to [0, height *
+ * 256]. Bytes are counted in units of 2^shift, brought to 24 bits, so that one product with the 32-bit factor is
+ * enough for any size that a file names.
  */
 struct y_scale {
     uint64_t bottom;
-    uint32_t shift, widen; /* one of them is 0 */
+    uint32_t shift, widen; /* at least one of them is 0 */
     uint32_t units;        /* of 2^shift bytes, in the whole height */
     uint32_t factor;       /* 1/256 px per widened unit, with 32 binary places */
     uint32_t limit_q8;

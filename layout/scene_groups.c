@@ -1,26 +1,27 @@
-/* Bands too thin to be told apart, laid together by call site. */
+/* Lays bands that are too thin to be told apart together by call site. */
 #include "layout/scene.h"
 
 #include "base/bytes.h"
 #include "base/numbers.h"
 #include "layout/filter.h"
 
-enum { FIT_COLUMNS = 16 }; /* this many columns tell whether bands are high enough between other edges */
+/* so many columns are tested for whether bands are high enough between other edges */
+enum { FIT_COLUMNS = 16 };
 
-/* A call site's bands, those older than the recording apart. */
+/* A call site's bands, with those older than the recording apart. */
 struct site_sum {
-    uint64_t area, life; /* on screen: units of the scale times columns; moments of all its lives */
+    uint64_t area, life; /* on screen, in units of the scale times columns; life: moments of all its lives */
     uint32_t count;
     uint32_t group;
 };
 
-/* A band's height in units of the scale, which a picture's height has few enough of for sums of areas. */
+/* A band's height in units of the scale, of which a picture has so few that sums of areas fit 64 bits. */
 static uint64_t band_units(const struct scene *scene, const struct y_scale *scale, const struct band *band) {
     uint64_t units = scene->timeline->device->allocations.size[band->allocation] >> scale->shift;
     return units < scale->units ? units : scale->units;
 }
 
-/* Units that are high enough. */
+/* The number of units that is high enough. */
 static uint64_t least_units(const struct y_scale *scale, uint32_t least_q8) {
     uint64_t widened = (((uint64_t)least_q8 << 32) + scale->factor - 1) / scale->factor;
     return ((widened - 1) >> scale->widen) + 1;
@@ -40,7 +41,7 @@ bool scene_is_dense(const struct scene *scene, uint32_t least_q8) {
     return thin > all - thin;
 }
 
-/* Of some columns: do bands lower than `least` units hold most of what is drawn between the edges? */
+/* Do bands lower than `least` units hold most of what is drawn between the edges in some columns? */
 static bool columns_are_dense(const struct scene *scene, uint64_t least, const struct y_scale *scale) {
     const uint64_t *size = scene->timeline->device->allocations.size;
     uint64_t all = 0, thin = 0;
@@ -61,8 +62,9 @@ static bool columns_are_dense(const struct scene *scene, uint64_t least, const s
     return thin > all - thin;
 }
 
-/* From a little below the least total of the columns up to a little above their highest, in sixteenths of the peak, so that a
- * window that moves on mostly keeps its scale; a quarter of the peak at least, so that some of what stays is seen. */
+/* Chooses edges from a little below the least total of the columns to a little above their highest, in sixteenths
+ * of the peak, so that a window that moves mostly keeps its scale. The distance is at least a quarter of the peak,
+ * so that something of the permanent part is seen. */
 static void heights_around(const struct scene *scene, uint64_t *bottom, uint64_t *top) {
     const uint64_t *live = scene->timeline->live;
     uint64_t least = UINT64_MAX, most = 0, step = scene->timeline->peak_bytes / 16 + 1;
@@ -112,7 +114,7 @@ static void sums_fill(struct scene *scene) {
     }
 }
 
-/* The call sites with most bytes on screen, falling. */
+/* Finds the call sites with the most bytes on screen, falling. */
 static uint32_t best_find(const struct scene *scene, uint32_t *best, uint32_t most) {
     const struct site_sum *sum = scene->sums;
     uint32_t n = 0;
@@ -128,7 +130,7 @@ static uint32_t best_find(const struct scene *scene, uint32_t *best, uint32_t mo
     return n;
 }
 
-/* Does a call site lie below another one? Older ones by their bytes, as the stack has them. */
+/* Does one call site lie below another? Older ones are ordered by bytes, as in the stack. */
 static bool lies_below(const struct site_sum *sum, uint32_t a, uint32_t b) {
     if (a % 2 != b % 2)
         return a % 2 == 0;
@@ -144,7 +146,7 @@ static void best_order(const struct site_sum *sum, uint32_t *best, uint32_t n) {
         }
 }
 
-/* Older call sites, what else is older, the others, and the rest; a rest may be empty. */
+/* Makes the groups: older call sites, the older rest, the other call sites, and their rest. A rest may be empty. */
 static void groups_make(struct scene *scene, const uint32_t *best, uint32_t n) {
     uint32_t older = 0, n_keys = 2 * scene->timeline->trace->frames.count;
     while (older < n && best[older] % 2 == 0)
@@ -160,7 +162,7 @@ static void groups_make(struct scene *scene, const uint32_t *best, uint32_t n) {
     }
 }
 
-/* The part that the nth band goes to: two for each group, lit and not. */
+/* The part that the nth band goes to: each group has two, highlighted and not. */
 static uint32_t part_of(const struct scene *scene, uint32_t nth, const uint64_t *lit) {
     return 2 * scene->sums[scene->keys[nth]].group + !filter_keeps(lit, scene->bands[nth].allocation);
 }

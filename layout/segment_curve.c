@@ -4,12 +4,12 @@
 #include "base/search.h"
 #include "base/sort.h"
 
-/* ---- how many ---- */
+/* ---- counting ---- */
 
 struct counting {
     const struct segments *segments;
     struct ordered_store store;
-    struct ordered pages; /* expandable pieces that are there, by address */
+    struct ordered pages; /* expandable pieces present, by address */
     uint32_t n_segments;
 };
 
@@ -25,7 +25,7 @@ static bool pieces_join(const struct segment_piece *low, const struct segment_pi
            low->address + low->size == high->address;
 }
 
-/* With how many of its neighbours a piece of an expandable segment is one. */
+/* The number of neighbours that a piece of an expandable segment touches. */
 static uint32_t neighbours(const struct counting *counting, const struct segment_piece *piece) {
     struct ordered_place behind = ordered_seek(&counting->pages, &counting->store, piece->address + 1, 0);
     struct ordered_place here = ordered_seek(&counting->pages, &counting->store, piece->address, 0);
@@ -50,7 +50,7 @@ static bool piece_count(struct counting *counting, uint32_t index, bool comes) {
     return true;
 }
 
-/* Comings and goings by moment, what goes first. */
+/* Births and deaths of pieces by moment, deaths first. */
 static struct sort_row *changes_of(const struct segments *segments, struct arena *arena) {
     uint32_t count = 0;
     struct sort_row *rows = arena_column(arena, (uint64_t)segments->count * 4 + 4, sizeof *rows);
@@ -101,9 +101,9 @@ uint32_t segment_counts_at(const struct segment_counts *counts, uint32_t moment)
     return counts->n_segments[low - 1];
 }
 
-/* ---- as bands ---- */
+/* ---- segments as bands ---- */
 
-/* In the order that allocations have: older ones by falling death, then by birth. */
+/* Sorts as allocations are sorted: older ones by falling death, then by birth. */
 static struct sort_row *pieces_sorted(const struct segments *segments, struct arena *arena) {
     struct sort_row *rows = arena_column(arena, (uint64_t)segments->count * 2 + 2, sizeof *rows);
     for (uint32_t i = 0; rows != NULL && i < segments->count; i++) {

@@ -1,12 +1,12 @@
 /*
- * The allocator's segments over the whole run: how many there are at each moment, and each of them as a band from the event
- * that asked for it to the one that gave it back. Freestanding.
+ * The allocator's segments over the whole run: their number at each moment, and each of them as a band from the
+ * event that requested it to the one that gave it back. Freestanding.
  */
 #pragma once
 
 #include "layout/segments.h"
 
-/* `n_segments[i]` holds from moment `moment[i]` on; [0] is at moment 0. Pages that touch are one segment. */
+/* `n_segments[i]` holds from moment `moment[i]` on; [0] is at moment 0. Adjacent pages count as one segment. */
 struct segment_counts {
     uint32_t count;
     uint32_t *moment, *n_segments; /* columns of the arena */
@@ -19,8 +19,8 @@ bool segment_counts_find(struct segment_counts *counts, const struct segments *s
 uint32_t segment_counts_at(const struct segment_counts *counts, uint32_t moment);
 
 /*
- * A device whose allocations are the pieces of `segments`, with the stacks of who asked for them; its events, times and
- * reserved bytes are those of the segments' device, whose columns it shares. `piece[allocation]` tells which one an allocation is.
+ * Makes a device whose allocations are the pieces of `segments`, with the stacks that requested them. It shares
+ * events, times and reserved bytes with the segments' device. `piece[allocation]` is the piece of an allocation.
  * O(pieces log pieces). False: no memory.
  */
 bool segments_as_allocations(struct device_trace *device, uint32_t **piece, const struct segments *segments,

@@ -5,7 +5,7 @@
 #include "base/search.h"
 #include "base/sort.h"
 
-/* ---- recordings that tell nothing ---- */
+/* ---- recordings without addresses or segments ---- */
 
 static bool has_addresses(const struct allocations *allocations) {
     for (uint32_t i = 0; i < allocations->count; i++)
@@ -37,11 +37,11 @@ struct walk {
     const struct device_trace *device;
     struct arena *arena;
     struct ordered_store store;
-    struct ordered there;     /* by address: index of a piece that is there */
-    struct ordered runs;      /* ranges that the pieces now present cover: from and, second, to */
-    uint32_t next_allocation; /* allocations that were born later have been looked at */
-    bool allocations_tell;    /* of pools and size classes, which events do not name */
-    uint32_t n_untold;        /* pieces that are there and may still be told whom they serve */
+    struct ordered there;     /* by address: index of each piece present */
+    struct ordered runs;      /* ranges covered by the pieces present: from and, second, to */
+    uint32_t next_allocation; /* allocations born later have been looked at */
+    bool allocations_tell;    /* allocations tell pools and size classes, which events do not name */
+    uint32_t n_untold;        /* pieces present of which it is still open whom they serve */
 };
 
 static bool piece_is_untold(const struct segment_piece *piece) {
@@ -61,7 +61,7 @@ static bool piece_add(struct walk *walk, struct segment_piece piece, uint32_t *i
     return true;
 }
 
-/* The piece that is there at an address or, where none is, the next one after. UINT32_MAX: none. */
+/* The piece at an address or, if none is there, the next one after it. UINT32_MAX: none. */
 static uint32_t piece_from(const struct walk *walk, uint64_t address) {
     if (walk->segments->piece == NULL)
         return UINT32_MAX;
@@ -87,7 +87,7 @@ static bool piece_open(struct walk *walk, struct segment_piece piece) {
             ordered_add(&walk->there, &walk->store, (struct ordered_key){piece.address, 0, index}));
 }
 
-/* Takes out the lowest run that overlaps or touches a range; false where there is none. */
+/* Removes the lowest run that overlaps or touches a range; false: there is none. */
 static bool run_take(struct walk *walk, uint64_t from, uint64_t end, struct ordered_key *run) {
     struct ordered_place above = ordered_seek(&walk->runs, &walk->store, from, UINT64_MAX);
     struct ordered_place place = ordered_before(&walk->runs, &walk->store, above);
@@ -114,8 +114,8 @@ static bool gap_open(struct walk *walk, struct segment_piece piece, uint64_t fro
     return piece_open(walk, piece);
 }
 
-/* Opens what of a range is not there yet: the event that comes later in time is believed. What is there is passed over
- * run by run and is one run afterwards, so ranges that overlap again and again cost no more than others. */
+/* Adds the parts of a range that are not there yet: where events disagree, the later one is believed. Existing runs
+ * are skipped and merged into one, so ranges that overlap again and again cost no more than others. */
 static bool range_open(struct walk *walk, struct segment_piece piece) {
     uint64_t at = piece.address, from = at, end = range_end(at, piece.size), top = end;
     struct ordered_key run;
@@ -130,7 +130,7 @@ static bool range_open(struct walk *walk, struct segment_piece piece) {
     return (at >= end || gap_open(walk, piece, at, end)) && run_add(walk, from, top);
 }
 
-/* Takes a range out of the runs. */
+/* Removes a range from the runs. */
 static bool range_uncover(struct walk *walk, uint64_t from, uint64_t end) {
     uint64_t low = from, high = end;
     struct ordered_key run;
@@ -141,7 +141,7 @@ static bool range_uncover(struct walk *walk, uint64_t from, uint64_t end) {
     return run_add(walk, low, from) && run_add(walk, end, high);
 }
 
-/* A piece is cut at an address; its upper part is a piece of its own. */
+/* Cuts a piece at an address; its upper part becomes a piece of its own. */
 static bool piece_cut(struct walk *walk, uint32_t index, uint64_t address) {
     struct segment_piece upper = walk->segments->piece[index];
     upper.size -= address - upper.address;
@@ -177,7 +177,8 @@ static bool range_begin(struct walk *walk, const struct segment_event *event) {
     return range_uncover(walk, event->address, end);
 }
 
-/* Pages that touch pages of the same stream are of the same reservation, so what these serve is known of them too. */
+/* Adjacent pages of one stream belong to the same reservation, so a piece takes over what is known of its
+ * neighbours. */
 static void piece_inherit(const struct walk *walk, struct segment_piece *piece) {
     uint64_t sides[] = {piece->address - 1, range_end(piece->address, piece->size)};
     for (unsigned i = 0; i < 2 && piece->unsure; i++) {
@@ -208,7 +209,7 @@ static bool range_given_back(struct walk *walk, const struct segment_event *even
     return range_open(walk, piece);
 }
 
-/* Of a range that the final segments should have, where the file has none: it stayed to the end. */
+/* Adds a range that the final segments should have but the file lacks: it stayed to the end. */
 static bool range_stays(struct walk *walk, const struct segment_event *event) {
     struct segment_piece piece = {.address = event->address,
                                   .size = event->size,
@@ -224,7 +225,7 @@ static bool range_stays(struct walk *walk, const struct segment_event *event) {
     return done;
 }
 
-/* An allocation in a piece tells its pool and size class. */
+/* An allocation in a piece tells the piece's pool and size class. */
 static void allocation_tells(struct walk *walk, uint32_t allocation) {
     const struct allocations *allocations = &walk->device->allocations;
     uint32_t index = piece_from(walk, allocations->address[allocation]);
@@ -241,14 +242,15 @@ static void allocation_tells(struct walk *walk, uint32_t allocation) {
     walk->n_untold += piece_is_untold(piece);
 }
 
-/* Passes by the allocations that were born at or after a moment: births stand in order. */
+/* Skips the allocations born at or after a moment; births are in order. */
 static void allocations_pass(struct walk *walk, uint32_t moment) {
     uint32_t low = 0, high = walk->next_allocation;
     SEARCH(low, high, i, walk->device->allocations.birth[i] < moment);
     walk->next_allocation = low;
 }
 
-/* Allocations that were born at or after a moment, the latest first. Mostly a few of them tell of all pieces that are there. */
+/* Asks the allocations born at or after a moment, the latest first. Mostly a few of them settle all pieces
+ * present. */
 static void allocations_tell(struct walk *walk, uint32_t moment) {
     const struct allocations *allocations = &walk->device->allocations;
     if (!walk->allocations_tell)
@@ -320,7 +322,7 @@ static bool joins(const struct held_segment *segment, const struct segment_piece
            segment->stream == piece->stream && segment->address + segment->size == piece->address;
 }
 
-/* Pieces by address become segments. */
+/* Joins pieces, in order of address, into segments. */
 static void segments_join(struct held *held, const struct segments *segments, const struct sort_row *rows,
                           uint32_t count) {
     bool unsure = false;
@@ -370,7 +372,7 @@ static bool held_segments(struct held *held, const struct segments *segments, ui
     return held->segment != NULL;
 }
 
-/* Sizes of the final blocks by address, for what is still there at the end. */
+/* Sizes of the final blocks by address, for allocations still alive at the end. */
 struct final_blocks {
     const struct device_trace *device;
     struct sort_row *rows;
@@ -387,7 +389,7 @@ static bool final_blocks_init(struct final_blocks *final, const struct device_tr
     return true;
 }
 
-/* 0: no block in use is there. */
+/* 0: there is no block in use at this address. */
 static uint64_t final_size(const struct final_blocks *final, uint64_t address) {
     if (final->rows == NULL)
         return 0;
@@ -411,7 +413,7 @@ static void block_put(struct held *held, struct held_block block) {
     held->block[held->n_blocks++] = block;
 }
 
-/* A gap too small for a free block of its class is the rest of the block before it. */
+/* A gap too small for a free block of its class belongs to the block before it. */
 static uint64_t gap_of_block(const struct laying *laying, const struct held_segment *segment, uint64_t size,
                              uint64_t gap) {
     bool unsplit = !(segment->flags & (SEGMENT_EXPANDABLE | SEGMENT_SMALL));
@@ -419,7 +421,7 @@ static uint64_t gap_of_block(const struct laying *laying, const struct held_segm
     return unsplit && (gap <= MIB || whole) ? gap : 0;
 }
 
-/* The block of an allocation; the next thing in the segment begins at `limit`. */
+/* The block of an allocation; whatever follows in the segment begins at `limit`. */
 static struct held_block block_of(const struct laying *laying, const struct held_segment *segment,
                                   uint32_t allocation, uint64_t limit) {
     const struct allocations *allocations = &laying->segments->device->allocations;
@@ -447,20 +449,20 @@ static void gap_put(struct held *held, uint64_t from, uint64_t to) {
                   (struct held_block){.address = from, .size = to - from, .allocation = ALLOCATION_NONE});
 }
 
-/* Lays allocations `rows[from ...]` into a segment; returns the first that lies after it. */
+/* Places allocations `rows[from ...]` in a segment; returns the first one beyond it. */
 static uint32_t segment_lay(const struct laying *laying, struct held_segment *segment,
                             const struct sort_row *rows, uint32_t at, uint32_t count) {
     uint64_t end = segment->address + segment->size, reached = segment->address;
     segment->first_block = laying->held->n_blocks;
     for (; at < count && rows[at].key < end; at++) {
-        if (rows[at].key < reached) { /* a file that contradicts itself: two at one place */
+        if (rows[at].key < reached) { /* a contradictory file: two allocations at one place */
             laying->held->n_outside++;
             laying->held->outside_bytes += laying->segments->device->allocations.size[rows[at].value];
             continue;
         }
         uint64_t limit = at + 1 < count && rows[at + 1].key < end ? rows[at + 1].key : end;
         if (limit == rows[at].key)
-            limit = end; /* the same place again: that one is left out */
+            limit = end; /* both begin at one place: the second is left out */
         gap_put(laying->held, reached, rows[at].key);
         struct held_block block = block_of(laying, segment, rows[at].value, limit);
         block_put(laying->held, block);
@@ -499,7 +501,7 @@ bool segments_at(struct held *held, const struct segments *segments, uint32_t mo
         (sizes.extra == NULL && !final_blocks_init(&laying.final, segments->device, arena)))
         return false;
     held->block = arena_alloc(arena, ((size_t)n_alive * 2 + held->n_segments + 1) *
-                                         sizeof *held->block); /* gaps between */
+                                         sizeof *held->block); /* more blocks for the gaps */
     if (held->block == NULL)
         return false;
     for (uint32_t i = 0; i < n_alive; i++)

@@ -4,18 +4,18 @@
 #include "base/sort.h"
 #include "layout/site.h"
 
-/* A call site's bytes now, and at most so far. */
+/* A call site's bytes now, and the most so far. */
 struct site_bytes {
     uint64_t now, most;
 };
 
-/* Working memory of the walk over the recording. */
+/* Working memory of one walk over the recording. */
 struct walk {
     const struct allocations *allocations;
     const uint32_t *site; /* [stacks] of the timeline */
     struct site_bytes *bytes;
     uint32_t *ended; /* [n_moments + 1] an allocation that ends at the moment, + 1; 0: none */
-    uint32_t *next;  /* [allocations.count] another one that ends with it, + 1 */
+    uint32_t *next;  /* [allocations.count] the next one that ends at the same moment, + 1 */
 };
 
 static void walk_make(struct walk *walk, uint32_t allocation) {
@@ -30,7 +30,7 @@ static void walk_end(struct walk *walk, uint32_t moment) {
         walk->bytes[walk->site[walk->allocations->stack[i - 1]]].now -= walk->allocations->size[i - 1];
 }
 
-/* Allocations are in the order of their births, so one walk over the moments meets all. */
+/* Allocations are in order of birth, so one walk over the moments meets all. */
 static void walk_run(struct walk *walk, uint32_t n_moments) {
     const struct allocations *allocations = walk->allocations;
     for (uint32_t i = 0; i < allocations->count; i++) {
@@ -45,7 +45,7 @@ static void walk_run(struct walk *walk, uint32_t n_moments) {
     }
 }
 
-/* The sites that have anything, the largest first; returns their number. */
+/* Ranks the sites that have any bytes, the largest first; returns their number. */
 static uint32_t sites_rank(const struct site_bytes *bytes, uint32_t n_frames, struct sort_row *row,
                            struct sort_row *spare) {
     uint32_t count = 0;

@@ -1,18 +1,18 @@
 /*
- * The stacks that allocations have, numbered without gaps in their order. A recording may have thirty stacks that others
- * begin with for each of these, so what is found out for each stack of an allocation is kept by its slot. Freestanding.
+ * Numbers the stacks that allocations have without gaps, in their order. A recording may have thirty ancestor
+ * stacks for each of these, so results for each stack of an allocation are kept by slot. Freestanding.
  */
 #pragma once
 
 #include "trace/trace.h"
 
 struct stack_slots {
-    uint32_t count;   /* slot 0 is the empty stack's, whether or not an allocation has it */
-    uint64_t *bits;   /* of stacks: it has a slot */
-    uint32_t *before; /* slots before those of a word of `bits` */
+    uint32_t count;   /* slot 0 is for the empty stack, whether or not an allocation has it */
+    uint64_t *bits;   /* a bit for each stack that has a slot */
+    uint32_t *before; /* number of slots before those of a word of `bits` */
 };
 
-/* Slots of the stacks `stack[count]`, of which any may come again. O(count + stacks / 64). False: no memory. */
+/* Makes slots for the stacks `stack[count]`, which may repeat. O(count + stacks / 64). False: no memory. */
 bool stack_slots_init(struct stack_slots *slots, const struct trace *trace, const uint32_t *stack,
                       uint32_t count, struct arena *arena);
 

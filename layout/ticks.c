@@ -1,7 +1,7 @@
 #include "layout/ticks.h"
 
-/* Steps come one after the other, rising; 0: there are no more. Here 1, 2, 5, 10, 20, ... up to 5 * 10^18,
- * beyond which there are no multiples. */
+/* The steps in rising order; 0: there are no more. Here 1, 2, 5, 10, 20, ... up to 5 * 10^18, beyond which there
+ * are no multiples. */
 static int64_t decimal_step(uint32_t index) {
     static const int64_t times[3] = {1, 2, 5};
     int64_t unit = 1;
@@ -12,7 +12,7 @@ static int64_t decimal_step(uint32_t index) {
     return times[index % 3] * unit;
 }
 
-/* 1, 2, 5, ... 500 bytes, then the same of KiB and so on up to 5 EiB: labels have at most three digits. */
+/* 1, 2, 5, ... 500 bytes, then the same in KiB and so on up to 5 EiB: labels have at most three digits. */
 static int64_t byte_step(uint32_t index) {
     static const int64_t times[9] = {1, 2, 5, 10, 20, 50, 100, 200, 500};
     if (index > 56)
@@ -28,7 +28,7 @@ static int64_t divide_up(int64_t value, int64_t by) {
     return value / by + (value % by > 0);
 }
 
-/* `count` multiples of `step`, from number `first` on. */
+/* `count` multiples of `step`, beginning with the multiple `first`. */
 static struct ticks ticks_from(int64_t step, int64_t first, uint32_t count) {
     struct ticks ticks = {.step = step, .count = count};
     for (uint32_t i = 0; i < count; i++)
@@ -54,7 +54,8 @@ static struct ticks ticks_of(int64_t low, int64_t high, uint32_t most, int64_t (
         if (further < most)
             return ticks_from(step, first, (uint32_t)further + 1);
     }
-    return ticks_from(widest, 0, 1); /* nearly all of 64 bits and room for two: the middle */
+    /* the range is nearly all of 64 bits and there is room for two ticks: use the middle */
+    return ticks_from(widest, 0, 1);
 }
 
 struct ticks ticks_decimal(int64_t low, int64_t high, uint32_t most) {

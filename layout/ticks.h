@@ -1,4 +1,4 @@
-/* Round values for axes, one rule for the PNG and the page. Freestanding. */
+/* Round values for axes, by one rule for the PNG and the page. Freestanding. */
 #pragma once
 
 #include <stdint.h>

@@ -45,7 +45,8 @@ static uint32_t peak_scan(const uint64_t *live, uint32_t from, uint32_t to) {
     return peak;
 }
 
-/* A call for each block: a browser begins with slow code, and goes on with better code when a function is called again. */
+/* A function of its own, because a browser starts with slow code and switches to fast code when a function is
+ * called again. */
 __attribute__((noinline)) static void block_build(struct timeline *timeline, uint32_t block) {
     uint32_t from = block * PEAK_BLOCK;
     uint32_t to = timeline->n_moments - from > PEAK_BLOCK ? from + PEAK_BLOCK : timeline->n_moments;
@@ -88,7 +89,7 @@ uint32_t timeline_peak_in(const struct timeline *timeline, uint32_t from, uint32
     return peak;
 }
 
-/* The total at the end is known exactly, so the curve is walked back from there. */
+/* The total at the end is known exactly, so the curve is computed backwards from there. */
 static uint64_t reserved_before(const struct timeline *timeline) {
     const struct device_trace *device = timeline->device;
     uint64_t bytes = timeline->reserved_end;
@@ -102,7 +103,7 @@ static uint64_t reserved_before(const struct timeline *timeline) {
     return lowest < 0 ? bytes - (uint64_t)lowest : bytes;
 }
 
-/* The most by which live bytes exceed the curve. */
+/* The most by which live bytes exceed the reserved curve. */
 static uint64_t reserved_lacking(const struct timeline *timeline) {
     uint64_t most = 0;
     for (uint32_t i = 0; i < timeline->n_reserved; i++) {
@@ -115,8 +116,8 @@ static uint64_t reserved_lacking(const struct timeline *timeline) {
     return most;
 }
 
-/* Without the final segments only changes are known. Live bytes are reserved as well, so the curve is
- * raised to them: a lower bound. */
+/* Without final segments only changes are known. Live bytes are reserved too, so the curve is raised to them: a
+ * lower bound. */
 static void reserved_raise(struct timeline *timeline) {
     const struct device_trace *device = timeline->device;
     if (device->n_segments != 0 || device->n_segment_events == 0)
@@ -129,7 +130,7 @@ static void reserved_raise(struct timeline *timeline) {
     timeline->reserved_shift += lacking;
 }
 
-/* The allocation of the event behind `moment`, if it is one; else allocations.count. */
+/* The allocation made by the event after `moment`, if it makes one; otherwise allocations.count. */
 static uint32_t allocation_behind(const struct timeline *timeline, uint32_t moment) {
     const struct allocations *allocations = &timeline->device->allocations;
     uint32_t low = allocations->preexisting, high = allocations->count;
@@ -210,7 +211,7 @@ static int64_t us_since(int64_t us, int64_t first) {
     return since > (uint64_t)MAX_US ? MAX_US : (int64_t)since;
 }
 
-/* Do times never fall, and stay within the range that can be drawn? */
+/* Do times never fall, and stay in the range that can be drawn? */
 static bool times_rise(const struct device_trace *device) {
     const int64_t *us = device->time_us;
     bool rise = (uint64_t)us[device->n_events - 1] - (uint64_t)us[0] <= (uint64_t)MAX_US;
@@ -219,7 +220,8 @@ static bool times_rise(const struct device_trace *device) {
     return rise;
 }
 
-/* Times of real files never fall. Where one does, the moment begins with the one before it. NULL: no memory. */
+/* Times of real files never fall. Where one does, its moment begins together with the one before it. NULL: no
+ * memory. */
 static const int64_t *times_raise(const struct device_trace *device, struct arena *arena) {
     int64_t *clock = arena_column(arena, device->n_events, sizeof *clock), last = 0;
     for (uint32_t i = 0; clock != NULL && i < device->n_events; i++) {
@@ -266,7 +268,7 @@ static unsigned bucket_of(const struct allocations *allocations, uint32_t alloca
     return lifetime == 0 ? 0 : 31u - (unsigned)__builtin_clz(lifetime);
 }
 
-/* A counting sort; allocations are in order of birth already and stay so within a bucket. */
+/* A counting sort: allocations are in order of birth and stay so within a bucket. */
 static bool buckets_build(struct timeline *timeline, const uint64_t *keep, struct arena *arena) {
     const struct allocations *allocations = &timeline->device->allocations;
     timeline->by_lifetime = arena_column(arena, allocations->count, sizeof *timeline->by_lifetime);
@@ -300,14 +302,14 @@ bool timeline_frame_is_user(const struct timeline *timeline, uint32_t frame) {
     return frame_kind_of_rank(timeline->frame_rank[frame]) == FRAME_USER;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole ---- */
 
 static void timeline_begin(struct timeline *timeline, const struct trace *trace, uint32_t index) {
     *timeline = (struct timeline){.trace = trace, .device = &trace->devices[index]};
     timeline->n_moments = timeline->device->n_events + 1;
 }
 
-/* All that needs call sites. */
+/* Builds all that needs call sites. */
 static bool stacking_build(struct timeline *timeline, bool drawn, struct arena *arena) {
     return sites_build(timeline, arena) && oldest_order(timeline, arena) &&
            (!drawn || site_slots_find(timeline, arena));
@@ -343,7 +345,7 @@ static bool curves_build(struct timeline *timeline, struct arena *arena) {
            reserved_build(timeline, arena);
 }
 
-/* The work that neither reads nor writes the curves. */
+/* The half of the work that neither reads nor writes the curves. */
 struct side {
     struct timeline *timeline;
     struct arena *arena;
@@ -419,7 +421,7 @@ static void ids_sift(uint32_t *ids, uint32_t root, uint32_t count) {
     }
 }
 
-/* A heap sort: no memory, and no input makes it slow. */
+/* A heap sort: takes no memory, and no input makes it slow. */
 static void ids_sort(uint32_t *ids, uint32_t count) {
     for (uint32_t i = count / 2; i-- > 0;)
         ids_sift(ids, i, count);
@@ -431,7 +433,7 @@ static void ids_sort(uint32_t *ids, uint32_t count) {
     }
 }
 
-/* Walks over the live allocations of one bucket; births rise in it, and so do the ids of recorded allocations. */
+/* A walk over the live allocations of one bucket. Births rise in it, and so do the ids of recorded allocations. */
 struct alive_run {
     uint32_t allocation, at, end;
 };
@@ -465,7 +467,7 @@ static uint32_t alive_count(const struct timeline *timeline, uint32_t moment) {
     return count;
 }
 
-/* The run with the least allocation comes first. */
+/* Restores the heap: the run with the least allocation comes first. */
 static void runs_sift(struct alive_run *runs, uint32_t root, uint32_t count) {
     struct alive_run moved = runs[root];
     for (uint32_t child; (child = 2 * root + 1) < count; root = child) {
@@ -478,7 +480,8 @@ static void runs_sift(struct alive_run *runs, uint32_t root, uint32_t count) {
     runs[root] = moved;
 }
 
-/* Allocations older than the recording have an order of their own; the rest of each bucket is sorted, so it is merged. */
+/* Allocations older than the recording have an order of their own; the rest of each bucket is sorted, so it is
+ * merged. */
 uint32_t timeline_alive_at(const struct timeline *timeline, uint32_t moment, uint32_t *alive,
                            uint32_t capacity) {
     struct alive_run runs[LIFETIME_BUCKETS];

@@ -1,6 +1,6 @@
 /*
- * The timeline of a device's recording: curves, peak, and the index that answers which allocations are alive
- * at a moment or in a window. Built once, then only read; any number of scenes may use one timeline.
+ * The timeline of a device's recording: curves, peak, and the index that finds the allocations alive at a moment or
+ * in a window. Built once, then only read; any number of scenes may use one timeline.
  *
  * Freestanding. Memory comes from the arena given to timeline_init and lives as long as that.
  */
@@ -18,49 +18,51 @@ struct timeline {
     const struct device_trace *device;
     uint32_t n_moments; /* n_events + 1 */
 
-    uint64_t *live;        /* [n_moments] requested bytes alive; exact at every moment */
-    uint32_t *block_peak;  /* moment of the maximum of each 64 moments: range maximum without a scan */
-    uint64_t *block_bytes; /* their totals, side by side: a search reads them from end to end */
+    uint64_t *live; /* [n_moments] requested bytes alive; exact at every moment */
+    /* moment of the maximum of each 64 moments, so that a range maximum needs no scan */
+    uint32_t *block_peak;
+    uint64_t *block_bytes; /* their totals, contiguous because a search reads them in order */
     uint32_t peak_moment;  /* first moment of the maximum */
-    uint32_t live_at_peak; /* allocations alive then */
+    uint32_t live_at_peak; /* number of allocations alive at it */
     uint64_t peak_bytes, start_bytes, end_bytes;
 
     /* Reserved bytes: `reserved_bytes[i]` holds from moment `reserved_moment[i]` on; [0] is at moment 0. */
     uint32_t n_reserved;
     uint32_t *reserved_moment;
     uint64_t *reserved_bytes;
-    uint32_t reserved_peak_moment; /* first one of the maximum, settled (timeline_reserved_settled) */
+    uint32_t reserved_peak_moment; /* its first moment, settled (timeline_reserved_settled) */
     uint64_t reserved_start, reserved_peak, reserved_end;
-    /* added everywhere because the curve went below zero without it, or, where the final segments are not
-     * known, below what was alive; 0: consistent */
+    /* added to all, because the curve would be negative without it or, if the final segments are unknown, below
+     * what was alive; 0: consistent */
     uint64_t reserved_shift;
 
-    /* When moments begin, read by timeline_start_us: the recording's own times where they never fall, else times that do
-     * not. NULL: the file has no times. */
+    /* When moments begin, read by timeline_start_us: the recording's own times if they never fall, otherwise
+     * corrected ones. NULL: the file has no times. */
     const int64_t *clock; /* [n_events] */
-    int64_t clock_from;   /* of these, the time of event 0 */
-    int64_t before_us;    /* moment 0 begins a hundredth of the span early */
+    int64_t clock_from;   /* time of event 0 in `clock` */
+    int64_t before_us;    /* moment 0 begins a hundredth of the span earlier */
     int64_t first_us;     /* time of event 0 since the Unix epoch */
     int64_t end_us;       /* assumed end of the last moment, since the first event */
 
-    /* Allocations by lifetime, in each bucket by birth. */
+    /* Allocations by bucket of lifetime, in each by birth. */
     uint32_t *by_lifetime;                       /* [allocations.count] allocation ids */
     uint32_t bucket_start[LIFETIME_BUCKETS + 1]; /* into by_lifetime */
 
-    uint8_t *frame_rank; /* [trace->frames.count] how telling a frame is as a call site (layout/site.h) */
+    uint8_t *frame_rank; /* [trace->frames.count] how well a frame names a call site (layout/site.h) */
     uint32_t *site;      /* [trace->stacks.count] call site of a stack: a frame id, 0: no stack */
 
-    /* [trace->frames.count] both: the colour of a call site, 0 .. SITE_COLORS - 1 of the 24 largest, SITE_REST of all others; and
-     * 1 for the second one of a colour, which wears stripes (layout/site_slots.h). */
+    /* [trace->frames.count] both. The colour of a call site: 0 .. SITE_COLORS - 1 for the 24 largest, SITE_REST for
+     * all others. And 1 for the second site of a colour, which has stripes (layout/site_slots.h). */
     uint8_t *slot, *twin;
 
-    /* In what order allocations older than the recording were made is not known, so in the stack they lie by call site: the
-     * one with the most bytes at the bottom, in it what is freed last. [allocations.preexisting] both: the allocation at a place
-     * of the stack, and the place of an allocation. All other allocations are at the place of their number. */
+    /* The order of births of allocations older than the recording is unknown, so in the stack they lie by call
+     * site: the one with the most bytes at the bottom, and in each the last to be freed. [allocations.preexisting]
+     * both: the allocation at a place of the stack, and the place of an allocation. For all others the place is the
+     * allocation's number. */
     uint32_t *oldest, *oldest_place;
 };
 
-/* An allocation's place in the stack, and which allocation is at one. */
+/* An allocation's place in the stack, and the allocation at a place. */
 static inline uint32_t timeline_place_of(const struct timeline *timeline, uint32_t allocation) {
     return allocation < timeline->device->allocations.preexisting ? timeline->oldest_place[allocation]
                                                                   : allocation;
@@ -70,7 +72,8 @@ static inline uint32_t timeline_allocation_at(const struct timeline *timeline, u
     return place < timeline->device->allocations.preexisting ? timeline->oldest[place] : place;
 }
 
-/* When a device's first event was, and from when to when its run is drawn, since then; zeros: its events have no times. O(events). */
+/* The time of a device's first event, and the beginning and end of what is drawn, relative to it; zeros: its events
+ * have no times. O(events). */
 struct run_us {
     int64_t first, from, to;
 };
@@ -80,40 +83,42 @@ struct run_us run_us_of(const struct device_trace *device);
  */
 bool timeline_init(struct timeline *timeline, const struct trace *trace, uint32_t index, struct arena *arena);
 
-/* The same with half of it in another thread, where `beside` (NULL: nowhere) has one for it. `arena` must then be of the
- * host of `beside`; `side` takes what is made there, and must live as long as the timeline. Where it is not to be `drawn`, no
- * call site has a colour: `slot` and `twin` are NULL. */
+/* The same with half of the work in another thread, if `beside` (NULL: none) has one for it. `arena` must then have
+ * the host of `beside`; `side` takes what is made there, and must live as long as the timeline. With `drawn` false
+ * call sites get no colour: `slot` and `twin` are NULL. */
 bool timeline_init_beside(struct timeline *timeline, const struct trace *trace, uint32_t index,
                           const struct beside_hooks *beside, bool drawn, struct arena *side,
                           struct arena *arena);
 
-/* The same one step at a time, from 0 on, for a host that has other things to do between them. After a failure it begins
- * with step 0 again. */
+/* The same in steps, from 0 on, for a host that has other things to do in between. After a failure start with step
+ * 0 again. */
 enum { TIMELINE_STEPS = 6 };
 bool timeline_init_step(struct timeline *timeline, const struct trace *trace, uint32_t index, uint32_t step,
                         struct arena *arena);
 
-/* Of the one device of `trace`, which has the times, segment events and stacks of that of `whole` but other allocations: clock,
- * call sites and their looks are shared with `whole`, which must outlive it. O(events + allocations). False: no memory. */
+/* Makes a timeline of the one device of `trace`, which has times, segment events and stacks of the device of
+ * `whole` but other allocations. It shares clock, call sites and colours with `whole`, which must outlive it.
+ * O(events + allocations). False: no memory. */
 bool timeline_like(struct timeline *timeline, const struct timeline *whole, const struct trace *trace,
                    struct arena *arena);
 
 /*
- * The same device as if only some allocations had been recorded, those with a bit in `keep[allocations.count / 64 + 1]`: live
- * bytes, peak and what is alive at a moment are theirs. Reserved bytes, times and call sites are shared with `whole`, which
- * must outlive it. A scene of it needs the bitmap as its `keep` too. Made one step at a time, from 0 on: the page shows a frame
- * between two. O(events + allocations). False: no memory.
+ * The same device as if only the allocations with a bit in `keep[allocations.count / 64 + 1]` had been recorded:
+ * live bytes, peak and what is alive at a moment are theirs. It shares reserved bytes, times and call sites with
+ * `whole`, which must outlive it. A scene of it needs the bitmap as its `keep` too. Made in steps, from 0 on: the
+ * page shows a frame between two. O(events + allocations). False: no memory.
  */
 enum { TIMELINE_SOME_STEPS = 3 };
 bool timeline_some_step(struct timeline *timeline, const struct timeline *whole, const uint64_t *keep,
                         uint32_t step, struct arena *arena);
 
-/* Does the file say when its events were? */
+/* Does the file have the times of its events? */
 static inline bool timeline_timed(const struct timeline *timeline) {
     return timeline->clock != NULL;
 }
 
-/* When a moment begins, in microseconds since the first event; never falls from moment to moment. Needs times. O(1). */
+/* When a moment begins, in microseconds since the first event; never falls from moment to moment. Needs times.
+ * O(1). */
 static inline int64_t timeline_start_us(const struct timeline *timeline, uint32_t moment) {
     return moment == 0 ? timeline->before_us : timeline->clock[moment - 1] - timeline->clock_from;
 }
@@ -127,12 +132,12 @@ uint32_t timeline_peak_in(const struct timeline *timeline, uint32_t from, uint32
 /* Reserved bytes at a moment. O(log n). */
 uint64_t timeline_reserved_at(const struct timeline *timeline, uint32_t moment);
 
-/* The most that is reserved and not in use in the moments [from, to), from < to <= n_moments. O(moments + log n). */
+/* The most that is reserved but not in use in the moments [from, to), from < to <= n_moments. O(moments + log n). */
 uint64_t timeline_unused_in(const struct timeline *timeline, uint32_t from, uint32_t to);
 
-/* A segment is reserved one event before the allocation that it is for, and in between it looks as if nobody used it. Where
- * `moment` is such a one, the next; else `moment`, as where the file has no segments and says of its own events what is
- * reserved after each (address 0). As much is reserved at both. O(log n). */
+/* A segment is reserved one event before the allocation that needs it, and in between it looks unused. For such a
+ * `moment` returns the next one, with the same reserved bytes; otherwise `moment`. Files that state reserved bytes
+ * after each event instead of segments (address 0) have no such moments. O(log n). */
 uint32_t timeline_reserved_settled(const struct timeline *timeline, uint32_t moment);
 
 /* Last moment that begins at or before `us` (since the first event); 0 if none does. Needs times. O(log
@@ -143,13 +148,13 @@ uint32_t timeline_moment_at(const struct timeline *timeline, int64_t us);
 uint32_t timeline_bucket_seek(const struct timeline *timeline, unsigned bucket, uint32_t birth);
 
 /*
- * Allocations that are alive at `moment`, in stack order (bottom first). Writes at most `capacity` ids and returns
- * how many there are. `alive` may be NULL with capacity 0. O(candidates of the lifetime buckets, times 5 at most, + sort of
- * what is older than the recording).
+ * Writes the allocations alive at `moment`, in stack order (bottom first), at most `capacity` ids, and returns
+ * their full number. `alive` may be NULL with capacity 0. O(candidates of the lifetime buckets, times 5 at most, +
+ * sort of what is older than the recording).
  */
 uint32_t timeline_alive_at(const struct timeline *timeline, uint32_t moment, uint32_t *alive,
                            uint32_t capacity);
 
-/* The same as a column of `arena`. NULL: no memory, and *n_alive is 0. */
+/* The same in a column of `arena`. NULL: no memory, and *n_alive is 0. */
 uint32_t *timeline_alive(const struct timeline *timeline, uint32_t moment, struct arena *arena,
                          uint32_t *n_alive);

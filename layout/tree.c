@@ -1,7 +1,8 @@
 /*
- * Level by level. For callers, every stack that holds something has a cursor on its next frame. Cursors of one node that stand on the
- * same frame make one child; sorting them by (node, frame) finds the children without a hash table that a file could fill
- * with collisions. Callees are walked over the prefix tree of stacks instead, by how many user frames are above.
+ * Builds trees level by level. For callers, every stack that holds something has a cursor on its next frame.
+ * Cursors of one node that are at the same frame make one child; sorting them by (node, frame) finds the children
+ * without a hash table that a file could fill with collisions. Callees are walked over the prefix tree of stacks,
+ * by the number of user frames above.
  */
 #include "layout/tree.h"
 
@@ -10,12 +11,12 @@
 #include "layout/site.h"
 #include "layout/stack_slots.h"
 
-/* A stack that holds something, and how far its path is walked. */
+/* A stack that holds something, and the state of the walk along its frames. */
 struct walker {
-    uint32_t node;   /* reached so far */
+    uint32_t node;   /* node reached so far */
     uint32_t cursor; /* the stack whose frame comes next; 0: none */
     uint32_t stack;
-    uint32_t levels; /* of nodes that were made for it, a function that calls itself counted once */
+    uint32_t levels; /* nodes made for it; a function that calls itself counts once */
     uint64_t bytes, count, before_bytes;
 };
 
@@ -23,11 +24,11 @@ struct making {
     struct tree *tree;
     const struct timeline *timeline;
     struct arena *arena;
-    struct tree_way way; /* `through` as `same` has it */
+    struct tree_way way; /* `through` is mapped by `same` */
     uint32_t *same;      /* [frames.count] */
     /* [stacks.count] the nearest stack, itself included, whose own frame is the user's; 0: none */
     uint32_t *up;
-    uint32_t *depth; /* [stacks.count] user frames on the way out */
+    uint32_t *depth; /* [stacks.count] user frames from here outwards */
     struct walker *walker;
     uint32_t n_walkers;
     uint32_t capacity;
@@ -50,13 +51,13 @@ static bool fold(struct making *making) {
     return true;
 }
 
-/* Walkers by the slots of their stacks: which one + 1; 0: none yet. */
+/* Walkers by the slot of their stack: index + 1; 0: none yet. */
 struct walkers {
     struct stack_slots slots;
     uint32_t *of;
 };
 
-/* The walker of an allocation's stack. */
+/* The walker for an allocation's stack. */
 static struct walker *walker_of(struct making *making, const struct walkers *walkers, uint32_t allocation) {
     uint32_t stack = making->timeline->device->allocations.stack[allocation];
     uint32_t *of = &walkers->of[stack_slot(&walkers->slots, stack)];
@@ -67,7 +68,7 @@ static struct walker *walker_of(struct making *making, const struct walkers *wal
     return &making->walker[*of - 1];
 }
 
-/* No walker yet, with room for those of all these. False: no memory. */
+/* Starts without walkers, with room for those of all given allocations. False: no memory. */
 static bool walkers_init(struct walkers *walkers, struct making *making, const uint32_t *allocations,
                          uint32_t n_allocations, const uint32_t *before, uint32_t n_before) {
     const uint32_t *stack_of = making->timeline->device->allocations.stack;
@@ -86,7 +87,7 @@ static bool walkers_init(struct walkers *walkers, struct making *making, const u
     return true;
 }
 
-/* One walker for each stack that holds something, or did before. */
+/* Makes a walker for each stack that holds something, or did before. */
 static bool walkers_find(struct making *making, const uint32_t *allocations, uint32_t n_allocations,
                          const uint32_t *before, uint32_t n_before) {
     const struct allocations *all = &making->timeline->device->allocations;
@@ -107,7 +108,7 @@ static bool walkers_find(struct making *making, const uint32_t *allocations, uin
 
 /* ---- from one frame on ---- */
 
-/* For each stack: that on its way whose own frame is the wanted one, the outermost of them; 0: none is. NULL: no memory. */
+/* For each stack: the outermost stack on its way whose own frame is the wanted one; 0: none. NULL: no memory. */
 static uint32_t *through_find(const struct making *making) {
     const struct stack_table *all = &making->timeline->trace->stacks;
     uint32_t *through = arena_column(making->arena, all->count, sizeof *through);
@@ -123,7 +124,7 @@ static uint32_t *through_find(const struct making *making) {
     return through;
 }
 
-/* Leaves the walkers that go through the frame; callers begin there. False: no memory. */
+/* Keeps the walkers that pass through the frame; callers begin there. False: no memory. */
 static bool walkers_through(struct making *making) {
     uint32_t kept = 0, *through = through_find(making);
     if (through == NULL)
@@ -146,7 +147,7 @@ static bool walkers_through(struct making *making) {
 
 /* ---- callees: a node for each folded stack, where equal paths share one ---- */
 
-/* Marks the stacks on the way to an allocation's, and counts the user frames above each. */
+/* Marks the stacks that lead to an allocation's stack, and counts the user frames above each. */
 static bool depths_find(struct making *making, uint32_t *deepest) {
     const struct stack_table *stacks = &making->timeline->trace->stacks;
     uint32_t n_stacks = making->timeline->trace->stacks.count;
@@ -172,7 +173,7 @@ static bool depths_find(struct making *making, uint32_t *deepest) {
     for (uint32_t i = 0; i < n_stacks; i++)
         if (!used[i])
             making->depth[i] =
-                0; /* on the way to no allocation, so in no level; those below it are not used either */
+                0; /* leads to no allocation, so it is in no level; nor are the stacks below it */
     ARENA_DROP(making->arena, used);
     return true;
 }
@@ -185,7 +186,7 @@ static struct tree_node *node_add(struct making *making, uint32_t parent, uint32
     return &tree->node[tree->n_nodes++];
 }
 
-/* Rows by (node, frame) become children: `child_of[row.value]` is the node. Equal keys share one. */
+/* Turns rows, sorted by (node, frame), into children: `child_of[row.value]` is the node. Equal keys share one. */
 static bool children_add(struct making *making, const struct sort_row *rows, uint32_t count,
                          uint32_t *child_of) {
     for (uint32_t i = 0; i < count; i++) {
@@ -197,7 +198,7 @@ static bool children_add(struct making *making, const struct sort_row *rows, uin
     return true;
 }
 
-/* Stacks by their level: a counting sort. */
+/* Sorts stacks by level: a counting sort. */
 static bool levels_sort(const struct making *making, uint32_t deepest, uint32_t **order, uint32_t **start) {
     uint32_t n_stacks = making->timeline->trace->stacks.count;
     *order = arena_column(making->arena, n_stacks, sizeof **order);
@@ -259,7 +260,7 @@ static uint64_t nodes_most(const struct making *making) {
     return most < TREE_NODES_MAX ? most : TREE_NODES_MAX;
 }
 
-/* A walker has a node more; it ends there where the tree has no more levels. */
+/* Gives a walker one more node; the walk ends if the tree may have no more levels. */
 static void walker_step(const struct making *making, struct walker *walker, uint32_t node) {
     const struct tree_node *nodes = making->tree->node;
     walker->levels += walker->node == 0 || nodes[walker->node].frame != nodes[node].frame;
@@ -269,7 +270,7 @@ static void walker_step(const struct making *making, struct walker *walker, uint
                          : making->up[stack_parent(&making->timeline->trace->stacks, walker->cursor)];
 }
 
-/* Each walker one frame further out. Returns how many could. */
+/* Moves each walker one frame outwards. Returns how many could. */
 static bool callers_step(struct making *making, struct sort_row *rows, struct sort_row *spare,
                          uint32_t *child_of, uint32_t *n_walked) {
     const struct stack_table *stacks = &making->timeline->trace->stacks;
@@ -310,7 +311,7 @@ static bool callers_make(struct making *making) {
 
 /* ---- places ---- */
 
-/* All walkers one level further in, by what their call sites have in common. */
+/* Moves all walkers one level further in, by what their call sites have in common. */
 static bool places_step(struct making *making, enum site_level level, struct sort_row *rows,
                         struct sort_row *spare, uint32_t *same, uint32_t *child_of) {
     uint32_t n = making->n_walkers;
@@ -348,7 +349,7 @@ static bool places_make(struct making *making) {
     return done;
 }
 
-/* ---- what no frame of the user's made ---- */
+/* ---- allocations without a frame of the user's ---- */
 
 static bool strangers_add(struct making *making) {
     const uint32_t *site = making->timeline->site;
@@ -395,8 +396,8 @@ static void sums_make(struct making *making) {
     }
 }
 
-/* Siblings lie side by side already, as they were added, by rising frame; among them by falling bytes. `rows` is for twice as
- * many, `place` says where each node came to be. */
+/* Siblings were added side by side, by rising frame; sorts them by falling bytes. `rows` has room for twice as
+ * many; `place` gets each node's new place. */
 static void siblings_sort(struct tree_node *node, uint32_t first, uint32_t count, struct sort_row *rows,
                           uint32_t *place) {
     for (uint32_t i = 0; i < count; i++)
@@ -407,8 +408,7 @@ static void siblings_sort(struct tree_node *node, uint32_t first, uint32_t count
     sort_rows(rows, rows + count, count);
     for (uint32_t i = 0; i < count; i++)
         place[first + rows[i].value] = first + i;
-    for (uint32_t i = 0; i < count;
-         i++) { /* along each cycle of the permutation, with one node in the hand */
+    for (uint32_t i = 0; i < count; i++) { /* follow each cycle of the permutation, holding one node */
         struct tree_node held = node[first + i];
         uint32_t at = i;
         for (uint32_t from = rows[at].value; from != i; from = rows[at].value) {

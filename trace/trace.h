@@ -1,5 +1,5 @@
 /*
- * What a recording is: columns and ids, nothing of where they came from or what is done with them.
+ * A recording as columns and ids, whatever it was read from and is used for.
  *
  *     struct trace
  *       strings   id -> bytes                                         0 is "none" for every id
