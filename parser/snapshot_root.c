@@ -209,8 +209,9 @@ static bool unread_tell(struct snapshot *snapshot, uint32_t key) {
     struct trace *trace = snapshot->trace;
     struct text name = trace_text(trace, key);
     char text[NAME_MOST + 80];
-    int n = snprintf(text, sizeof text, "The key \"%.*s\" of the snapshot is not read.",
-                     (int)(name.nbytes < NAME_MOST ? name.nbytes : NAME_MOST), (const char *)name.at);
+    bool cut = name.nbytes > NAME_MOST;
+    int n = snprintf(text, sizeof text, "The key \"%.*s%s\" of the snapshot is not read.",
+                     (int)(cut ? NAME_MOST : name.nbytes), (const char *)name.at, cut ? "\xe2\x80\xa6" : "");
     uint32_t message = trace_string_add(trace, text, (size_t)n);
     if (message == 0 || !trace_diagnose(trace, "unread_key", ORDINAL_NONE, NULL))
         return false;

@@ -199,7 +199,8 @@ class Redacted(Outputs):
         self.leaves(set(SECRET.findall(again)), (FUNCTION,), "page of a page")
 
 
-SIGNS = ["(x)", "[1]", "{a}", "<b>", '"q"', "'q'", "a,", "a;", "a=", "a|", "`b`", "a\0", "a\x01", "a\n", "a:", "50%", "~", "a b", "\u00e9"]
+SIGNS = ["(x)", "[1]", "{a}", "<b>", '"q"', "'q'", "a,", "a;", "a=", "a|", "`b`", "a\0", "a\x01", "a\n", "a:", "50%", "~", "a b", "\u00e9",
+         " at ", "a.py(1)", "~operator", "=a_operator", "x" * 17_000]  # a reader cuts what is longer than 16 KiB
 TEXTS = ["{path}", "{{lambda(int)#1}} at {path}:12:3", "void f<{{lambda at {path}:12:3}}>()", "h['{path}'+0x12]", 'open "{path}"', "load {path} now",
          "{path}(12): forward", "(anonymous class at {path}:3)"]
 
@@ -241,7 +242,7 @@ def planted_snapshot(dice):
         name = text()
         notes += [{"name": name, "stage": stage, "time_us": i, "device": 0} for stage in ("START", "END")]
     return {"segments": [], "device_traces": [trace], "allocator_settings": {text(): text(), "PYTORCH_CUDA_ALLOC_CONF": text()},
-            "external_annotations": notes}
+            "external_annotations": notes, text(): 1, planted_path(dice): 2}
 
 
 class Planted(Outputs):
@@ -296,6 +297,7 @@ class Planted(Outputs):
                "    return x @ w", 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.50 GiB. GPU 0 has a total capacity of 8.00 GiB of which '
                "384.00 MiB is free. Including non-PyTorch memory, this process has 7.60 GiB memory in use. Of the allocated memory 7.00 GiB is allocated "
                "by PyTorch, and 100.00 MiB is reserved by PyTorch but unallocated."]
+        log += [f"Out of memory: Killed process {i} ({text()}) total-vm:9kB, anon-rss:{i}00kB" for i in range(1, 20)]
         for i in range(6):
             log.append(f"[2026-11-22 10:00:0{i},000] [INFO] [utils.py:781:see_memory_usage] {text()} ")
             log.append(f"[2026-11-22 10:00:0{i},000] [INFO] [utils.py:782:see_memory_usage] MA 1{i}.0 GB         Max_MA 2{i}.0 GB         CA 30.0 GB         Max_CA 30 GB ")

@@ -1,6 +1,7 @@
 #include "trace/redact.h"
 
 #include "base/buffer.h"
+#include "base/text.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -129,11 +130,17 @@ static void path_add(struct buffer *out, const uint8_t *path, uint32_t nbytes) {
 
 /* ---- paths inside of text ---- */
 
-/* The slash of C++'s "operator/" does not belong to a path. */
-static bool is_division(const uint8_t *text, uint32_t slash) {
+static bool is_word_byte(uint8_t c) {
+    return ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || is_digit(c) || c == '_' || c >= 0x80;
+}
+
+/* The slash of C++'s "operator/" does not belong to a path. A directory may be called "my_operator", or "operator". */
+static bool is_division(const uint8_t *text, uint32_t nbytes, uint32_t slash) {
     static const char word[] = "operator";
     const uint32_t n = sizeof word - 1;
-    return text[slash] == '/' && slash >= n && memcmp(text + slash - n, word, n) == 0;
+    return text[slash] == '/' && slash >= n && memcmp(text + slash - n, word, n) == 0 &&
+           (slash == n || !is_word_byte(text[slash - n - 1])) &&
+           (slash + 1 == nbytes || strchr("(=< ", text[slash + 1]) != NULL);
 }
 
 static bool is_opening(uint8_t c) {
@@ -172,7 +179,7 @@ static uint32_t path_begin(const uint8_t *text, uint32_t slash) {
  * name, so only the text after the last slash stays. */
 static void path_strip(struct buffer *out, const uint8_t *text, uint32_t nbytes) {
     uint32_t slash = 0;
-    while (slash < nbytes && (slash_nbytes(text, nbytes, slash) == 0 || is_division(text, slash)))
+    while (slash < nbytes && (slash_nbytes(text, nbytes, slash) == 0 || is_division(text, nbytes, slash)))
         slash++;
     uint32_t begin = slash == nbytes ? nbytes : path_begin(text, slash);
     buffer_add(out, text, begin);
@@ -180,13 +187,24 @@ static void path_strip(struct buffer *out, const uint8_t *text, uint32_t nbytes)
         path_add(out, text + begin, nbytes - begin);
 }
 
-/* In "{lambda at /home/u/k.cu:12}", the text after " at " is a path of its own. Returns where it begins, or the
- * end. */
+/*
+ * In "{lambda at /home/u/k.cu:12}", the text after " at " is a path of its own. Where another path stands before it, a line
+ * number and a bracket end that path, as in "k.cu:12:3}, {lambda"; any other text after a slash may be a directory's name.
+ * Returns where the next path begins, or the end.
+ */
 static uint32_t at_next(const uint8_t *text, uint32_t from, uint32_t nbytes) {
-    for (uint32_t at = from; at + 4 < nbytes; at++)
-        if (memcmp(text + at, " at ", 4) == 0 && strchr("/\\~.", text[at + 4]) != NULL &&
-            text[at + 4] != '\0')
+    bool is_over = true, in_line = false;
+    for (uint32_t at = from; at + 4 < nbytes; at++) {
+        uint8_t c = text[at];
+        if (is_over && memcmp(text + at, " at ", 4) == 0 && text[at + 4] != '\0' &&
+            strchr("/\\~.", text[at + 4]) != NULL)
             return at + 4;
+        if (slash_nbytes(text, nbytes, at) != 0)
+            is_over = false;
+        else if (in_line && (c == '}' || c == ')'))
+            is_over = true;
+        in_line = is_digit(c) ? in_line || (at > from && text[at - 1] == ':') : in_line && c == ':';
+    }
     return nbytes;
 }
 
@@ -214,12 +232,20 @@ static uint32_t string_end(struct redaction *redaction) {
     return id;
 }
 
+/* Bytes of a text that may stay. Where a reader has cut a text, half of a directory's name may follow its last slash. */
+static uint32_t whole_nbytes(const uint8_t *text, uint32_t nbytes) {
+    static const char ellipsis[] = "\xe2\x80\xa6";
+    const uint8_t *base = base_name(text, nbytes);
+    bool is_cut = nbytes == FRAME_TEXT_MAX_NBYTES && text_ends((struct text){text, nbytes}, ellipsis);
+    return is_cut && base != text ? (uint32_t)(base - text) : nbytes;
+}
+
 /* Keeps a string, without the paths in it. */
 static void keep(struct redaction *redaction, uint32_t *id) {
     uint32_t nbytes;
     if (redaction->kept[*id] == 0 && *id != 0) {
         const uint8_t *bytes = old_string(redaction, *id, &nbytes);
-        paths_strip(&redaction->text, bytes, nbytes);
+        paths_strip(&redaction->text, bytes, whole_nbytes(bytes, nbytes));
         redaction->kept[*id] = string_end(redaction);
     }
     *id = redaction->kept[*id];
@@ -236,13 +262,43 @@ static void keep_path(struct redaction *redaction, uint32_t *id) {
 static void keep_name(struct redaction *redaction, uint32_t *id) {
     uint32_t nbytes;
     const uint8_t *bytes = old_string(redaction, *id, &nbytes), *python = last_match(bytes, nbytes, ".py(");
-    if (python == NULL) {
+    if (python == NULL || base_name(bytes, nbytes) > python) {
         keep(redaction, id);
         return;
     }
     path_add(&redaction->text, bytes, (uint32_t)(python - bytes));
     paths_strip(&redaction->text, python, nbytes - (uint32_t)(python - bytes));
     *id = string_end(redaction);
+}
+
+/* Does a text hold nothing but words, so that no part of a path can be among them? */
+static bool is_words(const uint8_t *text, uint32_t nbytes) {
+    uint32_t i = 0;
+    while (i < nbytes && text[i] < 0x80 && text[i] != 0 &&
+           (is_word_byte(text[i]) || strchr(" \".:+-", text[i]) != NULL))
+        i++;
+    return i == nbytes;
+}
+
+/* Keeps a string of words, and replaces any other by `other`. */
+static void keep_words(struct redaction *redaction, uint32_t *id, const char *other) {
+    uint32_t nbytes;
+    const uint8_t *bytes = old_string(redaction, *id, &nbytes);
+    if (is_words(bytes, nbytes))
+        buffer_add(&redaction->text, bytes, nbytes);
+    else
+        buffer_add_text(&redaction->text, other);
+    *id = string_end(redaction);
+}
+
+/* The name of a key that is not read may be the user's, and may be cut. */
+static void keep_message(struct redaction *redaction, struct diagnostic *diagnostic) {
+    struct text code;
+    code.at = old_string(redaction, diagnostic->code, &code.nbytes);
+    if (text_is(code, "unread_key"))
+        keep_words(redaction, &diagnostic->message, "A key of the snapshot is not read.");
+    else
+        keep(redaction, &diagnostic->message);
 }
 
 static void drop(uint32_t *id) {
@@ -319,7 +375,9 @@ static void annotations_redact(struct redaction *redaction) {
 static void notes_redact(struct redaction *redaction, struct device_trace *device) {
     for (uint32_t i = 0; i < device->n_notes; i++) {
         struct note *note = &device->notes[i];
-        if (note->what != NOTE_LABEL)
+        if (note->what == NOTE_KILLED) /* the kernel cuts the names of processes */
+            keep_words(redaction, &note->text, "a process was killed");
+        else if (note->what != NOTE_LABEL)
             keep_path(redaction, &note->text);
         else if (redaction->all)
             name_replace(redaction, &note->text);
@@ -477,8 +535,8 @@ static void rest_redact(struct redaction *redaction) {
         notes_redact(redaction, &trace->devices[i]);
     }
     for (uint32_t i = 0; i < trace->n_diagnostics; i++) {
+        keep_message(redaction, &trace->diagnostics[i]);
         keep(redaction, &trace->diagnostics[i].code);
-        keep(redaction, &trace->diagnostics[i].message);
         keep(redaction, &trace->diagnostics[i].key);
     }
     settings_redact(redaction, &trace->settings);
