@@ -69,6 +69,13 @@ class Plan(unittest.TestCase):
         self.assertEqual([], device["plans"])
         self.assertGreater(device["nearest"]["lacking_bytes"], 0)
 
+    def test_nearest_with_no_setting(self):
+        """Where nothing but settings can be changed and none reserves less, what was recorded is nearest."""
+        device, = answer("--gpu", "90MiB", SAMPLES / "leak_forward_only_healthy.pickle")
+        self.assertEqual(([], []), (device["plans"], device["nearest"]["changes"]))
+        for figure, bytes_ in device["as_recorded"].items():
+            self.assertEqual(bytes_, device["nearest"][figure], figure)
+
     def test_left_out(self):
         every = {change["id"].split(":")[0] for change in answer(SAMPLES / "oom.pickle")[0]["changes"]}
         self.assertEqual({"settings", "optimizer", "checkpoint", "state", "offload", "micro_batch"}, every)

@@ -226,6 +226,19 @@ class Truth(unittest.TestCase):
                 self.assertRegex(said, "The least change that serves it .*checkpoint [1-4] of the 4 blocks")
                 self.assertEqual(more, sentence in said, said)
 
+    def test_a_finding_saves_what_the_report_says(self):
+        """Also where a gradient is kept over several turns, whose intervals overlap: nothing is taken off twice."""
+        case = {"layers": 8, "width": 384, "batch": 2, "tokens": 128, "unrolled": False, "sgd": True, "expandable": False, "seed": 83}
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "case.pickle"
+            made = {**play(case, ["checkpoint:4"])[0], "external_annotations": []}  # so turns are backward passes
+            path.write_bytes(pickle.dumps(made))
+            done = subprocess.run([STRATA, "report", "--json", path], capture_output=True, check=True)
+            told = {f"finding:{one['kind']}:{one['site']}": one["saves_peak_bytes"] for one in json.loads(done.stdout)["devices"][0]["findings"]}
+            found = [one for one in plan(path)["changes"] if one["id"].startswith("finding:gradients_kept:")]
+        self.assertEqual(1, len(found))
+        self.assertEqual(told[found[0]["id"]], found[0]["saves_peak_bytes"])
+
     def test_the_largest_batch(self):
         """Found from two recordings, and tried on a device of that size: it gets through, and the fourth above it does not."""
         case = {"layers": 3, "width": 384, "tokens": 256, "unrolled": False, "sgd": False, "expandable": False, "seed": 5}

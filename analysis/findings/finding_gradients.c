@@ -104,9 +104,10 @@ static uint32_t turn_rows(struct finder *finder, struct gradients *own, const st
     return n;
 }
 
-/* Takes the kept gradients out from the forward until what takes their place goes. */
+/* Takes the kept gradients out from the forward until what takes their place goes, and those that are kept again until
+ * `next`, from where the next turn takes them out: nothing is taken off twice. */
 static void turn_remove(struct finder *finder, struct gradients *own, const struct turn *turn,
-                        uint32_t forward) {
+                        uint32_t forward, uint32_t next) {
     const struct allocations *allocations = finder->allocations;
     uint32_t from = allocations->birth[allocations->preexisting + forward],
              backward = backward_of(finder, turn, forward);
@@ -134,7 +135,7 @@ static void turn_remove(struct finder *finder, struct gradients *own, const stru
             to = backward;
             own->at_least = true;
         }
-        finder_remove(finder, allocation, from, to);
+        finder_remove(finder, allocation, from, to < next ? to : next);
     }
 }
 
@@ -175,7 +176,8 @@ static void turn_measure(struct finder *finder, struct gradients *own, uint32_t 
         }
     }
     if (followed)
-        turn_remove(finder, own, turn, forward);
+        turn_remove(finder, own, turn, forward,
+                    index + 1 < finder->verdicts->turns.count ? own->forward_moment[index + 1] : UINT32_MAX);
     else
         own->at_least = true;
 }

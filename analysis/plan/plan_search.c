@@ -246,8 +246,6 @@ static bool nearest_find(struct planner *planner) {
         struct plan_set set = everything(plan, COST_ELSEWHERE, own);
         const struct plan_change *checkpoint = checkpoint_in(plan, &set);
         set.n_blocks = checkpoint != NULL ? checkpoint->n_blocks : 0;
-        if (set.n_changes == 0)
-            continue;
         set.certainty = (uint8_t)certainty_of(plan, &set);
         if (!plan_set_solve(planner, &set, ASK_ALL))
             return false;

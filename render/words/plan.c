@@ -51,14 +51,14 @@ static const char *finding_words(uint8_t kind) {
     }
 }
 
-static void finding_say(struct words *words, const struct plan *plan, const struct plan_change *change) {
+static void finding_say(struct words *words, const struct plan *plan, const struct plan_change *change,
+                        const char *what) {
     if (change->frame != 0) {
         site_say(words, plan, change->frame);
         words_say(words, ": ");
     }
     words_say(words, finding_words(change->finding->kind));
-    words_say(words,
-              change->finding->confidence == CONFIDENCE_POSSIBLE ? " (possibly a finding)" : " (finding)");
+    words_say(words, what);
 }
 
 static void blocks_say(struct words *words, uint32_t n_blocks, const char *of, uint32_t n) {
@@ -81,7 +81,11 @@ void plan_words_title(struct words *words, const struct plan *plan, const struct
                                          [PLAN_NO_GRAD] = "no graph: torch.no_grad()"};
     switch ((enum plan_kind)change->kind) {
     case PLAN_SETTINGS: words_say(words, change->id + word_length("settings:")); break;
-    case PLAN_FINDING: finding_say(words, plan, change); break;
+    case PLAN_FINDING:
+        finding_say(words, plan, change,
+                    change->finding->confidence == CONFIDENCE_POSSIBLE ? " (possibly a finding)"
+                                                                       : " (finding)");
+        break;
     case PLAN_CHECKPOINT: blocks_say(words, n_blocks, " of ", change->n_blocks); break;
     default: words_say(words, titles[change->kind]); break;
     }
@@ -111,7 +115,9 @@ void plan_words_change(struct words *words, const struct plan *plan, const struc
             site_say(words, plan, change->frame);
             words_say(words, ")");
         }
-    } else
+    } else if (change->kind == PLAN_FINDING)
+        finding_say(words, plan, change, " (finding)");
+    else
         plan_words_title(words, plan, change, n_blocks);
 }
 
@@ -210,8 +216,7 @@ void plan_words_answer(struct words *words, const struct plan *plan) {
                              ? plan_bytes(plan->lacking_bytes).text
                              : "what is in use would fit, but not what fragmentation adds");
         words_say(words, plan->lacking_bytes != 0 ? " is lacking" : "");
-    } else
-        words_say(words, "Nothing that can be told from this recording serves it");
+    }
 }
 
 bool plan_sentence_find(char text[PLAN_TEXT], const struct timeline *timeline,
