@@ -140,8 +140,9 @@ static uint32_t line_begin(const struct device_trace *device, uint32_t event) {
     return event > 0 && levels_line(device, event - 1) == levels_line(device, event) ? event - 1 : event;
 }
 
-/* Do the lines print only maxima of the allocated bytes, or where nothing is allocated of the reserved ones? */
-static bool prints_maxima(const struct device_trace *device) {
+/* The level of which the lines print only maxima, of the allocated bytes, or where nothing is allocated of the reserved ones;
+ * NOTE_KINDS: they print more. */
+static enum note_what maxima_of(const struct device_trace *device) {
     uint32_t n_levels[2] = {0}, n_maxima[2] = {0};
     uint64_t most = 0;
     for (uint32_t i = 0; i < device->n_notes; i++) {
@@ -153,15 +154,30 @@ static bool prints_maxima(const struct device_trace *device) {
         n_levels[reserved]++;
         n_maxima[reserved] += levels_note(device, note->event, maximum, &most) && most == note->number;
     }
-    bool reserved = n_levels[0] == 0;
-    return n_levels[reserved] != 0 && n_maxima[reserved] == n_levels[reserved];
+    bool reserved = n_levels[0] == 0, all = n_maxima[reserved] == n_levels[reserved];
+    return n_levels[reserved] == 0 || !all ? NOTE_KINDS : reserved ? NOTE_RESERVED : NOTE_ALLOCATED;
+}
+
+/* A maximum counts for the span that it was printed for, not for what lies between it and the next one. */
+static void span_maximum(struct span *span, const struct device_trace *device, enum note_what what) {
+    uint64_t most = 0;
+    uint32_t at = notes_seek(device, span->from_moment - 1), peak = span->peak_moment;
+    for (; at < device->n_notes && device->notes[at].event < span->to_moment; at++)
+        if (device->notes[at].what == what && device->notes[at].number > most) {
+            most = device->notes[at].number;
+            peak = device->notes[at].event + 1;
+        }
+    span->peak_bytes = most != 0 ? most : span->peak_bytes;
+    span->peak_moment = peak;
 }
 
 void levels_begins(struct spans *spans, const struct device_trace *device) {
-    bool maxima = prints_maxima(device);
+    enum note_what maxima = maxima_of(device);
     for (uint32_t i = 0; i < spans->count; i++) {
         struct span *span = &spans->span[i];
-        span->begin_known &= !maxima && span->from_moment > 1;
+        span->begin_known &= maxima == NOTE_KINDS && span->from_moment > 1;
+        if (maxima != NOTE_KINDS)
+            span_maximum(span, device, maxima);
         if (span->begin_known && span->begin_bytes > span->peak_bytes)
             span->peak_bytes = span->begin_bytes;
     }
