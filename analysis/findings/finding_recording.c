@@ -99,7 +99,8 @@ static void tell_logged(struct telling *telling) {
         length = site_text(timeline->trace, telling->finding->site, site, sizeof site);
     length = length < sizeof site ? length : (uint32_t)sizeof site - 1;
     log_oom_tell(telling->words, timeline->trace, &facts, device_noun(timeline->trace, timeline->device),
-                 (struct text){(const uint8_t *)site, length});
+                 (struct text){(const uint8_t *)site, length},
+                 log_oom_site_is_own(timeline->trace, telling->finding->site));
 }
 
 void finding_out_of_memory_detail(struct telling *telling) {

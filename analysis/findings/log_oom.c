@@ -1,6 +1,7 @@
 #include "analysis/findings/log_oom.h"
 
 #include "base/search.h"
+#include "trace/own_code.h"
 
 /* Figures are printed with two decimals of a GiB: three of them may be off by so much together. */
 enum { PRINTED_SLACK = 16 << 20 };
@@ -65,6 +66,10 @@ void log_oom_facts_of(struct log_oom_facts *facts, const struct device_trace *de
     facts->setting = facts->cause == LOG_OOM_NOT_CONTIGUOUS ? facts->setting : 0;
 }
 
+bool log_oom_site_is_own(const struct trace *trace, uint32_t site) {
+    return site != 0 && file_is_own(trace_text(trace, trace->frames.frame[site].file));
+}
+
 /* ---- sentences ---- */
 
 static void say_bytes(struct words *words, const char *before, uint64_t bytes, const char *after) {
@@ -73,7 +78,7 @@ static void say_bytes(struct words *words, const char *before, uint64_t bytes, c
     words_say(words, after);
 }
 
-static void tell_place(struct words *words, const struct log_oom_facts *facts, struct text site) {
+static void tell_place(struct words *words, const struct log_oom_facts *facts, struct text site, bool own) {
     if (!knows(facts, NOTE_LINE))
         return;
     words_say(words, "Line ");
@@ -81,7 +86,7 @@ static void tell_place(struct words *words, const struct log_oom_facts *facts, s
     words_say(words, site.nbytes != 0 ? " of the log; requested by "
                                       : " of the log; which line of code asked is not known from it");
     words_add(words, site);
-    words_say(words, ".");
+    words_say(words, site.nbytes == 0 || own ? "." : ", a line of a library.");
 }
 
 static void tell_device(struct words *words, const struct log_oom_facts *facts, const char *noun) {
@@ -246,12 +251,12 @@ static void tell_kill(struct words *words, const struct trace *trace, const stru
 }
 
 void log_oom_tell(struct words *words, const struct trace *trace, const struct log_oom_facts *facts,
-                  const char *noun, struct text site) {
+                  const char *noun, struct text site, bool own) {
     if (facts->killed != 0) {
         tell_kill(words, trace, facts);
         return;
     }
-    tell_place(words, facts, site);
+    tell_place(words, facts, site, own);
     tell_device(words, facts, noun);
     tell_process(words, facts);
     tell_buffers(words, facts);

@@ -34,6 +34,9 @@ void log_oom_facts_of(struct log_oom_facts *facts, const struct device_trace *de
 /* "too_large": for JSON. */
 const char *log_oom_cause_name(enum log_oom_cause cause);
 
+/* Is the call site of the error's stack (a frame; 0: none) a line of the user's own code? */
+bool log_oom_site_is_own(const struct trace *trace, uint32_t site);
+
 /* The error in sentences; `noun` is device_noun, `site` the line of code that asked, empty where no traceback names it. */
 void log_oom_tell(struct words *words, const struct trace *trace, const struct log_oom_facts *facts,
-                  const char *noun, struct text site);
+                  const char *noun, struct text site, bool own);

@@ -1,5 +1,7 @@
 #include "parser/log/log_traceback.h"
 
+#include "trace/own_code.h"
+
 #include <string.h>
 
 static struct text between(struct text line, uint32_t from, uint32_t end) {
@@ -7,44 +9,6 @@ static struct text between(struct text line, uint32_t from, uint32_t end) {
 }
 
 /* ---- frames ---- */
-
-enum { PATH_NBYTES = 1024 };
-
-/* Neither of an installed package, nor of PyTorch's sources, nor of Python's own library. What
- * layout/site.h takes for a call site besides (a model of transformers, say) is not where people asked. */
-static bool is_own(struct text file) {
-    static const char *const others[] = {"-packages/",
-                                         "/lib/python",
-                                         "/lib64/python",
-                                         "/pytorch/torch/",
-                                         "/Lib/",
-                                         "onda3/lib/",
-                                         "/torchinductor_",
-                                         "/torch/nn/",
-                                         "/torch/autograd/",
-                                         "/torch/_",
-                                         "/torch/utils/",
-                                         "/torch/optim/",
-                                         "/torch/distributed",
-                                         "/torch/cuda/",
-                                         "/torch/multiprocessing/",
-                                         "/torch/jit/",
-                                         "/torch/tensor.py",
-                                         "/torch/functional.py"};
-    static const char *const beginnings[] = {"<frozen",  "<string>", "<eval_with_key>",
-                                             "<__array", "torch/",   "lib/python"};
-    uint8_t path[PATH_NBYTES]; /* the end of it, with strokes of one kind */
-    uint32_t n = file.nbytes < PATH_NBYTES ? file.nbytes : PATH_NBYTES;
-    for (uint32_t i = 0; i < n; i++) {
-        uint8_t byte = file.at[file.nbytes - n + i];
-        path[i] = byte == '\\' ? '/' : byte;
-    }
-    file = (struct text){path, n};
-    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
-        if (text_begins(file, beginnings[i]))
-            return false;
-    return !text_contains_any(file, others, sizeof others / sizeof *others);
-}
 
 /* Makes room for one more: the outermost line that is not own goes. */
 static void frame_drop(struct log_traceback *traceback) {
@@ -66,7 +30,7 @@ static bool frame_add(struct log_traceback *traceback, struct interner *interner
         return false;
     if (traceback->count == TRACEBACK_FRAMES)
         frame_drop(traceback);
-    traceback->own[traceback->count] = is_own(file);
+    traceback->own[traceback->count] = file_is_own(file);
     traceback->frame[traceback->count++] = id;
     traceback->gap = 0;
     return true;
