@@ -220,12 +220,46 @@ PASTED = (
      "Native memory allocation (mmap) failed to map 181207040 bytes for committing reserved memory.", {HOST: {"oom": [("unknown", "181207040|1")]}}),
     ("github.com/vllm-project/vllm/issues/783: what somebody writes around it", "I have GPU device 1, and there are other processes taking up about 15G of Memory-Usage, but there is 30G of Memory-Usage left, so why does it go OOM when I run a small model?\n" + OLD.format("1.75 GiB", 0, "44.50 GiB", "27.75 GiB", "565.25 MiB", "28.00 GiB"),
      {0: {"oom": [("in_use", "1.75 GiB", "565.25 MiB", "27.75 GiB")], "device": (int((44.5 - 565.25 / 1024) * 2**30),) * 3}}),
+    ("github.com/vllm-project/vllm-ascend/issues/2534: npu-smi on Atlas A3, whose NPUs have two chips", "| NPU   Name                | Health        | Power(W)    Temp(C)           Hugepages-Usage(page)|\n| Chip  Phy-ID              | Bus-Id        | AICore(%)   Memory-Usage(MB)  HBM-Usage(MB)        |\n"
+     "| 0     Ascend910           | OK            | 178.5       36                0    / 0             |\n| 0     0                   | 0000:9D:00.0  | 0           0    / 0          3416 / 65536         |\n"
+     "| 0     Ascend910           | OK            | -           36                0    / 0             |\n| 1     1                   | 0000:9F:00.0  | 0           0    / 0          3195 / 65536         |",
+     {0: {"device": ("3416|MB",) * 3, "capacity": "65536|MB"}, 1: {"device": ("3195|MB",) * 3, "capacity": "65536|MB"}}),
+    ("github.com/intel/xpumanager/issues/145: xpu-smi 2.0", "|   0  Intel(R) Arc(TM) A770   Off             | 0000:03:00.0      Off      |               Disabled |\n|      Graphics                                |                            |                        |\n"
+     "| N/A               N/A  45W / 190W            | 3652MiB / 16288MiB         |      N/A       Default |", {0: {"device": ("3652MiB",) * 3, "capacity": "16288MiB"}}),
+    ("github.com/XuehaiPan/nvitop/pull/8: parts of GPUs", "| MIG devices:                                                                |\n|  1    3   0   0  |  14366MiB / 19968MiB | 28      0 |  2   0    1    0    0 |\n|                  |      4MiB / 32767MiB |           |                       |\n"
+     "+------------------+----------------------+-----------+-----------------------+\n|  1    5   0   1  |   9826MiB / 19968MiB | 28      0 |  2   0    1    0    0 |", {1: {"device": ("14366MiB + 9826MiB",) * 3}}),
+    ("github.com/marimo-team/marimo/issues/9237: rocm-smi --csv", "device,GPU use (%),VRAM Total Memory (B),VRAM Total Used Memory (B),Card Series\ncard0,0,21458059264,27856896,Radeon RX 7900 XT\ncard1,0,21458059264,37856256,Radeon RX 7900 XT",
+     {0: {"device": ("27856896|1",) * 3, "capacity": "21458059264|1"}, 1: {"device": ("37856256|1",) * 3, "capacity": "21458059264|1"}}),
+    ("github.com/marimo-team/marimo/issues/9237: rocm-smi --json, below prose", "JSON output is also available\n  \"card1\": {\n    \"VRAM Total Memory (B)\": \"21458059264\",\n    \"VRAM Total Used Memory (B)\": \"27856896\",",
+     {1: {"device": ("27856896|1",) * 3, "capacity": "21458059264|1"}}),
+    ("github.com/elementary/monitor/issues/369: amdgpu's files", "# cat /sys/class/drm/card0/device/mem_info_vram_used\n6812925952\n\n# cat /sys/class/drm/card0/device/mem_info_vram_total\n8573157376", {0: {"device": ("6812925952|1",) * 3, "capacity": "8573157376|1"}}),
+    ("github.com/kubernetes/kubernetes/issues/114142: a control group's files", "$ cat memory.usage_in_bytes\n501346304\n$ cat memory.max_usage_in_bytes\n524192768\n$ cat memory.limit_in_bytes\n524288000",
+     {HOST: {"host": ("501346304|1", "524192768|1", "524192768|1"), "capacity": "524288000|1"}}),
+    ("github.com/ironcore-dev/dpservice/issues/74: by the journal", "Jun 29 07:24:44 host kernel: memory: usage 1048576kB, limit 2097152kB, failcnt 141\nJun 29 07:24:44 host kernel: swap: usage 0kB, limit 9007199254740988kB, failcnt 0\n"
+     "Jun 29 07:24:44 host kernel: Memory cgroup out of memory: Killed process 3132 (python3) total-vm:68886200kB, anon-rss:1017600kB, file-rss:39796kB", {HOST: {"oom": [("unknown",)], "host": ("1048576kB", "1048576kB", "1017600kB"), "says": "Its limit is 2.0 GiB"}}),
+    ("github.com/gpustack/runner/pull/251: vLLM 0.27", "(Worker_TP1 pid=448) INFO 08-14 14:07:22 [gpu_model_runner.py:6806] Estimated CUDA graph memory: 0.75 GiB total\n(Worker_TP1 pid=448) INFO 08-14 14:07:22 [gpu_worker.py:563] Available KV cache memory: 6.25 GiB",
+     {1: {"budget": {"graphs": "0.75 GiB", "kv_cache": "6.25 GiB"}}}),
+    ("github.com/hafs-community/HAFS/issues/101: srun", "srun: error: node-01: task 4: Out Of Memory\nsrun: Terminating job step 3495064.0", {HOST: {"oom": [("unknown",)]}}),
+    ("github.com/flux-framework/flux-core/pull/6289", "29.475s: flux-shell[0]: ERROR: oom: Memory cgroup out of memory: killed 1 task on picl7.\n29.563s: flux-shell[0]: ERROR: oom: memory.peak = 1.4375G", {HOST: {"oom": [("unknown",)], "host": ("1.4375|GB",) * 3}}),
+    ("github.com/marbl/canu/issues/530: PBS", "=>> PBS: job killed: mem 38427376kb exceeded limit 33554432kb\n\nPBS Job 2130285.pbs\nMem usage : 38427376kb",
+     {HOST: {"oom": [("unknown",)], "host": ("38427376|KB",) * 3, "says": "PBS killed a process for lack of the host's memory. It held 36.6 GiB. Its limit is 32.0 GiB."}}),
+    ("github.com/nf-core/sarek/issues/541: Torque's mail", "Job exceeded a memory resource limit (vmem, pvmem, etc.). Job was aborted\nresources_used.vmem=286793240kb\nresources_used.mem=37296360kb", {HOST: {"oom": [("unknown",)], "host": ("37296360|KB",) * 3}}),
+    ("github.com/BEFH/snakemake-executor-plugin-lsf/pull/4: LSF", "TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.\nExited with exit code 1.\n\n    Max Memory :                                 3940 MB\n    Total Requested Memory :                     4000.00 MB",
+     {HOST: {"oom": [("unknown",)], "host": ("3940 MB",) * 3}}),
+    ("github.com/HabanaAI/Model-References/issues/13: before PT_DEVMEM", "RuntimeError: FATAL ERROR :: MODULE:SYNHELPER workspace Allocation of size ::14493741952 failed", {0: {"oom": [("unknown", "14493741952|1")]}}),
+    ("github.com/intel/intel-extension-for-pytorch/issues/646: Level Zero", "RuntimeError: oneCCL: ze_call.cpp:43 do_call: EXCEPTION: ze error at zeMemAllocDevice, code: ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY", {0: {"oom": [("unknown",)]}}),
+    ("github.com/huggingface/autotrain-advanced/issues/737: told again by a logger, the traceback cut off", "torch.OutOfMemoryError: " + NEW.format("124.00 MiB", 0, "20.25 GiB", "64.50 MiB", "15.75 GiB", "165.25 MiB").replace("CUDA", "HIP")
+     + "\n\nERROR    | 2024-08-21 22:56:04 | autotrain.trainers.common:wrapper:121 - " + NEW.format("124.00 MiB", 0, "20.25 GiB", "64.50 MiB", "15.75 GiB", "165.25 MiB").replace("CUDA", "HIP"),
+     {0: {"oom": [("not_contiguous", "124.00 MiB", "64.50 MiB", "15.75 GiB")]}}),
 )
 
 # What is about memory but has no figure, and what is not: one clear line each.
 REFUSED = (
     ("github.com/Oneflow-Inc/libai/issues/407", "        Unreused memory not eager var is  [ 12.6049 MiB ] with mem_block_num = 9405", "a log of no known form: line 1 is about memory"),
     ("github.com/meta-pytorch/torchrec/pull/3580: divided by an unknown unit", "[('active_bytes.all.peak', 5959), ('allocated_bytes.all.current', 5959), ('reserved_bytes.all.current', 5964)]", "a log of no known form: line 1 is about memory"),
+    ("github.com/tensorflow/tensorflow/issues/17092: bins", "2018-02-17 14:02:53.755606: I tensorflow/core/common_runtime/bfc_allocator.cc:630] Bin (268435456): \tTotal Chunks: 2, Chunks in use: 1. 14.59GiB allocated for chunks. 8.49GiB in use in bin.", "line 1 is about memory"),
+    ("docker inspect", '            "OOMKilled": false,\n            "ExitCode": 137,', "line 1 is about memory"),
+    ("what a thread says of its settings", "export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:512\nthe GPU RAM usage is higher (by ~ 500 MB) than before", "nor a log with lines about memory"),
     ("PyTorch, DataLoader", "RuntimeError: DataLoader worker (pid 15876) is killed by signal: Killed. ", "strata run -- COMMAND"),
     ("zsh, of a job", "[1]  + 12345 killed     python train.py", "run it by \"strata run -- COMMAND\", which watches the host's memory (offset 0)"),
     ("PyTorch, DataLoader", "RuntimeError: DataLoader worker (pid(s) 3216) exited unexpectedly", "nor a log with lines about memory"),

@@ -194,10 +194,11 @@ static bool host_add(struct reader *reader, struct text line, const struct log_r
 /* ---- out of memory ---- */
 
 /* The same error told once more by the lines of its rank: at the end of a chain of exceptions, or by a logger, without the
- * traceback. */
+ * traceback or without its exception's name. */
 static bool oom_is_repeated(const struct log_row *row, const struct log_row *before, bool chained,
                             uint32_t stack) {
-    bool logged = log_knows(row, NOTE_DEVICE_FREE) && before->stack != 0 && stack == 0;
+    bool logged = log_knows(row, NOTE_DEVICE_FREE) && stack == 0 &&
+                  (before->stack != 0 || (before->is_raised && !row->is_raised));
     return before->is_oom && (chained || logged) && log_oom_same(before, row);
 }
 

@@ -25,25 +25,30 @@ static struct text last_word(struct text cell) {
     return log_rest(cell, at);
 }
 
-static enum log_column column_of(struct text name) {
+static unsigned column_of(struct text name) {
     static const struct {
         const char *name;
-        enum log_column column;
-    } columns[] = {{"memory.used", COLUMN_USED},      {"GPU Memory Used", COLUMN_USED},
-                   {"memory.total", COLUMN_TOTAL},    {"memory.free", COLUMN_FREE},
-                   {"used_gpu_memory", COLUMN_SHARE}, {"used_memory", COLUMN_SHARE}};
+        unsigned column;
+    } columns[] = {{"memory.used", COLUMN_USED},
+                   {"GPU Memory Used", COLUMN_USED},
+                   {"memory.total", COLUMN_TOTAL},
+                   {"memory.free", COLUMN_FREE},
+                   {"used_gpu_memory", COLUMN_SHARE},
+                   {"used_memory", COLUMN_SHARE},
+                   {"VRAM Total Used Memory (B)", COLUMN_USED | COLUMN_BYTES},
+                   {"VRAM Total Memory (B)", COLUMN_TOTAL | COLUMN_BYTES}};
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         if (text_begins(name, columns[i].name))
             return columns[i].column;
     name = last_word(name);
-    return text_is(name, "index") || text_is(name, "DeviceId") ? COLUMN_INDEX
-           : text_is(name, "pid")                              ? COLUMN_PID
-                                                               : COLUMN_NONE;
+    bool index = text_is(name, "index") || text_is(name, "DeviceId") || text_is(name, "device");
+    return index ? COLUMN_INDEX : text_is(name, "pid") ? COLUMN_PID : COLUMN_NONE;
 }
 
 static enum log_seen csv_header(struct log_state *state, struct text line) {
     if (!log_has(line, "memory.used") && !log_has(line, "DeviceId, ") &&
-        !log_has(line, "used_gpu_memory [") && !log_has(line, "used_memory ["))
+        !log_has(line, "used_gpu_memory [") && !log_has(line, "used_memory [") &&
+        !log_has(line, ",VRAM Total Used Memory (B)"))
         return LOG_NOTHING;
     state->n_columns = 0;
     for (uint32_t at = 0; at != LOG_NONE && state->n_columns < LOG_CSV_COLUMNS;)
@@ -51,19 +56,22 @@ static enum log_seen csv_header(struct log_state *state, struct text line) {
     return LOG_PART;
 }
 
-static void csv_know(struct log_row *row, enum log_column column, struct text cell, uint64_t *pid) {
+static void csv_know(struct log_row *row, unsigned named, struct text cell, uint64_t *pid) {
     static const enum note_what whats[] = {[COLUMN_TOTAL] = NOTE_DEVICE_TOTAL,
                                            [COLUMN_USED] = NOTE_DEVICE_USED,
                                            [COLUMN_FREE] = NOTE_DEVICE_FREE,
                                            [COLUMN_SHARE] = NOTE_PROCESS_USED};
-    uint64_t number;
+    uint64_t number, unit = (named & COLUMN_BYTES) != 0 ? 1 : MIB;
+    enum log_column column = (enum log_column)(named & ~(unsigned)COLUMN_BYTES);
     if (column == COLUMN_PID || column == COLUMN_INDEX)
         cell = last_word(cell);
+    if (text_begins(cell, "card")) /* rocm-smi */
+        cell = log_rest(cell, 4);
     if (column == COLUMN_PID)
         (void)log_count(cell, 0, pid);
     else if (column == COLUMN_INDEX && log_count(cell, 0, &number) == cell.nbytes)
         log_gpu_set(row, number);
-    else if (column >= COLUMN_TOTAL && log_size(cell, 0, MIB, &number) == cell.nbytes)
+    else if (column >= COLUMN_TOTAL && log_size(cell, 0, unit, &number) == cell.nbytes)
         log_know(row, whats[column], number);
 }
 
@@ -85,7 +93,7 @@ static enum log_seen csv_row(struct log_state *state, struct text line, struct l
     for (uint32_t at = 0; at != LOG_NONE; n++) {
         struct text cell = csv_cell(line, &at);
         if (n < state->n_columns)
-            csv_know(row, (enum log_column)state->column[n], cell, &pid);
+            csv_know(row, state->column[n], cell, &pid);
     }
     if (n == state->n_columns && log_knows(row, NOTE_PROCESS_USED))
         return share_row(state, line, row, pid);

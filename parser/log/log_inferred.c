@@ -40,13 +40,14 @@ static bool has_any(struct text text, const char *const *words, uint32_t n) {
 
 /* The figure that a label names; NOTE_KINDS: none, or a change, a rate, a plan, a size on disk. */
 static enum note_what what_of(struct text label, bool about_memory) {
-    bool host = HAS(label, "cpu", "ram ", "ram:", "rss", "host", "virtual", "worker "),
+    bool host = HAS(label, "cpu", "ram ", "ram:", "rss", "host", "virtual", "worker ", "cgroup"),
          vram = HAS(label, "vram", "gpu");
     bool most = HAS(label, "peak", "max");
     if (HAS(label, "delta", "change", "diff", "increase", "disk", "swap", "kv cache", "tried", "download",
             "capacity", "estimat", "theoretical", "freed", "kmem", "pressure", "required", "needed", "limit",
             "saved", "retries", "for training", "driver", "inactive", "cache size", "to alloc", "allocating",
-            "allocsize", "request", "allocate ", "largest", "unused", "reused"))
+            "allocsize", "request", "allocate ", "largest", "unused", "reused", "vmem", "fragment", "_conf",
+            "dataset", "higher", "<=", ">="))
         return NOTE_KINDS;
     if (host && !vram)
         return HAS(label, "used", "usage", "rss", "peak", "mem") ? (most ? NOTE_MAX_HOST : NOTE_HOST_USED)
@@ -170,10 +171,10 @@ static void figures_read(const struct log_stream *stream, struct text line, stru
 
 enum log_seen log_inferred_line(struct log_state *state, struct text line, struct log_row *row) {
     struct log_stream *stream = state->stream;
-    /* see_memory_usage, which is looked at by itself; the tables of an error and of what was planned, which are no levels;
-     * the kernel's epilogue. */
+    /* see_memory_usage, which is looked at by itself; the tables of an error, of TensorFlow's allocator and of what was
+     * planned, which are no levels; the kernel's epilogue. */
     if (log_has(line, "CPU Virtual Memory:") || stream->oom.lines_left != 0 || log_has(line, "oom_reaper") ||
-        log_has(line, "planner.stats:#"))
+        log_has(line, "planner.stats:#") || log_has(line, "bfc_allocator.cc"))
         return LOG_NOTHING;
     figures_read(stream, line, row);
     log_maxima_show(row);

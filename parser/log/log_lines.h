@@ -19,7 +19,8 @@ enum log_column {
     COLUMN_TOTAL,
     COLUMN_USED,
     COLUMN_FREE,
-    COLUMN_SHARE
+    COLUMN_SHARE,
+    COLUMN_BYTES = 0x80 /* its figures are bytes, those of others MiB */
 };
 
 /* What the lines of one rank have begun; those that name none share one. */
@@ -40,13 +41,15 @@ struct log_stream {
     bool staged;            /* the Trainer's stages have begun, at traced_nbytes */
     bool about_before;      /* the line before is about memory */
     bool generated;         /* the line before is mlx-lm's of what it generated */
-    bool timed;             /* a line was the command "time -f %M" */
+    uint32_t below;         /* a line was a command that prints a number alone: which, and 1; 0: none */
     bool operators;         /* a table of key_averages() is open */
     uint32_t max_rss;       /* where the column MaxRSS of a table of sacct ends; 0: none is open */
     uint32_t max_rss_bars;  /* of one with bars: how many stand before it, and 1; 0: none is open */
     struct log_row share;   /* what the processes of a GPU hold together, as far as they were read */
     uint64_t share_pid;     /* the first of them */
-    bool shares, processes; /* `share` is open; a table of processes is */
+    bool shares, processes; /* `share` is open; a table of processes is, */
+    bool mig;               /* one of parts of GPUs is */
+    bool phy_ids;           /* npu-smi's tables have the column Phy-ID */
     uint64_t yolo_unit;     /* what a G of a table of YOLO's epochs is in bytes; 0: none is open */
     uint64_t free_unit;     /* what "free -m" prints; 0: not known */
     bool free_head;         /* the line before is the head of free's table */

@@ -19,9 +19,10 @@ static const struct log_figure asked[] = {
     {"memory for requested buffer of size", BEHIND, NOTE_ASKED, 1}, /* ONNX Runtime */
     {" KV cache is needed", BEFORE, NOTE_ASKED, 0},                 /* vLLM */
     {"is less than desired GPU memory utilization", TOTAL_OF, NOTE_ASKED, 0},
-    {"Invalid buffer size:", BEHIND, NOTE_ASKED, 0},           /* PyTorch on MPS: Metal's limit for one */
-    {"in memory space hbm. Used", BEHIND, NOTE_ASKED, 0},      /* XLA on TPU, when it compiles */
-    {"Allocation failed for size::", BEHIND, NOTE_ASKED, 1},   /* Habana */
+    {"Invalid buffer size:", BEHIND, NOTE_ASKED, 0},         /* PyTorch on MPS: Metal's limit for one */
+    {"in memory space hbm. Used", BEHIND, NOTE_ASKED, 0},    /* XLA on TPU, when it compiles */
+    {"Allocation failed for size::", BEHIND, NOTE_ASKED, 1}, /* Habana */
+    {"Allocation of size", BEHIND, NOTE_ASKED, 1},
     {"Unable to allocate", BEHIND, NOTE_ASKED, 0},             /* NumPy */
     {"memory on GPU", BEFORE, NOTE_ASKED, 0},                  /* Paddle */
     {"alloc_buffer: allocating", BEHIND, NOTE_ASKED, 0},       /* llama.cpp */
@@ -110,7 +111,7 @@ static const char *const bare[] = {"CUDA error: out of memory",
                                    "already allocated;",
                                    "std::bad_alloc",
                                    "Cannot allocate memory",
-                                   "UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY",
+                                   "ERROR_OUT_OF_DEVICE_MEMORY",
                                    "UR_RESULT_ERROR_OUT_OF_RESOURCES",
                                    "Cuda failure 2 'out of memory'",
                                    "Cuda failure 'out of memory'",
@@ -158,6 +159,7 @@ static const struct {
                 {"(NPU ", "NPU"},
                 {"(MLU ", "MLU"},
                 {"can NOT allocate memory block", "XPU"},
+                {"_RESULT_ERROR_OUT_OF_", "XPU"},
                 {"_bfc)", "BFC"},
                 {"OOM when allocating tensor", "BFC"},
                 {"from device: ", "BFC"},
@@ -165,6 +167,7 @@ static const struct {
                 {"Resource exhausted", "XLA"},
                 {"HBM", "XLA"},
                 {"PT_DEVMEM", "HPU"},
+                {"SYNHELPER", "HPU"},
                 {"metal::malloc", "MLX"},
                 {"Invalid buffer size", "MPS"},
                 {"kIOGPU", "Metal"},
@@ -404,6 +407,7 @@ static bool is_full(struct text line) {
                                        "RESOURCE_EXHAUSTED",
                                        "Tried to allocate",
                                        "PT_DEVMEM",
+                                       "SYNHELPER",
                                        "metal::malloc",
                                        "DefaultCPUAllocator",
                                        "for an array with shape",
@@ -433,6 +437,7 @@ static enum log_oom_seen oom_begin(struct log_oom *oom, struct text line, const 
                                    bool full) {
     struct log_row row = *fresh;
     oom_read(line, &row);
+    row.is_raised = log_find(line, 0, "Error: ") < log_find(line, 0, "ried to allocate");
     oom->n_full += full;
     oom->n_bare += !full;
     oom->since_2_1 = false;

@@ -22,6 +22,7 @@ struct log_row {
     bool max_is_reset; /* its maxima are since the line before, not since the beginning */
     bool label_before; /* what it is about stands in the line before */
     bool inferred;     /* by the words alone, of no form that is known */
+    bool is_raised;    /* an error with the name of its exception before it, as it ends a traceback */
     char backend[LOG_NAME_NBYTES], setting[LOG_NAME_NBYTES], killed[LOG_NAME_NBYTES]; /* "": none */
 };
 

@@ -61,6 +61,7 @@ static const struct log_form forms[] = {
      false},
     ONE("Loading model weights took", BEHIND, NOTE_BUDGET_WEIGHTS, 0),
     ONE("Model loading took", BEHIND, NOTE_BUDGET_WEIGHTS, 0),
+    ONE("Estimated CUDA graph memory:", BEHIND, NOTE_BUDGET_GRAPHS, 0),
     {{"Graph capturing finished", ""}, {{"took", BEHIND, NOTE_BUDGET_GRAPHS, 0}}, false},
     /* SGLang: model_runner.py */
     {{"Load weight end", "mem usage="},
@@ -69,7 +70,7 @@ static const struct log_form forms[] = {
     {{"Capture cuda graph end", "mem usage="},
      {{"mem usage", BEHIND, NOTE_BUDGET_GRAPHS, 0}, {"avail mem", BEHIND, NOTE_BUDGET_AVAILABLE, 0}},
      false},
-    {{"Memory pool end", ""}, {{"avail mem", BEHIND, NOTE_BUDGET_AVAILABLE, 0}}, false},
+    ONE("avail mem=", BEHIND, NOTE_BUDGET_AVAILABLE, 0),
     ONE("available_gpu_mem", BEHIND, NOTE_BUDGET_AVAILABLE, 0),
     {{"Init torch distributed ends", ""}, {{"mem usage", BEHIND, NOTE_BUDGET_NON_TORCH, 0}}, false},
     /* TensorRT-LLM: kvCacheManager.cpp, runtime of TensorRT, _torch/pyexecutor/_util.py */
@@ -125,8 +126,8 @@ static const struct log_form forms[] = {
     /* text-generation-inference: flash_causal_lm.py; powers of ten */
     {{"Free memory ", "(real:"}, {{"Free memory ", DECIMAL, NOTE_BUDGET_AVAILABLE, 0}}, false},
     /* rocm-smi --showmeminfo vram; xpu-smi stats */
-    {{"VRAM Total Used Memory (B)", ""}, {{"Used Memory (B)", BEHIND, NOTE_DEVICE_USED, 1}}, false},
-    {{"VRAM Total Memory (B)", ""}, {{"Total Memory (B)", BEHIND, NOTE_DEVICE_TOTAL, 1}}, false},
+    ONE("VRAM Total Used Memory (B)", CELL, NOTE_DEVICE_USED, 1),
+    ONE("VRAM Total Memory (B)", CELL, NOTE_DEVICE_TOTAL, 1),
     ONE("GPU Memory Used (MiB)", CELL, NOTE_DEVICE_USED, MIB),
     /* mlx-lm's tuner and generate: powers of ten */
     {{"Peak mem ", " GB"}, {{"Peak mem", DECIMAL, NOTE_MAX_ALLOCATED, 0}}, false},
@@ -201,12 +202,17 @@ static const struct log_form forms[] = {
     /* seff of Slurm */
     {{"Memory Utilized:", ""}, {{"Utilized:", BEHIND, NOTE_MAX_HOST, 0}}, true},
     {{"Memory Efficiency:", "% of "}, {{"% of", BEHIND, NOTE_DEVICE_TOTAL, 0}}, true},
+    /* the summary of LSF, the mail of PBS, the shell of Flux */
+    {{"Max Memory : ", ""}, {{"Max Memory", BEHIND, NOTE_MAX_HOST, 0}}, true},
+    {{"Mem usage : ", ""}, {{"Mem usage", BEHIND, NOTE_MAX_HOST, 0}}, true},
+    {{"resources_used.mem=", ""}, {{"used.mem", BEHIND, NOTE_MAX_HOST, 0}}, true},
+    {{"oom: memory.peak = ", ""}, {{"memory.peak", BEHIND, NOTE_MAX_HOST, 0}}, true},
     /* Ray's monitor, before it kills */
     {{"Memory on the node", "exceeds the memory usage threshold"},
      {{") was running was", BEHIND, NOTE_HOST_USED, 0}},
      true},
     /* The kernel's report on a control group, before it kills */
-    {{"] memory: usage ", ", limit "},
+    {{" memory: usage ", ", limit "},
      {{"memory: usage", BEHIND, NOTE_HOST_USED, 0}, {", limit", BEHIND, NOTE_HOST_LIMIT, 0}},
      true},
 };
@@ -343,6 +349,9 @@ static const struct {
     {{"Killed /", " due to memory "},
      "systemd-oomd killed ",
      {{"memory used (", BEHIND, NOTE_HOST_USED, 1}, {"/ total (", BEHIND, NOTE_DEVICE_TOTAL, 1}}},
+    {{"PBS: job killed: mem ", "exceeded limit"},
+     "PBS killed ",
+     {{"killed: mem", BEHIND, NOTE_HOST_USED, 1}, {"limit", BEHIND, NOTE_HOST_LIMIT, 1}}},
     {{"xceeded step memory limit", ""}, "Slurm killed ", {{NULL, BEHIND, NOTE_LINE, 0}}},
     {{"xceeded job memory limit", ""}, "Slurm killed ", {{NULL, BEHIND, NOTE_LINE, 0}}}};
 
@@ -369,14 +378,29 @@ static void name_of_killed(struct text line, const char *killer, struct log_row 
                                             (uint32_t)(length + (name.nbytes < rest ? name.nbytes : rest))});
 }
 
-/* Messages of Kubernetes, containerd, Slurm and systemd about such a kill: they have no figures, and count
+/* Messages of Kubernetes, containerd, systemd and batch systems about such a kill: they have no figures, and count
  * only where no other line reported one. */
 static bool kill_word(const struct log_state *state, struct text line, struct log_row *row) {
     static const char killed[] = "a process was killed";
-    static const char *const words[] = {"OOMKilled",     "oom-kill event", "oom_kill event",
-                                        "OOM Killed",    "OOM killer",     "TaskOOM event",
-                                        "OUT_OF_MEMORY", "OUT_OF_ME+",     "node running low on memory"};
-    if (state->killed || !text_contains_any(line, words, sizeof words / sizeof *words))
+    static const char *const words[] = {"OOMKilled",
+                                        "oom-kill event",
+                                        "oom_kill event",
+                                        "OOM Killed",
+                                        "by the OOM killer",
+                                        "TaskOOM event",
+                                        "OUT_OF_MEMORY",
+                                        "OUT_OF_ME+",
+                                        "node running low on memory",
+                                        "TERM_MEMLIMIT",
+                                        ": Out Of Memory",
+                                        "exceeded a memory resource limit",
+                                        "OOMController",
+                                        "PBS: job killed: vmem",
+                                        "Memory cgroup out of memory: killed "};
+    static const char *const not [] = {"OOMKilled\": false", "OOMKilled\":false", "OOMKilled=false",
+                                       "OOMKilled: false", "OOMKilled:false"};
+    if (state->killed || !text_contains_any(line, words, sizeof words / sizeof *words) ||
+        text_contains_any(line, not, sizeof not / sizeof *not ))
         return false;
     log_name_set(row->killed, (struct text){(const uint8_t *)killed, sizeof killed - 1});
     return true;
@@ -401,14 +425,19 @@ static bool kill_line(struct log_state *state, struct text line, struct log_row 
     return true;
 }
 
-static void gpu_in_brackets(struct text line, struct log_row *row) {
+/* "GPU[0]", and of tools that name the GPU in a line above: "| Device ID    | 0", rocm-smi's "card0": { of JSON. */
+static void gpu_of_tool(const struct log_stream *stream, struct text line, struct log_row *row) {
     uint64_t number;
-    uint32_t at = log_find(line, 0, "GPU[");
-    if (at != LOG_NONE && log_count(line, at + 4, &number) != LOG_NONE)
+    if (log_count_behind(line, "GPU[", &number))
         log_gpu_set(row, number);
+    else if ((text_begins(line, "| GPU Memory Used") || log_has(line, "(B)\": ")) && stream->table_gpu >= 0)
+        row->gpu = stream->table_gpu;
 }
 
 enum log_seen log_table_line(struct log_state *state, struct text line, struct log_row *row) {
+    uint64_t card;
+    if (log_count_behind(line, "\"card", &card) && card < 65536)
+        state->stream->table_gpu = (int32_t)card;
     if (sglang_cache(line, row) || ggml_buffer(line, row) || ollama_gpu(state, line, row))
         return LOG_ROW;
     bool level = sacct_bars(state->stream, line, row) || sacct_line(state, line, row),
@@ -424,9 +453,7 @@ enum log_seen log_table_line(struct log_state *state, struct text line, struct l
             log_figures_read(line, form->figures, row) == 0)
             continue;
         row->gpu = form->host ? LOG_HOST : row->gpu;
-        gpu_in_brackets(line, row);
-        if (text_begins(line, "| GPU Memory Used") && state->stream->table_gpu >= 0)
-            row->gpu = state->stream->table_gpu;
+        gpu_of_tool(state->stream, line, row);
         if (log_knows(row, NOTE_HOST_LIMIT))
             state->host_limit = row->value[NOTE_HOST_LIMIT];
         log_maxima_show(row);
@@ -452,8 +479,11 @@ static void table_gpu(struct log_stream *stream, struct text line) {
 static enum log_seen process_line(struct log_stream *stream, struct text line, struct log_row *row) {
     uint64_t gpu, nbytes;
     uint32_t at = log_skip(line, 1), end = line.nbytes;
-    if (log_find(line, at, "Processes:") == at)
+    if (log_find(line, at, "Processes:") == at) {
         stream->processes = stream->table_gpu < 0;
+        stream->mig = false;
+    }
+    stream->mig |= log_find(line, at, "MIG devices:") == at;
     while (end > 0 && strchr(" |", line.at[end - 1]) != NULL)
         end--;
     if (!stream->processes || log_count(line, at, &gpu) == LOG_NONE ||
@@ -461,6 +491,17 @@ static enum log_seen process_line(struct log_stream *stream, struct text line, s
         return LOG_NOTHING;
     log_gpu_set(row, gpu);
     return log_share_add(stream, row, nbytes, false);
+}
+
+/* "|  1    3   0   0  |  14366MiB / 19968MiB |" below "| MIG devices:": a part of a GPU, whose parts add up; the line of its
+ * BAR1 names none. */
+static enum log_seen mig_line(struct log_stream *stream, struct text line, uint64_t used,
+                              struct log_row *row) {
+    uint64_t gpu;
+    if (log_count(line, log_skip(line, 1), &gpu) == LOG_NONE)
+        return LOG_PART;
+    log_gpu_set(row, gpu);
+    return log_share_add(stream, row, used, false);
 }
 
 enum log_seen log_smi_line(struct log_state *state, struct text line, struct log_row *row) {
@@ -471,13 +512,15 @@ enum log_seen log_smi_line(struct log_state *state, struct text line, struct log
     if (box || (at < line.nbytes && strchr("|[", line.at[at]) != NULL))
         line = log_rest(line, box ? at + 2 : at);
     else
-        return log_find(line, at, "+--") == at && log_share_end(stream, row) ? LOG_ROW : LOG_NOTHING;
+        return log_find(line, at, "+--") == at && !stream->mig && log_share_end(stream, row) ? LOG_ROW
+                                                                                             : LOG_NOTHING;
     bool stat = line.at[0] == '[' && log_has(line, " MB"), npu = log_has(line, "| 0000:");
-    for (uint32_t i = log_find(line, 0, "/"); i != LOG_NONE && !(stat && sizes);
+    for (uint32_t i = log_find(line, 0, "/"); i != LOG_NONE && (npu || !sizes);
          i = log_find(line, i + 1, "/"))
         sizes = log_size_in(line, i, npu || stat ? MIB : 0, &used) &&
                 log_size(line, log_skip(line, i + 1), npu ? MIB : 0, &total) != LOG_NONE && used <= total &&
                 total != 0;
+    stream->phy_ids |= log_has(line, "| Chip  Phy-ID ");
     if (stat && log_count(line, 1, &gpu) != LOG_NONE && gpu < 65536)
         stream->table_gpu = (int32_t)gpu;
     else
@@ -488,9 +531,14 @@ enum log_seen log_smi_line(struct log_state *state, struct text line, struct log
             table_gpu(stream, line);
         return seen;
     }
+    if (stream->mig)
+        return mig_line(stream, line, used, row);
     log_know(row, NOTE_DEVICE_USED, used);
     log_know(row, NOTE_DEVICE_TOTAL, total);
-    if (stream->table_gpu >= 0)
+    if (npu && stream->phy_ids &&
+        log_count(line, log_skip(line, log_count(line, log_skip(line, 1), &gpu)), &gpu) != LOG_NONE)
+        log_gpu_set(row, gpu);
+    else if (stream->table_gpu >= 0)
         row->gpu = stream->table_gpu;
     return LOG_ROW;
 }

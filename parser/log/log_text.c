@@ -62,20 +62,30 @@ uint32_t log_count(struct text text, uint32_t at, uint64_t *count) {
     return at;
 }
 
+/* "kb" and "Gb" are spellings of units; of one letter, "m" and "g" are other units. */
+static bool is_unit(struct text text, const char *name) {
+    uint8_t other = text.nbytes > 1 ? 0x20 : 0;
+    for (uint32_t i = 0; i < text.nbytes; i++)
+        if ((text.at[i] | other) != ((uint8_t)name[i] | other))
+            return false;
+    return true;
+}
+
 uint64_t log_unit(struct text text, uint32_t at, uint32_t *next) {
     static const struct {
         const char *name;
         unsigned shift;
     } units[] = {{"bytes", 0}, {"byte", 0}, {"B", 0},   {"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40},
-                 {"KB", 10},   {"kB", 10},  {"MB", 20}, {"GB", 30},  {"TB", 40},  {"KBs", 10}, {"MBs", 20},
-                 {"GBs", 30},  {"G", 30},   {"M", 20},  {"Ki", 10},  {"Mi", 20},  {"Gi", 30},  {"Ti", 40}};
+                 {"KB", 10},   {"MB", 20},  {"GB", 30}, {"TB", 40},  {"KBs", 10}, {"MBs", 20}, {"GBs", 30},
+                 {"T", 40},    {"G", 30},   {"M", 20},  {"Ki", 10},  {"Mi", 20},  {"Gi", 30},  {"Ti", 40}};
     while (at < text.nbytes && text.at[at] == ' ')
         at++;
     uint32_t end = at;
     while (end < text.nbytes && end - at <= UNIT_MAX && is_letter(text.at[end]))
         end++;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (strlen(units[i].name) == end - at && memcmp(units[i].name, text.at + at, end - at) == 0) {
+        if (strlen(units[i].name) == end - at &&
+            is_unit((struct text){text.at + at, end - at}, units[i].name)) {
             *next = end;
             return UINT64_C(1) << units[i].shift;
         }

@@ -86,20 +86,38 @@ static enum log_seen generate_line(struct log_stream *stream, struct text line, 
     return LOG_ROW;
 }
 
-/* ---- GNU time -f %M: a number of KB in a line of its own, some lines below the command ---- */
+/* ---- a number in a line of its own, below the command that prints it: GNU time -f %M (some lines below), files of a control
+ * group and of amdgpu ---- */
 
-static enum log_seen time_line(struct log_stream *stream, struct text line, struct log_row *row) {
+static const struct {
+    const char *needs[2];
+    enum note_what what;
+    uint64_t unit;
+    bool host;
+} below[] = {{{"time ", "%M"}, NOTE_MAX_HOST, 1024, true},
+             {{"cat ", "memory.max_usage_in_bytes"}, NOTE_MAX_HOST, 1, true},
+             {{"cat ", "memory.peak"}, NOTE_MAX_HOST, 1, true},
+             {{"cat ", "memory.usage_in_bytes"}, NOTE_HOST_USED, 1, true},
+             {{"cat ", "memory.current"}, NOTE_HOST_USED, 1, true},
+             {{"cat ", "memory.limit_in_bytes"}, NOTE_DEVICE_TOTAL, 1, true},
+             {{"cat ", "memory.max"}, NOTE_DEVICE_TOTAL, 1, true},
+             {{"cat ", "mem_info_vram_used"}, NOTE_DEVICE_USED, 1, false},
+             {{"cat ", "mem_info_vram_total"}, NOTE_DEVICE_TOTAL, 1, false}};
+
+static enum log_seen number_line(struct log_stream *stream, struct text line, struct log_row *row) {
     struct text message = log_rest(line, log_skip(line, 0));
+    uint32_t n = sizeof below / sizeof *below, i = 0, of = stream->below;
     uint64_t nbytes;
     while (text_ends(message, " "))
         message.nbytes--;
-    if (log_has(line, "time ") && log_has(line, "%M"))
-        stream->timed = true;
-    if (!stream->timed || log_size(message, 0, 1024, &nbytes) != message.nbytes || nbytes < MIB)
+    while (i < n && (!log_has(line, below[i].needs[0]) || !log_has(line, below[i].needs[1])))
+        i++;
+    stream->below = i < n ? i + 1 : of;
+    if (of-- == 0 || log_size(message, 0, below[of].unit, &nbytes) != message.nbytes || nbytes < MIB)
         return LOG_NOTHING;
-    log_know(row, NOTE_MAX_HOST, nbytes);
+    log_know(row, below[of].what, nbytes);
     log_maxima_show(row);
-    row->gpu = LOG_HOST;
+    row->gpu = below[of].host ? LOG_HOST : row->gpu;
     return LOG_ROW;
 }
 
@@ -127,7 +145,7 @@ static bool last_size(struct text line, uint64_t *nbytes) {
 /* Its rows are counted, and the one with the most kept: the first is an event of no level. */
 static enum log_seen operator_line(struct log_state *state, struct text line) {
     uint64_t nbytes;
-    if (log_has(line, "# of Calls") && log_has(line, " Mem ")) {
+    if ((log_has(line, "# of Calls") || log_has(line, "Number of Calls")) && log_has(line, " Mem ")) {
         state->stream->operators = true;
         return LOG_PART;
     }
@@ -208,5 +226,5 @@ enum log_seen log_tools_line(struct log_state *state, struct text line, struct l
     seen = seen == LOG_NOTHING ? generate_line(state->stream, line, row) : seen;
     seen = seen == LOG_NOTHING ? yolo_line(state->stream, line, row) : seen;
     seen = seen == LOG_NOTHING ? free_line(state, line, row) : seen;
-    return seen == LOG_NOTHING ? time_line(state->stream, line, row) : seen;
+    return seen == LOG_NOTHING ? number_line(state->stream, line, row) : seen;
 }
