@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Blocks of this size keep the number of calls small and stay inside a processor's second-level cache. */
+/* Blocks of this size mean few calls and fit into a processor's second-level cache. */
 enum { BLOCK_NBYTES = 512 << 10, REPORT_NBYTES = 4 << 20 };
 
 static bool buffer_grow(struct cursor *cursor, size_t capacity) {
@@ -18,7 +18,7 @@ static bool buffer_grow(struct cursor *cursor, size_t capacity) {
     return true;
 }
 
-/* The `nbytes` at `begin` are at hand, from `p` of now on. */
+/* Makes the `nbytes` at `begin` available, to be read from `p` on. */
 static void cursor_place(struct cursor *cursor, const uint8_t *begin, size_t nbytes) {
     cursor->base = cursor_offset(cursor);
     cursor->from = cursor->p = begin;
@@ -69,7 +69,7 @@ static bool cursor_report(struct cursor *cursor) {
            cursor_fail(cursor, READ_INTERRUPTED, offset, "interrupted");
 }
 
-/* Puts the remaining bytes in front of one more block. Returns as the source does. */
+/* Moves the remaining bytes in front of one more block. Returns what the source returns. */
 static int64_t block_borrow(struct cursor *cursor) {
     size_t left = (size_t)(cursor->end - cursor->p);
     uint8_t *bytes;
@@ -81,7 +81,7 @@ static int64_t block_borrow(struct cursor *cursor) {
     return got;
 }
 
-/* Puts the remaining bytes at the front of the cursor's own buffer, with room for a block after them. */
+/* Moves the remaining bytes to the front of the cursor's own buffer, with room for a block after them. */
 static bool buffer_begin(struct cursor *cursor) {
     size_t left = (size_t)(cursor->end - cursor->p);
     bool own = cursor->from == cursor->buffer;
@@ -97,7 +97,7 @@ static bool buffer_begin(struct cursor *cursor) {
     return true;
 }
 
-/* Reads one more block after the remaining bytes. Returns as the source does. */
+/* Reads one more block after the remaining bytes. Returns what the source returns. */
 static int64_t block_append(struct cursor *cursor) {
     size_t left = (size_t)(cursor->end - cursor->p);
     int64_t got =
@@ -112,7 +112,8 @@ static bool block_read(struct cursor *cursor) {
         return false;
     int64_t got = cursor->borrows ? block_borrow(cursor) : block_append(cursor);
     if (got < 0) {
-        if (cursor->error->code == READ_OK) /* a source that decodes another one has noted that one's fault */
+        /* a source that decodes another one has noted the other's fault */
+        if (cursor->error->code == READ_OK)
             cursor->error->errno_value = errno;
         return cursor_fail(cursor, READ_IO, cursor->base + (uint64_t)(cursor->end - cursor->from), "%s",
                            strerror(errno));

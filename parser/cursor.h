@@ -1,24 +1,24 @@
 /*
- * The one place that reads input bytes: every bounds check is in here, and the first error sticks. After an
- * error the cursor is at its end for good, every later read fails and gives zero.
+ * The one place that reads input bytes: it has every bounds check, and its first error sticks. After an error the
+ * cursor stays at its end; every later read fails and gives zero.
  *
  *     from  |...used...|p.......available.......|end      offset of p in the input: base + (p - from)
  *
- * Input comes through read_source in blocks, also for files: memory stays bounded, a file that shrinks while
- * it is read is just truncated, and pipes and compressed input take the same way. Blocks are looked at where they are, if
- * the source lends them; what is left of one is copied in front of the next. What is longer than that has room for is
- * gathered in the cursor's own buffer, as is what a source only reads.
+ * Input comes through read_source in blocks, from files too: memory stays bounded, a file that shrinks while it is
+ * read is just truncated, and pipes and compressed input take the same way. If the source lends its blocks, they
+ * are read in place, and the rest of one is copied in front of the next. Longer pieces, and the input of a source
+ * that cannot lend, are gathered in the cursor's own buffer.
  */
 #pragma once
 
 #include "parser/read.h"
 
-/* Wherever an opcode begins, so many bytes can be looked at, unless the input ends before. */
+/* At the beginning of an opcode, at least this many bytes are available, unless the input ends before. */
 enum { CURSOR_LOOKAHEAD = 64 << 10 };
 
 struct cursor {
     const uint8_t *p, *end;
-    const uint8_t *from; /* of the block or the buffer */
+    const uint8_t *from; /* start of the block or the buffer */
     uint8_t *buffer;
     size_t capacity;
     uint64_t base;
@@ -27,34 +27,34 @@ struct cursor {
     const struct read_source *source;
     const struct read_progress *progress;
     uint64_t next_report;
-    uint64_t n_events; /* for the progress report; kept up to date by the reader */
-    uint64_t n_steps;  /* opcodes that the pickle machine ran one by one: work, for tests to count */
+    uint64_t n_events; /* for the progress report; the reader keeps it up to date */
+    uint64_t n_steps;  /* opcodes that the pickle machine ran one by one; for tests to count work */
     struct arena *arena;
     struct read_error *error;
 };
 
-/* Takes its buffer from `arena` until cursor_release. `error` must be READ_OK at first. False: no memory. */
+/* Takes its buffer from `arena` until cursor_release. `error` must start as READ_OK. False: no memory. */
 bool cursor_init(struct cursor *cursor, const struct read_source *source,
                  const struct read_progress *progress, struct arena *arena, struct read_error *error);
 void cursor_release(struct cursor *cursor);
 
-/* Where `p` is in the input. */
+/* The offset of `p` in the input. */
 static inline uint64_t cursor_offset(const struct cursor *cursor) {
     return cursor->base + (uint64_t)(cursor->p - cursor->from);
 }
 
-/* Notes the first error, at `offset`, and stops the cursor. Always returns false. */
+/* Notes the error at `offset` if it is the first, and stops the cursor. Always returns false. */
 bool cursor_fail(struct cursor *cursor, enum read_code code, uint64_t offset, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The error "no memory", which says whether it was the limit. Always returns false. */
+/* Notes that there is no memory, and whether the limit was the cause. Always returns false. */
 bool cursor_fail_memory(struct cursor *cursor, uint64_t offset);
 
-/* Reads on until `nbytes` are available, growing the buffer only as bytes really arrive. False: the input
- * ends before (no error is noted) or an error. */
+/* Reads until `nbytes` are available, growing the buffer only as bytes arrive. False: the input ends before (no
+ * error is noted), or an error. */
 bool cursor_fill(struct cursor *cursor, size_t nbytes);
 
-/* True if `nbytes` are available; otherwise the error "truncated" is noted. */
+/* True if `nbytes` are available; otherwise notes the error "truncated". */
 static inline bool cursor_need(struct cursor *cursor, size_t nbytes) {
     if ((size_t)(cursor->end - cursor->p) >= nbytes)
         return true;
@@ -78,6 +78,6 @@ static inline uint64_t cursor_uint(struct cursor *cursor, unsigned nbytes) {
     return value;
 }
 
-/* A line up to '\n' (not included), at most `limit` bytes: beginning and length; the cursor is after the '\n'.
- * False: error noted. */
+/* Reads a line up to '\n' (not included), at most `limit` bytes: its beginning and length; the cursor is after the
+ * '\n'. False: an error is noted. */
 bool cursor_line(struct cursor *cursor, size_t limit, const uint8_t **line, size_t *nbytes);

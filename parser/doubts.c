@@ -19,9 +19,9 @@ static bool frees_diagnose(struct trace *trace, const struct device_trace *devic
     return key == NULL || trace_diagnose(trace, key, device->ordinal, numbers);
 }
 
-/* ---- what was live, against what was reserved ---- */
+/* ---- live bytes against reserved bytes ---- */
 
-/* Requested bytes alive at each moment, in a column to be dropped. NULL: no memory. */
+/* Requested bytes alive at each moment, in a column for the caller to drop. NULL: no memory. */
 static uint64_t *live_curve(struct arena *arena, const struct device_trace *device) {
     uint64_t n_moments = (uint64_t)device->n_events + 1;
     uint64_t *live = arena_column(arena, n_moments, sizeof *live);
@@ -39,11 +39,11 @@ static uint64_t *live_curve(struct arena *arena, const struct device_trace *devi
 }
 
 struct excess {
-    uint64_t nbytes; /* at most; 0: live never exceeds reserved */
-    uint32_t moment; /* the first with so many */
+    uint64_t nbytes; /* the most by which live exceeds reserved; 0: never */
+    uint32_t moment; /* the first moment with this excess */
 };
 
-/* Walks back from the end, where the segments are known. A curve that falls below zero is raised as it is where it is
+/* Walks back from the end, where the segments are known. A curve that falls below zero is raised, as it is when
  * drawn. */
 static struct excess excess_find(const struct device_trace *device, const uint64_t *live) {
     uint64_t reserved = 0;
@@ -75,7 +75,7 @@ static bool excess_diagnose(struct trace *trace, const struct device_trace *devi
 
 /* ---- segments without events ---- */
 
-/* The final segments by address, in a column to be dropped. NULL: no memory. */
+/* The final segments by address, in a column for the caller to drop. NULL: no memory. */
 static struct sort_row *segments_sort(struct arena *arena, const struct device_trace *device) {
     struct sort_row *rows = arena_column(arena, (uint64_t)device->n_segments * 2, sizeof *rows);
     for (uint32_t i = 0; rows != NULL && i < device->n_segments; i++)
@@ -93,7 +93,8 @@ static bool is_in_segment(const struct device_trace *device, const struct sort_r
     return address - segment->address < segment->total_size;
 }
 
-/* Allocations outside of the final segments lay in segments that were given back, and of that there must be events. */
+/* Allocations outside of the final segments were in segments that have been given back, so there must be events of
+ * that. */
 static bool unsegmented_diagnose(struct trace *trace, const struct device_trace *device, bool is_above) {
     struct sort_row *rows = segments_sort(&trace->arena, device);
     uint64_t numbers[DIAGNOSTIC_NUMBERS] = {0, 0};
@@ -112,10 +113,10 @@ static bool unsegmented_diagnose(struct trace *trace, const struct device_trace 
                           device->ordinal, numbers);
 }
 
-/* Can live exceed reserved anywhere? Nearly always the sums tell that it cannot, and no curve is needed. What wraps around
- * here is refused later on (trace_oversized_device). */
+/* Can live exceed reserved anywhere? The sums nearly always tell that it cannot, so no curve is needed. Sums that
+ * wrap around are refused later on (trace_oversized_device). */
 static bool excess_is_possible(const struct device_trace *device, const struct event_sums *sums) {
-    uint64_t above = (uint64_t)sums->rise; /* live less reserved, at most */
+    uint64_t above = (uint64_t)sums->rise; /* the most by which live can exceed reserved */
     for (uint32_t i = 0; i < device->allocations.preexisting; i++)
         above += device->allocations.size[i];
     for (uint32_t i = 0; i < device->n_segment_events; i++)
@@ -150,14 +151,14 @@ static bool reserved_diagnose(struct trace *trace, const struct device_trace *de
                : unsegmented_diagnose(trace, device, excess.nbytes != 0);
 }
 
-/* ---- older allocations, in whose place others lie ---- */
+/* ---- older allocations that others overlap ---- */
 
 static uint64_t range_end(uint64_t address, uint64_t size) {
     return size > UINT64_MAX - address ? UINT64_MAX : address + size;
 }
 
-/* Allocations older than the recording, by address, of which no two overlap; and the latest death of any range of them:
- * `latest[count + i]` is that of rows[i], and `latest[i]` the later one of latest[2 * i] and latest[2 * i + 1]. */
+/* Allocations older than the recording, by address, without overlaps, and a tree of latest deaths: `latest[count +
+ * i]` is that of rows[i], and `latest[i]` the later one of latest[2 * i] and latest[2 * i + 1]. */
 struct older {
     struct sort_row *rows;
     uint32_t *latest;
@@ -169,7 +170,7 @@ static void older_release(struct older *older, struct arena *arena) {
     ARENA_DROP(arena, older->latest);
 }
 
-/* Leaves out those that lie in another one; returns how many. */
+/* Leaves out those that begin inside another one; returns how many. */
 static uint32_t older_thin(struct older *older, const struct allocations *allocations) {
     uint64_t end = 0;
     uint32_t n_kept = 0, n_out = 0;
@@ -209,7 +210,7 @@ static bool older_init(struct older *older, struct arena *arena, const struct al
     return true;
 }
 
-/* The latest death of rows [from, to); 0: there are none. */
+/* The latest death of rows [from, to); 0: no rows. */
 static uint32_t older_latest(const struct older *older, uint32_t from, uint32_t to) {
     uint64_t low = (uint64_t)older->count + from, high = (uint64_t)older->count + to;
     uint32_t latest = 0;
@@ -222,7 +223,7 @@ static uint32_t older_latest(const struct older *older, uint32_t from, uint32_t 
     return latest;
 }
 
-/* Was an older allocation still where this one came to lie? */
+/* Was an older allocation still alive where this one was placed? */
 static bool older_is_under(const struct older *older, const struct allocations *allocations,
                            uint32_t allocation) {
     uint64_t address = allocations->address[allocation],

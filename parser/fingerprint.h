@@ -1,7 +1,7 @@
 /*
- * What tells one sequence of bytes from another: XXH3-128 with the seed 0, as text "xxh128:" and 32 hexadecimal digits,
- * the same digits as `xxhsum -H2` prints. It recognises a file; it does not prove that nobody made another one with the
- * same fingerprint.
+ * Tells one sequence of bytes from another: XXH3-128 with seed 0, as text "xxh128:" and 32 hexadecimal digits, the
+ * same digits that `xxhsum -H2` prints. It identifies a file, but does not prove that nobody made another one with
+ * the same fingerprint.
  */
 #pragma once
 
@@ -11,13 +11,13 @@ enum { FINGERPRINT_CHARACTERS = 7 + 32 };
 
 struct fingerprint;
 
-/* Of no bytes yet. NULL: no memory. */
+/* The fingerprint of no bytes yet. NULL: no memory. */
 struct fingerprint *fingerprint_new(void);
 
-/* As many bytes more, O(nbytes). */
+/* Adds bytes. O(nbytes). */
 void fingerprint_add(struct fingerprint *fingerprint, const void *bytes, size_t nbytes);
 
-/* Of all bytes so far, with a terminator. */
+/* Writes the fingerprint of all bytes so far, with a terminator. */
 void fingerprint_text(const struct fingerprint *fingerprint, char text[FINGERPRINT_CHARACTERS + 1]);
 
 /* `fingerprint` may be NULL. */

@@ -14,13 +14,13 @@
 
 #include <string.h>
 
-/* ---- recognising an input by its first bytes ---- */
+/* ---- recognising an input from its first bytes ---- */
 
 static bool is_one_of(uint8_t byte, const char *bytes) {
     return byte != 0 && strchr(bytes, byte) != NULL;
 }
 
-/* Length of a line that can be a module's or a class' name, with its end; 0: it cannot. */
+/* The length, with its end, of a line that can be the name of a module or a class; 0: it cannot. */
 static size_t name_line(const uint8_t *p, size_t nbytes) {
     size_t i = 0;
     while (i < nbytes && (p[i] == '.' || p[i] == '_' || (p[i] >= '0' && p[i] <= '9') ||
@@ -29,8 +29,8 @@ static size_t name_line(const uint8_t *p, size_t nbytes) {
     return i != 0 && i < nbytes && p[i] == '\n' ? i + 1 : 0;
 }
 
-/* Is this the operand of GLOBAL: a module line, a name line, and an opcode that uses them? The opcode is
- * checked since text can begin with two such lines too. */
+/* Is this the operand of GLOBAL: a line with a module, a line with a name, and an opcode that uses them? The opcode
+ * is checked because text too can begin with two such lines. */
 static bool is_global(const uint8_t *p, size_t nbytes) {
     size_t module = name_line(p, nbytes), name = name_line(p + module, nbytes - module);
     if (module == 0 || name == 0)
@@ -44,7 +44,7 @@ static bool is_pickle(const uint8_t *p, size_t nbytes) {
     if (nbytes >= 1 && p[0] == 0x80)
         return nbytes == 1 || p[1] >= 2;
     if (nbytes >= 3 && p[0] == '(' && p[1] == 'p' && (p[2] < '0' || p[2] > '9'))
-        return false; /* "(pid=12) ..." of a log */
+        return false; /* "(pid=12) ..." in a log */
     if (nbytes >= 2 && (p[0] == ']' || p[0] == '}' || p[0] == '('))
         return p[1] == '(' || p[1] == '.' || p[1] == 'q' || p[1] == 'p' || p[1] == 'd' || p[1] == 'l';
     return nbytes >= 1 && p[0] == 'c' && is_global(p + 1, nbytes - 1);
@@ -54,19 +54,19 @@ static size_t skip_blank(const uint8_t *p, size_t nbytes, size_t at) {
     return at + sniff_blank(p + at, nbytes - at);
 }
 
-/* "[1]" and "[1, ", not "[2026-11-22 10:00:00] ..." */
+/* "[1]" and "[1, ", but not "[2026-11-22 10:00:00] ..." */
 static bool is_number_of_list(const uint8_t *p, size_t nbytes) {
     size_t i = 0;
     while (i < nbytes && p[i] >= '0' && p[i] <= '9')
         i++;
     i += sniff_blank(p + i, nbytes - i);
-    if (i < nbytes && p[i] == ']') /* "[0] mp: ..." of a log is not JSON */
+    if (i < nbytes && p[i] == ']') /* "[0] mp: ..." in a log is not JSON */
         return i + 1 + sniff_blank(p + i + 1, nbytes - i - 1) == nbytes;
     return i == nbytes || p[i] == ',';
 }
 
-/* A small object in a line of its own, which is a logger's or has another one below it: a log of JSON lines, as loggers
- * and containers write it. */
+/* A small object on a line of its own that is a logger's or has another one below it: a log of JSON lines, as
+ * loggers and containers write it. */
 static bool is_json_lines(const uint8_t *p, size_t nbytes) {
     static const char *const kinds[] = {"\"segments\"", "_traces\"", "\"traceEvents\"", "\"categories\""},
                              *const loggers[] = {"{\"log\":", "{\"message\":", "{\"msg\":", "\"level\":"};
@@ -89,14 +89,14 @@ static bool is_json_lines(const uint8_t *p, size_t nbytes) {
            !text_contains_any(one, kinds, sizeof kinds / sizeof *kinds);
 }
 
-/* An object, or a list of what a list of JSON can hold: not "[INFO] ..." of a log. */
+/* An object, or a list of what JSON lists can hold: not "[INFO] ..." in a log. */
 static bool is_json(const uint8_t *p, size_t nbytes) {
     size_t first = skip_blank(p, nbytes, 0);
     if (first >= nbytes || (p[first] != '{' && p[first] != '['))
         return false;
     size_t second = skip_blank(p, nbytes, first + 1);
     if (p[first] == '{')
-        return second >= nbytes || (p[second] != '\'' && /* "{'loss': 1.5}" is what Python prints */
+        return second >= nbytes || (p[second] != '\'' && /* Python prints "{'loss': 1.5}" */
                                     !is_json_lines(p + first, nbytes - first));
     return second >= nbytes || is_one_of(p[second], "{[]") || is_number_of_list(p + second, nbytes - second);
 }

@@ -102,7 +102,7 @@ bool intern_string(struct interner *interner, const void *bytes, size_t nbytes, 
     return true;
 }
 
-/* Finds or adds a row of fixed size made of 32-bit ids; `rows` have room for one more. */
+/* Finds or adds a row made of 32-bit ids; `rows` must have room for one more. */
 static bool row_intern(struct trace *trace, struct intern_index *index, row_hash *hash, void *rows,
                        uint32_t *n_rows, const void *row, size_t row_nbytes, uint32_t *id) {
     if (!index_reserve(trace, index, hash))
@@ -121,7 +121,8 @@ static bool row_intern(struct trace *trace, struct intern_index *index, row_hash
     return true;
 }
 
-/* Shortens text that is too long for a frame: a file keeps its end, with its own name, a function's name its beginning. */
+/* Shortens text that is too long for a frame: a file keeps its end, with its base name, and a function's name its
+ * beginning. */
 static bool frame_text_cut(struct interner *interner, uint32_t *string, bool keep_end) {
     static const char ellipsis[] = "\xe2\x80\xa6";
     enum { N_ELLIPSIS = sizeof ellipsis - 1, N_KEPT = FRAME_TEXT_MAX_NBYTES - N_ELLIPSIS };

@@ -3,7 +3,7 @@
 
 #include "parser/stack_tree.h"
 
-/* Open addressing over row numbers of a table; 0 is an empty slot. */
+/* Hash table with open addressing over row numbers of a table; 0 is an empty slot. */
 struct intern_index {
     uint32_t *slot;
     uint32_t mask; /* slots - 1; 0: none yet */
@@ -13,20 +13,21 @@ struct intern_index {
 struct interner {
     struct trace *trace;
     struct intern_index strings, frames, fx, contexts;
-    struct stack_tree stacks; /* the trace has them from interner_finish on */
+    struct stack_tree stacks; /* the trace gets them in interner_finish */
 };
 
-/* The tables of `trace` may hold rows already, of stacks only the empty one; they are not indexed. The indexes live in the
- * trace's arena until interner_release. */
+/* The tables of `trace` may have rows already, but stacks only the empty one; these rows are not indexed. The
+ * indexes are in the trace's arena until interner_release. */
 void interner_init(struct interner *interner, struct trace *trace);
 
-/* When the trace's devices are complete, and no stack is asked for any more: gives the trace those stacks that its devices
- * have, with new ids. False: no memory. */
+/* Gives the trace the stacks that its devices use, with new ids. Call it when the devices are complete and no more
+ * stacks are asked for. False: no memory. */
 bool interner_finish(struct interner *interner);
 void interner_release(struct interner *interner);
 
-/* Each: the id of an equal row, added if there is none. O(1) on average. `*id` is 0 for "none" (an empty
- * string, all fields 0). The file and name of a frame are cut to FRAME_TEXT_MAX_NBYTES. False: no memory. */
+/* Each sets `*id` to the id of an equal row, which is added if there is none. O(1) on average. `*id` is 0 for
+ * "none" (an empty string, all fields 0). The file and name of a frame are cut to FRAME_TEXT_MAX_NBYTES. False: no
+ * memory. */
 bool intern_string(struct interner *interner, const void *bytes, size_t nbytes, uint32_t *id);
 bool intern_frame(struct interner *interner, struct frame frame, uint32_t *id);
 bool intern_fx(struct interner *interner, struct fx fx, uint32_t *id);
@@ -35,5 +36,5 @@ bool intern_context(struct interner *interner, struct context context, uint32_t 
 /* The stack of `frames` (innermost first). O(n_frames). */
 bool intern_stack(struct interner *interner, const uint32_t *frames, uint32_t n_frames, uint32_t *id);
 
-/* The stack that begins with `parent`, an id from here or 0, and ends with `frame`. O(1) on average. */
+/* The stack of `parent`, an id from here or 0, and one more `frame` inside. O(1) on average. */
 bool intern_stack_below(struct interner *interner, uint32_t parent, uint32_t frame, uint32_t *id);

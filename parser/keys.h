@@ -1,8 +1,8 @@
-/* Strings that mean something in a snapshot. They are interned first, so that their string ids are these
- * numbers + 1 and recognising one costs an integer compare. */
+/* Strings with a meaning in a snapshot. They are interned first, so their string ids are these numbers + 1, and
+ * recognising one takes an integer comparison. */
 #pragma once
 
-/* X(name, text): keys of dicts first (at most MAX_KEYS of them), then words that stand as values. */
+/* X(name, text): keys of dicts first (at most MAX_KEYS), then words used as values. */
 #define STRATA_KEYS(X)                                  \
     X(ACTION, "action")                                 \
     X(ADDR, "addr")                                     \

@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_BLAME_NBYTES = 1 << 30 }; /* unpacked to look for damage; a bomb must not keep us busy */
+enum { MAX_BLAME_NBYTES = 1 << 30 }; /* unpacked to look for damage; a zip bomb must not take forever */
 
-/* Reads what `source` makes of the bytes below it. */
+/* Reads the input that `source` makes from the bytes below it. */
 static bool layer_read(const struct read_source *source, const struct read_progress *progress,
                        struct trace *trace, struct read_error *error, unsigned depth) {
     struct cursor cursor;
@@ -23,19 +23,19 @@ static bool layer_read(const struct read_source *source, const struct read_progr
     return done;
 }
 
-/* Progress is told by the innermost cursor. */
+/* The innermost cursor reports progress. */
 static const struct read_progress *progress_take(struct cursor *below) {
     const struct read_progress *progress = below->progress;
     below->progress = NULL;
     return progress;
 }
 
-/* Can damage of what surrounds the recording be the reason of this error in it? */
+/* Can damage in a surrounding layer cause this error? */
 static bool error_may_be_damage(const struct read_error *error) {
     return error->code >= READ_TRUNCATED && error->code <= READ_BAD_SHAPE;
 }
 
-/* A source that a thread reads ahead. What goes wrong there is noted apart: the parser has not come so far. */
+/* A source that a thread reads ahead. Its errors are kept apart, because the parser has not come so far. */
 struct ahead_layer {
     struct read_source source;
     struct read_error noted, *error; /* the thread's; the parser's */
@@ -57,8 +57,8 @@ static int64_t ahead_layer_lend(void *context, uint8_t **bytes) {
     return ahead_layer_told(layer, layer->source.lend(layer->source.context, bytes));
 }
 
-/* An error that the unpacking thread met counts as one met without a thread; the source is read to its end
- * for check sums. */
+/* Settles an error of the unpacking thread as if there were no thread, and reads the source to its end to verify
+ * checksums. */
 static bool ahead_layer_settle(const struct ahead_layer *layer, bool done) {
     if (layer->noted.code == READ_OK)
         return done;
@@ -67,7 +67,7 @@ static bool ahead_layer_settle(const struct ahead_layer *layer, bool done) {
     return false;
 }
 
-/* As layer_read, of a source that unpacks what is below: in a thread, where the program has one for it. */
+/* Like layer_read, for a source that unpacks: in a thread, if the program has one for it. */
 static bool packed_layer_read(struct cursor *below, const struct read_source *packed, struct trace *trace,
                               unsigned depth) {
     const struct read_helpers *helpers = below->source->helpers;
@@ -79,7 +79,7 @@ static bool packed_layer_read(struct cursor *below, const struct read_source *pa
     if (helpers != NULL && helpers->ahead_start != NULL)
         ahead = helpers->ahead_start(packed, &layer.source);
     source.lend = layer.source.lend != NULL ? ahead_layer_lend : NULL;
-    if (ahead == NULL) /* no thread: this one reads, and its errors are the parser's */
+    if (ahead == NULL) /* no thread: this one reads, and the parser gets its errors */
         below->error = layer.error;
     bool done = layer_read(ahead != NULL ? &source : packed, progress, trace, layer.error, depth);
     if (ahead != NULL)
@@ -96,18 +96,18 @@ static bool is_truncated(const struct trace *trace, const struct diagnostic *dia
     return nbytes == sizeof code - 1 && memcmp(bytes, code, nbytes) == 0;
 }
 
-/* The recording was complete, and what surrounds it is not. */
+/* The recording was complete, but its envelope is not. */
 static bool envelope_check(struct cursor *cursor, struct trace *trace, enum source_end end, const char *key) {
     const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {cursor_offset(cursor)};
     if (end != SOURCE_TRUNCATED)
         return true;
     for (uint32_t i = 0; i < trace->n_diagnostics; i++)
         if (is_truncated(trace, &trace->diagnostics[i]))
-            return true; /* the recording is cut too, and that is said */
+            return true; /* the recording was cut too, and says so */
     return trace_diagnose(trace, key, ORDINAL_NONE, numbers) || cursor_fail_memory(cursor, numbers[0]);
 }
 
-/* "Empty" is not said of a file that ends before its first packed byte. */
+/* A file that ends before its first packed byte is cut off, not "empty". */
 static void envelope_blame_cut(struct cursor *cursor, enum source_end end) {
     if (cursor->error->code != READ_EMPTY || end != SOURCE_TRUNCATED)
         return;
@@ -116,14 +116,14 @@ static void envelope_blame_cut(struct cursor *cursor, enum source_end end) {
                       "the file ends before anything could be unpacked");
 }
 
-/* Nothing could be read. If the envelope is to blame, it must be what the error speaks of. */
+/* Nothing could be read. If the envelope is the cause, the error must name it. */
 static void envelope_blame(struct cursor *cursor, struct read_source source, const enum source_end *end) {
     envelope_blame_cut(cursor, *end);
     struct read_error *error = cursor->error, inner = *error;
     uint8_t waste[16 << 10];
     if (!error_may_be_damage(&inner) || *end == SOURCE_FAILED)
         return;
-    error->code = READ_OK; /* a check sum may tell that the bytes were damaged */
+    error->code = READ_OK; /* a checksum may show that the bytes were damaged */
     for (uint64_t nbytes = 0; nbytes < MAX_BLAME_NBYTES; nbytes += sizeof waste)
         if (source.read(source.context, waste, sizeof waste) <= 0)
             break;

@@ -1,4 +1,4 @@
-/* Inputs inside of inputs: gzip, zip, zstd, xz, and pages. Readers of the table in formats.h. */
+/* Inputs inside inputs: gzip, zip, zstd, xz, and pages. These are readers in the table of formats.h. */
 #pragma once
 
 #include "parser/cursor.h"

@@ -2,7 +2,7 @@
 
 #include "base/bytes.h"
 
-enum { RECENT = 64 }; /* limit on the open pieces that are looked at for one of the right size */
+enum { RECENT = 64 }; /* how many open pieces are searched for one of the right size */
 
 static struct arena *arena_of(struct ledger *ledger) {
     return &ledger->recorder->interner->trace->arena;
@@ -32,7 +32,7 @@ bool ledger_grow(struct ledger *ledger, uint64_t nbytes) {
     return nbytes == 0 || (piece_add(ledger, nbytes, &event) && recorder_join(ledger->recorder, &event));
 }
 
-/* Ends the allocation of the piece at `index` and takes it out. */
+/* Ends the allocation of the piece at `index` and removes the piece. */
 static bool piece_close(struct ledger *ledger, uint32_t index) {
     struct ledger_piece *piece = &ledger->piece[index];
     struct event event = {.action = ACTION_FREE_COMPLETED, .address = piece->address, .size = piece->size};

@@ -37,7 +37,7 @@ static bool chunks_join(struct interner *interner, const uint32_t *chunk, uint32
     return done;
 }
 
-/* The place of a list's text; NULL: no memory. */
+/* The entry of a list's text; NULL: no memory. */
 static uint32_t *text_of_list(struct made_texts *made, struct arena *arena, uint32_t list) {
     uint32_t before = made->capacity;
     if (!ARENA_GROW(arena, made->text, made->capacity, (uint64_t)list + 1))

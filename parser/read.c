@@ -46,7 +46,7 @@ bool input_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
     return format->read(cursor, trace, depth);
 }
 
-/* The fault was not a lack of memory. */
+/* Corrects an error that was not caused by lack of memory. */
 static void full_blame(struct read_error *error) {
     error->code = READ_LIMIT;
     snprintf(error->message, sizeof error->message,

@@ -5,7 +5,7 @@
 
 enum { FIRST_SLOTS = 256, MAX_STREAMS = UINT16_MAX, MAX_POOLS = 4096 };
 
-/* ---- address map: linear probing, deletion by moving later entries back ---- */
+/* ---- address map: linear probing; deletion moves later entries back ---- */
 
 static uint32_t address_home(const struct address_map *map, uint64_t address) {
     uint64_t mixed = address * 0x9E3779B97F4A7C15u;
@@ -77,7 +77,7 @@ bool allocations_reserve(struct arena *arena, struct allocations_builder *builde
     if (count >= BEFORE)
         return false;
     uint32_t capacity = 0,
-             reached = UINT32_MAX; /* the least that any has room for: near the limit one may get less */
+             reached = UINT32_MAX; /* the least capacity of any column: near the limit one may get less */
 #define COLUMN_RESERVE(name)                                            \
     capacity = builder->capacity;                                       \
     if (!ARENA_GROW(arena, builder->allocations.name, capacity, count)) \
@@ -125,7 +125,7 @@ struct arena *recorder_arena(struct recorder *recorder) {
     return &recorder->interner->trace->arena;
 }
 
-/* More streams than fit count as the last one; no program has 65,535. */
+/* The index of a stream. More streams than fit count as the last one; no program has 65,535. */
 static bool stream_index(struct recorder *recorder, uint64_t raw, uint16_t *index) {
     struct device_trace *device = &recorder->device;
     *index = 0;
@@ -153,7 +153,8 @@ static bool pool_equal(struct pool_id a, struct pool_id b) {
     return a.first == b.first && a.second == b.second;
 }
 
-/* Pools are few and come in runs, so the last one is tried first. More than fit are "unknown". */
+/* The index of a pool. Pools are few and come in runs, so the last one is tried first. More than fit are
+ * "unknown". */
 static bool pool_index(struct recorder *recorder, struct pool_id pool, uint16_t *index) {
     struct device_trace *device = &recorder->device;
     if (recorder->last_pool != POOL_UNKNOWN && pool_equal(device->pools[recorder->last_pool], pool)) {
@@ -193,10 +194,10 @@ bool recorder_init(struct recorder *recorder, struct interner *interner, int32_t
 
 /* ---- events ---- */
 
-/* The rare events, in a function of their own: the common ones then need no registers saved. */
+/* Marks functions for rare events, kept apart so that the common ones need not save registers. */
 #define RARE __attribute__((noinline, cold))
 
-/* So many bytes more are alive, or fewer are reserved; `nbytes` modulo 2^64. */
+/* Adds to what is alive less what is reserved; `nbytes` modulo 2^64. */
 static void above_add(struct recorder *recorder, uint64_t nbytes) {
     recorder->above = (int64_t)((uint64_t)recorder->above + nbytes);
     recorder->rise = recorder->above > recorder->rise ? recorder->above : recorder->rise;
@@ -209,13 +210,13 @@ static void allocation_complete(struct recorder *recorder, uint32_t slot, uint32
     allocations->death[i] = moment;
     above_add(recorder, 0 - allocations->size[i]);
     recorder->n_unrequested += !(reference & BEFORE) && allocations->request[i] == FOREVER;
-    /* A completion that follows its request at once is the ordinary free, not a wait for another stream. */
+    /* A completion directly after its request is an ordinary free, not a wait for another stream. */
     if (allocations->request[i] == FOREVER || allocations->request[i] + 1 >= moment)
         allocations->request[i] = moment;
     recorder_map_remove(&recorder->open, slot);
 }
 
-/* Its address is allocated again although no free was recorded. */
+/* The address is allocated again although no free was recorded. */
 static RARE void allocation_reopen(struct recorder *recorder, uint32_t slot, uint32_t moment) {
     uint32_t reference = recorder->open.slot[slot].reference - 1;
     struct allocations *allocations = allocations_of(recorder, reference);
@@ -252,7 +253,7 @@ static bool record_alloc(struct recorder *recorder, const struct event *event, u
            map_put(recorder_arena(recorder), &recorder->open, event->address, reference);
 }
 
-/* A free of an address that the recording never allocated: it was there before. Only the free's stack is
+/* A free of an address that the recording never allocated: the allocation is older. Only the free's stack is
  * known. */
 static RARE bool record_orphan(struct recorder *recorder, const struct event *event, uint32_t moment,
                                bool completed) {
@@ -272,7 +273,7 @@ static RARE bool record_orphan(struct recorder *recorder, const struct event *ev
            (completed || map_put(recorder_arena(recorder), &recorder->open, event->address, reference));
 }
 
-/* A completion mostly follows its request, and finds what that found. An address is in the map once. */
+/* A completion mostly follows its request and finds the same slot. An address is in the map once. */
 static uint32_t open_slot(struct recorder *recorder, uint64_t address) {
     const struct address_map *open = &recorder->open;
     uint32_t last = recorder->last_slot;
@@ -336,7 +337,7 @@ static RARE bool record_snapshot(struct recorder *recorder, const struct event *
     return true;
 }
 
-/* Text for a live allocation; several add up, a line each. */
+/* Adds text to a live allocation; several texts become lines. */
 static RARE bool record_annotate(struct recorder *recorder, const struct event *event) {
     uint32_t slot = recorder_map_slot(&recorder->open, event->address);
     struct trace *trace = recorder->interner->trace;
@@ -366,7 +367,7 @@ static RARE bool record_annotate(struct recorder *recorder, const struct event *
     return intern_context(recorder->interner, merged, context);
 }
 
-/* Times are kept for all events or for none; one without a time repeats the one before it. */
+/* Times are kept for all events or for none; an event without one repeats the time before it. */
 static bool record_time(struct recorder *recorder, const struct event *event) {
     struct device_trace *device = &recorder->device;
     if (event->has_time && recorder->has_times && device->n_events < recorder->time_capacity) {
@@ -406,7 +407,7 @@ static bool record_action(struct recorder *recorder, const struct event *event) 
 }
 
 bool recorder_event(struct recorder *recorder, const struct event *event) {
-    /* Moments are 32-bit and two above the last event must still be numbers. */
+    /* Moments are 32-bit, and two beyond the last event must still be valid numbers. */
     if (recorder->device.n_events >= UINT32_MAX - 4) {
         recorder->interner->trace->arena.full = true;
         return false;

@@ -2,8 +2,8 @@
  * Turns the events of one device, in the order of the file, into allocations (trace/trace.h), and joins them with
  * the final segments. Events are not kept: what remains of one is its time and what it did to an allocation.
  *
- * Which free ends an allocation, what an orphan free means and how final blocks complete the picture follows
- * PyTorch's allocator; docs/architecture.md, "From events to allocations", states the rules.
+ * It follows PyTorch's allocator in which free ends an allocation, what an orphan free means and how final blocks
+ * complete the picture; docs/architecture.md, "From events to allocations", states the rules.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ enum action {
     ACTION_SNAPSHOT,
     ACTION_OOM,
     ACTION_ANNOTATE,
-    ACTION_IGNORED, /* known, without an effect on memory */
+    ACTION_IGNORED, /* known, but without effect on memory */
     ACTION_UNKNOWN,
     ACTION_COUNT
 };
@@ -29,14 +29,14 @@ struct event {
     enum action action;
     bool has_time, has_pool;
     uint32_t stack, context;
-    uint64_t address; /* of `oom`: what the driver had left */
+    uint64_t address; /* for `oom`: what the driver had left */
     uint64_t size;
     uint64_t stream; /* raw handle */
     int64_t time_us;
     struct pool_id pool;
 };
 
-/* From addresses (or other 64-bit keys) to 32-bit references. */
+/* A map from addresses (or other 64-bit keys) to 32-bit references. */
 struct address_map {
     struct address_slot {
         uint64_t address;
@@ -55,10 +55,10 @@ struct allocations_builder {
 struct recorder {
     struct interner *interner;
     struct device_trace device;
-    struct allocations_builder later;  /* born in the recording */
-    struct allocations_builder before; /* older than the recording */
-    struct address_map open;           /* address -> allocation; the top bit tells which builder */
-    uint32_t last_slot;                /* of `open`: what the last free found */
+    struct allocations_builder later;  /* allocations born in the recording */
+    struct allocations_builder before; /* allocations older than the recording */
+    struct address_map open;           /* address -> allocation; the top bit tells the builder */
+    uint32_t last_slot;                /* slot of `open` found by the last free */
     struct address_map streams;        /* raw handle -> index */
     bool has_times;
     uint32_t time_capacity, segment_event_capacity, oom_capacity, snapshot_capacity, segment_capacity,
@@ -69,29 +69,29 @@ struct recorder {
     uint64_t n_blocks_before, blocks_before_bytes; /* allocations known from final blocks only */
     uint64_t n_reopened, n_unmatched_end, unmatched_end_bytes;
     int64_t above,
-        rise; /* what is alive less what is reserved, against before the first event: now, at most */
-    uint64_t n_unrequested; /* completions without a request, of allocations made in the recording */
+        rise; /* (alive - reserved) against its value before the first event: now, and the most so far */
+    uint64_t n_unrequested; /* completions without a request, for allocations made in the recording */
 };
 
 /* An empty device. Memory from the trace of `interner`. False: no memory. */
 bool recorder_init(struct recorder *recorder, struct interner *interner, int32_t ordinal);
 
-/* The next event. O(1) on average. False: no memory. */
+/* Records the next event. O(1) on average. False: no memory. */
 bool recorder_event(struct recorder *recorder, const struct event *event);
 
-/* More of the event before, at its moment: for inputs whose events change several allocations at once. What is
- * allocated by an event must not be freed by more of it. Not before the first event. */
+/* Adds another change to the last event, at its moment, for inputs whose events change several allocations at once.
+ * It must not free what the same event allocates. Not before the first event. */
 bool recorder_join(struct recorder *recorder, const struct event *event);
 
-/* An allocation that was there before the first event, known by other means than its free or a block. Events may free
- * it. */
+/* Adds an allocation from before the first event that is known by other means than its free or a block. Events may
+ * free it. */
 bool recorder_before(struct recorder *recorder, const struct event *event);
 
-/* A final segment, in the order of the file; `segment` without stream and pool index. Its blocks follow. */
+/* Adds a final segment, in the order of the file; `segment` without stream and pool index. Its blocks follow. */
 bool recorder_segment(struct recorder *recorder, const struct segment *segment, uint64_t stream,
                       struct pool_id pool);
 bool recorder_block(struct recorder *recorder, const struct block *block);
 
-/* All is said: completes the allocations, adds the diagnostics to the trace, and hands the device over. The
+/* Ends the recording: completes the allocations, adds the diagnostics to the trace, and hands the device over. The
  * recorder is empty afterwards. */
 bool recorder_finish(struct recorder *recorder, struct device_trace *device);

@@ -5,7 +5,7 @@
 
 /* ---- finish ---- */
 
-/* If recording skipped every completion, the request is the end. */
+/* If no completion was recorded, the request is the end. */
 static void allocations_end_at_request(struct recorder *recorder, struct allocations *allocations) {
     for (uint32_t i = 0; i < allocations->count; i++) {
         if (allocations->request[i] >= allocations->death[i])
@@ -28,7 +28,7 @@ static void allocations_close(struct allocations *allocations, uint32_t end) {
     }
 }
 
-/* Ranks of the allocations before the recording: file order of the blocks that still hold them, UINT32_MAX without
+/* Order of the allocations from before the recording: that of the blocks that still hold them; UINT32_MAX without
  * one. */
 struct ranks {
     uint32_t *rank;
@@ -45,7 +45,8 @@ static bool rank_set(struct recorder *recorder, struct ranks *ranks, uint32_t al
     return true;
 }
 
-/* An allocation that no event ended, or, where completions were skipped, one that a pending block shows to be still there. */
+/* Does a block hold this allocation? It must be one that no event ended or, if completions were not recorded, one
+ * that a pending block still holds. */
 static bool block_fits(const struct recorder *recorder, const struct block *block,
                        const struct allocations *allocations, uint32_t allocation) {
     return allocations->death[allocation] == recorder->device.n_events + 1 ||
@@ -97,7 +98,7 @@ static bool blocks_explain(struct recorder *recorder, struct ranks *ranks) {
     return true;
 }
 
-/* Counts allocations that the trace left open and no block explains: a race with another thread, or a lost free. */
+/* Counts allocations left open that no block explains: a race with another thread, or a lost free. */
 static void open_count(struct recorder *recorder) {
     if (recorder->device.n_blocks == 0)
         return; /* recorded without blocks: nothing to compare with */
@@ -115,8 +116,8 @@ static void open_count(struct recorder *recorder) {
     }
 }
 
-/* Bottom to top: what outlives the recording in the order of the blocks, the rest of that, then by falling
- * death, so that what is freed first lies on top and moves nothing. */
+/* The order from bottom to top: what outlives the recording in the order of the blocks, then the rest of that, then
+ * by falling death, so that what is freed first lies on top and moves nothing. */
 static uint64_t before_key(const struct allocations *allocations, const struct ranks *ranks,
                            uint32_t allocation, uint32_t end) {
     if (allocations->death[allocation] == end)
@@ -138,7 +139,7 @@ static bool before_order(struct recorder *recorder, const struct ranks *ranks, s
     return true;
 }
 
-/* Moves `n_later` items up and puts those of `before` in front, as they are ordered. */
+/* Moves `n_later` items up and puts those of `before` in front, in order. */
 static void column_join(void *later, uint32_t n_later, const void *before, const struct sort_row *order,
                         uint32_t n_before, size_t item_nbytes) {
     uint8_t *to = later;
@@ -150,7 +151,7 @@ static void column_join(void *later, uint32_t n_later, const void *before, const
         bytes_copy(to + i * item_nbytes, from + order[i].value * item_nbytes, item_nbytes);
 }
 
-/* Puts the allocations of before the recording in front of the others. */
+/* Puts the allocations from before the recording in front of the others. */
 static bool allocations_join(struct recorder *recorder, const struct ranks *ranks) {
     struct arena *arena = recorder_arena(recorder);
     struct allocations *before = &recorder->before.allocations, *later = &recorder->later.allocations;
@@ -161,9 +162,10 @@ static bool allocations_join(struct recorder *recorder, const struct ranks *rank
     if (!allocations_reserve(arena, &recorder->later, (uint64_t)n_before + n_later))
         return false;
     uint32_t capacity = 0;
-#define COLUMN_JOIN(name)                                                                          \
-    column_join(later->name, n_later, before->name, order, n_before, sizeof *later->name);         \
-    capacity = recorder->later.capacity; /* trimming tells of one column, all begin with theirs */ \
+#define COLUMN_JOIN(name)                                                                                  \
+    column_join(later->name, n_later, before->name, order, n_before, sizeof *later->name);                 \
+    capacity =                                                                                             \
+        recorder->later.capacity; /* trimming changes one capacity, but all columns start with this one */ \
     ARENA_TRIM(arena, later->name, capacity, n_before + n_later);
     ALLOCATIONS_EACH_COLUMN(COLUMN_JOIN)
 #undef COLUMN_JOIN
@@ -182,10 +184,10 @@ static bool segments_are_private(const struct device_trace *device) {
     return false;
 }
 
-/* The final segments by address. Those that were made in the recording say nothing of what lay there before. */
+/* The final segments by address. Those made in the recording do not tell what was there before. */
 struct final_segments {
     struct sort_row *rows;
-    uint32_t *birth; /* moment, by place in `rows` */
+    uint32_t *birth; /* moment, by index in `rows` */
     uint32_t count;
 };
 
@@ -241,13 +243,13 @@ static bool diagnose(struct recorder *recorder, const char *key, const uint64_t 
     return trace_diagnose(recorder->interner->trace, key, recorder->device.ordinal, numbers);
 }
 
-/* A diagnostic of so many allocations or events and their bytes; none where there are none. */
+/* Adds a diagnostic with a count of allocations or events and their bytes, unless the count is 0. */
 static bool diagnose_count(struct recorder *recorder, const char *key, uint64_t count, uint64_t nbytes) {
     const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {count, nbytes};
     return count == 0 || diagnose(recorder, key, numbers);
 }
 
-/* A recording without events, or with one: what is shown is a state. */
+/* Notes a recording with at most one event: the picture shows a state. */
 static bool diagnose_history(struct recorder *recorder) {
     const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {recorder->device.n_events};
     bool empty = recorder->device.allocations.count == 0;
@@ -259,7 +261,7 @@ static bool diagnose_history(struct recorder *recorder) {
                     numbers);
 }
 
-/* Bytes in use by the final segments: their own totals, or, before torch 2.0, the blocks'. */
+/* Bytes in use in the final segments: their own totals or, before torch 2.0, those of their blocks. */
 static uint64_t segments_requested(const struct device_trace *device) {
     uint64_t nbytes = 0;
     for (uint32_t i = 0; i < device->n_segments; i++)
@@ -284,7 +286,7 @@ static bool diagnose_live_end(struct recorder *recorder) {
     return diagnose(recorder, live > wanted ? "live_end_differs/more" : "live_end_differs/less", numbers);
 }
 
-/* The amount by which the reserved bytes, walked back from the final segments, would fall below zero. */
+/* The most by which the reserved bytes, computed backwards from the final segments, would fall below zero. */
 static uint64_t reserved_shortfall(const struct device_trace *device) {
     uint64_t nbytes = 0;
     int64_t lowest = 0;

@@ -1,14 +1,14 @@
-/* Shared by the files of the recorder: its allocations while they are made. */
+/* Shared by the files of the recorder: its allocations in the making. */
 #pragma once
 
 #include "parser/recorder.h"
 
-/* References in the open map: allocations older than the recording are told apart by the top bit. */
+/* The top bit of references in the open map: the allocation is older than the recording. */
 #define BEFORE (UINT32_C(1) << 31)
 
 enum { NOT_FOUND = UINT32_MAX };
 
-/* DO(name) for every column that a recorder fills: what is done to all of them keeps the type of each. */
+/* DO(name) for every column that a recorder fills, so that one line of code handles columns of all types. */
 #define ALLOCATIONS_EACH_COLUMN(DO) \
     DO(birth) DO(death) DO(request) DO(size) DO(address) DO(stack) DO(context) DO(stream) DO(pool) DO(flags)
 
@@ -19,7 +19,7 @@ struct allocation_row {
     uint8_t flags;
 };
 
-enum { FOREVER = UINT32_MAX }; /* death and request until the end is known */
+enum { FOREVER = UINT32_MAX }; /* death and request while the end is unknown */
 
 /* The slot of an address, or NOT_FOUND. */
 uint32_t recorder_map_slot(const struct address_map *map, uint64_t address);
@@ -31,7 +31,7 @@ void allocations_drop(struct arena *arena, struct allocations_builder *builder);
 bool allocations_add(struct arena *arena, struct allocations_builder *builder,
                      const struct allocation_row *row);
 
-/* Of the builder that the reference tells. */
+/* The builder that a reference belongs to. */
 struct allocations *allocations_of(struct recorder *recorder, uint32_t reference);
 
 struct arena *recorder_arena(struct recorder *recorder);

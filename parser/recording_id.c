@@ -3,7 +3,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* Changed when other things become part of the id, so that ids of two versions are never equal by mistake. */
+/* Increased when other things become part of the id, so that ids of two versions are never equal by mistake. */
 enum { ID_FORMAT = 1 };
 
 enum { PENDING_WORDS = 1024 };
@@ -13,7 +13,7 @@ struct identifying {
     struct fingerprint *fingerprint;
     uint64_t *string, *frame, *stack; /* hashes of the contents */
     uint32_t n_pending;
-    uint8_t pending[PENDING_WORDS * 8]; /* words that are not yet part of the fingerprint */
+    uint8_t pending[PENDING_WORDS * 8]; /* words not yet added to the fingerprint */
 };
 
 /* ---- numbers ---- */
@@ -28,7 +28,7 @@ static void word_store(uint8_t *to, uint64_t word) {
         to[i] = (uint8_t)(word >> 8 * i);
 }
 
-/* Room for so many words, which the caller stores: of what comes by the million no word is counted alone. */
+/* Makes room for `count` words, which the caller stores; words by the million are not added one by one. */
 static uint8_t *words_add(struct identifying *id, uint32_t count) {
     if (PENDING_WORDS - id->n_pending < count)
         pending_add(id);
@@ -103,7 +103,7 @@ static void times_add(struct identifying *id, const struct device_trace *device)
     add(id, device->time_us != NULL);
     if (device->time_us == NULL)
         return;
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ /* they stand there as words are stored */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ /* stored in the same form as words */
     pending_add(id);
     fingerprint_add(id->fingerprint, device->time_us, (size_t)device->n_events * 8);
 #else

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Real settings have some twenty keys. A few bytes of pickle can refer to one long string, or to one list of lists,
- * any number of times: these limits keep the text, and the work for it, small. What is beyond them becomes null. */
+/* Limits; what exceeds them becomes null. Real settings have some twenty keys, but a few bytes of pickle can refer
+ * any number of times to one long string, or to one list of lists. */
 enum { MAX_DEPTH = 32, MAX_ITEMS = 1000, MAX_TEXT_NBYTES = 1 << 20 };
 
 struct spent {
     uint32_t n_items;
     size_t nbytes;       /* of strings */
-    uint64_t n_compared; /* keys, with those that came before them in their dict */
+    uint64_t n_compared; /* keys, each compared with those before it in its dict */
 };
 
 /* NULL: no memory. */
@@ -31,7 +31,7 @@ static cJSON *json_of_string(const struct snapshot *snapshot, uint32_t id, struc
     return json;
 }
 
-/* cJSON keeps numbers as doubles; integers are written by us so that they stay exact. */
+/* cJSON keeps numbers as doubles; integers are written here so that they stay exact. */
 static cJSON *json_of_integer(const struct value *value) {
     char text[32];
     if (value->tag == VALUE_BIG)
@@ -47,7 +47,7 @@ static cJSON *json_of_float(const struct value *value) {
     return cJSON_CreateNumber(number);
 }
 
-/* Takes over `child`, which may be NULL. False: no memory. */
+/* Takes ownership of `child`, which may be NULL. False: no memory. */
 static bool item_add(struct snapshot *snapshot, cJSON *parent, const struct node_item *item, cJSON *child,
                      struct spent *spent) {
     bool in_list = item->key.tag == VALUE_NONE, added = false;

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A process sees some 16 devices. Each is compared with every other one, and gets a timeline of its own. */
+/* A process has some 16 devices. Each is compared with every other one, and gets a timeline of its own. */
 enum { MAX_DEVICES = 1024 };
 
-/* Of all that is held where room for dicts and lists grows. An honest file stays below: the dearest that it has, a dict's
- * entry of 4 bytes, takes 40, and an event with twenty of them 5 times its bytes. */
+/* The limit on memory for growing dicts and lists: a share of the bytes read. An honest file stays below: its
+ * dearest part, a dict entry of 4 bytes, takes 40, and an event with twenty of them takes 5 times its bytes. */
 enum { HELD_NBYTES = 256 << 20, HELD_SHARE = 10 };
 
 _Static_assert((int)KEY_LAST_KEY < (int)MAX_KEYS, "a dict's keys are bits of one word");
@@ -65,7 +65,7 @@ void snapshot_release(struct snapshot *snapshot) {
     ARENA_DROP(arena, snapshot->frames.row);
 }
 
-/* ---- the dict that is being looked at ---- */
+/* ---- the dict in view ---- */
 
 #define KEYS_OF_FRAME (UINT64_C(1) << KEY_FILENAME | UINT64_C(1) << KEY_NAME)
 
@@ -75,7 +75,7 @@ static bool keys_have_shape(uint64_t keys) {
     return (keys & any) != 0 || (keys & KEYS_OF_FRAME) == KEYS_OF_FRAME;
 }
 
-/* A key of a dict of a known shape that means nothing to us: a newer PyTorch may say more than is shown. */
+/* Notes a key that is unknown in a dict of a known shape: a newer PyTorch may record more than is shown. */
 static void key_note(struct snapshot *snapshot, const struct value *key) {
     uint32_t i = 0;
     if (key->tag != VALUE_STRING || key->bits <= KEY_LAST_KEY + 1 || !keys_have_shape(snapshot->key_mask))
@@ -104,8 +104,8 @@ bool key_has(const struct snapshot *snapshot, enum key key) {
     return snapshot->key_mask >> key & 1;
 }
 
-/* Integers as 64 bits; the C++ pickler writes addresses of 2^63 and above as negative numbers. Anything else
- * is 0. */
+/* An integer as 64 bits; the C++ pickler writes addresses of 2^63 and above as negative numbers. 0 for anything
+ * else. */
 uint64_t value_uint(const struct value *value) {
     return value->tag == VALUE_INT || value->tag == VALUE_BIG || value->tag == VALUE_BOOL ? value->bits : 0;
 }
@@ -114,7 +114,7 @@ uint64_t key_uint(const struct snapshot *snapshot, enum key key) {
     return key_has(snapshot, key) ? value_uint(&snapshot->key_value[key]) : 0;
 }
 
-/* Byte counts are never negative; a file that says so means nothing. */
+/* A byte count is never negative; one that is counts as 0. */
 uint64_t key_size(const struct snapshot *snapshot, enum key key) {
     uint64_t size = key_uint(snapshot, key);
     return size <= INT64_MAX ? size : 0;
@@ -166,7 +166,7 @@ static bool shape_frame(struct snapshot *snapshot, struct value *result) {
     uint64_t line = key_uint(snapshot, KEY_LINE);
     struct frame frame = {.file = key_string(snapshot, KEY_FILENAME),
                           .name = key_string(snapshot, KEY_NAME),
-                          /* "No line" comes as -1, signed or not. */
+                          /* "No line" is written as -1, signed or not. */
                           .line = line <= INT32_MAX ? (uint32_t)line : 0};
     struct fx fx = {.op = key_string(snapshot, KEY_FX_NODE_OP),
                     .name = key_string(snapshot, KEY_FX_NODE_NAME),
@@ -185,7 +185,7 @@ enum action snapshot_action(uint32_t word) {
     switch (word - 1) {
     case KEY_ALLOC: return ACTION_ALLOC;
     case KEY_FREE_REQUESTED: return ACTION_FREE_REQUESTED;
-    case KEY_FREE: /* request and completion at once, as memory_viz writes them into its pages */
+    case KEY_FREE: /* request and completion at once, as in pages of memory_viz */
     case KEY_FREE_COMPLETED: return ACTION_FREE_COMPLETED;
     case KEY_SEGMENT_ALLOC: return ACTION_SEGMENT_ALLOC;
     case KEY_SEGMENT_FREE: return ACTION_SEGMENT_FREE;
@@ -200,7 +200,7 @@ enum action snapshot_action(uint32_t word) {
     }
 }
 
-/* Texts come in lists of chunks (each may hold line ends); they are one text. */
+/* A text may come as a list of chunks (each may contain line ends); they are joined. */
 static bool chunks_join(struct snapshot *snapshot, const struct node *list, uint32_t *string) {
     snapshot->frames.count = 0;
     for (uint32_t at = list->first; at != 0; at = snapshot->items.row[at - 1].next) {
@@ -213,21 +213,21 @@ static bool chunks_join(struct snapshot *snapshot, const struct node *list, uint
            snapshot_fail_memory(snapshot);
 }
 
-/* The text's length is known only once it is made: at most 6 MiB are made in vain. */
+/* The length of the text is known only once it is made, so at most 6 MiB are made in vain. */
 static bool metadata_text(struct snapshot *snapshot, const struct value *dict, uint32_t *string) {
     *string = 0;
     return !made_texts_spend(&snapshot->made, cursor_offset(snapshot->cursor), 0) ||
            settings_text(snapshot, dict, string);
 }
 
-/* Remembers what a node was made into, for later references to it. */
+/* Remembers what a node became, for later references to it. */
 static void node_keep(struct node *node, const struct value *made) {
     node->made_count = node->count;
     node->made_tag = made->tag;
     node->made = made->bits;
 }
 
-/* Gives `value` what its node was made into, if that is still so. */
+/* Gives `value` what its node became, if the node has not changed since. */
 static bool node_recall(const struct node *node, struct value *value) {
     bool known = node->made_count == node->count && node->made_tag != VALUE_STRING;
     if (known)
@@ -235,7 +235,7 @@ static bool node_recall(const struct node *node, struct value *value) {
     return known;
 }
 
-/* A value as text: a string, a list of chunks, or a dict as JSON. What many events refer to is made once. */
+/* A value as text: a string, a list of chunks, or a dict as JSON. Text that many events refer to is made once. */
 static bool key_text(struct snapshot *snapshot, enum key key, enum value_tag tag, uint32_t *string) {
     const struct value *value = &snapshot->key_value[key];
     *string = key_string(snapshot, key);
@@ -284,7 +284,7 @@ static bool event_row(struct snapshot *snapshot, uint32_t *index) {
     return true;
 }
 
-/* The dict that is being looked at, as an event. */
+/* Reads the dict in view as an event. */
 static bool event_of_keys(struct snapshot *snapshot, struct event *event) {
     event->action = snapshot_action(key_string(snapshot, KEY_ACTION));
     event->address = key_uint(snapshot, event->action == ACTION_OOM ? KEY_DEVICE_FREE : KEY_ADDR);
@@ -319,7 +319,7 @@ bool snapshot_recorder_add(struct snapshot *snapshot, int32_t ordinal) {
     return true;
 }
 
-/* Every list of events has a recorder of its own; which device it is shows only when the root is complete. */
+/* Every list of events has a recorder of its own; its device is known only when the root is complete. */
 static bool recorder_of_list(struct snapshot *snapshot, struct value *list) {
     if (list->tag == VALUE_EVENTS)
         return true;
@@ -417,7 +417,7 @@ static bool node_add(struct snapshot *snapshot, const struct value *node_value, 
     return true;
 }
 
-/* Leaves `result` alone where the keys in view have no known shape. */
+/* Leaves `result` unchanged if the keys in view have no known shape. */
 static bool shape_known(struct snapshot *snapshot, struct value *result) {
     const uint64_t mask = snapshot->key_mask;
     if (mask >> KEY_ACTION & 1)
@@ -463,8 +463,8 @@ bool snapshot_dict_add(struct snapshot *snapshot, struct value *dict, const stru
     return true;
 }
 
-/* The items of a dict that came since it was looked at last. Such a dict may be looked at after each of them, so only where its
- * keys have a shape are all of its items gone through. */
+/* Marks the keys of items that were added since the last look. A dict may be looked at after each item, so all
+ * items are read only once its keys have a shape. */
 static void keys_follow(struct snapshot *snapshot, struct node *node) {
     uint32_t at = node->settled == 0 ? node->first : snapshot->items.row[node->settled - 1].next;
     for (; at != 0; at = snapshot->items.row[at - 1].next) {
@@ -528,8 +528,8 @@ bool snapshot_settle(struct snapshot *snapshot, struct value *value) {
     return !list_is_open_stack(snapshot, value) || stack_settle(snapshot, value);
 }
 
-/* A stack to which more frames come (further out) is taken apart again: from then on it is a list until it is used. One
- * that is used after each frame counts as text that is made; beyond that limit it stays as it is. */
+/* Takes a stack apart again when more frames (further out) come: from then on it is a list until it is used. Each
+ * use after another frame counts as text that is made; beyond that limit the stack stays as it is. */
 static bool stack_reopen(struct snapshot *snapshot, struct value *list) {
     const struct stack_table *stacks = &snapshot->interner.stacks.table;
     for (uint32_t at = (uint32_t)list->bits; at != 0; at = stack_parent(stacks, at))
@@ -546,7 +546,7 @@ static bool stack_reopen(struct snapshot *snapshot, struct value *list) {
     return true;
 }
 
-/* The first frames of a list are a stack at once: nearly all of them come in one piece. */
+/* The first frames of a list become a stack at once, because nearly all lists come in one piece. */
 static bool append_frames(struct snapshot *snapshot, struct value *list, const struct value *items,
                           uint32_t n_items) {
     bool piecemeal = list->tag != VALUE_NEW_LIST;

@@ -1,8 +1,8 @@
 /*
- * Shapes: what the dicts and lists of a snapshot mean. A dict becomes a fact as soon as it is complete (a
- * frame id, an event, a block, a segment), a list of frames becomes a stack id; only what has no known shape
- * stays a small generic node. The pickle machine (and any other reader) brings values in, nothing here knows
- * bytes.
+ * Gives the dicts and lists of a snapshot their meaning (their "shape"). A dict becomes a fact as soon as it is
+ * complete (a frame id, an event, a block, a segment), a list of frames becomes a stack id; anything without a
+ * known shape stays a small generic node. The pickle machine or another reader brings the values; this file never
+ * sees bytes.
  *
  *     dict with "filename" and "name" -> VALUE_FRAME       list of frames   -> VALUE_STACK
  *     dict with "action"              -> VALUE_EVENT       list of events   -> VALUE_EVENTS, a recorder
@@ -24,18 +24,18 @@ enum value_tag {
     VALUE_BIG,    /* bits: uint64_t, 2^63 and above */
     VALUE_FLOAT,  /* bits: of a double */
     VALUE_STRING, /* bits: string id */
-    VALUE_OPAQUE, /* bytes, sets and the like: of no use */
+    VALUE_OPAQUE, /* bytes, sets and other values without a use */
     VALUE_SPENT,  /* its fact is stored already */
     VALUE_PAIR,   /* bits: index of a tuple of two integers */
     VALUE_FRAME,  /* bits: frame id */
     VALUE_STACK,  /* bits: stack id */
-    VALUE_EVENT,  /* bits: index of a waiting event, and its turn above 32 bits */
+    VALUE_EVENT,  /* bits: index of a waiting event, and above 32 bits its turn */
     VALUE_EVENTS, /* bits: index of a recorder */
     VALUE_BLOCK,  /* bits: index of a staged block */
     VALUE_BLOCKS, /* bits: index of a chain */
     VALUE_SEGMENT,
     VALUE_SEGMENTS,
-    VALUE_NEW_LIST, /* empty so far */
+    VALUE_NEW_LIST, /* a list that is still empty */
     VALUE_NEW_DICT,
     VALUE_LIST, /* bits: index of a node */
     VALUE_DICT,
@@ -44,19 +44,19 @@ enum value_tag {
 
 struct value {
     uint8_t tag;
-    uint32_t memo; /* of containers: memo entry that holds it, + 1; 0: none */
+    uint32_t memo; /* for containers: index + 1 of the memo entry that holds it; 0: none */
     uint64_t bits;
 };
 
-/* Generic lists and dicts: items in a chain. */
+/* A generic list or dict: a chain of items. */
 struct node {
     uint32_t first, last; /* items + 1; 0: none */
     uint32_t count;
-    uint32_t settled;    /* of a dict: its items up to this one (+ 1) are in `keys` */
-    uint32_t made_count; /* items that it had when `made` was made of it; 0: nothing was */
-    uint64_t keys;       /* of a dict: bits of its known keys */
-    uint64_t made;       /* as the bits of a value: its text, its stack, its fact */
-    uint8_t made_tag;    /* VALUE_STRING where it is text */
+    uint32_t settled;    /* for a dict: the items up to this one (+ 1) are in `keys` */
+    uint32_t made_count; /* number of items when `made` was made; 0: not made */
+    uint64_t keys;       /* for a dict: bits of its known keys */
+    uint64_t made;       /* bits of the value that it became: a text, a stack, a fact */
+    uint8_t made_tag;    /* VALUE_STRING if it is text */
     bool is_open_stack;  /* a list of frames alone, which came piecemeal */
 };
 
@@ -70,11 +70,11 @@ struct chain {
     uint32_t count;
 };
 
-/* One dict may stand in two lists, or twice in one: what it says counts once. */
+/* An event that waits for its list. One dict may be in two lists, or twice in one: it counts once. */
 
 struct waiting_event {
     struct event event;
-    uint32_t turn; /* events that waited in this row before; 24 bits. A value of another turn is spent. */
+    uint32_t turn;      /* events that used this row before, 24 bits. A value of another turn is spent. */
     uint32_t next_free; /* + 1; 0: the last */
 };
 
@@ -107,7 +107,7 @@ struct snapshot {
     struct trace *trace;
     struct interner interner;
     struct read_error *error;    /* code and message are set here, the offset by the reader */
-    const struct cursor *cursor; /* only asked how much was read */
+    const struct cursor *cursor; /* only for the number of bytes read */
     struct made_texts made;
 
     ROWS(struct recorder) recorders;
@@ -122,51 +122,52 @@ struct snapshot {
     ROWS(uint32_t) frames; /* scratch: frames of a stack, chunks of a text */
     uint32_t annotations_capacity;
     uint64_t n_events;
-    /* the events of this device and of later ones are not complete; INT32_MAX: none */
+    /* the events of this and later devices are incomplete; INT32_MAX: none */
     int32_t first_cut_device;
     uint64_t n_misplaced; /* list elements of another kind than their neighbours */
 
-    /* keys of events, blocks, segments and frames that are not read; 0: no more */
+    /* ignored keys of events, blocks, segments and frames; 0: no more */
     uint32_t unread[UNREAD_TOLD];
 
-    /* The dict that is being looked at. */
+    /* The dict in view. */
     uint64_t key_mask;
     struct value key_value[MAX_KEYS];
 };
 
-/* Prepares a trace that was just initialised (known key strings get the first ids). False: no memory, error
- * set. The cursor outlives the snapshot. */
+/* Prepares a newly initialised trace (known key strings get the first ids). False: no memory, and the error is set.
+ * The cursor must outlive the snapshot. */
 bool snapshot_init(struct snapshot *snapshot, struct trace *trace, const struct cursor *cursor);
 
-/* Frees what was only needed for reading. */
+/* Frees what only the reading needed. */
 void snapshot_release(struct snapshot *snapshot);
 
-/* Each returns false with code and message of `error` set; the offset is the caller's to set. */
+/* Each returns false with code and message of `error` set; the caller sets the offset. */
 
-/* The value of a dict of `n_pairs` keys and values (key, value, key, value, ...), complete. */
+/* The value of a complete dict of `n_pairs` keys and values (key, value, key, value, ...). */
 bool snapshot_dict(struct snapshot *snapshot, const struct value *pairs, uint32_t n_pairs,
                    struct value *result);
 
-/* The same for keys that the caller has put into key_value (and key_mask) himself; a VALUE_NEW_DICT without a known
- * shape stays one. */
+/* The same for keys that the caller has put into key_value and key_mask; a VALUE_NEW_DICT without a known shape
+ * stays one. */
 bool snapshot_shape(struct snapshot *snapshot, struct value *dict);
 
-/* The dict in key_value and key_mask is an event: adds it to a VALUE_NEW_LIST or VALUE_EVENTS at once. */
+/* Adds the dict in key_value and key_mask, which is an event, to a VALUE_NEW_LIST or VALUE_EVENTS at once. */
 bool snapshot_append_dict(struct snapshot *snapshot, struct value *list);
 
-/* For a reader that puts events together itself: what the word of an action says, and the id of what alloc and annotate are told
- * in. */
+/* For a reader that builds events itself: the action that a word means, and the id of the context of alloc and
+ * annotate. */
 enum action snapshot_action(uint32_t word);
 bool snapshot_context(struct snapshot *snapshot, struct context context, uint32_t *id);
 
-/* Adds to a dict that is not complete; VALUE_NEW_DICT becomes VALUE_DICT. */
+/* Adds to an incomplete dict; VALUE_NEW_DICT becomes VALUE_DICT. */
 bool snapshot_dict_add(struct snapshot *snapshot, struct value *dict, const struct value *pairs,
                        uint32_t n_pairs);
 
-/* A dict, or a list of frames, that was filled piecemeal is complete: gives it its shape. Other values stay. */
+/* Gives a dict, or a list of frames, that was filled piecemeal its shape, now that it is complete. Other values
+ * stay. */
 bool snapshot_settle(struct snapshot *snapshot, struct value *value);
 
-/* Adds `n_items` settled values to a list; its tag follows what it holds. */
+/* Adds `n_items` settled values to a list; its tag follows from its items. */
 bool snapshot_append(struct snapshot *snapshot, struct value *list, const struct value *items,
                      uint32_t n_items);
 
@@ -174,12 +175,12 @@ bool snapshot_append(struct snapshot *snapshot, struct value *list, const struct
 bool snapshot_tuple(struct snapshot *snapshot, const struct value *items, uint32_t n_items,
                     struct value *result);
 
-/* True if the value of this key is the events of the devices. */
+/* Does this key hold the events of the devices? */
 bool snapshot_is_traces_key(const struct value *key);
 
-/* After snapshot_finish of a truncated file: says so in the trace's diagnostics. False: no event is left
- * (code READ_TRUNCATED), or no memory. */
+/* After snapshot_finish of a truncated file: adds a diagnostic. False: no event is left (code READ_TRUNCATED), or
+ * no memory. */
 bool snapshot_diagnose_cut(struct snapshot *snapshot, uint64_t offset);
 
-/* The root is known: fills devices, settings and diagnostics of the trace. */
+/* Fills devices, settings and diagnostics of the trace from the root. */
 bool snapshot_finish(struct snapshot *snapshot, struct value root);

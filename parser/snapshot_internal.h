@@ -1,25 +1,25 @@
-/* Shared by the files that give a snapshot its shape: the dict being read, and errors. */
+/* Shared by the files that give a snapshot its shape: the dict in view, and errors. */
 #pragma once
 
 #include "parser/keys.h"
 #include "parser/snapshot.h"
 
-/* Room for one more row. */
+/* Makes room for one more row. */
 #define rows_reserve(snapshot, rows)                                                                        \
     ((rows)->count < (rows)->capacity ||                                                                    \
      (snapshot_may_hold(snapshot, (uint64_t)(rows)->capacity / 2 * sizeof *(rows)->row) &&                  \
       (ARENA_GROW(&(snapshot)->trace->arena, (rows)->row, (rows)->capacity, (uint64_t)(rows)->count + 1) || \
        snapshot_fail_memory(snapshot))))
 
-/* False, always; the first error counts. */
+/* Always false; the first error counts. */
 bool snapshot_fail(struct snapshot *snapshot, enum read_code code, const char *message);
 
 bool snapshot_fail_memory(struct snapshot *snapshot);
 
-/* Whether what was read is worth the memory so far and so much more: a byte can be an empty dict, which takes forty. */
+/* Do the bytes read so far justify this much more memory? A byte can be an empty dict, which takes forty. */
 bool snapshot_may_hold(struct snapshot *snapshot, uint64_t more_nbytes);
 
-/* Of the dict that was loaded last: */
+/* About the dict that was loaded last: */
 bool key_has(const struct snapshot *snapshot, enum key key);
 
 uint64_t key_uint(const struct snapshot *snapshot, enum key key);
@@ -36,10 +36,10 @@ bool is_word(uint32_t string, enum key word);
 
 uint64_t value_uint(const struct value *value);
 
-/* A recorder of a device, as the last row. */
+/* Adds a device's recorder as the last row. */
 bool snapshot_recorder_add(struct snapshot *snapshot, int32_t ordinal);
 
-/* The dict that was loaded as a row that waits for its list. */
+/* Turns the dict that was loaded last into a row that waits for its list. */
 bool shape_block(struct snapshot *snapshot, struct value *result);
 
 bool shape_segment(struct snapshot *snapshot, struct value *result);

@@ -1,4 +1,4 @@
-/* Annotations, and tuples: pool ids, and whatever else comes as one. */
+/* Annotations, and tuples: pool ids and any others. */
 #include "parser/snapshot_internal.h"
 
 bool shape_annotation(struct snapshot *snapshot, struct value *result) {
@@ -19,7 +19,7 @@ static bool is_integer(const struct value *value) {
     return value->tag == VALUE_INT || value->tag == VALUE_BIG;
 }
 
-/* Pool ids are pairs of integers and come with every event, so they are kept once. */
+/* Pool ids are pairs of integers and come with every event, so equal ones are kept once. */
 static bool tuple_pair(struct snapshot *snapshot, const struct value *items, struct value *result) {
     struct pool_id pair = {items[0].bits, items[1].bits};
     uint32_t recent = snapshot->pairs.count > 16 ? snapshot->pairs.count - 16 : 0;

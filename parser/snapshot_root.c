@@ -14,12 +14,12 @@ static const struct value *dict_find(const struct snapshot *snapshot, const stru
          at = snapshot->items.row[at - 1].next) {
         const struct node_item *item = &snapshot->items.row[at - 1];
         if (item->key.tag == VALUE_STRING && is_word((uint32_t)item->key.bits, key))
-            found = &item->value; /* a repeated key overwrites */
+            found = &item->value; /* a repeated key replaces the one before */
     }
     return found;
 }
 
-/* The recorder of a device, made where no list of events brought one. */
+/* The recorder of a device; made here if no list of events brought one. */
 static bool recorder_of_device(struct snapshot *snapshot, int32_t ordinal, struct recorder **recorder) {
     for (uint32_t i = 0; i < snapshot->recorders.count; i++) {
         *recorder = &snapshot->recorders.row[i];
@@ -45,7 +45,7 @@ static void devices_number(struct snapshot *snapshot, const struct value *traces
     }
 }
 
-/* Of a list of events, or of a list of such lists, the one that has events; a second one is not read. */
+/* The list of events in a list of lists, or the list itself; a second list with events is not read. */
 static const struct value *events_of(const struct snapshot *snapshot, const struct value *traces) {
     if (traces == NULL || traces->tag != VALUE_LIST)
         return traces != NULL && traces->tag == VALUE_EVENTS ? traces : NULL;
@@ -56,7 +56,7 @@ static const struct value *events_of(const struct snapshot *snapshot, const stru
     return NULL;
 }
 
-/* Lists that already are a device's stay its own. */
+/* Numbers the pinned memory's events as their own device; lists that already are a device's stay its own. */
 static void host_number(struct snapshot *snapshot, const struct value *traces) {
     const struct value *events = events_of(snapshot, traces);
     if (events != NULL && snapshot->recorders.row[events->bits].device.ordinal == ORDINAL_NONE)
@@ -73,7 +73,7 @@ static bool segment_record(struct snapshot *snapshot, const struct staged_segmen
     for (uint32_t at = staged->blocks.first; at != 0; at = snapshot->blocks.row[at - 1].next) {
         struct staged_block *row = &snapshot->blocks.row[at - 1];
         if (!row->has_address)
-            row->block.address = address; /* torch 2.0: blocks follow each other */
+            row->block.address = address; /* torch 2.0 has no addresses: blocks are contiguous */
         address = row->block.address + row->block.size;
         if (!recorder_block(recorder, &row->block))
             return snapshot_fail_memory(snapshot);
@@ -81,8 +81,8 @@ static bool segment_record(struct snapshot *snapshot, const struct staged_segmen
     return true;
 }
 
-/* The segments are those of the end. Where the events do not reach the end they would be taken for older than
- * the recording, so they are left out. */
+/* Records the final segments. If the events do not reach the end, the segments would look older than the recording,
+ * so they are left out. */
 static bool segments_record(struct snapshot *snapshot, const struct value *segments) {
     if (segments == NULL || segments->tag != VALUE_SEGMENTS)
         return true;
@@ -94,7 +94,7 @@ static bool segments_record(struct snapshot *snapshot, const struct value *segme
     return true;
 }
 
-/* Of a list of segments, or of a list of such lists. */
+/* Records a list of segments, or a list of such lists. */
 static bool host_segments_record(struct snapshot *snapshot, const struct value *segments) {
     if (segments == NULL || snapshot->first_cut_device != INT32_MAX)
         return true;
@@ -122,7 +122,7 @@ static bool devices_finish(struct snapshot *snapshot) {
     if (trace->devices == NULL)
         return snapshot_fail_memory(snapshot);
     for (int64_t last = ORDINAL_NONE;
-         ;) { /* by rising ordinal; lists of events that are not a device's stay out */
+         ;) { /* by rising ordinal; lists of events without a device are skipped */
         struct recorder *next = NULL;
         for (uint32_t i = 0; i < snapshot->recorders.count; i++) {
             struct recorder *recorder = &snapshot->recorders.row[i];
@@ -139,7 +139,7 @@ static bool devices_finish(struct snapshot *snapshot) {
     }
 }
 
-/* A flag for all devices, or one per device. */
+/* One flag for all devices, or one per device. */
 static bool overflow_of(const struct snapshot *snapshot, const struct value *flag, int32_t ordinal) {
     if (flag == NULL)
         return false;
@@ -188,7 +188,7 @@ static bool left_out_diagnose(struct snapshot *snapshot) {
            snapshot_fail_memory(snapshot);
 }
 
-/* The cost of rounding up to powers of two: pinned memory is neither split nor shared. */
+/* The cost of rounding up to powers of two, because pinned memory is neither split nor shared. */
 static bool rounding_diagnose(struct snapshot *snapshot) {
     const struct device_trace *host = trace_device(snapshot->trace, ORDINAL_HOST);
     uint64_t numbers[DIAGNOSTIC_NUMBERS] = {0};
@@ -203,7 +203,7 @@ static bool rounding_diagnose(struct snapshot *snapshot) {
            snapshot_fail_memory(snapshot);
 }
 
-/* Its name is in the sentence, which is therefore made here and not of numbers. */
+/* The sentence contains the key's name, so it is made here and not from numbers. */
 static bool unread_tell(struct snapshot *snapshot, uint32_t key) {
     enum { NAME_MOST = 80 };
     struct trace *trace = snapshot->trace;
@@ -221,7 +221,7 @@ static bool unread_tell(struct snapshot *snapshot, uint32_t key) {
     return true;
 }
 
-/* Keys of the root that mean nothing to us: a newer PyTorch may say more than is shown. */
+/* Notes unknown keys of the root: a newer PyTorch may record more than is shown. */
 static bool unread_diagnose(struct snapshot *snapshot, const struct value *root) {
     static const enum key known[] = {
         KEY_SEGMENTS,           KEY_DEVICE_TRACES,        KEY_TRACES,
@@ -269,7 +269,7 @@ bool snapshot_diagnose_cut(struct snapshot *snapshot, uint64_t offset) {
 
 static bool root_is_snapshot(const struct snapshot *snapshot, const struct value *root) {
     if (root->tag == VALUE_SEGMENTS || root->tag == VALUE_NEW_LIST)
-        return true; /* memory_snapshot(): the segments alone */
+        return true; /* memory_snapshot() has segments only */
     return dict_find(snapshot, root, KEY_SEGMENTS) != NULL ||
            dict_find(snapshot, root, KEY_DEVICE_TRACES) != NULL ||
            dict_find(snapshot, root, KEY_TRACES) != NULL ||

@@ -44,7 +44,7 @@ bool shape_block(struct snapshot *snapshot, struct value *result) {
     if (!key_has(snapshot, KEY_FRAMES))
         block_from_history(snapshot, block);
     if (block->state == BLOCK_INACTIVE)
-        block->requested_size = 0; /* stale: what the last user asked for */
+        block->requested_size = 0; /* stale: the request of the last user */
     *result = (struct value){.tag = VALUE_BLOCK, .bits = snapshot->blocks.count++};
     return true;
 }

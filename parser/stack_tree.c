@@ -12,7 +12,7 @@ static uint32_t node_hash(uint32_t parent, uint32_t frame) {
     return (uint32_t)(key ^ key >> 32);
 }
 
-/* The slot of a branched stack, or the empty one where it belongs. */
+/* The slot of a branched stack, or the empty slot where it belongs. */
 static uint32_t *branch_slot(const struct stack_tree *tree, uint32_t parent, uint32_t frame) {
     uint32_t at = node_hash(parent, frame) & tree->mask;
     for (; tree->slot[at] != 0; at = (at + 1) & tree->mask) {
@@ -89,9 +89,9 @@ bool stack_tree_add(struct stack_tree *tree, struct arena *arena, const uint32_t
     return true;
 }
 
-/* ---- what is used ---- */
+/* ---- stacks in use ---- */
 
-/* Bits of stacks, and how many are set before each word of 32. */
+/* Bits of stacks, and the number of bits set before each word of 32. */
 struct kept {
     uint32_t *bits, *before;
     uint32_t count;
@@ -110,7 +110,7 @@ static uint32_t number_of(const struct kept *kept, uint32_t stack) {
     return kept->before[stack / 32] + bits_count(below);
 }
 
-/* The stack's id from then on. */
+/* The new id of a stack. */
 typedef uint32_t stack_visit(const struct kept *kept, uint32_t stack);
 
 static uint32_t visit_mark(const struct kept *kept, uint32_t stack) {
@@ -122,7 +122,7 @@ static uint32_t visit_renumber(const struct kept *kept, uint32_t stack) {
     return number_of(kept, stack);
 }
 
-/* Every stack that a device has, once for each time. */
+/* Visits every stack that a device has, as often as it is used. */
 static void device_visit(struct device_trace *device, const struct kept *kept, stack_visit *visit) {
     for (uint32_t i = 0; i < device->allocations.count; i++)
         device->allocations.stack[i] = visit(kept, device->allocations.stack[i]);
@@ -136,7 +136,7 @@ static void device_visit(struct device_trace *device, const struct kept *kept, s
         device->blocks[i].stack = visit(kept, device->blocks[i].stack);
 }
 
-/* A parent comes before its children, so one walk from the end marks all that the marked ones begin with. */
+/* A parent comes before its children, so one walk from the end marks all ancestors. */
 static void parents_mark(const struct stack_table *stacks, const struct kept *kept) {
     for (uint32_t i = stacks->count; i-- > 1;)
         if (bit_get(kept->bits, i))
@@ -150,8 +150,8 @@ static void kept_count(struct kept *kept, uint32_t n_words) {
     }
 }
 
-/* Moves the stacks that are kept to the front. What branches off there may follow its parent now, so none needs more room
- * than it had. */
+/* Moves the kept stacks to the front. A branched stack may follow its parent now, so none needs more room than
+ * before. */
 static void stacks_keep(struct stack_table *stacks, const struct kept *kept) {
     uint32_t n = 1, n_branched = 0;
     for (uint32_t i = 1, next = 0; i < stacks->count; i++) {
@@ -173,7 +173,7 @@ static void stacks_keep(struct stack_table *stacks, const struct kept *kept) {
     stacks->n_branched = n_branched;
 }
 
-/* False: no memory, and nothing is changed. */
+/* False: no memory, and nothing has changed. */
 static bool unused_drop(struct stack_table *stacks, struct trace *trace) {
     struct arena *arena = &trace->arena;
     uint32_t n_words = (stacks->count - 1) / 32 + 1;

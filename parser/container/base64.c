@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Values of characters that are not symbols of the alphabet. */
+/* Values of characters outside of the alphabet. */
 enum { SKIPPED = 0xFC, PADDING = 0xFD, TERMINATOR = 0xFE, WRONG = 0xFF, N_SYMBOLS = 64 };
 
 void base64_open(struct base64 *base64, struct cursor *cursor, char terminator) {
@@ -19,7 +19,7 @@ void base64_open(struct base64 *base64, struct cursor *cursor, char terminator) 
     base64->value[(uint8_t)terminator] = TERMINATOR;
 }
 
-/* Whole groups of four symbols, the ordinary case. Returns the bytes written. */
+/* Decodes whole groups of four symbols, the ordinary case. Returns the bytes written. */
 static size_t groups_decode(struct base64 *base64, uint8_t *to, size_t nbytes) {
     struct cursor *cursor = base64->cursor;
     const uint8_t *value = base64->value, *p = cursor->p;
@@ -39,7 +39,7 @@ static size_t groups_decode(struct base64 *base64, uint8_t *to, size_t nbytes) {
     return got;
 }
 
-/* One character. True: it completed a byte. */
+/* Decodes one character. True: it completed a byte. */
 static bool character_decode(struct base64 *base64, uint8_t *to) {
     struct cursor *cursor = base64->cursor;
     uint8_t value = base64->value[*cursor->p];

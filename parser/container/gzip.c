@@ -7,9 +7,9 @@ bool gzip_recognises(const uint8_t *p, size_t nbytes) {
     return nbytes >= 3 && p[0] == 0x1f && p[1] == 0x8b && p[2] == 8;
 }
 
-/* May ISA-L read the member that begins at the cursor? Damage that it finds is explained by reading the input again, so
- * that must be possible. And it does not look at flags that RFC 1952 reserves, nor, up to version 2.30, at a header with a
- * check sum that comes in two pieces. */
+/* May ISA-L read the member at the cursor? Only if the input can be read again, because zlib must then explain
+ * damage. Also ISA-L ignores flags that RFC 1952 reserves and, up to version 2.30, fails on a header with a
+ * checksum that comes in two pieces. */
 static bool member_is_for_fast(struct cursor *cursor) {
     enum { FLAGS_AT = 3, FLAG_HEADER_CRC = 0x02, FLAGS_RESERVED = 0xE0 };
     const struct read_helpers *helpers = cursor->source->helpers;
@@ -42,7 +42,7 @@ bool gzip_open(struct gzip *gzip, struct cursor *cursor) {
     return false;
 }
 
-/* A member is complete. What the source is then: open, if another one follows. */
+/* A member is complete. Returns SOURCE_OPEN if another one follows. */
 static enum source_end member_next(struct gzip *gzip) {
     struct cursor *cursor = gzip->cursor;
     (void)cursor_fill(cursor, 3);
@@ -51,7 +51,7 @@ static enum source_end member_next(struct gzip *gzip) {
     return member_begin(gzip) ? SOURCE_OPEN : SOURCE_FAILED;
 }
 
-/* zlib's damage always has a reason after these words. */
+/* zlib's message is these words and the reason, which is never missing. */
 static const char unexplained[] = "the compressed data is damaged";
 
 static size_t member_inflate(struct gzip *gzip, void *to, size_t nbytes) {
@@ -61,14 +61,14 @@ static size_t member_inflate(struct gzip *gzip, void *to, size_t nbytes) {
     size_t got = inflate_fast_some(gzip->fast, cursor, to, nbytes, &gzip->end);
     if (gzip->end == SOURCE_FAILED)
         cursor_fail(cursor, READ_CORRUPT, cursor_offset(cursor), "%s",
-                    unexplained); /* if nothing else failed */
+                    unexplained); /* unless something else failed first */
     return got;
 }
 
 static int64_t gzip_read(void *context, void *to, size_t nbytes) {
     struct gzip *gzip = context;
     size_t got = 0;
-    while (gzip->end == SOURCE_OPEN && got == 0) { /* a member may be empty, and 0 would be the end */
+    while (gzip->end == SOURCE_OPEN && got == 0) { /* a member may be empty, but 0 would mean the end */
         got = member_inflate(gzip, to, nbytes);
         if (gzip->end == SOURCE_COMPLETE)
             gzip->end = member_next(gzip);
@@ -91,7 +91,7 @@ bool gzip_finish(struct gzip *gzip) {
     return gzip->cursor->error->code == READ_OK;
 }
 
-/* The error of the whole input, as zlib finds it; what it stays READ_OK for is not found again. */
+/* Finds the error that zlib reports for the whole input; READ_OK: zlib finds none. */
 static void damage_find(const struct read_source *source, struct arena *arena, struct read_error *error) {
     struct cursor cursor;
     struct gzip gzip;

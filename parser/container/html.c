@@ -28,7 +28,7 @@ static const char *const marks[MARK_COUNT] = {
 };
 enum { MARK_MAX_NBYTES = 64 };
 
-/* The first of the marks of `set` (a bit each) in what is at hand; NULL: none. */
+/* The first of the marks in `set` (a bit each) in the buffered bytes; NULL: none. */
 static const uint8_t *mark_in_buffer(const struct cursor *cursor, unsigned set, enum mark *found) {
     const uint8_t *first = NULL;
     for (unsigned mark = 0; mark < MARK_COUNT; mark++) {
@@ -44,7 +44,7 @@ static const uint8_t *mark_in_buffer(const struct cursor *cursor, unsigned set, 
     return first;
 }
 
-/* Moves the cursor after the next of the marks. False: there is none, or an error. */
+/* Moves the cursor past the next mark. False: there is none, or an error. */
 static bool mark_seek(struct cursor *cursor, unsigned set, enum mark *found) {
     for (;;) {
         bool more = cursor_fill(cursor, CURSOR_LOOKAHEAD);
@@ -56,7 +56,7 @@ static bool mark_seek(struct cursor *cursor, unsigned set, enum mark *found) {
         size_t available = (size_t)(cursor->end - cursor->p);
         if (!more || available < MARK_MAX_NBYTES)
             return false;
-        cursor->p = cursor->end - MARK_MAX_NBYTES; /* a mark may be cut by the end of the buffer */
+        cursor->p = cursor->end - MARK_MAX_NBYTES; /* the end of the buffer may cut a mark */
     }
 }
 

@@ -1,4 +1,4 @@
-/* Pages that carry a recording: which kind of page it is, and where the recording begins in it. */
+/* Pages that contain a recording: tells the kind of page and where its recording begins. */
 #pragma once
 
 #include "parser/cursor.h"
@@ -8,9 +8,9 @@ enum html_kind {
     HTML_STRATA,     /* Strata: base64 of a payload, ends with '<' */
 };
 
-/* True if a page begins with these bytes, white space and a byte order mark aside. */
+/* True if a page begins with these bytes, after white space and a byte order mark. */
 bool html_recognises(const uint8_t *p, size_t nbytes);
 
-/* Moves the cursor to the first base64 character. False: the cursor's error says what the page is instead.
- * O(bytes). */
+/* Moves the cursor to the first base64 character. False: the page has no recording, and the cursor's error says
+ * what it is. O(bytes). */
 bool html_seek(struct cursor *cursor, enum html_kind *kind);

@@ -25,7 +25,7 @@ static void inflate_fail(const z_stream *stream, struct cursor *cursor, int resu
                                           : "no reason given");
 }
 
-/* One call of inflate with the bytes that the cursor has. */
+/* Calls inflate once with the bytes that the cursor has. */
 static int inflate_step(z_stream *stream, struct cursor *cursor) {
     size_t available = (size_t)(cursor->end - cursor->p);
     unsigned given = available < UINT32_MAX ? (unsigned)available : UINT32_MAX;

@@ -22,7 +22,7 @@ void inflate_fast_reset(struct inflate_fast *fast) {
     fast->state.crc_flag = ISAL_GZIP;
 }
 
-/* One call of isal_inflate with the bytes that the cursor has. False: damaged. */
+/* Calls isal_inflate once with the bytes that the cursor has. False: damaged. */
 static bool fast_step(struct inflate_state *state, struct cursor *cursor) {
     size_t available = (size_t)(cursor->end - cursor->p);
     uint32_t given = available < UINT32_MAX ? (uint32_t)available : UINT32_MAX;

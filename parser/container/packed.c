@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #ifdef STRATA_ZSTD
-#define ZSTD_STATIC_LINKING_ONLY /* memory of our own */
+#define ZSTD_STATIC_LINKING_ONLY /* for a memory allocator of our own */
 #include <zstd.h>
 #include <zstd_errors.h>
 #endif
@@ -23,7 +23,7 @@ bool xz_recognises(const uint8_t *p, size_t nbytes) {
     return nbytes >= sizeof magic && memcmp(p, magic, sizeof magic) == 0;
 }
 
-/* Input and output of one call of a library. */
+/* Input and output of one library call. */
 struct step {
     const uint8_t *from;
     size_t from_nbytes;
@@ -92,7 +92,7 @@ static void zstd_stop(struct packed *packed) {
 #endif
 
 #ifdef STRATA_LZMA
-/* xz -9 needs 65 MiB; a header may ask for 4 GiB. */
+/* xz -9 needs 65 MiB, but a header may ask for 4 GiB. */
 static const uint64_t XZ_MEMORY_NBYTES = UINT64_C(256) << 20;
 
 struct xz {
@@ -182,7 +182,7 @@ bool packed_open(struct packed *packed, struct cursor *cursor, enum packed_kind 
 
 static size_t packed_fail(struct packed *packed, const struct step *step) {
     struct cursor *cursor = packed->cursor;
-    /* libzstd does not say how far it came. */
+    /* libzstd does not report how far it got. */
     uint64_t offset = packed->kind == PACKED_ZSTD ? packed->frame : cursor_offset(cursor);
     packed->end = SOURCE_FAILED;
     if (step->no_memory)
@@ -192,9 +192,9 @@ static size_t packed_fail(struct packed *packed, const struct step *step) {
     return 0;
 }
 
-/* Behind a frame: does another one follow? What else follows is ignored, as it is behind gzip. */
+/* After a frame: does another one follow? Anything else is ignored, as after gzip. */
 static void frame_next(struct packed *packed) {
-    static const uint8_t padding[4] = {0}; /* as may stand between streams of xz */
+    static const uint8_t padding[4] = {0}; /* allowed between streams of xz */
     struct cursor *cursor = packed->cursor;
     while (packed->kind == PACKED_XZ && cursor_fill(cursor, sizeof padding) &&
            memcmp(cursor->p, padding, sizeof padding) == 0)
@@ -206,7 +206,7 @@ static void frame_next(struct packed *packed) {
         packed->end = SOURCE_COMPLETE;
 }
 
-/* One call of the library. Returns the bytes made. */
+/* Calls the library once. Returns the bytes made. */
 static size_t packed_step(struct packed *packed, void *to, size_t nbytes) {
     struct cursor *cursor = packed->cursor;
     bool more = cursor_fill(cursor, 1);

@@ -1,7 +1,8 @@
 /*
- * A read_source that unpacks zstd or xz: any number of frames or streams, one after the other, and what a checksum says
- * of them. By libzstd and liblzma, where the program was built with them; their memory is the arena's, so that the
- * memory limit holds for it too (a frame of zstd that wants a window above 128 MiB is refused, and a stream of xz that wants 256).
+ * A read_source that unpacks zstd or xz: any number of frames or streams, one after the other, with their
+ * checksums. Uses libzstd and liblzma if the program was built with them. Their memory comes from the arena, so its
+ * limit holds; a frame of zstd with a window above 128 MiB is refused, and a stream of xz that wants more than 256
+ * MiB.
  */
 #pragma once
 
@@ -11,12 +12,12 @@ enum packed_kind { PACKED_ZSTD, PACKED_XZ };
 
 struct packed {
     struct cursor *cursor;
-    /* its own: the source may be read in another thread than the trace's arena is used in */
+    /* its own, because another thread may read the source while the trace's arena is in use */
     struct arena memory;
     enum packed_kind kind;
-    void *state;    /* of the library */
+    void *state;    /* the library's */
     bool between;   /* no frame is open */
-    uint64_t frame; /* offset of the last one */
+    uint64_t frame; /* offset of the last frame */
     enum source_end end;
 };
 
@@ -24,14 +25,14 @@ struct packed {
 bool zstd_recognises(const uint8_t *p, size_t nbytes);
 bool xz_recognises(const uint8_t *p, size_t nbytes);
 
-/* Begins at the cursor, which must stay valid. False: the cursor's error is set (also where the program was built
- * without the library), nothing is to be released. */
+/* Begins at the cursor, which must stay valid. False: the cursor's error is set (also if the program was built
+ * without the library), and there is nothing to release. */
 bool packed_open(struct packed *packed, struct cursor *cursor, enum packed_kind kind);
 
 /* The unpacked bytes. A truncated input just ends; packed.end tells. Damage sets the cursor's error. */
 struct read_source packed_source(struct packed *packed);
 
-/* Unpacks what is left, for the check sums. False: the cursor's error is set. */
+/* Unpacks the rest, to verify its checksums. False: the cursor's error is set. */
 bool packed_finish(struct packed *packed);
 
 void packed_release(struct packed *packed);

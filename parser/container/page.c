@@ -3,7 +3,7 @@
 #include "parser/container/base64.h"
 #include "trace/payload.h"
 
-/* A payload as it stands in the page, decoded from base64. */
+/* A page's payload, decoded from base64. */
 struct payload_bytes {
     uint8_t *bytes;
     uint32_t nbytes, capacity;

@@ -14,7 +14,7 @@ struct member {
     uint64_t offset; /* of its header */
     uint32_t flags, method, crc;
     uint64_t packed_nbytes;
-    bool wanted; /* by its name */
+    bool wanted; /* its name is that of the pickle */
 };
 
 bool zip_recognises(const uint8_t *p, size_t nbytes) {
@@ -35,7 +35,7 @@ static uint64_t number_at(const uint8_t *p, unsigned nbytes) {
     return value;
 }
 
-/* The packed size in the field for zip64: after the unpacked size, if that is there too. False: not there. */
+/* The packed size in the zip64 field, after the unpacked size if both are there. False: absent. */
 static bool zip64_packed(const uint8_t *extra, size_t nbytes, bool has_raw, uint64_t *packed_nbytes) {
     *packed_nbytes = 0;
     while (nbytes >= 4) {
@@ -53,7 +53,7 @@ static bool zip64_packed(const uint8_t *extra, size_t nbytes, bool has_raw, uint
     return false;
 }
 
-/* The cursor is after the signature of a local header. */
+/* Reads a local header; the cursor is after its signature. */
 static bool member_read(struct cursor *cursor, struct member *member) {
     *member = (struct member){.offset = cursor_offset(cursor) - 4};
     (void)cursor_uint(cursor, 2); /* version */
@@ -88,7 +88,7 @@ static bool bytes_skip(struct cursor *cursor, uint64_t nbytes) {
     return true;
 }
 
-/* A stored member whose size stands after it ends where a descriptor says just the size that was read. */
+/* Skips a stored member whose size follows it: it ends at a descriptor with the size that was read. */
 static bool stored_skip(struct cursor *cursor) {
     uint64_t begin = cursor_offset(cursor);
     for (;;) {
@@ -120,8 +120,8 @@ static bool deflated_skip(struct cursor *cursor) {
     return zip.end == SOURCE_COMPLETE;
 }
 
-/* After the data: a signature (not always), the check sum, both sizes in 32 or 64 bits. The next header
- * shows how long it is. */
+/* A descriptor follows the data: a signature (not always), the checksum, both sizes in 32 or 64 bits. The next
+ * header shows which. */
 static bool descriptor_read(struct cursor *cursor, uint32_t *crc) {
     if (!cursor_need(cursor, 16))
         return false;
@@ -148,7 +148,7 @@ static bool member_skip(struct cursor *cursor, const struct member *member) {
     return at_end && descriptor_read(cursor, &crc);
 }
 
-/* The cursor is after the header of the wanted member. */
+/* Opens the wanted member; the cursor is after its header. */
 static bool member_open(struct zip *zip, const struct member *member) {
     struct cursor *cursor = zip->cursor;
     if (member->flags & FLAG_ENCRYPTED)
@@ -196,7 +196,7 @@ static size_t stored_read(struct zip *zip, void *to, size_t nbytes) {
     if (!cursor_fill(cursor, 1)) {
         zip->end = cursor->error->code != READ_OK ? SOURCE_FAILED
                    : zip->sized                   ? SOURCE_TRUNCATED
-                                                  : SOURCE_COMPLETE; /* nobody knows where it ends */
+                                                  : SOURCE_COMPLETE; /* its end is unknown */
         return 0;
     }
     size_t got = (size_t)(cursor->end - cursor->p);
@@ -211,7 +211,7 @@ static size_t stored_read(struct zip *zip, void *to, size_t nbytes) {
 static int64_t zip_read(void *context, void *to, size_t nbytes) {
     struct zip *zip = context;
     if (nbytes > 1 << 30)
-        nbytes = 1 << 30; /* zlib's check sum counts in 32 bits */
+        nbytes = 1 << 30; /* zlib's checksum counts in 32 bits */
     size_t got = 0;
     if (zip->end == SOURCE_OPEN)
         got = zip->deflated ? inflate_some(&zip->stream, zip->cursor, to, nbytes, &zip->end)

@@ -1,7 +1,7 @@
 /*
- * A read_source over the pickle in a zip that torch.save wrote: the member "data.pkl" or "NAME/data.pkl",
- * stored or deflated. The zip is read from its beginning, as a stream, so it may come from a pipe; its central
- * directory is not looked at.
+ * A read_source for the pickle in a zip written by torch.save: the member "data.pkl" or "NAME/data.pkl", stored or
+ * deflated. Reads the zip from its beginning, as a stream, so it may come from a pipe; the central directory is not
+ * used.
  */
 #pragma once
 
@@ -9,27 +9,27 @@
 
 struct zip {
     struct cursor *cursor;
-    /* its own: the source may be read in another thread than the trace's arena is used in */
+    /* its own, because another thread may read the source while the trace's arena is in use */
     struct arena memory;
-    z_stream stream; /* deflated members only */
+    z_stream stream; /* for deflated members only */
     enum source_end end;
     bool deflated;
     bool sized;    /* `left` and `wanted_crc` are known; otherwise they follow the data */
-    uint64_t left; /* bytes of the member still to read, as they stand in the zip */
+    uint64_t left; /* bytes of the member still to read, as stored in the zip */
     uint32_t crc, wanted_crc;
 };
 
 bool zip_recognises(const uint8_t *p, size_t nbytes);
 
-/* Moves from the cursor (at the first member) to the pickle. False: the cursor's error is set, nothing is to
- * be released. */
+/* Moves from the cursor (at the first member) to the pickle. False: the cursor's error is set, and there is nothing
+ * to release. */
 bool zip_open(struct zip *zip, struct cursor *cursor);
 
-/* The bytes of the member. A stored member of unknown size does not end before the zip does: what follows a
- * pickle is not looked at. A truncated zip just ends; zip.end tells. */
+/* The bytes of the member. A stored member of unknown size lasts until the end of the zip, because what follows a
+ * pickle is ignored anyway. A truncated zip just ends; zip.end tells. */
 struct read_source zip_source(struct zip *zip);
 
-/* Reads the rest of the member, for its check sum. False: the cursor's error is set. */
+/* Reads the rest of the member, to verify its checksum. False: the cursor's error is set. */
 bool zip_finish(struct zip *zip);
 
 void zip_release(struct zip *zip);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* The first key of the object at hand, without moving: "" if it does not begin with a short one. */
+/* Looks at the first key of the object, without moving; "" if the object does not begin with a short one. */
 static void first_key(struct json_scan *scan, char key[JSON_KEY_NBYTES]) {
     struct cursor *cursor = scan->cursor;
     key[0] = '\0';
@@ -44,7 +44,7 @@ static bool list_read(struct json_scan *scan, struct trace *trace) {
     char key[JSON_KEY_NBYTES];
     switch (json_scan_peek(scan)) {
     case '[': return memory_timeline_read(scan, trace);
-    case ']': return json_snapshot_read(scan, trace, true); /* no segments: nothing was allocated */
+    case ']': return json_snapshot_read(scan, trace, true); /* no segments means that nothing was allocated */
     case '{': break;
     default: return json_scan_finish(scan, trace, 0) && not_a_recording(scan);
     }

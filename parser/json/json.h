@@ -3,11 +3,11 @@
 
 #include "parser/json/json_scan.h"
 
-/* The cursor is at the first byte of the document, white space and a byte order mark allowed. What it is shows in its
- * first known key. False: the cursor's error is set. O(bytes), for Chrome traces plus sorting. */
+/* The cursor is at the first byte of the document; white space and a byte order mark are allowed. The first known
+ * key tells the kind. False: the cursor's error is set. O(bytes); Chrome traces are sorted too. */
 bool json_read(struct cursor *cursor, struct trace *trace);
 
-/* A snapshot: the scan is at the value of a member of the root whose key is known (`key`), or, if `is_list`, in front
- * of the first item of a list of segments. Whether a key belongs to a snapshot's root. */
+/* Reads a snapshot. The scan is at the value of a known member of the root (`key`) or, if `is_list`, before the
+ * first item of a list of segments. json_snapshot_knows: does a key belong to the root of a snapshot? */
 bool json_snapshot_read(struct json_scan *scan, struct trace *trace, bool is_list);
 bool json_snapshot_knows(const char *key);

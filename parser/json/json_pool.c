@@ -8,7 +8,7 @@ enum { ALIGNMENT = 16 };
 /* A string takes its length and two bytes, both rounded up. */
 enum { VALUE_MAX_NBYTES = (sizeof(cJSON) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT + ALIGNMENT + 2 };
 
-/* The parser whose tree this thread makes. NULL: another user of cJSON, and memory is the C library's. */
+/* The parser whose tree this thread is making. NULL: somebody else uses cJSON, with the C library's memory. */
 static _Thread_local struct json_pool *making;
 
 static void *memory_take(size_t nbytes) {

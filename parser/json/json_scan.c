@@ -39,7 +39,7 @@ static bool has_byte(struct json_scan *scan) {
     return false;
 }
 
-/* The first error of the structure; always false. */
+/* Notes the first error in the structure; always false. */
 static bool damage(struct json_scan *scan) {
     if (json_scan_is_sound(scan)) {
         scan->damaged = true;
@@ -100,14 +100,14 @@ static bool hex_code(const uint8_t *digits, unsigned *code) {
     return true;
 }
 
-/* The code after "\u" at `at` bytes ahead. */
+/* The code after the "\u" that is `at` bytes ahead. */
 static bool code_ahead(struct json_scan *scan, size_t at, unsigned *code) {
     struct cursor *cursor = scan->cursor;
     return ((size_t)(cursor->end - cursor->p) >= at + 6 || cursor_fill(cursor, at + 6)) &&
            cursor->p[at] == '\\' && cursor->p[at + 1] == 'u' && hex_code(cursor->p + at + 2, code);
 }
 
-/* The cursor is at "\u". */
+/* Copies a "\u" escape, at which the cursor is. */
 static bool copy_unicode(struct json_scan *scan) {
     struct cursor *cursor = scan->cursor;
     unsigned code, low;
@@ -125,7 +125,7 @@ static bool copy_unicode(struct json_scan *scan) {
     return done;
 }
 
-/* The cursor is at a backslash. */
+/* Copies an escape; the cursor is at its backslash. */
 static bool copy_escape(struct json_scan *scan) {
     struct cursor *cursor = scan->cursor;
     if (cursor->end - cursor->p < 2 && !cursor_fill(cursor, 2)) {
@@ -140,11 +140,11 @@ static bool copy_escape(struct json_scan *scan) {
         cursor->p += done ? 2 : 0;
         return done;
     }
-    cursor->p++; /* "C:\Users": what follows is an ordinary byte */
+    cursor->p++; /* "C:\Users": an ordinary byte follows */
     return copy_text(scan, "\\\\");
 }
 
-/* The cursor is after a quote: does the string end there? Strings that hold unescaped quotes exist. */
+/* Does a string end at the quote before the cursor? Some strings contain unescaped quotes. */
 static bool quote_closes(struct json_scan *scan) {
     struct cursor *cursor = scan->cursor;
     for (size_t ahead = 0; ahead < 64; ahead++) {
@@ -161,7 +161,7 @@ static bool is_ordinary(uint8_t byte) {
     return byte != '"' && byte != '\\' && byte != 0 && byte != JSON_NUMBER;
 }
 
-/* The cursor is at the opening quote. */
+/* Scans a string; the cursor is at its opening quote. */
 static bool scan_string(struct json_scan *scan) {
     struct cursor *cursor = scan->cursor;
     cursor->p++;
@@ -213,12 +213,12 @@ static bool copy_token(struct json_scan *scan, const char *token) {
     if (json_is_one_of(token, words))
         return copy_text(scan, token);
     if ((token[0] < '0' || token[0] > '9') && token[0] != '-' && token[0] != '+' && token[0] != '.')
-        return copy_text(scan, "?"); /* cJSON refuses it */
+        return copy_text(scan, "?"); /* cJSON will refuse it */
     static const char open[] = {'"', (char)JSON_NUMBER};
     return copy_bytes(scan, open, 2) && copy_text(scan, token) && copy_byte(scan, '"');
 }
 
-/* A number or a word. What is longer than any number is not a number. */
+/* Scans a number or a word. Text longer than any number is not a number. */
 static bool scan_token(struct json_scan *scan) {
     char token[64];
     size_t n = 0, cut = 0;
@@ -255,7 +255,7 @@ static bool scan_bracket(struct json_scan *scan, uint32_t *depth, bool opens) {
     return copy_byte(scan, *cursor->p++);
 }
 
-/* One value, copied if `keep` is set. */
+/* Scans one value, copying it if `keep` is set. */
 static bool scan_value(struct json_scan *scan) {
     uint32_t depth = 0;
     do {
@@ -341,7 +341,7 @@ bool json_scan_enter(struct json_scan *scan, char bracket) {
     return true;
 }
 
-/* To what follows in an object or array; false if that is its end. Commas are not counted. */
+/* Moves to the next element of an object or array; false: it ends. Commas are not counted. */
 static bool scan_next(struct json_scan *scan, int closing) {
     int byte;
     while ((byte = json_scan_peek(scan)) == ',')
@@ -414,7 +414,7 @@ bool json_text_is_integer(const char *text) {
     return n != 0 && text[n] == '\0';
 }
 
-/* "1.5e3": cut to a whole number as far as a double tells. */
+/* "1.5e3": cut to a whole number, as far as a double can tell. */
 static bool integer_of_fraction(const char *text, int64_t *integer) {
     char *end;
     double number = strtod(text, &end);

@@ -1,5 +1,5 @@
-/* Memory snapshots in JSON: the same shapes as in pickles, with lists for tuples. Segments and events are walked one by
- * one; what they hold comes from cJSON. */
+/* Memory snapshots in JSON: the same shapes as in pickles, with lists in place of tuples. Segments and events are
+ * walked one by one; cJSON reads their contents. */
 #include "parser/json/json.h"
 #include "parser/snapshot.h"
 
@@ -12,7 +12,7 @@ struct walker {
     struct json_scan *scan;
     struct arena *arena;
     struct snapshot snapshot;
-    struct value *stack; /* keys and values of containers that are not complete */
+    struct value *stack; /* keys and values of containers still open */
     uint32_t n_stack, stack_capacity;
 };
 
@@ -20,7 +20,7 @@ static bool fail_memory(struct walker *walker) {
     return cursor_fail_memory(walker->scan->cursor, cursor_offset(walker->scan->cursor));
 }
 
-/* The snapshot has set code and message; the place is ours. */
+/* The snapshot has set code and message; this adds the offset. */
 static bool snapshot_failed(struct walker *walker) {
     struct cursor *cursor = walker->scan->cursor;
     cursor->error->offset = cursor_offset(cursor);
@@ -60,13 +60,13 @@ static const struct value *values_from(const struct walker *walker, uint32_t fir
     return first == walker->n_stack ? NULL : walker->stack + first;
 }
 
-/* Did a container become a fact, so that no reference to the nodes below it is left? */
+/* Did a container become a fact, so that nothing refers to the nodes below it? */
 static bool is_fact(enum value_tag tag) {
     return tag == VALUE_FRAME || tag == VALUE_EVENT || tag == VALUE_BLOCK || tag == VALUE_SEGMENT ||
            tag == VALUE_SPENT;
 }
 
-/* The keys and values from `first` on become a dict. */
+/* Makes a dict of the keys and values from `first` on. */
 static bool dict_close(struct walker *walker, uint32_t first, uint32_t n_nodes, uint32_t n_items) {
     struct value dict = {.tag = VALUE_NEW_DICT};
     struct snapshot *snapshot = &walker->snapshot;
@@ -105,7 +105,7 @@ static bool push_array(struct walker *walker, const cJSON *json) {
     return push(walker, list);
 }
 
-/* Depth is bounded by the scanner. */
+/* The scanner bounds the depth. */
 static bool push_json(struct walker *walker, const cJSON *json) {
     if (cJSON_IsObject(json))
         return push_object(walker, json);
@@ -120,7 +120,7 @@ static bool push_json(struct walker *walker, const cJSON *json) {
     return push(walker, (struct value){.tag = VALUE_NONE});
 }
 
-/* ---- the walk. Each pushes one value, or none where the document breaks off; false: an error. ---- */
+/* ---- the walk: each function pushes one value, or none if the document breaks off; false: an error ---- */
 
 static bool is_broken(const struct walker *walker) {
     return walker->scan->cursor->error->code != READ_OK;
@@ -148,11 +148,11 @@ static bool walk_segment(struct walker *walker) {
     }
     if (json_scan_is_sound(walker->scan))
         return dict_close(walker, first, n_nodes, n_items);
-    walker->n_stack = first; /* without all of its blocks its figures would be wrong */
+    walker->n_stack = first; /* without all of its blocks, its figures would be wrong */
     return !is_broken(walker);
 }
 
-/* The scan is in front of the first item. Whatever came before a break is pushed. */
+/* Walks a list; the scan is before its first item. Pushes what came before a break. */
 static bool walk_list(struct walker *walker, bool of_segments, uint32_t depth) {
     struct value list = {.tag = VALUE_NEW_LIST};
     while (json_scan_item(walker->scan)) {
@@ -175,7 +175,7 @@ static bool walk_list(struct walker *walker, bool of_segments, uint32_t depth) {
     return !is_broken(walker) && push(walker, list);
 }
 
-/* The value of the root's member `key`. */
+/* Walks the value of the root's member `key`. */
 static bool walk_member(struct walker *walker) {
     bool segments = strcmp(walker->scan->key, "segments") == 0;
     if (!push_text(walker, walker->scan->key))
@@ -184,19 +184,19 @@ static bool walk_member(struct walker *walker) {
 }
 
 static bool walk_root(struct walker *walker) {
-    bool known = true; /* the first one is at hand already */
+    bool known = true; /* the first member is next already */
     do {
         uint32_t before = walker->n_stack;
         if (known ? !walk_member(walker) : !json_scan_skip(walker->scan) && is_broken(walker))
             return false;
         if ((walker->n_stack - before) % 2 != 0)
-            walker->n_stack--; /* a key whose value is not there */
+            walker->n_stack--; /* a key without its value */
     } while (json_scan_member(walker->scan) && (known = json_snapshot_knows(walker->scan->key), true));
     return !is_broken(walker);
 }
 
-/* The root's member that was read last is not complete: from which device on that leaves the final segments without
- * meaning. Segments that are cut themselves have none at all. */
+/* From which device on a cut in the root's last member leaves the final segments without meaning. Segments that are
+ * cut themselves have no meaning at all. */
 static int32_t first_cut_device(const struct walker *walker) {
     if (walker->n_stack < 2)
         return 0;

@@ -10,7 +10,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { MAX_DEVICES = 1024 }; /* pairs of type and number; a process sees some 16 */
+enum { MAX_DEVICES = 1024 }; /* pairs of type and number; a process has some 16 */
 
 bool kineto_fail_memory(struct kineto *kineto) {
     return cursor_fail_memory(kineto->scan->cursor, cursor_offset(kineto->scan->cursor));
@@ -18,7 +18,7 @@ bool kineto_fail_memory(struct kineto *kineto) {
 
 /* ---- values ---- */
 
-/* Microseconds with up to three decimals as nanoseconds, without a double: 19 digits do not fit one. */
+/* Microseconds with up to three decimals as nanoseconds, without a double, which cannot hold 19 digits. */
 static bool ns_of(const cJSON *value, int64_t *ns) {
     if (!json_is_number(value))
         return false;
@@ -38,7 +38,7 @@ static bool ns_of(const cJSON *value, int64_t *ns) {
     return !__builtin_add_overflow(*ns, *text == '-' ? -fraction : fraction, ns);
 }
 
-/* Process and thread as one key. Numbers come as numbers or as text, also in one file. */
+/* Process and thread as one key. Files write them as numbers or as text, or both. */
 static uint64_t thread_part(const cJSON *value) {
     int64_t number;
     if (!cJSON_IsString(value))
@@ -68,7 +68,7 @@ static bool intern_text(struct kineto *kineto, const char *text, size_t nbytes, 
 
 /* ---- frames ---- */
 
-/* "dir/train.py(12): step" has a place; "aten::mm" is all name. */
+/* "dir/train.py(12): step" has a place; "aten::mm" is only a name. */
 static bool place_find(const char *text, size_t nbytes, size_t *file_nbytes, uint32_t *line,
                        size_t *name_at) {
     for (size_t at = 0; at < nbytes; at++) {
@@ -102,7 +102,7 @@ static bool frame_of(struct kineto *kineto, const char *text, size_t nbytes, uin
            (intern_frame(&kineto->interner, frame, id) || kineto_fail_memory(kineto));
 }
 
-/* "file(line): inner;file(line): outer", as profilers of 2021 wrote the Python stack of an operator. */
+/* "file(line): inner;file(line): outer": how profilers of 2021 wrote the Python stack of an operator. */
 static bool calls_of(struct kineto *kineto, const char *text, uint32_t *stack) {
     uint32_t frames[256], n = 0;
     while (*text != '\0' && n < sizeof frames / sizeof frames[0]) {
@@ -159,7 +159,7 @@ static int32_t to_int32(int64_t value) {
     return value < INT32_MIN ? INT32_MIN : value > INT32_MAX ? INT32_MAX : (int32_t)value;
 }
 
-/* Sums of sane numbers stay numbers. */
+/* Sums of sane numbers stay below 2^63. */
 static bool is_sane(int64_t bytes) {
     return bytes > -(INT64_C(1) << 56) && bytes < INT64_C(1) << 56;
 }
@@ -202,13 +202,13 @@ static bool event_read(struct kineto *kineto, const cJSON *event) {
     return true;
 }
 
-/* Most events of a trace are of other things: kernels, calls of the driver. Those of use hold one of these. */
+/* Most events of a trace are kernels or driver calls. Useful ones contain one of these words. */
 static const char *const event_words[] = {"python_function", "cpu_op",        "Operator", "user_annotation",
                                           "[memory]",        "[OutOfMemory]", NULL};
 
 static const char *const any_words[] = {"", NULL};
 
-/* The scan is in front of the first item. */
+/* Reads the items; the scan is before the first. */
 static bool items_read(struct kineto *kineto, const char *const *words,
                        bool (*read)(struct kineto *, const cJSON *)) {
     while (json_scan_item(kineto->scan)) {
@@ -287,7 +287,7 @@ static int64_t us_of(const struct kineto *kineto, int64_t ts_ns) {
     return (__builtin_add_overflow(ts_ns, kineto->base_ns, &ns) ? ts_ns : ns) / 1000;
 }
 
-/* Begins and ends of the user's annotations, in the order of time; at one time what ends comes first. */
+/* Lists the begins and ends of the user's annotations in order of time; at the same time, ends come first. */
 static bool annotations_list(struct kineto *kineto, const struct order *spans) {
     for (uint32_t i = 0; i < spans->count; i++) {
         const struct span *span = &kineto->spans.row[spans->row[i].value];
@@ -307,7 +307,7 @@ static bool annotations_list(struct kineto *kineto, const struct order *spans) {
     return true;
 }
 
-/* The profiler's annotations belong to the process: every device but the CPU shows them, and they stand once for all. */
+/* The profiler's annotations belong to the process: stored once, and shown by every device but the CPU. */
 static bool annotations_take(struct kineto *kineto, const struct order *order) {
     struct trace *trace = kineto->trace;
     trace->annotations = arena_alloc(&trace->arena, ((size_t)order->count + 1) * sizeof *trace->annotations);

@@ -9,17 +9,17 @@
 struct device_reader {
     struct kineto *kineto;
     struct recorder recorder;
-    struct ledger unknown; /* bytes that the totals know of and no event explains */
-    uint32_t *order;       /* the device's samples in time */
+    struct ledger unknown; /* bytes in the totals that no event explains */
+    uint32_t *order;       /* the device's samples in order of time */
     uint32_t count;
     uint32_t *open;    /* samples whose allocations may be alive, latest last */
-    uint32_t *orphans; /* samples that free what was there before, latest last */
+    uint32_t *orphans; /* samples that free memory from before the trace, latest last */
     uint32_t n_open, n_orphans;
     bool has_totals, has_addresses, has_reserved;
-    int64_t baseline; /* total before the first event */
+    int64_t baseline; /* the total before the first event */
     int64_t orphan_bytes;
-    int64_t total;    /* after the sample before, as the file says it */
-    int64_t live;     /* of all allocations now, the unknown ones apart */
+    int64_t total;    /* the file's total after the previous sample */
+    int64_t live;     /* of all allocations now, except unknown ones */
     int64_t reserved; /* now */
     uint64_t n_lost, lost_bytes, capacity_bytes;
 };
@@ -36,7 +36,7 @@ static bool device_failed(struct device_reader *reader) {
     return kineto_fail_memory(reader->kineto);
 }
 
-/* Orders events of one time so that each total follows from the one before. */
+/* Orders events of the same time so that each total follows from the one before. */
 static void ties_order(struct device_reader *reader) {
     enum { MOST = 64 };
     for (uint32_t i = 1; i < reader->count; i++) {
@@ -55,8 +55,8 @@ static void ties_order(struct device_reader *reader) {
     }
 }
 
-/* Totals that are a sum of the changes seen so far, for files that have none. They may begin below zero, as may the
- * CPU's, which the profiler counts itself: all are raised until none is. */
+/* For files without totals: sums up the changes so far. The sums may start negative, as may those of the CPU, which
+ * the profiler counts itself; so all are raised until none is negative. */
 static void totals_complete(struct device_reader *reader) {
     int64_t sum = 0, lowest = 0;
     for (uint32_t i = 0; i < reader->count; i++) {
@@ -86,10 +86,11 @@ static void baseline_find(struct device_reader *reader) {
             return;
         }
     }
-    reader->baseline = INT64_MAX; /* no total anywhere: freed memory was there before */
+    reader->baseline = INT64_MAX; /* no totals at all: what is freed was there before */
 }
 
-/* Frees without an allocation: what they free was there before, as far as the total before the first event has room. */
+/* Finds frees without an allocation: they free memory from before the trace, as far as the total before the first
+ * event has room. */
 static void orphans_find(struct device_reader *reader) {
     for (uint32_t i = 0; i < reader->count; i++) {
         struct sample *sample = sample_at(reader, i);
@@ -102,7 +103,7 @@ static void orphans_find(struct device_reader *reader) {
     }
 }
 
-/* Frees find their allocations by going through the samples of each address in turn. */
+/* Pairs frees with allocations by going through the samples of each address in turn. */
 static bool pairs_find(struct device_reader *reader) {
     struct order by_address;
     if (!order_init(reader->kineto, &by_address, reader->count))
@@ -124,7 +125,7 @@ static bool pairs_find(struct device_reader *reader) {
     return true;
 }
 
-/* Ends the allocation of the allocation made by sample `index` if it is still there. */
+/* Ends the allocation made by sample `index`, if it is still alive. */
 static void allocation_end(struct device_reader *reader, uint32_t index) {
     struct sample *sample = index == NO_PARTNER ? NULL : sample_at(reader, index);
     if (sample == NULL || !(sample->flags & SAMPLE_OPEN))
@@ -133,7 +134,7 @@ static void allocation_end(struct device_reader *reader, uint32_t index) {
     reader->live -= sample->bytes;
 }
 
-/* The action that a sample is for the recorder. Updates the allocations that are known. */
+/* The recorder's action for a sample. Updates the known allocations. */
 static enum action action_of(struct device_reader *reader, struct sample *sample) {
     if (sample->flags & SAMPLE_OOM)
         return ACTION_OOM;
@@ -170,7 +171,7 @@ static bool sample_record(struct device_reader *reader, struct sample *sample) {
     return recorder_event(&reader->recorder, &event) || device_failed(reader);
 }
 
-/* Takes one sample to be wrong: either its allocation is gone, or the block that it will free is. */
+/* Gives up one sample as wrong: its allocation is gone already, or the block that it will free is. */
 static bool allocation_give_up(struct device_reader *reader, struct sample *sample, int64_t *excess) {
     int64_t nbytes = sample->bytes < 0 ? -sample->bytes : sample->bytes;
     struct event event = {.action = ACTION_FREE_COMPLETED,
@@ -183,8 +184,8 @@ static bool allocation_give_up(struct device_reader *reader, struct sample *samp
     return recorder_join(&reader->recorder, &event) || device_failed(reader);
 }
 
-/* Frees were lost and too much seems to be alive: the latest allocations are taken to be gone, then what is freed last
- * of what was there before. Sample `now` is being recorded. */
+/* Frees were lost, so too much seems to be alive. Gives up the latest allocations first, then those from before the
+ * trace that are freed last. Sample `now` is being recorded. */
 static bool allocations_give_up(struct device_reader *reader, uint32_t now, int64_t excess) {
     while (excess > 0 && reader->n_open != 0) {
         struct sample *sample = sample_at(reader, reader->open[--reader->n_open]);
@@ -197,7 +198,7 @@ static bool allocations_give_up(struct device_reader *reader, uint32_t now, int6
     return excess >= 0 || ledger_grow(&reader->unknown, (uint64_t)-excess) || device_failed(reader);
 }
 
-/* Makes the allocations add up to the total that the file states. */
+/* Makes the allocations add up to the file's total. */
 static bool total_keep(struct device_reader *reader, uint32_t now) {
     const struct sample *sample = sample_at(reader, now);
     int64_t missing = sample->total - reader->live - (int64_t)reader->unknown.total;
@@ -251,7 +252,7 @@ static bool samples_record(struct device_reader *reader) {
     return true;
 }
 
-/* ---- what the reader of the picture should know ---- */
+/* ---- diagnostics ---- */
 
 static bool diagnose(struct device_reader *reader, const char *key, uint64_t first, uint64_t second) {
     const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {first, second};
@@ -272,7 +273,7 @@ static bool ordinal_is_taken(const struct kineto *kineto, int32_t ordinal) {
     return trace_device(kineto->trace, ordinal) != NULL;
 }
 
-/* The number of the device; of several kinds of devices with equal numbers the later ones get free ones. */
+/* The ordinal of a device. If several kinds of devices have equal numbers, the later ones get free ones. */
 static int32_t ordinal_of(const struct kineto *kineto, const struct kineto_device *device) {
     if (device->type == DEVICE_TYPE_CPU && !ordinal_is_taken(kineto, ORDINAL_CPU))
         return ORDINAL_CPU;
@@ -293,7 +294,7 @@ static void properties_apply(struct device_reader *reader, const struct kineto_d
     }
 }
 
-/* The samples of device `index`, in the order of `by_time`. */
+/* Selects the samples of device `index`, in the order of `by_time`. */
 static bool samples_select(struct device_reader *reader, uint16_t index, const struct order *by_time) {
     struct kineto *kineto = reader->kineto;
     struct arena *arena = &kineto->trace->arena;
@@ -347,7 +348,7 @@ static bool device_read(struct kineto *kineto, uint16_t index, const struct orde
     struct device_reader reader = {.kineto = kineto};
     if (!recorder_init(&reader.recorder, &kineto->interner, ordinal_of(kineto, device)))
         return kineto_fail_memory(kineto);
-    /* Blocks are aligned, so odd addresses are free for what has none. */
+    /* Blocks are aligned, so odd addresses are free for bytes without one. */
     reader.unknown = (struct ledger){.recorder = &reader.recorder, .next_address = 1, .stride = 2};
     properties_apply(&reader, device);
     bool done = samples_select(&reader, index, by_time) && device_record(&reader);

@@ -1,4 +1,4 @@
-/* Shared by the files of the profiler-trace reader: spans and samples as they were read, before they become a trace. */
+/* Shared by the files of the profiler-trace reader: spans and samples as read, before they become a trace. */
 #pragma once
 
 #include "base/sort.h"
@@ -7,12 +7,12 @@
 
 enum { DEVICE_TYPE_CPU = 0 };
 
-/* Something that encloses others in time: a call, an operator, a user's annotation. */
+/* An event that encloses others in time: a call, an operator, a user's annotation. */
 struct span {
     int64_t start_ns, end_ns;
     uint64_t thread;
     uint32_t frame;
-    uint32_t calls; /* stack that older profilers wrote with the operator */
+    uint32_t calls; /* the stack that older profilers wrote with the operator */
     bool is_annotation;
 };
 
@@ -21,8 +21,8 @@ enum sample_flag {
     SAMPLE_HAS_TOTAL = 2,
     SAMPLE_HAS_RESERVED = 4,
     SAMPLE_OOM = 8,
-    SAMPLE_ORPHAN = 16, /* frees what was there before the first event */
-    SAMPLE_OPEN = 32    /* its allocation is alive at the event that is being recorded */
+    SAMPLE_ORPHAN = 16, /* frees memory from before the first event */
+    SAMPLE_OPEN = 32    /* its allocation is alive at the event being recorded */
 };
 
 enum { NO_PARTNER = UINT32_MAX };
@@ -33,7 +33,7 @@ struct sample {
     uint64_t thread, address;
     int64_t bytes, total, reserved;
     uint32_t stack;
-    uint32_t partner; /* of a free: its allocation; of an allocation: the one that its address still held */
+    uint32_t partner; /* for a free: its allocation; for an allocation: the one still at its address */
     uint16_t device;
     uint8_t flags;
 };
@@ -63,14 +63,14 @@ struct kineto {
     ROWS(struct kineto_device) devices;
     ROWS(struct property) properties;
     ROWS(struct annotation) annotations;
-    int64_t base_ns; /* since the Unix epoch, of timestamp 0 */
+    int64_t base_ns; /* time of timestamp 0, since the Unix epoch */
 };
 
 #define rows_reserve(kineto, rows, n)                                                                     \
     (ARENA_GROW(&(kineto)->trace->arena, (rows)->row, (rows)->capacity, (uint64_t)(rows)->count + (n)) || \
      kineto_fail_memory(kineto))
 
-/* Signed numbers in the order of unsigned ones. */
+/* Maps signed numbers to unsigned ones in the same order. */
 static inline uint64_t rising(int64_t value) {
     return (uint64_t)value ^ UINT64_C(1) << 63;
 }
@@ -80,24 +80,24 @@ struct order {
     uint32_t count, row_capacity, spare_capacity;
 };
 
-/* False, always. */
+/* Always false. */
 bool kineto_fail_memory(struct kineto *kineto);
 
-/* Rows 0 to count - 1; order_release gives them back, whether that succeeded or not. */
+/* The rows 0 to count - 1. Call order_release in any case. */
 bool order_init(struct kineto *kineto, struct order *order, uint32_t count);
 
 void order_release(struct kineto *kineto, struct order *order);
 
-/* By the keys that the caller has set; equal ones stay as they were. */
+/* Sorts by the keys that the caller has set; stable. */
 void order_sort(struct order *order);
 
 void order_samples_by_time(const struct kineto *kineto, struct order *order);
 
-/* By start, what encloses others first. */
+/* Sorts by start, enclosing spans first. */
 void order_spans(const struct kineto *kineto, struct order *order);
 
-/* The stack of every sample: what was open in its thread at its time. Changes both orders. O(n log n). */
+/* Builds the stack of every sample: what was open in its thread at its time. Changes both orders. O(n log n). */
 bool kineto_stacks_build(struct kineto *kineto, struct order *spans, struct order *samples);
 
-/* The devices of the trace, from their samples in the order of time. */
+/* Makes the devices of the trace from their samples in order of time. */
 bool kineto_devices_read(struct kineto *kineto, const struct order *by_time);

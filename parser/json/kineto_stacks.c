@@ -22,14 +22,14 @@ void order_sort(struct order *order) {
     sort_rows(order->row, order->spare, order->count);
 }
 
-/* Those of one time in the order of the file. */
+/* Samples of one time stay in the order of the file. */
 void order_samples_by_time(const struct kineto *kineto, struct order *order) {
     for (uint32_t i = 0; i < order->count; i++)
         order->row[i] = (struct sort_row){rising(kineto->samples.row[i].ts_ns), i};
     order_sort(order);
 }
 
-/* By thread, then by start, of those the longer ones first: parents before their children. */
+/* Sorts by thread, then by start, longer ones first: parents before their children. */
 void order_spans(const struct kineto *kineto, struct order *order) {
     const struct span *spans = kineto->spans.row;
     for (uint32_t i = 0; i < order->count; i++)
@@ -48,8 +48,9 @@ static void order_spans_by_thread(const struct kineto *kineto, struct order *ord
 
 /* ---- stacks ---- */
 
-/* Further out ones are left out; Python itself stops at 1000 calls. Stacks of an honest trace begin alike and share what they
- * begin with; where that comes to more than a frame for eight bytes of the file, the rest have few frames each. */
+/* The limits on stacks. Frames further out are left out; Python itself stops at 1000 calls. Stacks of an honest
+ * trace share their beginnings; if that gives more than a frame per eight bytes of the file, further stacks get few
+ * frames each. */
 enum { MAX_STACK_FRAMES = 2048, SHARED_FRAMES = 1 << 16, UNSHARED_STACK_FRAMES = 16 };
 
 static uint32_t frames_most(const struct kineto *kineto) {
@@ -60,7 +61,7 @@ static uint32_t frames_most(const struct kineto *kineto) {
 /* A sweep over the spans of one thread. */
 struct sweep {
     const struct order *spans;
-    uint32_t next; /* into spans */
+    uint32_t next; /* index of the next span */
     uint32_t *open;
     uint32_t n_open, capacity;
     uint32_t *frames; /* [MAX_STACK_FRAMES] */
@@ -86,8 +87,8 @@ static bool sweep_to(struct kineto *kineto, struct sweep *sweep, uint64_t thread
     return true;
 }
 
-/* The open spans as a stack, and the Python calls that the innermost operator with some brings along. Clocks being what
- * they are, a span may end before one that began in it: such a one is below others and left out. */
+/* The open spans as a stack, with the Python calls that came with the innermost operator that has any. Because of
+ * inexact clocks a span may end before one that began in it; such a span is left out, as others lie above it. */
 static bool sweep_stack(struct kineto *kineto, struct sweep *sweep, int64_t ts_ns, uint32_t *stack) {
     uint32_t n = 0, calls = 0, most = frames_most(kineto);
     for (uint32_t i = sweep->n_open; i-- > 0 && n < most;) {

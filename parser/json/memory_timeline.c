@@ -8,7 +8,7 @@
 
 enum { N_CATEGORIES = 8, UNKNOWN = 7 };
 
-/* In the order of the file's numbers. */
+/* In the order of the numbers in the file. */
 static const char *const category_names[N_CATEGORIES] = {"parameter",       "optimizer_state", "input",
                                                          "temporary",       "activation",      "gradient",
                                                          "autograd_detail", "unknown"};
@@ -25,12 +25,12 @@ struct reader {
     struct interner interner;
     struct recorder recorder;
     struct ledger category[N_CATEGORIES];
-    uint64_t debt[N_CATEGORIES]; /* the amount by which a category would be below zero */
+    uint64_t debt[N_CATEGORIES]; /* how far a category would be below zero */
     uint64_t n_below_zero;
-    struct change waiting; /* may be the first half of a pair */
+    struct change waiting; /* a change that may be the first half of a pair */
     bool has_waiting;
     int64_t last_us;
-    int64_t *time_us; /* of a coalesced timeline */
+    int64_t *time_us; /* for a coalesced timeline */
     uint32_t n_times, time_capacity;
 };
 
@@ -38,7 +38,7 @@ static bool fail_memory(struct reader *reader) {
     return cursor_fail_memory(reader->scan->cursor, cursor_offset(reader->scan->cursor));
 }
 
-/* Every category is a call site of its own, so that lists and legends name them. */
+/* Makes every category a call site of its own, so that lists and legends name it. */
 static bool category_init(struct reader *reader, uint32_t i) {
     const char *name = category_names[i];
     struct context context = {0};
@@ -64,7 +64,8 @@ static bool moment_begin(struct reader *reader, int64_t us) {
     return recorder_event(&reader->recorder, &event) || fail_memory(reader);
 }
 
-/* A sum below zero is a debt: the next bytes of the category pay it back, and until then the category shows nothing. */
+/* A sum below zero becomes a debt: the next bytes of the category pay it back, and until then the category shows
+ * nothing. */
 static bool category_shrink(struct reader *reader, uint32_t category, uint64_t nbytes) {
     struct ledger *ledger = &reader->category[category];
     uint64_t taken = nbytes < ledger->total ? nbytes : ledger->total;
@@ -98,7 +99,7 @@ static bool category_begin(struct reader *reader, uint32_t category, int64_t nby
 
 /* ---- raw ---- */
 
-/* Sums of sane numbers stay numbers. */
+/* Sums of sane numbers stay below 2^63. */
 static bool is_sane(int64_t nbytes) {
     return nbytes > -(INT64_C(1) << 52) && nbytes < INT64_C(1) << 52;
 }
@@ -112,7 +113,7 @@ static bool change_parse(const cJSON *json, struct change *change) {
         if (!json_integer(item, &number[i], NULL)) {
             if (i != 3)
                 return false;
-            number[i] = UNKNOWN; /* null: Python's None */
+            number[i] = UNKNOWN; /* null, for Python's None */
         }
     *change =
         (struct change){.t = number[0],
@@ -137,9 +138,9 @@ static bool waiting_apply(struct reader *reader) {
     return !has_waiting || change_apply(reader, &reader->waiting);
 }
 
-/* A new version of a tensor is a pair, minus the bytes in the old category and plus them in the new one. Nothing else
- * has one time, one action and both signs, so the numbers of the actions, which differ between backends, do not matter.
- */
+/* A new version of a tensor is written as a pair: minus the bytes in the old category and plus them in the new one.
+ * Nothing else has one time, one action and both signs, so the numbers of the actions, which differ between
+ * backends, are not needed. */
 static bool is_pair(const struct change *first, const struct change *second) {
     return first->t == second->t && first->action == second->action && first->nbytes < 0 &&
            first->nbytes == -second->nbytes;
@@ -172,7 +173,7 @@ static bool change_take(struct reader *reader, const cJSON *json) {
     return change_add(reader, &change);
 }
 
-/* The items from the one at hand on. */
+/* Reads the items, beginning with the current one. */
 static bool raw_read(struct reader *reader) {
     do {
         const cJSON *json;
@@ -191,7 +192,7 @@ static bool row_parse(const cJSON *json, int64_t bytes[N_CATEGORIES]) {
     if (n != N_CATEGORIES && n != N_CATEGORIES + 1)
         return false;
     const cJSON *item =
-        n == N_CATEGORIES ? json->child : json->child->next; /* the first of nine is always 0 */
+        n == N_CATEGORIES ? json->child : json->child->next; /* the first of nine numbers is always 0 */
     for (uint32_t i = 0; i < N_CATEGORIES; i++, item = item->next)
         if (!json_integer(item, &bytes[i], NULL) || !is_sane(bytes[i]))
             return false;
@@ -209,7 +210,7 @@ static bool row_apply(struct reader *reader, const int64_t *before, const int64_
     return true;
 }
 
-/* Bytes older than the first event have a row of their own, with the time of the first event. */
+/* Bytes older than the first event have a row of their own, at the time of the first event. */
 static bool row_is_baseline(const struct reader *reader, uint32_t index) {
     return index == 0 && reader->n_times > 1 && reader->time_us[0] == reader->time_us[1];
 }
@@ -227,7 +228,7 @@ static bool row_add(struct reader *reader, uint32_t index, const int64_t *before
     return moment_begin(reader, us) && row_apply(reader, before, after);
 }
 
-/* The scan is in front of the first row. */
+/* Reads the rows; the scan is before the first. */
 static bool rows_read(struct reader *reader) {
     int64_t before[N_CATEGORIES] = {0}, after[N_CATEGORIES];
     for (uint32_t index = 0; json_scan_item(reader->scan); index++) {
@@ -245,7 +246,7 @@ static bool rows_read(struct reader *reader) {
     return reader->scan->cursor->error->code == READ_OK;
 }
 
-/* The numbers of the first item, which are the times of a coalesced timeline or one change of a raw one. */
+/* Reads the numbers of the first item: the times of a coalesced timeline, or one change of a raw one. */
 static bool times_read(struct reader *reader) {
     while (json_scan_item(reader->scan)) {
         const char *text;
@@ -261,10 +262,10 @@ static bool times_read(struct reader *reader) {
     return reader->scan->cursor->error->code == READ_OK;
 }
 
-/* ---- which of the two ---- */
+/* ---- telling the two apart ---- */
 
-/* The second item is at hand. True: it begins with a row, as only a coalesced timeline does, or the file ends where it
- * begins and the first item is not that of a raw timeline. */
+/* The scan is at the second item. True: it begins with a row, as only in a coalesced timeline, or the file ends
+ * here and the first item does not fit a raw timeline. */
 static bool rows_follow(struct reader *reader) {
     struct cursor *cursor = reader->scan->cursor;
     if (*cursor->p != '[')
@@ -291,7 +292,7 @@ static bool first_change_add(struct reader *reader) {
     return true;
 }
 
-/* To the end of the document, so that a missing one is noticed. */
+/* Skips to the end of the document, to notice if it is missing. */
 static bool rest_skip(struct reader *reader) {
     while (json_scan_is_sound(reader->scan) && json_scan_item(reader->scan))
         if (!json_scan_skip(reader->scan))
@@ -312,7 +313,7 @@ static bool items_read(struct reader *reader) {
             "this list of lists is not a memory timeline: its items are not (time, action, bytes, "
             "category)");
     if (reader->n_times != 4)
-        return true; /* cut short; that is said at the end */
+        return true; /* cut off; the end of the reading says so */
     return first_change_add(reader) && (more ? raw_read(reader) : waiting_apply(reader));
 }
 

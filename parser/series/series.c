@@ -1,4 +1,4 @@
-/* Finds the dumps that continue each other, and joins their runs into one recording. */
+/* Finds dumps that continue each other, and joins their runs into one recording. */
 #include "parser/series/series_internal.h"
 
 #include "base/bytes.h"
@@ -14,7 +14,8 @@ struct window {
 struct run {
     uint32_t first, end; /* windows */
     struct device_trace device;
-    uint32_t *dump_event; /* [end - first] last event of each in `device`; UINT32_MAX: before the first */
+    /* [end - first] last event of each window in `device`; UINT32_MAX: before the first */
+    uint32_t *dump_event;
 };
 
 /* ---- runs ---- */
@@ -85,7 +86,7 @@ static bool run_notes(struct chain *chain, const struct run *run, const struct w
     return true;
 }
 
-/* Runs with gaps between them; every run has been made. */
+/* Chains the runs, all of which are made, with gaps between them. */
 static bool runs_chain(struct chain *chain, struct run *runs, uint32_t n_runs, const struct window *windows) {
     for (uint32_t r = 0; r < n_runs; r++) {
         const struct device_trace *device = &runs[r].device;
@@ -96,7 +97,7 @@ static bool runs_chain(struct chain *chain, struct run *runs, uint32_t n_runs, c
         uint32_t first_event = chain->recorder.device.n_events;
         if (!series_feed(&chain->recorder, device, NULL, 0, series_arena(chain->series)))
             return false;
-        /* A mark where a dump ends and events are missing after it. */
+        /* A mark at the end of a dump after which events are missing. */
         const struct event mark = {.action = ACTION_SNAPSHOT, .size = active_end(device)};
         if (!last && !recorder_event(&chain->recorder, &mark))
             return false;
@@ -106,7 +107,7 @@ static bool runs_chain(struct chain *chain, struct run *runs, uint32_t n_runs, c
     return series_feed_finals(&chain->recorder, &runs[n_runs - 1].device, NULL);
 }
 
-/* A process has one history: what two dumps of it tell of the same time is the same. */
+/* A process has one history: where two dumps cover the same time, they must agree. */
 static bool times_cross(const struct device_trace *a, const struct device_trace *b) {
     return a->time_us != NULL && b->time_us != NULL && a->n_events != 0 && b->n_events != 0 &&
            b->time_us[0] < a->time_us[a->n_events - 1];
@@ -142,7 +143,7 @@ static bool device_chain(struct series *series, struct run *runs, uint32_t n_run
     struct chain chain = {.series = series};
     uint32_t n_diagnostics = series->to->n_diagnostics;
     for (uint32_t r = 0; r < n_runs; r++) {
-        series->to->n_diagnostics = n_diagnostics; /* those of the last run */
+        series->to->n_diagnostics = n_diagnostics; /* keep the diagnostics of the last run only */
         if (!run_make(series, &runs[r], windows, ordinal))
             return false;
     }
@@ -213,7 +214,7 @@ static enum series_result part_check(const struct series_part *parts, uint32_t p
     return SERIES_DONE;
 }
 
-/* Ordinals of all parts, rising, each once. */
+/* Finds the ordinals in all parts, rising, each once. */
 static bool ordinals_find(struct series *series, int32_t **ordinals, uint32_t *n) {
     uint32_t capacity = 0;
     for (uint32_t part = 0; part < series->n_parts; part++) {
@@ -234,7 +235,7 @@ static bool ordinals_find(struct series *series, int32_t **ordinals, uint32_t *n
     return true;
 }
 
-/* Settings and annotations of the last part; annotations of the others that are older than its first. */
+/* Takes settings and annotations of the last part, and annotations of the others that are older than its first. */
 static bool rest_take(struct series *series) {
     struct trace *to = series->to;
     uint32_t capacity = 0;

@@ -1,4 +1,4 @@
-/* A device's events handed to a recorder once more, from what they did: its allocations, segments and marks tell. */
+/* Hands a device's events to a recorder again, rebuilt from its allocations, segments and marks. */
 #include "parser/series/series_internal.h"
 
 static uint32_t id_of(const uint32_t *map, uint32_t id) {
@@ -117,7 +117,7 @@ static bool marks_feed(struct feeder *feeder, uint32_t event, bool told) {
     return true;
 }
 
-/* Events that free come first: the allocator may give an address out again at once. */
+/* Feeds the frees first, because the allocator may give an address out again at once. */
 static bool event_feed(struct feeder *feeder, uint32_t e, bool told) {
     const struct device_trace *device = feeder->device;
     struct event event = {.action = ACTION_IGNORED,
@@ -128,7 +128,7 @@ static bool event_feed(struct feeder *feeder, uint32_t e, bool told) {
            marks_feed(feeder, e, told);
 }
 
-/* The events from `from` on. */
+/* Feeds the events from `from` on. */
 bool series_feed(struct recorder *recorder, const struct device_trace *device, const struct ids *ids,
                  uint32_t from, struct arena *arena) {
     struct feeder feeder = {.recorder = recorder, .device = device, .ids = ids};
@@ -140,7 +140,7 @@ bool series_feed(struct recorder *recorder, const struct device_trace *device, c
     return done;
 }
 
-/* The final segments and blocks, which tell what was there at the end. */
+/* Feeds the final segments and blocks, which describe the end. */
 bool series_feed_finals(struct recorder *recorder, const struct device_trace *device, const struct ids *ids) {
     const uint32_t *stacks = ids != NULL ? ids->stack : NULL;
     for (uint32_t s = 0; s < device->n_segments; s++) {

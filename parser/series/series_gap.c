@@ -1,12 +1,12 @@
 /*
- * Two dumps between which events are missing: of what the first ends with and the second begins with, what is in both has
- * stayed, and the rest went or came in the gap.
+ * Two dumps with missing events between them: what is in the last state of the first and in the first state of the
+ * second has stayed, and the rest went or came in the gap.
  */
 #include "parser/series/series_internal.h"
 
 #include "base/bytes.h"
 
-/* An event of a gap, at the time of what follows it. */
+/* An event in a gap, at the time of the event that follows it. */
 static bool gap_event(struct chain *chain, const struct device_trace *after) {
     bool timed = after->time_us != NULL && after->n_events != 0;
     struct event event = {
@@ -14,7 +14,7 @@ static bool gap_event(struct chain *chain, const struct device_trace *after) {
     return recorder_event(&chain->recorder, &event);
 }
 
-/* Rows of allocations that are alive at the end, or from the beginning, by address. */
+/* Rows of allocations that are alive at the end, or at the beginning, by address. */
 static uint32_t alive_rows(const struct device_trace *device, bool at_end, struct sort_row *rows) {
     const struct allocations *allocations = &device->allocations;
     uint32_t n = 0;
@@ -25,7 +25,7 @@ static uint32_t alive_rows(const struct device_trace *device, bool at_end, struc
     return n;
 }
 
-/* Marks in both those that stayed: the same address and size. */
+/* Marks in both the allocations that stayed: same address and size. */
 static void stayed_mark(const struct device_trace *a, const struct sort_row *rows_a, uint32_t n_a,
                         uint8_t *stayed_a, const struct device_trace *b, const struct sort_row *rows_b,
                         uint32_t n_b, uint8_t *stayed_b) {
@@ -45,7 +45,7 @@ static void stayed_mark(const struct device_trace *a, const struct sort_row *row
     }
 }
 
-/* Reserved bytes at the end, and before the first event. */
+/* Reserved bytes at the end and before the first event. */
 static uint64_t reserved_end(const struct device_trace *device) {
     uint64_t nbytes = 0;
     for (uint32_t i = 0; i < device->n_segments; i++)
@@ -63,7 +63,7 @@ static uint64_t reserved_start(const struct device_trace *device) {
     return nbytes;
 }
 
-/* Two states side by side: what is not in the later one goes, then what is new comes. */
+/* Compares two states: frees what is missing in the later one, then allocates what is new. */
 static bool gap_join(struct chain *chain, const struct device_trace *a, const uint8_t *stayed_a,
                      const struct device_trace *b, const uint8_t *stayed_b) {
     struct feeder before = {.recorder = &chain->recorder, .device = a};

@@ -1,5 +1,5 @@
 /*
- * A part in the ids of the whole: its strings, frames, stacks and contexts interned once more, and how
+ * Maps a part to the ids of the whole, by interning its strings, frames, stacks and contexts again, and finds how
  * many of its events are the last ones of the part before.
  */
 #include "parser/series/series_internal.h"
@@ -29,7 +29,7 @@ static bool frame_map(struct series *series, const struct trace *from, struct id
            intern_frame(&series->interner, frame, &ids->frame[i]);
 }
 
-/* Marks the stacks that a device has, once for each time. */
+/* Marks the stacks that a device uses; a stack may be marked more than once. */
 static void stacks_mark(const struct device_trace *device, uint8_t *used) {
     for (uint32_t i = 0; i < device->allocations.count; i++)
         used[device->allocations.stack[i]] = 1;
@@ -43,7 +43,7 @@ static void stacks_mark(const struct device_trace *device, uint8_t *used) {
         used[device->blocks[i].stack] = 1;
 }
 
-/* Only stacks that something has, and what these begin with. A parent comes before its children. */
+/* Maps only stacks in use and their ancestors. A parent comes before its children. */
 static bool stacks_map(struct series *series, const struct trace *from, struct ids *ids) {
     const struct stack_table *stacks = &from->stacks;
     uint8_t *used = arena_column(series_arena(series), stacks->count, 1);
@@ -91,11 +91,9 @@ bool series_map(struct series *series, uint32_t part) {
     return stacks_map(series, from, ids) && contexts_map(series, from, ids);
 }
 
-enum {
-    UNTIMED_LEAST = 16
-}; /* events without times that must be alike before two windows are taken for one run */
+enum { UNTIMED_LEAST = 16 }; /* events without times that must agree before two windows count as one run */
 
-/* ---- what an event was, from what it did ---- */
+/* ---- events, rebuilt from what they did ---- */
 
 static uint64_t mix(uint64_t kind, uint64_t a, uint64_t b) {
     uint64_t key = (a + kind * 0x9E3779B97F4A7C15u) * 0xBF58476D1CE4E5B9u;
@@ -103,8 +101,8 @@ static uint64_t mix(uint64_t kind, uint64_t a, uint64_t b) {
     return key ^ (key >> 32);
 }
 
-/* `sign[n_events]`. Requests are left out: of one that its completion follows at once nothing remains, and whether it does
- * may lie after the end of a window. */
+/* Fills `sign[n_events]`. Requests are left out: nothing remains of one that is completed at once, and the
+ * completion may lie after the end of a window. */
 static void events_sign(const struct device_trace *device, uint64_t *sign) {
     const struct allocations *allocations = &device->allocations;
     for (uint32_t e = 0; e < device->n_events; e++)
@@ -126,7 +124,7 @@ static void events_sign(const struct device_trace *device, uint64_t *sign) {
         sign[device->snapshots[i].event] += mix(9, device->snapshots[i].size, 0);
 }
 
-/* Length of the longest beginning of b that is an end of a (Knuth, Morris and Pratt). `fail[n_b]` is room. */
+/* Length of the longest beginning of b that is an end of a (Knuth, Morris and Pratt). `fail[n_b]` is scratch. */
 static uint32_t overlap_find(const uint64_t *a, uint32_t n_a, const uint64_t *b, uint32_t n_b,
                              uint32_t *fail) {
     uint32_t k = 0;

@@ -1,6 +1,6 @@
 /*
- * Several dumps while they become one recording, shared by series.c (which windows join), series_ids.c (ids and events that
- * are the same), series_feed.c (events again) and series_gap.c (what lies between). Private to them.
+ * Several dumps while they become one recording. Private to series.c (windows that join), series_ids.c (equal ids
+ * and events), series_feed.c (events again) and series_gap.c (missing events).
  */
 #pragma once
 
@@ -18,12 +18,12 @@ struct series {
     struct trace *to;
     const struct series_part *parts;
     uint32_t n_parts;
-    uint32_t other_run; /* the first part whose events contradict those before; 0: none */
+    uint32_t other_run; /* the first part whose events contradict those before it; 0: none */
     struct interner interner;
     struct ids *ids; /* [n_parts] */
 };
 
-/* Windows that are joined by gaps, as one device. */
+/* Windows joined by gaps, as one device. */
 struct chain {
     struct series *series;
     struct recorder recorder;
@@ -31,7 +31,7 @@ struct chain {
     uint32_t n_notes, note_capacity;
 };
 
-/* A device's events are handed to a recorder once more, from what they did. */
+/* Hands a device's events to a recorder again, rebuilt from what they did. */
 struct feeder {
     struct recorder *recorder;
     const struct device_trace *device;
@@ -50,24 +50,24 @@ static inline struct arena *series_arena(struct series *series) {
 /* Fills the ids of a part. False: no memory. */
 bool series_map(struct series *series, uint32_t part);
 
-/* How many of b's first events are a's last ones; 0: they do not join. False: no memory. */
+/* Counts b's first events that are a's last ones; 0: they do not join. False: no memory. */
 bool series_overlap(struct series *series, const struct device_trace *a, const struct device_trace *b,
                     uint32_t *n);
 
 /* ---- series_feed.c ---- */
 
-/* An event that tells of an allocation, in the recorder's words; and the same as a part of the event before. */
+/* An allocation's event as the recorder takes it, and the same as part of the event before. */
 struct event series_allocation_event(const struct feeder *feeder, uint32_t allocation, enum action action);
 bool series_allocation_join(struct feeder *feeder, uint32_t allocation, enum action action);
 
-/* The events from `from` on; `ids` NULL: they are the whole's already. False: no memory. */
+/* Feeds the events from `from` on; `ids` NULL: they are the whole's already. False: no memory. */
 bool series_feed(struct recorder *recorder, const struct device_trace *device, const struct ids *ids,
                  uint32_t from, struct arena *arena);
 
-/* The final segments and blocks, which tell what was there at the end. */
+/* Feeds the final segments and blocks, which describe the end. */
 bool series_feed_finals(struct recorder *recorder, const struct device_trace *device, const struct ids *ids);
 
 /* ---- series_gap.c ---- */
 
-/* The events that must lie between the end of `a` and the beginning of `b`. False: no memory. */
+/* Feeds the events that must lie between the end of `a` and the beginning of `b`. False: no memory. */
 bool series_gap_feed(struct chain *chain, const struct device_trace *a, const struct device_trace *b);
