@@ -10,7 +10,7 @@
 enum {
     SHARED_LEAST = 3, /* this many sites that change by the same factor share a cause */
     LIFETIME_LEAST =
-        77, /* in 1/256 of a binary logarithm: a fifth longer; the rest is noise of other changes */
+        77, /* in 1/256 of a binary logarithm: a fifth longer; less is the noise of other changes */
     MOVED_MOST = 20
 };
 
@@ -35,11 +35,11 @@ static uint64_t exp2_q8(uint64_t log2) {
 static bool sizes_differ(const struct site_profile *a, const struct site_profile *b) {
     uint64_t of_a = mean_size(a), of_b = mean_size(b), apart = of_a < of_b ? of_b - of_a : of_a - of_b;
     if (a->least_bytes == b->least_bytes && a->most_bytes == b->most_bytes)
-        return false; /* a mean of the same sizes moves with how often each is made */
+        return false; /* the mean of the same sizes also moves with how often each is made */
     return apart > (of_a >> 10);
 }
 
-/* Objects made once that stay, such as parameters and their state, are not made in every step. */
+/* Objects made once to stay, such as parameters and their state, are not part of every step. */
 static bool is_for_good(const struct site_profile *profile) {
     return profile->at_end * 2 >= profile->made;
 }
@@ -49,19 +49,19 @@ static bool is_per_step(const struct site_profile *a, const struct site_profile 
     return steps.a != 0 && steps.b != 0 && !(is_for_good(a) && is_for_good(b));
 }
 
-/* Do the allocations per step differ, or in the whole run where there are no steps? */
+/* Do the allocations per step differ (in the whole run, if there are no steps)? */
 static bool rates_differ(const struct site_profile *a, const struct site_profile *b,
                          struct cause_steps steps) {
     if (!is_per_step(a, b, steps))
         return a->made != b->made;
-    /* One turn may lie half outside of a recording. */
+    /* one turn may be half outside of a recording */
     uint64_t left = a->made * steps.b, right = b->made * steps.a,
              apart = left < right ? right - left : left - right;
     uint64_t per_a = mean_of(a->made, steps.a), per_b = mean_of(b->made, steps.b);
     return per_a != per_b && apart > (steps.a != steps.b ? (left < right ? left : right) / 4 : 0);
 }
 
-/* Does a site allocate less often on the left: per step where there are steps, as in the sentence? */
+/* Does a site allocate less often on the left: per step if there are steps, as the sentence says? */
 static bool is_rarer(const struct site_profile *a, const struct site_profile *b, struct cause_steps steps) {
     return is_per_step(a, b, steps) ? a->made * steps.b < b->made * steps.a : a->made < b->made;
 }
@@ -75,7 +75,7 @@ static bool lifetimes_differ(const struct site_profile *a, const struct site_pro
     return a->made != 0 && b->made != 0 && apart >= LIFETIME_LEAST && (of_a < of_b) == (a->bytes < b->bytes);
 }
 
-/* More or less of it is older than the recording, and what was made while recording ends as before. */
+/* Do they differ only in what is older than the recording, while what was made in it ends as before? */
 static bool only_older_differs(const struct site_profile *a, const struct site_profile *b) {
     return a->older != b->older && b->at_end - a->at_end == b->older - a->older &&
            (a->older < b->older) == (a->bytes < b->bytes);
@@ -87,7 +87,7 @@ static enum cause_kind kind_of(const struct compare_site *site, struct cause_ste
         return CAUSE_NEW;
     if (!profile_exists(b))
         return CAUSE_GONE;
-    /* A change against the direction of the difference is not its cause. */
+    /* A change that goes against the difference is not its cause. */
     bool size = sizes_differ(a, b) && (mean_size(a) < mean_size(b)) == (a->bytes < b->bytes);
     bool often = rates_differ(a, b, steps) && is_rarer(a, b, steps) == (a->bytes < b->bytes);
     if (often)
@@ -125,7 +125,7 @@ static void figures_set(struct cause *cause, const struct compare_site *site, st
     }
 }
 
-/* ---- all of them ---- */
+/* ---- the whole ---- */
 
 struct finding {
     struct causes *causes;
@@ -147,7 +147,7 @@ static struct cause *cause_add(struct finding *finding, enum cause_kind kind, ui
     return cause;
 }
 
-/* Rows come with the largest difference first, and so do causes of one site. */
+/* Rows come with the largest difference first, and so do the causes of one site. */
 static bool rows_judge(struct finding *finding) {
     struct cause moment = {.kind = CAUSE_MOMENT};
     for (uint32_t i = 0; i < finding->comparison->n_listed; i++) {
@@ -188,7 +188,7 @@ static bool may_share(const struct cause *cause) {
     return cause->kind == CAUSE_SIZE || cause->kind == CAUSE_OFTEN || cause->kind == CAUSE_KEPT;
 }
 
-/* Causes with an equal key become one, at the place of the first; `rows` are sorted by key, then by place. */
+/* Joins causes with an equal key into the first of them; `rows` are sorted by key, then by place. */
 static void causes_join(struct causes *causes, const struct sort_row *rows, uint32_t count) {
     for (uint32_t from = 0, until; from < count; from = until) {
         until = from + 1;
@@ -229,13 +229,13 @@ static bool shared_join(struct finding *finding) {
     return done;
 }
 
-/* ---- one change behind several ---- */
+/* ---- one change behind several causes ---- */
 
 static const struct compare_site *row_of(const struct finding *finding, const struct cause *cause) {
     return &finding->comparison->site[cause->row];
 }
 
-/* Of the sizes of both sides: 1024ths of the factor, where it is one that a data type makes. */
+/* Is the factor between the sizes, in 1024ths, one that a change of data type makes? */
 static bool is_width(uint64_t factor) {
     return factor == 256 || factor == 512 || factor == 2048 || factor == 4096;
 }
@@ -244,8 +244,8 @@ static uint64_t factor_of_row(const struct compare_site *site) {
     return factor_of(&(struct cause){.from = mean_size(&site->a), .to = mean_size(&site->b)});
 }
 
-/* Is it the data type that changed, and no batch or sequence? Then weights change too, or copies of them come or go, or token ids,
- * which are numbers, do not. */
+/* Did the data type change, and not batch or sequence? Then weights change too, or copies of them come or go, or
+ * token ids, which are integers, stay. */
 static bool is_dtype(const struct finding *finding, const struct cause *cause) {
     static const uint32_t weights =
         1u << CATEGORY_PARAMETER | 1u << CATEGORY_GRADIENT | 1u << CATEGORY_OPTIMIZER_STATE;
@@ -269,7 +269,7 @@ static bool is_dtype(const struct finding *finding, const struct cause *cause) {
     return is_width(factor) && (weighs || stays || copies_a != copies_b);
 }
 
-/* The change that most sites share; NULL: there is none. */
+/* The change that most sites share; NULL: none. */
 static struct cause *shared_largest(const struct finding *finding) {
     struct cause *best = NULL;
     for (uint32_t i = 0; i < finding->causes->count; i++) {
@@ -281,8 +281,8 @@ static struct cause *shared_largest(const struct finding *finding) {
     return best;
 }
 
-/* Does it follow from a change by the factor `shared`: its square (attention by sequence), or copies for a
- * data type? */
+/* Does it follow from a change by the factor `shared`: as its square (attention by sequence length), or as copies
+ * for a data type? */
 static bool is_entailed(const struct finding *finding, const struct cause *cause,
                         const struct cause *shared) {
     const struct compare_site *site = row_of(finding, cause);
@@ -305,7 +305,8 @@ static void shared_name(struct finding *finding) {
         finding->causes->cause[i].follows = is_entailed(finding, &finding->causes->cause[i], shared);
 }
 
-/* Sites that a backward (or an optimizer) makes which only one of the recordings has are one cause, at the place of the first. */
+/* Joins the sites of a backward (or an optimizer) that only one recording has into one cause, at the place of the
+ * first. */
 static void phases_join(struct finding *finding) {
     struct causes *causes = finding->causes;
     for (uint32_t side = SIDE_BACKWARD; side <= SIDE_OPTIMIZER; side++) {
@@ -344,7 +345,7 @@ static uint64_t cause_size(const struct cause *cause) {
     return cause->bytes < 0 ? 0 - (uint64_t)cause->bytes : (uint64_t)cause->bytes;
 }
 
-/* By falling size, what follows from the moments last. */
+/* Sorts by falling size; what follows from the moments comes last. */
 static bool causes_sort(struct finding *finding) {
     struct causes *causes = finding->causes;
     uint32_t n = causes->count;
@@ -391,7 +392,7 @@ bool causes_find(struct causes *causes, const struct comparison *comparison, str
     return causes_sort(&finding) && moved_add(&finding);
 }
 
-/* ---- phase with phase ---- */
+/* ---- comparing phases ---- */
 
 void phase_peaks_find(struct phase_peak peaks[PHASE_PEAKS], const struct spans *a, const struct spans *b) {
     const struct spans *sides[] = {a, b};
@@ -426,7 +427,7 @@ static uint32_t row_of_site(const struct comparison *comparison, const struct co
     return row;
 }
 
-/* Without figures of the moment, which are those of another phase here. */
+/* Without figures of the moment, because the moment here is that of another phase. */
 static bool says_how(enum cause_kind kind) {
     return kind == CAUSE_SIZE || kind == CAUSE_DTYPE || kind == CAUSE_OFTEN;
 }
@@ -479,7 +480,7 @@ bool causes_add_phase(struct causes *causes, const struct comparison *comparison
 
 enum { DEATHS_CAUSES = 16, DEATH_PLACES = DIES_NEVER + 1 };
 
-/* The phase of a step that holds a moment; NULL: none. Phases rise, annotations come last. */
+/* The phase of a step at a moment; NULL: none. Phases rise, annotations come last. */
 static const struct span *phase_at(const struct spans *phases, uint32_t moment) {
     uint32_t low = 0, high = phases->count;
     while (high > 0 && phases->span[high - 1].kind == SPAN_ANNOTATION)

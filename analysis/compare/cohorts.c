@@ -35,13 +35,13 @@ static uint64_t program_of(const struct rank_profile *profile) {
     return hash;
 }
 
-/* Ranks that ran equally long do equally much; where one stopped early, what happens every few steps differs. */
+/* Ranks that ran equally long do equal work; if one stopped early, work that is done every few steps may differ. */
 static bool counts_agree(uint32_t a, uint32_t b, bool same_length) {
     uint32_t more = a > b ? a : b, less = a > b ? b : a;
     return same_length ? a == b : less != 0 && more - less <= more / 2;
 }
 
-/* Does `b` run the program of `a`, with one more line perhaps? Where `loosely`, the same lines are enough, however often
+/* Does `b` run the program of `a`, with perhaps one more line? With `loosely`, equal lines suffice, however often
  * they run. */
 static bool program_is_like(const struct rank_profile *a, const struct rank_profile *b, bool loosely) {
     uint32_t steps = rank_complete_steps(b), extra = 0;
@@ -85,7 +85,7 @@ static void classes_find(struct finder *finder, uint32_t n_rows) {
     }
 }
 
-/* Classes by falling size, then by their first row. */
+/* Sorts classes by falling size, then by their first row. */
 static void classes_order(const struct finder *finder, struct sort_row *keys, struct sort_row *spare) {
     for (uint32_t i = 0; i < finder->n_classes; i++) {
         const struct class *class = &finder->classes[i];
@@ -99,7 +99,7 @@ static const struct cohort_row *class_row(const struct finder *finder, const str
     return &finder->rows[finder->order[class->first].value];
 }
 
-/* Of classes in their order: the largest that this one is like, or itself. */
+/* The largest class, in their order, that this one is like; itself if there is none. */
 static uint32_t class_core(const struct finder *finder, const struct sort_row *keys, uint32_t at) {
     enum { CORE_LEAST = 4 };
     const struct class *class = &finder->classes[keys[at].value];
@@ -114,7 +114,7 @@ static uint32_t class_core(const struct finder *finder, const struct sort_row *k
     return keys[at].value;
 }
 
-/* Numbers by first row. */
+/* Numbers cohorts by their first row. */
 static bool cohorts_number(const struct finder *finder, uint32_t n_rows, struct arena *arena,
                            uint32_t *cohort, uint32_t *n_cohorts) {
     uint32_t *number = arena_column(arena, finder->n_classes, sizeof *number);

@@ -1,4 +1,5 @@
-/* Call sites of two recordings: what each did (profiles), which are the same (matching), and how they differ. */
+/* Compares the call sites of two recordings: what each did (profiles), which are the same (matching), and how they
+ * differ. */
 #include "analysis/compare/compare.h"
 
 #include "analysis/loop/category.h"
@@ -8,8 +9,8 @@
 #include "layout/site.h"
 
 enum {
-    NEAR_LINES = 40,   /* a line that moved further is another line, unless many moved as far */
-    SHIFT_PAIRS = 256, /* limit on the shifts that are tried in one function */
+    NEAR_LINES = 40,   /* a line that moved further is another line, unless many moved equally far */
+    SHIFT_PAIRS = 256, /* limit on the shifts tried for one function */
     RENAMES_MAX = 256, /* files that only one side has, of each side */
     CALLERS_MAX = 64
 };
@@ -62,7 +63,7 @@ static void profile_add(struct site_profile *profile, const struct compare_side 
     profile->count += n;
 }
 
-/* The profile of each site + 1, by frame; profiles in the order of their first allocation. */
+/* Makes the profiles of sites, in the order of their first allocation, and each frame's profile + 1. */
 static bool profiles_find(struct profiles *profiles, const struct compare_side *side, struct arena *arena) {
     const struct timeline *timeline = side->timeline;
     const struct allocations *allocations = &timeline->device->allocations;
@@ -126,9 +127,9 @@ static void pair(struct matching *matching, uint32_t a, uint32_t b, enum site_ma
     matching->a.match[a] = matching->b.match[b] = (uint8_t)match;
 }
 
-/* ---- files that were renamed ---- */
+/* ---- renamed files ---- */
 
-/* Functions by file: sorted, equal ones once. */
+/* Functions by file, sorted, without duplicates. */
 struct functions {
     struct sort_row *row; /* key: hash of the file, value: index of a profile */
     uint32_t count;
@@ -168,7 +169,7 @@ struct file_run {
     uint32_t renamed;     /* index of a run of the other side + 1 */
 };
 
-/* Files that the other side does not have. The first of all, "no file", is never one. */
+/* Files that the other side does not have. The first file, "no file", never counts. */
 static uint32_t lone_files(const struct functions *own, const struct functions *others,
                            struct file_run *runs) {
     uint32_t n = 0;
@@ -182,8 +183,8 @@ static uint32_t lone_files(const struct functions *own, const struct functions *
     return n;
 }
 
-/* Functions that both have, by name: twice their number over the sum of both, in thousandths, and lines that agree on
- * top to tell equal ones apart. */
+/* Similarity of two files: twice the number of function names in both over the sum of their functions, in
+ * thousandths. Agreeing lines are added to break ties. */
 static uint32_t similarity(const struct matching *matching, const struct functions *fa, struct file_run a,
                            const struct functions *fb, struct file_run b) {
     uint32_t common = 0, lines = 0, n_a = a.until - a.from, n_b = b.until - b.from;
@@ -204,14 +205,14 @@ static uint32_t similarity(const struct matching *matching, const struct functio
     return (uint32_t)((uint64_t)common * 2000000 / (n_a + n_b)) / 1000 * 1000 + (lines < 999 ? lines : 999);
 }
 
-/* Gives the sites of B's file the name that it has in A. */
+/* Gives the sites of B's file the name of A's file. */
 static void file_rename(struct matching *matching, const struct functions *fa, struct file_run a,
                         const struct functions *fb, struct file_run b) {
     for (uint32_t i = b.from; i < b.until; i++)
         matching->b.key[fb->row[i].value].file = fa->row[a.from].key;
 }
 
-/* The most similar pair first, while at least half of both is the same. */
+/* Pairs the most similar files first, as long as at least half of both agrees. */
 static void renames_choose(struct matching *matching, const struct functions *fa, struct file_run *a,
                            uint32_t n_a, const struct functions *fb, struct file_run *b, uint32_t n_b) {
     for (uint32_t round = 0; round < n_a && round < 32; round++) {
@@ -241,7 +242,7 @@ static bool renames_find(struct matching *matching) {
                 functions_by_file(&fb, &matching->b, matching->arena);
     if (done) {
         uint32_t n_a = lone_files(&fa, &fb, runs), n_b = lone_files(&fb, &fa, runs + RENAMES_MAX);
-        /* Hundreds of lone files on both sides are two different programs. */
+        /* Hundreds of unmatched files on both sides mean two different programs. */
         if ((uint64_t)n_a * n_b <= 4096)
             renames_choose(matching, &fa, runs, n_a, &fb, runs + RENAMES_MAX, n_b);
     }
@@ -272,7 +273,7 @@ static bool sizes_agree(const struct site_profile *a, const struct site_profile 
     return a->most_bytes == b->most_bytes;
 }
 
-/* The number of A's lines that B has `shift` further down, times 2^32; equal sizes break ties. */
+/* The number of A's lines that B has `shift` further down, times 2^32; equal sizes of allocations break ties. */
 static uint64_t shift_score(const struct function_pair *pairs, int64_t shift) {
     uint64_t score = 0;
     for (uint32_t i = 0, k = 0; i < pairs->n_a && k < pairs->n_b;) {
@@ -296,7 +297,7 @@ static int64_t shift_size(int64_t shift) {
     return shift < 0 ? -shift : shift;
 }
 
-/* By how many lines the function has moved: the shift under which most lines meet, of equal ones the smallest. */
+/* By how many lines the function has moved: the shift that matches most lines, the smallest of equal ones. */
 static int64_t best_shift(const struct function_pair *pairs) {
     int64_t best = 0;
     uint64_t best_score = shift_score(pairs, 0);
@@ -360,7 +361,7 @@ static void function_match(struct matching *matching, const struct sort_row *a, 
     pair_near(&pairs, shift);
 }
 
-/* By file and function, then by line. */
+/* Sorts by file and function, then by line. */
 static bool rows_by_function(const struct profiles *profiles, struct sort_row **rows, struct arena *arena) {
     struct sort_row *spare = arena_column(arena, profiles->count, sizeof *spare);
     *rows = arena_column(arena, profiles->count, sizeof **rows);
@@ -404,9 +405,9 @@ static bool functions_match(struct matching *matching) {
     return done;
 }
 
-/* ---- the same callers ---- */
+/* ---- equal callers ---- */
 
-/* Hash of the user's frames outside of the site, without their lines; 0: there are none. */
+/* Hash of the user's frames outside of the site, without their lines; 0: none. */
 static uint64_t callers_hash(const struct compare_side *side, const struct site_profile *profile) {
     const struct timeline *timeline = side->timeline;
     const struct stack_table *stacks = &timeline->trace->stacks;
@@ -448,7 +449,7 @@ static uint32_t sizes_rows(const struct profiles *profiles, struct sort_row *row
     return n;
 }
 
-/* Pairs sites whose allocations have one category and the same sizes, where no other site has these. */
+/* Pairs sites whose allocations have one category and the same sizes, if no other site has these. */
 static void sizes_match(struct matching *matching, struct sort_row *a, struct sort_row *b,
                         struct sort_row *spare) {
     uint32_t n_a = sizes_rows(&matching->a, a), n_b = sizes_rows(&matching->b, b);
@@ -464,7 +465,7 @@ static void sizes_match(struct matching *matching, struct sort_row *a, struct so
     }
 }
 
-/* A site that only one other has the callers of, in the same file or function. */
+/* Pairs a site with the only other one that has its callers, in the same file or function. */
 static bool callers_match(struct matching *matching) {
     struct arena *arena = matching->arena;
     uint32_t most = matching->a.count > matching->b.count ? matching->a.count : matching->b.count;

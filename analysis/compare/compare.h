@@ -1,11 +1,11 @@
 /*
- * What differs between two states of memory: of one recording or of two.
+ * Compares two states of memory, of one recording or of two.
  *
  *     extent --allocations--> groups by site, stack, file, category, stream, ...          compare_groups
  *     A, B (any two timelines) --sites matched--> rows that sum up to the difference   compare_sites
  *
- * Every allocation is in exactly one row, so the rows' differences sum up to the difference of the totals to the byte,
- * however well or badly sites were found again. Freestanding.
+ * Every allocation is in exactly one row, so the rows' differences add up to the difference of the totals, to the
+ * byte, however well sites were matched. Freestanding.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 
 /* ---- groups of any allocations ---- */
 
-/* The keys of every verb and of the page, in its order: name, and what a group is called. */
+/* The groupings of every verb and of the page, in the page's order: name, and what a group is called. */
 #define STRATA_GROUPINGS(X)             \
     X(SITE, "site", "call site")        \
     X(STACK, "stack", "stack")          \
@@ -31,44 +31,45 @@ enum compare_by { STRATA_GROUPINGS(COMPARE_KEY) COMPARE_KINDS };
 
 struct compare_group {
     uint64_t bytes, count;
-    /* site: frame id, the first of those a person calls the same; stack: stack id; file: the first frame
-     * in a file of that base name; category: enum category; module: as in analysis/loop/modules.h; stream,
-     * pool: index */
+    /* site: id of the first frame with the same place; stack: stack id; file: the first frame in a file of that
+     * base name; category: enum category; module: as in analysis/loop/modules.h; stream, pool: index */
     uint32_t key;
-    uint32_t stack; /* the one with the most bytes in the group */
+    uint32_t stack; /* the group's stack with the most bytes */
 };
 
-/* "module", and what one of its groups is called: "layer". */
+/* The grouping's name ("module"), and the name for one of its groups ("layer"). */
 const char *compare_by_name(enum compare_by by);
 const char *compare_by_thing(enum compare_by by);
 
-/* What compare_groups reads as `category`: the categories as they are, and for COMPARE_BY_MODULE the modules, in the arena.
- * NULL: no memory. */
+/* The column that compare_groups reads as `category`: the categories unchanged or, for COMPARE_BY_MODULE, the
+ * modules, in the arena. NULL: no memory. */
 const uint8_t *compare_column(const struct timeline *timeline, const struct phase_runs *runs,
                               const uint8_t *category, enum compare_by by, struct arena *arena);
 
-/* Of `allocations[n_allocations]`, each once, by falling bytes, then rising key. `category[allocations.count]` is read for
- * COMPARE_BY_CATEGORY, and the modules for COMPARE_BY_MODULE; else it is not. `*groups` is in `arena`. O(frames + stacks + allocations). False: no memory. */
+/* Groups `allocations[n_allocations]`, each once, by falling bytes, then rising key. `category[allocations.count]`
+ * is read only for COMPARE_BY_CATEGORY, and as modules for COMPARE_BY_MODULE. `*groups` is in `arena`. O(frames +
+ * stacks + allocations). False: no memory. */
 bool compare_groups(const struct timeline *timeline, const uint32_t *allocations, uint32_t n_allocations,
                     enum compare_by by, const uint8_t *category, struct arena *arena,
                     struct compare_group **groups, uint32_t *n_groups);
 
-/* The group's key of each of `allocations[n_allocations]`, in the arena. The rest as for compare_groups. NULL: no memory. */
+/* The group's key of each of `allocations[n_allocations]`, in the arena. The rest as for compare_groups. NULL: no
+ * memory. */
 uint32_t *compare_keys(const struct timeline *timeline, const uint32_t *allocations, uint32_t n_allocations,
                        enum compare_by by, const uint8_t *category, struct arena *arena);
 
-/* Leaves of `allocations[*n_allocations]` those of the group `key`, in their order. `category` and the rest as for
- * compare_groups; after no memory they are as before. */
+/* Keeps those of `allocations[*n_allocations]` that are in group `key`, in their order. `category` and the rest as
+ * for compare_groups; without memory they stay unchanged. */
 bool compare_within(const struct timeline *timeline, uint32_t *allocations, uint32_t *n_allocations,
                     enum compare_by by, uint32_t key, const uint8_t *category, struct arena *arena);
 
-/* What a group is called: "train.py:41 forward", "train.py", "gradient", "stream 3", "pool (0, 1)"; cut at capacity - 1
- * bytes, terminated; returns the length written. */
+/* Writes a group's name, "train.py:41 forward", "train.py", "gradient", "stream 3", "pool (0, 1)"; cut at capacity
+ * - 1 bytes, terminated; returns the length written. */
 uint32_t compare_name(const struct timeline *timeline, enum compare_by by, uint32_t key, char *text,
                       uint32_t capacity);
 
-/* Groups of two extents of one device, by key: `a` and `b` are indices of groups, COMPARE_NONE where only the other has
- * it. By falling size of the difference, then rising key. */
+/* Groups of two extents of one device, by key: `a` and `b` are indices of groups, COMPARE_NONE if only the other
+ * has it. By falling size of the difference, then rising key. */
 enum { COMPARE_NONE = UINT32_MAX };
 struct compare_pair {
     uint32_t a, b;
@@ -80,64 +81,66 @@ bool compare_pairs(const struct compare_group *a, uint32_t n_a, const struct com
 
 struct compare_side {
     const struct timeline *timeline; /* the whole device */
-    const uint64_t *keep;            /* what a filter leaves; NULL: all */
+    const uint64_t *keep;            /* what a filter keeps; NULL: all */
     uint32_t moment;
-    const uint8_t *category;       /* of each allocation; NULL: not known */
-    const struct phase_runs *runs; /* who made each; NULL: not known */
+    const uint8_t *category;       /* of each allocation; NULL: unknown */
+    const struct phase_runs *runs; /* phases of all allocations; NULL: unknown */
 };
 
-/* One group of both, told by its name; those of one key are in the same order as `key`. */
+/* A group of both recordings, identified by its name; groups with one key are in the same order as `key`. */
 struct compare_named {
     const char *name;
-    uint32_t key; /* as of compare_group, of A where it has the group */
+    uint32_t key; /* as in compare_group, of A if it has the group */
     uint64_t a_bytes, b_bytes, a_count, b_count;
 };
 
-/* What is alive at the two moments, by falling size of the difference, then rising key and name. Not by stack: two
- * recordings have no names for it. `*rows` and the names are in `arena`. Native only. O(alive + groups log groups). False:
- * no memory. */
+/* What is alive at the two moments, by falling size of the difference, then rising key and name. Not by stack, for
+ * which two recordings have no common name. `*rows` and the names are in `arena`. Native only. O(alive + groups log
+ * groups). False: no memory. */
 bool compare_named(const struct compare_side *a, const struct compare_side *b, enum compare_by by,
                    struct arena *arena, struct compare_named **rows, uint32_t *n_rows);
 
-/* What a call site did over the whole run, and what of it is alive at the moment that is compared. */
+/* What a call site did over the whole run, and what of it is alive at the compared moment. */
 struct site_profile {
     uint32_t site;                    /* frame id */
-    uint32_t stack;                   /* of one of its allocations, where there is one alive at the moment */
+    uint32_t stack;                   /* of one of its allocations, if one is alive at the moment */
     uint64_t bytes, count;            /* at the moment */
     uint64_t made, made_bytes;        /* while recording */
     uint64_t least_bytes, most_bytes; /* of one allocation */
-    /* sum of the binary logarithms of lifetimes in events, in 1/256, of what was made */
+    /* sum over what was made of the binary logarithms of lifetimes in events, in 1/256 */
     uint64_t lifetime_bits;
-    uint64_t older, at_end;     /* allocations older than the recording, and alive at its end */
-    uint64_t sizes;             /* of all of its allocations, a hash of the multiset */
-    uint32_t categories, parts; /* bits of enum category, and of enum run_side where it was recorded */
+    uint64_t older, at_end;     /* older: from before the recording; at_end: alive at its end */
+    uint64_t sizes;             /* a hash of the multiset of sizes of all its allocations */
+    uint32_t categories, parts; /* bits of enum category, and of enum run_side for what was recorded */
 };
 
 enum site_match {
     SITE_SAME,     /* base name, line and function */
     SITE_MOVED,    /* another line of the same function */
-    SITE_RENAMED,  /* the same in a file with another name */
-    SITE_BY_STACK, /* called by the same lines; its own name is another */
-    SITE_BY_SIZES, /* the same parameters, gradients or optimizer state, made at another place or before the recording */
+    SITE_RENAMED,  /* the same function in a file with another name */
+    SITE_BY_STACK, /* called by the same lines, under another name */
+    /* the same parameters, gradients or optimizer state, made in another place or before the recording */
+    SITE_BY_SIZES,
     SITE_ALONE /* only one side has it */
 };
 
 enum site_change { CHANGE_NEW, CHANGE_GONE, CHANGE_GROWN, CHANGE_SHRUNK, CHANGE_SAME };
 
 struct compare_site {
-    struct site_profile a, b; /* `made` and `older` 0: not in that recording; its `site` is COMPARE_NONE */
+    /* `made` and `older` are 0 if a recording lacks the site; its `site` is then COMPARE_NONE */
+    struct site_profile a, b;
     enum site_match match;
-    enum site_change change; /* at the moments that are compared; same: bytes and count are equal */
+    enum site_change change; /* at the compared moments; "same": bytes and count are equal */
 };
 
 struct comparison {
-    uint64_t a_bytes, b_bytes; /* at the moments, of what the filters leave */
-    uint32_t n_sites;          /* all of either recording; those alive at neither moment are at the end */
-    uint32_t n_listed;         /* alive at one of the moments at least */
+    uint64_t a_bytes, b_bytes; /* at the moments, of what the filters keep */
+    uint32_t n_sites;          /* of either recording; those alive at neither moment come last */
+    uint32_t n_listed;         /* those alive at one of the moments at least */
     struct compare_site *site; /* by falling size of the difference, then falling bytes of b and a */
 };
 
-/* Difference b - a; figures of files that pass 2^63 wrap. */
+/* Difference b - a; figures of files beyond 2^63 wrap. */
 static inline int64_t compare_delta(uint64_t a, uint64_t b) {
     return (int64_t)(b - a);
 }
@@ -146,7 +149,7 @@ static inline bool profile_exists(const struct site_profile *profile) {
     return profile->site != COMPARE_NONE;
 }
 
-/* Memory from `arena`. The sides may be of one recording (then sites are themselves) or of two. O((allocations + stacks +
- * frames) log). False: no memory. */
+/* Compares two recordings, or one with itself (then every site matches itself). Memory from `arena`. O((allocations
+ * + stacks + frames) log). False: no memory. */
 bool compare_sites(struct comparison *comparison, const struct compare_side *a, const struct compare_side *b,
                    struct arena *arena);

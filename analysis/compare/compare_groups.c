@@ -1,4 +1,4 @@
-/* Groups of any allocations by what they have in common. */
+/* Groups allocations by what they have in common. */
 #include "analysis/compare/compare.h"
 #include "analysis/loop/category.h"
 #include "analysis/loop/modules.h"
@@ -26,7 +26,7 @@ struct keys {
     const struct timeline *timeline;
     enum compare_by by;
     const uint8_t *category;
-    uint32_t *of_stack; /* [stacks.count] site or file of a stack; NULL: not needed */
+    uint32_t *of_stack; /* [stacks.count] site or file of a stack; NULL: unused */
     uint32_t count;     /* keys are below it */
 };
 
@@ -90,7 +90,7 @@ uint32_t *compare_keys(const struct timeline *timeline, const uint32_t *allocati
 
 /* ---- sums ---- */
 
-/* By falling bytes, then rising key. */
+/* Sorts by falling bytes, then rising key. */
 static bool groups_sort(struct compare_group *groups, uint32_t count, struct arena *arena) {
     struct sort_row *rows = arena_column(arena, (uint64_t)count * 2, sizeof *rows);
     struct compare_group *copy = arena_column(arena, count, sizeof *copy);
@@ -183,7 +183,7 @@ static void rows_of(struct sort_row *rows, const struct compare_group *groups, u
         rows[i] = (struct sort_row){groups[i].key, i};
 }
 
-/* Two runs of rising keys, side by side. */
+/* Merges two runs of rising keys. */
 static uint32_t merge(const struct sort_row *a, uint32_t n_a, const struct sort_row *b, uint32_t n_b,
                       struct compare_pair *pairs) {
     uint32_t i = 0, k = 0, n = 0;
@@ -249,7 +249,7 @@ static void name_stream(struct words *words, uint32_t stream) {
     words_number(words, stream);
 }
 
-/* Everything after the last slash of either kind; a NUL as a blank. */
+/* Writes the text after the last slash of either kind, with a blank for NUL. */
 static void name_file(struct words *words, const struct trace *trace, uint32_t frame) {
     uint32_t nbytes, from = 0;
     const uint8_t *bytes = trace_string(trace, trace->frames.frame[frame].file, &nbytes);

@@ -1,4 +1,4 @@
-/* Groups of two recordings, told by their names. */
+/* Groups of two recordings, matched by their names. */
 #include "analysis/compare/compare.h"
 
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static int by_difference(const void *left, const void *right) {
     return a->key != b->key ? (a->key < b->key ? -1 : 1) : strcmp(a->name, b->name);
 }
 
-/* Rows of one name become one. */
+/* Unites rows of one name. */
 static uint32_t names_unite(struct compare_named *rows, uint32_t count) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < count; i++) {

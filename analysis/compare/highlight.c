@@ -2,7 +2,7 @@
 
 #include "layout/site.h"
 
-/* Does a stack go through a frame? Parents have smaller ids. */
+/* Marks stacks that contain a frame. Parents have smaller ids. */
 static uint8_t *stacks_through(const struct trace *trace, uint32_t frame, struct arena *arena) {
     uint8_t *through = arena_column(arena, trace->stacks.count, 1);
     for (uint32_t i = 0; through != NULL && i < trace->stacks.count; i++)
@@ -21,7 +21,7 @@ static uint32_t key_of(const struct allocations *allocations, const uint8_t *cat
     }
 }
 
-/* Files and call sites are told by name: one flag for each frame. */
+/* Marks frames of the same file or call site, which are compared by name. */
 static uint8_t *frames_like(const struct trace *trace, struct highlight highlight, struct arena *arena) {
     uint8_t *same = arena_column(arena, trace->frames.count, 1);
     struct site_key wanted = site_key_of(trace, highlight.key);

@@ -18,7 +18,7 @@ bool index_add_row(struct index *index, const struct index_row *row) {
 
 /* ---- order ---- */
 
-/* Unknown numbers last. */
+/* Compares numbers; unknown ones come last. */
 static int number_compare(int64_t a, int64_t b) {
     if (a == b)
         return 0;

@@ -1,19 +1,19 @@
 /*
- * Many recordings side by side: which rank is different, and why. The figures come from the sidecars that strata
- * batch writes beside each page; index.html and summary.json are made of the same struct, so they cannot disagree.
+ * Compares many recordings: which rank is different, and why. The figures come from the sidecars that strata batch
+ * writes beside each page; index.html and summary.json are made from the same struct, so they cannot disagree.
  */
 #pragma once
 
 #include "analysis/compare/outliers.h"
 #include "analysis/findings/finding.h"
 
-enum { INDEX_UNKNOWN = -1 }; /* a rank or step that the file's name does not tell */
+enum { INDEX_UNKNOWN = -1 }; /* a rank or step that the file's name does not contain */
 
 enum { INDEX_NOBODY = UINT32_MAX }; /* no row */
 
 enum { INDEX_SAMPLES = 256 }; /* at most, per curve */
 
-enum { INDEX_PLACES = 3 }; /* in expert, context and tensor parallelism */
+enum { INDEX_PLACES = 3 }; /* expert, context and tensor parallelism */
 
 /* A call site and what it holds at the peak. */
 struct index_site {
@@ -22,31 +22,31 @@ struct index_site {
     uint64_t count; /* allocations */
 };
 
-/* How far a row's call site is above (or below) the median of its cohort. */
+/* By how much a row's call site is above (or below) the median of its cohort. */
 struct index_difference {
     const char *site;
     uint64_t bytes, median_bytes;
 };
 
-enum { INDEX_NOTES = 16 }; /* findings taken from a row's own report, at most */
+enum { INDEX_NOTES = 16 }; /* most findings taken from a row's own report */
 
-/* The subject of an index's finding. */
+/* What a finding of the index is about. */
 enum index_about {
-    INDEX_OF_REPORTS, /* what reports of single recordings conclude */
+    INDEX_OF_REPORTS, /* conclusions of the reports of single recordings */
     INDEX_OF_OOM,     /* rows that ran out of memory */
     INDEX_OF_RANK,    /* rank_odd, rank_only_line: a row against its cohort */
 };
 
 /* A conclusion of one recording's report. */
 struct index_note {
-    const char *kind, *title, *site, *view; /* `site` "": none */
+    const char *kind, *title, *site, *view; /* `site` "": no site */
     enum finding_severity severity;
     enum finding_confidence confidence;
-    bool out_of_memory; /* it is of this kind */
+    bool out_of_memory; /* its kind is out_of_memory */
     uint64_t bytes;
 };
 
-/* In which respect a row is far from the others of its step. */
+/* In what a row is far from the others of its step. */
 enum index_odd {
     INDEX_ODD_PEAK = 1,
     INDEX_ODD_END = 2,
@@ -58,7 +58,8 @@ enum index_odd {
     INDEX_ODD_STEPS = 128 /* fewer complete steps than the others */
 };
 
-/* What a rank would need under a setting, as whatif names it, of an unlimited device, and whether --gpu serves it. */
+/* What a rank would need under a setting, named as in whatif, on an unlimited device, and whether --gpu serves
+ * it. */
 struct index_setting {
     const char *name;
     uint64_t peak_bytes;
@@ -67,75 +68,77 @@ struct index_setting {
 
 enum { INDEX_DIFFERENCES = 8 }; /* at most, per row */
 
-/* One recording; its device with the most events. */
+/* One recording, represented by its device with the most events. */
 struct index_row {
     bool is_snapshot;     /* neither a trace of the profiler nor a log */
-    bool has_allocations; /* else levels of a log: no call sites, and its page shows others beside it */
+    bool has_allocations; /* false: levels of a log, without call sites; its page has other ranks on it */
     uint32_t n_others;
-    struct index_row *others; /* rows of a log's other ranks or GPUs, until they are rows of the index */
-    uint64_t stamp;           /* hash of what its page was made of, and how */
-    const char *input;        /* path below what the command line names */
-    const char *name;         /* of the outputs, without ending; letters, digits, '.', '_' and '-' only */
+    struct index_row *others; /* rows of a log's other ranks or GPUs, until the index takes them */
+    uint64_t stamp;           /* hash of the inputs and options of its page */
+    const char *input;        /* path below the one on the command line */
+    const char *name;         /* base name of the outputs; letters, digits, '.', '_' and '-' only */
     int64_t rank, step;
     int64_t device;
     uint32_t n_devices;
     bool has_png, no_page;
     uint64_t input_nbytes;
     uint64_t n_events, peak_bytes, end_bytes, reserved_peak_bytes, reserved_end_bytes;
-    uint64_t capacity_bytes; /* of the device; 0: not known */
+    uint64_t capacity_bytes; /* of the device; 0: unknown */
     int64_t peak_event;
     uint32_t n_ooms;
-    uint64_t oom_requested_bytes, oom_free_bytes; /* of the first; OOM_UNKNOWN */
-    const char *truncation; /* the reader's sentence where the file is cut short; NULL: it is whole */
+    uint64_t oom_requested_bytes, oom_free_bytes; /* of the first error; OOM_UNKNOWN */
+    const char *truncation; /* the reader's sentence if the file is truncated; NULL: it is complete */
     uint32_t n_samples, n_sites;
-    uint64_t *samples;        /* live bytes: highest of each of n_samples equal parts of the run */
-    uint64_t *sample_us;      /* when each part begins, since the Unix epoch; NULL: the file has no times */
+    uint64_t *samples;        /* live bytes: the highest in each of n_samples equal parts of the run */
+    uint64_t *sample_us;      /* begin of each part, since the Unix epoch; NULL: the file has no times */
     struct index_site *sites; /* at the peak, by falling bytes */
     struct rank_profile profile;
-    const char **call_names;     /* [profile.n_calls] */
-    const char *host, *group;    /* "": the name tells none */
-    int64_t local_rank;          /* INDEX_UNKNOWN */
-    int64_t place[INDEX_PLACES]; /* as the name tells it; INDEX_UNKNOWN: it does not, or the user groups */
-    uint32_t n_settings;         /* 0: not asked for, or not replayed */
+    const char **call_names;  /* [profile.n_calls] */
+    const char *host, *group; /* "": not in the file's name */
+    int64_t local_rank;       /* INDEX_UNKNOWN */
+    /* from the file's name; INDEX_UNKNOWN: not in it, or the user names groups */
+    int64_t place[INDEX_PLACES];
+    uint32_t n_settings; /* 0: not requested, or not replayed */
     struct index_setting *settings;
-    const char *plan;         /* what would make it fit, in a sentence; NULL: not asked for */
-    const char *recording_id; /* "": a sidecar of an older version */
+    const char *plan;         /* what would make it fit, in a sentence; NULL: not requested */
+    const char *recording_id; /* "": the sidecar is of an older version */
     uint64_t oom_event;
     uint32_t n_notes;
     struct index_note *notes;
 
     /* Filled by index_analyse: */
-    bool has_namesake;   /* another row, no copy, has this rank and step: the path tells them apart */
+    /* another row that is no copy has this rank and step: only the path tells them apart */
+    bool has_namesake;
     unsigned odd;        /* of enum index_odd */
     double score;        /* robust z-score of the peak in its cohort; 0: too few rows, or no spread */
     double severity;     /* the largest difference as a share of the median, for sorting */
-    const char *made_of; /* what the peak is made of, in a sentence; NULL: a log, or not known */
-    const char *finding; /* sentences for people; NULL: there is nothing to say */
-    const char *kind;    /* of the finding, as in summary.json */
-    const char *blamed;  /* call site that the finding names; NULL: none */
-    /* page of the difference from the median of its cohort, beside the index; NULL: not made */
+    const char *made_of; /* what the peak consists of, in a sentence; NULL: a log, or unknown */
+    const char *finding; /* sentences for people; NULL: nothing found */
+    const char *kind;    /* kind of the finding, as in summary.json */
+    const char *blamed;  /* call site named by the finding; NULL: none */
+    /* page of the difference from its cohort's median row, beside the index; NULL: not made */
     const char *diff;
-    const char *copy_of; /* input of another row with the same recording; NULL: it counts */
+    const char *copy_of; /* input of the row whose recording this is a copy of; NULL: no copy, so it counts */
     uint32_t cohort, cohort_size;
-    int64_t at_step;          /* compared at this step's end; INDEX_UNKNOWN: over the whole recordings */
+    int64_t at_step;          /* compared at the end of this step; INDEX_UNKNOWN: over the whole recordings */
     int64_t growth_bytes;     /* per step */
     const char *growth_site;  /* NULL: none */
-    int64_t difference_bytes; /* of the figure that the finding speaks of first */
+    int64_t difference_bytes; /* of the first figure in the finding */
     uint32_t n_steps, n_differences;
-    struct index_difference *differences; /* what is more first, by falling size; then what is less */
+    struct index_difference *differences; /* first what is above, by falling size; then what is below */
 };
 
-/* A dump of a series; what stayed, came and went since the one before it. */
+/* A dump of a series, with what stayed, came and went since the one before it. */
 struct index_dump {
     uint32_t row;
     uint64_t live_bytes, stayed_bytes, new_bytes, gone_bytes;
-    bool gap; /* events between it and the next are missing */
+    bool gap; /* events between it and the next one are missing */
 };
 
-/* Several dumps of one rank as one recording, which is not a row: each of them is. */
+/* Several dumps of one rank as one recording. It is not a row: each dump is one. */
 struct index_series {
-    const char *name; /* of its outputs, below the index: "series/rank3" */
-    const char *what; /* "rank 3", or what the paths of its dumps have in common */
+    const char *name; /* base name of its outputs, below the index: "series/rank3" */
+    const char *what; /* "rank 3", or the common part of the paths of its dumps */
     int64_t rank;
     uint32_t n_dumps;
     struct index_dump *dump; /* oldest first */
@@ -145,7 +148,7 @@ struct index_series {
     struct index_note *notes;
 };
 
-/* A sentence about one row, or about several that are alike. */
+/* A sentence about one row, or about several similar ones. */
 struct index_finding {
     const char *kind, *title, *detail, *site, *view; /* `site`, `view` NULL: none */
     enum finding_severity severity;
@@ -153,14 +156,14 @@ struct index_finding {
     enum index_about about;
     uint64_t bytes;
     uint32_t n_rows, *rows; /* indices of rows, rising */
-    /* Of kinds rank_...: the first of its rows against the median of its cohort. */
-    uint32_t against; /* that row; INDEX_NOBODY: there is none */
+    /* For kinds rank_...: the first of its rows is compared with this one. */
+    uint32_t against; /* the cohort's median row; INDEX_NOBODY: there is none */
     const char *diff; /* page of the difference, beside the index; NULL: not made */
-    /* it is about all of its dumps, and `view` of its page; NULL: about rows */
+    /* the finding is about all dumps of this series, and `view` is of the series' page; NULL: about rows */
     const struct index_series *series;
 };
 
-/* A file without a row. */
+/* A file without a row, and why. */
 struct index_refusal {
     const char *input;
     const char *reason;
@@ -173,46 +176,49 @@ struct index {
     uint32_t rows_capacity;
     struct index_row *rows; /* sorted by index_sort */
     struct index_refusal *failed, *skipped;
-    const char **notes; /* sentences about the whole: missing shards */
+    const char **notes; /* sentences about the whole, such as missing shards */
 
     uint32_t n_cohorts, n_copies;
-    uint32_t n_findings; /* index_analyse: the most severe first */
+    uint32_t n_findings; /* filled by index_analyse: the most severe first */
     struct index_finding *findings;
     uint32_t n_series;
     struct index_series *series;
-    uint32_t n_planned, n_together; /* rows with settings; settings that all of these have */
-    struct index_setting *together; /* the most that any of these rows needs */
+    uint32_t n_planned, n_together; /* rows with settings; settings that all of these rows have */
+    struct index_setting *together; /* for each, the most that any of these rows needs */
 };
 
-/* Fills in `together`. False: no memory. */
+/* Fills `together`. False: no memory. */
 bool index_unite_settings(struct index *index);
 
-/* Of these the one that serves all and needs least; where none does, that needs least. NULL: there is none. */
+/* The setting in `together` that serves all rows and needs least; if none serves all, the one that needs least.
+ * NULL: there is none. */
 const struct index_setting *index_best_setting(const struct index *index);
 
-/* Adds a row and its others. False: no memory. */
+/* Adds a row and the rows in its `others`. False: no memory. */
 bool index_add_row(struct index *index, const struct index_row *row);
 
-/* Rows by rank, step and input (unknown numbers last), refusals by input. O(n log n). */
+/* Sorts rows by rank, step and input (unknown numbers last), refusals by input. O(n log n). */
 void index_sort(struct index *index);
 
-/* Names rows with the recording of another row as its copies. Rows are sorted. O(n log n). False: no memory. */
+/* Marks rows with the recording of another row as its copies. Rows are sorted. O(n log n). False: no memory. */
 bool index_mark_copies(struct index *index);
 
 /*
- * Gives a group of its own to each place in expert, context or tensor parallelism, where ranks of the same place are alike and
- * those of another are not: "pp2 ep1". After index_mark_copies. O(n log n). False: no memory.
+ * Gives each place in expert, context or tensor parallelism a group of its own ("pp2 ep1"), if ranks of one place
+ * are alike and ranks of different places are not. Call it after index_mark_copies. O(n log n). False: no memory.
  */
 bool index_split_places(struct index *index);
 
 /*
- * Compares each row with the others of its cohort (analysis/compare/outliers.h), puts what is found into words and unites what is
- * alike, with what series show besides. Copies are not compared. After index_mark_copies. False: no memory.
+ * Compares each row with the others of its cohort (analysis/compare/outliers.h), puts the results into sentences,
+ * unites similar ones, and adds what series show. Copies are not compared. Call it after index_mark_copies. False:
+ * no memory.
  */
 bool index_analyse(struct index *index);
 
 /*
- * Of every finding that says how a rank differs, the row to compare it with: of its cohort and step the one with the middle
- * peak among those of which nothing is said (`against`). After index_analyse. O(findings * rows). False: no memory.
+ * Chooses for every finding about an odd rank the row to compare it with (`against`): of its cohort and step, among
+ * rows without a finding, the one with the middle peak. Call it after index_analyse. O(findings * rows). False: no
+ * memory.
  */
 bool index_choose_medians(struct index *index);

@@ -1,4 +1,4 @@
-/* Findings of the comparison of ranks: one for all rows that are alike. */
+/* Findings from the comparison of ranks: one for all similar rows. */
 #include "analysis/compare/index_internal.h"
 
 #include <inttypes.h>
@@ -21,7 +21,7 @@ static uint64_t group_hash(const char *group) {
     return group != NULL && *group != '\0' ? hash | 1 : 0;
 }
 
-/* ---- one recording counts once ---- */
+/* ---- copies: one recording counts once ---- */
 
 static int id_compare(const void *a, const void *b) {
     const struct index_row *x = *(const struct index_row *const *)a, *y = *(const struct index_row *const *)b;
@@ -29,7 +29,7 @@ static int id_compare(const void *a, const void *b) {
     return order != 0 ? order : (x > y) - (x < y);
 }
 
-/* Two ranks that are known to be two may have equal recordings. */
+/* Two ranks that are known to differ may have equal recordings. */
 static bool may_be_copies(const struct index_row *a, const struct index_row *b) {
     bool ranks = a->rank == b->rank || a->rank == INDEX_UNKNOWN || b->rank == INDEX_UNKNOWN;
     bool steps = a->step == b->step || a->step == INDEX_UNKNOWN || b->step == INDEX_UNKNOWN;
@@ -59,13 +59,13 @@ bool index_mark_copies(struct index *index) {
 
 /* ---- uniting ---- */
 
-/* A statement about a row: from its comparison, its own report, or the series that it ends. */
+/* A statement about a row: from its comparison, from its own report, or from the series that ends with it. */
 struct claim {
     uint32_t row;
-    const struct index_note *note;     /* NULL: the row's comparison */
-    const struct index_series *series; /* NULL: the row alone */
+    const struct index_note *note;     /* NULL: from the row's comparison */
+    const struct index_series *series; /* NULL: about the row alone */
     uint64_t key;
-    uint32_t urgency; /* 0 first */
+    uint32_t urgency; /* 0: first */
 };
 
 static uint64_t key_add(uint64_t hash, const char *text) {
@@ -79,7 +79,7 @@ static enum finding_severity row_severity(const struct index_row *row) {
     return high ? SEVERITY_HIGH : row->severity >= 0.03 ? SEVERITY_MEDIUM : SEVERITY_LOW;
 }
 
-/* Ranks of two logs are not alike: nothing says that these are of one job. */
+/* Ranks of two logs are not united: nothing shows that they belong to one job. */
 static uint64_t key_begin(const struct index_row *row) {
     return row->has_allocations ? 0xcbf29ce484222325u : key_add(0xcbf29ce484222325u, row->group);
 }
@@ -92,7 +92,7 @@ static uint64_t row_key(const struct index_row *row) {
     return key_add(key, row->blamed);
 }
 
-/* Findings that are about the recording itself are not the index's. */
+/* Findings about the recording itself do not count for the index. */
 static bool note_counts(const struct index_note *note) {
     return note->severity != SEVERITY_INFO && !note->out_of_memory && note->title[0] != '\0';
 }
@@ -168,7 +168,7 @@ static uint64_t finding_rows_hash(const struct index_finding *finding) {
     return hash;
 }
 
-/* Alike ones side by side, the most severe of them first. */
+/* Puts similar findings side by side, the most severe first. */
 static int alike_compare(const void *a, const void *b) {
     uint64_t x = finding_rows_hash(a), y = finding_rows_hash(b);
     return x != y ? (x < y ? -1 : 1) : finding_compare(a, b);
@@ -180,7 +180,8 @@ static bool findings_alike(const struct index_finding *a, const struct index_fin
            memcmp(a->rows, b->rows, a->n_rows * sizeof *a->rows) == 0;
 }
 
-/* Forty lines of one leak are one finding: the first speaks, the others are counted, and named in its detail. */
+/* Joins findings: forty lines of one leak become one finding. The first gives the title, the others are counted,
+ * and named in its detail. */
 static bool finding_join(struct index *index, struct index_finding *first, uint32_t n_more) {
     char text[FINDING_CAPACITY];
     const char *what = first->about == INDEX_OF_OOM ? "time" : "line";
@@ -242,7 +243,7 @@ static bool dump_says(const struct index *index, const struct index_series *seri
     return false;
 }
 
-/* Notes that only the whole series shows, such as a leak whose turns lie in several dumps. */
+/* Collects notes that only the whole series shows, such as a leak whose turns are spread over several dumps. */
 static uint32_t claims_collect_series(const struct index *index, struct claim *claims) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < index->n_series; i++) {
@@ -296,7 +297,7 @@ static void outlier_fill(struct outlier_row *to, const struct index_row *row) {
     };
 }
 
-/* Rows as index_sort left them: those of one rank and step stand beside each other. */
+/* Rows are in the order of index_sort: those of one rank and step are adjacent. */
 static void namesakes_mark(struct index *index, const uint32_t *of, uint32_t count) {
     for (uint32_t i = 1; i < count; i++) {
         struct index_row *row = &index->rows[of[i]], *before = &index->rows[of[i - 1]];

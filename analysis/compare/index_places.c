@@ -1,6 +1,7 @@
 /*
- * Ranks whose names say which experts, which part of the context or of the tensors they have may differ for that reason. They
- * do where all that have the same place are alike and those of another place are not; then they are compared within their place.
+ * Ranks may differ because their names put them in different places of expert, context or tensor parallelism. That
+ * is so if all ranks of one place are alike and ranks of different places are not; then ranks are compared within
+ * their place.
  */
 #include "analysis/compare/index.h"
 
@@ -13,12 +14,12 @@ enum { TEXT_CAPACITY = 300 };
 
 static const char *const place_names[INDEX_PLACES] = {"ep", "cp", "tp"};
 
-/* Ranks of one group, step and place, in the order that place_compare makes: by rising peak. */
+/* Ranks of one group, step and place, in the order of place_compare: by rising peak. */
 struct place {
     uint32_t from, to;
     int64_t number;
-    uint64_t median; /* of peaks; of two the lower, so that one that is higher does not move it */
-    uint64_t spread; /* of peaks; of three or more without the one that is furthest off: it may be odd */
+    uint64_t median; /* of the peaks; of two the lower one, so that a single higher rank does not move it */
+    uint64_t spread; /* of the peaks; of three or more without the farthest one, which may be odd */
 };
 
 static int text_compare(const char *a, const char *b) {
@@ -67,7 +68,7 @@ static uint32_t places_find(const struct sorted_row *rows, uint32_t from, uint32
     return count;
 }
 
-/* The distance between the medians of places that have two ranks or more and a spread of `most_spread` at most. */
+/* The distance between the medians of places with at least two ranks and a spread of at most `most_spread`. */
 static uint64_t places_apart(const struct place *places, uint32_t count, uint64_t most_spread,
                              uint32_t *n_alike) {
     uint64_t least = UINT64_MAX, most = 0;
@@ -82,8 +83,8 @@ static uint64_t places_apart(const struct place *places, uint32_t count, uint64_
     return most > least && most - least > least / 100 && most - least > 1 << 20 ? most - least : 0;
 }
 
-/* The distance between places if three of four are alike inside, so that a rank's excess is its own; 0:
- * places do not differ. */
+/* The distance between places, if three of four are alike inside, so that a rank's excess is its own; 0: places do
+ * not differ. */
 static uint64_t places_differ(const struct place *places, uint32_t count) {
     uint32_t n_alike;
     uint64_t apart = places_apart(places, count, UINT64_MAX, &n_alike);
@@ -105,7 +106,7 @@ static int number_compare(const void *a, const void *b) {
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* "pp2 ep0,2-7" of places by rising number. */
+/* Writes "pp2 ep0,2-7" for places by rising number. */
 static void places_text(const char *group, unsigned kind, const struct place *places, uint32_t count,
                         char *text) {
     size_t used = (size_t)snprintf(text, TEXT_CAPACITY, "%.100s%s%s", group != NULL ? group : "",
@@ -119,7 +120,7 @@ static void places_text(const char *group, unsigned kind, const struct place *pl
     }
 }
 
-/* Places with similar medians are one group: the larger it is, the more certain is an odd rank in it. */
+/* Joins places with similar medians into one group: the larger the group, the more certain is an odd rank in it. */
 static bool places_name(struct index *index, const struct sorted_row *rows, struct place *places,
                         uint32_t count, unsigned kind) {
     char text[TEXT_CAPACITY];

@@ -1,4 +1,4 @@
-/* The comparison of ranks in words: a sentence for each row, and the notes beside it in the table. */
+/* Puts the comparison of ranks into words: a sentence for each row, and the notes beside it in the table. */
 #include "analysis/compare/index_internal.h"
 
 #include "base/format.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Appends a sentence, "; " between. */
+/* Appends a sentence, separated by "; ". */
 __attribute__((format(printf, 2, 3))) static void sentence_add(char *finding, const char *format, ...) {
     size_t used = strlen(finding);
     va_list arguments;
@@ -24,7 +24,7 @@ static uint64_t distance(uint64_t a, uint64_t b) {
     return a > b ? a - b : b - a;
 }
 
-/* Name of a site by its hash, as a row calls it. NULL: it does not. */
+/* The name of a site in a row, by its hash. NULL: the row does not have it. */
 static const char *site_name(const struct index_row *row, uint32_t site) {
     for (uint32_t i = 0; i < row->profile.n_calls; i++)
         if (row->profile.call[i].site == site)
@@ -64,7 +64,8 @@ struct subject index_subject(const struct index_row *row, const char *finding) {
     return subject;
 }
 
-/* The site that holds most more, or most less; a part is only called that where it does not exceed the whole. */
+/* Names the site with the largest excess, or deficit; calls it a part of the whole only if it does not exceed
+ * that. */
 static void blame_sentence(struct index_row *row, uint64_t value, uint64_t median, char *finding) {
     const struct index_difference *best = NULL;
     bool more = value > median;
@@ -179,7 +180,7 @@ static void row_mark_odd(struct index_row *row, const struct outlier_row *from) 
             row->severity = share;
     }
     if (row->odd & INDEX_ODD_END)
-        row->odd &= ~(unsigned)INDEX_ODD_GROWTH; /* the higher end above is that growth */
+        row->odd &= ~(unsigned)INDEX_ODD_GROWTH; /* that growth explains the higher end above */
     if (row->n_ooms != 0)
         row->odd |= INDEX_ODD_OOM;
     if (row->truncation != NULL)
@@ -190,7 +191,7 @@ static void row_mark_odd(struct index_row *row, const struct outlier_row *from) 
         row->odd |= INDEX_ODD_STEPS;
 }
 
-/* The row's kind in summary.json: the first that holds. */
+/* The row's kind in summary.json: the first that applies. */
 static const char *row_kind(const struct index_row *row) {
     return row->odd & INDEX_ODD_OOM    ? "out_of_memory"
            : row->odd & INDEX_ODD_LINE ? "rank_only_line"

@@ -1,4 +1,4 @@
-/* One setting for all ranks: what each would need is the most that any of them needs. */
+/* One setting for all ranks: it must give each what it needs, so the figure is the highest need of any rank. */
 #include "analysis/compare/index.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ static const struct index_setting *setting_named(const struct index_row *row, co
     return NULL;
 }
 
-/* Keeps what all rows have. */
+/* Keeps the settings that all rows have. */
 static void settings_unite(struct index *index, const struct index_row *row) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < index->n_together; i++) {

@@ -13,7 +13,7 @@ static uint32_t distinct_ranks(const struct index *index, const uint32_t *rows, 
     return n;
 }
 
-/* "rank 3, 2 steps" of rows of one rank. */
+/* "rank 3, 2 steps" for rows of one rank. */
 static void one_rank_text(const struct index *index, const uint32_t *rows, uint32_t count, char *text) {
     bool steps = true;
     for (uint32_t i = 0; i < count; i++)
@@ -22,7 +22,7 @@ static void one_rank_text(const struct index *index, const uint32_t *rows, uint3
              steps ? "steps" : "recordings");
 }
 
-/* "ranks 2, 5-9" of rows sorted by rank; files without a rank are counted. */
+/* "ranks 2, 5-9" for rows sorted by rank; files without a rank are counted. */
 static void ranks_text(const struct index *index, const uint32_t *rows, uint32_t count, char *text) {
     if (distinct_ranks(index, rows, count) == 1 && index->rows[rows[0]].rank != INDEX_UNKNOWN) {
         one_rank_text(index, rows, count, text);
@@ -57,7 +57,7 @@ static bool of_host(const struct index_row *row, const char *host) {
     return row->copy_of == NULL && row->host != NULL && strcmp(row->host, host) == 0;
 }
 
-/* " (all of node3)": if the rows are those of one host, the host is odd. */
+/* " (all of node3)": if the rows are exactly those of one host, the host is odd. */
 static void host_text(const struct index *index, const struct index_finding *finding, char *text,
                       size_t capacity) {
     const char *host = index->rows[finding->rows[0]].host;
@@ -74,7 +74,7 @@ static void host_text(const struct index *index, const struct index_finding *fin
         snprintf(text, capacity, " (%s of %.100s)", n_there == finding->n_rows ? "all" : "several", host);
 }
 
-/* Of the rows that ran out of memory, the one that did so first: by step, then by event. */
+/* The row that ran out of memory first: by step, then by event. */
 static uint32_t first_oom(const struct index *index, const uint32_t *rows, uint32_t count) {
     uint32_t first = rows[0];
     for (uint32_t i = 1; i < count; i++) {
@@ -86,7 +86,7 @@ static uint32_t first_oom(const struct index *index, const uint32_t *rows, uint3
     return first;
 }
 
-/* The sentence about one row without its subject. */
+/* The sentence about one row, without its subject. */
 static const char *predicate_of(const struct index_row *row) {
     struct subject subject = index_subject(row, "");
     size_t length = strlen(subject.text);

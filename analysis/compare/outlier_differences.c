@@ -1,15 +1,15 @@
 /*
- * Which call sites make a rank unlike the others: what each holds at a moment against the median of the cohort at the same
- * moment. Tables of the others are put side by side in a tally, sorted by site.
+ * Finds the call sites that make a rank unlike the others: compares each site's bytes at a moment with the cohort's
+ * median at the same moment. The other ranks' tables are collected in a tally, sorted by site.
  */
 #include "analysis/compare/outliers_internal.h"
 #include "base/search.h"
 
-/* From that many ranks on, a rank is compared with all, itself too, which hardly moves a median; so one tally serves
- * all. */
+/* In cohorts of at least this size a rank is compared with all ranks, itself included, which hardly moves a median;
+ * so one tally serves all. */
 enum { TALLY_SHARED = 16 };
 
-/* Tables to compare with: the same moment of every row of the cohort but, where `but` is one, that row. */
+/* Collects the tables to compare with: the same moment of every row of the cohort except row `but`. */
 static bool tally_collect(struct cohort *cohort, int64_t step, enum rank_moment at, uint32_t but,
                           struct tally *tally) {
     uint32_t n_tables = 0;
@@ -48,7 +48,7 @@ void outliers_tally_drop(struct cohort *cohort, struct tally *tally) {
     ARENA_DROP(cohort->arena, tally->bytes);
 }
 
-/* Median of a site whose entries are [from, to); tables without it count as 0. */
+/* The median of a site whose entries are [from, to); tables without it count as 0. */
 static uint64_t tally_median(struct cohort *cohort, const struct tally *tally, uint32_t from, uint32_t to) {
     uint32_t present = to - from < cohort->count ? to - from : cohort->count;
     uint32_t absent = tally->n_tables > present ? tally->n_tables - present : 0;
@@ -69,7 +69,7 @@ uint64_t outliers_table_bytes(const struct rank_profile *profile, const struct r
     return 0;
 }
 
-/* More before less, each by falling size. */
+/* Excess before deficit, each by falling size. */
 static bool difference_before(const struct outlier_difference *a, const struct outlier_difference *b) {
     bool more_a = a->bytes > a->median_bytes, more_b = b->bytes > b->median_bytes;
     if (more_a != more_b)
@@ -155,7 +155,7 @@ static bool compare_at(struct cohort *cohort, uint32_t index, const struct rank_
     return true;
 }
 
-/* The last step until `step` of which there are tables. */
+/* The last step up to `step` that has tables. */
 int64_t outliers_step_with_tables(const struct rank_profile *profile, int64_t step, enum rank_moment at) {
     int64_t found = RANK_NO_STEP;
     for (uint32_t i = 0; i < profile->n_tables; i++)
@@ -164,7 +164,7 @@ int64_t outliers_step_with_tables(const struct rank_profile *profile, int64_t st
     return found;
 }
 
-/* Phase of the highest moment of a step, and the last step with the table of it. */
+/* The phase of a step's highest moment, and the last step with its table. */
 static enum rank_moment peak_phase(const struct rank_profile *profile, int64_t until, int64_t *step) {
     uint64_t most = 0;
     enum rank_moment at = RANK_AT_END;
@@ -190,7 +190,7 @@ bool outliers_compare(struct cohort *cohort, uint32_t index) {
         at = (enum rank_moment)profile->oom_phase;
         if (mine != NULL && !compare_at(cohort, index, mine, profile->oom_step, at))
             return false;
-        /* If the others never reached that step, compare with their last step: it has the same phase. */
+        /* If the others never reached that step, compares with their last step, which has the same phase. */
         if (mine != NULL && row->total_median_bytes == 0 && row->at_step != RANK_NO_STEP)
             return compare_at(cohort, index, mine, outliers_step_with_tables(profile, row->at_step, at), at);
         if (mine != NULL)

@@ -1,9 +1,9 @@
-/* Finds odd ranks by robust statistics: medians, and the median distance from them. */
+/* Finds odd ranks by robust statistics: medians, and median distances from them. */
 #include "analysis/compare/outliers_internal.h"
 
 enum { COMPARED_LEAST = 4 };
 
-/* A difference must exceed both to matter, however regular the other ranks are. */
+/* A difference must exceed both to be reported, however regular the other ranks are. */
 static const uint64_t worth_bytes = 1 << 20, worth_share = 100;
 
 /* 0.6745 makes the median deviation comparable to a standard deviation (Iglewicz and Hoaglin). */
@@ -29,8 +29,9 @@ struct spread outliers_spread(struct cohort *cohort, uint32_t count) {
 }
 
 /*
- * The distance that is odd, in thousandths of a standard deviation. 3.5 for many; of few ranks the deviation is itself
- * uncertain, hence 1 + 3 / n times that; of thousands some are far out by chance: sqrt(2 ln n) + 1.
+ * The distance that counts as odd, in thousandths of a standard deviation. 3.5 for many ranks. For few, the
+ * deviation is itself uncertain, so it is 1 + 3 / n times that; among thousands some are far out by chance, so it
+ * is sqrt(2 ln n) + 1.
  */
 static uint64_t score_limit(uint32_t count) {
     static const uint16_t by_logarithm[] = {3630, 3880, 4110, 4330, 4530, 4720, 4900, 5080, 5240, 5400, 5560};
@@ -65,7 +66,7 @@ static bool row_is_usual(const struct cohort *cohort, uint32_t index) {
 
 /* ---- values ---- */
 
-/* The highest of the complete steps up to `step`. */
+/* The highest peak of the complete steps up to `step`. */
 static uint64_t peak_until(const struct rank_profile *profile, int64_t step) {
     uint64_t peak = 0;
     for (uint32_t i = 0; i < profile->n_steps && profile->step[i].number <= step; i++)
@@ -74,12 +75,12 @@ static uint64_t peak_until(const struct rank_profile *profile, int64_t step) {
     return peak;
 }
 
-/* First complete step whose end is taken as the beginning of growth: the second, since the first makes what stays. */
+/* The complete step after which growth is counted: the second, because the first makes what stays. */
 static uint32_t growth_begin(const struct rank_profile *profile) {
     return profile->n_steps > 2 ? 1 : 0;
 }
 
-/* Growth since the end of the step where it began. */
+/* Growth since the end of that step. */
 static uint64_t grown_until(const struct rank_profile *profile, int64_t step) {
     const struct rank_step *last = rank_step_of(profile, step);
     uint32_t first = growth_begin(profile);
@@ -106,7 +107,7 @@ static uint64_t value_at(const struct outlier_row *row, enum outlier_measure mea
 
 /* ---- judging ---- */
 
-/* Growth is compared with the bytes alive at the end. */
+/* Growth is related to the bytes alive at the end. */
 static uint64_t whole_of(const struct outlier_row *row, enum outlier_measure measure, uint64_t median,
                          int64_t step) {
     uint64_t end = measure == OUTLIER_GROWTH ? value_at(row, OUTLIER_END, step) : median;
@@ -130,7 +131,7 @@ static void figure_judge(struct outlier_row *row, enum outlier_measure measure, 
     }
 }
 
-/* All rows of the cohort that are compared at `step`, by one measure. */
+/* Judges all rows of the cohort that are compared at `step`, by one measure. */
 static void measure_judge(struct cohort *cohort, enum outlier_measure measure, int64_t step) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < cohort->count; i++) {
@@ -168,7 +169,7 @@ static void growth_site_find(struct outlier_row *row, const struct rank_table *f
     }
 }
 
-/* The median of what each step leaves, so that one step that makes something for good is not growth. */
+/* The median of what each step adds, so that one step that makes something permanent is not growth. */
 static void growth_find(struct cohort *cohort, struct outlier_row *row) {
     enum { STEPS_LEAST = 2 };
     const struct rank_profile *profile = row->of.profile;
@@ -177,7 +178,7 @@ static void growth_find(struct cohort *cohort, struct outlier_row *row) {
     (void)cohort;
     for (uint32_t i = first + 1; first != 0 && i < profile->n_steps; i++)
         if (profile->step[i].complete)
-            /* Shifted, so that falls sort below rises. */
+            /* shifted, so that falls sort below rises */
             changes[n++] = (struct sort_row){
                 profile->step[i].end_bytes - profile->step[i - 1].end_bytes + ((uint64_t)1 << 63), 0};
     row->n_growth = n;
@@ -191,10 +192,10 @@ static void growth_find(struct cohort *cohort, struct outlier_row *row) {
         growth_site_find(row, from, to, (uint64_t)(to->step - from->step));
 }
 
-/* ---- lines that only one rank has ---- */
+/* ---- call sites that only one rank has ---- */
 
 struct seen_site {
-    struct sort_row *sites, *spare; /* key: step of the name and site; value: row */
+    struct sort_row *sites, *spare; /* key: step of the file's name and site; value: row */
     uint32_t count;
 };
 
@@ -220,7 +221,7 @@ static bool only_sites_find(struct outlier_row *rows, uint32_t n_rows, struct ar
     for (uint32_t i = 0; i < n_rows; i++) {
         total += rows[i].of.profile->n_calls;
         if (rows[i].of.profile->calls_left_out)
-            return true; /* a list that was cut short may lack some of its sites */
+            return true; /* a list that was cut may lack some of the rank's sites */
     }
     seen.sites = arena_column(arena, total, sizeof *seen.sites);
     seen.spare = arena_column(arena, total, sizeof *seen.spare);
@@ -245,7 +246,7 @@ static bool only_sites_find(struct outlier_row *rows, uint32_t n_rows, struct ar
 
 /* ---- a cohort ---- */
 
-/* Of the usual rows: how many complete steps half of them have, and the number of the step that half have reached
+/* The number of complete steps that half of the usual rows have, and the number of the step that half have reached
  * (RANK_NO_STEP: fewer than half have one). */
 static int64_t common_step(struct cohort *cohort, uint32_t *median_steps) {
     uint32_t count = 0;
@@ -261,7 +262,7 @@ static int64_t common_step(struct cohort *cohort, uint32_t *median_steps) {
     return (int64_t)cohort->values[(count - 1) / 2].key - 1;
 }
 
-/* Each row is compared at the last step that it has in common with most; where most have none, over the whole. */
+/* Compares each row at the last step that it shares with most rows; if most have none, over the whole recording. */
 static void steps_choose(struct cohort *cohort) {
     uint32_t median, n_whole = 0;
     for (uint32_t i = 0; i < cohort->count; i++) {
@@ -277,11 +278,11 @@ static void steps_choose(struct cohort *cohort) {
         row->median_steps = median;
         row->at_step = last < common ? last : common;
         if (common != RANK_NO_STEP && row->at_step == RANK_NO_STEP)
-            row->at_step = INT64_MAX; /* not compared: it has no whole step */
+            row->at_step = INT64_MAX; /* not compared, because it has no complete step */
     }
 }
 
-/* Every distinct step at which rows are compared. `at` is sorted by it. */
+/* Judges at every distinct step at which rows are compared. `at` is sorted by it. */
 static bool steps_judge(struct cohort *cohort) {
     struct sort_row *at = arena_column(cohort->arena, cohort->count, sizeof *at);
     if (at == NULL)

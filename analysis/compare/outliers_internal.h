@@ -1,6 +1,6 @@
 /*
- * A cohort while it is judged, shared by outliers.c (which ranks are odd) and outlier_differences.c (which call sites make
- * the difference). Private to them.
+ * A cohort while it is being judged. Private to outliers.c (odd ranks) and outlier_differences.c (their call
+ * sites).
  */
 #pragma once
 
@@ -9,11 +9,11 @@
 #include "base/sort.h"
 
 struct spread {
-    uint64_t median, deviation; /* the median of the distances from it */
+    uint64_t median, deviation; /* deviation: the median of the distances from the median */
     uint32_t count;
 };
 
-/* Tables of the others at one moment. */
+/* The other ranks' tables at one moment. */
 struct tally {
     int64_t step;
     enum rank_moment at;
@@ -29,27 +29,28 @@ struct cohort {
     uint32_t count;
     struct arena *arena;
     struct sort_row *values, *deviations, *spare; /* [count] */
-    struct tally *kept;                           /* of the last comparison; NULL: none */
-    bool without_oom; /* ranks that ran out of memory are not what the others are compared with */
+    struct tally *kept;                           /* tally of the last comparison; NULL: none */
+    bool without_oom; /* leave ranks that ran out of memory out of the comparison */
 };
 
 static inline uint64_t outliers_distance(uint64_t a, uint64_t b) {
     return a > b ? a - b : b - a;
 }
 
-/* The lower median where there are two, rounded down to their middle. Sorts `rows`; `spare` has room for as many. */
+/* The median; of an even number the mean of the middle two, rounded down. Sorts `rows`; `spare` has room for as
+ * many. */
 uint64_t outliers_median(struct sort_row *rows, struct sort_row *spare, uint32_t count);
 
 struct spread outliers_spread(struct cohort *cohort, uint32_t count);
 
-/* Bytes of a site in a table; 0: it is not there. O(entries). */
+/* Bytes of a site in a table; 0 if absent. O(entries). */
 uint64_t outliers_table_bytes(const struct rank_profile *profile, const struct rank_table *table,
                               uint32_t site);
 
 int64_t outliers_step_with_tables(const struct rank_profile *profile, int64_t step, enum rank_moment at);
 
-/* Fills the row's differences, where it has a table to compare. False: no memory. */
+/* Fills the row's differences, if it has a table to compare. False: no memory. */
 bool outliers_compare(struct cohort *cohort, uint32_t index);
 
-/* Gives a tally's columns back; an empty one has none. */
+/* Frees a tally's columns, if it has any. */
 void outliers_tally_drop(struct cohort *cohort, struct tally *tally);

@@ -7,7 +7,7 @@
 
 enum { SITE_CAPACITY = 400 };
 
-/* Hash of a call site's text, the same on every machine. */
+/* Hash of a call site's text, equal on every machine. */
 static uint32_t rank_site_hash(const char *text, uint32_t nbytes) {
     uint32_t hash = 0x811c9dc5U;
     for (uint32_t i = 0; i < nbytes; i++)
@@ -56,8 +56,8 @@ struct maker {
     const struct verdicts *verdicts;
     struct arena *arena;
     struct rank_profile *profile;
-    uint32_t first_turn;   /* of those that are kept */
-    uint32_t *frame_hash;  /* [frames.count] 0: not asked for yet */
+    uint32_t first_turn;   /* the first turn that is kept */
+    uint32_t *frame_hash;  /* [frames.count] 0: not computed yet */
     uint32_t *peak_moment; /* [n_steps * 3] of each phase */
 };
 
@@ -129,7 +129,7 @@ static uint32_t allocation_frame(const struct timeline *timeline, uint32_t alloc
     return timeline->site[timeline->device->allocations.stack[allocation]];
 }
 
-/* Every allocation as (site's hash, frame and phase), sorted by hash. */
+/* All allocations as (site's hash, frame and phase), sorted by hash. */
 static struct sort_row *calls_collect(struct maker *maker, uint32_t *count) {
     const struct timeline *timeline = maker->verdicts->timeline;
     uint32_t n = timeline->device->allocations.count;
@@ -150,7 +150,7 @@ static uint32_t complete_steps(const struct verdicts *verdicts) {
     return count != 0 && !verdicts->turns.closed ? count - 1 : count;
 }
 
-/* Counts an allocation that was made in a complete step but the first, where everything is made that stays. */
+/* Counts an allocation made in a complete step, except the first, in which permanent memory is made. */
 static void call_count(const struct maker *maker, uint32_t allocation, struct rank_call *call) {
     const struct phase_runs *runs = &maker->verdicts->runs;
     const struct turns *turns = &maker->verdicts->turns;
@@ -229,7 +229,7 @@ static bool step_tables_make(struct maker *maker, uint32_t index) {
     return done;
 }
 
-/* The step and phase that the first out-of-memory event lies in. */
+/* Finds the step and phase of the first out-of-memory event. */
 static void oom_place(struct maker *maker) {
     const struct timeline *timeline = maker->verdicts->timeline;
     struct rank_profile *profile = maker->profile;
@@ -274,7 +274,7 @@ bool rank_profile_make(struct rank_profile *profile, const struct verdicts *verd
     if (maker.frame_hash == NULL || !steps_make(&maker))
         return false;
     phases_make(&maker);
-    if (!trace_has_allocations(verdicts->timeline->trace)) { /* its levels have no call sites */
+    if (!trace_has_allocations(verdicts->timeline->trace)) { /* levels of a log have no call sites */
         oom_place(&maker);
         return true;
     }

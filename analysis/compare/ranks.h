@@ -1,7 +1,7 @@
 /*
- * One rank's recording in brief: what is compared when many ranks stand side by side. Made by rank_profile from a
- * recording, carried by the sidecars of a batch, read by cohorts.h and outliers.h. Call sites are known by a hash of
- * their text, so that ranks of different machines can be compared. Freestanding.
+ * Summarises one rank's recording, to compare many ranks. Made by rank_profile_make from a recording, stored in the
+ * sidecars of a batch, read by cohorts.h and outliers.h. Call sites are identified by a hash of their text, so that
+ * ranks of different machines can be compared. Freestanding.
  */
 #pragma once
 
@@ -19,14 +19,14 @@ struct rank_step {
     int64_t number;
     bool complete;
     uint64_t begin_bytes, peak_bytes, end_bytes;
-    uint64_t phase_peak[3]; /* of forward, backward, optimizer; 0: it has none */
+    uint64_t phase_peak[3]; /* of forward, backward, optimizer; 0: the step has none */
     uint32_t from_moment, to_moment, peak_moment;
 };
 
 /* What a call site does. */
 struct rank_call {
     uint32_t site;    /* hash of its text */
-    uint32_t name;    /* index of its name; a frame id in a profile just made */
+    uint32_t name;    /* index of its name; a frame id in a new profile */
     uint32_t made[3]; /* allocations in forward, backward, optimizer, per complete step, rounded */
 };
 
@@ -46,10 +46,11 @@ struct rank_entry {
 
 /* The call sites alive at a moment, by falling bytes. */
 struct rank_table {
-    /* RANK_AT_END .. OPTIMIZER: at the step's end, at the highest moment of its phase; RANK_NO_STEP */
+    /* step, and RANK_AT_END (its end) or RANK_AT_FORWARD .. OPTIMIZER (the highest moment of that phase);
+     * RANK_NO_STEP */
     int64_t step;
     enum rank_moment at;
-    uint64_t total_bytes; /* of all that is alive, those not listed too */
+    uint64_t total_bytes; /* of everything alive, unlisted sites included */
     uint32_t count;
     struct rank_entry *entry;
 };
@@ -60,27 +61,28 @@ struct rank_profile {
     struct rank_call *call; /* by rising hash */
     struct rank_table *table;
     bool calls_left_out;     /* there were more than RANK_CALLS_MOST */
-    int64_t oom_step;        /* that the first out-of-memory event lies in; RANK_NO_STEP */
-    int32_t oom_phase;       /* RANK_AT_FORWARD ... of it; -1: not known */
+    int64_t oom_step;        /* step of the first out-of-memory event; RANK_NO_STEP */
+    int32_t oom_phase;       /* its phase, RANK_AT_FORWARD ...; -1: unknown */
     uint64_t oom_live_bytes; /* alive at it */
-    uint64_t signature;      /* of the sizes of its gradients, below 2^48; 0: not known */
+    uint64_t signature;      /* of the sizes of its gradients, below 2^48; 0: unknown */
 };
 
-/* From a recording. Everything is in `arena`. O(allocations log allocations + steps * alive). False: no memory. */
+/* Makes the profile of a recording. Everything is in `arena`. O(allocations log allocations + steps * alive).
+ * False: no memory. */
 bool rank_profile_make(struct rank_profile *profile, const struct verdicts *verdicts, struct arena *arena);
 
-/* The table of a moment; NULL: it is not there. O(tables). */
+/* The table of a moment; NULL: none. O(tables). */
 const struct rank_table *rank_table_of(const struct rank_profile *profile, int64_t step, enum rank_moment at);
 
-/* The step with this number; NULL. O(log steps). */
+/* The step with this number; NULL: none. O(log steps). */
 const struct rank_step *rank_step_of(const struct rank_profile *profile, int64_t number);
 
-/* How many of the steps are complete. O(steps). */
+/* The number of complete steps. O(steps). */
 uint32_t rank_complete_steps(const struct rank_profile *profile);
 
 /* Number of the last complete step; RANK_NO_STEP: none. */
 int64_t rank_last_step(const struct rank_profile *profile);
 
-/* Whether tables are kept of the step with this index: all of the first eight, then two for each doubling. The same rule
- * for every rank, so that ranks have tables of the same steps. */
+/* Are tables kept for the step with this index? For the first eight steps, then for two per doubling. The rule is
+ * the same for every rank, so that ranks have tables of the same steps. */
 bool rank_step_is_kept(uint32_t index);

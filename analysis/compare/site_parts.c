@@ -6,7 +6,7 @@ static enum group_part site_part_of_allocation(const struct verdicts *verdicts, 
     const struct trace *trace = verdicts->timeline->trace;
     if (verdicts->timeline->device->allocations.flags[allocation] & ALLOCATION_STACK_OF_FREE)
         return GROUP_OF_FREE;
-    if (!trace_has_call_sites(trace)) /* its sites are the categories themselves */
+    if (!trace_has_call_sites(trace)) /* the sites are the categories themselves */
         return GROUP_WHOLE;
     if (verdicts->category[allocation] == CATEGORY_OPTIMIZER_STATE)
         return GROUP_OPTIMIZER_STATE;
@@ -33,7 +33,7 @@ const char *group_part_mark(const struct group *group) {
     return marks[group->of_free ? GROUP_OF_FREE : group->part];
 }
 
-/* Allocations by part: a counting sort. */
+/* Splits allocations by part: a counting sort. */
 static void parts_split(struct site_parts *parts, const struct verdicts *verdicts,
                         const uint32_t *allocations, uint32_t n_allocations) {
     uint32_t next[GROUP_PARTS];
@@ -47,7 +47,7 @@ static void parts_split(struct site_parts *parts, const struct verdicts *verdict
         parts->allocations[next[site_part_of_allocation(verdicts, allocations[i])]++] = allocations[i];
 }
 
-/* Puts the groups of one part after the others. False: no memory. */
+/* Appends the groups of one part. False: no memory. */
 static bool part_add(struct site_parts *parts, const struct timeline *timeline, uint32_t part,
                      uint32_t *capacity, struct arena *arena) {
     struct group *own;

@@ -6,7 +6,7 @@
 
 struct ranks {
     const struct stage_row *rows;
-    const struct sort_row *order; /* of one step, by rank */
+    const struct sort_row *order; /* rows of one step, by rank */
     uint32_t count;
 };
 
@@ -14,7 +14,7 @@ static uint64_t signature_at(const struct ranks *ranks, uint32_t at) {
     return ranks->rows[ranks->order[at].value].signature;
 }
 
-/* End of the part that begins there. */
+/* The end of the part that begins at `from`. */
 static uint32_t part_end(const struct ranks *ranks, uint32_t from) {
     uint32_t to = from;
     while (to < ranks->count && signature_at(ranks, to) == signature_at(ranks, from))
@@ -22,7 +22,7 @@ static uint32_t part_end(const struct ranks *ranks, uint32_t from) {
     return to;
 }
 
-/* Is every rank known, and each there once? */
+/* Is every rank known, and present once? */
 static bool ranks_are_known(const struct ranks *ranks) {
     for (uint32_t i = 0; i < ranks->count; i++) {
         int64_t rank = ranks->rows[ranks->order[i].value].rank;
@@ -32,7 +32,7 @@ static bool ranks_are_known(const struct ranks *ranks) {
     return true;
 }
 
-/* One block of at least two divides where every part begins and how long it is. */
+/* Do all parts begin at multiples of one length of at least two, and have multiples of it as length? */
 static bool parts_are_even(const struct ranks *ranks) {
     uint64_t block = ranks->count;
     for (uint32_t from = 0, to; from < ranks->count; from = to) {
@@ -42,7 +42,7 @@ static bool parts_are_even(const struct ranks *ranks) {
     return block >= 2;
 }
 
-/* No model comes in two parts. */
+/* Has each model only one part? */
 static bool parts_differ(const struct ranks *ranks, struct sort_row *parts, struct sort_row *spare) {
     uint32_t n = 0;
     for (uint32_t from = 0; from < ranks->count; from = part_end(ranks, from))

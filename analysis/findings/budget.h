@@ -1,4 +1,4 @@
-/* How a server plans to divide the device's memory, by the lines of its start. They lie in a log's notes. Freestanding. */
+/* How a server plans to divide the device's memory, from the lines of its start in a log's notes. Freestanding. */
 #pragma once
 
 #include "trace/trace.h"
@@ -16,14 +16,14 @@ enum budget_part {
 };
 
 struct budget {
-    unsigned known; /* bits of `bytes`; 0: no line says anything of it */
+    unsigned known; /* bits of `bytes`; 0: no line has any */
     uint64_t bytes[BUDGET_PARTS];
 };
 
 /* The last figure of each part. O(notes). */
 void budget_of(struct budget *budget, const struct device_trace *device);
 
-/* Are its parts what the bands of the device stand for? They are where no line prints a level. O(notes). */
+/* Do the bands of the device show its parts? They do if no line prints a level. O(notes). */
 bool budget_is_drawn(const struct device_trace *device);
 
 /* "kv_cache": for JSON and rules. "KV cache": for people. */

@@ -1,5 +1,5 @@
-/* The checks besides growth, in sentences. A check is "clear" only where its search met places that could
- * have shown the fault. */
+/* The checks besides growth, in sentences. A check is "clear" only if its search met places that could have shown
+ * the fault. */
 #include "analysis/findings/verdicts.h"
 #include "base/numbers.h"
 
@@ -94,7 +94,7 @@ static bool has_backward(const struct phase_runs *runs) {
     return false;
 }
 
-/* Why it could not be seen. */
+/* Why the fault could not have been seen. */
 static const char *obstacle(const struct verdicts *verdicts, enum finding_kind kind) {
     enum stack_kind stacks = verdicts->runs.stacks;
     uint32_t n = verdicts->turns.count;

@@ -10,7 +10,7 @@ static bool code_is(const struct trace *trace, const struct diagnostic *diagnost
     return strlen(code) == nbytes && memcmp(bytes, code, nbytes) == 0;
 }
 
-/* The diagnostic saying that a part of the run is missing. */
+/* A diagnostic that says that a part of the run is missing. */
 static const char *doubt_find(const struct timeline *timeline) {
     static const char *const codes[] = {"truncated",    "damaged",     "overflow",
                                         "history_full", "lost_events", "merged"};
@@ -23,7 +23,7 @@ static const char *doubt_find(const struct timeline *timeline) {
     return NULL;
 }
 
-/* Bytes that the likely and certain findings add in each step. `*possible`: there are less certain ones. */
+/* Bytes that the likely and certain findings add in each step. `*possible`: there are less certain ones too. */
 static uint64_t growth_per_step(const struct findings *findings, bool *possible) {
     uint64_t bytes = 0;
     *possible = false;

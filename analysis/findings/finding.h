@@ -1,14 +1,14 @@
 /*
- * Findings: what Strata concludes from a recording, each a sentence with the figures that justify it. The sentences are
- * made here, from the figures, so that every output says the same. Freestanding.
+ * Findings: what Strata concludes from a recording, each a sentence with the figures that justify it. The sentences
+ * are made here, so that every output says the same. Freestanding.
  */
 #pragma once
 
 #include "base/words.h"
 #include "layout/timeline.h"
 
-/* Every kind, in the order in which they are looked for: leaks and growing buffers before what they explain, since what
- * is blamed once is not blamed again. A new kind is its file, finding_NAME.c, and its line here. */
+/* All kinds, in the order of the search: leaks and growing buffers come before kinds that they explain, because a
+ * site is blamed only once. A new kind needs a file finding_NAME.c and a line here. */
 #define STRATA_FINDINGS(X)                          \
     X(OUT_OF_MEMORY, out_of_memory)                 \
     X(LEAK, leak)                                   \
@@ -39,12 +39,13 @@ enum finding_kind {
         FINDING_KINDS
 };
 
-/* Growing buffers are looked for among so many equal parts of the allocations, one in each step: it takes longest. */
+/* Growing buffers are searched for in this many equal parts of the allocations, one per step, because they take
+ * longest. */
 enum { FINDING_PARTS = 6 };
 
 enum finding_severity { SEVERITY_INFO, SEVERITY_LOW, SEVERITY_MEDIUM, SEVERITY_HIGH };
 enum finding_confidence { CONFIDENCE_POSSIBLE, CONFIDENCE_LIKELY, CONFIDENCE_CERTAIN };
-/* How an optimizer goes over the parameters, the variant of optimizer_temporaries. */
+/* How an optimizer goes over the parameters: the variant of optimizer_temporaries. */
 enum finding_way { WAY_FOREACH, WAY_SINGLE, WAY_OWN, WAYS };
 
 enum finding_unit { UNIT_NONE, UNIT_STEP, UNIT_TURN, UNIT_LAYER };
@@ -52,24 +53,24 @@ enum finding_unit { UNIT_NONE, UNIT_STEP, UNIT_TURN, UNIT_LAYER };
 struct finding {
     uint8_t kind, severity, confidence;
     uint8_t unit;         /* enum finding_unit of what follows */
-    uint8_t variant;      /* of the kind: its file says which */
+    uint8_t variant;      /* meaning depends on the kind: see its file */
     bool saves_known;     /* `saves` is defined */
     uint32_t per_n;       /* so many units */
-    uint32_t set;         /* while findings are looked for: number of its set; 0: none */
-    uint64_t per_bytes;   /* in each */
+    uint32_t set;         /* only during the search: number of its set; 0: none */
+    uint64_t per_bytes;   /* bytes in each unit */
     uint32_t site, stack; /* frame id and stack of the largest site; 0: none */
-    uint32_t n_sites;     /* how many sites it is about; 0 where sites do not matter */
+    uint32_t n_sites;     /* number of sites it is about; 0 if sites do not matter */
     uint32_t count;       /* its allocations alive at `at_moment` */
     uint64_t bytes;       /* of these */
-    uint64_t saves;       /* the peak less what it would be without them */
+    uint64_t saves;       /* the peak less the peak without them */
     uint32_t from_moment, to_moment, at_moment, n_ids;
-    uint64_t figure[6];         /* what the kind's sentences need besides */
-    uint32_t first_cut, n_cuts; /* of the findings' cuts: what `saves` is the saving of */
-    /* [n_ids] rising: what it is about, alive at `at_moment`; NULL: it is about no set */
+    uint64_t figure[6];         /* further figures for the kind's sentences */
+    uint32_t first_cut, n_cuts; /* the cuts that `saves` is computed from */
+    /* [n_ids] rising: the allocations it is about, alive at `at_moment`; NULL: it is not about a set */
     const uint32_t *ids;
 };
 
-/* An allocation that would not be there in the moments [from, to): its death or more, for good. */
+/* An allocation to be removed in the moments [from, to); `to` at or beyond its death: for good. */
 struct finding_cut {
     uint32_t allocation, from, to;
 };
@@ -77,15 +78,16 @@ struct finding_cut {
 struct findings {
     uint32_t count;
     struct finding *finding; /* most urgent first */
-    struct finding_cut *cut; /* by finding, where verdicts have them; NULL: not asked for */
+    struct finding_cut *cut; /* by finding, if the verdicts have cuts; otherwise NULL */
     uint32_t looked
-        [FINDING_KINDS];  /* of kinds that verdicts_check asks about: how many places could have shown it */
-    uint64_t kept_seldom; /* bytes at the end that single turns made, too few to be a leak or not to be one */
-    /* there may be gradients that are older than the recording, to which a backward adds */
+        /* for kinds that verdicts_check asks about: number of places that could have shown it */
+        [FINDING_KINDS];
+    uint64_t kept_seldom; /* bytes at the end made by single turns, too few to decide whether they leak */
+    /* there may be older gradients to which a backward adds */
     bool gradients_unsure;
 };
 
-/* "leak", "high", "likely", "step" (NULL: none): as JSON has them. */
+/* "leak", "high", "likely", "step" (NULL: none), as in JSON. */
 const char *finding_kind_name(enum finding_kind kind);
 const char *finding_severity_name(enum finding_severity severity);
 const char *finding_confidence_name(enum finding_confidence confidence);
@@ -94,27 +96,28 @@ const char *finding_way_name(enum finding_way way);
 
 struct verdicts;
 
-/* Sets the bits of the finding's set in `bitmap[allocations.count / 64 + 1]`, and leaves the others. False: it is about no set,
- * but a request or the recording. O(n_ids). */
+/* Sets `bitmap[allocations.count / 64 + 1]` to the finding's set. False: it is about a request or the recording,
+ * not a set. O(n_ids). */
 bool finding_set(const struct finding *finding, uint64_t *bitmap);
 
-/* Room that every title and detail fits into, names of files being cut. */
+/* Room enough for every title and detail, because names of files are cut. */
 enum { FINDING_TEXT_NBYTES = 2048 };
 
-/* The title, one line without a full stop, and the sentences with the figures, into `text`, cut at capacity - 1 bytes and
- * always terminated. Return the full length. */
+/* The title (one line without a full stop) and the sentences with the figures, into `text`, cut at capacity - 1
+ * bytes and always terminated. They return the full length. */
 uint32_t finding_title(const struct verdicts *verdicts, const struct finding *finding, char *text,
                        uint32_t capacity);
 uint32_t finding_detail(const struct verdicts *verdicts, const struct finding *finding, char *text,
                         uint32_t capacity);
 
-/* What to do, which the detail ends with. The same; empty where nothing is known to help. */
+/* The last part of the detail: what to do. As above; empty if nothing is known to help. */
 uint32_t finding_action(const struct verdicts *verdicts, const struct finding *finding, char *text,
                         uint32_t capacity);
 
-/* Is it about an amount of bytes at `at_moment`? Else `bytes` says nothing. */
+/* Does `bytes` mean an amount at `at_moment`? */
 bool finding_has_bytes(const struct finding *finding);
 
-/* The hash of the page that shows it: "#device=0&at=573&focus=line_train.py:41%20step". The same about the capacity and the result. */
+/* The hash of a page that shows it: "#device=0&at=573&focus=line_train.py:41%20step". Capacity and result as
+ * above. */
 uint32_t finding_view(const struct verdicts *verdicts, const struct finding *finding, char *text,
                       uint32_t capacity);

@@ -1,5 +1,5 @@
-/* The advice for each kind of finding, one sentence that begins with a verb: it ends the detail, and
- * stands alone where only advice is asked for. */
+/* The advice for each kind of finding: one sentence that begins with a verb. It ends the detail, and is printed
+ * alone where only advice is wanted. */
 #include "analysis/findings/finder.h"
 
 #include "base/numbers.h"
@@ -58,7 +58,7 @@ static const char *history_action(const struct finding *finding) {
                  "made.";
 }
 
-/* NULL: none, or one with figures. */
+/* NULL: no advice, or one with figures. */
 static const char *action_of(const struct telling *telling) {
     const struct finding *finding = telling->finding;
     bool snapshot = trace_has_segments(telling->verdicts->timeline->trace);

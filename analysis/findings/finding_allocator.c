@@ -1,6 +1,6 @@
 /*
- * Trouble of the allocator: it gave memory back to serve a request, was told to give it back again and again, or
- * holds memory that no request may use.
+ * Trouble of the allocator: it gave memory back to serve a request, was told to do so again and again, or holds
+ * memory that no request can use.
  */
 #include "analysis/findings/finder.h"
 
@@ -17,19 +17,19 @@ static bool releases_of(struct finder *finder, struct releases *releases) {
     return !finder->failed;
 }
 
-/* With Python frames only, backward has no stack, but a program that empties the cache has. */
+/* With Python frames only, backward has no stack, but a program that empties the cache has one. */
 static bool is_retry(const struct finder *finder, const struct release_group *group) {
     bool backward = finder->verdicts->runs.stacks == STACKS_PYTHON && group->stack == 0 &&
                     (group->taken_bytes != 0 || group->out_of_memory);
     return group->cause == RELEASE_RETRY || (backward && group->cause != RELEASE_COLLECTED);
 }
 
-/* ---- retry_flush: figure [0] flushes, [1] bytes given back in all, [2] bytes of the largest, [3] out-of-memory events
- * after one ---- */
+/* ---- retry_flush: figure [0] flushes, [1] bytes given back in all, [2] bytes of the largest, [3] out-of-memory
+ * events after one ---- */
 
 enum { RETRIES_SEEN, RETRIES_COUNTED };
 
-/* A line of a log counts retries and tells nothing else of them. */
+/* A log's line only counts retries. */
 static void counted_find(struct finder *finder) {
     const struct device_trace *device = finder->timeline->device;
     struct finding finding = {.kind = FINDING_RETRY_FLUSH,
@@ -56,7 +56,7 @@ void finding_retry_flush_find(struct finder *finder) {
     }
     if (!releases_of(finder, &releases))
         return;
-    /* Without stacks in backward, a flush by a retry looks like the program's own. */
+    /* without stacks in backward, a retry's flush looks like one of the program */
     if (finder->verdicts->runs.stacks != STACKS_PYTHON || releases.count == 0)
         finder->looked[FINDING_RETRY_FLUSH] = finder->timeline->device->n_segment_events;
     for (uint32_t i = 0; i < releases.count; i++) {
@@ -125,7 +125,7 @@ void finding_retry_flush_detail(struct telling *telling) {
 
 /* ---- cache_churn: figure [0] groups, [1] bytes given back, [2] bytes asked for again ---- */
 
-/* The bytes that a group gave back and that are taken from the driver again before the next group. */
+/* The bytes that a group gave back and that are requested from the driver again before the next group. */
 static uint64_t taken_again(const struct device_trace *device, const struct release_group *group,
                             uint32_t end) {
     uint64_t bytes = 0;
@@ -187,8 +187,8 @@ void finding_cache_churn_detail(struct telling *telling) {
     }
 }
 
-/* ---- private_pool_held: figure [0] free bytes in private pools, [1] reserved by them, [2] pools, [3] reserved in all,
- * at the end ---- */
+/* ---- private_pool_held: figure [0] free bytes in private pools, [1] bytes reserved by them, [2] pools, [3] bytes
+ * reserved in all, at the end ---- */
 
 void finding_private_pool_held_find(struct finder *finder) {
     const struct device_trace *device = finder->timeline->device;
@@ -238,11 +238,11 @@ void finding_private_pool_held_detail(struct telling *telling) {
     tell(telling, " of that are not in use. Graphs that share one pool need less.");
 }
 
-/* ---- fragmentation: variant 1: at an out-of-memory event; figure [0] unused, [1] reserved, [2] asked for; [3] holes,
- * [4] ends of expandable segments, where the gap is the largest; 0: not known ---- */
+/* ---- fragmentation: variant 1: at an out-of-memory event; figure [0] unused, [1] reserved, [2] requested; at the
+ * largest gap: [3] holes, [4] tails of expandable segments; 0: unknown ---- */
 
-/* Would the free blocks of a moment, or their upper bound, hold the request in sum? If not, rounding and
- * remainders that were not split off take the rest, and no other placement of blocks would have helped. */
+/* Is the sum of the free blocks of a moment, or of their upper bound, enough for the request? If not, rounding and
+ * unsplit remainders take the rest, and no other placement of blocks would have helped. */
 static bool blocks_are_enough(struct finder *finder, uint32_t moment, uint64_t asked) {
     const struct device_trace *device = finder->timeline->device;
     struct free_blocks_summary blocks = {0};
@@ -253,8 +253,8 @@ static bool blocks_are_enough(struct finder *finder, uint32_t moment, uint64_t a
     return !finder->failed && blocks.all.free_bytes >= asked;
 }
 
-/* The last out-of-memory event at which free blocks would have been enough together. Of more than a few the others are
- * not looked at: each takes a pass over all allocations. */
+/* The last out-of-memory event at which all free blocks together would have been enough. Only the last few events
+ * are examined, because each takes a pass over all allocations. */
 enum { FAILURES_LOOKED_AT = 4 };
 
 static bool fragmented_failure(struct finder *finder, struct finding *finding) {
@@ -280,7 +280,8 @@ static bool fragmented_failure(struct finder *finder, struct finding *finding) {
     return false;
 }
 
-/* More than half of the gap in segments that are wholly free is another finding; else the finding gets its holes and tails. */
+/* If more than half of the gap is in wholly free segments, this is another finding. Otherwise adds holes and tails
+ * to the finding. */
 static bool gap_is_cache(struct finder *finder, struct finding *finding) {
     struct fragmentation gap;
     if (!finder_gap(finder, &gap))
@@ -308,7 +309,7 @@ void finding_fragmentation_find(struct finder *finder) {
         .kind = FINDING_FRAGMENTATION, .severity = SEVERITY_LOW, .confidence = CONFIDENCE_CERTAIN};
     if (device->n_segments == 0 || timeline->reserved_shift != 0)
         return;
-    /* If more is in use than is known to be reserved, the reserved bytes are not known. */
+    /* Reserved bytes below the bytes in use are not known completely. */
     finder->looked[FINDING_FRAGMENTATION] =
         timeline->reserved_peak != 0 && timeline->reserved_peak >= timeline->peak_bytes;
     if (!fragmented_failure(finder, &finding)) {
@@ -360,6 +361,6 @@ void finding_fragmentation_detail(struct telling *telling) {
         tell_bytes(telling, finding->figure[4]);
         tell(telling, " free ends of expandable segments.");
     }
-    if (trace_has_segments(timeline->trace)) /* a profile says nothing that could be replayed */
+    if (trace_has_segments(timeline->trace)) /* a profile contains nothing to replay */
         tell(telling, " strata whatif says what other allocator settings would have reserved.");
 }

@@ -1,6 +1,6 @@
 /*
- * Segments that are wholly free are a cache, which the allocator gives back before a request fails, and no fragmentation. The
- * state decides at the moment with the largest gap of three: most reserved, most live, the end.
+ * Wholly free segments are a cache, not fragmentation: the allocator gives them back before a request fails. Of
+ * three moments (most reserved, most live, the end) the one with the largest gap decides.
  *
  * cached_free: figure [0] bytes of segments without anything in use, [1] reserved.
  */

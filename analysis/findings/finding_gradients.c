@@ -1,16 +1,16 @@
 /*
- * Gradients that are alive when a forward begins: a zero_grad that is missing, comes too late, or is left out on purpose.
+ * Gradients that are alive when a forward begins, because zero_grad is missing, too late, or left out on purpose.
  *
- * The peak without them is exact where the turn's backward makes their replacements, the j-th of the
- * same stack and size as the kept one was in its own turn: in a run that sets gradients to None, that very allocation
- * would have been kept.
+ * The peak without them is exact if the turn's backward makes their replacements. A kept gradient that was the j-th
+ * of its stack and size in its own turn is replaced by the j-th of this turn: in a run that sets gradients to None,
+ * that allocation would have been kept.
  *
  *     kept gradient   |-------F--------B..........       F: the forward begins, B: backward makes the j-th of the same
  *     the new one                      |---|             stack and size, which is added to the kept one and goes
  *     taken out               |============|
  *
- * figure: [0] most bytes that were kept at once, [1] allocations of these, [2] forwards that began with some, [3] 1 where
- * the saving is a lower bound.
+ * figure: [0] most bytes that were kept at once, [1] allocations of these, [2] forwards that began with some, [3] 1
+ * where the saving is a lower bound.
  */
 #include "analysis/findings/finder.h"
 #include "analysis/findings/gradients_made.h"
@@ -22,25 +22,26 @@
 
 enum {
     PAIRS_MOST = 8 << 20, /* gradients times turns that are followed one by one */
-    NTH_MANY = UINT16_MAX /* places from here on are not told apart, and nothing takes them */
+    NTH_MANY = UINT16_MAX /* places from here on are not distinguished, and nothing replaces them */
 };
 
 struct gradients {
-    uint32_t *alive; /* allocations of gradients that are not yet gone */
-    uint16_t *nth; /* [allocations.count] place among those of stack and size in its own turn, or NTH_MANY */
+    uint32_t *alive; /* gradients that are still alive */
+    /* [allocations.count] place among those of equal stack and size in its own turn, or NTH_MANY */
+    uint16_t *nth;
     uint32_t n_alive;
     struct sort_row *old, *new, *spare;                                  /* of one turn, by size and stack */
     uint32_t alive_capacity, old_capacity, new_capacity, spare_capacity; /* as many as one turn has had */
-    uint64_t *counted; /* bitmap of allocations.count: is in a forward's sum */
+    uint64_t *counted; /* bitmap of allocations.count: counted in the sum of a forward */
     uint64_t *made;    /* [turns] bytes of gradients that it makes anew */
     uint64_t *kept_bytes,
-        *kept_count;          /* [turns + 1] differences: bytes alive when the turn's forward begins */
-    uint32_t *forward_moment; /* [turns] when it begins; where a turn has none, when the next one does */
+        *kept_count;          /* [turns + 1] differences of the bytes alive when the turn's forward begins */
+    uint32_t *forward_moment; /* [turns] begin of its forward; without one, of the next turn's */
     uint64_t n_pairs;
     bool at_least;
 };
 
-/* Moment of the first allocation of backward after the forward in its turn; the turn's end where there is none. */
+/* Moment of the first backward allocation after the forward in a turn; the turn's end if there is none. */
 static uint32_t backward_of(const struct finder *finder, const struct turn *turn, uint32_t forward) {
     const uint8_t *letter = finder->verdicts->runs.letter + finder->allocations->preexisting;
     for (uint32_t k = forward; k < turn->end; k++)
@@ -68,7 +69,7 @@ static int rows_compare(const struct allocations *allocations, const struct sort
     return x < y ? -1 : x > y;
 }
 
-/* The gradients that are older than the recording, as turn_rows has those of a turn. */
+/* The gradients from before the recording, in the form of turn_rows. */
 static uint32_t olds_rows(struct finder *finder, struct gradients *own) {
     uint32_t n = 0, count = 0;
     for (uint32_t i = 0; i < finder->allocations->preexisting; i++)
@@ -104,8 +105,8 @@ static uint32_t turn_rows(struct finder *finder, struct gradients *own, const st
     return n;
 }
 
-/* Takes the kept gradients out from the forward until what takes their place goes, and those that are kept again until
- * `next`, from where the next turn takes them out: nothing is taken off twice. */
+/* Takes the kept gradients out of the curve, from the forward until their replacements are freed or, for those kept
+ * again, until `next`, from where the next turn takes them out; so nothing is taken out twice. */
 static void turn_remove(struct finder *finder, struct gradients *own, const struct turn *turn,
                         uint32_t forward, uint32_t next) {
     const struct allocations *allocations = finder->allocations;
@@ -139,7 +140,7 @@ static void turn_remove(struct finder *finder, struct gradients *own, const stru
     }
 }
 
-/* Those that are still alive; walked only as long as gradients are followed one by one. */
+/* Drops freed gradients from the list, as long as gradients are followed one by one. */
 static void alive_compact(struct gradients *own, const struct allocations *allocations, uint32_t moment) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < own->n_alive; i++)
@@ -189,7 +190,7 @@ static uint32_t turn_later(const struct gradients *own, uint32_t from, uint32_t 
     return low;
 }
 
-/* It is alive at the forwards of the turns from `from` on, until it goes. */
+/* Adds it to the forwards of the turns from `from` on, until it is freed. */
 static void kept_add(struct finder *finder, struct gradients *own, uint32_t from, uint32_t allocation) {
     const struct allocations *allocations = finder->allocations;
     uint32_t count = finder->verdicts->turns.count,
@@ -203,8 +204,8 @@ static void kept_add(struct finder *finder, struct gradients *own, uint32_t from
     own->counted[allocation / 64] |= UINT64_C(1) << allocation % 64;
 }
 
-/* From which turn on gradients that are older than the recording are kept ones: from the second, where the recording may
- * begin in the middle of a backward. */
+/* The turn from which older gradients count as kept: the second if the recording may begin in the middle of a
+ * backward. */
 static uint32_t olds_from(const struct finder *finder) {
     const struct turn *first = &finder->verdicts->turns.turn[0];
     const uint8_t *letter = finder->verdicts->runs.letter + finder->allocations->preexisting;
@@ -214,7 +215,7 @@ static uint32_t olds_from(const struct finder *finder) {
     return 1;
 }
 
-/* Every gradient is alive at the forwards of the turns after its own until it goes. O(allocations log turns). */
+/* Adds every gradient to the forwards of the turns after its own, until it is freed. O(allocations log turns). */
 static void kept_sum(struct finder *finder, struct gradients *own) {
     const struct turns *turns = &finder->verdicts->turns;
     const struct allocations *allocations = finder->allocations;
@@ -235,7 +236,7 @@ static void kept_sum(struct finder *finder, struct gradients *own) {
     }
 }
 
-/* Of own->new's first n, sorted, those that are gradients. */
+/* Adds those of own->new's first n, sorted, that are gradients. */
 static void gradients_add(struct finder *finder, struct gradients *own, uint32_t n) {
     uint32_t nth = 0;
     if (!ARENA_GROW(finder->arena, own->alive, own->alive_capacity, (uint64_t)own->n_alive + n)) {
@@ -291,7 +292,8 @@ static void gradients_drop(struct gradients *own, struct finder *finder) {
     ARENA_DROP(finder->arena, own->alive);
 }
 
-/* Without a known optimizer gradients may be accumulated on purpose: freed ones or few forwards lower the confidence. */
+/* Without a known optimizer, gradients may be accumulated on purpose: freed gradients, or few forwards, lower the
+ * confidence. */
 static void gradients_weigh(struct finder *finder, const struct gradients *own, struct finding *finding) {
     const struct turns *turns = &finder->verdicts->turns;
     uint32_t freed = 0, n = finder->allocations->count;
@@ -310,7 +312,7 @@ static void gradients_weigh(struct finder *finder, const struct gradients *own, 
         finding->severity = SEVERITY_MEDIUM;
 }
 
-/* Fewer bytes than these are not spoken of. */
+/* Fewer bytes than this are not reported. */
 static uint64_t least_told(const struct finder *finder) {
     return finder->timeline->peak_bytes / 1000;
 }
@@ -330,7 +332,8 @@ static void gradients_report(struct finder *finder, struct gradients *own, struc
     finder_add(finder, finding);
 }
 
-/* Does the next turn look at what is alive after this one? Where its forward finds nothing kept it forgets all of it. */
+/* Does the next turn examine what is alive after this one? A turn whose forward finds nothing kept forgets
+ * everything. */
 static bool is_handed_on(struct finder *finder, const struct gradients *own, uint32_t index) {
     const struct turns *turns = &finder->verdicts->turns;
     const struct turn *next = &turns->turn[index + 1];
@@ -344,7 +347,7 @@ static void turns_measure(struct finder *finder, struct gradients *own, struct f
     for (uint32_t i = 0; i < turns->count; i++) {
         uint32_t forward = finder_forward(finder, &turns->turn[i]);
         if ((i > 0 || own->kept_count[0] != 0) && forward < turns->turn[i].end) {
-            /* It removes some that would be reported, had they stayed. */
+            /* It frees some that would be reported if they had stayed. */
             finder->looked[FINDING_GRADIENTS_KEPT] += i > 0 && own->made[i - 1] > least_told(finder);
             turn_measure(finder, own, i, forward, finding);
         }

@@ -1,9 +1,10 @@
 /*
- * Memory that a forward keeps for a backward that does not come: a graph, where no backward and no optimizer was recorded; and the 16-bit
- * copies of weights that autocast keeps until its region ends.
+ * Memory that a forward keeps for a backward that never comes: a graph, in recordings without backward and
+ * optimizer; and the 16-bit copies of weights that autocast keeps until its region ends.
  *
- * unused_graph: variant: enum graph_end; saves: an estimate, as if each layer's activations went when the same line comes
- * again; figure [0]: 1 where only the pass before is known to have been freed. autocast_copies: variant 1: a backward was recorded, and needs them.
+ * unused_graph: variant: enum graph_end; saves: an estimate that frees each layer's activations when the same line
+ * comes again; figure [0]: 1 if only the previous pass is known to have been freed. autocast_copies: variant 1: a
+ * backward was recorded, and needs them.
  */
 #include "analysis/findings/finder.h"
 
@@ -16,11 +17,11 @@ enum { GRAPH_LEAST = 8, GRAPH_STACKS = 3, BEHIND = 4 };
 /* ---- unused_graph ---- */
 
 struct graph {
-    uint32_t *n_own, *n_freed; /* [turns + 1] of the graph in each turn, the last: without turns */
+    uint32_t *n_own, *n_freed; /* [turns + 1] of the graph in each turn; the last is for runs without turns */
     uint32_t *gap,
-        *lead; /* [turns + 1] before which allocation most of a turn's are let go, by majority vote */
-    uint64_t bytes, removed; /* of what counts, in all turns; of what has a saving */
-    uint32_t n_turns;        /* that count */
+        *lead; /* [turns + 1] the allocation before which most of a turn's graph is freed, by majority vote */
+    uint64_t bytes, removed; /* bytes that count, over all turns; those with a computed saving */
+    uint32_t n_turns;        /* turns that count */
 };
 
 static bool is_of_graph(const struct finder *finder, uint32_t allocation) {
@@ -28,7 +29,7 @@ static bool is_of_graph(const struct finder *finder, uint32_t allocation) {
            (finder->verdicts->runs.stack_bits[finder->allocations->stack[allocation]] & BIT_FORWARD) != 0;
 }
 
-/* Index of the allocation's turn; the last place where there are none at all. UINT32_MAX: outside of every turn. */
+/* Index of the allocation's turn; the last place if there are no turns. UINT32_MAX: outside of every turn. */
 static uint32_t place_of(const struct finder *finder, uint32_t allocation) {
     return finder->verdicts->turns.count == 0 ? 0 : finder_turn(finder, allocation);
 }
@@ -44,7 +45,7 @@ static bool any_oom(const struct trace *trace) {
     return false;
 }
 
-/* The recorded allocation before which one is let go; UINT32_MAX: it never is. */
+/* The recorded allocation before which one is freed; UINT32_MAX: never freed. */
 static uint32_t gap_of(const struct finder *finder, uint32_t allocation) {
     uint32_t let_go = finder->allocations->request[allocation];
     return let_go < finder->timeline->n_moments
@@ -55,11 +56,11 @@ static uint32_t gap_of(const struct finder *finder, uint32_t allocation) {
 static void gap_vote(struct graph *graph, uint32_t place, uint32_t gap) {
     if (graph->lead[place] == 0)
         graph->gap[place] = gap;
-    graph->lead[place] += graph->gap[place] == gap ? 1 : UINT32_MAX; /* less one */
+    graph->lead[place] += graph->gap[place] == gap ? 1 : UINT32_MAX; /* minus one */
 }
 
-/* Counts the turns that free most of their graph; turns that do not count have none of it. A graph goes at once, with its
- * result. Memory that goes piece by piece while the next turn makes the same is a cache that each layer replaces. */
+/* Counts the turns that free most of their graph, and drops the others. A graph is freed at once, with its result.
+ * Memory that is freed piece by piece, while the next turn makes the same, is a cache that each layer replaces. */
 static uint32_t turns_freed(const struct finder *finder, struct graph *graph) {
     const struct allocations *allocations = finder->allocations;
     uint32_t n = 0, n_places = finder->verdicts->turns.count == 0 ? 1 : finder->verdicts->turns.count;
@@ -88,7 +89,7 @@ static uint32_t turns_freed(const struct finder *finder, struct graph *graph) {
     return n;
 }
 
-/* The last forward allocation of the turn of a recorded one. */
+/* The last forward allocation in the turn of a recorded allocation. */
 static uint32_t last_forward(const struct finder *finder, uint32_t place) {
     const struct turns *turns = &finder->verdicts->turns;
     uint32_t first = turns->count == 0 ? 0 : turns->turn[place].first,
@@ -104,7 +105,7 @@ static uint32_t middle_of(struct sort_row *distance, struct sort_row *spare, uin
     return (uint32_t)distance[count / 2].key;
 }
 
-/* The births of one stack in one turn, rows [from, to): each of the graph would go when the next comes. */
+/* The births of one stack in one turn, rows [from, to): each of the graph would be freed when the next one comes. */
 static void births_remove(struct finder *finder, struct graph *graph, const struct sort_row *rows,
                           uint32_t from, uint32_t to, uint32_t last, struct sort_row *distance,
                           struct sort_row *spare) {
@@ -192,11 +193,11 @@ static void graph_report(struct finder *finder, struct graph *graph) {
         .kind = FINDING_UNUSED_GRAPH, .from_moment = UINT32_MAX, .at_moment = finder->timeline->peak_moment};
     uint32_t n_freed = turns_freed(finder, graph), stacks[GRAPH_STACKS], n_stacks = 0;
     if (n_freed == 0 && finder->graph_held) {
-        n_freed = 1; /* the pass before was let go of without a backward */
+        n_freed = 1; /* the previous graph was freed without a backward */
         finding.figure[0] = 1;
     }
     if (any_oom(finder->timeline->trace))
-        n_freed = 0; /* an exception lets go of everything */
+        n_freed = 0; /* an exception frees everything */
     finding.variant = n_freed > 0 ? GRAPH_IS_FREED : GRAPH_STAYS;
     for (uint32_t i = allocations->preexisting; graph->n_turns > 0 && i < allocations->count; i++) {
         if (!is_of_graph(finder, i) || !counts(graph, place_of(finder, i)))
@@ -207,7 +208,7 @@ static void graph_report(struct finder *finder, struct graph *graph) {
         finding.from_moment = finding.from_moment == UINT32_MAX ? allocations->birth[i] : finding.from_moment;
         finding.to_moment = allocations->birth[i];
     }
-    /* Keys and values of each layer are one line or two. */
+    /* The keys and values of each layer come from one line or two. */
     if (!is_percent(finding.bytes, finder->timeline->peak_bytes, 5) ||
         (finding.variant == GRAPH_STAYS && n_stacks < GRAPH_STACKS))
         return;
@@ -266,7 +267,7 @@ void finding_unused_graph_detail(struct telling *telling) {
 
 /* ---- autocast_copies ---- */
 
-/* Without a backward each is needed until the operator that it was made for is done. */
+/* Without a backward each copy is needed until its operator is done. */
 static void copies_remove(struct finder *finder) {
     const struct allocations *allocations = finder->allocations;
     uint32_t next = UINT32_MAX;

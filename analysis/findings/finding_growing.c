@@ -1,5 +1,5 @@
 /*
- * A growing buffer: an allocation is replaced by a larger one, and that again, as where torch.cat extends a cache.
+ * A growing buffer: an allocation is replaced by a larger one, and that again, as when torch.cat extends a cache.
  *
  *     first   |--------|
  *     next          |----------|          made while the one before is alive, which goes soon after
@@ -14,21 +14,21 @@
 #include "base/sort.h"
 
 enum {
-    SOON = 8, /* allocations within which the one before goes */
+    SOON = 8, /* allocations within which the replaced one is freed */
     APART = 3,
     LINKS_LEAST = 3,
-    LINKS_EVEN = 4,      /* up to this many, lengths that rise by chance look the same */
+    LINKS_EVEN = 4,      /* in chains of up to this many, sizes that rise by chance look alike */
     STACK_CLASSES = 4096 /* a power of two */
 };
 
-/* An allocation that takes the place of another, or has its place taken. By rising allocation. */
+/* An allocation that replaces another one, or is replaced. By rising allocation. */
 struct link {
-    uint32_t allocation, next; /* next: index of the link that takes its place; UINT32_MAX: none */
+    uint32_t allocation, next; /* next: index of the link that replaces it; UINT32_MAX: none */
     uint32_t before;           /* index; UINT32_MAX: none */
     uint32_t length;           /* links up to here */
 };
 
-/* First allocation that is born at or after an allocation's death: mostly soon after it. */
+/* First allocation born at or after an allocation's death, which is mostly near. */
 static uint32_t first_after(const struct allocations *allocations, uint32_t allocation) {
     uint32_t low = allocation + 1, step = 1;
     for (; low + step < allocations->count && allocations->birth[low + step] < allocations->death[allocation];
@@ -39,7 +39,7 @@ static uint32_t first_after(const struct allocations *allocations, uint32_t allo
     return low;
 }
 
-/* The allocation of the same stack that takes this one's place; UINT32_MAX: none does. */
+/* The allocation of the same stack that replaces this one; UINT32_MAX: none. */
 static uint32_t successor_of(const struct finder *finder, uint32_t allocation) {
     const struct allocations *allocations = finder->allocations;
     if (allocations->death[allocation] >= finder->timeline->n_moments)
@@ -53,8 +53,8 @@ static uint32_t successor_of(const struct finder *finder, uint32_t allocation) {
     return UINT32_MAX;
 }
 
-/* The largest allocation of each class of stacks: most allocations are as large as any of their stack, and then need not be
- * looked up one by one. */
+/* Stores the largest allocation of each class of stacks. Most allocations are the largest of their stack and need
+ * no search. */
 static bool most_find(struct finder *finder) {
     const struct allocations *allocations = finder->allocations;
     uint64_t *most = arena_column(finder->arena, STACK_CLASSES, sizeof *most);
@@ -69,7 +69,7 @@ static bool most_find(struct finder *finder) {
     return true;
 }
 
-/* Can it have a successor at all? */
+/* Can it have a successor? */
 static bool may_grow(const struct finder *finder, uint32_t allocation, uint64_t least) {
     const struct allocations *allocations = finder->allocations;
     uint32_t stack = allocations->stack[allocation];
@@ -77,7 +77,7 @@ static bool may_grow(const struct finder *finder, uint32_t allocation, uint64_t 
            allocations->size[allocation] < finder->pairs.most[stack % STACK_CLASSES];
 }
 
-/* Pairs (allocation, successor) of the finder's part of the allocations, by allocation. */
+/* Finds pairs (allocation, successor) in the finder's part of the allocations, by allocation. */
 static void pairs_find(struct finder *finder, uint64_t least) {
     const struct allocations *allocations = finder->allocations;
     uint64_t n = allocations->count - allocations->preexisting;
@@ -101,7 +101,8 @@ static uint32_t link_at(const struct link *links, uint32_t count, uint32_t alloc
     return low;
 }
 
-/* Links of all allocations in pairs, by allocation: a bit for each allocation takes less room than a list to be sorted. NULL: no memory. */
+/* Links for all allocations in pairs, by allocation; a bit for each allocation takes less room than a list to sort.
+ * NULL: no memory. */
 static struct link *links_of_pairs(struct finder *finder, uint32_t *count) {
     size_t n_words = finder->allocations->count / 64 + 1;
     uint64_t *bits = arena_bits(finder->arena, finder->allocations->count);
@@ -126,7 +127,7 @@ static struct link *links_of_pairs(struct finder *finder, uint32_t *count) {
     return links;
 }
 
-/* The same with the longest chain to each. NULL: no memory. */
+/* The same with the longest chain up to each. NULL: no memory. */
 static struct link *links_make(struct finder *finder, uint32_t *count) {
     const struct sort_row *pairs = finder->pairs.row;
     struct link *links = links_of_pairs(finder, count);
@@ -146,7 +147,7 @@ static struct link *links_make(struct finder *finder, uint32_t *count) {
     return links;
 }
 
-/* A chain that ends at a link grows: by enough, and few links by steps that are alike. */
+/* Does a chain that ends at a link grow: by enough, and, if it has few links, by similar steps? */
 static bool chain_grows(const struct finder *finder, const struct link *links, uint32_t last) {
     const uint64_t *size = finder->allocations->size;
     uint64_t least = UINT64_MAX, most = 0, end = size[links[last].allocation];
@@ -162,7 +163,7 @@ static bool chain_grows(const struct finder *finder, const struct link *links, u
     return end / 3 >= size[links[at].allocation] / 2 && (even || links[last].length > LINKS_EVEN);
 }
 
-/* Bytes that the next link is larger by, in the mean of the chain that ends with `last`. */
+/* The mean growth per link in the chain that ends with `last`. */
 static uint64_t chain_slope(const struct link *links, uint32_t last, const uint64_t *size) {
     uint32_t first = last;
     while (links[first].before != UINT32_MAX)
@@ -171,9 +172,9 @@ static uint64_t chain_slope(const struct link *links, uint32_t last, const uint6
     return n == 0 ? 0 : (size[links[last].allocation] - size[links[first].allocation]) / n;
 }
 
-/* Did a larger allocation of the stack make room for the last chain's first link? A cache that each prompt builds anew grows
- * within the prompt and not from step to step. The old one may go just after the new one has come, long before the second
- * link. */
+/* Was a larger allocation of the stack freed for the last chain's first link? A cache that each prompt builds anew
+ * grows within the prompt but not from step to step. The old one may be freed just after the new one is made, long
+ * before the second link. */
 static bool chain_restarts(const struct finder *finder, const struct link *links, uint32_t last,
                            uint32_t key) {
     const struct allocations *allocations = finder->allocations;
@@ -192,7 +193,7 @@ static bool chain_restarts(const struct finder *finder, const struct link *links
     return false;
 }
 
-/* The chains of one stack: rows [from, to) are their last links. */
+/* Judges the chains of one stack: rows [from, to) are their last links. */
 static void stack_judge(struct finder *finder, const struct link *links, const struct sort_row *rows,
                         uint32_t from, uint32_t to) {
     const struct allocations *allocations = finder->allocations;
@@ -219,7 +220,7 @@ static void stack_judge(struct finder *finder, const struct link *links, const s
         ends_last |= last->allocation == last_of_stack;
         longest = last->length > links[rows[longest].value].length ? i : longest;
     }
-    bool large = last_bytes >= (1u << 20) || is_percent(last_bytes, peak, 5); /* also in a small run */
+    bool large = last_bytes >= (1u << 20) || is_percent(last_bytes, peak, 5); /* even in a small run */
     if ((!ends_last && (uint64_t)n_links * 2 < n_of_stack) || !large || last_bytes < peak / 1000)
         return;
     for (uint32_t i = from; i < to; i++) {

@@ -1,6 +1,6 @@
 /*
- * Held over: what a turn made is still alive when the next one begins and makes the same again, so that both lie in
- * memory: an output, a loss with its graph, a logits buffer.
+ * Held over: memory of one turn is still alive when the next turn begins and makes the same again, so that both
+ * exist at once: an output, a loss with its graph, a logits buffer.
  *
  *     turn k      |---- result -----------|
  *     turn k + 1                 |---- result ------------|
@@ -16,14 +16,14 @@
 /* A key's pairs of turns. */
 struct held {
     uint64_t bytes;    /* in all pairs */
-    uint32_t n_pairs;  /* that show it */
-    uint32_t n_turns;  /* that make it */
+    uint32_t n_pairs;  /* pairs that show it */
+    uint32_t n_turns;  /* turns that make it */
     uint32_t n_beyond; /* allocations that outlive the next turn too */
     uint32_t n_allocations;
     uint32_t last_allocation;
 };
 
-/* Moment before which turn `turn` has made nothing; UINT32_MAX: there is no such turn. */
+/* The moment before which a turn has made nothing; UINT32_MAX: there is no such turn. */
 static uint32_t begin_of(const struct finder *finder, uint32_t turn) {
     const struct turns *turns = &finder->verdicts->turns;
     if (turn >= turns->count || turns->turn[turn].first >= turns->turn[turn].end)
@@ -38,7 +38,7 @@ static bool is_candidate(const struct finder *finder, uint32_t allocation) {
            !finder->blamed[finder_site(finder, allocation)];
 }
 
-/* Is the allocation alive when the turn after its own begins? `*beyond`: when the one after that does, too. */
+/* Is the allocation alive when the next turn begins? `*beyond`: and when the turn after that begins? */
 static bool is_held(const struct finder *finder, uint32_t allocation, uint32_t turn, bool *beyond) {
     const struct turns *turns = &finder->verdicts->turns;
     uint32_t begin = begin_of(finder, turn + 1), let_go = finder->allocations->request[allocation];
@@ -49,7 +49,7 @@ static bool is_held(const struct finder *finder, uint32_t allocation, uint32_t t
     return true;
 }
 
-/* All allocations of a key that are held, into the sums and, with `remove`, out of the curve. */
+/* Sums up all held allocations of a key and, with `remove`, takes them out of the curve. */
 static struct held key_walk(struct finder *finder, uint32_t key, bool with_beyond, bool remove,
                             struct finding *finding) {
     const struct allocations *allocations = finder->allocations;
@@ -80,8 +80,8 @@ static struct held key_walk(struct finder *finder, uint32_t key, bool with_beyon
     return held;
 }
 
-/* Seen in half of the pairs, and made again in the turn after. What outlives that turn too is counted where it usually
- * does not, or where two turns are all there are. */
+/* It must show in half of the pairs, and the next turn must make it again. What outlives that turn too counts if it
+ * usually does not, or if there are only two turns. */
 static bool key_is_held(struct finder *finder, uint32_t key, struct held *held, bool *with_beyond) {
     uint32_t n_turns = finder->verdicts->turns.count;
     *held = key_walk(finder, key, true, false, NULL);
@@ -94,7 +94,8 @@ static bool key_is_held(struct finder *finder, uint32_t key, struct held *held, 
            held->n_turns * 2 >= n_turns;
 }
 
-/* Memory from before the recording that the first turn frees is the previous turn's result, if it is about as large. */
+/* Adds memory from before the recording that the first turn frees, if it is about as large: the previous turn's
+ * result. */
 static void older_add(struct finder *finder, struct finding *finding, uint64_t per_turn) {
     const struct allocations *allocations = finder->allocations;
     const struct turn *first = &finder->verdicts->turns.turn[0];
@@ -114,7 +115,7 @@ static void older_add(struct finder *finder, struct finding *finding, uint64_t p
         }
 }
 
-/* Keys that are held, with the bytes of each as key of the row. NULL: no memory. */
+/* Held keys, each with its bytes as the row's key. NULL: no memory. */
 static struct sort_row *held_keys(struct finder *finder, uint32_t *count) {
     struct sort_row *rows = NULL;
     uint32_t capacity = 0;
@@ -133,7 +134,7 @@ static struct sort_row *held_keys(struct finder *finder, uint32_t *count) {
     return rows;
 }
 
-/* The largest site, and how many there are. */
+/* Finds the largest site, and counts sites. */
 static void sites_sum(struct finder *finder, const struct sort_row *rows, uint32_t count,
                       struct finding *finding) {
     struct sort_row *sites = arena_column(finder->arena, (uint64_t)count * 2, sizeof *sites);

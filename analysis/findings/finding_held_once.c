@@ -1,6 +1,6 @@
 /*
- * Held over in one pass: what is older than the recording and let go of while its forward runs, before any backward: the result of
- * the pass before, with its graph where there is one.
+ * Held over in one pass: memory from before the recording that is freed while the forward runs, before any
+ * backward. It is the result of the previous pass, with its graph if there was one.
  *
  *     the pass before    |---- result and graph ------|
  *     this one                    F F F F F F F F F F F F
@@ -12,7 +12,8 @@
 
 enum { GRAPH_LEAST = 8, FORWARDS_MANY = 64 };
 
-/* The stretch in which frees count: after half of the forward's allocations or 64 of them, and before any backward. */
+/* The stretch in which frees count: after half of the forward's allocations, or 64 of them, and before any
+ * backward. */
 struct stretch {
     uint32_t begin, from, to; /* moments; begin: of the first forward */
 };

@@ -1,7 +1,8 @@
 /*
- * An incomplete history: the recording's buffer was full, or nothing was recorded at all.
+ * An incomplete history: the recording's buffer was full, or nothing was recorded.
  *
- * history_full: figure [0] max_entries. no_history: figure [0] bytes, [1] of these with stacks; variant 1: most have them.
+ * history_full: figure [0] max_entries. no_history: figure [0] bytes, [1] of these with stacks; variant 1: most
+ * have them.
  */
 #include "analysis/findings/finder.h"
 

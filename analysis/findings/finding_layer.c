@@ -1,10 +1,9 @@
 /*
- * Kept per layer: within one forward the same stack occurs n times, once per layer, and k of the n outlive the backward
- * that uses up their siblings. One turn is enough to see it; a cache that is made on first use looks the same.
+ * Kept per layer: within one forward the same stack occurs n times, once per layer, and k of the n outlive the
+ * backward that uses up the others. One turn is enough to see it, but a cache made on first use looks the same.
  *
- * variant: 1 where its stacks come as often as most do: once per layer.
- * figure: [0] kept bytes, [1] kept allocations, [2] of how many, [3] forwards that show it, [4] forwards, [5] 1 where
- * something was recorded after the backward.
+ * variant: 1 if its stacks occur as often as most do: once per layer. figure: [0] kept bytes, [1] kept allocations,
+ * [2] of how many, [3] forwards that show it, [4] forwards, [5] 1 if something was recorded after the backward.
  */
 #include "analysis/findings/finder.h"
 
@@ -13,17 +12,17 @@
 
 enum { KEPT_LEAST = 3 };
 
-/* One stack, in the forward that is looked at and in all. */
+/* One stack, in the current forward and over all. */
 struct layer_stack {
-    uint32_t run; /* + 1 of the run that n and k are of */
+    uint32_t run; /* the run that n and k belong to, + 1 */
     uint32_t n, k;
-    uint32_t n_forwards, last_forward; /* that keep it; the last one's number */
+    uint32_t n_forwards, last_forward; /* forwards that keep it; the number of the last one */
 };
 
 /* A forward and the backward after it. */
 struct passes {
     uint32_t forward, backward; /* runs */
-    uint32_t begins, ends;      /* moments: the first allocation of backward, and what comes after it */
+    uint32_t begins, ends;      /* moments: the first allocation of backward, and of what follows it */
     bool followed;              /* something was recorded after the backward */
 };
 
@@ -44,7 +43,7 @@ static bool passes_at(const struct finder *finder, uint32_t run, struct passes *
     return true;
 }
 
-/* Does the allocation belong to the forward's graph, as far as can be told: alive when backward begins, and no parameter? */
+/* Does the allocation seem to belong to the forward's graph: alive when backward begins, and no parameter? */
 static bool is_of_graph(const struct finder *finder, uint32_t allocation, const struct passes *passes) {
     uint8_t category = finder->verdicts->category[allocation];
     return finder->allocations->request[allocation] > passes->begins && category != CATEGORY_PARAMETER &&
@@ -78,7 +77,8 @@ static void forward_count(struct finder *finder, const struct passes *passes, st
     }
 }
 
-/* Those that keep get a forward more, where as many stacks were used up as were kept. Each stack is met once. */
+/* Counts the forward for stacks that keep some, if at least as many stacks were used up as were kept. Visits each
+ * stack once. */
 static void forward_settle(struct finder *finder, const struct passes *passes, struct layer_stack *stacks,
                            uint32_t number) {
     const struct phase_run *run = &finder->verdicts->runs.run[passes->forward];
@@ -103,11 +103,11 @@ static void forward_settle(struct finder *finder, const struct passes *passes, s
 struct layer_search {
     struct layer_stack *stacks;
     uint32_t n_forwards, last_number;
-    uint32_t n_layers; /* repetitions of most stacks in a forward; 0: none comes twice */
+    uint32_t n_layers; /* how often most stacks occur in a forward; 0: none occurs twice */
     bool followed;
 };
 
-/* Finds the number of repetitions that most repeated stacks have in their last forward. False: no memory. */
+/* Finds how often most repeated stacks occur in their last forward. False: no memory. */
 static bool layers_count(struct finder *finder, struct layer_search *search) {
     uint32_t n_slots = finder->slots->count, n = 0, most = 0;
     struct sort_row *rows = arena_column(finder->arena, (uint64_t)n_slots * 2, sizeof *rows);
@@ -171,7 +171,7 @@ static void allocations_add(struct finder *finder, const struct layer_search *se
     }
 }
 
-/* Sites of the stacks that were found, numbered from 1. Returns how many. */
+/* Numbers the sites of the stacks found, from 1. Returns how many. */
 static uint32_t sites_number(struct finder *finder, const struct layer_search *search, uint32_t *of_site,
                              struct finding *findings) {
     uint32_t n = 0, slot = 0;
@@ -201,7 +201,7 @@ static uint32_t sites_number(struct finder *finder, const struct layer_search *s
     return n;
 }
 
-/* Every forward in turn; `of_site` NULL: they are counted. */
+/* Visits every forward; with `of_site` NULL it only counts. */
 static void forwards_walk(struct finder *finder, struct layer_search *search, struct finding *findings,
                           const uint32_t *of_site, bool remove) {
     const struct phase_runs *runs = &finder->verdicts->runs;

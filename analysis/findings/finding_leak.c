@@ -1,6 +1,6 @@
 /*
- * A leak: a call site keeps something for good in turn after turn. A weight that stays, a state that is made once and a
- * queue that holds the last few are not leaks.
+ * A leak: a call site keeps something for good in turn after turn. Not leaks: a weight that stays, a state that is
+ * made once, a queue that holds the last few.
  *
  * figure: [0] kept bytes, [1] kept allocations, [2] turns that could be judged. variant: enum leak_variant.
  */
@@ -12,16 +12,16 @@
 enum leak_variant { LEAK_OF_SITE, LEAK_OF_GRAPH /* everything that the turns make is kept */ };
 enum {
     GRAPH_KEYS = 8,
-    BEGIN_MOST = 4096 /* allocations before the first forward of a turn that are looked at */
+    BEGIN_MOST = 4096 /* allocations before the first forward of a turn that are examined */
 };
 
-/* Of the allocations that are older than the recording and go in it: does one come before all of a size from a moment on? */
+/* Is an allocation from before the recording, freed in it, less than a size from a moment on? */
 static bool olds_before(const struct finder *finder, uint32_t index, uint64_t size, uint32_t moment) {
     const struct sort_row *row = &finder->olds.row[index];
     return row->key < size || (row->key == size && finder->allocations->request[row->value] < moment);
 }
 
-/* By size, then by when they are let go. */
+/* Sorts by size, then by when they are freed. */
 static void olds_find(struct finder *finder) {
     const struct allocations *allocations = finder->allocations;
     uint32_t n = 0;
@@ -46,19 +46,19 @@ static void olds_find(struct finder *finder) {
 
 /* The allocations of a key that stay. */
 struct kept {
-    uint32_t first_turn, last_turn, n_turns; /* that keep one */
+    uint32_t first_turn, last_turn, n_turns; /* turns that keep one */
     uint32_t first_allocation, last_allocation;
-    uint64_t bytes, first_bytes; /* in all of them, in the first */
+    uint64_t bytes, first_bytes; /* over all of them, and in the first */
     bool freed_before;           /* an earlier turn made it and kept none */
 };
 
-/* Turns whose end was seen: memory alive in an open one says nothing. */
+/* The number of turns whose end was recorded: memory alive in an open turn proves nothing. */
 static uint32_t turns_judged(const struct finder *finder) {
     const struct turns *turns = &finder->verdicts->turns;
     return turns->count - (turns->count > 0 && !turns->closed);
 }
 
-/* The key's turns one after the other, each with how many of its allocations stay. */
+/* A walk over the key's turns, with the number of its allocations that stay in each. */
 struct turn_walk {
     const struct finder *finder;
     uint32_t at, end; /* into finder->order */
@@ -89,7 +89,7 @@ static bool turn_walk_next(struct turn_walk *walk) {
     return turn != UINT32_MAX;
 }
 
-/* Counts the older allocations of this size that a turn frees. */
+/* The number of older allocations of this size that a turn frees. */
 static uint32_t olds_let_go(const struct finder *finder, const struct turn *turn, uint64_t size) {
     uint32_t low = 0, high = finder->olds.count, end;
     SEARCH(low, high, i, olds_before(finder, i, size, turn->begin_moment));
@@ -99,8 +99,8 @@ static uint32_t olds_let_go(const struct finder *finder, const struct turn *turn
     return end - low;
 }
 
-/* Of the bytes that the key keeps in the turns (first, last], those that replaced memory older than the
- * recording: an older allocation of the same size was freed in the same turn. */
+/* Bytes that the key keeps in the turns (first, last] in place of memory from before the recording: an older
+ * allocation of the same size was freed in the same turn. */
 static uint64_t kept_for_olds(const struct finder *finder, uint32_t key, const struct kept *kept) {
     uint64_t bytes = 0, size = UINT64_MAX;
     uint32_t turn = UINT32_MAX, left = 0;
@@ -132,8 +132,9 @@ static uint64_t alive_before(const struct finder *finder, uint32_t key, uint32_t
     return bytes;
 }
 
-/* A leak is larger after every turn. A queue, such as a loader's that works ahead, frees as much as it takes, so it
- * is as large after the last turn as after the first; a full one begins with memory from before the recording. */
+/* A leak is larger after every turn. A queue, such as that of a loader that works ahead, frees as much as it takes,
+ * so it is as large after the last turn as after the first; a full queue begins with memory from before the
+ * recording. */
 static bool key_rises(const struct finder *finder, uint32_t key, const struct kept *kept) {
     const struct turn *turn = finder->verdicts->turns.turn;
     uint64_t before = alive_before(finder, key, turn[kept->first_turn].end_moment),
@@ -142,7 +143,7 @@ static bool key_rises(const struct finder *finder, uint32_t key, const struct ke
     return rise > olds && rise - olds >= (kept->bytes - kept->first_bytes) / 2;
 }
 
-/* False: it does not leak, for the reasons of verdicts that docs/report-reference.md states. */
+/* False: it does not leak, by the rules in docs/report-reference.md. */
 static bool key_leaks(const struct finder *finder, uint32_t key, struct kept *kept) {
     struct turn_walk walk = {.finder = finder, .at = finder->start[key], .end = finder->start[key + 1]};
     uint32_t n_made = 0, longest = 0;
@@ -165,7 +166,7 @@ static bool key_leaks(const struct finder *finder, uint32_t key, struct kept *ke
         kept->n_turns++;
         n_made++;
     }
-    /* Of two, the first is freed after the last allocation and the second is not: it is held over. */
+    /* Of two, the first is freed after the last allocation and the second is not: held over, not leaked. */
     const uint32_t *let_go = finder->allocations->request;
     if (kept->n_turns == 2 && let_go[kept->first_allocation] < let_go[kept->last_allocation])
         return false;
@@ -180,7 +181,7 @@ static bool key_leaks(const struct finder *finder, uint32_t key, struct kept *ke
            key_rises(finder, key, kept);
 }
 
-/* CUDA graphs keep what they captured, each in a pool of its own, until they go. */
+/* CUDA graphs keep what they captured, each in a pool of its own, until they are destroyed. */
 static bool is_captured(const struct finder *finder, uint32_t key) {
     const uint16_t *pool = finder->allocations->pool;
     uint16_t first = pool[finder->order[finder->start[key]]],
@@ -188,7 +189,7 @@ static bool is_captured(const struct finder *finder, uint32_t key) {
     return first != last && first > POOL_DEFAULT && last > POOL_DEFAULT;
 }
 
-/* In repetition only the forward side tells turns. */
+/* If turns come from repetition, only the forward side shows turns. */
 static bool key_may_leak(const struct finder *finder, uint32_t key) {
     uint32_t from = finder->start[key];
     if (from == finder->start[key + 1] || is_captured(finder, key))
@@ -197,7 +198,7 @@ static bool key_may_leak(const struct finder *finder, uint32_t key) {
            side_of_letter(finder->verdicts->runs.letter[finder->order[from]]) == SIDE_FORWARD;
 }
 
-/* Moment at which the last turn's forward begins: memory older than that and alive at the end has outlived its use. */
+/* The moment when the last turn's forward begins: older memory that is alive at the end has outlived its use. */
 static uint32_t last_forward(const struct finder *finder) {
     const struct turn *last = &finder->verdicts->turns.turn[finder->verdicts->turns.count - 1];
     uint32_t forward = finder_forward(finder, last);
@@ -205,8 +206,8 @@ static uint32_t last_forward(const struct finder *finder) {
                                : last->begin_moment;
 }
 
-/* Bytes that a key keeps too seldom for a leak: made after the first turn, which makes much once and for
- * all, and before the last forward, which always has something alive. */
+/* Bytes that a key keeps too seldom for a leak: made after the first turn, which makes much permanent memory, and
+ * before the last forward, which always has something alive. */
 static uint64_t kept_seldom(const struct finder *finder, uint32_t key, const struct kept *kept,
                             uint32_t before) {
     uint64_t bytes = 0;
@@ -225,7 +226,7 @@ static uint64_t kept_seldom(const struct finder *finder, uint32_t key, const str
     return bytes;
 }
 
-/* Keys that leak, by site. NULL: no memory. */
+/* Leaking keys, by site. NULL: no memory. */
 static struct sort_row *leaks_by_site(struct finder *finder, uint32_t *count) {
     struct kept kept;
     uint32_t capacity = 0, before = last_forward(finder);
@@ -252,8 +253,9 @@ static struct sort_row *leaks_by_site(struct finder *finder, uint32_t *count) {
     return rows;
 }
 
-/* When a program that does not keep an allocation would let it go: at the end of its turn. Where turns end with the optimizer
- * or with backward, what comes after it is the next turn's, but belongs to the one before as long as it is not a batch. */
+/* When a program that does not keep an allocation would free it: at the end of its turn. If turns end with the
+ * optimizer or with backward, allocations after that belong to the next turn, but count for the one before unless
+ * they are a batch. */
 static uint32_t end_of_use(const struct finder *finder, uint32_t allocation) {
     const struct turns *turns = &finder->verdicts->turns;
     const struct turn *turn = &turns->turn[finder_turn(finder, allocation)];
@@ -270,7 +272,7 @@ static uint32_t end_of_use(const struct finder *finder, uint32_t allocation) {
     return finder->allocations->birth[allocation] + 1;
 }
 
-/* Every kept allocation of some keys goes when its use ends. */
+/* Frees every kept allocation of some keys when its use ends. */
 static void kept_remove(struct finder *finder, const struct sort_row *rows, uint32_t count) {
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t at = finder->start[rows[i].value]; at < finder->start[rows[i].value + 1]; at++) {
@@ -313,10 +315,10 @@ static void kept_measure(struct finder *finder, const struct sort_row *rows, uin
     finding->to_moment = finder->verdicts->turns.turn[last].end_moment - 1;
 }
 
-/* A leak that is small after ten turns ends a run of two thousand. */
+/* A leak that is small after ten turns can end a run of two thousand. */
 static enum finding_severity severity_of_leak(const struct finding *finding, uint64_t peak) {
     uint64_t kept = finding->figure[0];
-    /* A loader that works ahead holds two batches. */
+    /* a loader that works ahead holds two batches */
     if (finding->per_n <= 2)
         return is_percent(kept - finding->figure[3], peak, 5) ? SEVERITY_MEDIUM : SEVERITY_LOW;
     if (is_percent(kept, peak, 5) || is_percent(finding->per_bytes, peak, 1))
@@ -351,7 +353,7 @@ static bool keeps_everything(const struct finder *finder, const struct sort_row 
     return kept > all / 2;
 }
 
-/* Memory kept by a leak is no activation, though a forward made it and it outlives the forward. */
+/* Memory that a leak keeps is no activation, though a forward made it and it outlives the forward. */
 static void kept_rename(struct finder *finder, const struct sort_row *rows, uint32_t count) {
     const struct verdicts *verdicts = finder->verdicts;
     for (uint32_t i = 0; i < count; i++)
@@ -365,7 +367,7 @@ static void kept_rename(struct finder *finder, const struct sort_row *rows, uint
         }
 }
 
-/* The largest sites, whose savings are computed. */
+/* Chooses the largest sites, for which savings are computed. */
 static void leaks_of_sites(struct finder *finder, const struct sort_row *rows, uint32_t count) {
     struct sort_row group[FINDINGS_OF_KIND], spare[FINDINGS_OF_KIND];
     struct finding found[FINDINGS_OF_KIND];
@@ -401,7 +403,7 @@ static void leaks_of_sites(struct finder *finder, const struct sort_row *rows, u
     kept_rename(finder, rows, count);
 }
 
-/* `rows`: keys that leak, by site. */
+/* Reports leaks; `rows`: leaking keys, by site. */
 static void leaks_report(struct finder *finder, const struct sort_row *rows, uint32_t count) {
     if (!keeps_everything(finder, rows, count)) {
         leaks_of_sites(finder, rows, count);

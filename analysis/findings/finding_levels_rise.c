@@ -1,8 +1,8 @@
 /*
- * Levels that a log prints and that rise: lines of one label are compared with each other, since those of different ones
- * stand for different moments of a step. Rules: at least four of them, the first left out from six on as a warm-up; a rise
- * of 1 % and 1 MiB at least, in three places at least, falls of a tenth of it at most, and a quarter of it in the later
- * half, so that a level which is reached once is not a rise.
+ * Levels in a log that rise. Lines are compared only with lines of the same label, because those of other labels
+ * are other moments of a step. Rules: at least four lines (from six on the first is skipped as a warm-up); a rise
+ * of at least 1 % and 1 MiB, in at least three places; falls of at most a tenth of it; and a quarter of it in the
+ * later half, so that a level reached once is no rise.
  */
 #include "analysis/findings/finder.h"
 #include "analysis/findings/levels.h"
@@ -10,7 +10,7 @@
 
 enum { LINES_LEAST = 4, RISES_LEAST = 3, WARM_UP_FROM = 6, RISE_LEAST_BYTES = 1 << 20 };
 
-/* A line: `key` of its label, so that lines of one label lie side by side after sorting. */
+/* A line; `key` is that of its label, so that lines of one label are adjacent after sorting. */
 struct level_line {
     uint64_t bytes, step;
     uint32_t event, label;
@@ -29,7 +29,7 @@ static uint8_t what_of(unsigned level) {
     return whats[level];
 }
 
-/* The label without its digits (FNV-1a): "after step 12" and "after step 13" are one. */
+/* Hash (FNV-1a) of the label without digits: "after step 12" and "after step 13" are equal. */
 static uint64_t label_key(const struct trace *trace, uint32_t label) {
     struct text text = trace_text(trace, label);
     uint64_t key = 14695981039346656037u;
@@ -39,7 +39,7 @@ static uint64_t label_key(const struct trace *trace, uint32_t label) {
     return key;
 }
 
-/* One per event that has notes. Returns how many. */
+/* Reads one line per event with notes. Returns how many. */
 static uint32_t lines_read(const struct device_trace *device, uint8_t what, struct level_line *line) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < device->n_notes; i++) {

@@ -1,6 +1,6 @@
 /*
- * Offloading: a GPU's allocation is given back, while one of the same bytes in pinned host memory stays that was made in the
- * same step while the first was in use. What a data loader pins goes the other way.
+ * Offloading: in one step, pinned host memory of the same size was made while a GPU's allocation was in use, and it
+ * stays when that allocation is freed. Memory pinned by a data loader is copied the other way.
  *
  * offloaded: `site` is the GPU's; figure [0] frame of the host's, [1] how many pairs, [2] their bytes.
  */
@@ -9,7 +9,7 @@
 #include "analysis/loop/frame_bits.h"
 #include "base/search.h"
 
-enum { LOOKED_BACK = 256 }; /* allocations of one size before a moment */
+enum { LOOKED_BACK = 256 }; /* how many allocations of one size before a moment are examined */
 
 struct pairing {
     struct finder *finder;
@@ -18,7 +18,7 @@ struct pairing {
     uint32_t n;
     uint64_t *paired; /* bitmap of these */
     struct sort_row *pair;
-    uint32_t n_pairs; /* by the call sites of both sides; its allocation of the GPU */
+    uint32_t n_pairs; /* by the call sites of both sides; value: the GPU's allocation */
 };
 
 static int64_t us_at(const struct device_trace *device, uint32_t moment) {
@@ -33,7 +33,7 @@ static int64_t death_us(const struct device_trace *device, uint32_t allocation) 
     return us_at(device, device->allocations.death[allocation]);
 }
 
-/* Without known steps the whole recording is one. */
+/* Without known steps the whole recording counts as one. */
 static bool is_of_step(const struct finder *finder, uint32_t allocation, int64_t us) {
     const struct turns *turns = &finder->verdicts->turns;
     uint32_t turn = turns->count != 0 ? finder_turn(finder, allocation) : 0;
@@ -41,7 +41,7 @@ static bool is_of_step(const struct finder *finder, uint32_t allocation, int64_t
            (turn < turns->count && us < us_at(finder->timeline->device, turns->turn[turn].end_moment));
 }
 
-/* The latest allocation of the GPU that this one of the host can be a copy of; UINT32_MAX: there is none. */
+/* The latest GPU allocation that this host allocation can be a copy of; UINT32_MAX: none. */
 static uint32_t original_of(const struct pairing *pairing, uint32_t copy) {
     const struct device_trace *device = pairing->finder->timeline->device;
     const struct sort_row *order = pairing->order;
@@ -76,7 +76,7 @@ static void pairs_fill(struct pairing *pairing) {
     }
 }
 
-/* Pairs of one call site of the GPU and one of the host. */
+/* Reports pairs of one call site of the GPU and one of the host. */
 static void pairs_report(struct finder *finder, const struct sort_row *pair, uint32_t n) {
     const struct allocations *allocations = finder->allocations;
     bool steps = finder->verdicts->turns.count != 0;
@@ -97,7 +97,7 @@ static void pairs_report(struct finder *finder, const struct sort_row *pair, uin
     finding.to_moment = finding.at_moment;
     for (uint32_t i = 0; i < n; i++)
         finder_count(finder, &finding, pair[i].value);
-    if (n > 1 || finding.figure[2] >= MIB) /* one small pair is chance */
+    if (n > 1 || finding.figure[2] >= MIB) /* a single small pair is chance */
         finder_add(finder, &finding);
 }
 

@@ -1,9 +1,9 @@
 /*
- * The memory of an optimizer's step: its temporaries, where they make the peak; and its state, where the first step has only just
- * made it, so that the next one will need more than was recorded.
+ * The memory of an optimizer's step: its temporaries, if they make the peak; and its state, if the first step has
+ * only just made it, so that the next step will need more than was recorded.
  *
- * optimizer_temporaries: variant: enum finding_way. next_step_peak: figure [0] what the next step will need, [1] its forward and
- * backward without the state, [2] the state.
+ * optimizer_temporaries: variant: enum finding_way. next_step_peak: figure [0] what the next step will need, [1]
+ * its forward and backward without the state, [2] the state.
  */
 #include "analysis/findings/finder.h"
 
@@ -22,7 +22,7 @@ static enum finding_way way_of(const struct finder *finder, uint32_t allocation)
     return bits & BIT_FOREACH ? WAY_FOREACH : bits & BIT_SINGLE ? WAY_SINGLE : WAY_OWN;
 }
 
-/* Takes them out, and counts those at the peak by how the optimizer goes over the parameters. */
+/* Takes temporaries out of the curve, and counts those at the peak by how the optimizer goes over the parameters. */
 static void temporaries_remove(struct finder *finder, struct finding *finding, uint64_t of_way[WAYS]) {
     const struct allocations *allocations = finder->allocations;
     uint64_t largest = 0;
@@ -58,7 +58,7 @@ void finding_optimizer_temporaries_find(struct finder *finder) {
     finder_saves(finder, &finding);
     for (uint32_t way = 1; way < WAYS; way++)
         finding.variant = of_way[way] > of_way[finding.variant] ? (uint8_t)way : finding.variant;
-    if (is_percent(finding.saves, peak, 3)) /* PyTorch's default: never high */
+    if (is_percent(finding.saves, peak, 3)) /* PyTorch's default, so never high */
         finder_add(finder, &finding);
 }
 
@@ -87,7 +87,7 @@ const char *finding_way_name(enum finding_way way) {
 
 /* ---- next_step_peak ---- */
 
-/* The state that this step has made, less what it replaces; `*first`: moment of the first of it. */
+/* The state that this step has made, less what it replaces; `*first`: moment of its first allocation. */
 static uint64_t state_made(const struct finder *finder, uint32_t *first) {
     const struct allocations *allocations = finder->allocations;
     uint64_t made = 0, replaced = 0;
@@ -106,8 +106,8 @@ static uint64_t state_made(const struct finder *finder, uint32_t *first) {
     return made > replaced ? made - replaced : 0;
 }
 
-/* The step begins at the first forward allocation that backward needs: a warm-up's or capture's own memory
- * is not made again. UINT32_MAX: there is no forward. */
+/* The step begins at the first forward allocation that backward needs, because memory of a warm-up or a capture is
+ * not made again. UINT32_MAX: there is no forward. */
 static uint32_t step_begin(const struct finder *finder) {
     const struct allocations *allocations = finder->allocations;
     for (uint32_t i = allocations->preexisting; i < allocations->count; i++)

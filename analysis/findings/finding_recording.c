@@ -7,9 +7,9 @@
 
 enum { OOM_OBSERVED, OOM_COUNTED };
 
-/* ---- out_of_memory: figure [0] asked for, [1] free on the device, [2] reserved, [3] events ---- */
+/* ---- out_of_memory: figure [0] requested, [1] free on the device, [2] reserved, [3] events ---- */
 
-/* A summary in a log counts errors and tells nothing else of them. */
+/* A summary in a log only counts errors. */
 static void counted_find(struct finder *finder) {
     const struct device_trace *device = finder->timeline->device;
     struct finding finding = {.kind = FINDING_OUT_OF_MEMORY,
@@ -88,7 +88,7 @@ static void tell_last_of(struct telling *telling) {
     tell(telling, ".");
 }
 
-/* Tells the facts of a log's message. */
+/* Writes the facts of a log's message. */
 static void tell_logged(struct telling *telling) {
     const struct timeline *timeline = telling->verdicts->timeline;
     struct log_oom_facts facts;
@@ -140,7 +140,7 @@ void finding_out_of_memory_detail(struct telling *telling) {
 
 enum { ENDED_SOMEHOW, ENDED_BY_OOM, ENDED_BY_OTHERS_OOM };
 
-/* A recording usually ends on all devices when memory runs out on one. */
+/* A recording usually ends on all devices when one runs out of memory. */
 static uint8_t ended_by(const struct timeline *timeline) {
     const struct trace *trace = timeline->trace;
     if (timeline->device->n_ooms != 0)
@@ -174,7 +174,7 @@ void finding_stops_at_peak_find(struct finder *finder) {
     finder_add(finder, &finding);
 }
 
-/* Does the peak lie before the last fiftieth of the events? */
+/* Is the peak before the last fiftieth of the events? */
 static bool peak_is_earlier(const struct telling *telling) {
     const struct timeline *timeline = telling->verdicts->timeline;
     return timeline->n_moments - timeline->peak_moment > timeline->n_moments / 50 + 1;
@@ -201,7 +201,8 @@ void finding_stops_at_peak_detail(struct telling *telling) {
                       "out-of-memory observer.");
 }
 
-/* ---- starts_late: figure [0] bytes older than the recording in the peak, [1] those of them whose origin no stack tells ---- */
+/* ---- starts_late: figure [0] bytes in the peak from before the recording, [1] those of them without a stack of
+ * origin ---- */
 
 static bool origin_is_known(const struct allocations *allocations, uint32_t allocation) {
     return allocations->stack[allocation] != 0 &&
@@ -256,7 +257,7 @@ static void tell_origin(struct telling *telling) {
 
 void finding_starts_late_detail(struct telling *telling) {
     tell_bytes(telling, telling->finding->figure[0]);
-    if (telling->verdicts->timeline->trace->kind != TRACE_KINETO) { /* whose running total says no number */
+    if (telling->verdicts->timeline->trace->kind != TRACE_KINETO) { /* its running total has no count */
         tell(telling, " in ");
         tell_things(telling, telling->finding->count, "allocation");
     }

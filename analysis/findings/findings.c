@@ -82,7 +82,7 @@ void finder_count(struct finder *finder, struct finding *finding, uint32_t alloc
         finder->sets.row[finder->sets.count++] = (struct sort_row){allocation, finding->set};
 }
 
-/* The sets one after the other, each rising: two stable sorts, the lesser key first. */
+/* Sorts the sets one after the other, each rising: two stable sorts, the lesser key first. */
 static bool sets_sort(struct finder *finder) {
     struct sort_row *rows = finder->sets.row;
     uint32_t n = finder->sets.count;
@@ -97,7 +97,7 @@ static bool sets_sort(struct finder *finder) {
     return true;
 }
 
-/* A sentence about a request, the recording or its levels is about no set. */
+/* A sentence about a request, the recording or its levels has no set. */
 static bool finding_has_set(const struct finding *finding) {
     static const bool has_none[FINDING_KINDS] = {
         [FINDING_OUT_OF_MEMORY] = true, [FINDING_FRAGMENTATION] = true,     [FINDING_RETRY_FLUSH] = true,
@@ -107,7 +107,7 @@ static bool finding_has_set(const struct finding *finding) {
     return !has_none[finding->kind];
 }
 
-/* Every finding's set in one column. An allocation that was counted twice is in it once. */
+/* Stores every finding's set in one column. An allocation that was counted twice is in it once. */
 static bool sets_hand_out(struct finder *finder, struct findings *findings) {
     const struct sort_row *rows = finder->sets.row;
     uint32_t n = 0;
@@ -138,8 +138,8 @@ void finder_add(struct finder *finder, const struct finding *finding) {
         finder->finding[finder->count++] = *finding;
 }
 
-/* Changes of the curve are few or many. Few are kept as a list and many, of which one finding in a thousand has so many, as
- * a difference for each moment: that takes as much memory as the curve itself. */
+/* Few changes of the curve are kept as a list. Many, as in one finding of a thousand, are kept as a difference for
+ * each moment, which takes as much memory as the curve. */
 enum { MOMENTS_A_CHANGE = 256, CHANGES_LEAST = 1024 };
 
 static bool removed_init(struct removed *removed, uint32_t n_moments, struct arena *arena) {
@@ -157,7 +157,7 @@ static void removed_drop(struct removed *removed, struct arena *arena) {
     ARENA_DROP(arena, removed->change);
 }
 
-/* From the list to a difference for each moment. False: no memory. */
+/* Turns the list into a difference for each moment. False: no memory. */
 static bool removed_spread(struct finder *finder) {
     struct removed *removed = &finder->removed;
     size_t n = (size_t)finder->timeline->n_moments + 1;
@@ -218,7 +218,7 @@ static uint64_t highest_of_each(const struct finder *finder) {
     return highest;
 }
 
-/* The same between one change and the next: there the curve's own highest total is. */
+/* The same for the stretch between two changes, in which the curve's own maximum is the highest. */
 static uint64_t highest_between(struct finder *finder) {
     struct removed *removed = &finder->removed;
     const struct timeline *timeline = finder->timeline;
@@ -252,7 +252,7 @@ void finder_saves(struct finder *finder, struct finding *finding) {
     finder->first_cut = finder->n_cuts;
 }
 
-/* ---- what is found in ---- */
+/* ---- what the search needs ---- */
 
 static void order_fill(struct finder *finder) {
     const struct allocations *allocations = finder->allocations;
@@ -266,7 +266,7 @@ static void order_fill(struct finder *finder) {
         finder->order[start[finder_key(finder, allocations->stack[i]) + 1]++] = i;
 }
 
-/* The keys of what allocations have, by slot and numbered without gaps. False: no memory. */
+/* The keys of all allocations, by slot, numbered without gaps. False: no memory. */
 static bool keys_fill(struct finder *finder) {
     const struct trace *trace = finder->timeline->trace;
     struct arena *arena = finder->arena;
@@ -324,7 +324,7 @@ static bool finder_init(struct finder *finder, const struct verdicts *verdicts, 
 
 /* ---- order ---- */
 
-/* By falling severity, then falling bytes, then as they were found: two stable sorts, the lesser key first. */
+/* Sorts by falling severity, then falling bytes, then as found: two stable sorts, the lesser key first. */
 static bool findings_sort(struct finder *finder, struct findings *findings) {
     uint32_t n = finder->count;
     struct sort_row *rows = arena_column(finder->arena, (uint64_t)n * 2, sizeof *rows);
@@ -358,7 +358,7 @@ static bool findings_end(struct verdicts *verdicts, struct arena *arena) {
     struct finder *finder = verdicts->finder;
     bool done = findings_sort(finder, &verdicts->findings) && sets_hand_out(finder, &verdicts->findings);
     ARENA_DROP(arena, finder->blamed);
-    ARENA_DROP(arena, verdicts->runs.stack_bits); /* not needed any more */
+    ARENA_DROP(arena, verdicts->runs.stack_bits); /* no longer needed */
     removed_drop(&finder->removed, arena);
     ARENA_DROP(arena, finder->order);
     ARENA_DROP(arena, finder->start);
@@ -367,8 +367,8 @@ static bool findings_end(struct verdicts *verdicts, struct arena *arena) {
     return done;
 }
 
-/* A log holds levels, whose allocations are made up: only what is said of levels can be said of it. Pinned memory has an
- * allocator of its own, which keeps every block: what is said of the caching allocator of GPUs is not true of it. */
+/* A log's allocations are made up from levels, so only findings about levels fit it. Pinned memory has an allocator
+ * of its own, which keeps every block, so findings about the GPUs' caching allocator do not fit it. */
 static bool kind_fits(const struct verdicts *verdicts, enum finding_kind kind) {
     if (verdicts->timeline->device->ordinal == ORDINAL_HOST &&
         (kind == FINDING_FRAGMENTATION || kind == FINDING_CACHED_FREE || kind == FINDING_CACHE_CHURN ||
@@ -402,7 +402,7 @@ bool finding_set(const struct finding *finding, uint64_t *bitmap) {
     return finding->ids != NULL;
 }
 
-/* ---- telling ---- */
+/* ---- sentences ---- */
 
 void tell(struct telling *telling, const char *text) {
     words_say(telling->words, text);
@@ -514,8 +514,8 @@ static void view_number(struct words *words, const char *name, int64_t number) {
     words_number(words, (uint64_t)(number < 0 ? -number : number));
 }
 
-/* A call site as part of an address: its name, which is the same in every file that holds the recording, where a page
- * numbers its frames anew. */
+/* Writes a call site into an address by name, which is the same in every file of the recording; frame numbers
+ * differ from page to page. */
 static void view_site(struct words *words, const struct trace *trace, uint32_t site) {
     static const char hex[] = "0123456789ABCDEF";
     char text[VIEW_SITE_NBYTES];

@@ -1,5 +1,6 @@
 /*
- * Gradients of the step before the recording that are alive when its forward is under way: zero_grad came too late, or not at all.
+ * Gradients of the step before the recording that are alive while its forward runs: zero_grad came too late, or not
+ * at all.
  */
 #include "analysis/findings/finder.h"
 
@@ -7,7 +8,7 @@
 
 enum { BEHIND = 8 };
 
-/* Moment of the first backward after a moment; the end: there is none. */
+/* The first moment of a backward after a moment; the end if there is none. */
 static uint32_t backward_after(const struct finder *finder, uint32_t moment) {
     const struct allocations *allocations = finder->allocations;
     for (uint32_t i = allocations->preexisting; i < allocations->count; i++)

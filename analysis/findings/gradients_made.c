@@ -1,8 +1,8 @@
 /*
- * Backward adds to gradients that are there: what it makes for a parameter is gone at once, and the recording shows
- * no gradient. One allocation that lives until backward ends, as the gradient of the first layer's input does, then looks
- * like one that zero_grad frees. Gradients that are there already, where none was recorded, are older than the recording;
- * as long as something of unknown origin is, the sizes of parameters tell, and how many of each there are:
+ * Backward adds to existing gradients: what it makes for a parameter is freed at once, and the recording shows no
+ * gradient. An allocation that lives until backward ends, such as the gradient of the first layer's input, then
+ * looks like one freed by zero_grad. If no gradient was recorded, existing ones are older than the recording. As
+ * long as older memory of unknown origin exists, the sizes of parameters and their numbers decide:
  *
  *     made anew    |--------------------|             as many outlive their backward as there are parameters
  *     added        |-|                                none does, or one by chance
@@ -14,25 +14,26 @@
 #include "base/sort.h"
 
 enum {
-    LAST_OF_BACKWARD = 8, /* allocations: no telling whether they were added to others or set to None */
-    OLDS_PER_GRADIENT = 4 /* parameter, what the optimizer keeps for it, and a copy or one more of these */
+    /* allocations for which nothing shows whether they were added to others or set to None */
+    LAST_OF_BACKWARD = 8,
+    OLDS_PER_GRADIENT = 4 /* parameter, the optimizer's state for it, and a copy or one more state */
 };
 
-/* The sizes of parameters, and of what is older than the recording and may be one or its gradient. */
+/* A size that parameters have, and what is older than the recording and may be a parameter or a gradient of it. */
 struct size {
     uint64_t nbytes;
-    uint32_t parameter; /* moment at which the last of this size goes that may be a parameter */
-    uint32_t gradient;  /* the same, that may be a gradient; 0: none may */
-    uint32_t n_olds;    /* so many may be */
-    uint32_t turn;      /* + 1 of the one that n_made is of */
-    uint32_t n_made;    /* gradients that it makes */
+    uint32_t parameter; /* moment at which the last possible parameter of this size is freed */
+    uint32_t gradient;  /* the same for the last possible gradient; 0: none */
+    uint32_t n_olds;    /* how many may be */
+    uint32_t turn;      /* turn that n_made counts, + 1 */
+    uint32_t n_made;    /* gradients that the turn makes */
 };
 
 struct sizes {
     struct size *size; /* rising by nbytes, each once */
     uint32_t count;
-    uint32_t last;  /* the last `gradient` of all sizes */
-    uint32_t since; /* moment of the second forward; memory freed before it is kept until no forward */
+    uint32_t last;  /* the latest `gradient` of all sizes */
+    uint32_t since; /* moment of the second forward; memory freed before it is not kept until a forward */
 };
 
 static bool may_be_gradient(const struct finder *finder, const struct sizes *sizes, uint32_t allocation) {
@@ -49,7 +50,7 @@ static bool may_be_parameter(const struct finder *finder, uint32_t allocation) {
            finder->verdicts->category[allocation] == CATEGORY_PARAMETER;
 }
 
-/* `row`: all that may be parameters, by size. */
+/* Fills the sizes; `row`: everything that may be a parameter, by size. */
 static void sizes_fill(struct sizes *sizes, const struct finder *finder, const struct sort_row *row,
                        uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
@@ -94,7 +95,7 @@ static struct size *sizes_at(const struct sizes *sizes, uint64_t nbytes) {
     return low < sizes->count && sizes->size[low].nbytes == nbytes ? &sizes->size[low] : NULL;
 }
 
-/* The size of an allocation of a turn's backward, where a parameter that is there at `next` has it; else NULL. */
+/* The size of an allocation of a turn's backward, if a parameter alive at `next` has it; otherwise NULL. */
 static struct size *size_of(const struct finder *finder, const struct sizes *sizes, uint32_t allocation,
                             uint32_t next) {
     struct size *size = sizes_at(sizes, finder->allocations->size[allocation]);
@@ -123,7 +124,7 @@ static void turn_count(const struct finder *finder, struct sizes *sizes, uint32_
     }
 }
 
-/* Gradient bytes that a turn's backward makes, if no older gradient is there to add to. */
+/* Bytes of gradients that a turn's backward makes, if there is no older gradient to add to. */
 static uint64_t turn_sum(const struct finder *finder, const struct turn *turn) {
     uint64_t made = 0;
     for (uint32_t k = turn->first; k < turn->end; k++) {
@@ -134,7 +135,7 @@ static uint64_t turn_sum(const struct finder *finder, const struct turn *turn) {
     return made;
 }
 
-/* The same where one may be there; `next`: the next forward, until which gradients would be kept. */
+/* The same if there may be one; `next`: the next forward, until which gradients would be kept. */
 static uint64_t turn_made(struct finder *finder, struct sizes *sizes, uint32_t index, uint32_t next) {
     const struct turn *turn = &finder->verdicts->turns.turn[index];
     uint64_t made = 0, added = 0;

@@ -3,7 +3,7 @@
 
 #include "analysis/findings/finder.h"
 
-/* A gradient, and not a copy of one that a leak was found to keep. */
+/* Is it a gradient, and not a copy of one kept by a leak? */
 static inline bool is_gradient(const struct finder *finder, uint32_t allocation) {
     uint32_t site = finder_site(finder, allocation);
     return finder->verdicts->category[allocation] == CATEGORY_GRADIENT &&
@@ -11,8 +11,8 @@ static inline bool is_gradient(const struct finder *finder, uint32_t allocation)
 }
 
 /*
- * Into made[turns]: bytes of gradients that each turn's backward makes, and that would be seen at the forward of the next
- * turn, forward_moment[turn + 1], were they kept; 0 where it may as well add to gradients that are older than the
+ * Fills made[turns]: bytes of gradients that each turn's backward makes and that, if kept, would be seen at the
+ * forward of the next turn, forward_moment[turn + 1]. 0 if it may as well add to gradients from before the
  * recording, which sets finder->gradients_unsure. O(allocations log parameters). False: no memory.
  */
 bool gradients_made(struct finder *finder, const uint32_t *forward_moment, uint64_t *made);

@@ -11,7 +11,7 @@ static uint32_t leaks_count(const struct verdicts *verdicts) {
     return n;
 }
 
-/* Is there something without a stack to speak of? A memory timeline never has any. */
+/* Is there memory without a stack worth mentioning? A memory timeline never has stacks. */
 static bool is_worth_saying(const struct verdicts *verdicts) {
     const struct phase_runs *runs = &verdicts->runs;
     bool backward = false;
@@ -68,7 +68,8 @@ static void say_too_short(struct words *words, const struct verdicts *verdicts) 
                             : ": a leak would need a third to be told from a result that is held.");
 }
 
-/* Mentions memory kept now and then only from a hundredth of the peak on, as for a leak of medium severity. */
+/* Mentions memory that single turns keep if it is at least a hundredth of the peak, like a leak of medium
+ * severity. */
 static void say_none(struct words *words, const struct verdicts *verdicts) {
     uint64_t seldom = verdicts->findings.kept_seldom;
     words_say(words, ": no call site keeps more from one to the next");

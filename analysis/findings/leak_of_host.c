@@ -1,9 +1,9 @@
 /*
- * A leak where no turns are found: one line of the host's code keeps something again and again, at even distances, with a forward
- * between, while nearly all else that is made meanwhile is freed. Inside of a forward layers look the same, so these lines are not
- * judged.
+ * A leak without turns: a line of the host's code keeps something again and again, at even distances with a forward
+ * in between, while nearly everything else made meanwhile is freed. Lines inside a forward are not judged, because
+ * layers look the same.
  *
- * figure: [0] kept bytes, [1] kept allocations, [2] 1 where all else is freed.
+ * figure: [0] kept bytes, [1] kept allocations, [2] 1 if everything else is freed.
  */
 #include "analysis/findings/finder.h"
 
@@ -12,11 +12,11 @@
 
 enum { KEPT_LEAST = 3 };
 
-/* Of one stack, in order of birth. */
+/* The allocations of one stack, in order of birth. */
 struct line {
     uint32_t n, n_kept;
     uint32_t first, last; /* kept allocations */
-    uint32_t longest;     /* distance of two that follow each other */
+    uint32_t longest;     /* longest distance between two neighbours */
     uint64_t bytes;
     bool apart; /* a forward lies between every two */
 };
@@ -41,7 +41,7 @@ static void line_keep(struct line *line, uint32_t allocation, uint64_t bytes, bo
     line->bytes += bytes;
 }
 
-/* All lines at once; forwards_at[slots]: allocations of forward before the line's last kept one. */
+/* Fills all lines; forwards_at[slots]: forward allocations before the line's last kept one. */
 static void lines_fill(const struct finder *finder, struct line *lines, uint32_t *forwards_at,
                        uint32_t begin) {
     const struct allocations *allocations = finder->allocations;
@@ -59,7 +59,7 @@ static void lines_fill(const struct finder *finder, struct line *lines, uint32_t
     }
 }
 
-/* Of all other bytes made between the first and the last, nine tenths are freed. */
+/* Is at least nine tenths of all other memory made between the first and the last freed? */
 static bool rest_is_freed(const struct finder *finder, const struct line *line, bool *all) {
     const struct allocations *allocations = finder->allocations;
     uint64_t made = 0, freed = 0;
@@ -82,7 +82,7 @@ static bool line_leaks(const struct finder *finder, const struct line *line) {
            (line->last - allocations->preexisting) * 2 >= allocations->count - allocations->preexisting;
 }
 
-/* Each goes when the next is made. */
+/* Frees each when the next is made. */
 static void line_measure(struct finder *finder, const struct line *line, struct finding *finding) {
     const struct allocations *allocations = finder->allocations;
     uint32_t before = UINT32_MAX;

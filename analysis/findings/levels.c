@@ -20,7 +20,7 @@ const char *level_title(unsigned level) {
 
 /* ---- notes ---- */
 
-/* The first note of an event, or of a later one. */
+/* The first note of an event or of a later one. */
 static uint32_t notes_seek(const struct device_trace *device, uint32_t event) {
     uint32_t low = 0, high = device->n_notes;
     SEARCH(low, high, i, device->notes[i].event < event);
@@ -73,7 +73,7 @@ static void track_add(struct level_track *track, uint64_t bytes, uint32_t event)
     track_peak(track, bytes, event);
 }
 
-/* A maximum above the level of its line has an event of its own, before the line's. */
+/* Adds a maximum above the level of its line, which has an event of its own before the line's. */
 static void maximum_add(struct levels *levels, const struct device_trace *device, const struct note *note) {
     struct level_track *track = &levels->track[LEVEL_ALLOCATED];
     if (note->what != NOTE_MAX_ALLOCATED || track->count == 0 || note->number <= track->peak)
@@ -92,7 +92,7 @@ static void outside_add(struct levels *levels, const struct note *note, uint32_t
         used = note[i].what == NOTE_DEVICE_USED ? note[i].number : used;
     }
     if (known != 3 || used < reserved)
-        return; /* more was reserved than the device has in use: a driver lends the host's memory */
+        return; /* more was reserved than the device has in use: the driver lends host memory */
     uint64_t outside = used - reserved;
     if (!levels->outside_known || outside > levels->outside_bytes) {
         levels->outside_bytes = outside;
@@ -135,12 +135,12 @@ void levels_find(struct levels *levels, const struct device_trace *device) {
 
 /* ---- steps and phases ---- */
 
-/* The first event of the line that an event ends: a maximum is an event of its own in front of it. */
+/* The first event of the line that ends at an event: a maximum has an event of its own before it. */
 static uint32_t line_begin(const struct device_trace *device, uint32_t event) {
     return event > 0 && levels_line(device, event - 1) == levels_line(device, event) ? event - 1 : event;
 }
 
-/* The level of which the lines print only maxima, of the allocated bytes, or where nothing is allocated of the reserved ones;
+/* The level of which the lines print only maxima: allocated bytes or, if nothing is allocated, reserved bytes.
  * NOTE_KINDS: they print more. */
 static enum note_what maxima_of(const struct device_trace *device) {
     uint32_t n_levels[2] = {0}, n_maxima[2] = {0};
@@ -158,7 +158,7 @@ static enum note_what maxima_of(const struct device_trace *device) {
     return n_levels[reserved] == 0 || !all ? NOTE_KINDS : reserved ? NOTE_RESERVED : NOTE_ALLOCATED;
 }
 
-/* A maximum counts for the span that it was printed for, not for what lies between it and the next one. */
+/* A maximum counts for the span that it was printed for, not for the time between that and the next one. */
 static void span_maximum(struct span *span, const struct device_trace *device, enum note_what what) {
     uint64_t most = 0;
     uint32_t at = notes_seek(device, span->from_moment - 1), peak = span->peak_moment;
@@ -231,7 +231,7 @@ bool levels_phases(struct spans *spans, const struct timeline *timeline, struct 
         uint32_t next = from + 1;
         while (next < device->n_notes && device->notes[next].what != NOTE_LABEL)
             next++;
-        /* The maximum of the line is of the time before it. */
+        /* The line's maximum belongs to the time before it. */
         uint32_t before = line_begin(device, note->event), begin = note->event + 1,
                  end = next < device->n_notes ? device->notes[next].event + 1 : timeline->n_moments;
         end = end > begin ? end : begin + 1;

@@ -3,7 +3,7 @@
 #include "base/search.h"
 #include "trace/own_code.h"
 
-/* Figures are printed with two decimals of a GiB: three of them may be off by so much together. */
+/* Figures are printed with two decimals of a GiB, so three of them together may be off by this much. */
 enum { PRINTED_SLACK = 16 << 20 };
 
 const char *log_oom_cause_name(enum log_oom_cause cause) {
@@ -18,7 +18,7 @@ static bool knows(const struct log_oom_facts *facts, enum note_what what) {
     return facts->known[what];
 }
 
-/* The bytes of the process's limit that were taken: all reserved, else allocated, and other uses. */
+/* Bytes that count towards the process's limit: reserved or else allocated bytes, and other uses. */
 static uint64_t taken_bytes(const struct log_oom_facts *facts) {
     uint64_t own = knows(facts, NOTE_RESERVED)    ? facts->number[NOTE_RESERVED]
                    : knows(facts, NOTE_ALLOCATED) ? facts->number[NOTE_ALLOCATED]
@@ -124,7 +124,7 @@ static void tell_process(struct words *words, const struct log_oom_facts *facts)
                   " that PyTorch does not see: the driver's context, NCCL and other libraries.");
 }
 
-/* The buffers that XLA had planned. */
+/* Writes the buffers that XLA had planned. */
 static void tell_buffers(struct words *words, const struct log_oom_facts *facts) {
     static const struct {
         enum note_what what;
@@ -178,7 +178,7 @@ static void tell_pieces(struct words *words, const struct trace *trace, const st
     words_say(words, ".");
 }
 
-/* If printed decimals cannot decide whether both together would be enough, it says neither. */
+/* Says neither if the printed decimals cannot decide whether both together would be enough. */
 static void tell_in_use(struct words *words, const struct log_oom_facts *facts) {
     uint64_t both = facts->number[NOTE_UNALLOCATED] + facts->number[NOTE_DEVICE_FREE];
     words_say(words, " Less was free than was requested");
@@ -227,7 +227,7 @@ static void tell_cause(struct words *words, const struct trace *trace, const str
             "are with nvidia-smi.");
 }
 
-/* Of other frameworks, and of those devices that PyTorch has no recorder for. */
+/* Other frameworks, and devices for which PyTorch has no recorder. */
 static bool has_no_recorder(const struct trace *trace, const struct log_oom_facts *facts) {
     static const char *const names[] = {"XLA",  "BFC",  "MLX",   "MPS",  "HPU",      "Paddle",
                                         "vLLM", "ggml", "Metal", "ONNX", "TensorRT", "DirectML"};
@@ -237,7 +237,7 @@ static bool has_no_recorder(const struct trace *trace, const struct log_oom_fact
     return false;
 }
 
-/* A process was ended for lack of the host's memory. */
+/* Says that a process was killed because the host ran out of memory. */
 static void tell_kill(struct words *words, const struct trace *trace, const struct log_oom_facts *facts) {
     words_say(words, "Line ");
     words_add_count(words, facts->number[NOTE_LINE]);

@@ -1,6 +1,6 @@
 /*
- * What an out-of-memory event found: what was in use, what was reserved and not in use, and how much was lacking even if
- * all of that and all that the device had free could have served. Every output takes these figures from here.
+ * The state at an out-of-memory event: what was in use, what was reserved but not in use, and how much was missing
+ * even if all of that and all free memory of the device had served. All outputs take these figures from here.
  * Freestanding.
  */
 #pragma once
@@ -11,17 +11,17 @@
 struct oom_state {
     uint32_t moment;         /* after the event */
     uint64_t live_bytes;     /* requested */
-    uint64_t reserved_bytes; /* a lower bound where the file has no final segments */
+    uint64_t reserved_bytes; /* a lower bound if the file has no final segments */
     uint64_t unused_bytes;   /* reserved_bytes - live_bytes, rounding included */
-    uint64_t lacking_bytes;  /* asked for beyond unused_bytes and what the device had free; 0: nothing */
+    uint64_t lacking_bytes;  /* requested beyond unused_bytes and the device's free bytes; 0: nothing */
     bool reserved_known;     /* the file has final segments */
-    bool free_blocks_known;  /* the next two were asked for, and the file has final blocks */
-    bool at_end;             /* nothing has changed since, so they are exact; else they are upper bounds */
+    bool free_blocks_known;  /* the next two were requested, and the file has final blocks */
+    bool at_end; /* nothing has changed since, so they are exact; otherwise they are upper bounds */
     struct free_blocks_summary free_blocks;
 };
 
-/* All but the free blocks. O(log n). */
+/* Everything but the free blocks. O(log n). */
 void oom_state_of(struct oom_state *state, const struct timeline *timeline, const struct oom_event *event);
 
-/* Its free blocks, in the arena: O(allocations log allocations + blocks). False: no memory, and they are not known. */
+/* The free blocks, in the arena: O(allocations log allocations + blocks). False: no memory, and they are unknown. */
 bool oom_free_blocks_of(struct oom_state *state, const struct device_trace *device, struct arena *arena);

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* A model takes some eighty replays: of larger recordings strata whatif tells as much, on demand. */
+/* A model takes some eighty replays. For larger recordings, `strata whatif` does it on demand. */
 enum { MODELLED_EVENTS_MAX = 50000 };
 
 const char *oom_advice_code(enum oom_advice_kind kind) {
@@ -17,9 +17,9 @@ const char *oom_advice_code(enum oom_advice_kind kind) {
     return codes[kind];
 }
 
-/* ---- what is computed once ---- */
+/* ---- computed once ---- */
 
-/* Index of the first event from which on `moment` has come. */
+/* Index of the first event at or after `moment`. */
 static uint32_t oom_from(const struct device_trace *device, uint32_t moment) {
     uint32_t low = 0, high = device->n_ooms;
     SEARCH(low, high, i, device->ooms[i].event + 1 < moment);
@@ -62,7 +62,7 @@ bool oom_ground_find(struct oom_ground *ground, const struct verdicts *verdicts,
     return pending_find(ground, device, arena);
 }
 
-/* The scenario of expandable segments, which stands third in the table. */
+/* The scenario of expandable segments, the third in the table. */
 static struct whatif_scenario *expandable_scenario(struct whatif *whatif) {
     for (uint32_t i = 0; i < whatif->n_scenarios; i++)
         if (strcmp(whatif->scenario[i].name, "expandable_segments:True") == 0)
@@ -104,7 +104,7 @@ struct advisor {
     uint32_t count;
 };
 
-/* Is `part` at least an n-th of the whole? */
+/* Is `part` at least an n-th of `whole`? */
 static bool is_part(uint64_t part, uint64_t whole, uint64_t n) {
     return part >= whole / n + (whole % n != 0);
 }
@@ -123,7 +123,7 @@ static enum oom_advice_kind unused_kind(const struct oom_state *state, uint64_t 
     return state->at_end ? OOM_ADVICE_FREE_PARTS : OOM_ADVICE_FREE_PARTS_AT_MOST;
 }
 
-/* Without the final segments reserved bytes are a lower bound: what was not in use may have been more. */
+/* Without final segments reserved bytes are a lower bound, so more may have been reserved but not in use. */
 static void advise_verdict(struct advisor *advisor) {
     const struct oom_state *state = advisor->state;
     uint64_t asked = advisor->event->size, device_free = advisor->event->device_free;
@@ -142,12 +142,12 @@ static void advise_verdict(struct advisor *advisor) {
         advise(advisor, OOM_ADVICE_NOT_IN_ONE_PIECE, sum_at_most(state->unused_bytes, device_free), 0);
 }
 
-/* Advises expandable segments by their gain; for the first event the model computes it. */
+/* Advises expandable segments if they gain something; for the first event the model computes it. */
 static void advise_expandable(struct advisor *advisor) {
     const struct oom_ground *ground = advisor->ground;
     const struct oom_state *state = advisor->state;
     uint64_t lacking = state->lacking_bytes;
-    /* Free blocks are the trouble where they would have been enough, or are more than what was lacking. */
+    /* Free blocks are the problem if they would have been enough, or exceed what was missing. */
     if (state->unused_bytes <= lacking || !is_part(state->unused_bytes, advisor->event->size, 10))
         return;
     enum oom_advice_kind kind = lacking != 0 ? OOM_ADVICE_UNSAID_LACKING : OOM_ADVICE_UNSAID;
@@ -173,7 +173,7 @@ static uint64_t oversize_bytes(const struct device_trace *device, uint64_t limit
     return bytes;
 }
 
-/* Free bytes in parts of segments that serve large requests, which alone max_split_size_mb changes. */
+/* Free bytes in parts of segments for large requests, the only ones that max_split_size_mb affects. */
 static uint64_t large_parts(const struct free_blocks_summary *summary) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < summary->n_groups; i++) {
@@ -209,7 +209,7 @@ static uint64_t private_bytes(const struct advisor *advisor) {
     return bytes;
 }
 
-/* Advice from the final segments, where nothing has changed since. */
+/* Advice from the final segments, if nothing has changed since. */
 static void advise_end(struct advisor *advisor) {
     uint64_t asked = advisor->event->size, apart = private_bytes(advisor);
     advise_split(advisor);

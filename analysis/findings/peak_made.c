@@ -14,7 +14,8 @@ const char *peak_phase_name(enum peak_phase phase) {
     return names[phase];
 }
 
-/* The side of the last allocation born at or before the peak; before the first forward it is not the model's. */
+/* The phase of the last allocation born at or before the peak; before the first forward none belongs to the
+ * model. */
 static enum peak_phase phase_of(const struct verdicts *verdicts) {
     const struct timeline *timeline = verdicts->timeline;
     const struct phase_runs *runs = &verdicts->runs;

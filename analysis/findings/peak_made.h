@@ -1,6 +1,6 @@
 /*
- * What a device's peak is made of, as one sentence and its figures: the phase that it lies in, every category of what is alive, and
- * the most that one finding says can be avoided. Freestanding.
+ * What a device's peak consists of, as a sentence and its figures: the peak's phase, all categories alive in it,
+ * and the most that one finding can save. Freestanding.
  */
 #pragma once
 
@@ -14,12 +14,12 @@ struct peak_made {
     struct {
         uint8_t category;
         uint64_t bytes;
-    } part[CATEGORY_COUNT]; /* falling, then by name; the sum is the peak */
-    /* of the verdicts; NULL: none. Savings overlap, so it is one, not a sum. */
+    } part[CATEGORY_COUNT]; /* by falling bytes, then by name; they add up to the peak */
+    /* one of the verdicts' findings, not a sum, because savings overlap; NULL: none */
     const struct finding *avoidable;
 };
 
-/* "before the first event": for JSON. */
+/* "before the first event", for JSON. */
 const char *peak_phase_name(enum peak_phase phase);
 
 /* O(allocations). */

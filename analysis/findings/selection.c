@@ -14,7 +14,7 @@ static void facts_of_categories(struct filter_facts *facts, const struct verdict
     facts->n_categories = CATEGORY_COUNT;
 }
 
-/* Annotations by their own name, the others by that of their kind. */
+/* The span of an annotation has its own name, others that of their kind. */
 static struct filter_span filter_span_of(const struct verdicts *verdicts, const struct span *span) {
     struct filter_span filtered = {.from = span->from_moment, .until = span->to_moment + 1, .number = -1};
     const char *kind = span_kind_name((enum span_kind)span->kind);
@@ -35,7 +35,7 @@ static struct filter_span *filter_spans(const struct verdicts *verdicts, const s
     return filtered;
 }
 
-/* Could a text mean more than what was recorded: a category, a phase? */
+/* Can a text match more than what was recorded: a category, a phase? */
 static bool text_may_conclude(const struct filter_word *word, const struct trace *trace) {
     for (uint32_t i = 0; i < CATEGORY_COUNT; i++) {
         const char *name = category_name((enum category)i);
@@ -150,7 +150,7 @@ static void selecting_end(struct selecting *selecting) {
     selecting->selection->allocations = filter_count(selecting->whole, selecting->keep);
 }
 
-/* The facts, then the bitmap word by word, then the timeline; and what is counted. */
+/* First the facts, then the bitmap word by word, then the timeline, then the counts. */
 enum selecting_progress selecting_go_on(struct selecting *selecting) {
     const struct filter *filter = &selecting->query->filter;
     uint32_t step = selecting->step++, bits = filter->n_words + 1,

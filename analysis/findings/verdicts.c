@@ -52,8 +52,7 @@ static bool verdicts_begin(struct verdicts *verdicts, const struct timeline *tim
            phase_runs_read(&verdicts->runs, timeline, arena);
 }
 
-/* A log has levels: its allocations have no category, and its lines name the turns. Takes the place of
- * other recordings' steps. */
+/* A log has levels: no categories, and turns named by its lines. These steps replace those of other recordings. */
 enum { LEVELS_FIRST = 2, LEVELS_LAST = 7 };
 static bool levels_step(struct verdicts *verdicts, uint32_t step, struct arena *arena) {
     const struct device_trace *device = verdicts->timeline->device;

@@ -1,6 +1,7 @@
 /*
- * What Strata concludes from a device's recording, once for every output: phases, steps, what each allocation is for,
- * findings with the figures that justify them, and what could not be judged. docs/report-reference.md states the rules for people.
+ * What Strata concludes from a device's recording, once for every output: phases, steps, the category of each
+ * allocation, findings with the figures that justify them, and what could not be judged. docs/report-reference.md
+ * states the rules for people.
  *
  *     struct verdicts verdicts;
  *     if (!verdicts_init(&verdicts, &timeline, &arena)) ...no memory
@@ -18,7 +19,7 @@
 enum growth_judged { GROWTH_JUDGED, GROWTH_TOO_SHORT, GROWTH_NO_STACKS };
 
 struct judged {
-    uint32_t steps; /* turns that were found, an open last one included */
+    uint32_t steps; /* turns found, including an open last one */
     enum turns_source steps_from;
     bool phases; /* forward, backward and optimizer can be told apart, and at least one was recorded */
     enum growth_judged growth;
@@ -29,46 +30,44 @@ struct verdicts {
     struct phase_runs runs;
     struct turns turns;
     uint8_t *category; /* [allocations.count] enum category */
-    uint8_t *reason;   /* [allocations.count] enum category_reason; NULL: not `with_reasons` */
-    bool with_reasons; /* the caller's to say before step 0 */
-    bool with_cuts;    /* the same: findings keep what they take out of the curve */
+    uint8_t *reason;   /* [allocations.count] enum category_reason; NULL: not wanted (`with_reasons`) */
+    bool with_reasons; /* set by the caller before step 0 */
+    bool with_cuts;    /* likewise: findings keep what they take out of the curve */
     struct spans steps, phases;
     struct judged judged;
     struct findings findings;
-    struct older older;    /* what is older than the recording, and how much of it has a name */
-    struct judge *judge;   /* between the two steps of the categories */
-    struct finder *finder; /* while findings are looked for */
+    struct older older;    /* memory from before the recording, and how much of it has a category */
+    struct judge *judge;   /* between the two steps for categories */
+    struct finder *finder; /* during the search for findings */
 };
 
 /* With reasons. O(allocations log allocations + stacks + annotations + length of all names). False: no memory. */
 bool verdicts_init(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena);
 
-/* The same in two steps, of which the second finds the findings and changes nothing else. */
+/* The same in two steps; the second finds the findings and changes nothing else. */
 bool verdicts_judge(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena);
 bool findings_find(struct verdicts *verdicts, struct arena *arena);
 
-/* The same with the findings' cuts, 12 bytes for each allocation that one takes out. */
+/* The same with the findings' cuts: 12 bytes for each allocation taken out. */
 bool verdicts_init_with_cuts(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena);
 
-/* The same one step at a time, from 0 on, for a host that has other things to do between them. After a failure it begins
- * with step 0 again. The last steps are those of the findings: one for each kind, one before and one after them, and
- * more for a kind that takes long. */
+/* The same in steps, from 0 on, for a host that has other things to do in between. After a failure start with step
+ * 0 again. The last steps find the findings: one step per kind, one before and one after them, and more for a kind
+ * that takes long. */
 enum { FINDINGS_STEPS = FINDING_KINDS + FINDING_PARTS - 1 + 2, VERDICTS_STEPS = 8 + FINDINGS_STEPS };
 bool verdicts_step(struct verdicts *verdicts, const struct timeline *timeline, uint32_t step,
                    struct arena *arena);
 bool findings_step(struct verdicts *verdicts, uint32_t step, struct arena *arena);
 
-/* "annotations": the source of the steps as JSON has it. */
+/* "annotations": the source of the steps, as in JSON. */
 const char *turns_source_name(enum turns_source source);
 
-/* What was judged and what could not be, in sentences, into `text`, cut at capacity - 1 bytes and always terminated.
- * Returns the full length. That nothing stays is said only where it would have been seen. */
+/* What was judged and what could not be, in sentences, into `text`, cut at capacity - 1 bytes and always
+ * terminated. Returns the full length. It says that nothing leaks only if a leak would have been seen. */
 uint32_t verdicts_judged_text(const struct verdicts *verdicts, char *text, uint32_t capacity);
 
-/*
- * What is looked for besides growth: each check is a kind of finding, and says whether one was found, or would have been
- * seen and was not, or could not be seen.
- */
+/* Checks besides growth. Each searches for one kind of finding; it was found, or would have been seen and was not, or
+ * could not be seen. */
 enum check_state { CHECK_CLEAR, CHECK_FOUND, CHECK_NOT_JUDGED };
 struct check {
     enum finding_kind kind;
@@ -76,14 +75,14 @@ struct check {
     uint32_t looked; /* places that could have shown it: forwards, pairs of steps, events */
 };
 
-/* How many checks there are: 0 for logs and where no event was recorded. */
+/* The number of checks: 0 for logs and without recorded events. */
 uint32_t verdicts_checks(const struct verdicts *verdicts);
 
-/* Check `index`, and a sentence of it, which is empty where it was found, into `text` as above. */
+/* Check `index`, and a sentence about it (empty if something was found) into `text` as above. */
 struct check verdicts_check(const struct verdicts *verdicts, uint32_t index, char *text, uint32_t capacity);
 
-/* "not_judged": as JSON has it. */
+/* "not_judged", as in JSON. */
 const char *check_state_name(enum check_state state);
 
-/* "too_short": as JSON has it. */
+/* "too_short", as in JSON. */
 const char *growth_judged_name(enum growth_judged growth);

@@ -9,7 +9,7 @@
 enum { PERIODS = 12, LEAST_ALLOCATIONS = 6, PYTHON_FRAMES_MOST = 512 };
 
 struct region {
-    uint32_t from, end, period; /* of the forward's allocations; period 0: none */
+    uint32_t from, end, period; /* a range of the forward's allocations; period 0: none */
     uint64_t bytes;
     const uint64_t *key;
 };
@@ -23,17 +23,17 @@ struct searching {
     struct arena *arena;
     struct blocks *blocks;
     uint64_t *plain; /* [stacks] hash of a stack without its lines */
-    /* Of one forward: */
+    /* About the current forward: */
     uint32_t n;
     uint64_t *key, *plain_key, *bytes; /* [n] */
     uint64_t *votes;                   /* [n] by distance */
-    uint32_t *voted;                   /* [n] when it was first voted for, from 1 */
+    uint32_t *voted;                   /* [n] order of the first vote for a distance, from 1 */
     uint32_t *ahead;                   /* [n] first occurrence of its key */
     struct sort_row *rows, *spare;     /* [n] */
-    /* Of the one before it, which most are like: */
+    /* About the previous forward, which most are like: */
     uint32_t last_n;
     uint64_t *last_key, *last_bytes; /* [last_n] */
-    struct region best;              /* which it has, too */
+    struct region best;              /* its best region */
 };
 
 /* ---- stacks without lines ---- */
@@ -86,7 +86,7 @@ static void key_votes(struct searching *searching, uint32_t from, uint32_t to, u
                  (searching->bytes[rows[i].value] + 1) / 2, n_voted);
 }
 
-/* Those with the most votes, of equals that voted for first. Returns how many. */
+/* Chooses the distances with the most votes, of equal ones the earliest. Returns how many. */
 static uint32_t periods_choose(const struct searching *searching, uint32_t period[PERIODS]) {
     uint32_t count = 0;
     for (uint32_t distance = 1; distance < searching->n; distance++) {
@@ -110,7 +110,7 @@ static uint32_t periods_choose(const struct searching *searching, uint32_t perio
     return count;
 }
 
-/* Occurrences of each key stand together in `rows`, keys in the order of their first one. */
+/* In `rows` the occurrences of each key are adjacent, and keys are in the order of their first one. */
 static uint32_t periods_find(struct searching *searching, const uint64_t *key, uint32_t period[PERIODS]) {
     uint32_t n = searching->n, n_voted = 0;
     struct sort_row *rows = searching->rows;
@@ -137,7 +137,7 @@ static uint32_t periods_find(struct searching *searching, const uint64_t *key, u
 /* ---- regions ---- */
 
 static bool is_better(uint64_t bytes, uint32_t period, const struct region *best) {
-    uint32_t low = (bytes | best->bytes) >> 59 != 0 ? 5 : 0; /* sizes are what a file says */
+    uint32_t low = (bytes | best->bytes) >> 59 != 0 ? 5 : 0; /* the file chooses the sizes */
     uint64_t own = bytes >> low, old = best->bytes >> low;
     return own * 10 > old * 11 || (own * 20 > old * 19 && period < best->period);
 }
@@ -216,7 +216,7 @@ static uint32_t stack_at(const struct searching *searching, const struct forward
     return searching->allocations->stack[forward->first + at];
 }
 
-/* Offset of the first block's begin in the region. */
+/* Offset of the first block's begin in its region. */
 static uint32_t rotation_find(const struct searching *searching, const struct forward *forward,
                               const struct region *region) {
     struct frames one, two, *before = &one, *own = &two;
@@ -253,7 +253,8 @@ static void span_add(struct searching *searching, struct forward *forward, uint3
     forward->n_blocks++;
 }
 
-/* An earlier occurrence of the first key that begins a block too: it makes a mask, a cache, more. `first`: none. */
+/* An earlier occurrence of the first key that begins a block too, because it makes something extra, such as a mask
+ * or a cache. `first`: none. */
 static uint32_t earlier_find(const struct region *region, uint32_t first) {
     uint32_t p = region->period, nearest = UINT32_MAX, best = first;
     for (uint32_t i = first; i-- > 0 && first - i <= 2 * p;) {
@@ -266,7 +267,7 @@ static uint32_t earlier_find(const struct region *region, uint32_t first) {
     return 3 * (uint64_t)nearest <= (p > 12 ? p : 12) ? best : first;
 }
 
-/* Behind the last occurrence of the last key near to where the last block should end; 0: there is none. */
+/* The end after the last key's last occurrence near the expected end of the last block; 0: there is none. */
 static uint32_t last_end(const struct searching *searching, const struct region *region, uint32_t first,
                          uint32_t last) {
     uint64_t key = region->key[first + region->period - 1];
@@ -314,7 +315,7 @@ static uint32_t site_find(const struct searching *searching, const struct block_
     return innermost;
 }
 
-/* Sums the forward's activations in blocks; a single block counts as none. */
+/* Sums up the forward's activations in blocks; a single block counts as none. */
 static void forward_settle(struct searching *searching, struct forward *forward) {
     const struct block_span *span = &searching->blocks->span[forward->first_block];
     if (forward->n_blocks < 2) {
@@ -357,7 +358,7 @@ static void columns_fill(struct searching *searching, struct forward *forward) {
     }
 }
 
-/* Is it like the one before? Then its best region is, too. */
+/* Is the forward like the previous one? Then it has the same best region. */
 static bool is_like_last(const struct searching *searching) {
     uint64_t differs = searching->n ^ searching->last_n;
     for (uint32_t i = 0; differs == 0 && i < searching->n; i++)
@@ -401,7 +402,7 @@ static bool forward_search(struct searching *searching, struct forward *forward)
     return true;
 }
 
-/* From the run's first allocation of forward() on. False: no memory. */
+/* Lists forwards, beginning at the run's first allocation of forward(). False: no memory. */
 static bool forwards_list(struct blocks *blocks, const struct phase_runs *runs, struct arena *arena) {
     for (uint32_t r = 0; r < runs->count; r++) {
         if (runs->run[r].side != SIDE_FORWARD || !runs->run[r].has_forward)

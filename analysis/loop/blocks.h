@@ -1,5 +1,5 @@
 /*
- * What repeats inside of a forward: the blocks that people call layers, found by the stacks of its allocations.
+ * Finds what repeats inside a forward: the blocks that people call layers, by the stacks of its allocations.
  *
  *     forward   emb | a b c d | a b c d | a b c d | norm head
  *     blocks        |----0----|----1----|----2----|
@@ -16,13 +16,13 @@ struct block_span {
 
 /* A run of the forward side with a forward in it. */
 struct forward {
-    uint32_t first, end;             /* allocations, from its first one of forward() on */
-    uint32_t run;                    /* of the phase runs */
-    bool has_backward;               /* the next run is one of backward */
-    uint32_t n_blocks;               /* 0: none were found, else 2 and more */
+    uint32_t first, end;             /* allocations, beginning with the first in forward() */
+    uint32_t run;                    /* index of the phase run */
+    bool has_backward;               /* the next run is a backward */
+    uint32_t n_blocks;               /* 0 (none found) or at least 2 */
     uint32_t first_block;            /* into `span` */
-    uint32_t period;                 /* allocations of a block */
-    uint32_t site;                   /* frame that all of the first block share; 0: none */
+    uint32_t period;                 /* allocations per block */
+    uint32_t site;                   /* frame common to the whole first block; 0: none */
     uint64_t bytes, bytes_in_blocks; /* of its activations */
 };
 
@@ -32,6 +32,7 @@ struct blocks {
     struct block_span *span;
 };
 
-/* Forwards and their blocks; memory from `arena`. O(allocations) for each of twelve periods. False: no memory. */
+/* Finds forwards and their blocks; memory from `arena`. O(allocations) for each of twelve periods. False: no
+ * memory. */
 bool blocks_find(struct blocks *blocks, const struct timeline *timeline, const struct phase_runs *runs,
                  const uint8_t *category, struct arena *arena);

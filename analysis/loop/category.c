@@ -66,20 +66,21 @@ enum category category_by_name(const uint8_t *name, uint32_t nbytes) {
     return CATEGORY_COUNT;
 }
 
-/* ---- what is judged ---- */
+/* ---- judging ---- */
 
 enum {
-    LAST_OF_RUN = 8, /* the end of a backward, where what is freed next need not be a gradient */
+    /* allocations at the end of a backward, where memory that is freed next need not be a gradient */
+    LAST_OF_RUN = 8,
     KEPT_LAST = 32,
     GRAPH_LEAST = 8 /* a last operator holds two or three of its inputs, a graph hundreds */
 };
 
-/* Not yet judged: as most of the same stack. */
+/* Not judged yet: will be as most of the same stack. */
 #define CATEGORY_OPEN CATEGORY_COUNT
 
 /* Forward allocations that a turn's graph may hold, in runs without backward. */
 struct held {
-    uint32_t behind_turn, behind_forward; /* allocations of forward that are let go there */
+    uint32_t behind_turn, behind_forward; /* forward allocations freed after the turn; after its forward */
     uint32_t last_forward;                /* moment of the last allocation of forward */
 };
 
@@ -89,11 +90,12 @@ struct judge {
     const struct phase_runs *runs;
     const struct turns *turns;
     uint8_t *category, *reason; /* reason may be NULL */
-    struct held *held;          /* [turns.count + 1]; the last: of the whole recording */
-    struct sort_row *weight;    /* sizes of what may be a parameter, rising */
+    struct held *held;          /* [turns.count + 1]; the last is for the whole recording */
+    struct sort_row *weight;    /* sizes of possible parameters, rising */
     uint32_t n_weights;
     uint32_t kept
-        [KEPT_LAST]; /* the newest gradients from the ends of earlier backwards, one of each stack and size */
+        /* the newest gradients from the ends of earlier backwards, one for each stack and size */
+        [KEPT_LAST];
     uint32_t n_kept;
     bool has_backward, reduces; /* reduces: only this rank's share of the summed gradient is kept */
     uint32_t first_forward;     /* allocation; UINT32_MAX: none */
@@ -112,7 +114,7 @@ static enum category open_as(struct judge *judge, uint32_t allocation, enum cate
     return CATEGORY_OTHER;
 }
 
-/* CATEGORY_COUNT: it does not say. */
+/* CATEGORY_COUNT: the context does not name one. */
 static enum category category_of_context(struct judge *judge, uint32_t allocation) {
     const struct trace *trace = judge->timeline->trace;
     struct text text =
@@ -125,7 +127,7 @@ static enum category category_of_context(struct judge *judge, uint32_t allocatio
     return category;
 }
 
-/* Room that is made outside of every forward, as in _allocate_kv_cache. */
+/* Room for keys and values, made outside of every forward, as in _allocate_kv_cache. */
 static bool is_cache(uint32_t bits) {
     return (bits & (BIT_CACHE | BIT_FORWARD)) == BIT_CACHE;
 }
@@ -161,7 +163,7 @@ static enum category category_of_optimizer(struct judge *judge, uint32_t allocat
     return outlives ? CATEGORY_OPTIMIZER_STATE : CATEGORY_TEMPORARY;
 }
 
-/* zero_grad frees before the next allocation of forward and after the last of backward, so that no allocation tells
+/* zero_grad frees after the last allocation of backward and before the next one of forward, so nothing tells
  * gradients that die there from what the last operators needed. */
 static enum category category_of_backward(struct judge *judge, uint32_t allocation, uint32_t run) {
     const struct phase_run *own = &judge->runs->run[run];
@@ -179,7 +181,7 @@ static enum category category_of_backward(struct judge *judge, uint32_t allocati
 
 /* ---- born on the forward side ---- */
 
-/* The first out-of-memory error at or after an event ends what would have lived longer. */
+/* The first out-of-memory error at or after an event frees what would have lived longer. */
 static bool freed_by_failure(const struct judge *judge, uint32_t allocation) {
     const struct device_trace *device = judge->timeline->device;
     uint32_t birth = judge->allocations->birth[allocation], low = 0, high = device->n_ooms;
@@ -187,7 +189,7 @@ static bool freed_by_failure(const struct judge *judge, uint32_t allocation) {
     return low < device->n_ooms && judge->allocations->request[allocation] > device->ooms[low].event + 1;
 }
 
-/* In a run that never goes backward. */
+/* For a run that never goes backward. */
 static enum category category_without_backward(struct judge *judge, uint32_t allocation, bool forward) {
     uint32_t recorded = allocation - judge->runs->first_allocation, turn = turns_at(judge->turns, recorded);
     bool in_turn = turn != UINT32_MAX;
@@ -200,7 +202,7 @@ static enum category category_without_backward(struct judge *judge, uint32_t all
                                                                                         : CATEGORY_TEMPORARY;
 }
 
-/* A run that goes backward, but not again before the recording ends. */
+/* For a run that goes backward, but not again before the recording ends. */
 static enum category category_cut_off(struct judge *judge, uint32_t allocation, bool forward) {
     (void)forward;
     if (judge->reason != NULL)
@@ -208,7 +210,7 @@ static enum category category_cut_off(struct judge *judge, uint32_t allocation, 
     return CATEGORY_OPEN;
 }
 
-/* The category of memory made once, before the loop; CATEGORY_COUNT: it is not. */
+/* The category of memory made once, before the loop; CATEGORY_COUNT: it was not. */
 static enum category category_of_loading(const struct judge *judge, uint32_t allocation, uint32_t bits) {
     uint32_t let_go = judge->allocations->request[allocation],
              recorded = allocation - judge->runs->first_allocation;
@@ -253,7 +255,7 @@ static enum category category_of_forward(struct judge *judge, uint32_t allocatio
     return category_without_backward(judge, allocation, forward);
 }
 
-/* ---- all of them ---- */
+/* ---- all allocations ---- */
 
 static enum category category_of(struct judge *judge, uint32_t allocation, uint32_t run) {
     enum category own = category_of_context(judge, allocation);
@@ -272,14 +274,14 @@ static enum category category_of(struct judge *judge, uint32_t allocation, uint3
                                                        : category_of_forward(judge, allocation, run);
 }
 
-/* Slot of an allocation's stack. */
+/* The slot of an allocation's stack. */
 static uint32_t slot_of(const struct judge *judge, uint32_t allocation) {
     return stack_slot(&judge->runs->slots, judge->allocations->stack[allocation]);
 }
 
-/* The category of most allocations of a stack, by voting: `votes` counts those for `category` less those against it. */
+/* Majority vote for a stack's category: `votes` is votes for `category` less votes against it. */
 struct majority {
-    uint32_t votes, run; /* run: + 1 of the run that is counted, 0: all of them */
+    uint32_t votes, run; /* run: the run that is counted, + 1; 0: all of them */
     uint8_t category;
 };
 
@@ -294,7 +296,7 @@ static void majority_vote(struct majority *majority, enum category category, uin
         majority->votes--;
 }
 
-/* Sizes of the model's parameters: what is older than the recording may be one. False: no memory. */
+/* Finds sizes of the model's parameters; older memory may be one. False: no memory. */
 static bool weights_find(struct judge *judge, struct arena *arena) {
     uint32_t count = 0, first = judge->runs->first_allocation;
     for (uint32_t i = 0; i < judge->allocations->count; i++)
@@ -317,8 +319,8 @@ static bool is_weight_size(const struct judge *judge, uint64_t nbytes) {
     return low < judge->n_weights && judge->weight[low].key == nbytes;
 }
 
-/* An operator makes the gradient of its input and those of its parameters with one stack; sizes tell them apart.
- * CATEGORY_OPEN: no other allocation of the run has stack and size. */
+/* An operator makes the gradients of its input and of its parameters with one stack; sizes tell them apart.
+ * CATEGORY_OPEN: no other allocation of the run has this stack and size. */
 static enum category category_of_equals(const struct judge *judge, const struct phase_run *run,
                                         uint32_t allocation) {
     const struct allocations *allocations = judge->allocations;
@@ -336,7 +338,7 @@ static enum category category_of_equals(const struct judge *judge, const struct 
                                      : CATEGORY_TEMPORARY;
 }
 
-/* The first allocation of a run's end. */
+/* The first allocation of a run's last part. */
 static uint32_t last_of_run(const struct phase_run *run) {
     return run->last - run->first < LAST_OF_RUN ? run->first : run->last - LAST_OF_RUN + 1;
 }
@@ -345,9 +347,9 @@ static bool is_equal(const struct allocations *allocations, uint32_t a, uint32_t
     return allocations->stack[a] == allocations->stack[b] && allocations->size[a] == allocations->size[b];
 }
 
-/* The gradient of the embedding is the last that backward makes, the only one of its stack, and as large as a
- * parameter; nothing beside it has that size but a gradient. Where one of the same kind is there already, this one is
- * added to it and goes. */
+/* The embedding's gradient is the last one that backward makes, the only one of its stack, and as large as a
+ * parameter; nothing else of that size is near but gradients. If one exists already, this one is added to it and
+ * freed. */
 static bool is_last_gradient(const struct judge *judge, const struct phase_run *run, uint32_t allocation) {
     const struct allocations *allocations = judge->allocations;
     for (uint32_t i = 0; i < judge->n_kept && i < KEPT_LAST; i++)
@@ -385,7 +387,8 @@ static enum category category_of_last(const struct judge *judge, const struct ph
     return own->votes > 0 ? (enum category)own->category : CATEGORY_TEMPORARY;
 }
 
-/* At the end of a backward: as most of the same stack in the same run. The run's own allocations are judged already. */
+/* Settles the end of a backward: as most of the same stack in the same run. The run's own allocations are judged
+ * already. */
 static void backward_settle(struct judge *judge, const struct phase_run *run, uint32_t nth,
                             struct majority *majority) {
     uint32_t first_allocation = judge->runs->first_allocation;
@@ -419,7 +422,7 @@ static enum category category_of_open(struct judge *judge, uint32_t allocation,
     return freed ? CATEGORY_TEMPORARY : forward ? CATEGORY_ACTIVATION : CATEGORY_OTHER;
 }
 
-/* The stacks of open allocations, as bits. NULL: no memory. */
+/* Bits of the stacks of open allocations. NULL: no memory. */
 static uint64_t *open_stacks(const struct judge *judge, struct arena *arena) {
     uint64_t *bits = arena_bits(arena, judge->timeline->trace->stacks.count);
     for (uint32_t i = judge->runs->first_allocation; bits != NULL && i < judge->allocations->count; i++)
@@ -428,7 +431,8 @@ static uint64_t *open_stacks(const struct judge *judge, struct arena *arena) {
     return bits;
 }
 
-/* Gives allocations still open at the recording's end the category of most others of their stack. False: no memory. */
+/* Gives allocations still open at the end of the recording the category of most others of their stack. False: no
+ * memory. */
 static bool open_settle(struct judge *judge, struct majority *majority, struct arena *arena) {
     const struct allocations *allocations = judge->allocations;
     uint64_t *is_open = open_stacks(judge, arena);

@@ -14,10 +14,10 @@ struct copying {
     const uint8_t *category;
     struct size_set sizes; /* of weights */
     uint32_t *n_weights;   /* [sizes.count] */
-    bool native;           /* a frame says so; else the number tells, too */
+    bool native;           /* a frame names it; otherwise the number has to tell too */
 };
 
-/* Unnamed memory from before the recording may be a weight. */
+/* Older memory without a category may be a weight. */
 static bool is_weight(const struct copying *copying, uint32_t allocation) {
     uint8_t category = copying->category[allocation];
     bool held = allocation < copying->runs->first_allocation &&
@@ -47,7 +47,7 @@ static bool weights_count(struct copying *copying, struct arena *arena) {
     return true;
 }
 
-/* Weights of twice a size, else of four times. */
+/* The number of weights of twice a size or, if there are none, of four times. */
 static uint32_t weights_of(struct copying *copying, uint64_t nbytes) {
     if (nbytes > UINT64_MAX / 4)
         return 0;
@@ -57,7 +57,7 @@ static uint32_t weights_of(struct copying *copying, uint64_t nbytes) {
     return at == SIZE_NONE ? 0 : copying->n_weights[at];
 }
 
-/* The line that makes a copy makes the result of the operator too. */
+/* Does the line that makes a copy also make the operator's result? */
 static bool has_company(const struct allocations *allocations, uint32_t i) {
     return (i > 0 && allocations->stack[i - 1] == allocations->stack[i]) ||
            allocations->stack[i + 1] == allocations->stack[i];
@@ -110,7 +110,7 @@ struct stretch {
     uint32_t from, to, count;
 };
 
-/* The next rows that are alike; false: there are none. */
+/* The next stretch of equal rows; false: there is none. */
 static bool stretch_next(const struct copying *copying, struct stretch *stretch, bool of_size) {
     const uint64_t *size = copying->allocations->size;
     const struct sort_row *rows = stretch->rows;
@@ -123,15 +123,16 @@ static bool stretch_next(const struct copying *copying, struct stretch *stretch,
     return to > from;
 }
 
-/* The number of copies of one size in a turn, at most as many as weights of it; fewer count only with native frames. */
+/* The number of copies of one size in a turn, at most the number of weights of it; fewer count only with native
+ * frames. */
 static uint32_t copies_of_size(struct copying *copying, const struct stretch *stretch) {
     uint32_t n = stretch->to - stretch->from,
              most = weights_of(copying, copying->allocations->size[stretch->rows[stretch->from].value]);
     return n >= most ? most : copying->native ? n : 0;
 }
 
-/* Without native frames a size may be an activation's by chance. Autocast copies nearly all weights of a turn: two sizes at least,
- * and half of the weights, so that the copies have a quarter of their bytes. */
+/* Without native frames an activation may have such a size by chance. But autocast copies nearly all weights in a
+ * turn: at least two sizes and half of the weights, so that the copies have a quarter of their bytes. */
 static bool turn_casts(struct copying *copying, const struct stretch *turn) {
     struct stretch part = {turn->rows, turn->from, turn->from, turn->to};
     uint64_t weights = size_set_bytes(&copying->sizes, copying->n_weights), bytes = 0;
@@ -171,7 +172,7 @@ bool weight_copies_find(const struct timeline *timeline, const struct phase_runs
                               .turns = turns,
                               .category = category,
                               .native = runs->stacks != STACKS_PYTHON};
-    bool any = false; /* of what a frame tells, nearly no recording has one */
+    bool any = false; /* found by a frame, which nearly no recording has */
     for (uint32_t i = 0; i < timeline->trace->stacks.count && !any; i++)
         any = (runs->stack_bits[i] & (copying.native ? BIT_CAST : BIT_FORWARD)) != 0;
     if (!any)

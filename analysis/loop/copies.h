@@ -1,6 +1,6 @@
 /*
- * The 16-bit copies of weights that autocast makes: half as large as a weight (or a quarter), made inside of a forward, and
- * alive until it ends. Freestanding.
+ * Finds the 16-bit copies of weights that autocast makes: half (or a quarter) as large as a weight, made inside a
+ * forward, and alive until it ends. Freestanding.
  */
 #pragma once
 
@@ -11,6 +11,6 @@ bool weight_copies_find(const struct timeline *timeline, const struct phase_runs
                         const struct turns *turns, const uint8_t *category, uint64_t *bitmap,
                         struct arena *arena);
 
-/* Gives them their category. The same. */
+/* The same, giving them their category. */
 bool weight_copies_name(const struct timeline *timeline, const struct phase_runs *runs,
                         const struct turns *turns, uint8_t *category, struct arena *arena);

@@ -4,7 +4,7 @@
 #include "layout/place.h"
 #include "layout/site.h"
 
-/* ---- what a text says as a file ---- */
+/* ---- marks of a text as a file ---- */
 
 enum {
     MARK_KNOWN = 1,
@@ -13,7 +13,7 @@ enum {
     FILE_FUNCTORCH = 8,
     FILE_CHECKPOINT = 16,
     FILE_OPTIMIZERS = 32,      /* a folder of optimizers */
-    FILE_SCHEDULER = 64,       /* in a folder of optimizers, and none */
+    FILE_SCHEDULER = 64,       /* in a folder of optimizers, but is none */
     FILE_OPTIMIZER_PY = 128,   /* torch/optim/optimizer.py, which calls the step of every subclass */
     FILE_OPTIMIZER_LIKE = 256, /* named like an optimizer */
     FILE_MODULES = 512,
@@ -60,11 +60,11 @@ static const struct text_word base_name_words[] = {
     {"rmsprop", WORD_INSIDE, FILE_OPTIMIZER_LIKE},   {"lbfgs", WORD_INSIDE, FILE_OPTIMIZER_LIKE},
 };
 
-/* ---- what a text says as the name of a function ---- */
+/* ---- marks of a text as the name of a function ---- */
 
 enum {
-    NAME_BACKWARD = 2,  /* of torch's own autograd files */
-    NAME_BACKWARDS = 4, /* in whatever file */
+    NAME_BACKWARD = 2,  /* in torch's own autograd files */
+    NAME_BACKWARDS = 4, /* in any file */
     NAME_CALLED_BACKWARD = 8,
     NAME_RECOMPUTES = 16,
     NAME_NO_STEP = 32, /* functions of an optimizer other than its step */
@@ -72,11 +72,11 @@ enum {
     NAME_STEP = 128,
     NAME_STATE = 256,
     NAME_FORWARD = 512,
-    NAME_OF_MODULE = 1024, /* functions of a module that make, fill or move it */
+    NAME_OF_MODULE = 1024, /* functions that make, fill or move a module */
     NAME_LOADS = 2048,
     NAME_INIT = 4096,
     NAME_DATA = 8192,
-    /* of C++ */
+    /* C++ */
     NATIVE_ENGINE = 1 << 14,
     NATIVE_ACCUMULATE = 1 << 15,
     NATIVE_KERNEL = 1 << 16,
@@ -84,14 +84,14 @@ enum {
     NATIVE_HOST = 1 << 18,
     NATIVE_WORK = 1 << 19,
     NATIVE_VARIABLE = 1 << 20,
-    NATIVE_NODE = 1 << 21, /* a node of the graph is applied */
+    NATIVE_NODE = 1 << 21, /* applies a node of the graph */
     NATIVE_CAST = 1 << 22,
-    /* of Python again */
+    /* Python again */
     NAME_ZERO_GRAD = 1 << 23,
     NAME_FOREACH = 1 << 24,
     NAME_SINGLE = 1 << 25,
     NAME_CACHE = 1 << 26,  /* room for keys and values */
-    NAME_BUCKET = 1 << 27, /* room for the gradients that ranks exchange */
+    NAME_BUCKET = 1 << 27, /* room for gradients that ranks exchange */
     NAME_GATHER = 1 << 28,
     NAME_REDUCE = 1 << 29
 };
@@ -240,7 +240,7 @@ static uint32_t optimizer_bits(uint32_t file, uint32_t name) {
     return (uint32_t)((folder || step ? BIT_OPTIMIZER : 0) | (name & NAME_STATE ? BIT_STATE : 0));
 }
 
-/* The optimizer's way over the parameters: foreach or single. */
+/* How the optimizer goes over the parameters: foreach or single. */
 static uint32_t way_bits(uint32_t name) {
     return (name & NAME_FOREACH ? BIT_FOREACH : 0u) | (name & NAME_SINGLE ? BIT_SINGLE : 0u);
 }
@@ -266,10 +266,10 @@ static uint32_t native_bits(uint32_t name) {
                       (name & NATIVE_CAST ? BIT_CAST : 0) | way_bits(name));
 }
 
-/* Bits found of each string so far; 0: not looked at. */
+/* Bits of each string so far; 0: not looked at yet. */
 struct known {
     uint32_t *file, *name;
-    uint32_t *place; /* bits of a profiler's frame that has this name */
+    uint32_t *place; /* bits of a profiler's frame with this name */
     struct vocabulary vocabulary;
 };
 
@@ -285,7 +285,7 @@ static uint32_t known_name(struct known *known, const struct trace *trace, uint3
     return known->name[string];
 }
 
-/* Bits of a frame that has nothing but a name. */
+/* Bits of a frame that has only a name. */
 static uint32_t bare_bits(struct known *known, const struct trace *trace, uint32_t name) {
     struct place place;
     if (known->place[name] == 0)
@@ -358,7 +358,7 @@ static uint32_t stack_bits(uint32_t outer, uint32_t own) {
     return bits;
 }
 
-/* The stack's parent is settled before it. */
+/* The stack's parent is done before it. */
 void stacks_bits(const struct trace *trace, const uint32_t *frame_bits, uint32_t *bits) {
     bits[0] = 0;
     for (uint32_t i = 1; i < trace->stacks.count; i++) {

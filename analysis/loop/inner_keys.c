@@ -3,12 +3,12 @@
 #include "analysis/loop/frame_bits.h"
 #include "base/bytes.h"
 
-/* A table of stacks by their parts. The number of slots that are looked at is bounded, so that no file makes it
- * slow. The first stack with an outer key follows that key directly (struct stack_table) and is not in here. */
+/* A hash table of stacks by their parts. Few slots are looked at for each, so that no file makes it slow. The first
+ * stack with an outer key directly follows that key's stack (struct stack_table) and is not in the table. */
 struct key_table {
     const struct trace *trace;
     struct arena *arena;
-    uint32_t *key;  /* of all stacks so far; 0: without forward */
+    uint32_t *key;  /* of all stacks so far; 0: no forward */
     uint32_t *slot; /* a stack; 0: empty */
     uint32_t mask, count;
     bool failed; /* no memory */
@@ -21,12 +21,12 @@ static uint32_t slot_of(uint32_t outer, uint32_t frame) {
     return (uint32_t)(mixed >> 32);
 }
 
-/* The key of the stack without its innermost frame; 0: that has no forward. */
+/* The key of the stack without its innermost frame; 0: no forward in it. */
 static uint32_t outer_key(const struct key_table *table, uint32_t stack) {
     return table->key[stack_parent(&table->trace->stacks, stack)];
 }
 
-/* The slot of the first stack with these, or an empty one; NULL: neither is near. */
+/* The slot of the first stack with these parts, or an empty one; NULL: neither is near. */
 static uint32_t *table_seek(const struct key_table *table, uint32_t outer, uint32_t frame) {
     const uint32_t *own = table->trace->stacks.frame;
     uint32_t at = slot_of(outer, frame);

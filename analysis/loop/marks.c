@@ -2,7 +2,7 @@
 
 #include "base/search.h"
 
-/* The first moment that begins at or after a time of the annotations' clock; n_moments: none does. O(log n). */
+/* The first moment that begins at or after a time of the annotations' clock; n_moments: none. O(log n). */
 static uint32_t mark_moment(const struct timeline *timeline, int64_t time_us) {
     uint64_t since = (uint64_t)time_us - (uint64_t)timeline->first_us;
     uint32_t low = 0, high = timeline->n_moments;

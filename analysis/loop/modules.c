@@ -60,9 +60,9 @@ void module_say(struct words *words, uint8_t module) {
     words_say(words, module == MODULES - 1 ? " and further" : "");
 }
 
-/* ---- when ---- */
+/* ---- times ---- */
 
-/* First and last moment, from `begin` to `end`, in which an activation of the block goes; false: none does. */
+/* First and last moment, from `begin` to `end`, at which an activation of the block is freed; false: none is. */
 static bool block_goes(const struct allocations *allocations, const uint8_t *category,
                        const struct block_span *block, uint32_t begin, uint32_t end,
                        struct layer_span *span) {
@@ -77,7 +77,7 @@ static bool block_goes(const struct allocations *allocations, const uint8_t *cat
     return span->from_moment != UINT32_MAX;
 }
 
-/* The backward of a forward's blocks, behind those that are there; a layer ends where the next one begins. */
+/* Appends the backward of a forward's blocks; a layer ends where the next one begins. */
 static uint32_t backward_spans(struct layer_span *spans, const struct blocks *blocks,
                                const struct forward *forward, const struct timeline *timeline,
                                const struct phase_runs *runs, const uint8_t *category) {
@@ -121,14 +121,14 @@ bool layer_spans_find(struct layer_span **spans, uint32_t *n_spans, const struct
     return *spans != NULL;
 }
 
-/* ---- how alike ---- */
+/* ---- similarity ---- */
 
 enum { ODD_ALLOCATIONS_MOST = 4096 };
 
 struct summing {
     const struct timeline *timeline;
     const uint8_t *category;
-    const struct block_span *span; /* of the forward's blocks */
+    const struct block_span *span; /* spans of the forward's blocks */
 };
 
 static uint64_t bytes_of(const struct summing *summing, const struct block_span *span, uint32_t site) {
@@ -141,7 +141,7 @@ static uint64_t bytes_of(const struct summing *summing, const struct block_span 
     return bytes;
 }
 
-/* The call site that makes most of a difference of two layers. */
+/* The call site that accounts for most of the difference of two layers. */
 static uint32_t odd_site(const struct summing *summing, const struct block_span *odd,
                          const struct block_span *usual) {
     const struct allocations *allocations = &summing->timeline->device->allocations;
@@ -164,7 +164,7 @@ static uint32_t odd_site(const struct summing *summing, const struct block_span 
     return best;
 }
 
-/* `rows[n_layers]` by bytes, for values the layers. */
+/* `rows[n_layers]` are sorted by bytes; their values are layers. */
 static void layers_compare(struct layer_summary *summary, const struct summing *summing,
                            const struct sort_row *rows) {
     uint32_t n = summary->n_layers;

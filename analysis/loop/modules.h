@@ -1,6 +1,6 @@
 /*
- * Which part of the model made each allocation, as a key of one byte: the blocks of a forward are its layers; what lies
- * outside of them is told by its side of the step alone.
+ * The part of the model that made each allocation, as a key of one byte: the blocks of a forward are its layers;
+ * allocations outside of them have the key of their side of the step.
  *
  *     forward   emb | a b c d | a b c d | norm head     backward    optimizer
  *     keys      out | layer 0 | layer 1 | out           backward    optimizer
@@ -11,7 +11,7 @@
 
 #include "analysis/loop/blocks.h"
 
-/* Layer k has MODULE_LAYERS + k; the last key is of all further ones. */
+/* Layer k has MODULE_LAYERS + k; the last key is for all further layers. */
 enum module {
     MODULE_UNKNOWN,
     MODULE_OLDER,
@@ -26,34 +26,35 @@ enum { MODULES = 256 };
 uint8_t *modules_find(const struct timeline *timeline, const struct phase_runs *runs, const uint8_t *category,
                       struct arena *arena);
 
-/* How alike the layers of one forward are: of the one that is under way at the peak, else of the last that has any. */
+/* How alike the layers of one forward are: the forward at the peak, or else the last one with layers. */
 struct layer_summary {
-    uint32_t n_layers;  /* 0: none were found */
-    uint32_t site;      /* frame that all of the first share; 0: none */
+    uint32_t n_layers;  /* 0: none found */
+    uint32_t site;      /* frame common to the whole first layer; 0: none */
     uint64_t bytes;     /* activations of the median layer */
-    uint32_t alike;     /* percent: what all have in common, of what would be the most of each */
-    uint32_t odd_layer; /* the one that differs most, where that is 1 % of the median and 1 MiB at least */
-    int64_t odd_bytes;  /* by so much; 0: there is none */
-    uint32_t odd_site;  /* frame of the call site that differs most in it; 0: not looked for */
+    uint32_t alike;     /* percent: what all layers have in common, of the most of each */
+    uint32_t odd_layer; /* the layer that differs most, if by at least 1 % of the median and 1 MiB */
+    int64_t odd_bytes;  /* its difference; 0: there is none */
+    uint32_t odd_site;  /* frame of the call site that differs most in it; 0: not searched for */
 };
 
 /* O(allocations), and the square of a layer's. False: no memory. */
 bool layers_summarize(struct layer_summary *summary, const struct timeline *timeline,
                       const struct phase_runs *runs, const uint8_t *category, struct arena *arena);
 
-/* When each layer ran: in forward while its block was made; in backward from the first of its activations that goes until
- * the next layer's begins. Forwards without a backward have the first only, and no layer is told where its stacks do not repeat. */
+/* When each layer ran. In forward: while its block was made. In backward: from the first of its activations that is
+ * freed until that of the next layer. Forwards without a backward have only the former; there are no layers if
+ * stacks do not repeat. */
 struct layer_span {
     uint32_t from_moment, to_moment;
     uint32_t layer;
     bool backward;
 };
 
-/* `*spans` is in the arena: of each forward its layers, then its backward's from the last one on. O(allocations). False: no
- * memory. */
+/* `*spans` is in the arena: for each forward its layers, then those of its backward from the last one on.
+ * O(allocations). False: no memory. */
 bool layer_spans_find(struct layer_span **spans, uint32_t *n_spans, const struct timeline *timeline,
                       const struct phase_runs *runs, const uint8_t *category, struct arena *arena);
 
-/* "layer 12", "backward": appends it. */
+/* Appends "layer 12" or "backward". */
 struct words;
 void module_say(struct words *words, uint8_t module);

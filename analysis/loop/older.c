@@ -13,11 +13,11 @@ const char *older_source_name(enum older_source source) {
     return names[source];
 }
 
-/* ---- which allocations have the sizes of the parameters ---- */
+/* ---- allocations with the sizes of the parameters ---- */
 
 /* Allocations that one backward keeps, or that one line makes in one run of the optimizer. */
 struct group {
-    uint32_t run, slot; /* of runs, and of stacks in an optimizer's */
+    uint32_t run, slot; /* of runs, and, in an optimizer's run, of stacks */
     uint64_t bytes;
 };
 
@@ -27,7 +27,7 @@ static bool group_has(const struct naming *naming, const struct group *group, ui
     return stack_slot(&naming->runs->slots, naming->allocations->stack[allocation]) == group->slot;
 }
 
-/* The next of the group from a recorded allocation on; UINT32_MAX: there is none. */
+/* The next member of the group from a recorded allocation on; UINT32_MAX: none. */
 static uint32_t group_next(const struct naming *naming, const struct group *group, uint32_t from) {
     const struct phase_run *run = &naming->runs->run[group->run];
     for (uint32_t k = from > run->first ? from : run->first; group->bytes != 0 && k <= run->last; k++)
@@ -50,9 +50,9 @@ static void gradients_find(const struct naming *naming, struct group *best) {
     }
 }
 
-/* Bytes of each stack in the run that is looked at. */
+/* Bytes of each stack in the current run. */
 struct stack_sum {
-    uint32_t run, n_sizes; /* run: + 1; n_sizes: of the wanted sizes that it has */
+    uint32_t run, n_sizes; /* run: + 1; n_sizes: how many of the wanted sizes it has */
     uint64_t bytes;
 };
 
@@ -95,8 +95,8 @@ static bool group_sizes(const struct naming *naming, const struct group *group, 
     return done;
 }
 
-/* One line may make two allocations for each parameter, as foreach does; another that has all of its sizes and fewer bytes makes
- * one. Each stack's sizes are counted in its largest run. False: no memory. */
+/* One line may make two allocations for each parameter, as foreach does; another line that has all of its sizes but
+ * fewer bytes makes one. Each stack's sizes are counted in its largest run. False: no memory. */
 static bool optimizer_narrow(const struct naming *naming, struct stack_sum *sums, struct group *best,
                              struct arena *arena) {
     const struct phase_runs *runs = naming->runs;
@@ -190,7 +190,7 @@ static void group_count(struct naming *naming, const struct group *group, uint32
     }
 }
 
-/* Sizes of all that is older and of the parameters. */
+/* The sizes of all older memory and of the parameters. */
 static bool sizes_collect(struct naming *naming, const struct group *gradients, const struct group *chosen,
                           struct arena *arena) {
     uint32_t n_older = naming->runs->first_allocation, n = 0;
@@ -236,7 +236,7 @@ static bool counts_fill(struct naming *naming, const struct group *gradients, co
     return true;
 }
 
-/* Counts recorded allocations of each size: the optimizer's state, and those carried from turn to turn. */
+/* Counts recorded allocations of each size: optimizer state, and those carried from turn to turn. */
 static void recorded_count(struct naming *naming) {
     const struct turns *turns = naming->turns;
     uint32_t first = naming->runs->first_allocation, next = 0;
@@ -264,7 +264,7 @@ static bool is_freed(const struct naming *naming, uint32_t allocation) {
     return let_go < naming->timeline->n_moments && !(naming->exits && let_go > naming->made);
 }
 
-/* If next to nothing is alive at the end, frees after the last allocation are the program's exit. */
+/* If almost nothing is alive at the end, frees after the last allocation mean that the program exits. */
 static void exit_find(struct naming *naming, struct older *older) {
     const struct allocations *allocations = naming->allocations;
     uint64_t held = 0;
@@ -277,7 +277,7 @@ static void exit_find(struct naming *naming, struct older *older) {
     naming->exits = older->exits = held < older->bytes / 10;
 }
 
-/* Those that nothing has named, by address, then by size, then (of the freed) by gap. NULL: no memory. */
+/* Older allocations without a category, by address, then by size, then (if freed) by gap. NULL: no memory. */
 static struct sort_row *unnamed_rows(struct naming *naming, bool freed, uint32_t *count,
                                      struct arena *arena) {
     const struct allocations *allocations = naming->allocations;

@@ -1,5 +1,5 @@
-/* Memory older than the recording that is freed in it: named by the stack of the free, else by the
- * recorded allocations around it. */
+/* Names older memory that is freed in the recording: by the stack of the free, or else by the recorded allocations
+ * around the free. */
 #include "analysis/loop/older_internal.h"
 
 #include "analysis/loop/frame_bits.h"
@@ -13,7 +13,7 @@ struct gap {
     uint32_t from, to;
     uint32_t before;    /* recorded allocations before them */
     enum run_side side; /* of the last of these */
-    bool first;         /* there are none */
+    bool first;         /* there are none before them */
 };
 
 static uint32_t size_at(struct naming *naming, uint32_t allocation) {
@@ -25,7 +25,7 @@ static uint32_t free_bits(const struct naming *naming, uint32_t allocation) {
     return known ? naming->runs->stack_bits[naming->allocations->stack[allocation]] : 0;
 }
 
-/* By the stack of the free, and by the allocations around it. */
+/* Names one allocation by the stack of its free, or by the allocations around the free. */
 static void one_name(struct naming *naming, const struct gap *gap, uint32_t allocation) {
     uint32_t bits = free_bits(naming, allocation);
     bool in_flight = naming->begins_backward && gap->before <= IN_FLIGHT;
@@ -36,7 +36,7 @@ static void one_name(struct naming *naming, const struct gap *gap, uint32_t allo
         name_as(naming, allocation, CATEGORY_ACTIVATION, REASON_NONE);
 }
 
-/* The first so many of each size, by address, are one thing and the others another. */
+/* The first `n` of each size, by address, get one name and the others another. */
 static void gap_split(struct naming *naming, const struct gap *gap, enum category first, enum category rest,
                       bool of_states) {
     uint32_t n = 0;
@@ -59,7 +59,7 @@ static bool gap_covers(struct naming *naming, const struct gap *gap, uint32_t *c
     return size_set_covers(&naming->sizes, counts, naming->parameters);
 }
 
-/* The only category that is carried from turn to turn in this size, where that is a result or an activation. */
+/* The only category that is carried from turn to turn in this size, if that is a result or an activation. */
 static enum category carried_as(const struct naming *naming, uint32_t at) {
     return naming->carry[at] == 1u << CATEGORY_RESULT       ? CATEGORY_RESULT
            : naming->carry[at] == 1u << CATEGORY_ACTIVATION ? CATEGORY_ACTIVATION
@@ -69,7 +69,7 @@ static enum category carried_as(const struct naming *naming, uint32_t at) {
 static void forward_name(struct naming *naming, const struct gap *gap) {
     uint32_t left = 0;
     if (naming->runs->n_allocations == 0)
-        return; /* a state without events: what waits for another stream is no graph of a pass before */
+        return; /* without events: what waits for another stream is no graph of a previous pass */
     for (uint32_t i = gap->from; i < gap->to; i++)
         left += is_unnamed(naming, gap->rows[i].value);
     for (uint32_t i = gap->from; i < gap->to; i++) {

@@ -1,4 +1,4 @@
-/* Memory older than the recording that is alive at its end: copies of the parameters, by their sizes. */
+/* Names older memory that is alive at the end: copies of the parameters, by their sizes. */
 #include "analysis/loop/copies.h"
 #include "analysis/loop/older_internal.h"
 #include "base/bytes.h"
@@ -13,7 +13,7 @@ enum {
     FURTHER_SIZES = 3 /* fewer may be chance */
 };
 
-/* Workspaces are named, and are in no multiset. */
+/* Names workspaces; they are in no multiset. */
 static void rows_count(struct naming *naming, struct held_rows *rows) {
     for (uint32_t i = 0; i < rows->count; i++) {
         uint32_t allocation = rows->row[i].value;
@@ -25,7 +25,7 @@ static void rows_count(struct naming *naming, struct held_rows *rows) {
     }
 }
 
-/* ---- with the parameters' sizes ---- */
+/* ---- copies of the parameters ---- */
 
 /* Bytes of the parameters that a further copy, after `before` of them, would hold. */
 static uint64_t copy_bytes(const struct naming *naming, const struct held_rows *rows, uint32_t before) {
@@ -61,7 +61,7 @@ static uint32_t kinds_of(const struct naming *naming, uint8_t kinds[KINDS_MOST])
     return n;
 }
 
-/* The parameters' sizes that are held at all, if these are half of their bytes. */
+/* Reduces the parameters to the sizes that are held, if these have half of their bytes. */
 static bool parameters_narrow(struct naming *naming, const struct held_rows *rows) {
     uint64_t whole = size_set_bytes(&naming->sizes, naming->parameters);
     for (uint32_t i = 0; i < naming->sizes.count; i++)
@@ -71,7 +71,8 @@ static bool parameters_narrow(struct naming *naming, const struct held_rows *row
     return left != 0 && left >= whole - left;
 }
 
-/* The number of a size in one copy. Backward's last few are uncertain, so a number that divides the held ones is preferred. */
+/* How often a size occurs in one copy. The last few of a backward are uncertain, so a number that divides the held
+ * ones is preferred. */
 static uint32_t copy_length(const struct naming *naming, const struct held_rows *rows, uint32_t at,
                             uint32_t copies) {
     uint32_t own = naming->parameters[at], even = rows->of_size[at] / copies;
@@ -105,9 +106,10 @@ static void copies_name(struct naming *naming, const struct held_rows *rows, uin
     }
 }
 
-/* ---- further models, as a GAN has, or a model whose steps train parts of it ---- */
+/* ---- further models, as in a GAN, or models whose steps train parts of them ---- */
 
-/* Bytes of the gradients that a backward keeps and that have no size of `known`; their numbers are added to `counts` (NULL: not). */
+/* Bytes of the gradients that a backward keeps and whose sizes are not in `known`; adds their numbers to `counts`
+ * (NULL: does not). */
 static uint64_t run_count(struct naming *naming, const struct phase_run *run, const uint8_t *known,
                           uint32_t *counts) {
     uint64_t bytes = 0;
@@ -125,7 +127,7 @@ static uint64_t run_count(struct naming *naming, const struct phase_run *run, co
     return bytes;
 }
 
-/* The parameters become those of the backward with most bytes that have no size of the models before. */
+/* The parameters become those of the backward with the most bytes in sizes of no earlier model. */
 static bool further_find(struct naming *naming, uint8_t *known) {
     const struct phase_run *best = NULL;
     uint64_t most = 0;
@@ -156,7 +158,7 @@ static void further_name(struct naming *naming, const struct held_rows *rows, ui
     }
 }
 
-/* ---- without ---- */
+/* ---- without parameters ---- */
 
 static bool is_multiple(const struct naming *naming, const struct held_rows *rows, uint32_t n) {
     uint64_t n_sizes = 0, n_even = 0, bytes = 0;
@@ -173,14 +175,14 @@ static bool is_multiple(const struct naming *naming, const struct held_rows *row
            is_percent(bytes, size_set_bytes(&naming->sizes, rows->of_size), 99);
 }
 
-/* Marks sizes of activations and results, of which a graph of the pass before would consist, with 1, and those of casts by
- * 2. False: no memory. */
+/* Marks sizes of activations and results with 1 (a graph of a previous pass would have them), and those of casts
+ * with 2. False: no memory. */
 static bool passes_mark(struct naming *naming, const struct held_rows *rows, uint8_t *mark,
                         struct arena *arena) {
     const struct allocations *allocations = naming->allocations;
     uint64_t *casts = arena_bits(arena, allocations->count);
     uint32_t n_kept = 0, n_held = 0;
-    /* Distinct sizes that are recorded and not held count too: they are those outside of the set. */
+    /* Distinct sizes that are recorded but not held count too: they are those outside of the set. */
     if (casts == NULL ||
         !weight_copies_find(naming->timeline, naming->runs, naming->turns, naming->category, casts, arena))
         return false;
@@ -241,7 +243,7 @@ static void forward_only_name(struct naming *naming, const struct held_rows *row
     }
 }
 
-/* ---- both ---- */
+/* ---- both ways ---- */
 
 bool held_name(struct naming *naming, const struct sort_row *row, uint32_t count, uint32_t *copies,
                struct arena *arena) {
@@ -249,7 +251,7 @@ bool held_name(struct naming *naming, const struct sort_row *row, uint32_t count
     uint8_t *mark = arena_column(arena, naming->sizes.count, 1);
     bool sizes_known = naming->source != OLDER_NONE,
          total = naming->timeline->trace->kind ==
-                 TRACE_KINETO, /* it gives one sum for older memory, which fits no size */
+                 TRACE_KINETO, /* it has one sum for older memory, which fits no size */
         forward_only =
             !sizes_known && !total && !naming->has_backward && phase_runs_has_forward(naming->runs),
          done = true;

@@ -1,14 +1,14 @@
-/* Memory beyond the copies of the parameters: gradients that a backward adds to, 32-bit copies of 16-bit
- * parameters, frozen weights; and the reason why the rest has no name. */
+/* Names memory beyond the copies of the parameters: gradients that a backward adds to, 32-bit copies of 16-bit
+ * parameters, frozen weights; and sets the reason for the rest. */
 #include "analysis/loop/older_internal.h"
 #include "base/bytes.h"
 #include "base/numbers.h"
 
 enum { MASTERS_MOST = 3, COPIES_ADDED_MOST = 4, ADAPTER_SIZES = 8, REST_SIZES = 4096, RANK_MOST = 1024 };
 
-/* ---- gradients that are added to, where no optimizer was recorded ---- */
+/* ---- gradients that are added to, without a recorded optimizer ---- */
 
-/* Counts of each size in the longest whole backward, kept or not. NULL: no memory. */
+/* Counts each size in the longest complete backward, kept or not. NULL: no memory. */
 static uint32_t *backward_count(struct naming *naming, struct arena *arena) {
     uint32_t *made = arena_column(arena, naming->sizes.count, sizeof *made);
     const struct phase_run *longest = NULL;
@@ -31,8 +31,9 @@ static uint32_t *backward_count(struct naming *naming, struct arena *arena) {
     return made;
 }
 
-/* Backward makes each parameter's gradient once and adds it to the one that is there: where it makes fewer of a size than are held,
- * so many copies are held. The vocabulary's weights tell, of whose sizes backward makes nothing else. */
+/* Backward makes each parameter's gradient once and adds it to the existing one. So the number of a size that is
+ * held, over the number that backward makes, is the number of copies. The vocabulary's weights decide, because
+ * backward makes nothing else of their sizes. */
 static uint32_t ratio_of_largest(const struct naming *naming, const struct held_rows *rows,
                                  const uint32_t *made) {
     uint64_t most = 0;
@@ -47,7 +48,7 @@ static uint32_t ratio_of_largest(const struct naming *naming, const struct held_
     return n;
 }
 
-/* 0: it cannot be told, or backward keeps what it makes. */
+/* 0: unknown, or backward keeps what it makes. */
 static uint32_t added_copies(const struct naming *naming, const struct held_rows *rows,
                              const uint32_t *made) {
     uint64_t even = 0, one = 0, covered = 0;
@@ -130,10 +131,11 @@ static void masters_name(struct naming *naming, const struct held_rows *rows, ui
     }
 }
 
-/* ---- weights that nobody trains ---- */
+/* ---- frozen weights ---- */
 
-/* An adapter is two matrices, r x n and m x r, of a weight m x n: the product of their sizes is r * r times the weight's, times what
- * the widths of their numbers make, for every weight the same. 0: these two are not of this weight. */
+/* An adapter is two matrices, r x n and m x r, for a weight m x n: the product of their sizes is the weight's size
+ * times r * r, times a factor from the widths of their numbers, the same for every weight. 0: these two do not
+ * belong to this weight. */
 static uint64_t adapter_factor(uint64_t a, uint64_t b, uint64_t weight) {
     if (a > UINT64_MAX / b || a * b % weight != 0)
         return 0;
@@ -141,7 +143,7 @@ static uint64_t adapter_factor(uint64_t a, uint64_t b, uint64_t weight) {
     return factor >= 4 && factor <= (uint64_t)RANK_MOST * RANK_MOST * 16 ? factor : 0;
 }
 
-/* The parameters' different sizes, the largest first; as many as fit. */
+/* The parameters' distinct sizes, the largest first, as many as fit. */
 static uint32_t adapter_sizes(const struct naming *naming, uint64_t sizes[ADAPTER_SIZES]) {
     uint32_t n = 0;
     for (uint32_t i = naming->sizes.count; i-- > 0 && n < ADAPTER_SIZES;)
@@ -158,7 +160,7 @@ static bool is_adapted(const uint64_t *sizes, uint32_t n, uint64_t weight, uint6
     return false;
 }
 
-/* Bytes of the rest that adapters with this factor are of, and how many different sizes these have. */
+/* Bytes of the rest that adapters with this factor belong to, and the number of distinct sizes in it. */
 static uint64_t adapted_bytes(const struct naming *naming, const struct held_rows *rows,
                               const uint64_t *sizes, uint32_t n, uint64_t factor, uint32_t *n_sizes) {
     uint64_t bytes = 0;
@@ -173,11 +175,12 @@ static uint64_t adapted_bytes(const struct naming *naming, const struct held_row
     return bytes;
 }
 
-/* Two sizes of the rest at least, with a tenth of its bytes, are what adapters of one rank are made for: the rest is the model. */
+/* Is the rest the model that adapters of one rank are for? At least two sizes of it, with a tenth of its bytes,
+ * must fit them. */
 static bool rest_is_adapted(const struct naming *naming, const struct held_rows *rows) {
     uint64_t sizes[ADAPTER_SIZES], rest = size_set_bytes(&naming->sizes, rows->of_size);
     uint32_t n = adapter_sizes(naming, sizes), n_sizes, tried = 0;
-    /* No model has so many different sizes; what follows is up to 300 rounds over all of them. */
+    /* No model has so many distinct sizes, and up to 300 rounds over all of them follow. */
     if (n == 0 || naming->sizes.count > REST_SIZES ||
         rest < size_set_bytes(&naming->sizes, naming->parameters))
         return false;
@@ -196,7 +199,8 @@ static bool rest_is_adapted(const struct naming *naming, const struct held_rows 
     return false;
 }
 
-/* Names the rest, except sizes that this recording's forwards make too: those may be a graph's. False: no memory. */
+/* Names the rest, except sizes that recorded forwards make too, because those may belong to a graph. False: no
+ * memory. */
 static bool frozen_name(struct naming *naming, const struct held_rows *rows, struct arena *arena) {
     uint8_t *made = arena_column(arena, naming->sizes.count, 1);
     if (made == NULL)
@@ -218,7 +222,7 @@ static bool frozen_name(struct naming *naming, const struct held_rows *rows, str
     return true;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole ---- */
 
 bool rest_name(struct naming *naming, const struct held_rows *rows, struct arena *arena) {
     rest_count(naming, rows);

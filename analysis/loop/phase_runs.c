@@ -5,8 +5,8 @@
 #include "base/search.h"
 
 enum {
-    ABSORBED_MOST = 32, /* allocations of a run that its neighbours swallow */
-    ABSORBED_SHARE = 20 /* and at most so manieth a part of the smaller neighbour */
+    ABSORBED_MOST = 32, /* the longest run that its neighbours absorb */
+    ABSORBED_SHARE = 20 /* and at most this fraction of the smaller neighbour */
 };
 
 /* ---- by stack ---- */
@@ -59,7 +59,7 @@ static void letters_by_stack(struct phase_runs *runs, const struct allocations *
 
 /* ---- by annotations ---- */
 
-/* Allocations inside Optimizer.step, except backward's, are the optimizer's. */
+/* Allocations inside Optimizer.step, except those of backward, belong to the optimizer. */
 static void letters_by_annotations(struct phase_runs *runs, const struct timeline *timeline) {
     const struct allocations *allocations = &timeline->device->allocations;
     struct mark_walk walk = {.word = "Optimizer.step#"};
@@ -86,7 +86,7 @@ static void letters_by_annotations(struct phase_runs *runs, const struct timelin
 struct letter_run {
     uint32_t first, count;
     uint8_t letter;
-    bool from_python; /* its first allocation has a frame of Python */
+    bool from_python; /* its first allocation has a Python frame */
 };
 
 static bool run_is_swallowed(const struct letter_run *before, const struct letter_run *own,
@@ -97,12 +97,11 @@ static bool run_is_swallowed(const struct letter_run *before, const struct lette
         return false;
     if (side == SIDE_OPTIMIZER || (uint64_t)own->count * ABSORBED_SHARE <= smaller)
         return true;
-    /* Hooks inside of one backward, which run no model; a backward of its own begins with a gradient that Python
-     * makes. */
+    /* Hooks inside one backward, which run no model; a separate backward begins with a gradient made by Python. */
     return stacks == STACKS_MIXED && own->letter == PHASE_HOST && !behind->from_python;
 }
 
-/* Runs that have become one, from the end of the list on. */
+/* Joins adjacent runs of equal letters, from the end of the list on. */
 static uint32_t runs_fold(struct letter_run *run, uint32_t count, enum stack_kind stacks) {
     while (count >= 2) {
         if (run[count - 2].letter == run[count - 1].letter) {
@@ -126,7 +125,7 @@ static uint32_t letter_runs_count(const struct phase_runs *runs) {
     return n;
 }
 
-/* Makes runs of equal letters, and gives those that are swallowed the letter of what swallows them. False: no memory. */
+/* Makes runs of equal letters, and gives absorbed runs the letter of their neighbours. False: no memory. */
 static bool letters_smooth(struct phase_runs *runs, const struct allocations *allocations,
                            struct arena *arena) {
     uint8_t *letter = runs->letter + runs->first_allocation;

@@ -5,7 +5,7 @@
  *     allocations   H F F F H  B B B B B B  O O O O  H F F F
  *     runs          |-forward-|-backward---|-optim.-|-forward
  *
- * Freestanding. What was allocated while it was recorded is counted apart, in order of birth: `recorded` k is row
+ * Freestanding. Allocations made in the recording have numbers of their own, in order of birth: `recorded` k is row
  * `preexisting + k` of the device's.
  */
 #pragma once
@@ -14,26 +14,27 @@
 #include "layout/timeline.h"
 
 enum phase_letter {
-    PHASE_HOST, /* code outside of every forward: loading, batches, losses; the forward side with the next */
+    /* code outside of every forward: loading, batches, losses; on the forward side with the next */
+    PHASE_HOST,
     PHASE_FORWARD,
     PHASE_BACKWARD,
     PHASE_OPTIMIZER,
-    PHASE_UNKNOWN /* no stack; none is left where phases are known */
+    PHASE_UNKNOWN /* no stack; none is left once phases are known */
 };
 
 enum run_side { SIDE_FORWARD, SIDE_BACKWARD, SIDE_OPTIMIZER };
 
-/* The kind of stacks that the recorded allocations have. */
+/* Which frames the stacks of the recorded allocations have. */
 enum stack_kind {
-    STACKS_NONE,   /* fewer than a tenth have one */
-    STACKS_PYTHON, /* fewer than one in 20 has a frame of C++ */
-    STACKS_NATIVE, /* fewer than one in 20 has a frame of Python */
+    STACKS_NONE,   /* fewer than a tenth have a stack */
+    STACKS_PYTHON, /* fewer than one in 20 has a C++ frame */
+    STACKS_NATIVE, /* fewer than one in 20 has a Python frame */
     STACKS_MIXED
 };
 
 struct phase_run {
     uint32_t first, last;   /* recorded allocations, both inclusive */
-    uint32_t next_backward; /* the next run of backward after this one; UINT32_MAX: none */
+    uint32_t next_backward; /* index of the next backward run after this one; UINT32_MAX: none */
     uint8_t side;           /* enum run_side */
     bool has_forward;       /* a forward side in which forward() made something */
 };
@@ -41,19 +42,19 @@ struct phase_run {
 struct phase_runs {
     enum stack_kind stacks;
     uint32_t *frame_bits;     /* [frames.count] enum frame_bit */
-    uint32_t *stack_bits;     /* [stacks.count] enum frame_bit; of verdicts until findings are found */
+    uint32_t *stack_bits;     /* [stacks.count] enum frame_bit; in verdicts only until findings are found */
     struct stack_slots slots; /* of the allocations' stacks */
-    /* [allocations.count] enum phase_letter; of what is older: by its own stack, or unknown */
+    /* [allocations.count] enum phase_letter; older memory: by its own stack, or unknown */
     uint8_t *letter;
-    uint32_t n_allocations, first_allocation; /* recorded allocations, and the first one's allocation */
+    uint32_t n_allocations, first_allocation; /* recorded allocations, and the id of the first */
     uint32_t count;
-    struct phase_run *run; /* [count] by rising allocations, sides alternate; none where stacks are missing */
+    struct phase_run *run; /* [count] by rising allocations, sides alternate; none without stacks */
 };
 
 /* Memory from `arena`. O(allocations + stacks + annotations + length of all names). False: no memory. */
 bool phase_runs_find(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena);
 
-/* The same in two steps: what each allocation's own stack says, then what its neighbours say. */
+/* The same in two steps: first what each allocation's own stack tells, then what its neighbours tell. */
 bool phase_runs_read(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena);
 bool phase_runs_join(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena);
 
@@ -66,7 +67,7 @@ static inline enum run_side side_of_letter(uint8_t letter) {
                                        : SIDE_FORWARD;
 }
 
-/* Is there a run of a side, or of forward() itself? O(runs). */
+/* Is there a run of a side, or of forward()? O(runs). */
 bool phase_runs_has(const struct phase_runs *runs, enum run_side side);
 bool phase_runs_has_forward(const struct phase_runs *runs);
 

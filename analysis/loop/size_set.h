@@ -1,5 +1,5 @@
 /*
- * The different sizes of some allocations, numbered by rising size, so that multisets of them are arrays of counts.
+ * The distinct sizes of some allocations, numbered by rising size, so that multisets of them are arrays of counts.
  * Freestanding.
  */
 #pragma once
@@ -15,16 +15,16 @@ struct size_set {
     struct {
         uint64_t nbytes;
         uint32_t index;
-    } recent[SIZE_SET_RECENT]; /* what was looked up last, by some bits of the size */
+    } recent[SIZE_SET_RECENT]; /* the last lookups, by some bits of the size */
 };
 
-/* Of the keys of `rows`, which are sorted by them. False: no memory. */
+/* Makes the set of the keys of `rows`, which are sorted by them. False: no memory. */
 bool size_set_init(struct size_set *set, const struct sort_row *rows, uint32_t count, struct arena *arena);
 
-/* Index of a size; SIZE_NONE: it is not in the set. O(1) for what was asked before, else O(log count). */
+/* Index of a size; SIZE_NONE: not in the set. O(1) for recent lookups, otherwise O(log count). */
 uint32_t size_set_at(struct size_set *set, uint64_t nbytes);
 
-/* Does the multiset `all` hold 95 % of the bytes of `part`? `[count]` each. */
+/* Does the multiset `all` contain 95 % of the bytes of `part`? `[count]` each. */
 bool size_set_covers(const struct size_set *set, const uint32_t *all, const uint32_t *part);
 
 /* Bytes of a multiset. */

@@ -21,13 +21,13 @@ struct span_list {
     bool failed;
 };
 
-/* Moments [from, end); an empty one has no events and is left out. */
+/* Adds moments [from, end); a span without events is left out. */
 static void span_add(struct span_list *list, enum span_kind kind, uint32_t from, uint32_t end, uint32_t step,
                      uint32_t name) {
     struct spans *spans = list->spans;
     const struct timeline *timeline = list->timeline;
     end = end < timeline->n_moments ? end : timeline->n_moments;
-    from = from > 0 ? from : 1; /* moment 0 is not an event's */
+    from = from > 0 ? from : 1; /* moment 0 belongs to no event */
     if (from >= end || list->failed)
         return;
     if (spans->count == SPANS_MOST) {
@@ -62,12 +62,12 @@ bool spans_of_turns(struct spans *spans, const struct turns *turns, const struct
 
 /* ---- phases ---- */
 
-/* Cuts pieces at the beginning of runs and of turns, and after the last turn. */
+/* Cuts at the beginning of runs and of turns, and after the last turn. */
 struct cutter {
     const struct phase_runs *runs;
     const struct turns *turns;
     const uint32_t *birth; /* of allocations */
-    uint32_t turn;         /* the next one that is not after */
+    uint32_t turn;         /* the next turn to cut at */
 };
 
 /* The first cut in (from, end]. */
@@ -85,7 +85,7 @@ static uint32_t birth_at(const struct cutter *cutter, uint32_t recorded, uint32_
     return recorded < cutter->runs->n_allocations ? cutter->birth[recorded] : n_moments;
 }
 
-/* A piece of the forward side: what comes before its first forward, and that with all after it. */
+/* Adds a piece of the forward side in two: before its first forward, and from there on. */
 static void forward_add(struct span_list *list, const struct cutter *cutter, uint32_t from, uint32_t end,
                         uint32_t step) {
     const uint8_t *letter = cutter->runs->letter + cutter->runs->first_allocation;

@@ -1,6 +1,6 @@
 /*
- * Steps and phases as stretches of a recording, with what people print before and after them: what was there at the
- * begin, at the highest moment and at the end. Freestanding.
+ * Steps and phases as stretches of a recording, with the figures that people print around them: bytes at the begin,
+ * at the highest moment and at the end. Freestanding.
  */
 #pragma once
 
@@ -20,28 +20,28 @@ enum { SPAN_NO_STEP = UINT32_MAX, SPANS_MOST = 100000 };
 
 struct span {
     uint32_t from_moment, to_moment; /* after its first and its last event; from <= to */
-    uint32_t peak_moment;            /* in [from, to], the first of the highest */
-    uint32_t step;                   /* index of the turn that it lies in; SPAN_NO_STEP: none */
-    uint32_t name;                   /* string, of an annotation; else 0 */
+    uint32_t peak_moment;            /* in [from, to], the first with the maximum */
+    uint32_t step;                   /* index of its turn; SPAN_NO_STEP: none */
+    uint32_t name;                   /* string, for an annotation; otherwise 0 */
     uint8_t kind;                    /* enum span_kind */
-    bool begin_known;                /* always, but in a log before its first level */
+    bool begin_known;                /* false only in a log before its first level */
     uint64_t begin_bytes;            /* alive before its first event */
     uint64_t peak_bytes, end_bytes;
 };
 
 struct spans {
-    uint32_t count, left_out; /* of SPANS_MOST at most */
+    uint32_t count, left_out; /* count: at most SPANS_MOST */
     struct span *span;        /* by rising begin; annotations last */
 };
 
-/* "forward": for JSON and for people. */
+/* "forward", for JSON and for people. */
 const char *span_kind_name(enum span_kind kind);
 
-/* One for each turn. O(turns * 64 + moments / 64). False: no memory. */
+/* Makes a span for each turn. O(turns * 64 + moments / 64). False: no memory. */
 bool spans_of_turns(struct spans *spans, const struct turns *turns, const struct timeline *timeline,
                     struct arena *arena);
 
-/* Forward, backward, optimizer and what lies around them, by turn; then the annotations but the compiler's own. False:
- * no memory. */
+/* Makes spans for forward, backward, optimizer and the rest, by turn; then for annotations except the compiler's
+ * own. False: no memory. */
 bool spans_of_phases(struct spans *spans, const struct phase_runs *runs, const struct turns *turns,
                      const struct timeline *timeline, struct arena *arena);

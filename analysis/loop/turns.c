@@ -13,13 +13,13 @@ static uint32_t birth_of(const struct phase_runs *runs, const struct timeline *t
 }
 
 uint32_t recorded_from(const struct phase_runs *runs, const struct timeline *timeline, uint32_t moment) {
-    const uint32_t *birth = timeline->device->allocations.birth; /* NULL where nothing was allocated */
+    const uint32_t *birth = timeline->device->allocations.birth; /* NULL if nothing was allocated */
     uint32_t low = 0, high = runs->n_allocations;
     SEARCH(low, high, i, birth[runs->first_allocation + i] < moment);
     return low;
 }
 
-/* Turns are about as long as each other, so the place is guessed, and looked for from there in growing steps. */
+/* Turns have similar lengths, so the place is guessed and then searched for in growing steps. */
 uint32_t turns_at(const struct turns *turns, uint32_t recorded) {
     const struct turn *turn = turns->turn;
     uint32_t low = 0, high = turns->count, step = 1; /* low: the first turn after it */
@@ -56,8 +56,8 @@ bool turns_settle(struct turns *turns, const struct phase_runs *runs, const stru
 
 /* ---- ProfilerStep#N ---- */
 
-/* Every START begins a turn, and the last END ends the last one. Of several that begin before the recording, the last
- * is the one that it shows. False: no memory. */
+/* Every START begins a turn, and the last END ends the last one. Of several that begin before the recording, only
+ * the last counts. False: no memory. */
 static bool turns_of_profiler(struct turns *turns, const struct phase_runs *runs,
                               const struct timeline *timeline, bool has_backward, struct arena *arena) {
     struct mark_walk walk = {.word = "ProfilerStep#"};
@@ -108,7 +108,7 @@ static void ends_add(struct turn_ends *ends, uint32_t end) {
         ends->end[ends->count++] = end;
 }
 
-/* Runs of the optimizer that no backward separates are one. */
+/* Joins optimizer runs that no backward separates. */
 static void ends_of_optimizer(struct turn_ends *ends, const struct phase_runs *runs) {
     uint32_t end = 0;
     for (uint32_t i = 0; i < runs->count; i++) {
@@ -132,7 +132,7 @@ static void ends_of_backward(struct turn_ends *ends, const struct phase_runs *ru
     ends_add(ends, end);
 }
 
-/* Of ends without a backward in between the last one counts, where backward is known. */
+/* If backward is known, only the last of the ends without a backward in between counts. */
 static void ends_of_marks(struct turn_ends *ends, const struct phase_runs *runs,
                           const struct timeline *timeline) {
     struct mark_walk walk = {.word = "Optimizer.step#"};
@@ -151,8 +151,8 @@ static void ends_of_marks(struct turn_ends *ends, const struct phase_runs *runs,
     ends_add(ends, end);
 }
 
-/* An optimizer that makes its state once, in one step of many, tells no steps: more backward passes lie after its last
- * run than ever between two. */
+/* An optimizer run that makes the state once, in one step of many, does not define steps: more backward passes
+ * follow the last run than ever lay between two. */
 static bool optimizer_is_regular(const struct phase_runs *runs) {
     uint32_t n = 0, most = 0;
     for (uint32_t i = 0; i < runs->count; i++) {
@@ -167,8 +167,8 @@ static bool optimizer_is_regular(const struct phase_runs *runs) {
 
 /* ---- from ends to turns ---- */
 
-/* The loop's beginning: the first allocation of forward, backward or optimizer, and the batch before it,
- * known by stacks that come again in a later turn. UINT32_MAX: no memory. */
+/* The loop's beginning: the first allocation of forward, backward or optimizer, or the batch before it, recognised
+ * by stacks that come again in a later turn. UINT32_MAX: no memory. */
 static uint32_t first_begin(const struct phase_runs *runs, const struct timeline *timeline,
                             uint32_t first_end, struct arena *arena) {
     const uint32_t *stack = timeline->device->allocations.stack + runs->first_allocation;
@@ -213,7 +213,7 @@ bool begins_move(const struct phase_runs *runs, const struct timeline *timeline,
     return true;
 }
 
-/* A short rest without a forward belongs to the last turn; a longer one is an open turn. False: no memory. */
+/* A short rest without a forward belongs to the last turn; a longer rest is an open turn. False: no memory. */
 static bool turns_of_ends(struct turns *turns, const struct phase_runs *runs, const struct timeline *timeline,
                           struct turn_ends *ends, enum turns_source source, struct arena *arena) {
     uint32_t n = ends->count;
@@ -277,7 +277,7 @@ bool turns_find(struct turns *turns, const struct phase_runs *runs, const struct
         return false;
     if (turns->source == TURNS_NONE && !turns_of_runs(turns, runs, timeline, has_backward, arena))
         return false;
-    /* Categories come again many times within one turn. */
+    /* not for categories, which come again many times within one turn */
     if (turns->source == TURNS_NONE && trace_has_call_sites(timeline->trace) &&
         !turns_repeat(turns, runs, timeline, arena))
         return false;

@@ -1,6 +1,6 @@
 /*
- * Turns of a loop that goes forward only: the allocations repeat themselves. The run's turn is the rarest regular
- * recurrence of which nearly all others are multiples; a loop over layers inside of one forward is refused.
+ * Turns of a loop that only goes forward, found by repetition in the allocations. The turn is the rarest regular
+ * recurrence of which nearly all others are multiples; a loop over layers inside one forward is rejected.
  */
 #include "analysis/loop/turns_internal.h"
 
@@ -10,7 +10,7 @@
 #include "base/sort.h"
 #include "layout/place.h"
 
-/* Fewer allocations than REPEAT_LEAST are not a pattern: two of one line would be two turns. */
+/* Fewer than REPEAT_LEAST allocations are no pattern: otherwise two of one line would be two turns. */
 enum { CANDIDATES_MOST = 64, REPEAT_LEAST = 8 };
 
 /* The allocations by their stacks' inner keys. */
@@ -83,7 +83,8 @@ static uint32_t mean_distance(const struct sequence *sequence, uint32_t key) {
     return (at[count - 1] - at[0]) / (count - 1);
 }
 
-/* Distances within a factor of two of their mean make up nearly all of the span, and that covers half of the run. */
+/* Are distances within a factor of two of their mean nearly all of the span, and does the span cover half of the
+ * run? */
 static bool key_is_regular(const struct sequence *sequence, uint32_t key) {
     const uint32_t *at = sequence->at + sequence->start[key];
     uint32_t count = key_count(sequence, key);
@@ -119,7 +120,7 @@ static struct sort_row *regular_keys(const struct sequence *sequence, uint32_t *
     return rows;
 }
 
-/* Is a count that of one, two, ... allocations of each of `turns` turns, with one turn cut off at either end? */
+/* Is a count that of one, two, ... allocations in each of `turns` turns, with one turn cut off at either end? */
 static bool count_is_multiple(uint32_t count, uint32_t turns) {
     uint32_t m = (count - 1) / turns + 1;
     uint64_t least = (uint64_t)m * (turns - 1);
@@ -130,13 +131,13 @@ static uint32_t rare_below(uint32_t turns) {
     return turns <= 3 ? turns : turns - 1;
 }
 
-/* Loading is no turn: a key that comes before the window too, or for the last time before the first forward. */
+/* Loading is no turn: a key that also occurs before the window, or for the last time before the first forward. */
 static bool key_is_of_loading(const struct sequence *sequence, uint32_t key, uint32_t from) {
     return sequence->at[sequence->start[key]] < from ||
            sequence->at[sequence->start[key + 1] - 1] < sequence->first_forward;
 }
 
-/* From one distance before the anchor on, nearly all keys come so often, or in multiples of it. */
+/* From one distance before the anchor on, do nearly all keys come so often, or in multiples of it? */
 static bool turns_fit(const struct sequence *sequence, uint32_t anchor, uint32_t turns) {
     uint32_t first = sequence->at[sequence->start[anchor]], mean = mean_distance(sequence, anchor);
     uint32_t from = first > mean ? first - mean : 0;
@@ -152,28 +153,28 @@ static bool turns_fit(const struct sequence *sequence, uint32_t anchor, uint32_t
         n_rare += rare ? count : 0;
         n_fitting += count_is_multiple(count, turns) ? count : 0;
     }
-    /* A workspace of the first call is one allocation more, and few keys are soon more than 15 %. */
+    /* A workspace made by the first call is one allocation more, and of few keys that soon is more than 15 %. */
     bool few_keys = n_rare_keys * 100 <= n_keys * 15 || (turns >= 3 && n_rare_keys <= 2);
     uint64_t spared = turns >= 3 && n_rare > 0;
     return few_keys && (n_rare - spared) * 100 <= n * 10 && n_fitting * 100 >= n * 70;
 }
 
-/* ---- layers are refused ---- */
+/* ---- rejecting layers ---- */
 
 /* The tree of the keys' Python frames from the outermost forward inwards; a node is a stack, 0 the root. */
 struct forward_tree {
-    uint32_t *node;    /* [n_stacks] of each stack */
-    uint32_t *n_again; /* [n_stacks] keys below that come in every turn */
-    uint8_t *rare;     /* [n_stacks] a key below comes less often than there are turns */
+    uint32_t *node;    /* [n_stacks] the node of each stack */
+    uint32_t *n_again; /* [n_stacks] keys below the node that come in every turn */
+    uint8_t *rare;     /* [n_stacks] some key below comes less often than there are turns */
 };
 
-/* Of a node. */
+/* The parent of a node. */
 static uint32_t tree_parent(const struct sequence *sequence, const struct forward_tree *tree, uint32_t node) {
     return tree->node[stack_parent(&sequence->timeline->trace->stacks, node)];
 }
 
-/* Does a key come in every turn: often enough, and not all at once? A loop inside a forward, before the
- * layers, may make it as often as there are layers. */
+/* Does a key come in every turn: often enough, and not all at once? A loop inside a forward, before the layers, may
+ * repeat it as often as there are layers. */
 static bool key_comes_again(const struct sequence *sequence, uint32_t key, uint32_t turns) {
     uint32_t count = key_count(sequence, key);
     if (count < rare_below(turns))
@@ -206,7 +207,7 @@ static uint32_t tree_count(const struct sequence *sequence, struct forward_tree 
     return total;
 }
 
-/* Another line of the function that a frame of the common part is in. */
+/* Is the frame another line of the function of a frame in the common part? */
 static bool same_function(const struct trace *trace, uint32_t a, uint32_t b) {
     const struct frame *one = &trace->frames.frame[a], *other = &trace->frames.frame[b];
     struct place of_one, of_other;
@@ -225,8 +226,9 @@ static bool frame_is_forward(const struct trace *trace, uint32_t id) {
 }
 
 /*
- * Below the common chain, the same where all that comes again goes through one forward by several lines: where another line
- * of it leads only to what comes less often, that forward was entered less often than there are turns.
+ * The same below the common chain, if everything that comes again passes through one forward by several lines: if
+ * another line of it leads only to keys that come less often, that forward was entered less often than there are
+ * turns.
  */
 static bool loop_is_inside_last(const struct sequence *sequence, const struct forward_tree *tree,
                                 uint32_t total, uint32_t parent) {
@@ -250,8 +252,9 @@ static bool loop_is_inside_last(const struct sequence *sequence, const struct fo
 }
 
 /*
- * The common outer part of all that comes in every turn is a chain of the tree. Where some rare key leaves one of its forward
- * frames by another line, that forward was entered less often than there are turns: the loop is inside of it.
+ * The common outer part of everything that comes in every turn is a chain in the tree. If some rare key leaves one
+ * of its forward frames by another line, that forward was entered less often than there are turns: the loop is
+ * inside it.
  */
 static bool loop_is_inside(const struct sequence *sequence, struct forward_tree *tree, uint32_t turns,
                            uint32_t *chain_child) {
@@ -279,7 +282,7 @@ static bool loop_is_inside(const struct sequence *sequence, struct forward_tree 
 
 /* ---- the turn ---- */
 
-/* The regular key that tells the turns, and how often it comes; 0: none. */
+/* The regular key that defines the turns, and how often it comes; 0: none. */
 struct anchor {
     uint32_t key, turns;
 };
@@ -317,8 +320,8 @@ static uint64_t live_before(const struct sequence *sequence, uint32_t recorded) 
     return timeline->live[birth > 0 ? birth - 1 : 0];
 }
 
-/* Between the anchor's first two allocations, the one before which least is alive begins the turn; the anchor itself
- * where that is a thousandth less at most. */
+/* The turn begins between the anchor's first two allocations, where the least is alive; at the anchor itself if
+ * that is at most a thousandth more. */
 static uint32_t turn_begin(const struct sequence *sequence, const uint32_t *anchor) {
     uint32_t best = anchor[0];
     for (uint32_t k = anchor[0]; k < anchor[1]; k++)
@@ -397,7 +400,7 @@ static bool turns_of_anchor(struct turns *turns, const struct sequence *sequence
     if (behind)
         end = begin[--count];
     else if (count > 2 && last * 10 < mean && !has_forward_from(runs, begin[count - 1])) {
-        /* Results kept of each pass are made after it, where least is alive. */
+        /* results kept from each pass are made after it, where the least is alive */
         uint32_t rest = begin[--count];
         begin[count] = end;
         turns->closed = true;

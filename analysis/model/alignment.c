@@ -4,9 +4,9 @@
 #include "base/sort.h"
 #include "layout/site.h"
 
-/* ---- what makes requests equal ---- */
+/* ---- equality of requests ---- */
 
-/* The finisher of MurmurHash3: neighbouring numbers become far ones. */
+/* The finisher of MurmurHash3 spreads neighbouring numbers. */
 static uint64_t mix(uint64_t hash, uint64_t number) {
     hash = (hash * 31) ^ number;
     hash = (hash ^ (hash >> 33)) * UINT64_C(0xff51afd7ed558ccd);
@@ -23,7 +23,7 @@ static uint64_t *frames_hash(const struct trace *trace, struct arena *arena) {
     return hash;
 }
 
-/* Equal for equal stacks, whatever recording they are of. */
+/* Equal for equal stacks, in any recording. */
 static uint64_t *stacks_hash(const struct trace *trace, struct arena *arena) {
     uint64_t *frame = frames_hash(trace, arena), *hash = NULL;
     if (frame != NULL)
@@ -59,7 +59,7 @@ static bool rows_of(struct sort_row *rows, const struct program *program, uint32
     return done;
 }
 
-/* Numbers the keys from 1 on, by their order. */
+/* Numbers the keys from 1 on, in their order. */
 static uint32_t classes_number(struct alignment *alignment, const struct sort_row *rows, uint32_t n_small,
                                uint32_t n_all) {
     uint32_t last = 0;
@@ -111,7 +111,7 @@ static uint32_t token_of(enum program_kind kind, uint32_t class_) {
     return (uint32_t)kind | class_ << PROGRAM_KIND_BITS;
 }
 
-/* Of segment events only the first of a group that the program itself caused. */
+/* Of segment events, only the first in a group that the program itself caused. */
 static bool is_request(const struct program *program, uint32_t op, uint32_t *group) {
     const struct releases *releases = &program->releases;
     if (program_kind(op) != PROGRAM_SEGMENT)
@@ -151,7 +151,7 @@ bool alignment_init(struct alignment *alignment, const struct program *small, co
            requests_list(&alignment->large, arena);
 }
 
-/* ---- one beside the other ---- */
+/* ---- comparing two sequences ---- */
 
 static bool are_equal(const struct alignment *alignment, uint32_t small, uint32_t large) {
     uint32_t twin = alignment->class_[program_index(small)].twin;
@@ -170,7 +170,7 @@ static uint32_t run_length(struct alignment *alignment, uint32_t small, uint32_t
     return length;
 }
 
-/* The larger program's requests [at, at + length) are those of one period before. */
+/* Do the larger program's requests [at, at + length) repeat those one period before? */
 static bool repeats_from(struct alignment *alignment, uint32_t at, uint32_t length, uint32_t period) {
     const uint32_t *token = alignment->large.token;
     uint32_t i = 0;
@@ -188,10 +188,10 @@ static bool is_repeated(struct alignment *alignment, uint32_t at, uint32_t perio
                         : repeats_from(alignment, at + period, (repeats - 1) * period, period);
 }
 
-/* A place in both from which on requests differ. */
+/* A place in both programs from which on requests differ. */
 struct parting {
     uint32_t small, large;
-    uint32_t period, run; /* of the best insertion so far, and how many requests are equal after it */
+    uint32_t period, run; /* of the best insertion so far, and the number of equal requests after it */
     bool found;
 };
 
@@ -211,7 +211,7 @@ static void insertion_try(struct alignment *alignment, struct parting *parting, 
     parting->run = run;
 }
 
-/* Does the same place ask for another size there, one that grows with the number of layers? */
+/* Does the same place request another size there, one that grows with the number of layers? */
 static bool grows_there(const struct alignment *alignment, const struct parting *parting) {
     if (parting->small == alignment->small.count || parting->large == alignment->large.count)
         return false;
@@ -221,8 +221,8 @@ static bool grows_there(const struct alignment *alignment, const struct parting 
            x->place == alignment->class_[program_index(b)].place;
 }
 
-/* The insertion with the longest run of equal requests after it, the shortest of such; or a size that grows, where the run
- * after that is longer. False: neither. */
+/* Chooses the insertion with the longest run of equal requests after it, the shortest of such; or a growing size,
+ * if the run after that is longer. False: neither. */
 static bool parting_bridge(struct alignment *alignment, struct parting *parting) {
     uint32_t longest = (alignment->large.count - parting->large) / alignment->repeats;
     for (uint32_t period = 1; period <= longest && alignment->steps < alignment->most_steps; period++)
@@ -250,9 +250,9 @@ static bool insertion_add(struct alignment *alignment, const struct parting *par
     return true;
 }
 
-/* ---- whether all of it can be layers ---- */
+/* ---- can all insertions be layers? ---- */
 
-/* Steps repeat the same insertions, so there are few that differ. */
+/* Steps repeat the same insertions, so few are distinct. */
 enum { MOST_UNLIKE = 64 };
 
 static bool tokens_are_equal(struct alignment *alignment, uint32_t at, uint32_t other, uint32_t length) {
@@ -278,7 +278,7 @@ static uint32_t unlike_list(struct alignment *alignment, struct insertion *unlik
     return count;
 }
 
-/* One repeat of `outer` holds several of `inner`, one after the other. */
+/* Does one repeat of `outer` contain several of `inner`, one after the other? */
 static bool holds_loop(struct alignment *alignment, struct insertion outer, struct insertion inner) {
     if (inner.length == inner.period) { /* the repeat before it is the other one */
         inner.at -= inner.period;

@@ -1,12 +1,12 @@
 /*
- * The requests of a program with more layers beside those of the same program with fewer: what it asks for besides repeats
- * what stands there already.
+ * Aligns the requests of a program with more layers with those of the same program with fewer: the additional ones
+ * repeat those before them.
  *
  *     2 layers    load  F F       head  B B       step step
  *     4 layers    load  F F [F F] head  B B [B B] step step [step step]       three insertions, of two repeats each
  *
- * Requests are equal where they come from the same stack, for the same size, pool and stream; frees, where what they free
- * was requested so. Which one of these is freed, a request does not say: no layer has a name. Freestanding.
+ * Requests are equal if stack, size, pool and stream are; frees are equal if the requests of what they free are.
+ * Nothing tells which of several equal allocations is freed, because layers have no names. Freestanding.
  */
 #pragma once
 
@@ -15,23 +15,23 @@
 struct requests {
     const struct program *program;
     uint32_t count;
-    /* [count] of the program, without segment events, but with calls of empty_cache (PROGRAM_SEGMENT) */
+    /* [count] operations of the program, without segment events but with calls of empty_cache (PROGRAM_SEGMENT) */
     uint32_t *op;
-    uint32_t *token;    /* [count] kind and class, packed as operations are */
-    uint32_t *class_of; /* [allocations.count]; 0 is that of calls without an allocation */
+    uint32_t *token;    /* [count] kind and class, packed like operations */
+    uint32_t *class_of; /* [allocations.count]; 0 is for calls without an allocation */
 };
 
-/* Requests that only the larger program has: [at, at + length) of the larger one. */
+/* Requests that only the larger program has: its [at, at + length). */
 struct insertion {
     uint32_t at, length, period; /* length: period * repeats */
 };
 
-/* Allocations that are not told apart but by their order. */
+/* Allocations that differ only in their order. */
 struct request_class {
-    /* stack, pool and stream, hashed; of what is older than the recording, without its stack */
+    /* hash of stack, pool and stream; for older memory, without its stack */
     uint64_t place;
     uint64_t size;
-    /* of the smaller program's: the larger one's class of the same place, whose size grows; 0: none */
+    /* for the smaller program: the larger one's class with the same place, whose size grows; 0: none */
     uint32_t twin;
 };
 
@@ -41,8 +41,8 @@ struct alignment {
     struct request_class *class_;
     uint32_t n_insertions, insertion_capacity;
     struct insertion *insertion; /* by rising `at` */
-    uint32_t repeats;            /* in each insertion */
-    bool endless;                /* it was given up, since it took too long */
+    uint32_t repeats;            /* repeats in each insertion */
+    bool endless;                /* given up because it took too long */
     uint64_t steps, most_steps;
 };
 
@@ -51,8 +51,8 @@ bool alignment_init(struct alignment *alignment, const struct program *small, co
                     struct arena *arena);
 
 /*
- * Finds insertions of `repeats` equal parts each that make the smaller program's requests the larger one's. One part that
- * is inserted alone must repeat what stands before it. `*found`: there are such. May be called again with another number.
+ * Finds insertions of `repeats` equal parts each that turn the smaller program's requests into the larger one's. A
+ * part inserted alone must repeat what precedes it. `*found`: they exist. May be called again with another number.
  * Work is bounded. False: no memory.
  */
 bool alignment_find(struct alignment *alignment, uint32_t repeats, bool *found, struct arena *arena);

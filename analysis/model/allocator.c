@@ -1,4 +1,4 @@
-/* Lists, blocks and requests: what every allocation and every free goes through. */
+/* Lists, blocks and requests: the path of every allocation and every free. */
 #include "analysis/model/allocator_internal.h"
 #include "base/numbers.h"
 
@@ -42,7 +42,7 @@ static uint64_t allocator_segment_bytes(const struct allocator_settings *setting
     return rounded < LARGE_LEAST ? settings->large_segment_bytes : round_up(rounded, LARGE_GRAIN);
 }
 
-/* The process's own limit by its settings. */
+/* The process's own limit, from its settings. */
 uint64_t allocator_limit_bytes(const struct allocator *a) {
     bool limited = a->settings.fraction_ppm != 0 && a->device_bytes != 0;
     return limited ? share_of(a->device_bytes, a->settings.fraction_ppm) : ALLOCATOR_UNLIMITED;
@@ -72,7 +72,7 @@ static uint64_t list_key(uint16_t pool, uint16_t stream, bool small) {
     return (uint64_t)pool << 17 | (uint64_t)small << 16 | stream;
 }
 
-/* The first list of a pool and size class; ALLOCATOR_LIST_NONE: it has none. */
+/* The first list of a pool and size class; ALLOCATOR_LIST_NONE: none. */
 static uint32_t pool_first_list(const struct allocator *a, uint16_t pool, bool small) {
     struct ordered_place place = ordered_seek(&a->lists, &a->store, list_key(pool, 0, small), 0);
     const struct ordered_key *key = ordered_at(&a->lists, &a->store, place);
@@ -101,7 +101,7 @@ static bool list_is(const struct allocator_list *list, uint16_t pool, uint16_t s
     return list->pool == pool && list->stream == stream && list->small == small;
 }
 
-/* The last one is asked for again most of the time. ALLOCATOR_LIST_NONE: no memory. */
+/* Most calls ask for the last one again. ALLOCATOR_LIST_NONE: no memory. */
 uint32_t allocator_list_of(struct allocator *a, uint16_t pool, uint16_t stream, bool small) {
     pool = pool == POOL_UNKNOWN ? ALLOCATOR_DEFAULT_POOL : pool;
     if (a->last_list != ALLOCATOR_LIST_NONE && list_is(&a->list[a->last_list], pool, stream, small))
@@ -147,7 +147,7 @@ bool allocator_block_gives(const struct allocator *a, const struct allocator_blo
     return over == 0 || block->size - reservation->granule >= reservation->granule - over;
 }
 
-/* Adds to a set of lists, unless it is there. */
+/* Adds a list to a set, unless it is in it. */
 static void list_enter(struct allocator *a, struct ordered *set, bool *is_there, uint32_t list) {
     if (*is_there)
         return;
@@ -156,7 +156,7 @@ static void list_enter(struct allocator *a, struct ordered *set, bool *is_there,
     a->no_memory |= !*is_there;
 }
 
-/* A mapped block has come into its list. */
+/* Counts a mapped block that enters its list. */
 static void free_count(struct allocator *a, const struct allocator_block *block) {
     struct allocator_list *list = &a->list[block->list];
     list_enter(a, &a->filled, &list->is_filled, block->list);
@@ -169,7 +169,7 @@ static void free_count(struct allocator *a, const struct allocator_block *block)
     list_enter(a, &a->giving, &list->is_giving, block->list);
 }
 
-/* It leaves it. */
+/* Counts one that leaves it. */
 static void free_discount(struct allocator *a, const struct allocator_block *block) {
     struct allocator_list *list = &a->list[block->list];
     if (list->pool != ALLOCATOR_DEFAULT_POOL)
@@ -200,7 +200,7 @@ void allocator_list_take(struct allocator *a, uint32_t index) {
         free_discount(a, block);
 }
 
-/* Keeps the first `nbytes` of a block that is in no list; the rest becomes a block of its own, in no list either. */
+/* Keeps the first `nbytes` of a block that is in no list. The rest becomes a block of its own, also in no list. */
 uint32_t allocator_block_cut(struct allocator *a, uint32_t index, uint64_t nbytes) {
     struct allocator_block rest = a->block[index];
     rest.address += nbytes;
@@ -216,7 +216,7 @@ uint32_t allocator_block_cut(struct allocator *a, uint32_t index, uint64_t nbyte
     return cut;
 }
 
-/* Takes a neighbour in, which is in no list any more. */
+/* Joins a neighbour, which is no longer in a list, to a block. */
 static void block_join(struct allocator *a, uint32_t index, uint32_t other) {
     struct allocator_block *block = &a->block[index], *gone = &a->block[other];
     if (block->before == other) {
@@ -261,7 +261,7 @@ void allocator_call_note(struct allocator *a, enum segment_change change, uint64
     a->call[a->n_calls++] = (struct allocator_call){address, size, (uint8_t)change};
 }
 
-/* A new segment as one block in no list; 0: the driver has not as much. */
+/* A new segment as one block in no list; 0: the driver does not have that much. */
 static uint32_t segment_new(struct allocator *a, uint16_t list, uint64_t nbytes) {
     if (!fits(a->reserved_bytes, nbytes, a->budget_bytes))
         return 0;
@@ -275,7 +275,7 @@ static uint32_t segment_new(struct allocator *a, uint16_t list, uint64_t nbytes)
     return index;
 }
 
-/* Of a block without neighbours, in its list. */
+/* Releases a block without neighbours that is in its list. */
 void allocator_segment_release(struct allocator *a, uint32_t index) {
     allocator_list_take(a, index);
     a->reserved_bytes -= a->block[index].size;
@@ -307,7 +307,7 @@ static struct ordered_place prefer_whole_blocks(struct allocator *a, const struc
     return place;
 }
 
-/* Expandable segments were turned off again: what they left is passed over. */
+/* Expandable segments were turned off again: skips what they left. */
 static struct ordered_place pass_reservations(struct allocator *a, const struct ordered *free,
                                               struct ordered_place place) {
     const struct ordered_key *key;
@@ -319,7 +319,7 @@ static struct ordered_place pass_reservations(struct allocator *a, const struct 
     return place;
 }
 
-/* May a request take this block? With max_split_size the large ones are kept for large requests. */
+/* May a request take this block? With max_split_size, large blocks are kept for large requests. */
 static bool serves(const struct allocator *a, uint64_t rounded, uint64_t size) {
     uint64_t limit = a->settings.max_split_bytes, slack = a->settings.non_split_bytes;
     slack = slack != 0 ? slack : a->settings.large_segment_bytes;
@@ -377,7 +377,7 @@ static bool splits(const struct allocator *a, const struct allocator_block *bloc
     return rounded < a->settings.max_split_bytes && rest > ALLOCATOR_SMALL_BYTES;
 }
 
-/* Ascend's: a large block begins at a multiple of 16 KiB where it then still fits. */
+/* Ascend: a large block begins at a multiple of 16 KiB if it then still fits. */
 static uint32_t head_cut(struct allocator *a, uint32_t index, uint64_t rounded) {
     const struct allocator_block *block = &a->block[index];
     uint64_t head = round_up(block->address, ALIGNED_TO) - block->address;

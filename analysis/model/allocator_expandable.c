@@ -3,11 +3,12 @@
  *
  *     base | used | free | used | ..unmapped.. | free | ..unmapped, up to the end of the reservation.. |
  *
- * Unmapped blocks are free blocks too, in lists of their own; a free block joins only neighbours that are mapped as it is.
+ * Unmapped blocks are free blocks too, in lists of their own; a mapped block joins only mapped neighbours, an
+ * unmapped one only unmapped ones.
  */
 #include "analysis/model/allocator_internal.h"
 
-static const uint64_t RESERVATION = UINT64_C(1) << 42; /* address space; more than any device has memory */
+static const uint64_t RESERVATION = UINT64_C(1) << 42; /* address space: more than any device has memory */
 
 uint32_t allocator_reservation_add(struct allocator *a, uint64_t base, bool small) {
     if (!ARENA_GROW(a->arena, a->reservation, a->reservation_capacity, (uint64_t)a->n_reservations + 1)) {
@@ -19,7 +20,7 @@ uint32_t allocator_reservation_add(struct allocator *a, uint64_t base, bool smal
     return a->n_reservations++;
 }
 
-/* Address space with one unmapped block, which is in its list. */
+/* New address space as one unmapped block, in its list. */
 static uint32_t reservation_new(struct allocator *a, uint16_t list, uint64_t wanted) {
     bool small = a->list[list].small;
     uint64_t granule = small ? ALLOCATOR_SMALL_SEGMENT : a->settings.large_segment_bytes;
@@ -34,8 +35,8 @@ static uint32_t reservation_new(struct allocator *a, uint16_t list, uint64_t wan
     return index;
 }
 
-/* Maps the first `wanted` bytes of an unmapped block, in whole granules; it joins its free neighbours and is in the
- * list of free ones then. False: the driver has not as much. */
+/* Maps the first `wanted` bytes of an unmapped block, in whole granules; the result joins its free neighbours and
+ * is in the list of free blocks. False: the driver does not have that much. */
 static bool block_map(struct allocator *a, uint32_t index, uint64_t wanted) {
     struct allocator_reservation *reservation = &a->reservation[a->block[index].reservation];
     uint64_t nbytes = round_up(wanted, reservation->granule);
@@ -83,7 +84,7 @@ static uint32_t growing_find(struct allocator *a, uint16_t list, uint64_t wanted
     return wanted <= RESERVATION ? reservation_new(a, list, wanted) : 0;
 }
 
-/* A block of at least `wanted` bytes of a reservation, in no list; 0: the driver has not as much. */
+/* Returns a block of at least `wanted` bytes in a reservation, in no list; 0: the driver does not have that much. */
 uint32_t allocator_grow(struct allocator *a, uint16_t list, uint64_t wanted) {
     uint32_t index = growing_find(a, list, wanted);
     if (index == 0)
@@ -98,14 +99,14 @@ uint32_t allocator_grow(struct allocator *a, uint16_t list, uint64_t wanted) {
         uint64_t lacking = wanted - a->block[index].size, size = a->block[next].size;
         if (!block_map(a, next, lacking < size ? lacking : size))
             return 0;
-        index = next; /* it has taken the one before in */
+        index = next; /* it has joined the one before */
     }
     allocator_list_take(a, index);
     return index;
 }
 
-/* Cuts the whole granules out of a free block: its head and tail stay free blocks. Returns the middle, which is in no
- * list; 0: there is none, and nothing has changed. */
+/* Cuts the whole granules out of a free block: its head and tail stay free blocks. Returns the middle, which is in
+ * no list; 0: there is none, and nothing has changed. */
 static uint32_t granules_cut(struct allocator *a, uint32_t index, uint64_t from, uint64_t to) {
     uint64_t address = a->block[index].address, size = a->block[index].size;
     if (from >= to)
@@ -127,7 +128,7 @@ static uint32_t granules_cut(struct allocator *a, uint32_t index, uint64_t from,
     return index;
 }
 
-/* A reservation of which nothing is mapped is one block, and given up. */
+/* Gives up a reservation with nothing mapped, which is one block. */
 static void reservation_drop(struct allocator *a, uint32_t index) {
     allocator_list_take(a, index);
     allocator_block_give(a, index);

@@ -1,4 +1,5 @@
-/* Gives memory back to the driver: by empty_cache and retries, by max_split_size, and by garbage_collection_threshold. */
+/* Gives memory back to the driver: by empty_cache and retries, by max_split_size, and by
+ * garbage_collection_threshold. */
 #include "analysis/model/allocator_internal.h"
 
 static bool scratch_add(struct allocator *a, uint32_t *count, uint32_t index) {
@@ -22,8 +23,8 @@ static uint32_t free_blocks(struct allocator *a, uint32_t list) {
     return count;
 }
 
-/* The list at a place of a->filled or a->giving, and the place after it. Lists that no longer belong to
- * the set are removed on the way. ALLOCATOR_LIST_NONE: there is none any more. */
+/* The list at a place of a->filled or a->giving, and the next place. Removes lists that no longer belong to the
+ * set. ALLOCATOR_LIST_NONE: there are no more. */
 static uint32_t list_next(struct allocator *a, struct ordered *set, struct ordered_place *place) {
     const struct ordered_key *key;
     while ((key = ordered_at(set, &a->store, *place)) != NULL) {
@@ -55,13 +56,13 @@ void allocator_empty_cache(struct allocator *a) {
     while (a->n_waiting != 0 && !a->no_memory)
         allocator_free(a, a->waiting[a->n_waiting - 1]);
     a->steps +=
-        a->n_default_free; /* also of lists that are passed over: what is hopeless is told by what there is */
-    struct ordered_place place = {0}; /* stays valid: blocks that a list gives back enter no other list */
+        a->n_default_free; /* blocks of skipped lists count too, so that giving up depends on the state alone */
+    struct ordered_place place = {0}; /* stays valid: blocks given back enter no other list */
     for (uint32_t list; !a->no_memory && (list = list_next(a, &a->giving, &place)) != ALLOCATOR_LIST_NONE;)
         list_release(a, list);
 }
 
-/* Before all is given back: blocks of at least max_split_size, which serve nothing smaller. */
+/* Before everything is given back: releases blocks of at least max_split_size, which serve nothing smaller. */
 bool allocator_release_oversize(struct allocator *a, uint32_t list, uint64_t rounded) {
     uint64_t limit = a->settings.max_split_bytes, wanted = rounded > limit ? rounded : limit, got = 0;
     const struct ordered *free = &a->list[list].free;
@@ -93,7 +94,7 @@ static uint64_t age_of(struct allocator *a, const struct allocator_block *block)
     return (uint32_t)(*searches_of(a, &a->list[block->list]) - block->note);
 }
 
-/* Releases blocks at least as old as the average of those left, which changes as they go. */
+/* Releases blocks at least as old as the average of those left, which changes with each. */
 static uint64_t collect_round(struct allocator *a, uint32_t count, uint64_t *sum, uint64_t *left) {
     uint64_t got = 0, cut_sum = *sum, cut_count = *left;
     for (uint32_t i = 0; i < count; i++) {
@@ -143,7 +144,7 @@ static bool contains(const struct allocator_block *block, uint64_t address, uint
            nbytes <= block->size - (address - block->address);
 }
 
-/* The first free block of a list that has all of this; 0: none. */
+/* The first free block of a list that contains this range; 0: none. */
 static uint32_t containing_find(const struct allocator *a, const struct ordered *free, uint64_t address,
                                 uint64_t nbytes) {
     const struct ordered_key *key;

@@ -12,7 +12,7 @@ struct allocator_settings allocator_settings_default(void) {
                                        .large_segment_bytes = LARGE_SEGMENT_MIB * MIB};
 }
 
-/* ---- what people write ---- */
+/* ---- settings as people write them ---- */
 
 struct conf {
     const char *text;
@@ -143,7 +143,7 @@ static bool take_divisions(struct conf *conf, uint64_t *divisions) {
            (*divisions == 0 || is_power_of_two(*divisions));
 }
 
-/* "256:1,512:2,>:8]": the first one holds for all that is smaller too. */
+/* "256:1,512:2,>:8]": the first one also holds for everything smaller. */
 static bool take_classes(struct allocator_settings *settings, struct conf *conf) {
     unsigned last = 0;
     for (bool first = true; !conf_take(conf, ']'); first = false) {
@@ -187,7 +187,7 @@ static const struct {
 };
 enum { N_KEYS = sizeof keys / sizeof keys[0] };
 
-/* Known to PyTorch, and of no weight here. */
+/* Known to PyTorch, but without effect here. */
 static bool key_is_idle(struct word key) {
     static const char *const idle[] = {"backend", "release_lock_on_cudamalloc", "release_lock_on_hipmalloc",
                                        "graph_capture_record_stream_reuse", "throw_on_cudamalloc_oom"};
@@ -199,7 +199,7 @@ static bool key_is_idle(struct word key) {
     return false;
 }
 
-/* To the comma that ends a value, over those inside of brackets. */
+/* Skips to the comma that ends a value, over those inside brackets. */
 static void value_skip(struct conf *conf) {
     for (int depth = 0; conf->at < conf->nbytes; conf->at++) {
         char c = conf->text[conf->at];
@@ -244,7 +244,7 @@ enum settings_problem allocator_settings_add(struct allocator_settings *settings
     return problem;
 }
 
-/* ---- from a snapshot: JSON, as the reader wrote it down ---- */
+/* ---- settings in a snapshot: JSON, as the reader stored it ---- */
 
 struct json_scan {
     const uint8_t *at, *end;
@@ -262,7 +262,7 @@ static bool scan_take(struct json_scan *scan, uint8_t mark) {
     return there;
 }
 
-/* The inside of a string, escapes as they are: no key or value that counts has one. */
+/* The inside of a string, with escapes unchanged: no key or value that counts has one. */
 static struct word scan_string(struct json_scan *scan) {
     struct word word = {(const char *)scan->at, 0};
     if (!scan_take(scan, '"'))
@@ -316,7 +316,7 @@ static void read_roundup(struct allocator_settings *settings, struct word value)
     }
 }
 
-/* -1 and 2^64 - 1 both stand for none. */
+/* -1 and 2^64 - 1 both mean none. */
 static void read_split(struct allocator_settings *settings, struct word value) {
     uint64_t nbytes;
     if (word_number(value, &nbytes) && nbytes > 0 && nbytes < UINT64_C(1) << 60)
@@ -324,7 +324,7 @@ static void read_split(struct allocator_settings *settings, struct word value) {
     settings->told.max_split = value.nbytes != 0 && value.text[-1] != '"' && value.text[0] <= '9';
 }
 
-/* PYTORCH_ALLOC_CONF, and PYTORCH_CUDA_ALLOC_CONF, PYTORCH_NPU_ALLOC_CONF and their like. */
+/* PYTORCH_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF, PYTORCH_NPU_ALLOC_CONF and the like. */
 static bool names_variable(struct word key) {
     struct text name = {(const uint8_t *)key.text, (uint32_t)key.nbytes};
     return text_begins(name, "PYTORCH_") && text_ends(name, "_ALLOC_CONF");

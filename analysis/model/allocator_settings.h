@@ -1,6 +1,6 @@
 /*
- * The settings of PyTorch's caching allocator that decide where an allocation goes, read from what a snapshot says
- * (allocator_settings) or as people write them (PYTORCH_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF). Freestanding.
+ * The settings of PyTorch's caching allocator that decide where an allocation goes, read from a snapshot
+ * (allocator_settings) or from what people write (PYTORCH_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF). Freestanding.
  */
 #pragma once
 
@@ -10,18 +10,22 @@ enum { ROUNDUP_CLASSES = 16 };
 #define ALLOCATOR_UNLIMITED UINT64_MAX
 
 struct allocator_settings {
-    uint64_t max_split_bytes;     /* max_split_size_mb; ALLOCATOR_UNLIMITED: none */
-    uint64_t large_segment_bytes; /* large_segment_size_mb: what a request of 1 to 10 MiB takes; 20 MiB */
-    uint64_t non_split_bytes;     /* max_non_split_rounding_mb; 0: as large_segment_bytes */
-    uint32_t collect_ppm;         /* garbage_collection_threshold in millionths; 0: off */
-    uint32_t fraction_ppm;        /* per_process_memory_fraction; 0: not set */
-    uint32_t roundup[ROUNDUP_CLASSES]; /* roundup_power2_divisions from 1, 2, 4, ... MiB on; 0 and 1: none */
-    bool expandable;                   /* expandable_segments */
-    bool expandable_private;           /* inside private pools too (since about 2.5) */
-    bool aligned; /* Ascend's allocator: 32 bytes more per request, large blocks begin at 16 KiB */
+    uint64_t max_split_bytes; /* max_split_size_mb; ALLOCATOR_UNLIMITED: none */
+    /* large_segment_size_mb: the segment for a request of 1 to 10 MiB; 20 MiB by default */
+    uint64_t large_segment_bytes;
+    uint64_t non_split_bytes; /* max_non_split_rounding_mb; 0: as large_segment_bytes */
+    uint32_t collect_ppm;     /* garbage_collection_threshold in millionths; 0: off */
+    uint32_t fraction_ppm;    /* per_process_memory_fraction; 0: not set */
+    /* roundup_power2_divisions for 1, 2, 4, ... MiB and more; 0 and 1: none */
+    uint32_t roundup[ROUNDUP_CLASSES];
+    bool expandable;         /* expandable_segments */
+    bool expandable_private; /* inside private pools too (since about 2.5) */
+    /* Ascend's allocator: 32 bytes more per request; large blocks begin at multiples of 16 KiB */
+    bool aligned;
     struct {
         bool expandable, max_split, collect;
-    } told; /* the recording says it, whatever it says; max_split and collect by keys of their own only */
+        /* the recording has the key, whatever its value; max_split and collect only by keys of their own */
+    } told;
 };
 
 /* Nothing set. */
@@ -29,24 +33,24 @@ struct allocator_settings allocator_settings_default(void);
 
 enum settings_problem {
     SETTINGS_FINE,
-    SETTINGS_UNKNOWN, /* no key of the allocator's, or one that Strata does not model: left out */
+    SETTINGS_UNKNOWN, /* an unknown key, or one that Strata does not model: ignored */
     SETTINGS_WRONG,   /* a value that PyTorch would refuse */
 };
 
 /*
- * Adds "expandable_segments:True,roundup_power2_divisions:[256:1,512:2,>:8]" key by key. Keys that do not decide where
- * an allocation goes (pinned_use_cuda_host_register and its like) are skipped. `*bad_at` is the offset of the first key
- * with a problem, whose kind is returned; the others are taken nevertheless.
+ * Adds "expandable_segments:True,roundup_power2_divisions:[256:1,512:2,>:8]" key by key. Skips keys that do not
+ * decide where an allocation goes (pinned_use_cuda_host_register and the like). Returns the first problem, and the
+ * offset of its key in `*bad_at`; the other keys are taken nevertheless.
  */
 enum settings_problem allocator_settings_add(struct allocator_settings *settings, const char *text,
                                              size_t nbytes, size_t *bad_at);
 
-/* What the snapshot says. False: it says nothing of the allocator; the settings are the default ones then. */
+/* Reads the settings from the snapshot. False: it has none, and the settings are the default ones. */
 bool allocator_settings_read(struct allocator_settings *settings, const struct trace *trace);
 
 bool allocator_settings_equal(const struct allocator_settings *a, const struct allocator_settings *b);
 
-/* As PyTorch spells them, in alphabetical order, only what differs from the default: "" where nothing is set.
+/* Writes settings that differ from the default, spelt as by PyTorch, in alphabetical order; "" if there are none.
  * `text` has room for ALLOCATOR_SETTINGS_TEXT bytes and is terminated. */
 enum { ALLOCATOR_SETTINGS_TEXT = 640 };
 void allocator_settings_print(const struct allocator_settings *settings, char text[ALLOCATOR_SETTINGS_TEXT]);

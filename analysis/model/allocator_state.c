@@ -1,4 +1,4 @@
-/* A state that is already there, put into the model block by block. */
+/* Builds an initial state of the model, block by block. */
 #include "analysis/model/allocator_internal.h"
 
 bool allocator_segment(struct allocator *a, uint64_t address, uint16_t pool, uint16_t stream, bool small,

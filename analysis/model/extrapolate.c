@@ -9,7 +9,7 @@ struct pairing {
     const char *refused;
 };
 
-/* ---- the same requests in the same order ---- */
+/* ---- equal requests in the same order ---- */
 
 static bool is_request(uint32_t op) {
     return program_kind(op) != PROGRAM_SEGMENT;
@@ -22,7 +22,7 @@ static uint32_t request_from(const struct program *program, uint32_t at) {
     return at;
 }
 
-/* The innermost frames are of the same function and line. */
+/* Are the innermost frames of the same function and line? */
 static bool same_place(const struct program *a, uint32_t stack_a, const struct program *b, uint32_t stack_b) {
     const struct frame *x = &a->trace->frames.frame[a->trace->stacks.frame[stack_a]];
     const struct frame *y = &b->trace->frames.frame[b->trace->stacks.frame[stack_b]];
@@ -44,7 +44,7 @@ static bool pair_allocations(struct pairing *pairing, uint32_t allocation, uint3
     return true;
 }
 
-/* Frees must match the pairs of allocations; older allocations are paired here. */
+/* Frees must match the pairs of allocations; pairs older allocations. */
 static bool pair_frees(struct pairing *pairing, uint32_t allocation, uint32_t other) {
     bool older = allocation < pairing->a->device->allocations.preexisting &&
                  other < pairing->b->device->allocations.preexisting;
@@ -70,7 +70,7 @@ static bool pair_requests(struct pairing *pairing) {
     return i == a->n_ops && j == b->n_ops;
 }
 
-/* Pairs allocations older than both recordings that stay, by the order of the final blocks. */
+/* Pairs allocations from before both recordings that stay, by the order of the final blocks. */
 static bool pair_older(struct pairing *pairing) {
     const struct allocations *x = &pairing->a->device->allocations, *y = &pairing->b->device->allocations;
     if (x->preexisting != y->preexisting)
@@ -185,7 +185,7 @@ void extrapolation_trace(struct trace *trace, struct device_trace *device,
     trace->n_annotations = 0;
 }
 
-/* Sizes of rows that were made are not checked by any reader. */
+/* No reader checks the sizes of these rows, which were made here. */
 static bool is_oversized(const struct extrapolation *extrapolation) {
     struct device_trace device;
     struct trace trace;

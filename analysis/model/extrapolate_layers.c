@@ -4,12 +4,13 @@
 #include "base/bytes.h"
 
 /*
- * A free names no allocation of a program that was never run. It is told by its order among those alive of its class:
- * activations go newest first, gradients oldest first, and an operator's input goes as the second newest. Which of both
- * it is shows where the two recordings, or two repeats, have different numbers of them alive.
+ * In a program that was never run, a free names no allocation. It is identified by its order among the live ones of
+ * its class: activations are freed newest first, gradients oldest first, and an operator's input as the second
+ * newest. Which end counts shows where the two recordings, or two repeats, have different numbers of live
+ * allocations.
  */
 
-/* ---- who is alive, by class and age ---- */
+/* ---- live allocations by class and age ---- */
 
 enum { NOBODY = UINT32_MAX };
 
@@ -19,7 +20,7 @@ struct queue {
 
 struct queues {
     struct queue *of_class;
-    uint32_t *older, *newer; /* by allocation, of the same class */
+    uint32_t *older, *newer; /* by allocation, within its class */
     uint64_t steps, most_steps;
 };
 
@@ -59,7 +60,7 @@ static void queue_remove(struct queues *queues, uint32_t class_, uint32_t alloca
     queue->count--;
 }
 
-/* The number of newer and of older allocations of the class. */
+/* The number of newer and of older live allocations of the class. */
 struct rank {
     uint32_t newer, older;
 };
@@ -77,23 +78,23 @@ static struct rank queue_rank(struct queues *queues, uint32_t class_, uint32_t a
                               : (struct rank){queue->count - 1 - n, n};
 }
 
-/* ---- which of its class a free means ---- */
+/* ---- which allocation of its class a free means ---- */
 
 struct choice {
     uint32_t nth;
-    bool newest; /* counted from the newest, else from the oldest */
+    bool newest; /* counted from the newest; otherwise from the oldest */
 };
 
 struct building {
     struct extrapolation *extrapolation;
     struct alignment alignment;
-    uint64_t x[3];         /* numbers of layers: recorded, recorded, asked for */
-    uint64_t copies;       /* of what is inserted, at x[2] */
-    struct rank *rank[2];  /* by request of either; of frees */
-    struct choice *choice; /* by request of the larger one; of frees */
-    struct arena *arena;   /* of the result */
+    uint64_t x[3];         /* numbers of layers: recorded, recorded, wanted */
+    uint64_t copies;       /* copies of each insertion, at x[2] */
+    struct rank *rank[2];  /* for the frees of either program, by request */
+    struct choice *choice; /* for the frees of the larger program, by request */
+    struct arena *arena;   /* arena of the result */
     struct arena *scratch;
-    struct queues queues;   /* of the program that is made */
+    struct queues queues;   /* of the program being made */
     uint32_t n_allocations; /* made so far */
     uint32_t n_groups;
 };
@@ -106,7 +107,7 @@ static bool is_older(const struct requests *requests, uint32_t allocation) {
     return allocation < requests->program->device->allocations.preexisting;
 }
 
-/* Only the size of memory older than the recording is known, so one is as good as another. */
+/* Only the size of older memory is known, so any one of them will do. */
 static void rank_note(struct rank *rank, struct queues *queues, const struct requests *requests, uint32_t i) {
     uint32_t allocation = program_index(requests->op[i]), class_ = requests->class_of[allocation];
     rank[i] = is_older(requests, allocation) ? (struct rank){0, 0} : queue_rank(queues, class_, allocation);
@@ -136,8 +137,9 @@ static bool ranks_find(struct rank **rank, const struct requests *requests, uint
     return true;
 }
 
-/* The end from which both count the same. False: neither. Where both do, they are equally far apart whatever the number of
- * layers, as far as is known: then by what is `known` of the same request one repeat before, else from the nearer end. */
+/* Finds the end from which both count the same. False: neither. If both ends fit, they are equally far apart for
+ * any number of layers, as far as is known: then takes the choice that is `known` from the same request one repeat
+ * before, or else the nearer end. */
 static bool choice_make(struct choice *choice, struct rank one, struct rank other,
                         const struct choice *known) {
     bool newest = one.newer == other.newer, oldest = one.older == other.older;
@@ -152,7 +154,7 @@ static const struct choice *choice_before(const struct building *building, uint3
     return at >= period && token[at] == token[at - period] ? &building->choice[at - period] : NULL;
 }
 
-/* One request of what is inserted, over its repeats; one repeat alone is compared with what stands before it. */
+/* Chooses for one request of an insertion, over its repeats; a single repeat is compared with what precedes it. */
 static bool inserted_choose(struct building *building, const struct insertion *insertion, uint32_t offset) {
     const struct rank *rank = building->rank[1];
     uint32_t at = insertion->at + offset, period = insertion->period, other = at;
@@ -169,7 +171,8 @@ static bool inserted_choose(struct building *building, const struct insertion *i
     return fits;
 }
 
-/* Callbacks of a walk over the requests: pairs of both programs, and those that only the larger one has. False: stop. */
+/* Callbacks of a walk over the requests: pairs of both programs, and requests that only the larger one has. False:
+ * stop. */
 struct request_walk {
     bool (*common)(struct building *building, uint32_t small, uint32_t large);
     bool (*inserted)(struct building *building, const struct insertion *insertion);
@@ -206,14 +209,14 @@ static bool insertion_choose(struct building *building, const struct insertion *
     return true;
 }
 
-/* False: a free's allocation cannot be told. */
+/* False: the allocation of some free cannot be identified. */
 static bool choices_make(struct building *building) {
     return requests_walk(building, &(struct request_walk){common_choose, insertion_choose});
 }
 
-/* ---- the program at the number that is asked for ---- */
+/* ---- the program at the wanted number ---- */
 
-/* The number of a class's older allocations at the requested number. UINT64_MAX: no whole number. */
+/* The number of a class's older allocations at the wanted number. UINT64_MAX: not a whole number. */
 static uint64_t older_wanted(const struct building *building, uint64_t n_small, uint64_t n_large) {
     uint64_t wide = building->x[1] - building->x[0], ahead = building->x[2] - building->x[0];
     uint64_t change = n_large > n_small ? n_large - n_small : n_small - n_large;
@@ -226,7 +229,7 @@ static uint64_t older_wanted(const struct building *building, uint64_t n_small, 
 }
 
 struct older {
-    uint64_t small, large, wanted, passed; /* numbers of a class */
+    uint64_t small, large, wanted, passed; /* numbers in a class */
 };
 
 static bool older_count(struct building *building, struct older *older) {
@@ -252,7 +255,7 @@ static uint64_t older_total(const struct building *building, const struct older 
     return total;
 }
 
-/* An allocation like one of the larger recording, from `moment` on. */
+/* Makes an allocation like one of the larger recording, from `moment` on. */
 static uint32_t allocation_make(struct building *building, uint32_t like, uint32_t moment) {
     const struct allocations *from = &building->alignment.large.program->device->allocations;
     struct allocations *allocations = &building->extrapolation->device.allocations;
@@ -272,7 +275,7 @@ static uint32_t allocation_make(struct building *building, uint32_t like, uint32
     return allocation;
 }
 
-/* Spreads them among those of the larger recording, in the order of these. */
+/* Spreads the new ones among those of the larger recording, keeping their order. */
 static void older_make(struct building *building, struct older *older) {
     const struct requests *large = &building->alignment.large;
     for (uint32_t i = 0; i < large->program->device->allocations.preexisting; i++) {
@@ -329,7 +332,7 @@ static void empty_cache_make(struct building *building, uint32_t moment) {
     op_put(building, PROGRAM_SEGMENT, nth);
 }
 
-/* A request of the larger recording, once more. */
+/* Repeats a request of the larger recording. */
 static bool request_make(struct building *building, uint32_t at) {
     uint32_t moment = building->extrapolation->program.n_ops + 1, op = building->alignment.large.op[at];
     switch (program_kind(op)) {
@@ -344,7 +347,7 @@ static bool request_make(struct building *building, uint32_t at) {
     return false;
 }
 
-/* Makes a request that both programs have; a size that differs between them is extrapolated. */
+/* Makes a request that both programs have; extrapolates a size that differs. */
 static bool common_make(struct building *building, uint32_t small, uint32_t large) {
     const struct requests *a = &building->alignment.small, *b = &building->alignment.large;
     struct extrapolation *extrapolation = building->extrapolation;
@@ -375,15 +378,15 @@ static bool repeats_make(struct building *building, const struct insertion *inse
     return true;
 }
 
-/* False: a free finds no allocation, or it takes too long. */
+/* False: some free finds no allocation, or it takes too long. */
 static bool requests_make(struct building *building) {
     return requests_walk(building, &(struct request_walk){common_make, repeats_make}) &&
            !is_endless(building);
 }
 
-/* ---- room for it ---- */
+/* ---- room for the result ---- */
 
-/* Rows of a program of hundreds of layers are some millions; what is asked for is only a number. */
+/* A program of hundreds of layers has some millions of rows, but the user may ask for any number. */
 enum { MOST_MADE = 100000000 };
 
 struct extent_of_made {
@@ -396,7 +399,7 @@ static void extent_add(struct extent_of_made *extent, uint32_t op, uint64_t time
     extent->n_groups += program_kind(op) == PROGRAM_SEGMENT ? times : 0;
 }
 
-/* Counts what is inserted into `extrapolation->layers` by the way. */
+/* Counts the rows, and adds up the insertions in `extrapolation->layers`. */
 static struct extent_of_made extent_find(struct building *building) {
     const struct alignment *alignment = &building->alignment;
     struct layers *layers = &building->extrapolation->layers;
@@ -430,7 +433,7 @@ static bool allocations_room(struct allocations *allocations, uint64_t count, st
            allocations->flags != NULL;
 }
 
-/* A device without segments or blocks: nothing was ever reserved for it. */
+/* Makes a device without segments and blocks, since nothing was ever reserved for it. */
 static void device_set(struct building *building, const struct extent_of_made *extent, uint32_t older) {
     const struct program *large = building->alignment.large.program;
     const struct device_trace *from = large->device;
@@ -466,7 +469,7 @@ static bool room_make(struct building *building, const struct extent_of_made *ex
            queues_init(&building->queues, building->alignment.n_classes, n_allocations, building->scratch);
 }
 
-/* False: no memory. Where it is refused, the reason is set. */
+/* False: no memory. Sets the reason if it is refused. */
 static bool program_make(struct building *building) {
     struct extrapolation *extrapolation = building->extrapolation;
     struct older *older = arena_column(building->scratch, building->alignment.n_classes, sizeof *older);
@@ -492,9 +495,9 @@ static bool program_make(struct building *building) {
     return true;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole ---- */
 
-/* The smallest number of layers that repeats: `*found` where there is one, of which the asked number is a whole one. */
+/* Finds the smallest number of layers that repeats; `*found`: it exists, and divides the wanted number. */
 static const char *repeats_find(struct building *building, bool *no_memory) {
     uint64_t wide = building->x[1] - building->x[0], ahead = building->x[2] - building->x[0];
     struct alignment *alignment = &building->alignment;

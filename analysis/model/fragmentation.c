@@ -32,12 +32,12 @@ struct finding {
     const struct allocator_settings *settings;
 };
 
-/* A file may claim more than 2^63 bytes; its causes then add up to the gap modulo 2^64. */
+/* A file may claim more than 2^63 bytes; then its causes add up to the gap modulo 2^64. */
 static void cause_add(struct fragmentation *found, enum gap_cause cause, uint64_t nbytes) {
     found->cause_bytes[cause] = (int64_t)((uint64_t)found->cause_bytes[cause] + nbytes);
 }
 
-/* A block in use: its request, what rounding adds, and what was not split off. */
+/* A block in use: its request, the rounding, and the remainder that was not split off. */
 static void block_count(struct finding *finding, const struct held_block *block) {
     struct fragmentation *found = finding->found;
     uint64_t requested = finding->device->allocations.size[block->allocation];
@@ -65,7 +65,7 @@ static bool pins_less(const struct pinned_segment *a, const struct pinned_segmen
     return a->free_bytes < b->free_bytes || (a->free_bytes == b->free_bytes && a->address > b->address);
 }
 
-/* Keeps the ones with most free, in that order. */
+/* Keeps the segments with the most free bytes, in that order. */
 static void pinned_add(struct fragmentation *found, struct pinned_segment pinned) {
     uint32_t at = found->n_pinned < PINNED_MAX ? found->n_pinned : PINNED_MAX;
     found->n_pinned++;
@@ -107,7 +107,7 @@ static void segment_count(struct finding *finding, const struct held_segment *se
         pinned_add(found, pinned);
 }
 
-/* The rest: the difference of the reserved curve and the segments, and memory alive outside of all segments. */
+/* The rest: the difference between the reserved curve and the segments, and memory alive outside of all segments. */
 static void rest_count(struct fragmentation *found) {
     uint64_t rest = (uint64_t)found->gap_bytes;
     for (unsigned i = 0; i < GAP_CAUSES; i++)

@@ -28,7 +28,7 @@ static void block_add(struct free_blocks *free_blocks, const struct block *block
     free_blocks->requested_bytes += block->requested_size;
 }
 
-/* The segment alone. What its blocks leave out (a file that contradicts itself) is free, but not a block. */
+/* The segment alone. Bytes that its blocks leave out (in a contradictory file) are free, but not a block. */
 static struct free_blocks free_blocks_of_segment(const struct device_trace *device,
                                                  const struct segment *segment) {
     struct free_blocks free_blocks = {.n_segments = 1};
@@ -122,7 +122,8 @@ bool free_blocks_find(struct free_blocks_summary *summary, const struct device_t
 
 enum { GRAIN = 512 }; /* the allocator rounds requests up to this */
 
-/* Allocations made and freed in between change nothing: their blocks are joined with their neighbours again. */
+/* Have segments changed since? Allocations made and freed in between do not matter, because their blocks are joined
+ * with their neighbours again. */
 static bool changed_since(const struct device_trace *device, uint32_t moment) {
     const struct allocations *allocations = &device->allocations;
     uint32_t n = device->n_segment_events;
@@ -133,8 +134,9 @@ static bool changed_since(const struct device_trace *device, uint32_t moment) {
 }
 
 /*
- * Which memory was reserved at the moment: of each piece of the address space, the first segment event since tells.
- * Mapped or allocated: it was not there. Given back: it was. None: it is as the final segments say.
+ * Finds the memory that was reserved at the moment: for each piece of the address space the first segment event
+ * since then tells. Mapped or allocated: it was not there. Given back: it was. No event: it is as in the final
+ * segments.
  *
  *     final segments   |-------- 1 --------|
  *     events since            |== map ==|       |== free ==|
@@ -143,7 +145,7 @@ static bool changed_since(const struct device_trace *device, uint32_t moment) {
 struct pieces {
     uint64_t *edge;  /* [count + 1], rising: piece i is [edge[i], edge[i + 1]) */
     uint32_t *owner; /* [count] 0: none; 1 + a segment; 1 + n_segments + a segment event */
-    uint32_t *next;  /* [count + 1] the first piece from here on without an owner, or one on the way there */
+    uint32_t *next;  /* [count + 1] the first piece from here on without an owner, or a step towards it */
     uint32_t count;
 };
 
@@ -176,7 +178,7 @@ static bool pieces_init(struct pieces *pieces, uint64_t n_ranges, struct arena *
     *pieces = (struct pieces){.edge = arena_column(arena, n, sizeof *pieces->edge),
                               .owner = arena_column(arena, n, sizeof *pieces->owner),
                               .next = arena_column(arena, n, sizeof *pieces->next)};
-    *rows = arena_column(arena, n * 2, sizeof **rows); /* the second half is the sort's */
+    *rows = arena_column(arena, n * 2, sizeof **rows); /* the second half is for the sort */
     return pieces->edge != NULL && pieces->owner != NULL && pieces->next != NULL && *rows != NULL &&
            n <= UINT32_MAX;
 }
@@ -215,7 +217,7 @@ static uint32_t piece_free_from(struct pieces *pieces, uint32_t piece) {
     return piece;
 }
 
-/* The first claim on a piece holds. */
+/* The first claim on a piece counts. */
 static void pieces_claim(struct pieces *pieces, struct range range, uint32_t owner) {
     uint32_t end = piece_at(pieces, range.to);
     for (uint32_t i = piece_free_from(pieces, piece_at(pieces, range.from)); i < end;
@@ -244,7 +246,7 @@ static bool pieces_find(struct pieces *pieces, const struct device_trace *device
     return true;
 }
 
-/* Reserved memory in which neighbouring free blocks join. */
+/* Reserved memory in which adjacent free blocks join. */
 struct extent {
     struct range range;
     uint32_t owner;
@@ -252,7 +254,7 @@ struct extent {
     bool small, expandable;
 };
 
-/* False: it was not there. */
+/* False: it was not reserved. */
 static bool extent_of_piece(struct extent *extent, const struct pieces *pieces, uint32_t piece,
                             const struct device_trace *device) {
     uint32_t owner = pieces->owner[piece];
@@ -270,12 +272,12 @@ static bool extent_of_piece(struct extent *extent, const struct pieces *pieces, 
     const struct segment_event *event = &device->segment_events[owner - 1 - device->n_segments];
     extent->pool = POOL_UNKNOWN;
     extent->stream = event->stream;
-    extent->small = event->size <= 2 * MIB; /* segments of small requests have this size */
+    extent->small = event->size <= 2 * MIB; /* segments for small requests have this size */
     extent->expandable = event->change == SEGMENT_UNMAP;
     return event->change == SEGMENT_FREE || event->change == SEGMENT_UNMAP;
 }
 
-/* Takes the next piece in, where free blocks of both would join. */
+/* Adds the next piece, if free blocks of both would join. */
 static bool extent_join(struct extent *extent, const struct extent *next) {
     bool one = extent->expandable && next->expandable && extent->stream == next->stream;
     if (extent->range.to != next->range.from || (extent->owner != next->owner && !one))
@@ -306,7 +308,7 @@ static struct sort_row *alive_sorted(const struct device_trace *device, uint32_t
     return rows;
 }
 
-/* State of the sweep over the addresses. */
+/* The state of a sweep over the addresses. */
 struct sweep {
     struct free_blocks_summary *summary;
     const struct allocations *allocations;
@@ -352,7 +354,7 @@ static uint64_t group_order(const struct free_blocks_group *group) {
     return (uint64_t)group->pool << 32 | (uint64_t)group->stream << 1 | group->small;
 }
 
-/* One group per extent becomes one per pool, stream and class. False: no memory. */
+/* Joins groups of extents into one per pool, stream and class. False: no memory. */
 static bool groups_fold(struct free_blocks_summary *summary, struct arena *arena) {
     size_t n = (size_t)summary->n_groups + 1;
     struct free_blocks_group *each = summary->groups;

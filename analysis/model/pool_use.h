@@ -1,18 +1,18 @@
 /*
- * Who may use which memory: what each pool of the allocator holds at a moment. CUDA graphs and MemPools have private pools; what
- * is free in one of them serves nothing else. Freestanding.
+ * What each pool of the allocator holds at a moment. CUDA graphs and MemPools have private pools; free memory in
+ * one of them serves nothing else. Freestanding.
  */
 #pragma once
 
 #include "layout/segments.h"
 
 struct pool_use {
-    uint16_t pool; /* index; the default pool stands for what nothing tells */
+    uint16_t pool; /* index; memory of unknown pool counts as the default pool's */
     bool is_private;
     uint32_t n_segments, n_allocations;
-    uint64_t live_bytes;     /* requested, what waits for another stream included */
+    uint64_t live_bytes;     /* requested, including what waits for another stream */
     uint64_t reserved_bytes; /* of its segments */
-    uint64_t free_bytes;     /* in its free blocks: of a private pool, kept from all others */
+    uint64_t free_bytes;     /* in its free blocks; other pools cannot use those of a private pool */
 };
 
 struct pool_uses {

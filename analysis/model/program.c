@@ -5,8 +5,8 @@
 
 static const uint32_t MOST_ROWS = UINT32_MAX >> PROGRAM_KIND_BITS;
 
-/* The allocations that end at each moment, which are one or none nearly everywhere: a list, by rising id. All are + 1, so
- * that 0 ends it. */
+/* Lists of the allocations that end at each moment (nearly always none or one), by rising id. Entries are + 1, so
+ * that 0 ends a list. */
 struct deaths {
     uint32_t *first; /* [moments] */
     uint32_t *next;  /* [allocations] */
@@ -28,7 +28,7 @@ static bool deaths_list(struct deaths *deaths, const struct device_trace *device
     return true;
 }
 
-/* Allocations whose request to free lies apart from its completion, by that. They are few. */
+/* Allocations whose request to free is apart from its completion, by that request. There are few. */
 static bool waits_sort(struct sort_row **rows, uint32_t *count, const struct device_trace *device,
                        struct arena *arena) {
     const struct allocations *allocations = &device->allocations;
@@ -58,7 +58,7 @@ static void op_put(struct program *program, enum program_kind kind, uint32_t ind
     program->op[program->n_ops++] = (uint32_t)kind | index << PROGRAM_KIND_BITS;
 }
 
-/* The events of a moment: allocations end before another begins at their address. */
+/* The events of a moment: allocations end before another one begins at their address. */
 static void moment_put(struct making *making, uint32_t moment) {
     struct program *program = making->program;
     const struct device_trace *device = program->device;

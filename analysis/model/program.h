@@ -1,7 +1,7 @@
 /*
- * What a program asked of the allocator, in order, as far as it decides what happens: the recording without the
- * allocator's own doings. A replay and every what-if walk the same list. Freestanding; read-only once it is made, so
- * that several threads can.
+ * What a program requested from the allocator, in order: the recording without the allocator's own actions. A
+ * replay and every what-if walk over the same list. Freestanding; read-only once made, so several threads may read
+ * it.
  */
 #pragma once
 
@@ -9,9 +9,9 @@
 
 enum program_kind {
     PROGRAM_ALLOCATE, /* of an allocation */
-    PROGRAM_FREE,     /* its completion */
+    PROGRAM_FREE,     /* the completion of a free */
     PROGRAM_WAIT,     /* a request to free that is completed later */
-    PROGRAM_SEGMENT,  /* a segment event, by its index: not the program's own, but in its order */
+    PROGRAM_SEGMENT,  /* a segment event, by its index: not from the program, but in its order */
     PROGRAM_OOM,      /* an out-of-memory event, by its index */
 };
 
@@ -24,14 +24,14 @@ struct program {
     uint32_t n_ops;
     uint64_t n_allocations;
     struct releases releases;
-    /* Of a program that was changed (analysis/plan/changed.h); all NULL and 0 of a recorded one. */
-    const uint64_t *size;    /* [allocations.count] instead of the recorded sizes */
-    const uint32_t *copy_of; /* [n_copies] allocations that rows from allocations.count on are like */
+    /* For a changed program (analysis/plan/changed.h); all NULL and 0 for a recorded one. */
+    const uint64_t *size;    /* [allocations.count] in place of the recorded sizes */
+    const uint32_t *copy_of; /* [n_copies] the allocation that each row from allocations.count on is like */
     uint32_t n_copies;
-    const uint64_t *absent; /* bits of allocations older than the recording that are not there at its begin */
+    const uint64_t *absent; /* bits of older allocations that are missing at the begin */
 };
 
-/* The allocation whose pool and stream a row has. */
+/* The allocation that gives a row its pool and stream. */
 static inline uint32_t program_source(const struct program *program, uint32_t row) {
     uint32_t count = program->device->allocations.count;
     return row < count ? row : program->copy_of[row - count];

@@ -22,7 +22,7 @@ static bool empties_cache(const struct trace *trace, uint32_t name) {
     return false;
 }
 
-/* For each stack, whether empty_cache is among its frames: a stack is its parent's and one frame more. */
+/* For each stack: is empty_cache among its frames? A stack has its parent's frames and one more. */
 static bool *stacks_judge(const struct trace *trace, struct arena *arena) {
     bool *frame = arena_alloc(arena, trace->frames.count), *stack = arena_alloc(arena, trace->stacks.count);
     if (frame == NULL || stack == NULL)
@@ -62,7 +62,7 @@ static uint64_t taken_after(const struct device_trace *device, uint32_t at, uint
     return bytes;
 }
 
-/* The stack of the event after a group, where that asks for memory. */
+/* The stack of the event after a group, if that event requests memory. */
 static bool request_behind(const struct device_trace *device, const struct release_group *group,
                            uint32_t *stack) {
     uint32_t at = group->first + group->count;

@@ -1,6 +1,6 @@
 /*
- * Why the allocator gave memory back to the driver. It does so in groups, a run of segment_free and segment_unmap events
- * without another event in between:
+ * Why the allocator gave memory back to the driver. It does so in groups, a run of segment_free and segment_unmap
+ * events without another event in between:
  *
  *     ... | free free unmap |  segment_alloc  alloc     a request found no memory: retried after giving all back
  *     ... | free free free  |  alloc                    the program called empty_cache()
@@ -15,7 +15,7 @@ enum release_cause {
     RELEASE_EXPLICIT,  /* empty_cache(), or a pool that was given up */
     RELEASE_RETRY,     /* the driver had no memory for a request: nearly out of memory */
     RELEASE_COLLECTED, /* garbage_collection_threshold */
-    RELEASE_UNKNOWN,   /* no stacks were recorded: explicit or a retry */
+    RELEASE_UNKNOWN,   /* no stacks were recorded: RELEASE_EXPLICIT or RELEASE_RETRY */
 };
 
 struct release_group {
@@ -23,9 +23,9 @@ struct release_group {
     uint32_t event;        /* index of the first one */
     uint32_t stack;        /* of the first one */
     uint64_t bytes;        /* given back */
-    uint64_t taken_bytes;  /* by the segment_alloc or segment_maps that follow at once; 0: none */
+    uint64_t taken_bytes;  /* taken by the segment_alloc or segment_maps directly after it; 0: none */
     uint8_t cause;         /* enum release_cause */
-    bool out_of_memory;    /* an out-of-memory event follows at once: giving back was not enough */
+    bool out_of_memory;    /* an out-of-memory event follows directly: giving back was not enough */
 };
 
 struct releases {

@@ -1,4 +1,4 @@
-/* The recording event by event: what was asked of the allocator is asked of the model, and what it does is compared. */
+/* Replays the recording event by event: makes the recorded requests of the model, and compares what it does. */
 #include "analysis/model/replay_internal.h"
 
 #include "base/bytes.h"
@@ -11,7 +11,7 @@ const char *replay_grade_text(enum replay_grade grade) {
     return texts[grade];
 }
 
-/* The next of the pending segment events that fits gives the address. */
+/* The next fitting one of the pending segment events gives the address. */
 static uint64_t recorded_place(void *context, uint64_t nbytes, bool reservation) {
     struct replayer *replayer = context;
     if (replayer->used < replayer->n_pending) {
@@ -64,7 +64,7 @@ static uint32_t allocation_extra(const struct replayer *replayer, uint32_t alloc
 static void allocate(struct replayer *replayer, uint32_t allocation) {
     const struct allocations *allocations = &replayer->device->allocations;
     struct replay *replay = replayer->replay;
-    /* A request that a retry completes is not searched again, and was recorded before this allocation. */
+    /* A request completed by a retry does not search again, and was recorded before this allocation. */
     replayer->allocator.no_search = replayer->retried && replayer->n_pending != 0;
     uint32_t block = allocator_allocate(&replayer->allocator, allocations->size[allocation],
                                         allocations->pool[allocation], allocations->stream[allocation]);
@@ -95,11 +95,11 @@ static void allocation_free(struct replayer *replayer, uint32_t allocation, bool
     replayer->block_of[allocation] = 0;
     if (allocations->request[allocation] < allocations->death[allocation] &&
         !allocator_waits(&replayer->allocator, block, allocation))
-        return; /* a release has completed it, and it may serve another already */
+        return; /* a release has completed it, and it may serve another one already */
     allocator_free(&replayer->allocator, block);
 }
 
-/* A request that fails may map pages before it does: the model tries it with what the driver had. */
+/* A request that fails may map pages before it does, so the model tries it with what the driver had. */
 static void failing_attempt(struct replayer *replayer, uint64_t nbytes, uint16_t pool, uint16_t stream) {
     struct allocator *allocator = &replayer->allocator;
     if (replayer->n_pending == 0)
@@ -165,7 +165,7 @@ static bool calls_find(const struct allocator_call *calls, uint32_t count,
     return low < count && call_is(&calls[low], event);
 }
 
-/* Private pools, and rules that give back in part: what was recorded is given back, as far as it is free. */
+/* With private pools, or rules that give back in part: gives back what was recorded, as far as it is free. */
 static bool gives_parts(const struct replayer *replayer) {
     const struct allocator_settings *settings = &replayer->replay->settings;
     return settings->max_split_bytes != ALLOCATOR_UNLIMITED || settings->collect_ppm != 0 ||
@@ -180,7 +180,7 @@ static void group_give_back(struct replayer *replayer, const struct release_grou
     }
 }
 
-/* Under default settings all that can be given back is. */
+/* With default settings everything that can be given back is given back. */
 static void group_empty(struct replayer *replayer, const struct release_group *group) {
     struct allocator *allocator = &replayer->allocator;
     allocator->n_calls = 0;
@@ -258,7 +258,7 @@ static void step_run(struct replayer *replayer, uint32_t i) {
         largest_note(replayer, program_moment(program, program->op[i]));
 }
 
-/* True: there are more. */
+/* True: there is more to do. */
 static bool steps_run(struct replayer *replayer, uint32_t n_steps) {
     const struct program *program = replayer->program;
     uint32_t left = program->n_ops - replayer->op, end = replayer->op + (n_steps < left ? n_steps : left);
@@ -302,7 +302,8 @@ static bool replayer_init(struct replayer *replayer) {
     struct allocator_settings settings = replayer->replay->settings;
     struct allocator_driver driver = {recorded_place, replayer};
     const struct device_trace *device = replayer->device;
-    settings.collect_ppm = settings.fraction_ppm = 0; /* releases are recorded, so the model makes none */
+    /* releases are recorded, so the model makes none of its own */
+    settings.collect_ppm = settings.fraction_ppm = 0;
     replayer->invented = UINT64_C(1) << 60;
     replayer->most_steps = ((uint64_t)device->allocations.count + device->n_segment_events) * 256 + 10000000;
     return columns_init(replayer) &&
@@ -316,7 +317,7 @@ static void extra_of_the_start(struct replayer *replayer) {
             replayer->extra[i] = allocation_extra(replayer, i, replayer->block_of[i]);
 }
 
-/* ---- one stretch after the other ---- */
+/* ---- in stretches ---- */
 
 enum replay_stage { STAGE_LIST, STAGE_START, STAGE_STEPS, STAGE_END, STAGE_OVER };
 
@@ -324,7 +325,7 @@ struct replay_work {
     struct replayer replayer;
     struct program own; /* used if the caller has none */
     struct arena scratch;
-    struct arena *arena; /* of the result */
+    struct arena *arena; /* arena of the result */
     enum replay_stage stage;
 };
 

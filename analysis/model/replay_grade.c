@@ -1,4 +1,4 @@
-/* Grades the replay: its last state against the recorded one, and the reason for a lower grade. */
+/* Grades the replay: compares its last state with the recorded one, and gives the reason for a lower grade. */
 #include "analysis/model/replay_internal.h"
 
 static bool model_blocks(const struct allocator *allocator, struct sort_row **rows, uint32_t *count,

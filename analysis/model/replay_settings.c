@@ -1,4 +1,4 @@
-/* Settings that a recording was made under: those that it tells, and what its segments and blocks show of the others. */
+/* The settings of a recording: those in the file, and what its segments and blocks show of the others. */
 #include "analysis/model/replay.h"
 #include "base/numbers.h"
 
@@ -12,7 +12,7 @@ bool device_is_expandable(const struct device_trace *device) {
     return false;
 }
 
-/* Older versions make plain segments for private pools even where the others are expandable. */
+/* Older versions make plain segments for private pools even if the others are expandable. */
 static bool private_are_expandable(const struct device_trace *device) {
     bool plain = false;
     for (uint32_t i = 0; i < device->n_segments; i++) {
@@ -66,7 +66,7 @@ static bool is_ascend(const struct trace *trace, const struct device_trace *devi
     settings.aligned = true;
     if (blocks_fit(device, &settings, &any) && any)
         return true;
-    /* Many in a row may share one long name, which is read once. */
+    /* many in a row may share one long name, which is read once */
     const struct frame *frame = trace->frames.frame;
     for (uint32_t i = 1; !any && i < trace->frames.count; i++)
         if ((i == 1 || frame[i].file != frame[i - 1].file) && text_has(trace, frame[i].file, "torch_npu", 9))
@@ -74,7 +74,7 @@ static bool is_ascend(const struct trace *trace, const struct device_trace *devi
     return false;
 }
 
-/* A request of 1 to 10 MiB that got a plain segment shows large_segment_size_mb, which no version writes down. */
+/* A request of 1 to 10 MiB that got a plain segment shows large_segment_size_mb, which no version records. */
 static void large_segments_infer(struct allocator_settings *settings, const struct device_trace *device) {
     const struct allocations *allocations = &device->allocations;
     uint32_t allocation = allocations->preexisting;

@@ -1,13 +1,15 @@
 /*
- * The state before the first event, put together for the model: segments and blocks as the segment events tell them
- * backwards, reservations whose extent only their lowest address shows, and rests of blocks that only later allocations show.
+ * Builds the state before the first event for the model: segments and blocks from the segment events backwards,
+ * reservations of which only the lowest address tells the extent, and rests of blocks that only later allocations
+ * show.
  */
 #include "analysis/model/replay_internal.h"
 #include "base/numbers.h"
 
-/* Ends of blocks whose rest is not known yet: a later allocation within the 1 MiB after it shows where the rest ends. */
+/* Ends of blocks whose rest is not known yet: a later allocation within the 1 MiB after a block shows where its
+ * rest ends. */
 struct rest {
-    uint32_t block; /* of the state that is held */
+    uint32_t block; /* of the held state */
     uint64_t size;
 };
 
@@ -70,7 +72,7 @@ static bool same_reservation(const struct held_segment *a, const struct held_seg
            pools && b->address - a->address < APART;
 }
 
-/* The lowest address that is ever mapped of the same reservation: what lies below the first page may be unmapped yet. */
+/* The lowest address ever mapped in the same reservation: what lies below the first page may not be mapped yet. */
 static uint64_t reservation_base(struct replayer *replayer, const struct held_segment *segment) {
     uint64_t base = segment->address;
     if (replayer->allocator.steps > replayer->most_steps)
@@ -86,8 +88,8 @@ static uint64_t reservation_base(struct replayer *replayer, const struct held_se
     return base;
 }
 
-/* Reservations of one list, in the order of their addresses, are one: nothing tells them apart but a gap that is large.
- * Other segments may lie between. */
+/* Adds reservations of one list, in order of address, as one: only a large gap tells them apart. Other segments may
+ * lie between. */
 static bool reservation_put(struct replayer *replayer, const struct held *held, uint32_t first, bool *put) {
     const struct held_segment *segment = &held->segment[first];
     uint64_t end = reservation_base(replayer, segment);
@@ -131,7 +133,7 @@ static bool start_put(struct replayer *replayer, const struct held *held) {
     return put != NULL;
 }
 
-/* Sizes of blocks older than the recording, as the settings give them. */
+/* Sizes of older blocks, as the settings give them. */
 static struct block_sizes start_sizes(struct replayer *replayer) {
     const struct allocator_settings *settings = &replayer->replay->settings;
     const struct allocations *allocations = &replayer->device->allocations;

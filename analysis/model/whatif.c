@@ -1,4 +1,4 @@
-/* The scenarios: which settings are tried, what each run of them says, and how much the device lacks. */
+/* The scenarios: which settings are tried, the result of each run, and how much the device lacks. */
 #include "analysis/model/whatif.h"
 
 #include "base/bytes.h"
@@ -15,7 +15,7 @@ static size_t text_length(const char *text) {
     return length;
 }
 
-/* "key=value" as "key:value"; false: it is longer than names are. */
+/* Turns "key=value" into "key:value"; false: longer than names may be. */
 static bool set_text(const char *text, char out[WHATIF_NAME]) {
     bool equals = false;
     size_t length = text_length(text);
@@ -88,7 +88,7 @@ static void scenarios_list(struct whatif *whatif, const struct whatif_request *r
         "roundup_power2_divisions:4", "roundup_power2_divisions:8",
         "large_segment_size_mb:64",   "expandable_segments:True,roundup_power2_divisions:8"};
     struct allocator_settings plain = allocator_settings_default();
-    plain.aligned = whatif->replay.settings.aligned; /* whose allocator it is, is not a setting */
+    plain.aligned = whatif->replay.settings.aligned; /* not a setting: it tells whose allocator it is */
     plain.expandable_private = whatif->replay.settings.expandable_private;
     scenario_add(whatif, "recorded", whatif->replay.settings);
     scenario_add(whatif, "default", plain);
@@ -126,7 +126,7 @@ bool whatif_init(struct whatif *whatif, const struct program *program, const str
            whatif_init_of(whatif, program, &replay, request, arena);
 }
 
-/* The base of shares: the device as requested, or as the file names it. */
+/* What shares refer to: the device as requested, or as in the file. */
 static uint64_t device_bytes(const struct whatif *whatif) {
     return whatif->gpu_bytes != 0 ? whatif->gpu_bytes : whatif->program->device->capacity_bytes;
 }
@@ -210,7 +210,7 @@ static bool budget_fits(const struct whatif *whatif, const struct whatif_scenari
 
 enum { BUDGET_CELLS = 64 };
 
-/* A smaller budget may fit where a larger does not, so cells are tried from the top down, and the last
+/* A smaller budget may fit although a larger one does not. So cells are tried from the top down, and the last one
  * that does not fit is bisected to 2 MiB, the driver's unit. */
 static bool smallest_solve(const struct whatif *whatif, struct whatif_scenario *scenario,
                            struct arena *arena) {
@@ -255,7 +255,7 @@ void whatif_finish(struct whatif *whatif) {
     }
 }
 
-/* ---- what is lacking ---- */
+/* ---- what is missing ---- */
 
 static bool none_serves(const struct whatif *whatif) {
     for (uint32_t i = 0; i < whatif->n_scenarios; i++)
@@ -264,8 +264,8 @@ static bool none_serves(const struct whatif *whatif) {
     return whatif->n_scenarios != 0 && whatif->program->device->n_ooms != 0;
 }
 
-/* The smallest budget of a scenario where that is below `best`, which it becomes then. One run tells whether it can be: the
- * peak of an unlimited device does not, since retries make room. */
+/* Lowers `best` to the smallest budget of a scenario, if that is less. One run tells whether it can be; the peak on
+ * an unlimited device does not, because retries make room. */
 static bool least_update(const struct whatif *whatif, uint32_t index, uint64_t *best, uint32_t *scenario,
                          struct arena *arena) {
     struct whatif_scenario one = whatif->scenario[index];
@@ -273,7 +273,7 @@ static bool least_update(const struct whatif *whatif, uint32_t index, uint64_t *
     if (one.same_as != index || one.endless)
         return true;
     if (one.smallest_budget_bytes == 0 && !fits && *best > 2 * MIB) {
-        one.peak_max_bytes = *best - 2 * MIB; /* smaller steps are not looked for */
+        one.peak_max_bytes = *best - 2 * MIB; /* smaller steps are not searched */
         if (!budget_fits(whatif, &one, one.peak_max_bytes, &fits, arena))
             return false;
     }

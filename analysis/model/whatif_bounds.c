@@ -1,13 +1,13 @@
 /*
- * Bounds that no setting can change: the least that any allocator needs for the live memory, the least that a packing of
- * it was found to need, and the device's memory for the process as the recording shows it.
+ * Bounds that no setting can change: the least that any allocator needs for the live memory, the least that a
+ * packing of it needs, and the device memory of the process as the recording shows it.
  */
 #include "analysis/model/whatif.h"
 
 #include "base/numbers.h"
 #include "base/sort.h"
 
-/* Nothing is asked of a run after the first request that failed in the recording. */
+/* A run ends at the first request that failed in the recording. */
 static uint32_t last_moment(const struct device_trace *device) {
     return device->n_ooms != 0 ? device->ooms[0].event + 1 : device->n_events + 1;
 }
@@ -29,7 +29,7 @@ static void sums_raise(struct sums *peak, const struct sums *now) {
     peak->small = now->small > peak->small ? now->small : peak->small;
 }
 
-/* The highest sums of what is live, the failed request included. */
+/* The highest sums of live memory, the failed request included. */
 static struct sums sums_peak(const struct program *program) {
     const struct device_trace *device = program->device;
     const struct allocations *allocations = &device->allocations;
@@ -63,10 +63,11 @@ struct packing {
     struct packed *placed; /* by address */
     uint32_t count;
     uint64_t top;
-    bool lowest; /* gaps are taken from the bottom, not by their size */
+    bool lowest; /* take gaps from the bottom, not by their size */
 };
 
-/* The smallest gap that does between those that overlap in time, or the lowest one; else above them all. */
+/* The smallest sufficient gap, or the lowest, between those that overlap in time; otherwise the place above them
+ * all. */
 static uint64_t gap_find(const struct packing *packing, const struct packed *item) {
     uint64_t reach = 0, best = UINT64_MAX, best_room = UINT64_MAX;
     for (uint32_t i = 0; i < packing->count; i++) {
@@ -88,7 +89,7 @@ static uint64_t gap_find(const struct packing *packing, const struct packed *ite
 
 static void packing_place(struct packing *packing, struct packed item) {
     item.address =
-        gap_find(packing, &item); /* among those that are placed: this one's row is not written yet */
+        gap_find(packing, &item); /* among those already placed: this one's row is not written yet */
     uint32_t at = packing->count++;
     for (; at > 0 && packing->placed[at - 1].address > item.address; at--)
         packing->placed[at] = packing->placed[at - 1];
@@ -99,18 +100,18 @@ static void packing_place(struct packing *packing, struct packed item) {
 
 enum packing_order { BY_SIZE, BY_AREA, BY_LIFETIME, PACKING_ORDERS };
 
-/* Sorted rising by what is left to the highest, so that the largest comes first. */
+/* A key that sorts the largest first: what is left to the maximum. */
 static uint64_t packing_key(const struct packed *item, enum packing_order order) {
     uint64_t lifetime = item->death - item->birth;
     if (order == BY_SIZE)
         return UINT64_MAX - item->size;
     if (order == BY_LIFETIME)
         return UINT64_MAX - lifetime;
-    uint64_t size = item->size >> 9; /* in 512 bytes, so that the product has room */
+    uint64_t size = item->size >> 9; /* in 512 bytes, so that the product fits */
     return UINT64_MAX - (size < UINT32_MAX ? size : UINT32_MAX) * lifetime;
 }
 
-/* All above 1 MiB; those of the failed request's moment too. */
+/* All above 1 MiB; also those alive at the failed request. */
 static uint32_t packed_collect(const struct program *program, struct packed *items) {
     const struct device_trace *device = program->device;
     const struct allocations *allocations = &device->allocations;
@@ -176,7 +177,7 @@ bool whatif_bounds_find(struct whatif_bounds *bounds, const struct program *prog
     return !packed || pack(program, peak.small, &bounds->packed_bytes, arena);
 }
 
-/* ---- what the process could have ---- */
+/* ---- what the process could have had ---- */
 
 static uint64_t reserved_before_all(const struct device_trace *device) {
     uint64_t bytes = 0;
@@ -203,7 +204,7 @@ static void at_most(struct whatif_budget *budget, uint64_t nbytes) {
         budget->at_most_bytes = nbytes;
 }
 
-/* A retry shows that the budget was less than the reserved bytes and the segment it asked for together. */
+/* A retry shows that the budget was less than the reserved bytes plus the segment that was requested. */
 static void retry_bounds(struct budget_walk *walk, const struct release_group *group) {
     const struct device_trace *device = walk->program->device;
     uint32_t behind = group->first + group->count;

@@ -1,4 +1,4 @@
-/* One run of the recorded program through the allocator's model: what it reserves, and where it runs out of memory. */
+/* Runs the recorded program through the allocator's model: what it reserves, and where it runs out of memory. */
 #include "analysis/model/whatif.h"
 
 #include "base/bytes.h"
@@ -13,7 +13,7 @@ struct runner {
     struct whatif_result *result;
     struct allocator allocator;
     struct arena *arena;
-    uint32_t *block_of; /* per row of the program; 0: none; WAITS: its free was asked for */
+    uint32_t *block_of; /* by row of the program; 0: none; WAITS: its free was requested */
     uint64_t next_low, next_high, most_steps;
     int64_t request;
     uint32_t at; /* column of the curve */
@@ -57,7 +57,7 @@ static void run_free(struct runner *runner, uint32_t row, bool completed) {
     uint32_t block = runner->block_of[row] & ~WAITS;
     bool waits = (runner->block_of[row] & WAITS) != 0;
     if (block == 0)
-        return; /* a page that says an allocation ends before it begins */
+        return; /* a page that claims that an allocation ends before it begins */
     if (!completed) {
         allocator_wait(&runner->allocator, block);
         runner->allocator.block[block].owner = row;
@@ -66,11 +66,12 @@ static void run_free(struct runner *runner, uint32_t row, bool completed) {
     }
     runner->block_of[row] = 0;
     if (waits && !allocator_waits(&runner->allocator, block, row))
-        return; /* a retry has completed it, and it may serve another already */
+        return; /* a retry has completed it, and it may serve another one already */
     allocator_free(&runner->allocator, block);
 }
 
-/* The request of an out-of-memory event; its stream is not recorded, so it is taken to be that of the one before. */
+/* The request of an out-of-memory event; its stream is not recorded, so it is assumed to be that of the request
+ * before. */
 static void run_oom(struct runner *runner, uint32_t index, uint16_t stream) {
     uint64_t size = runner->program->device->ooms[index].size;
     uint64_t asked = runner->what->settings.aligned && size > 32 ? size - 32 : size;
@@ -110,7 +111,7 @@ static bool run_start(struct runner *runner) {
     return true;
 }
 
-/* The most reserved in the column of a moment; the columns since the last one had the bytes reserved then. */
+/* Notes the most reserved in the column of a moment; columns since the last one get the bytes reserved then. */
 static void curve_note(struct runner *runner, uint32_t moment) {
     const struct whatif_case *what = runner->what;
     uint64_t n_moments = (uint64_t)runner->program->device->n_events + 1,
