@@ -4,7 +4,7 @@ import { actionLine } from "./action_line.js";
 import { phasesOfEvent, phaseText } from "./describe.js";
 import { prove } from "./proof.js";
 import { askAll, change, isDark, momentText } from "./state.js";
-import { askedText, BYTE_UNITS, formatBytes, formatEvent, formatExactBytes, formatPlural, make } from "./text.js";
+import { askedText, BYTE_UNITS, formatAt, formatBytes, formatExactBytes, formatPlural, make } from "./text.js";
 
 /** Figures in one unit, small enough that the ones that differ look different. @param {number[]} values */
 function formatAlike(values) {
@@ -101,7 +101,7 @@ function siteButton(page, site, text, moment) {
     const swatch = make("i", "swatch");
     swatch.style.background = page.view.siteColor(site, isDark(page));
     button.append(swatch, " ", text);
-    const said = `Showing what ${page.session.siteText(site)} holds at ${formatEvent(moment)}`;
+    const said = `Showing what ${page.session.siteText(site)} holds ${formatAt(moment)}`;
     button.addEventListener("click", () =>
         prove(page, button, said, () => change(page, { focus: { by: "site", id: site }, selected: null, moment })),
     );

@@ -5,7 +5,7 @@ import { plotOf } from "./canvas.js";
 import { askFindings } from "./questions.js";
 import { searchOf, setSearch } from "./search.js";
 import { change, flush, HEADER, heldMoment, invalidate, perPage } from "./state.js";
-import { formatBytes, formatCount, formatEvent, formatPlural, make, setText } from "./text.js";
+import { formatBytes, formatAt, formatEvent, formatPlural, make, setText } from "./text.js";
 
 const shownOf = perPage(() => ({
     /**
@@ -55,7 +55,9 @@ export function showFinding(/** @type {Page} */ page, button, finding, index) {
     prove(
         page,
         button,
-        finding.kind === "out_of_memory" ? "Showing the request" : `Showing event ${formatCount(finding.at_event)}`,
+        finding.kind === "out_of_memory"
+            ? "Showing the request"
+            : `Showing ${finding.at_event < 0 ? "the recording" : formatEvent(finding.at_event)}`,
         () => {
             goToView(page, finding.view);
             if (finding.kind === "out_of_memory") fitOpening(page);
@@ -93,7 +95,7 @@ function litText(page, index) {
     const things = finding.kind === "gradients_kept" ? "gradient" : "allocation";
     const are = count === 1 ? "is" : "are";
     const of = finding.site && finding.kind === "leak" ? ` of ${finding.site} that ${are} never freed` : "";
-    return [`Showing the ${formatPlural(count, things)}${of}`, `${formatBytes(bytes)} at ${formatEvent(event)}`];
+    return [`Showing the ${formatPlural(count, things)}${of}`, `${formatBytes(bytes)} ${formatAt(event)}`];
 }
 
 function countLit(/** @type {Page} */ page) {

@@ -98,6 +98,9 @@ export function formatEvent(event) {
     return event < 0 ? "before the first event" : `event ${formatCount(event)}`;
 }
 
+/** "at event 18,204", or "before the first event". @param {number} event */
+export const formatAt = (event) => `${event < 0 ? "" : "at "}${formatEvent(event)}`;
+
 /** "1 event", "2 events". @param {number} count @param {string} noun */
 export function formatPlural(count, noun) {
     return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;

@@ -12,7 +12,7 @@ import { askFindings, askSteps, askSums, findingIds, listSums } from "./question
 import { floats } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
 import { askAll, capacityBytes, change, momentText } from "./state.js";
-import { copyText, formatBytes, formatCount, formatEvent, make, makeButton, tableFigures } from "./text.js";
+import { copyText, formatAt, formatBytes, formatCount, formatEvent, make, makeButton, tableFigures } from "./text.js";
 
 /** @typedef {import("./session.js").View} View */
 
@@ -262,11 +262,11 @@ function findingActions(/** @type {Page} */ page, finding, record, index) {
     if (isOfGap(finding) && !page.view.sentence("map_refusal")) {
         const moment = finding.at_event;
         row.append(
-            provingButton(page, "Show the map", `Showing the map at ${formatEvent(moment)}`, { mapOpen: true, moment }),
+            provingButton(page, "Show the map", `Showing the map ${formatAt(moment)}`, { mapOpen: true, moment }),
         );
         // What is wholly free is kept by nothing.
         const what = finding.kind === "fragmentation" ? "what keeps it" : "the empty segments";
-        const said = `Showing ${what} at ${formatEvent(moment)}`;
+        const said = `Showing ${what} ${formatAt(moment)}`;
         row.append(provingButton(page, `Show ${what}`, said, { tab: "allocator", moment }));
     }
     row.append(...compareButton(page, finding, record));
@@ -338,7 +338,7 @@ function oomCard(page, finding, index, open) {
         provingButton(
             page,
             `Who held ${formatBytes(page.view.c.live_at(last.event))}`,
-            `Showing who held ${formatBytes(page.view.c.live_at(last.event))} at ${formatEvent(last.event)}`,
+            `Showing who held ${formatBytes(page.view.c.live_at(last.event))} ${formatAt(last.event)}`,
             { tab: "who", moment: last.event, range: null, groupBy: "site" },
         ),
     );
@@ -408,8 +408,8 @@ function judgedFoot(page, count) {
 
 /** What the peak is made of, in one sentence, before everything else. @param {Page} page */
 function peakMade(page) {
-    const made = page.view.c.peak_made();
-    return made ? [make("p", "peak-made", page.session.decode(made))] : [];
+    const made = page.view.sentence("peak_made");
+    return made ? [make("p", "peak-made", made)] : [];
 }
 
 /** @param {Page} page @param {HTMLElement} box */

@@ -90,7 +90,8 @@ async function checkCard(page, finding, nth, lives, steps) {
         if (action === "show" && finding.ids === null) assert.equal(lit, null, label);
         else if (action === "show") {
             checkSet(finding, lives, lit);
-            assert.match(said, new RegExp(`the ${finding.count.toLocaleString("en-US")} .* at event ${finding.at_event.toLocaleString("en-US")}`.replace("-", "\u2212?-?")));
+            const moment = finding.at_event < 0 ? "before the first event" : `at event ${finding.at_event.toLocaleString("en-US")}`;
+            assert.match(said, new RegExp(`the ${finding.count.toLocaleString("en-US")} .* ${moment}`));
             checkFigure(said.split(" \u00b7 ")[1] ?? "", finding.bytes);
         } else if (action === "compare") await checkCompare(page, finding, lives, steps);
         else if (lit) checkFigure(label.split(" ").slice(-2).join(" "), lit.bytes);
@@ -120,12 +121,16 @@ async function checkFile(file) {
 /** Pickles, which the second reader reads. @param {string} from */
 const pickles = (from) => readdirSync(from).filter((name) => /\.(pickle|pkl)$/.test(name)).map((name) => path.join(from, name));
 
-const FEW = ["oom", "leak_two_per_layer", "leak_zero_grad", "held_over", "kept_per_layer", "private_pools"].map((name) => path.join(samples, `${name}.pickle`));
+const LOGS = ["log_oom_new", "log_megatron"].map((name) => path.join(samples, `${name}.log`));
+const FEW = [
+    ...["oom", "leak_two_per_layer", "leak_zero_grad", "held_over", "kept_per_layer", "private_pools", "one_event"].map((name) => path.join(samples, `${name}.pickle`)),
+    ...LOGS,
+];
 
 const further = (process.env.STRATA_PROOF ?? "").split(":").filter(Boolean);
 
 describe("every button of every card", { skip }, () => {
-    const known = runsAll ? [...pickles(samples), ...(corpus("") ? pickles(corpus("")) : [])] : [...FEW, corpus("npu_expandable.pkl"), corpus("gradients_not_at_the_peak.pickle")];
+    const known = runsAll ? [...LOGS, ...pickles(samples), ...(corpus("") ? pickles(corpus("")) : [])] : [...FEW, corpus("npu_expandable.pkl"), corpus("gradients_not_at_the_peak.pickle")];
     for (const file of [...known.filter(Boolean), ...further.flatMap(pickles)]) test(path.basename(file), () => checkFile(file));
 });
 
