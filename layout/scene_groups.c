@@ -81,11 +81,13 @@ static void heights_around(const struct scene *scene, uint64_t *bottom, uint64_t
 
 bool scene_fit_heights(struct scene *scene, uint32_t least_q8) {
     const struct timeline *timeline = scene->timeline;
-    uint32_t first = scene->moment[0], last = scene->moment[scene->view.width - 1];
-    if (scene->keep != NULL || (uint64_t)(last - first) * 4 > timeline->n_moments ||
-        timeline->peak_bytes > UINT64_MAX / 4 || timeline_oom_in(timeline, first, last + 1) != NULL)
-        return false;
     struct view view = scene->view;
+    uint32_t first = scene->moment[0], last = scene->moment[view.width - 1];
+    /* A request that failed is shown whole; the last column's moment, its highest, may be before it. */
+    uint32_t end = view_moment_from(&view, timeline, view.width);
+    if (scene->keep != NULL || (uint64_t)(last - first) * 4 > timeline->n_moments ||
+        timeline->peak_bytes > UINT64_MAX / 4 || timeline_oom_in(timeline, first, end) != NULL)
+        return false;
     heights_around(scene, &view.bottom_bytes, &view.top_bytes);
     struct y_scale scale = y_scale_of(&view);
     if (columns_are_dense(scene, least_units(&scale, least_q8), &scale))

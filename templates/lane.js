@@ -3,7 +3,7 @@
 import { gutterOf, plotOf, themeColor, xOfAxis } from "./canvas.js";
 import { boxText, phaseColor } from "./paint.js";
 import { comparedRanges } from "./ends.js";
-import { drawMemoryLane, memoryLaneHeight } from "./memory_lane.js";
+import { drawMemoryLane, hasLaneRoom, memoryLaneHeight } from "./memory_lane.js";
 import { askLayers, askParts, once } from "./questions.js";
 import { axisNumber, axisOfEvent, change, clockShift, isDark, perPage, wholeRange } from "./state.js";
 import { formatBytes, formatCount, formatDuration, formatPlural, setText } from "./text.js";
@@ -48,7 +48,8 @@ const foldOf = perPage((page) => page.element("lane-fold", HTMLButtonElement));
 /** Rows that the lane has room for. @param {Page} page @param {View} shown */
 function laneRows(page, { facts }) {
     const rows = page.state.internals ? facts.all_phase_rows : facts.phase_rows;
-    return Math.min(rows, page.state.internals ? LANE_ROWS_ALL : LANE_ROWS_PLAIN);
+    const plain = hasLaneRoom(page) ? LANE_ROWS_PLAIN : 1;
+    return Math.min(rows, page.state.internals ? LANE_ROWS_ALL : plain);
 }
 
 /** Whether anything happened in the recorded time. */
@@ -67,7 +68,8 @@ function partRows(page, shown) {
     // Where nothing but "other" was told, there is nothing to tell.
     if (shown.facts.events < 2 || askParts(shown).every(({ name }) => name === "other")) return [];
     const rows = stepRows(page, shown);
-    if (askLayers(shown).length) rows.push({ from: -1, to: shown.facts.events, shift: 0, letter: "", ask: askLayers });
+    if (hasLaneRoom(page) && askLayers(shown).length)
+        rows.push({ from: -1, to: shown.facts.events, shift: 0, letter: "", ask: askLayers });
     return rows;
 }
 

@@ -55,6 +55,9 @@ function deviceHeight(page) {
     return known ? laneSize(page) + 4 : 0;
 }
 
+/** Does the timeline leave room for more than one row below it? @param {Page} page */
+export const hasLaneRoom = (page) => Boolean(page.beside) || plotOf(page).box.clientHeight >= STAGE_LEAST;
+
 /** Height in CSS pixels. @param {Page} page */
 export function memoryLaneHeight(page) {
     const { state, view } = page;

@@ -285,7 +285,10 @@ export class View {
         this.facts = this.c.facts();
     }
 
-    /** What the module says in words, "" where it has nothing to say. @param {"map_refusal" | "replay_reason" | "peak_made"} name */
+    /**
+     * What the module says in words, "" where it has nothing to say.
+     * @param {"map_refusal" | "replay_reason" | "peak_made"} name
+     */
     sentence(name) {
         const call = /** @type {(handle: number) => number} */ (this.module[`view_${name}`]);
         return call(this.handle) === 0 ? "" : this.session.decode(this.c[name]());

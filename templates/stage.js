@@ -106,7 +106,7 @@ export function drawBytes(context, view, low, high, { width, height, ratio }, li
         most,
         Math.max(2, Math.round((room * (most - base)) / (high - low))),
     );
-    const step = above.length > 1 ? above[1] - above[0] : most;
+    const step = above.length > 1 ? above[1] - above[0] : above[0] || most;
     const ticks = [
         ...above.filter((bytes) => bytes <= high),
         ...above.filter((bytes) => bytes > 0 && -bytes >= low).map((bytes) => -bytes),

@@ -25,7 +25,7 @@ async function wordsOnPlot(page) {
         };
     });
     await page.locator("#plot").hover({ position: { x: 100, y: 100 } });
-    await ask(page, "strata.setView({moment: 3000})");
+    await ask(page, "strata.setView({ from: 2790 })");
     await settle(page);
     return /** @type {string[]} */ (await page.evaluate("said"));
 }
@@ -43,7 +43,12 @@ describe("the answer above the fold", { skip }, () => {
                     assert.ok(await page.evaluate("document.documentElement.scrollWidth <= innerWidth && scrollY === 0"));
                     const plot = await boxOf(page, "#plot");
                     assert.ok(plot.height >= 250, `the plot is ${plot.height} high`);
-                    if (input === OOM) assert.ok((await wordsOnPlot(page)).some((text) => /8\.0 GiB (at most|is all this process can get)/.test(text)), "the limit");
+                    const timeline = await boxOf(page, "#timeline");
+                    assert.ok(timeline.height >= (width < 600 ? 150 : 250), `the timeline is ${timeline.height} high`);
+                    if (input !== OOM) return;
+                    const words = await wordsOnPlot(page);
+                    assert.ok(words.some((text) => /^8\.0 GiB (at most|is all this process can get)/.test(text)), "the limit in the picture");
+                    assert.ok(words.includes("GiB"), `the axis: ${words}`);
                 }, { viewport: { width, height } });
         });
 
