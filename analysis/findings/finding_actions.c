@@ -7,6 +7,8 @@
 static const char record_early[] =
     "Call torch.cuda.memory._record_memory_history(max_entries=1000000) before the model is made.";
 
+static const char let_go[] = "Let go of it in the loop, or move it to the CPU (.cpu(), .item()).";
+
 static void tell_graph(struct telling *telling) {
     const struct finding *finding = telling->finding;
     if (finding->variant != 0) {
@@ -58,15 +60,28 @@ static const char *history_action(const struct finding *finding) {
                  "made.";
 }
 
+/* What the allocator did, or the layers keep: what to change, or to record to know. */
+static const char *allocator_action(const struct finding *finding, bool snapshot) {
+    switch (finding->kind) {
+    case FINDING_RETRY_FLUSH:
+        return finding->variant == 0 ? "Lower the peak: strata plan says which changes are enough."
+                                     : "Record a snapshot to see what made the requests.";
+    case FINDING_CACHE_CHURN:
+        return "Take torch.cuda.empty_cache() out of the loop; where nothing calls it, lower the peak.";
+    case FINDING_FRAGMENTATION:
+        return snapshot ? "Run strata whatif: it says what other allocator settings would have reserved."
+                        : "Record a snapshot to see what keeps each segment.";
+    default:
+        return "Let the graphs share one pool (the argument pool of torch.cuda.graph): they need less then.";
+    }
+}
+
 /* NULL: no advice, or one with figures. */
 static const char *action_of(const struct telling *telling) {
     const struct finding *finding = telling->finding;
     bool snapshot = trace_has_segments(telling->verdicts->timeline->trace);
     switch (finding->kind) {
-    case FINDING_LEAK:
-        return finding->severity == SEVERITY_INFO
-                   ? NULL
-                   : "Let go of it in the loop, or move it to the CPU (.cpu(), .item()).";
+    case FINDING_LEAK: return finding->severity == SEVERITY_INFO ? NULL : let_go;
     case FINDING_GROWING_BUFFER: return "Make the buffer once, in its final size, and write into it.";
     case FINDING_HELD_OVER:
         return "Delete the old result (del) before the model is called again, or keep only what you need of "
@@ -85,6 +100,18 @@ static const char *action_of(const struct telling *telling) {
         return "Nothing is wrong: the allocator gives it back before a request fails. Other programs on this "
                "GPU get it after "
                "torch.cuda.empty_cache().";
+    case FINDING_RETRY_FLUSH:
+    case FINDING_CACHE_CHURN:
+    case FINDING_FRAGMENTATION:
+    case FINDING_PRIVATE_POOL_HELD: return allocator_action(finding, snapshot);
+    case FINDING_KEPT_PER_LAYER:
+        return finding->figure[3] < 3 ? "Record more steps to tell: a cache made on first use looks the same."
+                                      : let_go;
+    case FINDING_LEVELS_RISE:
+        return "Record a snapshot over a few steps: a log does not say which line of code keeps it.";
+    case FINDING_STOPS_AT_PEAK:
+        return finding->variant == 0 ? "Dump after a step is complete, or in an out-of-memory observer."
+                                     : NULL;
     case FINDING_NO_HISTORY: return history_action(finding);
     case FINDING_STARTS_LATE: return snapshot ? record_early : "Begin the profile before the model is made.";
     default: return NULL;

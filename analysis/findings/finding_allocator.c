@@ -235,7 +235,7 @@ void finding_private_pool_held_detail(struct telling *telling) {
     tell_bytes(telling, finding->figure[3]);
     tell(telling, " that are reserved at the end; ");
     tell_bytes(telling, finding->figure[0]);
-    tell(telling, " of that are not in use. Graphs that share one pool need less.");
+    tell(telling, " of that are not in use.");
 }
 
 /* ---- fragmentation: variant 1: at an out-of-memory event; figure [0] unused, [1] reserved, [2] requested; at the
@@ -361,6 +361,4 @@ void finding_fragmentation_detail(struct telling *telling) {
         tell_bytes(telling, finding->figure[4]);
         tell(telling, " free ends of expandable segments.");
     }
-    if (trace_has_segments(timeline->trace)) /* a profile contains nothing to replay */
-        tell(telling, " strata whatif says what other allocator settings would have reserved.");
 }

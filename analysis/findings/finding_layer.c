@@ -307,6 +307,4 @@ void finding_kept_per_layer_detail(struct telling *telling) {
     tell_bytes(telling, finding->bytes);
     tell(telling, " of it is in the peak.");
     tell_saving(telling, "Dropped after backward:");
-    if (finding->figure[3] < 3)
-        tell(telling, " A cache made on first use looks the same: record more steps to tell.");
 }

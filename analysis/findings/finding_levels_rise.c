@@ -207,5 +207,4 @@ void finding_levels_rise_detail(struct telling *telling) {
     }
     if (finding->figure[2] == LEVEL_RESERVED)
         tell(telling, " Reserved memory also rises where the cache is fragmented, with nothing kept.");
-    tell(telling, " A log does not say which line of code keeps it: record a snapshot over a few steps.");
 }

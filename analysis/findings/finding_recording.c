@@ -197,8 +197,7 @@ void finding_stops_at_peak_detail(struct telling *telling) {
     else if (finding->variant == ENDED_BY_OTHERS_OOM)
         tell(telling, ". Another GPU ran out of memory: how much this one would have needed is not known.");
     else
-        tell(telling, ": what came after it may have been higher. Dump after a step is complete, or in an "
-                      "out-of-memory observer.");
+        tell(telling, ": what came after it may have been higher.");
 }
 
 /* ---- starts_late: figure [0] bytes in the peak from before the recording, [1] those of them without a stack of
