@@ -232,8 +232,10 @@ static bool unread_diagnose(struct snapshot *snapshot, const struct value *root)
         const struct value *key = &snapshot->items.row[at - 1].key;
         uint32_t name = key->tag == VALUE_STRING ? (uint32_t)key->bits : 0;
         bool is_known = false;
+        /* A dict is no list of segments or of events. */
+        bool is_dict = snapshot->items.row[at - 1].value.tag == VALUE_DICT;
         for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-            is_known |= is_word(name, known[i]);
+            is_known |= is_word(name, known[i]) && (!is_dict || known[i] == KEY_ALLOCATOR_SETTINGS);
         if (!is_known && ++n_unread <= UNREAD_TOLD && !unread_tell(snapshot, name))
             return snapshot_fail_memory(snapshot);
     }

@@ -230,6 +230,8 @@ class Host(unittest.TestCase):
         path = self.write("unread", future_key={"a": 1}, other=[])
         said = [one["message"] for one in self.report(path)["diagnostics"] if one["code"] == "unread_key"]
         self.assertEqual(said, ['The key "future_key" of the snapshot is not read.', 'The key "other" of the snapshot is not read.'])
+        said = [one["message"] for one in self.report(self.write("dict", host_traces={0: self.host.events}))["diagnostics"] if one["code"] == "unread_key"]
+        self.assertEqual(said, ['The key "host_traces" of the snapshot is not read.'])
         host = json.loads(json.dumps(self.host.segments()))
         for segment in host:
             segment["numa_node"] = 1
