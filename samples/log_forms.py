@@ -251,6 +251,30 @@ PASTED = (
     ("github.com/huggingface/autotrain-advanced/issues/737: told again by a logger, the traceback cut off", "torch.OutOfMemoryError: " + NEW.format("124.00 MiB", 0, "20.25 GiB", "64.50 MiB", "15.75 GiB", "165.25 MiB").replace("CUDA", "HIP")
      + "\n\nERROR    | 2024-08-21 22:56:04 | autotrain.trainers.common:wrapper:121 - " + NEW.format("124.00 MiB", 0, "20.25 GiB", "64.50 MiB", "15.75 GiB", "165.25 MiB").replace("CUDA", "HIP"),
      {0: {"oom": [("not_contiguous", "124.00 MiB", "64.50 MiB", "15.75 GiB")]}}),
+    ("github.com/hpcaitech/ColossalAI/issues/4537: ranks print at once, without a line's end", "torch.cuda.OutOfMemoryErrortorch.cuda: torch.cuda.OutOfMemoryError.OutOfMemoryError: " + OLD.format("32.00 GiB", 6, "79.25 GiB", "54.75 GiB", "22.50 GiB", "55.50 GiB")
+     + ": \n" + OLD.format("32.00 GiB", 1, "79.25 GiB", "54.75 GiB", "22.25 GiB", "55.50 GiB") + " If reserved memory is >> allocated memory see PYTORCH_CUDA_ALLOC_CONF" + OLD.format("31.00 GiB", 0, "79.25 GiB", "54.25 GiB", "22.75 GiB", "55.50 GiB"),
+     {0: {"oom": [("in_use", "31.00 GiB", "22.75 GiB", "54.25 GiB")]}, 1: {"oom": [("in_use", "32.00 GiB", "22.25 GiB", "54.75 GiB")]}, 6: {"oom": [("in_use", "32.00 GiB", "22.50 GiB", "54.75 GiB")]}}),
+    ("github.com/pytorch/pytorch/pull/99699: wrapped within phrases", "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 138.00 MiB.\nGPU 0 has a total capacty of 15.75 GiB of which 8.50 MiB is free.\nProcess 1246069 has 577.00 MiB memory in use. Including non-PyTorch memory,\n"
+     "this process has 15.25 GiB memory in use. Of the allocated memory\n14.25 GiB is allocated by PyTorch, and 410.50 MiB is reserved\nby PyTorch but unallocated. If reserved but unallocated memory is large\ntry setting max_split_size_mb to avoid fragmentation.",
+     {0: {"oom": [("not_contiguous", "138.00 MiB", "8.50 MiB", "14.25 GiB")], "says": "max_split_size_mb in PYTORCH_CUDA_ALLOC_CONF"}}),
+    ("github.com/pytorch/pytorch/issues/175666: vLLM 0.16", "ValueError: Free memory on device cuda:1 (19.75/22.25 GiB) on startup is less than desired GPU memory utilization (0.9, 19.875 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.",
+     {1: {"oom": [("in_use", "19.875 GiB", "19.75|GB")], "says": "It is what gpu_memory_utilization claims"}}),
+    ("TorchInductor, wrapper_benchmark.py: 2.1 and later", "Peak GPU memory usage 1234.567 MB\n0.001234", {0: {"allocated": (1234567000,) * 3}}),
+    ("github.com/NVIDIA/TensorRT-LLM/pull/3467", "[TRT-LLM] [I] Memory used for model weights (inside torch) in memory usage profiling: 14.75 GiB\n[TRT-LLM] [I] Memory used after loading model weights (outside torch) in memory usage profiling: 0.50 GiB",
+     {0: {"budget": {"weights": "14.75 GiB", "non_torch": "0.50 GiB"}}}),
+    ("JAX, Device.memory_stats()", "{'num_allocs': 1234, 'bytes_in_use': 2147483648, 'peak_bytes_in_use': 4294967296, 'largest_alloc_size': 1073741824, 'bytes_limit': 17179869184}", {0: {"allocated": ("2147483648|1", "4294967296|1", "2147483648|1")}}),
+    ("Lightning 1.0, log_gpu_memory in the progress bar", "Epoch 0:  10%|#         | 10/100 [00:05<00:45,  2.00it/s, loss=2.3, v_num=1, gpu_id: 0/memory.used (MB)=1234.0]", {0: {"device": ("1234.0|MB",) * 3}}),
+    ("Ray 2, node_manager.cc", "(raylet) node_manager.cc:3071: 1 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed due to other reasons at node (ID: abc, IP: 10.0.0.1)", {HOST: {"oom": [("unknown",)]}}),
+    ("MindSpore, mem_dynamic_allocator.cc", "[ERROR] PRE_ACT(123,python): [mindspore/ccsrc/mem_dynamic_allocator.cc:125] AllocBySize] Device memory pool allocation out of memory. Alloc size: 2147483648, free: 1048576", {0: {"oom": [("in_use", "2147483648|1", "1048576|1")]}}),
+    ("OneFlow", "RuntimeError: Error: CudaError: out of memory. you can set ONEFLOW_DEBUG or ONEFLOW_PYTHON_STACK_GETTER to 1 to get the Python stack of the error.", {0: {"oom": [("unknown",)]}}),
+    ("github.com/ollama/ollama/issues/6288: llama.cpp on Vulkan", "ggml_vulkan: Device memory allocation of size 1073741824 failed.\nggml_vulkan: vk::Device::allocateMemory: ErrorOutOfDeviceMemory", {0: {"oom": [("unknown", "1073741824|1")]}}),
+    ("github.com/ggml-org/llama.cpp/issues/5483: a buffer of the host", "ggml_backend_cpu_buffer_type_alloc_buffer: failed to allocate buffer of size 73451405312\nllama_model_load: error loading model: unable to allocate backend buffer", {HOST: {"oom": [("unknown", "73451405312|1")]}}),
+    ("DETR, util/misc.py, and DINO, MAE, ConvNeXt", "Epoch: [0]  [  10/1251]  eta: 0:10:00  lr: 0.000001  loss: 6.95 (6.95)  time: 0.5123  data: 0.0003  max mem: 15234", {0: {"allocated": ("15234|MB",) * 3}}),
+    ("ms-swift 3", "{'loss': 1.23, 'grad_norm': 0.9, 'learning_rate': 1e-05, 'memory(GiB)': 35.75, 'train_speed(iter/s)': 0.08, 'epoch': 0.01}", {0: {"reserved": ("35.75|GB",) * 3}}),
+    ("LLaMA-Factory 0.9", "{'loss': 1.2, 'vram_allocated': 12.25, 'vram_reserved': 15.75, 'epoch': 0.1}", {0: {"allocated": ("12.25|GB",) * 3, "reserved": ("15.75|GB",) * 3}}),
+    ("what people print: the level behind its figure", "GPU Memory usage: 2.25 GB allocated, 4.50 GB reserved, 6.75 GB peak", {0: {"allocated": ("2.25 GB", "6.75 GB", "2.25 GB"), "reserved": ("4.50 GB",) * 3}}),
+    ("what people print: each GPU, with capitals", "GPU 1: Current Memory Allocated: 10.25 GB, Max Memory Allocated: 12.50 GB", {1: {"allocated": ("10.25 GB", "12.50 GB", "10.25 GB")}}),
+    ("what people print: cudaMemGetInfo by printf", "GPU memory usage: used = 1234.562500 MB, free = 22929.187500 MB, total = 24163.750000 MB", {0: {"device": ("1234.562500 MB",) * 3, "capacity": "24163.750000 MB"}}),
 )
 
 # What is about memory but has no figure, and what is not: one clear line each.

@@ -229,8 +229,8 @@ static void tell_cause(struct words *words, const struct trace *trace, const str
 
 /* Other frameworks, and devices for which PyTorch has no recorder. */
 static bool has_no_recorder(const struct trace *trace, const struct log_oom_facts *facts) {
-    static const char *const names[] = {"XLA",  "BFC",  "MLX",   "MPS",  "HPU",      "Paddle",
-                                        "vLLM", "ggml", "Metal", "ONNX", "TensorRT", "DirectML"};
+    static const char *const names[] = {"XLA",  "BFC",   "MLX",  "MPS",      "HPU",      "Paddle",   "vLLM",
+                                        "ggml", "Metal", "ONNX", "TensorRT", "DirectML", "MindSpore"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         if (backend_is(trace, facts, names[i]))
             return true;

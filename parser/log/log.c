@@ -331,12 +331,19 @@ static bool line_read(struct reader *reader, struct text line) {
     return taken || label_intern(reader, message, &stream->last_label);
 }
 
-/* Ranks that print at once lose the line's end between their messages: "... 13236.0[Rank 6] (after 1 iterations) memory ...";
- * a string of JSON has several lines. Where the first message ends; LOG_NONE: the line is one. */
+/* Ranks that print at once lose the line's end between their messages: "... 13236.0[Rank 6] (after 1 iterations) memory ...",
+ * "... see PYTORCH_CUDA_ALLOC_CONFCUDA out of memory. Tried to allocate ..."; a string of JSON has several lines. Where the
+ * first message ends; LOG_NONE: the line is one. */
 static uint32_t message_end(struct text line) {
+    static const char error[] = " out of memory. Tried to allocate";
     uint32_t feed = log_find(line, 0, "\n"), figures = log_find(line, 0, " memory ("),
-             rank = figures != LOG_NONE ? log_find(line, figures, "[Rank ") : LOG_NONE;
-    return feed < rank ? feed : rank;
+             rank = figures != LOG_NONE ? log_find(line, figures, "[Rank ") : LOG_NONE,
+             first = log_find(line, 0, error),
+             second = first != LOG_NONE ? log_find(line, first + 1, error) : LOG_NONE;
+    if (second != LOG_NONE) /* behind the backend's name */
+        second -= text_ends((struct text){line.at, second}, "CUDA") ? 4 : 3;
+    feed = feed < rank ? feed : rank;
+    return feed < second ? feed : second;
 }
 
 /* Behind the end of a string of JSON stand the stream and the time. */

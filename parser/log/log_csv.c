@@ -46,7 +46,7 @@ static unsigned column_of(struct text name) {
 }
 
 static enum log_seen csv_header(struct log_state *state, struct text line) {
-    if (!log_has(line, "memory.used") && !log_has(line, "DeviceId, ") &&
+    if (!log_has(line, "memory.used [") && !log_has(line, "DeviceId, ") &&
         !log_has(line, "used_gpu_memory [") && !log_has(line, "used_memory [") &&
         !log_has(line, ",VRAM Total Used Memory (B)"))
         return LOG_NOTHING;

@@ -47,7 +47,7 @@ static enum note_what what_of(struct text label, bool about_memory) {
             "capacity", "estimat", "theoretical", "freed", "kmem", "pressure", "required", "needed", "limit",
             "saved", "retries", "for training", "driver", "inactive", "cache size", "to alloc", "allocating",
             "allocsize", "request", "allocate ", "largest", "unused", "reused", "vmem", "fragment", "_conf",
-            "dataset", "higher", "<=", ">="))
+            "dataset", "higher", "<=", ">=", "allocation of size", "alloc size"))
         return NOTE_KINDS;
     if (host && !vram)
         return HAS(label, "used", "usage", "rss", "peak", "mem") ? (most ? NOTE_MAX_HOST : NOTE_HOST_USED)
@@ -68,6 +68,8 @@ static enum note_what what_of(struct text label, bool about_memory) {
         return most ? NOTE_MAX_DEVICE : NOTE_DEVICE_USED;
     if (HAS(label, "total"))
         return NOTE_DEVICE_TOTAL;
+    if (HAS(label, "max gpu mem", "max cuda mem"))
+        return NOTE_MAX_ALLOCATED;
     /* "GPU memory after model load: 4837 MB" */
     return HAS(label, "gpu mem", "cuda mem", "vram") &&
                    HAS(label, " after ", " before ", "baseline", " while ", " during ")
@@ -116,7 +118,8 @@ static uint32_t figure_at(struct text line, uint32_t from, uint32_t at, uint64_t
 
 /* "12.5 GB allocated": what stands behind a figure, up to the next one. */
 static enum note_what what_behind(struct text line, uint32_t at) {
-    static const char *const words[] = {" allocated", " reserved", " cached", " used", " in use"};
+    static const char *const words[] = {" allocated", " reserved", " cached", " used",
+                                        " in use",    " peak",     " total",  " free"};
     struct label label = {.text = {NULL, 0}};
     uint32_t end = at;
     while (end < line.nbytes && end - at < 12 && (line.at[end] < '0' || line.at[end] > '9'))
@@ -124,8 +127,9 @@ static enum note_what what_behind(struct text line, uint32_t at) {
     label_of(&label, line, at, end);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         uint32_t behind = at + (uint32_t)strlen(words[i]);
-        bool labels = behind < line.nbytes && strchr("=:_ ", line.at[behind]) != NULL &&
-                      (line.at[behind] != ' ' || line.at[log_skip(line, behind) - 1] != ' ');
+        uint32_t next = behind < line.nbytes ? log_skip(line, behind) : behind;
+        bool labels = next < line.nbytes && strchr("=:_ ", line.at[behind]) != NULL &&
+                      (line.at[next - 1] != ' ' || is_digit(line.at[next]));
         if (text_begins(label.text, words[i]) && !labels)
             return what_of(label.text, true);
     }
@@ -147,7 +151,7 @@ bool log_is_about_memory(struct text line) {
 
 /* All figures of a line whose words name what they are. */
 static void figures_read(const struct log_stream *stream, struct text line, struct log_row *row) {
-    bool about = false, asked = false;
+    bool about = false, own = false, asked = false;
     uint32_t from = 0, next;
     uint64_t nbytes;
     for (uint32_t at = 0; at < line.nbytes; at = next) {
@@ -156,13 +160,16 @@ static void figures_read(const struct log_stream *stream, struct text line, stru
             next = at + 1;
             continue;
         }
-        if (!asked)
-            about = stream->about_before || log_is_about_memory(line);
+        if (!asked) {
+            own = log_is_about_memory(line);
+            about = stream->about_before || own;
+        }
         asked = true;
         label_of(&label, line, from, at);
         enum note_what what = what_of(label_last(label.text), about);
-        if (what == NOTE_KINDS && about)
-            what = what_behind(line, next);
+        enum note_what behind = own ? what_behind(line, next) : NOTE_KINDS;
+        if (behind != NOTE_KINDS && (what == NOTE_KINDS || what == NOTE_DEVICE_USED))
+            what = behind; /* "memory usage: 2.3 GB allocated" */
         if (what != NOTE_KINDS)
             log_know_first(row, what, nbytes);
         from = next;

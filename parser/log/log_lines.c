@@ -141,8 +141,8 @@ static enum log_seen titan_line(struct log_state *state, struct text line, struc
 
 static bool is_max(struct text line, uint32_t at) {
     struct text before = {line.at, at};
-    static const char *const words[] = {"max ",  "max_",        "Max ",       "peak ",
-                                        "Peak ", "max_memory_", "max memory "};
+    static const char *const words[] = {"max ",  "max_",        "Max ",        "peak ",
+                                        "Peak ", "max_memory_", "max memory ", "Max Memory "};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (text_ends(before, words[i]))
             return true;

@@ -16,13 +16,14 @@ static const struct log_figure asked[] = {
      0},                                               /* TensorFlow's and XLA's BFC allocator */
     {"Attempting to allocate", BEHIND, NOTE_ASKED, 0}, /* XLA on TPU; MLX */
     {"Attempting to reserve", BEHIND, NOTE_ASKED, 0},
-    {"memory for requested buffer of size", BEHIND, NOTE_ASKED, 1}, /* ONNX Runtime */
-    {" KV cache is needed", BEFORE, NOTE_ASKED, 0},                 /* vLLM */
+    {" buffer of size", BEHIND, NOTE_ASKED, 1},     /* ONNX Runtime, llama.cpp */
+    {" KV cache is needed", BEFORE, NOTE_ASKED, 0}, /* vLLM */
     {"is less than desired GPU memory utilization", TOTAL_OF, NOTE_ASKED, 0},
-    {"Invalid buffer size:", BEHIND, NOTE_ASKED, 0},         /* PyTorch on MPS: Metal's limit for one */
-    {"in memory space hbm. Used", BEHIND, NOTE_ASKED, 0},    /* XLA on TPU, when it compiles */
-    {"Allocation failed for size::", BEHIND, NOTE_ASKED, 1}, /* Habana */
-    {"Allocation of size", BEHIND, NOTE_ASKED, 1},
+    {"Invalid buffer size:", BEHIND, NOTE_ASKED, 0},           /* PyTorch on MPS: Metal's limit for one */
+    {"in memory space hbm. Used", BEHIND, NOTE_ASKED, 0},      /* XLA on TPU, when it compiles */
+    {"Allocation failed for size::", BEHIND, NOTE_ASKED, 1},   /* Habana */
+    {"llocation of size", BEHIND, NOTE_ASKED, 1},              /* Habana; llama.cpp on Vulkan */
+    {"Alloc size:", BEHIND, NOTE_ASKED, 1},                    /* MindSpore */
     {"Unable to allocate", BEHIND, NOTE_ASKED, 0},             /* NumPy */
     {"memory on GPU", BEFORE, NOTE_ASKED, 0},                  /* Paddle */
     {"alloc_buffer: allocating", BEHIND, NOTE_ASKED, 0},       /* llama.cpp */
@@ -37,6 +38,9 @@ static const struct log_figure asked[] = {
     {"Cannot allocate", BEHIND, NOTE_ASKED, 0}, /* Paddle */
     {"failed to map", BEHIND, NOTE_ASKED, 0},   /* Java's machine */
     {NULL, BEHIND, NOTE_ASKED, 0}};
+
+/* Words of PyTorch since 2.1. */
+static const char unallocated[] = "reserved by PyTorch but unallocated";
 
 /* Other figures of the message, in any of its lines. */
 static const struct log_figure told[] = {
@@ -53,6 +57,7 @@ static const struct log_figure told[] = {
     {" already allocated", BEFORE, NOTE_ALLOCATED, 0},
     {" free;", BEFORE, NOTE_DEVICE_FREE, 0},
     {" free)", BEFORE, NOTE_DEVICE_FREE, 0},
+    {", free:", BEHIND, NOTE_DEVICE_FREE, 1},
     {" reserved in total by PyTorch", BEFORE, NOTE_RESERVED, 0},
     {" cached)", BEFORE, NOTE_UNALLOCATED, 0}, /* before 1.4: what was not allocated of it */
     {" cached;", BEFORE, NOTE_UNALLOCATED, 0},
@@ -132,6 +137,8 @@ static const char *const bare[] = {"CUDA error: out of memory",
                                    "Not enough memory to handle",
                                    "cudaMalloc failed: out of memory",
                                    "CUDA Error: out of memory",
+                                   "CudaError: out of memory",
+                                   "ErrorOutOfDeviceMemory",
                                    "== cudaSuccess (2 vs. 0)",
                                    "OutOfMemoryError: Allocation on device",
                                    "execution failed: Insufficient Memory",
@@ -176,6 +183,9 @@ static const struct {
                 {"memory on GPU", "Paddle"},
                 {"available memory is", "Paddle"},
                 {"cudaMalloc failed", "ggml"},
+                {"ggml_vulkan", "ggml"},
+                {"ggml_backend_cpu", "CPU"},
+                {"[mindspore/", "MindSpore"},
                 {"OutOfMemory (", "TensorRT"},
                 {"GPU memory (", "TensorRT"},
                 {"[TensorRT", "TensorRT"},
@@ -210,8 +220,9 @@ static void processes_read(struct text line, struct log_row *row) {
 
 /* "(GPU 0;", " GPU 3 has", "(NPU  7;", "on device 0 would" */
 static void gpu_read(struct text line, struct log_row *row) {
-    static const char *const words[] = {"(GPU ",  " GPU ", "(NPU ",       "(MLU ", "(XPU ",
-                                        "(MUSA ", "(GCU ", " on device ", "(GPU_", "device:GPU:"};
+    static const char *const words[] = {"(GPU ", " GPU ",       "(NPU ",        "(MLU ",
+                                        "(XPU ", "(MUSA ",      "(GCU ",        " on device ",
+                                        "(GPU_", "device:GPU:", " device cuda:"};
     uint64_t number;
     /* "host:1:2 [3] include/alloc.h:178 NCCL WARN" */
     uint32_t nccl = log_has(line, " NCCL WARN ") ? log_find(line, 0, " [") : LOG_NONE;
@@ -383,7 +394,7 @@ static uint32_t lines_left(const struct log_row *row) {
 }
 
 static void oom_show(struct log_oom *oom, const struct log_row *raw, struct text line) {
-    oom->since_2_1 |= log_has(line, "reserved by PyTorch but unallocated");
+    oom->since_2_1 |= log_has(line, unallocated);
     oom->raw = oom->row = *raw;
     oom->row.is_oom = true;
     oom_complete(&oom->row, oom->since_2_1);
@@ -408,11 +419,13 @@ static bool is_full(struct text line) {
                                        "Tried to allocate",
                                        "PT_DEVMEM",
                                        "SYNHELPER",
+                                       "ggml_vulkan: Device memory",
                                        "metal::malloc",
                                        "DefaultCPUAllocator",
                                        "for an array with shape",
                                        "Invalid buffer size",
                                        "Failed to allocate memory for requested buffer",
+                                       "failed to allocate buffer of size",
                                        "could not be allocated",
                                        "OutOfMemory (",
                                        "OUT_OF_MEMORY",
@@ -433,6 +446,30 @@ static bool is_full(struct text line) {
     return false;
 }
 
+/* What a later line may go on with, where the text was wrapped within a phrase or a word. */
+static void tail_keep(struct log_oom *oom, struct text line) {
+    oom->tail_nbytes = line.nbytes < OOM_TAIL ? line.nbytes : OOM_TAIL;
+    memcpy(oom->tail, line.at + line.nbytes - oom->tail_nbytes, oom->tail_nbytes);
+}
+
+/* Figures that the end of the line before and the beginning of this one say together. */
+static void seam_read(struct log_oom *oom, struct text line, struct log_row *row) {
+    uint8_t seam[2 * OOM_TAIL + 1];
+    line = log_rest(line, log_skip(line, 0));
+    uint32_t n = line.nbytes < OOM_TAIL ? line.nbytes : OOM_TAIL;
+    memcpy(seam, oom->tail, oom->tail_nbytes);
+    for (uint32_t blank = 0; blank < 2; blank++) {
+        uint32_t begin = oom->tail_nbytes + blank;
+        seam[oom->tail_nbytes] = ' ';
+        memcpy(seam + begin, line.at, n);
+        struct text text = {seam, begin + n};
+        (void)log_figures_read(text, asked, row);
+        (void)log_figures_read(text, told, row);
+        setting_read(text, row);
+        oom->since_2_1 |= log_has(text, unallocated);
+    }
+}
+
 static enum log_oom_seen oom_begin(struct log_oom *oom, struct text line, const struct log_row *fresh,
                                    bool full) {
     struct log_row row = *fresh;
@@ -441,6 +478,7 @@ static enum log_oom_seen oom_begin(struct log_oom *oom, struct text line, const 
     oom->n_full += full;
     oom->n_bare += !full;
     oom->since_2_1 = false;
+    tail_keep(oom, line);
     oom_show(oom, &row, line);
     return LOG_OOM_BEGINS;
 }
@@ -448,7 +486,9 @@ static enum log_oom_seen oom_begin(struct log_oom *oom, struct text line, const 
 /* Other processes may write between the lines of an error. */
 static enum log_oom_seen oom_go_on(struct log_oom *oom, struct text line) {
     struct log_row row = oom->raw;
+    seam_read(oom, line, &row);
     oom_read(line, &row);
+    tail_keep(oom, line);
     if (row.known == oom->raw.known && strcmp(row.setting, oom->raw.setting) == 0) {
         oom->lines_left--;
         return LOG_OOM_NOTHING;

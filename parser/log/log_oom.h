@@ -7,6 +7,8 @@
 #include "base/text.h"
 #include "parser/log/log_rows.h"
 
+enum { OOM_TAIL = 96 };
+
 /* The error that the lines of one rank are in. */
 struct log_oom {
     struct log_row row;  /* with what follows from its figures */
@@ -16,6 +18,8 @@ struct log_oom {
     uint32_t lines_left; /* its message may take so many more; 0: it is over */
     uint32_t n_full;     /* errors so far that told of a request */
     uint32_t n_bare;     /* errors so far that told of nothing: one at most, and not behind a full one */
+    uint32_t tail_nbytes;
+    uint8_t tail[OOM_TAIL]; /* the end of the line before */
 };
 
 enum log_oom_seen {

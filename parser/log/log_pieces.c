@@ -28,9 +28,11 @@ static bool decimal_size(struct text line, uint32_t at, uint64_t bare, uint64_t 
     return length != 0 && bare != 0 && decimal.whole < 100000000 && decimal_times(&decimal, bare, nbytes);
 }
 
-/* "(18.40/79.15 GiB", "(18.40 GiB/79.15 GiB", "(0.9, 71.27 GiB" */
+/* "(18.40/79.15 GiB", "(18.40 GiB/79.15 GiB", "(0.9, 71.27 GiB", "cuda:0 (18.40/79.15 GiB" */
 static bool pair_size(struct text line, uint32_t at, bool second, uint64_t unit, uint64_t *nbytes) {
     struct decimal one, other;
+    uint32_t device = log_find(line, at, "cuda:") == at ? log_find(line, at, "(") : LOG_NONE;
+    at = device != LOG_NONE ? device : at;
     at += at < line.nbytes && line.at[at] == '(';
     uint32_t begin = at, stroke = at + number_read(line, at, &one), next = stroke;
     uint64_t own = stroke != at ? log_unit(line, stroke, &next) : 0;

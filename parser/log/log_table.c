@@ -85,13 +85,12 @@ static const struct log_form forms[] = {
      {{"when calculating max tokens:", BEHIND, NOTE_BUDGET_KV_CACHE, 0},
       {"device total memory", BEHIND, NOTE_BUDGET_TOTAL, 0}},
      false},
-    {{"Memory used after loading model weights (inside torch)", ""},
-     {{"profiling:", BEHIND, NOTE_BUDGET_WEIGHTS, 0}},
-     false},
     {{"Memory dynamically allocated during inference (inside torch)", ""},
      {{"profiling:", BEHIND, NOTE_BUDGET_ACTIVATIONS, 0}},
      false},
     {{"Memory used outside torch", ""}, {{"profiling:", BEHIND, NOTE_BUDGET_NON_TORCH, 0}}, false},
+    {{"weights (outside torch)", ""}, {{"profiling:", BEHIND, NOTE_BUDGET_NON_TORCH, 0}}, false},
+    {{"model weights (inside torch)", ""}, {{"profiling:", BEHIND, NOTE_BUDGET_WEIGHTS, 0}}, false},
     {{"[MemUsageChange] Init", "now: CPU"}, {{", GPU", BEHIND, NOTE_DEVICE_USED, MIB}}, false},
     /* MLC-LLM 0.1: engine.py, model_metadata.py */
     {{"(Parameters: ", " KVCache: "},
@@ -184,6 +183,14 @@ static const struct log_form forms[] = {
      false},
     {{"data_time:", " memory: "}, {{" memory: ", BEHIND, NOTE_MAX_ALLOCATED, MIB}}, false},
     {{"time:", "max_mem:"}, {{"max_mem:", BEHIND, NOTE_MAX_ALLOCATED, 0}}, false},
+    {{"time: ", "max mem: "},
+     {{"max mem:", BEHIND, NOTE_MAX_ALLOCATED, MIB}},
+     false}, /* DETR's logger, and DINO's */
+    /* ms-swift; LLaMA-Factory: both read the maxima */
+    {{"'memory(GiB)': ", ""}, {{"'memory(GiB)", CELL, NOTE_MAX_RESERVED, GIB}}, false},
+    {{"vram_allocated", "vram_reserved"},
+     {{"vram_allocated", CELL, NOTE_MAX_ALLOCATED, GIB}, {"vram_reserved", CELL, NOTE_MAX_RESERVED, GIB}},
+     false},
     {{"grad_norm", "mem "}, {{"mem ", BEHIND, NOTE_MAX_ALLOCATED, 0}}, false},
     /* torchtitan: metrics.py */
     ONE(" memory allocation retries", COUNT_BEFORE, NOTE_RETRIES, 0),
@@ -191,6 +198,13 @@ static const struct log_form forms[] = {
     {{" capacity: ", " memory"}, {{" memory", BEFORE, NOTE_DEVICE_TOTAL, 0}}, false},
     {{" capacity, ", " in-use"},
      {{" capacity", BEFORE, NOTE_DEVICE_TOTAL, 0}, {" in-use", BEFORE, NOTE_DEVICE_USED, 0}},
+     false},
+    /* TorchInductor's benchmark of a module: powers of ten */
+    ONE("Peak GPU memory usage ", DECIMAL, NOTE_MAX_ALLOCATED, 0),
+    ONE("Peak XPU memory usage ", DECIMAL, NOTE_MAX_ALLOCATED, 0),
+    /* JAX's memory_stats(), a dict */
+    {{"'bytes_in_use':", ""},
+     {{"'bytes_in_use", CELL, NOTE_ALLOCATED, 1}, {"'peak_bytes_in_use", CELL, NOTE_MAX_ALLOCATED, 1}},
      false},
     /* The statistics of TensorFlow's allocator by themselves: bfc_allocator.cc */
     ONE("MaxInUse:     ", BEHIND, NOTE_MAX_ALLOCATED, 1),
@@ -395,6 +409,7 @@ static bool kill_word(const struct log_state *state, struct text line, struct lo
                                         ": Out Of Memory",
                                         "exceeded a memory resource limit",
                                         "OOMController",
+                                        "killed due to memory pressure (OOM)",
                                         "PBS: job killed: vmem",
                                         "Memory cgroup out of memory: killed "};
     static const char *const not [] = {"OOMKilled\": false", "OOMKilled\":false", "OOMKilled=false",

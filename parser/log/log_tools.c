@@ -199,7 +199,7 @@ static enum log_seen free_line(struct log_state *state, struct text line, struct
     uint64_t used, total, unit = unit_of_free(line);
     bool head = stream->free_head;
     stream->free_unit = unit != 0 ? unit : stream->free_unit;
-    stream->free_head = log_has(line, "total ") && log_has(line, " used ") && log_has(line, " free ");
+    stream->free_head = log_has(line, "total ") && log_has(line, " used ") && log_has(line, " shared ");
     uint32_t at = log_find(line, 0, "Mem:");
     if (stream->free_head)
         return LOG_PART;
