@@ -16,7 +16,8 @@ function formatAlike(values) {
         ` ${BYTE_UNITS[unit]}`;
     const distinct = new Set(values).size;
     const least = Math.min(...values.filter((value) => value > 0), largest);
-    while (unit > 0 && (new Set(values.map(text)).size < distinct || least < 0.1 * 1024 ** unit)) unit--;
+    const coarse = () => least < (unit > 2 ? 1 : 0.1) * 1024 ** unit;
+    while (unit > 0 && (new Set(values.map(text)).size < distinct || coarse())) unit--;
     return values.map(text);
 }
 
@@ -143,6 +144,8 @@ function follows(page, index) {
     // It was asked of the last one.
     if (index < view.facts.ooms - 1) return [];
     const told = all.filter(({ code }) => !SAID_ABOVE.includes(code));
+    if (told.length === 0 && session.facts.kind === KIND_LOG)
+        return [actionLine("Who is not known", "", "Record a snapshot to see who holds the memory.", true)];
     const least = told.filter(({ code }) => code === "plan").map(({ text }) => planLine(text));
     const others = told
         .filter(({ code }) => code !== "plan")

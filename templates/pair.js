@@ -18,7 +18,7 @@ import { openPage, startPage } from "./page.js";
 import { align, ALIGNMENTS, annotationsLeftOut } from "./pair/axes.js";
 import { createCurve } from "./pair/curve.js";
 import { createLink } from "./pair/link.js";
-import { createDifference, ROWS } from "./pair/panel.js";
+import { createDifference, makeDifferencePaper, ROWS } from "./pair/panel.js";
 import { rowsAt } from "./pair/rows.js";
 import { callsOf, makeApi } from "./scripts.js";
 import { View } from "./session.js";
@@ -36,6 +36,7 @@ import {
     TIMELINE,
 } from "./state.js";
 import { fitWindow, panWindow, zoomWindow } from "./window.js";
+import { nameCards } from "./why.js";
 import { element, make, setText } from "./text.js";
 import { atOnce, nextTurn } from "./turns.js";
 
@@ -267,7 +268,10 @@ function takeInHand(pair, page) {
     const app = page.element("app", HTMLDivElement);
     if (app.classList.contains("in-hand")) return;
     pair.inHand = page;
-    for (const one of pair.pages) one.element("app", HTMLDivElement).classList.toggle("in-hand", one === page);
+    for (const one of pair.pages) {
+        one.element("app", HTMLDivElement).classList.toggle("in-hand", one === page);
+        nameCards(one);
+    }
     invalidate(page, EVERYTHING);
 }
 
@@ -366,6 +370,7 @@ async function start() {
     shown = pair;
     for (const page of pages) setDevice(page, page.view.device);
     readPair(pair, location.hash);
+    addEventListener("beforeprint", () => document.body.append(makeDifferencePaper(pair)));
     for (const page of pages) startPage(page);
     if (figures.filter && !location.hash) setFilter(a, { words: figures.filter });
     document.addEventListener("keydown", (event) => pressKey(pair.inHand, event));

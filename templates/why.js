@@ -333,15 +333,18 @@ function oomCard(page, finding, index, open) {
     const last = oomParts(page, page.view.facts.ooms - 1, capacityBytes(page));
     const card = makeCard(finding.kind, "high", finding.confidence, last.when, last.title, open);
     const actions = make("p", "card-actions");
-    actions.append(
-        requestButton(page, finding, index),
-        provingButton(
-            page,
-            `Who held ${formatBytes(page.view.c.live_at(last.event))}`,
-            `Showing who held ${formatBytes(page.view.c.live_at(last.event))} ${formatAt(last.event)}`,
-            { tab: "who", moment: last.event, range: null, groupBy: "site" },
-        ),
-    );
+    actions.append(requestButton(page, finding, index));
+    const held = page.view.c.live_at(last.event);
+    const who = `ho held ${formatBytes(held)}`;
+    if (held > 0)
+        actions.append(
+            provingButton(page, `W${who}`, `Showing w${who} ${formatAt(last.event)}`, {
+                tab: "who",
+                moment: last.event,
+                range: null,
+                groupBy: "site",
+            }),
+        );
     if (last.stack) actions.append(stackButton(page, actions, last.stack));
     if (devicePlan(page)) actions.append(planButton(page));
     actions.append(copyButton(page, `${titleText(finding.title)}. ${finding.detail}`, last.stack));
@@ -412,6 +415,14 @@ function peakMade(page) {
     return made ? [make("p", "peak-made", made)] : [];
 }
 
+/** Numbers the cards as scripts know them; of two pages in one document those of the one in hand. @param {Page} page */
+export function nameCards(page) {
+    const inHand = !page.beside || page.element("app", HTMLElement).classList.contains("in-hand");
+    for (const [i, card] of page.element("panel-why", HTMLElement).querySelectorAll(".card").entries())
+        if (inHand) card.setAttribute("data-finding", String(i));
+        else card.removeAttribute("data-finding");
+}
+
 /** @param {Page} page @param {HTMLElement} box */
 export function createWhy(page, box) {
     const { view } = page;
@@ -424,8 +435,8 @@ export function createWhy(page, box) {
         const cards = findings.map((finding, i) =>
             findingCard(page, finding, i, i < OPEN_MOST && (finding.severity === "high" || i === 0)),
         );
-        cards.forEach((card, i) => (card.dataset.finding = String(i)));
         box.replaceChildren(...cards, ...peakMade(page), judgedFoot(page, findings.length));
+        nameCards(page);
     };
     const step = (/** @type {number} */ by) => {
         const cards = Array.from(box.querySelectorAll("summary"));

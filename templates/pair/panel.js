@@ -3,6 +3,7 @@ import { asSum, fillEnds, foldByArrows, makeEndHeads, makeFigures, makeGrid, mak
 import { VirtualList } from "../list.js";
 import { invalidate, isDark, LIST } from "../state.js";
 import {
+    baseName,
     formatBytes,
     formatChange,
     formatCount,
@@ -79,6 +80,21 @@ function makeCause(pair, { title, site, bytes, kind, sites }) {
     actions.append(show);
     card.append(head, make("p", "card-title", sentence), actions);
     return { card, site, show };
+}
+
+/** Causes on the sheet of paper that comes before those of both recordings. */
+const CAUSES_PRINTED = 12;
+
+/** @param {Pair} pair */
+export function makeDifferencePaper(pair) {
+    const { figures } = pair;
+    const paper = make("section", "paper");
+    paper.append(
+        make("h1", "", `${baseName(figures.a.file)} \u2192 ${baseName(figures.b.file)}`),
+        makeVerdict(figures),
+        ...figures.causes.slice(0, CAUSES_PRINTED).map((cause) => makeCause(pair, cause).card),
+    );
+    return paper;
 }
 
 /** @param {Pair} pair */

@@ -56,6 +56,33 @@ test("rows by layer, which the page opens on where they were asked for", { skip 
     });
 });
 
+test("paper: a sheet of what differs, then one of each; one card a finding of the page in hand", { skip }, async () => {
+    const { page, document } = pageOf(sample("leak_two_per_layer"), sample("leak_graph"));
+    await withPage(page, async (tab) => {
+        const pdf = await tab.pdf({ format: "A4" });
+        assert.equal(pdf.toString("latin1").match(/\/Type\s*\/Page\b/g)?.length, 3);
+        await tab.emulateMedia({ media: "print" });
+        await tab.evaluate(() => dispatchEvent(new Event("beforeprint")));
+        assert.ok((await tab.locator(".paper").first().innerText()).includes(document.causes[0].site));
+        await tab.emulateMedia({ media: "screen" });
+        await tab.evaluate(() => dispatchEvent(new Event("afterprint")));
+        for (const inHand of ["b", "a", "b"]) {
+            await setView(tab, { inHand });
+            await tab.locator("[role=tab]:visible", { hasText: "Why" }).click();
+            await settle(tab);
+            const findings = await ask(tab, "strata.findings()");
+            assert.equal(await tab.locator("[data-finding]").count(), findings.length, inHand);
+            await tab.locator('[data-finding="0"] [data-action=show]').click();
+            await settle(tab);
+            const { ids, bytes, event } = await ask(tab, "strata.lit()");
+            assert.deepEqual([ids, bytes, event], [findings[0].ids, findings[0].bytes, findings[0].at_event], inHand);
+            await tab.keyboard.press("Escape");
+            await settle(tab);
+            assert.equal(await ask(tab, "strata.lit()"), null, inHand);
+        }
+    });
+});
+
 test("rows that the page sums up are the program's", { skip }, async () => {
     const pairs = [...[0, 1, 2, 3, 4].map(twins), { a: sample("leak_zero_grad"), b: sample("train") }, { a: sample("one_event"), b: sample("streams") }];
     for (const { a, b } of pairs) {
