@@ -81,9 +81,12 @@ static bool block_init(struct ahead_block *block) {
     return room != NULL;
 }
 
-static void block_free(struct ahead_block *block) {
-    if (block->bytes != NULL)
-        free(block->bytes - READ_LENT_ROOM);
+static void blocks_free(struct ahead *ahead) {
+    for (size_t i = 0; i < BLOCK_COUNT; i++) {
+        if (ahead->block[i].bytes != NULL)
+            free(ahead->block[i].bytes - READ_LENT_ROOM);
+        ahead->block[i].bytes = NULL;
+    }
 }
 
 struct ahead *ahead_new(struct read_source source, struct ahead_watcher watcher) {
@@ -173,6 +176,7 @@ int ahead_stop(struct ahead *ahead, bool draining) {
     pthread_mutex_unlock(&ahead->mutex);
     pthread_join(ahead->thread, NULL);
     ahead->started = false;
+    blocks_free(ahead); /* what follows the reading takes as much memory as it does */
     return ahead->error;
 }
 
@@ -180,8 +184,7 @@ void ahead_free(struct ahead *ahead) {
     if (ahead == NULL)
         return;
     ahead_stop(ahead, false);
-    for (size_t i = 0; i < BLOCK_COUNT; i++)
-        block_free(&ahead->block[i]);
+    blocks_free(ahead);
     pthread_cond_destroy(&ahead->changed);
     pthread_mutex_destroy(&ahead->mutex);
     free(ahead);

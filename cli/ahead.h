@@ -27,8 +27,8 @@ int64_t ahead_read(void *context, void *to, size_t nbytes);
 int64_t ahead_lend(void *context, uint8_t **bytes);
 
 /* Ends the thread: `draining`, when the source has ended, with everything shown to the watcher; otherwise as soon as its
- * present read returns. Then the source is the caller's again, after whatever was read. Returns the errno of a read
- * that failed, 0: none did. A second call does nothing. */
+ * present read returns. Then the source is the caller's again, after whatever was read, and the ring is gone with all that
+ * was lent of it. Returns the errno of a read that failed, 0: none did. A second call does nothing. */
 int ahead_stop(struct ahead *ahead, bool draining);
 
 /* Ends the thread if it still runs. NULL is fine. */

@@ -232,15 +232,22 @@ static const int64_t *times_raise(const struct device_trace *device, struct aren
     return clock;
 }
 
-struct run_us run_us_of(const struct device_trace *device) {
-    if (device->time_us == NULL || device->n_events == 0)
-        return (struct run_us){0};
-    int64_t first = device->time_us[0], last = first;
+static int64_t times_latest(const struct device_trace *device) {
+    int64_t latest = device->time_us[0];
     for (uint32_t i = 0; i < device->n_events; i++)
-        last = device->time_us[i] > last ? device->time_us[i] : last;
-    last = us_since(last, first);
+        latest = device->time_us[i] > latest ? device->time_us[i] : latest;
+    return latest;
+}
+
+static struct run_us run_us_until(const struct device_trace *device, int64_t latest) {
+    int64_t first = device->time_us[0], last = us_since(latest, first);
     int64_t margin = last / 100 > 0 ? last / 100 : 1;
     return (struct run_us){first, -margin, last + margin};
+}
+
+struct run_us run_us_of(const struct device_trace *device) {
+    return device->time_us == NULL || device->n_events == 0 ? (struct run_us){0}
+                                                            : run_us_until(device, times_latest(device));
 }
 
 static bool times_build(struct timeline *timeline, struct arena *arena) {
@@ -248,7 +255,8 @@ static bool times_build(struct timeline *timeline, struct arena *arena) {
     if (device->time_us == NULL || device->n_events == 0)
         return true;
     bool rise = times_rise(device);
-    struct run_us run = run_us_of(device);
+    struct run_us run =
+        run_us_until(device, rise ? device->time_us[device->n_events - 1] : times_latest(device));
     timeline->first_us = run.first;
     timeline->before_us = run.from;
     timeline->end_us = run.to;

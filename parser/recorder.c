@@ -7,11 +7,6 @@ enum { FIRST_SLOTS = 256, MAX_STREAMS = UINT16_MAX, MAX_POOLS = 4096 };
 
 /* ---- address map: linear probing; deletion moves later entries back ---- */
 
-static uint32_t address_home(const struct address_map *map, uint64_t address) {
-    uint64_t mixed = address * 0x9E3779B97F4A7C15u;
-    return (uint32_t)(mixed >> 32) & map->mask;
-}
-
 static void map_place(struct address_map *map, struct address_slot entry) {
     uint32_t at = address_home(map, entry.address);
     while (map->slot[at].reference != 0)

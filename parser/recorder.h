@@ -76,6 +76,17 @@ struct recorder {
 /* An empty device. Memory from the trace of `interner`. False: no memory. */
 bool recorder_init(struct recorder *recorder, struct interner *interner, int32_t ordinal);
 
+static inline uint32_t address_home(const struct address_map *map, uint64_t address) {
+    uint64_t mixed = address * 0x9E3779B97F4A7C15u;
+    return (uint32_t)(mixed >> 32) & map->mask;
+}
+
+/* Fetches into the cache what an event of this address, which comes soon, looks at first. */
+static inline void recorder_expect(const struct recorder *recorder, uint64_t address) {
+    if (recorder->open.slot != NULL)
+        __builtin_prefetch(&recorder->open.slot[address_home(&recorder->open, address)]);
+}
+
 /* Records the next event. O(1) on average. False: no memory. */
 bool recorder_event(struct recorder *recorder, const struct event *event);
 

@@ -255,7 +255,11 @@ static bool key_text(struct snapshot *snapshot, enum key key, enum value_tag tag
 bool snapshot_context(struct snapshot *snapshot, struct context context, uint32_t *id) {
     if (is_word(context.compile_context, KEY_NOT_AVAILABLE))
         context.compile_context = 0;
-    return intern_context(&snapshot->interner, context, id) || snapshot_fail_memory(snapshot);
+    bool done = __builtin_memcmp(&context, &snapshot->last_context, sizeof context) == 0 ||
+                intern_context(&snapshot->interner, context, &snapshot->last_context_id);
+    snapshot->last_context = context;
+    *id = snapshot->last_context_id;
+    return done || snapshot_fail_memory(snapshot);
 }
 
 static bool key_context(struct snapshot *snapshot, uint32_t *id) {

@@ -119,7 +119,9 @@ struct snapshot {
     ROWS(struct chain) chains;
     ROWS(struct node) nodes;
     ROWS(struct node_item) items;
-    ROWS(uint32_t) frames; /* scratch: frames of a stack, chunks of a text */
+    ROWS(uint32_t) frames;       /* scratch: frames of a stack, chunks of a text */
+    struct context last_context; /* the one asked for last, which most events have again */
+    uint32_t last_context_id;
     uint32_t annotations_capacity;
     uint64_t n_events;
     /* the events of this and later devices are incomplete; INT32_MAX: none */

@@ -95,8 +95,10 @@ static void pairs_find(struct finder *finder, uint64_t least) {
     }
 }
 
-static uint32_t link_at(const struct link *links, uint32_t count, uint32_t allocation) {
-    uint32_t low = 0, high = count;
+/* The link of an allocation, from the link of an earlier one on. */
+static uint32_t link_at(const struct link *links, uint32_t count, uint32_t from, uint32_t allocation) {
+    uint32_t apart = allocation - links[from].allocation;
+    uint32_t low = from, high = apart < count - from ? from + apart : count;
     SEARCH(low, high, i, links[i].allocation < allocation);
     return low;
 }
@@ -135,9 +137,10 @@ static struct link *links_make(struct finder *finder, uint32_t *count) {
         finder->failed = true;
         return NULL;
     }
-    for (uint32_t i = 0; i < finder->pairs.count; i++) {
-        uint32_t from = link_at(links, *count, (uint32_t)pairs[i].key),
-                 to = link_at(links, *count, pairs[i].value);
+    for (uint32_t i = 0, from = 0; i < finder->pairs.count; i++) {
+        while (links[from].allocation < pairs[i].key)
+            from++;
+        uint32_t to = link_at(links, *count, from, pairs[i].value);
         links[from].next = to;
         if (links[from].length + 1 > links[to].length) {
             links[to].length = links[from].length + 1;

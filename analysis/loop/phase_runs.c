@@ -117,6 +117,14 @@ static uint32_t runs_fold(struct letter_run *run, uint32_t count, enum stack_kin
     return count;
 }
 
+/* The end of the letters that are equal to the one at `from`. */
+static uint32_t letters_end(const uint8_t *letter, uint32_t from, uint32_t count) {
+    uint32_t end = from + 1;
+    while (end < count && letter[end] == letter[from])
+        end++;
+    return end;
+}
+
 static uint32_t letter_runs_count(const struct phase_runs *runs) {
     const uint8_t *letter = runs->letter + runs->first_allocation;
     uint32_t n = 0;
@@ -134,8 +142,7 @@ static bool letters_smooth(struct phase_runs *runs, const struct allocations *al
     if (run == NULL)
         return false;
     for (uint32_t k = 0, end; k < runs->n_allocations; k = end) {
-        for (end = k; end < runs->n_allocations && letter[end] == letter[k]; end++)
-            continue;
+        end = letters_end(letter, k, runs->n_allocations);
         uint32_t bits = runs->stack_bits[allocations->stack[runs->first_allocation + k]];
         run[count++] = (struct letter_run){k, end - k, letter[k], (bits & BIT_PYTHON) != 0};
         count = runs_fold(run, count, runs->stacks);
@@ -152,21 +159,21 @@ static bool letters_smooth(struct phase_runs *runs, const struct allocations *al
 
 static bool sides_build(struct phase_runs *runs, struct arena *arena) {
     const uint8_t *letter = runs->letter + runs->first_allocation;
-    uint32_t n = 0;
-    for (uint32_t k = 0; k < runs->n_allocations; k++)
-        n += k == 0 || side_of_letter(letter[k]) != side_of_letter(letter[k - 1]);
-    runs->run = arena_column(arena, n, sizeof *runs->run);
-    if (runs->run == NULL)
+    uint32_t capacity = 0, next = UINT32_MAX;
+    if (!ARENA_GROW(arena, runs->run, capacity, 1))
         return false;
-    for (uint32_t k = 0; k < runs->n_allocations; k++) {
-        if (k == 0 || side_of_letter(letter[k]) != side_of_letter(letter[k - 1]))
-            runs->run[runs->count++] =
-                (struct phase_run){.first = k, .side = (uint8_t)side_of_letter(letter[k])};
-        struct phase_run *run = &runs->run[runs->count - 1];
-        run->last = k;
-        run->has_forward |= letter[k] == PHASE_FORWARD;
+    for (uint32_t k = 0, end; k < runs->n_allocations; k = end) {
+        end = letters_end(letter, k, runs->n_allocations);
+        uint8_t side = (uint8_t)side_of_letter(letter[k]);
+        if (k == 0 || side != runs->run[runs->count - 1].side) {
+            if (!ARENA_GROW(arena, runs->run, capacity, (uint64_t)runs->count + 1))
+                return false;
+            runs->run[runs->count++] = (struct phase_run){.first = k, .side = side};
+        }
+        runs->run[runs->count - 1].last = end - 1;
+        runs->run[runs->count - 1].has_forward |= letter[k] == PHASE_FORWARD;
     }
-    uint32_t next = UINT32_MAX;
+    ARENA_TRIM(arena, runs->run, capacity, runs->count);
     for (uint32_t i = runs->count; i-- > 0;) {
         runs->run[i].next_backward = next;
         if (runs->run[i].side == SIDE_BACKWARD)

@@ -21,6 +21,7 @@ _Static_assert(EVENT_NBYTES > MAX_DICT_PAIRS * (5 + 14), "a whole event is at ha
 /* An event while its keys come. Texts are string ids. */
 struct draft {
     struct event event;
+    const struct recorder *recorder; /* of the event */
     uint64_t device_free;
     uint32_t action;
     struct context context;
@@ -78,8 +79,8 @@ static const uint8_t *pool_take(struct machine *machine, const uint8_t *p, struc
     return next;
 }
 
-/* Values by how they are taken; of an integer, a word and a text the place in a draft is known. */
-enum kind { KIND_OTHER, KIND_FRAMES, KIND_WORD, KIND_TEXT, KIND_INTEGER };
+/* Values by how they are taken; of all but the first two the place in a draft is known. */
+enum kind { KIND_OTHER, KIND_FRAMES, KIND_WORD, KIND_TEXT, KIND_INTEGER, KIND_ADDRESS };
 
 /* The kind of a key's value, and where it goes. KIND_OTHER: nowhere by itself. */
 static enum kind key_kind(uint8_t key, size_t *place) {
@@ -127,7 +128,7 @@ static const uint8_t *value_take(struct machine *machine, uint8_t key, const uin
 static bool step_learn_integer(struct event_step *step, const uint8_t *p) {
     if (!integer_form(p + step->key_nbytes, &step->form))
         return false;
-    step->kind = KIND_INTEGER;
+    step->kind = step->key == KEY_ADDR ? KIND_ADDRESS : KIND_INTEGER;
     step->mask = step->key_mask | step->form.opcode_mask << 8 * step->key_nbytes;
     step->opcodes = load_u64(p) & step->mask;
     step->form.at = (uint8_t)(step->form.at + step->key_nbytes);
@@ -200,19 +201,20 @@ static inline const uint8_t *pair_follow(struct machine *machine, const uint8_t 
     uint32_t id;
     if ((other & step->mask) != 0 && ((other & step->key_mask) != 0 || !step_learn_integer(step, p)))
         return NULL;
-    switch ((enum kind)step->kind) {
-    case KIND_INTEGER:
+    if (step->kind >= KIND_INTEGER) { /* the most, so they are asked for first */
         bits = integer_of(&step->form, p);
         draft_set(draft, step->place, &bits, sizeof bits);
+        if (step->kind == KIND_ADDRESS)
+            recorder_expect(draft->recorder, bits);
         return p + step->form.nbytes;
-    case KIND_TEXT:
-        if (!text_follow(machine, step, p))
-            return NULL;
-        draft_set(draft, step->place, &step->string, sizeof step->string);
-        return p + step->form.nbytes;
-    case KIND_WORD: p = known_take(machine, p + step->key_nbytes, VALUE_STRING, &id); break;
-    case KIND_FRAMES: p = frames_take(machine, p + step->key_nbytes, &id); break;
-    default: return NULL;
+    }
+    if (step->kind == KIND_WORD) {
+        p = known_take(machine, p + step->key_nbytes, VALUE_STRING, &id);
+    } else if (step->kind == KIND_TEXT) {
+        id = step->string;
+        p = text_follow(machine, step, p) ? p + step->form.nbytes : NULL;
+    } else {
+        p = step->kind == KIND_FRAMES ? frames_take(machine, p + step->key_nbytes, &id) : NULL;
     }
     if (p != NULL)
         draft_set(draft, step->place, &id, sizeof id);
@@ -263,6 +265,7 @@ static inline const uint8_t *event_take(struct machine *machine, const uint8_t *
                                         struct recorder *recorder) {
     struct draft draft;
     draft.event = (struct event){.address = 0};
+    draft.recorder = recorder;
     draft.context = (struct context){.category = 0};
     draft.device_free = draft.action = 0;
     uint32_t n_memo = machine->memo.count;
