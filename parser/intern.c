@@ -121,9 +121,7 @@ static bool row_intern(struct trace *trace, struct intern_index *index, row_hash
     return true;
 }
 
-/* Shortens text that is too long for a frame: a file keeps its end, with its base name, and a function's name its
- * beginning. */
-static bool frame_text_cut(struct interner *interner, uint32_t *string, bool keep_end) {
+bool intern_cut(struct interner *interner, uint32_t *string, bool keep_end) {
     static const char ellipsis[] = "\xe2\x80\xa6";
     enum { N_ELLIPSIS = sizeof ellipsis - 1, N_KEPT = FRAME_TEXT_MAX_NBYTES - N_ELLIPSIS };
     uint32_t nbytes;
@@ -141,7 +139,7 @@ static bool frame_text_cut(struct interner *interner, uint32_t *string, bool kee
 bool intern_frame(struct interner *interner, struct frame frame, uint32_t *id) {
     struct trace *trace = interner->trace;
     struct frame_table *table = &trace->frames;
-    if (!frame_text_cut(interner, &frame.file, true) || !frame_text_cut(interner, &frame.name, false))
+    if (!intern_cut(interner, &frame.file, true) || !intern_cut(interner, &frame.name, false))
         return false;
     return ARENA_GROW(&trace->arena, table->frame, table->capacity, (uint64_t)table->count + 1) &&
            row_intern(trace, &interner->frames, frame_hash, table->frame, &table->count, &frame, sizeof frame,

@@ -3,12 +3,14 @@
 
 bool shape_annotation(struct snapshot *snapshot, struct value *result) {
     struct trace *trace = snapshot->trace;
-    if (!ARENA_GROW(&trace->arena, trace->annotations, snapshot->annotations_capacity,
+    uint32_t name = key_string(snapshot, KEY_NAME);
+    if (!intern_cut(&snapshot->interner, &name, false) ||
+        !ARENA_GROW(&trace->arena, trace->annotations, snapshot->annotations_capacity,
                     (uint64_t)trace->n_annotations + 1))
         return snapshot_fail_memory(snapshot);
     trace->annotations[trace->n_annotations++] = (struct annotation){
         .time_us = (int64_t)key_uint(snapshot, KEY_TIME_US),
-        .name = key_string(snapshot, KEY_NAME),
+        .name = name,
         .device = (int32_t)key_uint(snapshot, KEY_DEVICE),
         .stage = is_word(key_string(snapshot, KEY_STAGE), KEY_END) ? ANNOTATION_END : ANNOTATION_START};
     *result = (struct value){.tag = VALUE_SPENT};

@@ -109,6 +109,27 @@ def metadata_wide(n_events, n_keys):
         pickle.text("user_metadata").raw(EMPTY_DICT, MARK).text("a").integer(i).text("b"), inner(), pickle.raw(SETITEMS))))
 
 
+def annotations_alike(n_annotations, n_devices, name):
+    """All annotations refer to one long name."""
+    pickle = Pickle().raw(EMPTY_DICT, MARK).text("external_annotations")
+
+    def annotation(i):
+        pickle.raw(EMPTY_DICT, MARK).text("name").text(name).text("stage").text("END" if i % 2 else "START").text("time_us").integer(i)
+        pickle.text("device").integer(0).raw(SETITEMS)
+    pickle.list(2 * n_annotations, annotation).text("segments").raw(EMPTY_LIST).text("device_traces")
+    return bytes(pickle.list(n_devices, lambda _: pickle.list(2, pickle.event)).raw(SETITEMS, STOP).out)
+
+
+def names_alike(n_events, name):
+    """Every event has a frame and a context of its own, which refer to one long file, name and compile context."""
+    pickle = Pickle()
+
+    def more(i):
+        pickle.text("frames").raw(EMPTY_LIST, EMPTY_DICT, MARK).text("filename").text(name).text("name").text(name).text("line").integer(i)
+        pickle.raw(SETITEMS, APPEND).text("compile_context").text(name).text("user_metadata").text(f"u{i}")
+    return pickle.snapshot(n_events, lambda i: pickle.event(i, lambda: more(i)))
+
+
 def frames_one_by_one(n_frames):
     """A stack to which one frame after the other is appended."""
     pickle = Pickle()

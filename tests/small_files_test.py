@@ -154,6 +154,18 @@ class SmallFilesTest(unittest.TestCase):
             subprocess.run([STRATA, "export", "-q", path, "-o", path.with_suffix(".pftrace")], check=True)
             self.assertLess(path.with_suffix(".pftrace").stat().st_size, 4 * len(content))
 
+    def test_a_long_name_of_all_annotations(self):
+        """A name is looked at again for each annotation that has it: whole, they are 8 GB each time."""
+        content = small_files.annotations_alike(20_000, 1000, "x" * 200_000)
+        devices = self.report(content, 64 * MIB)["devices"]
+        self.assertEqual({"x" * (16384 - 3) + "\u2026"}, {phase["name"] for phase in devices[0]["phases"]})
+
+    def test_a_long_name_is_redacted_once(self):
+        """Once for every frame and context it were 4 GB."""
+        for name in ("1" * 200_000, "x" * 200_000, "x" * 16_000 + ".py(1): f", "/" * 200_000):
+            content = small_files.names_alike(20_000, name)
+            self.assertEqual(1, len(self.report(content, 64 * MIB, "--redact", verb=("report", "--json"))["devices"]))
+
     def test_a_device_costs_what_its_own_frames_cost(self):
         """Each of 1,024 devices among the 204,800 frames of all takes minutes."""
         content = small_files.devices_and_sites(1024, 200)

@@ -200,15 +200,10 @@ static void none_table_read(struct reader *reader, const struct table *table, en
     reader->limit[domain] = *count;
 }
 
-static void frame_texts_check(struct reader *reader) {
-    const struct trace *trace = reader->trace;
-    uint32_t n_file, n_name;
-    for (uint32_t i = 0; reader->error == PAYLOAD_OK && i < trace->frames.count; i++) {
-        trace_string(trace, trace->frames.frame[i].file, &n_file);
-        trace_string(trace, trace->frames.frame[i].name, &n_name);
-        if (n_file > FRAME_TEXT_MAX_NBYTES || n_name > FRAME_TEXT_MAX_NBYTES)
-            reader_fail(reader, PAYLOAD_BAD_VALUE);
-    }
+/* Names are read again for each row that has them. */
+static void name_check(struct reader *reader, uint32_t string) {
+    if (trace_text(reader->trace, string).nbytes > FRAME_TEXT_MAX_NBYTES)
+        reader_fail(reader, PAYLOAD_BAD_VALUE);
 }
 
 /* Optional: present only if --own or --library named frames. */
@@ -245,7 +240,10 @@ static void frames_read(struct reader *reader) {
     none_table_read(reader, &payload_frame_table, OF_FRAMES, &rows, &trace->frames.count,
                     &trace->frames.capacity);
     trace->frames.frame = rows;
-    frame_texts_check(reader);
+    for (uint32_t i = 0; reader->error == PAYLOAD_OK && i < trace->frames.count; i++) {
+        name_check(reader, trace->frames.frame[i].file);
+        name_check(reader, trace->frames.frame[i].name);
+    }
     frame_owners_read(reader);
 }
 
@@ -316,6 +314,8 @@ static void file_read(struct reader *reader) {
         reader_fail(reader, PAYLOAD_BAD_VALUE);
     trace->n_annotations = rows_read(reader, &payload_annotation_table, 0, &rows);
     trace->annotations = rows;
+    for (uint32_t i = 0; reader->error == PAYLOAD_OK && i < trace->n_annotations; i++)
+        name_check(reader, trace->annotations[i].name);
     rows = NULL;
     trace->n_diagnostics =
         table_read(reader, &payload_diagnostic_table, 0, &rows, &trace->diagnostics_capacity);

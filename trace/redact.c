@@ -10,14 +10,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The ways of redacting a string. Each is done once, however many have the string. */
+enum way {
+    WAY_TEXT,
+    WAY_PATH,
+    WAY_NAME,
+    WAY_CONTEXT,
+    WAY_CATEGORY,
+    WAY_ANNOTATION,
+    WAY_KILLED,
+    WAY_UNREAD,
+    WAYS
+};
+
 /* The new table while it is being made. */
 struct redaction {
     struct trace *trace;
     bool all; /* --redact=all */
     bool (*category_is_known)(const uint8_t *name, uint32_t nbytes);
     struct string_table old;
-    uint32_t *kept;  /* [old.count] new id of a string that is kept, without paths in it; 0: not yet */
-    uint32_t *named; /* [old.count] new id of an annotation's name that is replaced; 0: not yet */
+    uint32_t *made; /* [WAYS * old.count] new id of a string that was redacted in a way, plus 1; 0: not yet */
     uint32_t n_named;
     struct buffer text; /* the result so far */
     bool failed;
@@ -240,91 +252,67 @@ static uint32_t whole_nbytes(const uint8_t *text, uint32_t nbytes) {
     return is_cut && base != text ? (uint32_t)(base - text) : nbytes;
 }
 
-/* Keeps a string, without the paths in it. */
-static void keep(struct redaction *redaction, uint32_t *id) {
-    uint32_t nbytes;
-    if (redaction->kept[*id] == 0 && *id != 0) {
-        const uint8_t *bytes = old_string(redaction, *id, &nbytes);
-        paths_strip(&redaction->text, bytes, whole_nbytes(bytes, nbytes));
-        redaction->kept[*id] = string_end(redaction);
-    }
-    *id = redaction->kept[*id];
+/* Keeps a text, without the paths in it. */
+static void text_redact(struct redaction *redaction, const uint8_t *bytes, uint32_t nbytes) {
+    paths_strip(&redaction->text, bytes, whole_nbytes(bytes, nbytes));
 }
 
-static void keep_path(struct redaction *redaction, uint32_t *id) {
-    uint32_t nbytes;
-    const uint8_t *bytes = old_string(redaction, *id, &nbytes);
+static void path_redact(struct redaction *redaction, const uint8_t *bytes, uint32_t nbytes) {
     path_add(&redaction->text, bytes, nbytes);
-    *id = string_end(redaction);
 }
 
 /* "dir/train.py(12): step", as profilers write it, holds a path too, and its directories may contain anything. */
-static void keep_name(struct redaction *redaction, uint32_t *id) {
-    uint32_t nbytes;
-    const uint8_t *bytes = old_string(redaction, *id, &nbytes), *python = last_match(bytes, nbytes, ".py(");
+static void name_redact(struct redaction *redaction, const uint8_t *bytes, uint32_t nbytes) {
+    const uint8_t *python = last_match(bytes, nbytes, ".py(");
     if (python == NULL || base_name(bytes, nbytes) > python) {
-        keep(redaction, id);
+        text_redact(redaction, bytes, nbytes);
         return;
     }
     path_add(&redaction->text, bytes, (uint32_t)(python - bytes));
     paths_strip(&redaction->text, python, nbytes - (uint32_t)(python - bytes));
-    *id = string_end(redaction);
 }
 
-/* Does a text hold nothing but words, so that no part of a path can be among them? */
-static bool is_words(const uint8_t *text, uint32_t nbytes) {
+/* Does a text hold nothing but word characters and some of `more`, so that no part of a path can be in it? */
+static bool is_made_of(const uint8_t *text, uint32_t nbytes, const char *more) {
     uint32_t i = 0;
     while (i < nbytes && text[i] < 0x80 && text[i] != 0 &&
-           (is_word_byte(text[i]) || strchr(" \".:+-", text[i]) != NULL))
+           (is_word_byte(text[i]) || strchr(more, text[i]) != NULL))
         i++;
     return i == nbytes;
 }
 
-/* Keeps a string of words, and replaces any other by `other`. */
-static void keep_words(struct redaction *redaction, uint32_t *id, const char *other) {
-    uint32_t nbytes;
-    const uint8_t *bytes = old_string(redaction, *id, &nbytes);
-    if (is_words(bytes, nbytes))
+/* Keeps a text of words, and replaces any other by `other`. */
+static void words_redact(struct redaction *redaction, const uint8_t *bytes, uint32_t nbytes,
+                         const char *other) {
+    if (is_made_of(bytes, nbytes, " \".:+-"))
         buffer_add(&redaction->text, bytes, nbytes);
     else
         buffer_add_text(&redaction->text, other);
-    *id = string_end(redaction);
+}
+
+/* The kernel cuts the names of processes. */
+static void killed_redact(struct redaction *redaction, const uint8_t *bytes, uint32_t nbytes) {
+    words_redact(redaction, bytes, nbytes, "a process was killed");
 }
 
 /* The name of a key that is not read may be the user's, and may be cut. */
-static void keep_message(struct redaction *redaction, struct diagnostic *diagnostic) {
-    struct text code;
-    code.at = old_string(redaction, diagnostic->code, &code.nbytes);
-    if (text_is(code, "unread_key"))
-        keep_words(redaction, &diagnostic->message, "A key of the snapshot is not read.");
-    else
-        keep(redaction, &diagnostic->message);
+static void unread_redact(struct redaction *redaction, const uint8_t *bytes, uint32_t nbytes) {
+    words_redact(redaction, bytes, nbytes, "A key of the snapshot is not read.");
 }
 
-static void drop(uint32_t *id) {
-    *id = 0;
-}
-
-/* PyTorch writes "0/1_2" for a compiled frame; that is no path. Other text is dropped. */
-static void keep_compile_context(struct redaction *redaction, uint32_t *id) {
-    uint32_t nbytes;
-    const uint8_t *bytes = old_string(redaction, *id, &nbytes);
+/* PyTorch writes "0/1_2" for a compiled frame; that is no path. Of other text the paths go. */
+static void context_redact(struct redaction *redaction, const uint8_t *bytes, uint32_t nbytes) {
     for (uint32_t i = 0; i < nbytes; i++)
         if (bytes[i] == '\0' || strchr("0123456789/_!.[]-", bytes[i]) == NULL) {
-            keep(redaction, id);
+            text_redact(redaction, bytes, nbytes);
             return;
         }
     buffer_add(&redaction->text, bytes, nbytes);
-    *id = string_end(redaction);
 }
 
-static void keep_category(struct redaction *redaction, uint32_t *id) {
-    uint32_t nbytes;
-    const uint8_t *bytes = old_string(redaction, *id, &nbytes);
-    if (!redaction->category_is_known(bytes, nbytes))
-        drop(id);
-    else
-        keep(redaction, id);
+static void category_redact(struct redaction *redaction, const uint8_t *bytes, uint32_t nbytes) {
+    if (redaction->category_is_known(bytes, nbytes))
+        text_redact(redaction, bytes, nbytes);
 }
 
 /* ---- names of annotations ---- */
@@ -345,45 +333,17 @@ static bool name_is_common(const uint8_t *name, uint32_t nbytes) {
     return at == nbytes;
 }
 
-/* Gives equal names equal numbers. */
-static void name_replace(struct redaction *redaction, uint32_t *id) {
+/* With --redact=all gives names numbers. */
+static void annotation_redact(struct redaction *redaction, const uint8_t *bytes, uint32_t nbytes) {
     static const char optimizer[] = "Optimizer.step#";
-    uint32_t nbytes;
-    const uint8_t *bytes = old_string(redaction, *id, &nbytes);
-    if (redaction->named[*id] == 0 && *id != 0) {
-        if (name_is_common(bytes, nbytes))
-            buffer_add(&redaction->text, bytes, nbytes);
-        else if (word_at(bytes, nbytes, 0, optimizer))
-            buffer_printf(&redaction->text, "%soptimizer.step", optimizer);
-        else
-            buffer_printf(&redaction->text, "annotation %" PRIu32, ++redaction->n_named);
-        redaction->named[*id] = string_end(redaction);
-    }
-    *id = redaction->named[*id];
-}
-
-static void annotations_redact(struct redaction *redaction) {
-    struct trace *trace = redaction->trace;
-    for (uint32_t i = 0; i < trace->n_annotations; i++)
-        if (redaction->all)
-            name_replace(redaction, &trace->annotations[i].name);
-        else
-            keep(redaction, &trace->annotations[i].name);
-}
-
-/* Redacts the labels of a log's lines and the file names of a series. */
-static void notes_redact(struct redaction *redaction, struct device_trace *device) {
-    for (uint32_t i = 0; i < device->n_notes; i++) {
-        struct note *note = &device->notes[i];
-        if (note->what == NOTE_KILLED) /* the kernel cuts the names of processes */
-            keep_words(redaction, &note->text, "a process was killed");
-        else if (note->what != NOTE_LABEL)
-            keep_path(redaction, &note->text);
-        else if (redaction->all)
-            name_replace(redaction, &note->text);
-        else
-            keep(redaction, &note->text);
-    }
+    if (!redaction->all)
+        text_redact(redaction, bytes, nbytes);
+    else if (name_is_common(bytes, nbytes))
+        buffer_add(&redaction->text, bytes, nbytes);
+    else if (word_at(bytes, nbytes, 0, optimizer))
+        buffer_printf(&redaction->text, "%soptimizer.step", optimizer);
+    else if (nbytes != 0)
+        buffer_printf(&redaction->text, "annotation %" PRIu32, ++redaction->n_named);
 }
 
 /* ---- settings: only what PyTorch itself knows stays ---- */
@@ -501,18 +461,33 @@ static void settings_redact(struct redaction *redaction, uint32_t *id) {
 
 /* ---- all of a trace's strings ---- */
 
+static void redact(struct redaction *redaction, enum way way, uint32_t *id) {
+    static void (*const ways[WAYS])(struct redaction *, const uint8_t *, uint32_t) = {
+        [WAY_TEXT] = text_redact,         [WAY_PATH] = path_redact,
+        [WAY_NAME] = name_redact,         [WAY_CONTEXT] = context_redact,
+        [WAY_CATEGORY] = category_redact, [WAY_ANNOTATION] = annotation_redact,
+        [WAY_KILLED] = killed_redact,     [WAY_UNREAD] = unread_redact};
+    uint32_t *made = &redaction->made[(size_t)way * redaction->old.count + *id], nbytes;
+    if (*made == 0) {
+        const uint8_t *bytes = old_string(redaction, *id, &nbytes);
+        ways[way](redaction, bytes, nbytes);
+        *made = string_end(redaction) + 1;
+    }
+    *id = *made - 1;
+}
+
 static void frames_redact(struct redaction *redaction) {
     struct trace *trace = redaction->trace;
     for (uint32_t i = 1; i < trace->frames.count; i++) {
-        keep_path(redaction, &trace->frames.frame[i].file);
-        keep_name(redaction, &trace->frames.frame[i].name);
+        redact(redaction, WAY_PATH, &trace->frames.frame[i].file);
+        redact(redaction, WAY_NAME, &trace->frames.frame[i].name);
     }
     for (uint32_t i = 1; i < trace->fx.count; i++) {
         struct fx *fx = &trace->fx.fx[i];
-        keep(redaction, &fx->op);
-        keep(redaction, &fx->name);
-        keep(redaction, &fx->target);
-        drop(&fx->original_trace);
+        redact(redaction, WAY_TEXT, &fx->op);
+        redact(redaction, WAY_TEXT, &fx->name);
+        redact(redaction, WAY_TEXT, &fx->target);
+        fx->original_trace = 0;
     }
 }
 
@@ -520,27 +495,44 @@ static void contexts_redact(struct redaction *redaction) {
     struct trace *trace = redaction->trace;
     for (uint32_t i = 1; i < trace->contexts.count; i++) {
         struct context *context = &trace->contexts.context[i];
-        keep_compile_context(redaction, &context->compile_context);
-        keep_category(redaction, &context->category);
-        drop(&context->user_metadata);
-        drop(&context->forward_frames);
+        redact(redaction, WAY_CONTEXT, &context->compile_context);
+        redact(redaction, WAY_CATEGORY, &context->category);
+        context->user_metadata = context->forward_frames = 0;
     }
+}
+
+/* Redacts the labels of a log's lines and the file names of a series. */
+static void notes_redact(struct redaction *redaction, struct device_trace *device) {
+    for (uint32_t i = 0; i < device->n_notes; i++) {
+        struct note *note = &device->notes[i];
+        redact(redaction,
+               note->what == NOTE_LABEL    ? WAY_ANNOTATION
+               : note->what == NOTE_KILLED ? WAY_KILLED
+                                           : WAY_PATH,
+               &note->text);
+    }
+}
+
+static void diagnostic_redact(struct redaction *redaction, struct diagnostic *diagnostic) {
+    struct text code;
+    code.at = old_string(redaction, diagnostic->code, &code.nbytes);
+    redact(redaction, text_is(code, "unread_key") ? WAY_UNREAD : WAY_TEXT, &diagnostic->message);
+    redact(redaction, WAY_TEXT, &diagnostic->code);
+    redact(redaction, WAY_TEXT, &diagnostic->key);
 }
 
 static void rest_redact(struct redaction *redaction) {
     struct trace *trace = redaction->trace;
-    annotations_redact(redaction);
+    for (uint32_t i = 0; i < trace->n_annotations; i++)
+        redact(redaction, WAY_ANNOTATION, &trace->annotations[i].name);
     for (uint32_t i = 0; i < trace->n_devices; i++) {
-        keep(redaction, &trace->devices[i].name);
+        redact(redaction, WAY_TEXT, &trace->devices[i].name);
         notes_redact(redaction, &trace->devices[i]);
     }
-    for (uint32_t i = 0; i < trace->n_diagnostics; i++) {
-        keep_message(redaction, &trace->diagnostics[i]);
-        keep(redaction, &trace->diagnostics[i].code);
-        keep(redaction, &trace->diagnostics[i].key);
-    }
+    for (uint32_t i = 0; i < trace->n_diagnostics; i++)
+        diagnostic_redact(redaction, &trace->diagnostics[i]);
     settings_redact(redaction, &trace->settings);
-    drop(&trace->meta); /* the writer of a page makes it again */
+    trace->meta = 0; /* the writer of a page makes it again */
 }
 
 /* The new table begins like that of a fresh trace: id 0 is the empty string. */
@@ -557,9 +549,8 @@ bool trace_redact(struct trace *trace, bool all,
                   bool (*category_is_known)(const uint8_t *name, uint32_t nbytes)) {
     struct redaction redaction = {
         .trace = trace, .all = all, .category_is_known = category_is_known, .old = trace->strings};
-    redaction.kept = calloc((size_t)trace->strings.count + 1, sizeof *redaction.kept);
-    redaction.named = calloc((size_t)trace->strings.count + 1, sizeof *redaction.named);
-    bool begun = redaction.kept != NULL && redaction.named != NULL && table_begin(trace);
+    redaction.made = calloc(WAYS * ((size_t)trace->strings.count + 1), sizeof *redaction.made);
+    bool begun = redaction.made != NULL && table_begin(trace);
     if (begun) {
         frames_redact(&redaction);
         contexts_redact(&redaction);
@@ -570,7 +561,6 @@ bool trace_redact(struct trace *trace, bool all,
         trace->strings = redaction.old;
     }
     buffer_release(&redaction.text);
-    free(redaction.kept);
-    free(redaction.named);
+    free(redaction.made);
     return begun && !redaction.failed;
 }

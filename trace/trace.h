@@ -33,8 +33,8 @@ struct string_table {
     uint32_t start_capacity, bytes_capacity;
 };
 
-/* Readers cut the files and names of frames to this length, because they are read again for every frame that has
- * them. Real C++ names have some 3,000 bytes. */
+/* Readers cut the files and names of frames and the names of annotations to this length, because they are read again for
+ * every row that has them. Real C++ names have some 3,000 bytes. */
 enum { FRAME_TEXT_MAX_NBYTES = 16 << 10 };
 
 /* The owner of a frame, if --own or --library names one; otherwise its file decides (layout/site.h). */
