@@ -73,10 +73,10 @@ static inline bool log_entry_knows(const struct log_entry *entry, enum note_what
 /* The figures of an entry as a row again; without its names, which the entry has. */
 static inline void log_entry_read(const struct log_rows *rows, const struct log_entry *entry,
                                   struct log_row *row) {
-    const uint64_t *value = &rows->value[entry->first];
+    uint64_t at = entry->first;
     row->known = entry->known;
     for (unsigned what = 0; what < NOTE_KINDS; what++)
-        row->value[what] = (entry->known >> what & 1) != 0 ? *value++ : 0;
+        row->value[what] = (entry->known >> what & 1) != 0 ? rows->value[at++] : 0;
     row->line = entry->line;
     row->label = entry->label;
     row->stack = entry->stack;
