@@ -275,6 +275,18 @@ PASTED = (
     ("what people print: the level behind its figure", "GPU Memory usage: 2.25 GB allocated, 4.50 GB reserved, 6.75 GB peak", {0: {"allocated": ("2.25 GB", "6.75 GB", "2.25 GB"), "reserved": ("4.50 GB",) * 3}}),
     ("what people print: each GPU, with capitals", "GPU 1: Current Memory Allocated: 10.25 GB, Max Memory Allocated: 12.50 GB", {1: {"allocated": ("10.25 GB", "12.50 GB", "10.25 GB")}}),
     ("what people print: cudaMemGetInfo by printf", "GPU memory usage: used = 1234.562500 MB, free = 22929.187500 MB, total = 24163.750000 MB", {0: {"device": ("1234.562500 MB",) * 3, "capacity": "24163.750000 MB"}}),
+    ("NVIDIA, nvidia-smi -q -d MEMORY: two GPUs, with BAR1", "Attached GPUs                             : 2\nGPU 00000000:4E:00.0\n    FB Memory Usage\n        Total                             : 24564 MiB\n        Reserved                          : 362 MiB\n        Used                              : 507 MiB\n        Free                              : 23694 MiB\n"
+     "    BAR1 Memory Usage\n        Total                             : 256 MiB\n        Used                              : 6 MiB\n        Free                              : 250 MiB\n\nGPU 00000000:4F:00.0\n    FB Memory Usage\n        Total                             : 24564 MiB\n        Reserved                          : 362 MiB\n"
+     "        Used                              : 1507 MiB\n        Free                              : 22694 MiB\n    BAR1 Memory Usage\n        Total                             : 256 MiB\n        Used                              : 3 MiB\n        Free                              : 253 MiB",
+     {0: {"device": ("507|MB",) * 3, "capacity": "24564|MB"}, 1: {"device": ("1507|MB",) * 3, "capacity": "24564|MB"}}),
+    ("AMD, rocm-smi --showmeminfo all: VIS_VRAM is a part of VRAM", "GPU[0]\t\t: VRAM Total Memory (B): 17163091968\nGPU[0]\t\t: VRAM Total Used Memory (B): 6434430976\nGPU[0]\t\t: VIS_VRAM Total Memory (B): 268435456\nGPU[0]\t\t: VIS_VRAM Total Used Memory (B): 134217728",
+     {0: {"device": ("6434430976|1",) * 3, "capacity": "17163091968|1"}}),
+    ("Google, tpu-info: its row names the device", "┃ Device ┃ Memory usage         ┃ Duty cycle ┃\n┡━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━┩\n│ 0      │ 18.50 GiB / 31.75 GiB │    100.00% │\n│ 4      │ 10.50 GiB / 31.75 GiB │    100.00% │",
+     {0: {"device": ("18.50 GiB",) * 3, "capacity": "31.75 GiB"}, 4: {"device": ("10.50 GiB",) * 3, "capacity": "31.75 GiB"}}),
+    ("Kubernetes, kubelet: the node's own memory ended", "  Warning  SystemOOM  12m  kubelet  System OOM encountered, victim process: python3, pid: 21414", {HOST: {"oom": [("unknown",)]}}),
+    ("SYCL before unified runtime", "RuntimeError: Native API failed. Native API returns: -5 (PI_ERROR_OUT_OF_RESOURCES) -5 (PI_ERROR_OUT_OF_RESOURCES)", {0: {"oom": [("unknown",)]}}),
+    ("Intel Extension for PyTorch 1.13", "RuntimeError: Allocation is out of device memory on current platform.", {0: {"oom": [("unknown",)]}}),
+    ("any library of CUDA that cannot allocate its workspace", "torch._C._LinAlgError: cusolver error: CUSOLVER_STATUS_ALLOC_FAILED, when calling `cusolverDnCreate(handle)`", {0: {"oom": [("unknown",)]}}),
 )
 
 # What is about memory but has no figure, and what is not: one clear line each.

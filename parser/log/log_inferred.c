@@ -138,6 +138,9 @@ static enum note_what what_behind(struct text line, uint32_t at) {
 
 bool log_is_about_memory(struct text line) {
     struct label label;
+    if (log_has(line, "BAR1 ") ||
+        log_has(line, "Protected Memory")) /* of nvidia-smi -q, beside the GPU's own */
+        return false;
     for (uint32_t from = 0; from < line.nbytes; from += LABEL_NBYTES / 2) {
         uint32_t end = from + LABEL_NBYTES < line.nbytes ? from + LABEL_NBYTES : line.nbytes;
         label_of(&label, line, from, end);
@@ -183,8 +186,15 @@ enum log_seen log_inferred_line(struct log_state *state, struct text line, struc
     if (log_has(line, "CPU Virtual Memory:") || stream->oom.lines_left != 0 || log_has(line, "oom_reaper") ||
         log_has(line, "planner.stats:#") || log_has(line, "bfc_allocator.cc"))
         return LOG_NOTHING;
+    stream->query = log_has(line, "FB Memory Usage") || (stream->query && stream->about_before);
+    stream->n_queried += text_begins(line, "GPU 0000") && text_ends(line, ".0");
     figures_read(stream, line, row);
     log_maxima_show(row);
+    bool told = row->known != 0;
+    if (stream->query) { /* what its driver reserves is not PyTorch's */
+        log_forget(row, NOTE_RESERVED);
+        row->gpu = stream->n_queried != 0 ? (int32_t)stream->n_queried - 1 : row->gpu;
+    }
     bool host = log_knows(row, NOTE_HOST_USED), level = log_knows(row, NOTE_ALLOCATED) ||
                                                         log_knows(row, NOTE_RESERVED) ||
                                                         log_knows(row, NOTE_DEVICE_USED);
@@ -200,5 +210,5 @@ enum log_seen log_inferred_line(struct log_state *state, struct text line, struc
         log_know_first(row, NOTE_DEVICE_TOTAL, stream->total_nbytes);
     if (row->inferred)
         return LOG_ROW;
-    return stream->about_before && row->known != 0 ? LOG_PART : LOG_NOTHING;
+    return stream->about_before && told ? LOG_PART : LOG_NOTHING;
 }

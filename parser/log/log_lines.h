@@ -49,6 +49,8 @@ struct log_stream {
     uint64_t share_pid;     /* the first of them */
     bool shares, processes; /* `share` is open; a table of processes is, */
     bool mig;               /* one of parts of GPUs is */
+    bool query;             /* nvidia-smi -q tells of a GPU's memory, */
+    uint32_t n_queried;     /* and has named so many GPUs */
     bool phy_ids;           /* npu-smi's tables have the column Phy-ID */
     uint64_t yolo_unit;     /* what a G of a table of YOLO's epochs is in bytes; 0: none is open */
     uint64_t free_unit;     /* what "free -m" prints; 0: not known */

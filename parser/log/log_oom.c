@@ -107,8 +107,7 @@ static const char *const bare[] = {"CUDA error: out of memory",
                                    "OOM when allocating tensor",
                                    "Resource exhausted: Out",
                                    "HIP_ERROR_OutOfMemory",
-                                   "BLAS_STATUS_ALLOC_FAILED",
-                                   "DNN_STATUS_ALLOC_FAILED",
+                                   "_STATUS_ALLOC_FAILED",
                                    "Error Code 2: OutOfMemory",
                                    "Cuda Runtime (out of memory)",
                                    "): out of memory",
@@ -117,7 +116,8 @@ static const char *const bare[] = {"CUDA error: out of memory",
                                    "std::bad_alloc",
                                    "Cannot allocate memory",
                                    "ERROR_OUT_OF_DEVICE_MEMORY",
-                                   "UR_RESULT_ERROR_OUT_OF_RESOURCES",
+                                   "ERROR_OUT_OF_RESOURCES",
+                                   "Allocation is out of device memory",
                                    "Cuda failure 2 'out of memory'",
                                    "Cuda failure 'out of memory'",
                                    "Error: MTIA out of memory",
@@ -167,6 +167,8 @@ static const struct {
                 {"(MLU ", "MLU"},
                 {"can NOT allocate memory block", "XPU"},
                 {"_RESULT_ERROR_OUT_OF_", "XPU"},
+                {"PI_ERROR_OUT_OF_", "XPU"},
+                {"out of device memory on current platform", "XPU"},
                 {"_bfc)", "BFC"},
                 {"OOM when allocating tensor", "BFC"},
                 {"from device: ", "BFC"},
@@ -220,9 +222,9 @@ static void processes_read(struct text line, struct log_row *row) {
 
 /* "(GPU 0;", " GPU 3 has", "(NPU  7;", "on device 0 would" */
 static void gpu_read(struct text line, struct log_row *row) {
-    static const char *const words[] = {"(GPU ", " GPU ",       "(NPU ",        "(MLU ",
-                                        "(XPU ", "(MUSA ",      "(GCU ",        " on device ",
-                                        "(GPU_", "device:GPU:", " device cuda:"};
+    static const char *const words[] = {
+        "(GPU ",       " GPU ", "(NPU ",       "(MLU ",         "(XPU ",  "(MUSA ",      "(GCU ",
+        " on device ", "(GPU_", "device:GPU:", " device cuda:", "(MTIA ", "MTIA device "};
     uint64_t number;
     /* "host:1:2 [3] include/alloc.h:178 NCCL WARN" */
     uint32_t nccl = log_has(line, " NCCL WARN ") ? log_find(line, 0, " [") : LOG_NONE;

@@ -411,7 +411,8 @@ static bool kill_word(const struct log_state *state, struct text line, struct lo
                                         "OOMController",
                                         "killed due to memory pressure (OOM)",
                                         "PBS: job killed: vmem",
-                                        "Memory cgroup out of memory: killed "};
+                                        "Memory cgroup out of memory: killed ",
+                                        "System OOM encountered"};
     static const char *const not [] = {"OOMKilled\": false", "OOMKilled\":false", "OOMKilled=false",
                                        "OOMKilled: false", "OOMKilled:false"};
     if (state->killed || !text_contains_any(line, words, sizeof words / sizeof *words) ||
@@ -451,6 +452,8 @@ static void gpu_of_tool(const struct log_stream *stream, struct text line, struc
 
 enum log_seen log_table_line(struct log_state *state, struct text line, struct log_row *row) {
     uint64_t card;
+    if (log_has(line, "VIS_VRAM")) /* rocm-smi: the part that the host sees */
+        return LOG_PART;
     if (log_count_behind(line, "\"card", &card) && card < 65536)
         state->stream->table_gpu = (int32_t)card;
     if (sglang_cache(line, row) || ggml_buffer(line, row) || ollama_gpu(state, line, row))
@@ -550,8 +553,11 @@ enum log_seen log_smi_line(struct log_state *state, struct text line, struct log
         return mig_line(stream, line, used, row);
     log_know(row, NOTE_DEVICE_USED, used);
     log_know(row, NOTE_DEVICE_TOTAL, total);
-    if (npu && stream->phy_ids &&
-        log_count(line, log_skip(line, log_count(line, log_skip(line, 1), &gpu)), &gpu) != LOG_NONE)
+    uint32_t cell = box ? log_count(line, log_skip(line, 1), &gpu) : LOG_NONE;
+    if (cell != LOG_NONE && log_find(line, log_skip(line, cell), "\xe2\x94\x82") == log_skip(line, cell))
+        log_gpu_set(row, gpu); /* tpu-info names it in its row */
+    else if (npu && stream->phy_ids &&
+             log_count(line, log_skip(line, log_count(line, log_skip(line, 1), &gpu)), &gpu) != LOG_NONE)
         log_gpu_set(row, gpu);
     else if (stream->table_gpu >= 0)
         row->gpu = stream->table_gpu;
