@@ -66,7 +66,19 @@ void arena_drop(struct arena *arena, void *column);
     arena_grow((arena), &(column), &(capacity), (count), sizeof *(column))
 #define ARENA_TRIM(arena, column, capacity, count) \
     arena_trim((arena), &(column), &(capacity), (count), sizeof *(column))
-#define ARENA_DROP(arena, column) arena_drop((arena), &(column))
+#define ARENA_DROP(...)                                                                               \
+    ARENA_DROP_NTH(__VA_ARGS__, ARENA_DROP_6, ARENA_DROP_5, ARENA_DROP_4, ARENA_DROP_3, ARENA_DROP_2, \
+                   ARENA_DROP_1, )                                                                    \
+    (__VA_ARGS__)
+
+/* ARENA_DROP(arena, column...) takes one to six columns. */
+#define ARENA_DROP_NTH(arena, a, b, c, d, e, f, drop, ...) drop
+#define ARENA_DROP_1(arena, a)                             arena_drop((arena), &(a))
+#define ARENA_DROP_2(arena, a, ...)                        (ARENA_DROP_1(arena, a), ARENA_DROP_1(arena, __VA_ARGS__))
+#define ARENA_DROP_3(arena, a, ...)                        (ARENA_DROP_1(arena, a), ARENA_DROP_2(arena, __VA_ARGS__))
+#define ARENA_DROP_4(arena, a, ...)                        (ARENA_DROP_1(arena, a), ARENA_DROP_3(arena, __VA_ARGS__))
+#define ARENA_DROP_5(arena, a, ...)                        (ARENA_DROP_1(arena, a), ARENA_DROP_4(arena, __VA_ARGS__))
+#define ARENA_DROP_6(arena, a, ...)                        (ARENA_DROP_1(arena, a), ARENA_DROP_5(arena, __VA_ARGS__))
 
 /* A column of fixed length, `count` items (at least one); not zeroed; ARENA_DROP frees it early. NULL: no memory. */
 void *arena_column(struct arena *arena, uint64_t count, size_t item_nbytes);

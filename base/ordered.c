@@ -191,7 +191,6 @@ struct ordered_place ordered_before(const struct ordered *set, const struct orde
 void ordered_release(struct ordered *set, struct ordered_store *store) {
     for (uint32_t i = 0; i < set->n_leaves; i++)
         leaf_give(store, set->leaf[i]);
-    ARENA_DROP(store->arena, set->leaf);
-    ARENA_DROP(store->arena, set->most);
+    ARENA_DROP(store->arena, set->leaf, set->most);
     *set = (struct ordered){0};
 }

@@ -174,9 +174,6 @@ bool also_shown_find(const struct timeline *timeline, const uint64_t *keep, uint
         *count = sites_choose(&looker, least, also);
         done = sites_measure(&looker, also, *count, arena);
     }
-    ARENA_DROP(arena, looker.born);
-    ARENA_DROP(arena, looker.spare);
-    ARENA_DROP(arena, looker.row);
-    ARENA_DROP(arena, looker.site);
+    ARENA_DROP(arena, looker.born, looker.spare, looker.row, looker.site);
     return done;
 }

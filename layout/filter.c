@@ -138,10 +138,7 @@ static bool masks_init(struct masks *masks, const struct trace *trace, struct ar
 }
 
 static void masks_drop(struct masks *masks, struct arena *arena) {
-    ARENA_DROP(arena, masks->known);
-    ARENA_DROP(arena, masks->contexts);
-    ARENA_DROP(arena, masks->stacks);
-    ARENA_DROP(arena, masks->frames);
+    ARENA_DROP(arena, masks->known, masks->contexts, masks->stacks, masks->frames);
 }
 
 /* Looks only at contexts that the device uses. */

@@ -65,8 +65,7 @@ static bool groups_sort(struct group *groups, uint32_t n_groups, struct arena *a
         for (uint32_t i = 0; i < n_groups; i++)
             groups[i] = copy[rows[i].value];
     }
-    ARENA_DROP(arena, rows);
-    ARENA_DROP(arena, copy);
+    ARENA_DROP(arena, rows, copy);
     return done;
 }
 
@@ -104,8 +103,7 @@ bool groups_of(const struct timeline *timeline, const uint32_t *allocations, uin
         }
         done = groups_sort(*groups, *n_groups, arena);
     }
-    ARENA_DROP(arena, group_of);
-    ARENA_DROP(arena, best);
+    ARENA_DROP(arena, group_of, best);
     stack_slots_drop(&slots, arena);
     if (!done)
         ARENA_DROP(arena, *groups);

@@ -53,8 +53,6 @@ bool oldest_order(struct timeline *timeline, struct arena *arena) {
         sites_sum(timeline, site);
         order_fill(timeline, site, row, spare);
     }
-    ARENA_DROP(arena, spare);
-    ARENA_DROP(arena, row);
-    ARENA_DROP(arena, site);
+    ARENA_DROP(arena, spare, row, site);
     return done;
 }

@@ -90,8 +90,7 @@ bool segment_counts_find(struct segment_counts *counts, const struct segments *s
     counts->moment[0] = counts->n_segments[0] = 0;
     bool done = changes_count(counts, &counting, rows);
     ordered_release(&counting.pages, &counting.store);
-    ARENA_DROP(arena, counting.store.leaf);
-    ARENA_DROP(arena, rows);
+    ARENA_DROP(arena, counting.store.leaf, rows);
     return done;
 }
 

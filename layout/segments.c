@@ -508,7 +508,6 @@ bool segments_at(struct held *held, const struct segments *segments, uint32_t mo
         rows[i] = (struct sort_row){segments->device->allocations.address[alive[i]], alive[i]};
     sort_rows(rows, rows + n_alive, n_alive);
     allocations_lay(&laying, rows, n_alive);
-    ARENA_DROP(arena, rows);
-    ARENA_DROP(arena, laying.final.rows);
+    ARENA_DROP(arena, rows, laying.final.rows);
     return true;
 }

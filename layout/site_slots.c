@@ -89,10 +89,6 @@ bool site_slots_find(struct timeline *timeline, struct arena *arena) {
         walk_run(&walk, timeline->n_moments);
         slots_give(timeline, row, sites_rank(bytes, n_frames, row, spare));
     }
-    ARENA_DROP(arena, next);
-    ARENA_DROP(arena, ended);
-    ARENA_DROP(arena, spare);
-    ARENA_DROP(arena, row);
-    ARENA_DROP(arena, bytes);
+    ARENA_DROP(arena, next, ended, spare, row, bytes);
     return done;
 }

@@ -20,6 +20,5 @@ bool stack_slots_init(struct stack_slots *slots, const struct trace *trace, cons
 }
 
 void stack_slots_drop(struct stack_slots *slots, struct arena *arena) {
-    ARENA_DROP(arena, slots->before);
-    ARENA_DROP(arena, slots->bits);
+    ARENA_DROP(arena, slots->before, slots->bits);
 }

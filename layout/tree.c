@@ -246,10 +246,7 @@ static bool callees_make(struct making *making) {
     for (uint32_t i = 0; done && i < making->n_walkers; i++)
         if (making->walker[i].cursor != 0)
             making->walker[i].node = node_of[making->walker[i].cursor];
-    ARENA_DROP(making->arena, rows);
-    ARENA_DROP(making->arena, order);
-    ARENA_DROP(making->arena, start);
-    ARENA_DROP(making->arena, node_of);
+    ARENA_DROP(making->arena, rows, order, start, node_of);
     return done;
 }
 
@@ -303,9 +300,7 @@ static bool callers_make(struct making *making) {
     bool done = rows != NULL && spare != NULL && child_of != NULL;
     while (done && n_walked != 0)
         done = callers_step(making, rows, spare, child_of, &n_walked);
-    ARENA_DROP(making->arena, child_of);
-    ARENA_DROP(making->arena, spare);
-    ARENA_DROP(making->arena, rows);
+    ARENA_DROP(making->arena, child_of, spare, rows);
     return done;
 }
 
@@ -342,10 +337,7 @@ static bool places_make(struct making *making) {
         if (level == SITE_LINE)
             break;
     }
-    ARENA_DROP(making->arena, same);
-    ARENA_DROP(making->arena, child_of);
-    ARENA_DROP(making->arena, spare);
-    ARENA_DROP(making->arena, rows);
+    ARENA_DROP(making->arena, same, child_of, spare, rows);
     return done;
 }
 
@@ -446,8 +438,7 @@ static bool order_make(struct making *making) {
         tree->node[i].parent = place[tree->node[i].parent];
         tree->node[tree->node[i].parent].first_child = i;
     }
-    ARENA_DROP(making->arena, place);
-    ARENA_DROP(making->arena, rows);
+    ARENA_DROP(making->arena, place, rows);
     return done;
 }
 
@@ -475,9 +466,6 @@ bool tree_against(struct tree *tree, const struct timeline *timeline, const uint
     if (done)
         sums_make(&making);
     done = done && order_make(&making);
-    ARENA_DROP(arena, making.walker);
-    ARENA_DROP(arena, making.depth);
-    ARENA_DROP(arena, making.up);
-    ARENA_DROP(arena, making.same);
+    ARENA_DROP(arena, making.walker, making.depth, making.up, making.same);
     return done;
 }

@@ -166,8 +166,7 @@ struct older {
 };
 
 static void older_release(struct older *older, struct arena *arena) {
-    ARENA_DROP(arena, older->rows);
-    ARENA_DROP(arena, older->latest);
+    ARENA_DROP(arena, older->rows, older->latest);
 }
 
 /* Leaves out those that begin inside another one; returns how many. */

@@ -232,8 +232,7 @@ static bool pools_complete(struct recorder *recorder) {
         if (allocations->address[allocation] - segment->address < segment->total_size)
             allocations->pool[allocation] = segment->pool;
     }
-    ARENA_DROP(recorder_arena(recorder), final.rows);
-    ARENA_DROP(recorder_arena(recorder), final.birth);
+    ARENA_DROP(recorder_arena(recorder), final.rows, final.birth);
     return true;
 }
 
@@ -328,8 +327,7 @@ static bool recorder_diagnose(struct recorder *recorder) {
 
 static void device_hand_over(struct recorder *recorder, struct device_trace *device) {
     struct arena *arena = recorder_arena(recorder);
-    ARENA_DROP(arena, recorder->open.slot);
-    ARENA_DROP(arena, recorder->streams.slot);
+    ARENA_DROP(arena, recorder->open.slot, recorder->streams.slot);
     ARENA_TRIM(arena, recorder->device.time_us, recorder->time_capacity, recorder->device.n_events);
     *device = recorder->device;
     *recorder = (struct recorder){0};

@@ -54,15 +54,9 @@ void snapshot_release(struct snapshot *snapshot) {
     struct arena *arena = &snapshot->trace->arena;
     interner_release(&snapshot->interner);
     made_texts_release(&snapshot->made, arena);
-    ARENA_DROP(arena, snapshot->recorders.row);
-    ARENA_DROP(arena, snapshot->events.row);
-    ARENA_DROP(arena, snapshot->pairs.row);
-    ARENA_DROP(arena, snapshot->blocks.row);
-    ARENA_DROP(arena, snapshot->segments.row);
-    ARENA_DROP(arena, snapshot->chains.row);
-    ARENA_DROP(arena, snapshot->nodes.row);
-    ARENA_DROP(arena, snapshot->items.row);
-    ARENA_DROP(arena, snapshot->frames.row);
+    ARENA_DROP(arena, snapshot->recorders.row, snapshot->events.row, snapshot->pairs.row,
+               snapshot->blocks.row, snapshot->segments.row, snapshot->chains.row);
+    ARENA_DROP(arena, snapshot->nodes.row, snapshot->items.row, snapshot->frames.row);
 }
 
 /* ---- the dict in view ---- */

@@ -191,15 +191,12 @@ static bool unused_drop(struct stack_table *stacks, struct trace *trace) {
             device_visit(&trace->devices[i], &kept, visit_renumber);
         stacks_keep(stacks, &kept);
     }
-    ARENA_DROP(arena, kept.before);
-    ARENA_DROP(arena, kept.bits);
+    ARENA_DROP(arena, kept.before, kept.bits);
     return done;
 }
 
 static void table_drop(struct stack_table *stacks, struct arena *arena) {
-    ARENA_DROP(arena, stacks->frame);
-    ARENA_DROP(arena, stacks->word);
-    ARENA_DROP(arena, stacks->parent);
+    ARENA_DROP(arena, stacks->frame, stacks->word, stacks->parent);
 }
 
 bool stack_tree_finish(struct stack_tree *tree, struct trace *trace) {
@@ -207,8 +204,7 @@ bool stack_tree_finish(struct stack_tree *tree, struct trace *trace) {
     struct stack_table *stacks = &tree->table;
     if (stacks->count == 0)
         return true;
-    ARENA_DROP(arena, tree->slot);
-    ARENA_DROP(arena, tree->node);
+    ARENA_DROP(arena, tree->slot, tree->node);
     if (!unused_drop(stacks, trace))
         return false;
     table_drop(&trace->stacks, arena);
@@ -222,7 +218,6 @@ bool stack_tree_finish(struct stack_tree *tree, struct trace *trace) {
 
 void stack_tree_release(struct stack_tree *tree, struct arena *arena) {
     table_drop(&tree->table, arena);
-    ARENA_DROP(arena, tree->node);
-    ARENA_DROP(arena, tree->slot);
+    ARENA_DROP(arena, tree->node, tree->slot);
     *tree = (struct stack_tree){0};
 }

@@ -104,10 +104,8 @@ static bool dictionaries_alloc(struct packer *packer, struct allocation_dictiona
 
 static void dictionaries_release(struct packer *packer, struct allocation_dictionaries *dictionaries) {
     struct arena *arena = packer->payload->arena;
-    ARENA_DROP(arena, dictionaries->stack_place);
-    ARENA_DROP(arena, dictionaries->stacks);
-    ARENA_DROP(arena, dictionaries->sizes);
-    ARENA_DROP(arena, dictionaries->size_place);
+    ARENA_DROP(arena, dictionaries->stack_place, dictionaries->stacks, dictionaries->sizes,
+               dictionaries->size_place);
 }
 
 static void dictionaries_fill(struct packer *packer, struct allocation_dictionaries *dictionaries,
@@ -287,8 +285,7 @@ void addresses_pack(struct packer *packer, const struct allocations *allocations
     section_begin(packer);
     section_add_rows(packer, &(struct column_rows){words_fill, ago, n}, 1);
     section_add_rows(packer, &(struct column_rows){longs_fill, fresh, n_fresh}, 0);
-    ARENA_DROP(packer->payload->arena, fresh);
-    ARENA_DROP(packer->payload->arena, ago);
+    ARENA_DROP(packer->payload->arena, fresh, ago);
     section_end(packer, SECTION_ADDRESSES, SECTION_OPTIONAL, number, n);
 }
 

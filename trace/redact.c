@@ -555,8 +555,7 @@ bool trace_redact(struct trace *trace, bool all,
         frames_redact(&redaction);
         contexts_redact(&redaction);
         rest_redact(&redaction);
-        ARENA_DROP(&trace->arena, redaction.old.start);
-        ARENA_DROP(&trace->arena, redaction.old.bytes);
+        ARENA_DROP(&trace->arena, redaction.old.start, redaction.old.bytes);
     } else {
         trace->strings = redaction.old;
     }

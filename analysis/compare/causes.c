@@ -224,8 +224,7 @@ static bool shared_join(struct finding *finding) {
                 causes->cause[left++] = causes->cause[i];
         causes->count = left;
     }
-    ARENA_DROP(finding->arena, spare);
-    ARENA_DROP(finding->arena, rows);
+    ARENA_DROP(finding->arena, spare, rows);
     return done;
 }
 
@@ -363,8 +362,7 @@ static bool causes_sort(struct finding *finding) {
         for (uint32_t i = 0; i < n; i++)
             causes->cause[i] = copy[rows[i].value];
     }
-    ARENA_DROP(finding->arena, copy);
-    ARENA_DROP(finding->arena, rows);
+    ARENA_DROP(finding->arena, copy, rows);
     return done;
 }
 
@@ -537,7 +535,6 @@ bool causes_find_deaths(struct causes *causes, const struct comparison *comparis
         cause->dies_b = (uint8_t)deaths_of(b, phases_b, same_b, comparison->site[cause->row].b.site);
         n++;
     }
-    ARENA_DROP(arena, same_b);
-    ARENA_DROP(arena, same_a);
+    ARENA_DROP(arena, same_b, same_a);
     return done;
 }

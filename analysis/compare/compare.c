@@ -87,8 +87,7 @@ static bool profiles_find(struct profiles *profiles, const struct compare_side *
         }
         profile_add(&profiles->profile[of[site] - 1], side, i);
     }
-    ARENA_DROP(arena, of);
-    ARENA_DROP(arena, same);
+    ARENA_DROP(arena, of, same);
     return done;
 }
 
@@ -109,10 +108,7 @@ static bool profiles_init(struct profiles *profiles, const struct compare_side *
 }
 
 static void profiles_drop(struct profiles *profiles, struct arena *arena) {
-    ARENA_DROP(arena, profiles->match);
-    ARENA_DROP(arena, profiles->other);
-    ARENA_DROP(arena, profiles->key);
-    ARENA_DROP(arena, profiles->profile);
+    ARENA_DROP(arena, profiles->match, profiles->other, profiles->key, profiles->profile);
 }
 
 struct matching {
@@ -246,9 +242,7 @@ static bool renames_find(struct matching *matching) {
         if ((uint64_t)n_a * n_b <= 4096)
             renames_choose(matching, &fa, runs, n_a, &fb, runs + RENAMES_MAX, n_b);
     }
-    ARENA_DROP(matching->arena, fa.row);
-    ARENA_DROP(matching->arena, fb.row);
-    ARENA_DROP(matching->arena, runs);
+    ARENA_DROP(matching->arena, fa.row, fb.row, runs);
     return done;
 }
 
@@ -400,8 +394,7 @@ static bool functions_match(struct matching *matching) {
         i = same || before ? i_end : i;
         k = same || !before ? k_end : k;
     }
-    ARENA_DROP(matching->arena, b);
-    ARENA_DROP(matching->arena, a);
+    ARENA_DROP(matching->arena, b, a);
     return done;
 }
 
@@ -490,9 +483,7 @@ static bool callers_match(struct matching *matching) {
     }
     if (done)
         sizes_match(matching, a, b, spare);
-    ARENA_DROP(arena, spare);
-    ARENA_DROP(arena, b);
-    ARENA_DROP(arena, a);
+    ARENA_DROP(arena, spare, b, a);
     return done;
 }
 
@@ -561,8 +552,7 @@ static bool rows_sort(struct comparison *comparison, struct arena *arena) {
         for (uint32_t i = 0; i < n; i++)
             comparison->site[i] = copy[rows[i].value];
     }
-    ARENA_DROP(arena, copy);
-    ARENA_DROP(arena, rows);
+    ARENA_DROP(arena, copy, rows);
     return done;
 }
 

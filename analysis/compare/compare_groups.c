@@ -106,8 +106,7 @@ static bool groups_sort(struct compare_group *groups, uint32_t count, struct are
         for (uint32_t i = 0; i < count; i++)
             groups[i] = copy[rows[i].value];
     }
-    ARENA_DROP(arena, copy);
-    ARENA_DROP(arena, rows);
+    ARENA_DROP(arena, copy, rows);
     return done;
 }
 
@@ -143,9 +142,7 @@ bool compare_groups(const struct timeline *timeline, const uint32_t *allocations
         }
     }
     done = done && groups_sort(*groups, *n_groups, arena);
-    ARENA_DROP(arena, largest);
-    ARENA_DROP(arena, group_of);
-    ARENA_DROP(arena, keys.of_stack);
+    ARENA_DROP(arena, largest, group_of, keys.of_stack);
     return done;
 }
 
@@ -220,9 +217,7 @@ bool compare_pairs(const struct compare_group *a, uint32_t n_a, const struct com
         for (uint32_t i = 0; i < *n_pairs; i++)
             (*pairs)[i] = merged[rows[i].value];
     }
-    ARENA_DROP(arena, merged);
-    ARENA_DROP(arena, spare);
-    ARENA_DROP(arena, rows);
+    ARENA_DROP(arena, merged, spare, rows);
     return done;
 }
 

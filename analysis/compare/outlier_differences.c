@@ -43,9 +43,7 @@ static bool tally_collect(struct cohort *cohort, int64_t step, enum rank_moment 
 }
 
 void outliers_tally_drop(struct cohort *cohort, struct tally *tally) {
-    ARENA_DROP(cohort->arena, tally->entries);
-    ARENA_DROP(cohort->arena, tally->spare);
-    ARENA_DROP(cohort->arena, tally->bytes);
+    ARENA_DROP(cohort->arena, tally->entries, tally->spare, tally->bytes);
 }
 
 /* The median of a site whose entries are [from, to); tables without it count as 0. */

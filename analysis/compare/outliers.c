@@ -239,8 +239,7 @@ static bool only_sites_find(struct outlier_row *rows, uint32_t n_rows, struct ar
         if (!again && row->cohort_size >= COMPARED_LEAST)
             only_note(row, (uint32_t)seen.sites[i].key);
     }
-    ARENA_DROP(arena, seen.sites);
-    ARENA_DROP(arena, seen.spare);
+    ARENA_DROP(arena, seen.sites, seen.spare);
     return true;
 }
 

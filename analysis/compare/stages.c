@@ -84,8 +84,6 @@ bool stages_find(const struct stage_row *rows, uint32_t n_rows, struct arena *ar
             continue;
         step_cut(&(struct ranks){rows, order + from, to - from}, parts, spare, stage);
     }
-    ARENA_DROP(arena, spare);
-    ARENA_DROP(arena, parts);
-    ARENA_DROP(arena, order);
+    ARENA_DROP(arena, spare, parts, order);
     return true;
 }

@@ -280,16 +280,9 @@ static bool gradients_init(struct gradients *own, struct finder *finder) {
 }
 
 static void gradients_drop(struct gradients *own, struct finder *finder) {
-    ARENA_DROP(finder->arena, own->forward_moment);
-    ARENA_DROP(finder->arena, own->made);
-    ARENA_DROP(finder->arena, own->kept_count);
-    ARENA_DROP(finder->arena, own->kept_bytes);
-    ARENA_DROP(finder->arena, own->counted);
-    ARENA_DROP(finder->arena, own->spare);
-    ARENA_DROP(finder->arena, own->new);
-    ARENA_DROP(finder->arena, own->old);
-    ARENA_DROP(finder->arena, own->nth);
-    ARENA_DROP(finder->arena, own->alive);
+    ARENA_DROP(finder->arena, own->forward_moment, own->made, own->kept_count, own->kept_bytes, own->counted,
+               own->spare);
+    ARENA_DROP(finder->arena, own->new, own->old, own->nth, own->alive);
 }
 
 /* Without a known optimizer, gradients may be accumulated on purpose: freed gradients, or few forwards, lower the

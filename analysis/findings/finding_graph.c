@@ -155,9 +155,7 @@ static void graph_remove(struct finder *finder, struct graph *graph) {
         if (to - from >= 2)
             births_remove(finder, graph, rows, from, to, last_forward(finder, place), distance, spare);
     }
-    ARENA_DROP(finder->arena, spare);
-    ARENA_DROP(finder->arena, distance);
-    ARENA_DROP(finder->arena, rows);
+    ARENA_DROP(finder->arena, spare, distance, rows);
 }
 
 static void graph_weigh(struct finder *finder, struct graph *graph, struct finding *finding,
@@ -233,10 +231,7 @@ void finding_unused_graph_find(struct finder *finder) {
         bytes_zero(graph.lead, n * sizeof *graph.lead);
         graph_report(finder, &graph);
     }
-    ARENA_DROP(finder->arena, graph.lead);
-    ARENA_DROP(finder->arena, graph.gap);
-    ARENA_DROP(finder->arena, graph.n_freed);
-    ARENA_DROP(finder->arena, graph.n_own);
+    ARENA_DROP(finder->arena, graph.lead, graph.gap, graph.n_freed, graph.n_own);
 }
 
 void finding_unused_graph_title(struct telling *telling) {

@@ -283,9 +283,7 @@ void finding_growing_buffer_find(struct finder *finder) {
             continue;
         stack_judge(finder, links, rows, from, to);
     }
-    ARENA_DROP(finder->arena, rows);
-    ARENA_DROP(finder->arena, links);
-    ARENA_DROP(finder->arena, finder->pairs.row);
+    ARENA_DROP(finder->arena, rows, links, finder->pairs.row);
 }
 
 /* ---- sentences ---- */

@@ -267,8 +267,7 @@ void finding_kept_per_layer_find(struct finder *finder) {
     uint32_t n = sites_number(finder, &search, of_site, findings);
     if (n > 0)
         layers_report(finder, &search, findings, n, of_site);
-    ARENA_DROP(finder->arena, of_site);
-    ARENA_DROP(finder->arena, search.stacks);
+    ARENA_DROP(finder->arena, of_site, search.stacks);
 }
 
 /* ---- sentences ---- */

@@ -426,8 +426,7 @@ void finding_leak_find(struct finder *finder) {
     struct sort_row *rows = finder->failed ? NULL : leaks_by_site(finder, &count);
     if (rows != NULL && !finder->failed)
         leaks_report(finder, rows, count);
-    ARENA_DROP(finder->arena, rows);
-    ARENA_DROP(finder->arena, finder->olds.row);
+    ARENA_DROP(finder->arena, rows, finder->olds.row);
 }
 
 /* ---- sentences ---- */

@@ -164,8 +164,7 @@ void finding_levels_rise_find(struct finder *finder) {
     if (line != NULL && order != NULL)
         lines_judge(finder, &levels, line, order);
     finder->failed |= line == NULL || order == NULL;
-    ARENA_DROP(finder->arena, order);
-    ARENA_DROP(finder->arena, line);
+    ARENA_DROP(finder->arena, order, line);
 }
 
 void finding_levels_rise_title(struct telling *telling) {

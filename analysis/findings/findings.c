@@ -151,10 +151,7 @@ static bool removed_init(struct removed *removed, uint32_t n_moments, struct are
 }
 
 static void removed_drop(struct removed *removed, struct arena *arena) {
-    ARENA_DROP(arena, removed->each);
-    ARENA_DROP(arena, removed->bytes);
-    ARENA_DROP(arena, removed->spare);
-    ARENA_DROP(arena, removed->change);
+    ARENA_DROP(arena, removed->each, removed->bytes, removed->spare, removed->change);
 }
 
 /* Turns the list into a difference for each moment. False: no memory. */
@@ -344,8 +341,7 @@ static bool findings_sort(struct finder *finder, struct findings *findings) {
     bytes_copy(findings->looked, finder->looked, sizeof findings->looked);
     findings->kept_seldom = finder->kept_seldom;
     findings->gradients_unsure = finder->gradients_unsure;
-    ARENA_DROP(finder->arena, rows);
-    ARENA_DROP(finder->arena, finder->finding);
+    ARENA_DROP(finder->arena, rows, finder->finding);
     return true;
 }
 
@@ -360,9 +356,7 @@ static bool findings_end(struct verdicts *verdicts, struct arena *arena) {
     ARENA_DROP(arena, finder->blamed);
     ARENA_DROP(arena, verdicts->runs.stack_bits); /* no longer needed */
     removed_drop(&finder->removed, arena);
-    ARENA_DROP(arena, finder->order);
-    ARENA_DROP(arena, finder->start);
-    ARENA_DROP(arena, finder->key);
+    ARENA_DROP(arena, finder->order, finder->start, finder->key);
     verdicts->finder = NULL;
     return done;
 }

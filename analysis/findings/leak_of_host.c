@@ -145,8 +145,7 @@ void finder_leak_of_host(struct finder *finder) {
             line_report(finder, &lines[slot], all);
             told++;
         }
-    ARENA_DROP(finder->arena, forwards_at);
-    ARENA_DROP(finder->arena, lines);
+    ARENA_DROP(finder->arena, forwards_at, lines);
 }
 
 void tell_leak_of_host(struct telling *telling) {

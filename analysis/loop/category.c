@@ -524,9 +524,7 @@ bool categories_end(struct judge *judge, struct arena *arena) {
             backward_settle(judge, &runs->run[r], r, majority);
     bytes_zero(majority, n_slots * sizeof *majority);
     bool done = open_settle(judge, majority, arena);
-    ARENA_DROP(arena, judge->weight);
-    ARENA_DROP(arena, majority);
-    ARENA_DROP(arena, judge->held);
+    ARENA_DROP(arena, judge->weight, majority, judge->held);
     return done;
 }
 

@@ -179,8 +179,7 @@ bool weight_copies_find(const struct timeline *timeline, const struct phase_runs
         return true;
     bool done =
         weights_count(&copying, arena) && (copying.sizes.count == 0 || copies_mark(&copying, bitmap, arena));
-    ARENA_DROP(arena, copying.n_weights);
-    ARENA_DROP(arena, copying.sizes.nbytes);
+    ARENA_DROP(arena, copying.n_weights, copying.sizes.nbytes);
     return done;
 }
 

@@ -324,9 +324,7 @@ bool frames_bits(const struct trace *trace, uint32_t *bits, struct arena *arena)
     bits[0] = 0;
     for (uint32_t i = 1; i < trace->frames.count; i++)
         bits[i] = frame_bits(&known, trace, i);
-    ARENA_DROP(arena, known.file);
-    ARENA_DROP(arena, known.name);
-    ARENA_DROP(arena, known.place);
+    ARENA_DROP(arena, known.file, known.name, known.place);
     return true;
 }
 

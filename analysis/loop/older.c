@@ -131,10 +131,7 @@ static bool optimizer_narrow(const struct naming *naming, struct stack_sum *sums
         if (n_sizes == wanted.count && own.bytes < best->bytes)
             *best = own;
     }
-    ARENA_DROP(arena, spare);
-    ARENA_DROP(arena, rows);
-    ARENA_DROP(arena, seen);
-    ARENA_DROP(arena, wanted.nbytes);
+    ARENA_DROP(arena, spare, rows, seen, wanted.nbytes);
     return done;
 }
 
@@ -319,12 +316,8 @@ static void named_sum(const struct naming *naming, struct older *older) {
 }
 
 static void naming_drop(struct naming *naming, struct arena *arena) {
-    ARENA_DROP(arena, naming->carry);
-    ARENA_DROP(arena, naming->states);
-    ARENA_DROP(arena, naming->held);
-    ARENA_DROP(arena, naming->gradients);
-    ARENA_DROP(arena, naming->parameters);
-    ARENA_DROP(arena, naming->sizes.nbytes);
+    ARENA_DROP(arena, naming->carry, naming->states, naming->held, naming->gradients, naming->parameters,
+               naming->sizes.nbytes);
 }
 
 static bool all_name(struct naming *naming, struct older *older, struct arena *arena) {
@@ -337,8 +330,7 @@ static bool all_name(struct naming *naming, struct older *older, struct arena *a
         return false;
     struct sort_row *held = unnamed_rows(naming, false, &n_held, arena);
     bool done = held != NULL && held_name(naming, held, n_held, &older->copies, arena);
-    ARENA_DROP(arena, held);
-    ARENA_DROP(arena, freed);
+    ARENA_DROP(arena, held, freed);
     pools_name(naming);
     named_sum(naming, older);
     return done;

@@ -219,9 +219,7 @@ static bool passes_mark(struct naming *naming, const struct held_rows *rows, uin
     n_kept += n_held;
     for (uint32_t i = 0; n_held * 2 < n_kept && i < naming->sizes.count; i++)
         mark[i] &= 2;
-    ARENA_DROP(arena, spare);
-    ARENA_DROP(arena, rest);
-    ARENA_DROP(arena, casts);
+    ARENA_DROP(arena, spare, rest, casts);
     return true;
 }
 
@@ -276,7 +274,6 @@ bool held_name(struct naming *naming, const struct sort_row *row, uint32_t count
         *copies = is_multiple(naming, &rows, 4) ? 4 : is_multiple(naming, &rows, 3) ? 3 : 1;
         forward_only_name(naming, &rows, mark, *copies);
     }
-    ARENA_DROP(arena, mark);
-    ARENA_DROP(arena, rows.of_size);
+    ARENA_DROP(arena, mark, rows.of_size);
     return done;
 }

@@ -210,11 +210,9 @@ bool phase_runs_find(struct phase_runs *runs, const struct timeline *timeline, s
 }
 
 void phase_runs_drop(struct phase_runs *runs, struct arena *arena) {
-    ARENA_DROP(arena, runs->run);
-    ARENA_DROP(arena, runs->letter);
+    ARENA_DROP(arena, runs->run, runs->letter);
     stack_slots_drop(&runs->slots, arena);
-    ARENA_DROP(arena, runs->stack_bits);
-    ARENA_DROP(arena, runs->frame_bits);
+    ARENA_DROP(arena, runs->stack_bits, runs->frame_bits);
 }
 
 bool phase_runs_has(const struct phase_runs *runs, enum run_side side) {

@@ -253,8 +253,7 @@ static bool turns_of_runs(struct turns *turns, const struct phase_runs *runs, co
         ends_of_backward(&own, runs);
         done = turns_of_ends(turns, runs, timeline, &own, TURNS_BACKWARD, arena);
     }
-    ARENA_DROP(arena, marks.end);
-    ARENA_DROP(arena, own.end);
+    ARENA_DROP(arena, marks.end, own.end);
     return done;
 }
 

@@ -59,9 +59,7 @@ static bool sequence_build(struct sequence *sequence, struct arena *arena) {
 }
 
 static void sequence_drop(struct sequence *sequence, struct arena *arena) {
-    ARENA_DROP(arena, sequence->at);
-    ARENA_DROP(arena, sequence->start);
-    ARENA_DROP(arena, sequence->key);
+    ARENA_DROP(arena, sequence->at, sequence->start, sequence->key);
 }
 
 static uint32_t key_count(const struct sequence *sequence, uint32_t key) {
@@ -306,11 +304,7 @@ static bool anchor_find(const struct sequence *sequence, struct anchor *anchor, 
         if (turns_fit(sequence, rows[i].value, turns) && !loop_is_inside(sequence, &tree, turns, chain))
             *anchor = (struct anchor){rows[i].value, turns};
     }
-    ARENA_DROP(arena, chain);
-    ARENA_DROP(arena, tree.rare);
-    ARENA_DROP(arena, tree.n_again);
-    ARENA_DROP(arena, tree.node);
-    ARENA_DROP(arena, rows);
+    ARENA_DROP(arena, chain, tree.rare, tree.n_again, tree.node, rows);
     return done;
 }
 

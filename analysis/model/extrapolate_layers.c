@@ -38,9 +38,7 @@ static bool queues_init(struct queues *queues, uint32_t n_classes, uint32_t n_al
 }
 
 static void queues_drop(struct queues *queues, struct arena *arena) {
-    ARENA_DROP(arena, queues->of_class);
-    ARENA_DROP(arena, queues->older);
-    ARENA_DROP(arena, queues->newer);
+    ARENA_DROP(arena, queues->of_class, queues->older, queues->newer);
 }
 
 static void queue_push(struct queues *queues, uint32_t class_, uint32_t allocation) {

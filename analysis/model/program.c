@@ -104,8 +104,6 @@ bool program_init(struct program *program, const struct trace *trace, const stru
     bool done = deaths_list(&making.deaths, device, arena) &&
                 waits_sort(&making.waits, &making.n_waits, device, arena) &&
                 ops_make(program, &making, arena) && releases_find(&program->releases, trace, device, arena);
-    ARENA_DROP(arena, making.deaths.first);
-    ARENA_DROP(arena, making.deaths.next);
-    ARENA_DROP(arena, making.waits);
+    ARENA_DROP(arena, making.deaths.first, making.deaths.next, making.waits);
     return done;
 }

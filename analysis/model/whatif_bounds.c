@@ -163,9 +163,7 @@ static bool pack(const struct program *program, uint64_t small_bytes, uint64_t *
         least = top < least ? top : least;
     }
     *packed_bytes = least + (small_bytes + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
-    ARENA_DROP(arena, items);
-    ARENA_DROP(arena, packing.placed);
-    ARENA_DROP(arena, rows);
+    ARENA_DROP(arena, items, packing.placed, rows);
     return done;
 }
 

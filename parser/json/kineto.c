@@ -376,11 +376,8 @@ bool kineto_read(struct json_scan *scan, struct trace *trace, bool is_list) {
     interner_init(&kineto.interner, trace);
     bool done = (is_list ? items_read(&kineto, event_words, event_read) : root_read(&kineto)) &&
                 kineto_finish(&kineto) && (interner_finish(&kineto.interner) || kineto_fail_memory(&kineto));
-    ARENA_DROP(arena, kineto.spans.row);
-    ARENA_DROP(arena, kineto.samples.row);
-    ARENA_DROP(arena, kineto.devices.row);
-    ARENA_DROP(arena, kineto.properties.row);
-    ARENA_DROP(arena, kineto.annotations.row);
+    ARENA_DROP(arena, kineto.spans.row, kineto.samples.row, kineto.devices.row, kineto.properties.row,
+               kineto.annotations.row);
     interner_release(&kineto.interner);
     return done;
 }

@@ -352,10 +352,7 @@ static bool device_read(struct kineto *kineto, uint16_t index, const struct orde
     reader.unknown = (struct ledger){.recorder = &reader.recorder, .next_address = 1, .stride = 2};
     properties_apply(&reader, device);
     bool done = samples_select(&reader, index, by_time) && device_record(&reader);
-    ARENA_DROP(&kineto->trace->arena, reader.order);
-    ARENA_DROP(&kineto->trace->arena, reader.open);
-    ARENA_DROP(&kineto->trace->arena, reader.orphans);
-    ARENA_DROP(&kineto->trace->arena, reader.unknown.piece);
+    ARENA_DROP(&kineto->trace->arena, reader.order, reader.open, reader.orphans, reader.unknown.piece);
     return done;
 }
 

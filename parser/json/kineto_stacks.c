@@ -14,8 +14,7 @@ bool order_init(struct kineto *kineto, struct order *order, uint32_t count) {
 }
 
 void order_release(struct kineto *kineto, struct order *order) {
-    ARENA_DROP(&kineto->trace->arena, order->row);
-    ARENA_DROP(&kineto->trace->arena, order->spare);
+    ARENA_DROP(&kineto->trace->arena, order->row, order->spare);
 }
 
 void order_sort(struct order *order) {
@@ -115,8 +114,7 @@ static bool stacks_sweep(struct kineto *kineto, const struct order *spans, const
         done = sweep_to(kineto, &sweep, sample->thread, sample->ts_ns) &&
                sweep_stack(kineto, &sweep, sample->ts_ns, &sample->stack);
     }
-    ARENA_DROP(&kineto->trace->arena, sweep.open);
-    ARENA_DROP(&kineto->trace->arena, sweep.frames);
+    ARENA_DROP(&kineto->trace->arena, sweep.open, sweep.frames);
     return done;
 }
 

@@ -178,8 +178,7 @@ static bool device_make(struct series *series, int32_t ordinal, struct device_tr
                 gap_diagnose(series, ordinal, n_runs, n);
     const struct device_trace *last = device_of(series, &windows[n - 1], ordinal);
     device->capacity_bytes = last->capacity_bytes;
-    ARENA_DROP(arena, runs);
-    ARENA_DROP(arena, windows);
+    ARENA_DROP(arena, runs, windows);
     return done;
 }
 

@@ -135,8 +135,7 @@ bool series_feed(struct recorder *recorder, const struct device_trace *device, c
     bool done = feeder_init(&feeder, arena);
     for (uint32_t e = 0; e < device->n_events && done; e++)
         done = event_feed(&feeder, e, e >= from);
-    ARENA_DROP(arena, feeder.requests);
-    ARENA_DROP(arena, feeder.deaths);
+    ARENA_DROP(arena, feeder.requests, feeder.deaths);
     return done;
 }
 

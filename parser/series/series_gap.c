@@ -98,9 +98,6 @@ bool series_gap_feed(struct chain *chain, const struct device_trace *a, const st
         stayed_mark(a, rows_a, n_a, stayed_a, b, rows_b, n_b, stayed_b);
         done = gap_join(chain, a, stayed_a, b, stayed_b);
     }
-    ARENA_DROP(arena, stayed_b);
-    ARENA_DROP(arena, stayed_a);
-    ARENA_DROP(arena, rows_b);
-    ARENA_DROP(arena, rows_a);
+    ARENA_DROP(arena, stayed_b, stayed_a, rows_b, rows_a);
     return done;
 }

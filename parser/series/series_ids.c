@@ -162,8 +162,6 @@ bool series_overlap(struct series *series, const struct device_trace *a, const s
         bool timed = a->time_us != NULL && b->time_us != NULL;
         *n = timed || *n >= UNTIMED_LEAST ? *n : 0;
     }
-    ARENA_DROP(arena, fail);
-    ARENA_DROP(arena, sign_b);
-    ARENA_DROP(arena, sign_a);
+    ARENA_DROP(arena, fail, sign_b, sign_a);
     return done;
 }

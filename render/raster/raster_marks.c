@@ -118,9 +118,7 @@ static bool pin_draw(struct painter *painter, struct arena *arena) {
         outline_draw(painter, band, upper, lower, count, 4 * pen, painter->theme->ground);
         outline_draw(painter, band, upper, lower, count, 2 * pen, painter->theme->mark[0]);
     }
-    ARENA_DROP(arena, lower);
-    ARENA_DROP(arena, upper);
-    ARENA_DROP(arena, below);
+    ARENA_DROP(arena, lower, upper, below);
     return done;
 }
 
@@ -212,8 +210,7 @@ static bool compared_draw(struct painter *painter, struct arena *arena) {
         edge_draw(painter, start, row + from, count, 4 * pen, painter->theme->ground);
         edge_draw(painter, start, row + from, count, 2 * pen, painter->theme->mark[1]);
     }
-    ARENA_DROP(arena, row);
-    ARENA_DROP(arena, moment);
+    ARENA_DROP(arena, row, moment);
     return done;
 }
 
