@@ -178,10 +178,13 @@ void *arena_column(struct arena *arena, uint64_t count, size_t item_nbytes) {
     return arena_grow(arena, &column, &capacity, count == 0 ? 1 : count, item_nbytes) ? column : NULL;
 }
 
+void *arena_zeros(struct arena *arena, uint64_t count, size_t item_nbytes) {
+    void *column = arena_column(arena, count, item_nbytes);
+    if (column != NULL)
+        bytes_zero(column, (size_t)count * item_nbytes);
+    return column;
+}
+
 uint64_t *arena_bits(struct arena *arena, uint32_t count) {
-    size_t n_words = (size_t)count / 64 + 1;
-    uint64_t *bits = arena_column(arena, n_words, sizeof *bits);
-    if (bits != NULL)
-        bytes_zero(bits, n_words * sizeof *bits);
-    return bits;
+    return arena_zeros(arena, (uint64_t)count / 64 + 1, sizeof(uint64_t));
 }

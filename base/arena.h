@@ -83,5 +83,8 @@ void arena_drop(struct arena *arena, void *column);
 /* A column of fixed length, `count` items (at least one); not zeroed; ARENA_DROP frees it early. NULL: no memory. */
 void *arena_column(struct arena *arena, uint64_t count, size_t item_nbytes);
 
+/* The same, zeroed. */
+void *arena_zeros(struct arena *arena, uint64_t count, size_t item_nbytes);
+
 /* A column of zeroed bits, [count / 64 + 1], one for each of `count` things. NULL: no memory. */
 uint64_t *arena_bits(struct arena *arena, uint32_t count);

@@ -125,16 +125,11 @@ struct masks {
 };
 
 static bool masks_init(struct masks *masks, const struct trace *trace, struct arena *arena) {
-    masks->frames = arena_column(arena, trace->frames.count, 1);
+    masks->frames = arena_zeros(arena, trace->frames.count, 1);
     masks->stacks = arena_column(arena, trace->stacks.count, 1);
-    masks->contexts = arena_column(arena, trace->contexts.count, 1);
-    masks->known = arena_column(arena, trace->strings.count, 1);
-    if (masks->frames == NULL || masks->stacks == NULL || masks->contexts == NULL || masks->known == NULL)
-        return false;
-    bytes_zero(masks->frames, trace->frames.count);
-    bytes_zero(masks->contexts, trace->contexts.count);
-    bytes_zero(masks->known, trace->strings.count);
-    return true;
+    masks->contexts = arena_zeros(arena, trace->contexts.count, 1);
+    masks->known = arena_zeros(arena, trace->strings.count, 1);
+    return masks->frames != NULL && masks->stacks != NULL && masks->contexts != NULL && masks->known != NULL;
 }
 
 static void masks_drop(struct masks *masks, struct arena *arena) {

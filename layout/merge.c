@@ -69,10 +69,9 @@ static void keep_what_happened(struct merging *merging) {
 
 /* Bytes alive at every moment. */
 static uint64_t *curve_of(struct merge *merge, const struct device_trace *device) {
-    uint64_t *live = arena_column(&merge->arena, (uint64_t)device->n_events + 2, sizeof *live);
+    uint64_t *live = arena_zeros(&merge->arena, (uint64_t)device->n_events + 2, sizeof *live);
     if (live == NULL)
         return NULL;
-    bytes_zero(live, ((size_t)device->n_events + 2) * sizeof *live);
     for (uint32_t i = 0; i < device->allocations.count; i++) {
         live[device->allocations.birth[i]] += device->allocations.size[i];
         live[device->allocations.death[i]] -= device->allocations.size[i];
@@ -107,10 +106,9 @@ static bool keep_extremes(struct merging *merging) {
 
 static bool moments_choose(struct merging *merging) {
     uint32_t end = merging->device->n_events + 1;
-    merging->moment = arena_column(&merging->merge->arena, (uint64_t)end + 1, sizeof *merging->moment);
+    merging->moment = arena_zeros(&merging->merge->arena, (uint64_t)end + 1, sizeof *merging->moment);
     if (merging->moment == NULL)
         return false;
-    bytes_zero(merging->moment, ((size_t)end + 1) * sizeof *merging->moment);
     keep_what_happened(merging);
     if (!keep_extremes(merging))
         return false;
@@ -200,10 +198,9 @@ static bool slots_alloc(struct merging *merging, uint32_t count) {
     uint64_t n_slots = 16;
     while (n_slots < (uint64_t)count * 2)
         n_slots *= 2;
-    merging->slot = arena_column(&merging->merge->arena, n_slots, sizeof *merging->slot);
+    merging->slot = arena_zeros(&merging->merge->arena, n_slots, sizeof *merging->slot);
     if (merging->slot == NULL)
         return false;
-    bytes_zero(merging->slot, (size_t)n_slots * sizeof *merging->slot);
     merging->mask = (uint32_t)(n_slots - 1);
     return true;
 }

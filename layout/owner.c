@@ -99,18 +99,14 @@ static bool file_of_frame_meets(const struct trace *trace, uint8_t *known, uint3
 static bool owners_make(struct trace *trace) {
     if (trace->frames.owner != NULL)
         return true;
-    trace->frames.owner = arena_column(&trace->arena, trace->frames.count, 1);
-    if (trace->frames.owner != NULL)
-        bytes_zero(trace->frames.owner, trace->frames.count);
+    trace->frames.owner = arena_zeros(&trace->arena, trace->frames.count, 1);
     return trace->frames.owner != NULL;
 }
 
 bool frames_tell_owner(struct trace *trace, const char *pattern, enum frame_owner owner, uint32_t *n_frames) {
-    uint8_t *known = arena_column(&trace->arena, trace->strings.count, 1);
+    uint8_t *known = arena_zeros(&trace->arena, trace->strings.count, 1);
     bool done = known != NULL;
     *n_frames = 0;
-    if (done)
-        bytes_zero(known, trace->strings.count);
     for (uint32_t i = 1; done && i < trace->frames.count; i++) {
         if (!file_of_frame_meets(trace, known, i, pattern))
             continue;

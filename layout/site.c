@@ -283,10 +283,9 @@ bool frames_rank(const struct trace *trace, uint8_t *rank, struct arena *arena) 
         bytes_copy(rank, trace->frames.rank, trace->frames.count);
         return true;
     }
-    uint16_t *marks = arena_column(arena, trace->strings.count, sizeof *marks);
+    uint16_t *marks = arena_zeros(arena, trace->strings.count, sizeof *marks);
     if (marks == NULL)
         return false;
-    bytes_zero(marks, trace->strings.count * sizeof *marks);
     rank[0] = 2 * FRAME_NOISE;
     for (uint32_t i = 1; i < trace->frames.count; i++) {
         const struct frame *frame = &trace->frames.frame[i];

@@ -74,18 +74,15 @@ bool site_slots_find(struct timeline *timeline, struct arena *arena) {
     const struct allocations *allocations = &timeline->device->allocations;
     uint32_t n_frames = timeline->trace->frames.count, n_ends = timeline->n_moments + 1;
     timeline->slot = arena_column(arena, n_frames, sizeof *timeline->slot);
-    timeline->twin = arena_column(arena, n_frames, sizeof *timeline->twin);
-    struct site_bytes *bytes = arena_column(arena, n_frames, sizeof *bytes);
+    timeline->twin = arena_zeros(arena, n_frames, sizeof *timeline->twin);
+    struct site_bytes *bytes = arena_zeros(arena, n_frames, sizeof *bytes);
     struct sort_row *row = arena_column(arena, n_frames, sizeof *row),
                     *spare = arena_column(arena, n_frames, sizeof *spare);
-    uint32_t *ended = arena_column(arena, n_ends, sizeof *ended),
+    uint32_t *ended = arena_zeros(arena, n_ends, sizeof *ended),
              *next = arena_column(arena, allocations->count, sizeof *next);
     bool done = timeline->slot && timeline->twin && bytes && row && spare && ended && next;
     if (done) {
         struct walk walk = {allocations, timeline->site, bytes, ended, next};
-        bytes_zero(timeline->twin, n_frames * sizeof *timeline->twin);
-        bytes_zero(bytes, n_frames * sizeof *bytes);
-        bytes_zero(ended, n_ends * sizeof *ended);
         walk_run(&walk, timeline->n_moments);
         slots_give(timeline, row, sites_rank(bytes, n_frames, row, spare));
     }

@@ -18,10 +18,9 @@ static bool is_kept(const uint64_t *keep, uint32_t allocation) {
 /* Changes first, then their running sum, in one array. */
 static bool live_build(struct timeline *timeline, const uint64_t *keep, struct arena *arena) {
     const struct allocations *allocations = &timeline->device->allocations;
-    uint64_t *live = arena_column(arena, timeline->n_moments, sizeof *live);
+    uint64_t *live = arena_zeros(arena, timeline->n_moments, sizeof *live);
     if (live == NULL)
         return false;
-    bytes_zero(live, (size_t)timeline->n_moments * sizeof *live);
     for (uint32_t i = 0; i < allocations->count; i++) {
         if (allocations->birth[i] >= timeline->n_moments || !is_kept(keep, i))
             continue;

@@ -151,11 +151,10 @@ static bool walkers_through(struct making *making) {
 static bool depths_find(struct making *making, uint32_t *deepest) {
     const struct stack_table *stacks = &making->timeline->trace->stacks;
     uint32_t n_stacks = making->timeline->trace->stacks.count;
-    uint8_t *used = arena_column(making->arena, n_stacks, sizeof *used);
+    uint8_t *used = arena_zeros(making->arena, n_stacks, sizeof *used);
     making->depth = arena_column(making->arena, n_stacks, sizeof *making->depth);
     if (used == NULL || making->depth == NULL)
         return false;
-    bytes_zero(used, n_stacks);
     for (uint32_t i = 0; i < making->n_walkers; i++)
         used[making->walker[i].stack] = 1;
     for (uint32_t i = n_stacks; i-- > 1;)
@@ -202,10 +201,9 @@ static bool children_add(struct making *making, const struct sort_row *rows, uin
 static bool levels_sort(const struct making *making, uint32_t deepest, uint32_t **order, uint32_t **start) {
     uint32_t n_stacks = making->timeline->trace->stacks.count;
     *order = arena_column(making->arena, n_stacks, sizeof **order);
-    *start = arena_column(making->arena, (uint64_t)deepest + 2, sizeof **start);
+    *start = arena_zeros(making->arena, (uint64_t)deepest + 2, sizeof **start);
     if (*order == NULL || *start == NULL)
         return false;
-    bytes_zero(*start, ((size_t)deepest + 2) * sizeof **start);
     for (uint32_t i = 1; i < n_stacks; i++)
         if (making->up[i] == i && making->depth[i] != 0 && making->depth[i] <= deepest)
             (*start)[making->depth[i] + 1]++;
@@ -346,10 +344,8 @@ static bool places_make(struct making *making) {
 static bool strangers_add(struct making *making) {
     const uint32_t *site = making->timeline->site;
     uint32_t n_frames = making->timeline->trace->frames.count;
-    uint32_t *node_of = arena_column(making->arena, n_frames, sizeof *node_of);
+    uint32_t *node_of = arena_zeros(making->arena, n_frames, sizeof *node_of);
     bool done = node_of != NULL;
-    if (done)
-        bytes_zero(node_of, (size_t)n_frames * sizeof *node_of);
     for (uint32_t i = 0; done && i < making->n_walkers; i++) {
         struct walker *walker = &making->walker[i];
         uint32_t frame = making->same[site[walker->stack]];

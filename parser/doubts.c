@@ -24,10 +24,9 @@ static bool frees_diagnose(struct trace *trace, const struct device_trace *devic
 /* Requested bytes alive at each moment, in a column for the caller to drop. NULL: no memory. */
 static uint64_t *live_curve(struct arena *arena, const struct device_trace *device) {
     uint64_t n_moments = (uint64_t)device->n_events + 1;
-    uint64_t *live = arena_column(arena, n_moments, sizeof *live);
+    uint64_t *live = arena_zeros(arena, n_moments, sizeof *live);
     if (live == NULL)
         return NULL;
-    bytes_zero(live, (size_t)n_moments * sizeof *live);
     for (uint32_t i = 0; i < device->allocations.count; i++) {
         live[device->allocations.birth[i]] += device->allocations.size[i];
         if (device->allocations.death[i] < n_moments)

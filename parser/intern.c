@@ -66,10 +66,9 @@ static bool index_reserve(struct trace *trace, struct intern_index *index, row_h
     if (index->mask != 0 && index->count < index->mask / 2)
         return true;
     uint64_t n_slots = index->mask == 0 ? FIRST_SLOTS : ((uint64_t)index->mask + 1) * 2;
-    uint32_t *slot = arena_column(&trace->arena, n_slots, sizeof *slot);
+    uint32_t *slot = arena_zeros(&trace->arena, n_slots, sizeof *slot);
     if (slot == NULL)
         return false;
-    bytes_zero(slot, (size_t)n_slots * sizeof *slot);
     struct intern_index larger = {.slot = slot, .mask = (uint32_t)(n_slots - 1), .count = index->count};
     slots_fill(&larger, index, trace, hash);
     index_release(&trace->arena, index);

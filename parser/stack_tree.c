@@ -28,10 +28,9 @@ static bool slots_reserve(struct stack_tree *tree, struct arena *arena) {
     if (tree->mask != 0 && tree->table.n_branched < tree->mask / 2)
         return true;
     uint64_t n_slots = tree->mask == 0 ? FIRST_SLOTS : ((uint64_t)tree->mask + 1) * 2;
-    uint32_t *slot = arena_column(arena, n_slots, sizeof *slot);
+    uint32_t *slot = arena_zeros(arena, n_slots, sizeof *slot);
     if (slot == NULL)
         return false;
-    bytes_zero(slot, (size_t)n_slots * sizeof *slot);
     ARENA_DROP(arena, tree->slot);
     tree->slot = slot;
     tree->mask = (uint32_t)(n_slots - 1);
@@ -177,11 +176,10 @@ static void stacks_keep(struct stack_table *stacks, const struct kept *kept) {
 static bool unused_drop(struct stack_table *stacks, struct trace *trace) {
     struct arena *arena = &trace->arena;
     uint32_t n_words = (stacks->count - 1) / 32 + 1;
-    struct kept kept = {.bits = arena_column(arena, n_words, sizeof *kept.bits),
+    struct kept kept = {.bits = arena_zeros(arena, n_words, sizeof *kept.bits),
                         .before = arena_column(arena, n_words, sizeof *kept.before)};
     bool done = kept.bits != NULL && kept.before != NULL;
     if (done) {
-        bytes_zero(kept.bits, n_words * sizeof *kept.bits);
         bit_set(kept.bits, 0);
         for (uint32_t i = 0; i < trace->n_devices; i++)
             device_visit(&trace->devices[i], &kept, visit_mark);

@@ -195,12 +195,11 @@ void section_end(struct packer *packer, uint16_t type, uint16_t flags, uint32_t 
 static bool renumbering_init(struct packer *packer, enum domain domain, uint32_t old_count) {
     struct renumbering *ids = &packer->ids[domain];
     ids->old_count = old_count;
-    ids->to = arena_column(packer->payload->arena, old_count, sizeof *ids->to);
+    ids->to = arena_zeros(packer->payload->arena, old_count, sizeof *ids->to);
     if (ids->to == NULL) {
         packer_fail(packer, PAYLOAD_NO_MEMORY);
         return false;
     }
-    bytes_zero(ids->to, (size_t)old_count * sizeof *ids->to);
     if (old_count > 0)
         ids->to[0] = 1; /* "none" is always used */
     return true;

@@ -69,10 +69,8 @@ static bool profiles_find(struct profiles *profiles, const struct compare_side *
     const struct allocations *allocations = &timeline->device->allocations;
     uint32_t n_frames = timeline->trace->frames.count, capacity = 0;
     uint32_t *same = arena_column(arena, n_frames, sizeof *same),
-             *of = arena_column(arena, n_frames, sizeof *of);
+             *of = arena_zeros(arena, n_frames, sizeof *of);
     bool done = same != NULL && of != NULL && frames_same(timeline->trace, same, arena);
-    if (done)
-        bytes_zero(of, (size_t)n_frames * sizeof *of);
     for (uint32_t i = 0; done && i < allocations->count; i++) {
         if (!filter_keeps(side->keep, i))
             continue;

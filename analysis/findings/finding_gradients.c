@@ -257,17 +257,14 @@ static bool gradients_init(struct gradients *own, struct finder *finder) {
     size_t n_sums = (size_t)turns + 1;
     struct arena *arena = finder->arena;
     *own = (struct gradients){.nth = arena_column(arena, n, sizeof *own->nth),
-                              .counted = arena_column(arena, n / 64 + (uint64_t)1, sizeof *own->counted),
-                              .kept_bytes = arena_column(arena, n_sums, sizeof *own->kept_bytes),
-                              .kept_count = arena_column(arena, n_sums, sizeof *own->kept_count),
+                              .counted = arena_zeros(arena, n / 64 + (uint64_t)1, sizeof *own->counted),
+                              .kept_bytes = arena_zeros(arena, n_sums, sizeof *own->kept_bytes),
+                              .kept_count = arena_zeros(arena, n_sums, sizeof *own->kept_count),
                               .made = arena_column(arena, n_sums, sizeof *own->made),
                               .forward_moment = arena_column(arena, turns, sizeof *own->forward_moment)};
     if (own->nth == NULL || own->counted == NULL || own->kept_bytes == NULL || own->kept_count == NULL ||
         own->made == NULL || own->forward_moment == NULL)
         return false;
-    bytes_zero(own->counted, (n / 64 + (size_t)1) * sizeof *own->counted);
-    bytes_zero(own->kept_bytes, n_sums * sizeof *own->kept_bytes);
-    bytes_zero(own->kept_count, n_sums * sizeof *own->kept_count);
     uint32_t next = finder->timeline->n_moments;
     for (uint32_t t = turns; t-- > 0;) {
         uint32_t forward = finder_forward(finder, &finder->verdicts->turns.turn[t]);

@@ -217,18 +217,14 @@ static void graph_report(struct finder *finder, struct graph *graph) {
 
 void finding_unused_graph_find(struct finder *finder) {
     size_t n = (size_t)finder->verdicts->turns.count + 1;
-    struct graph graph = {.n_own = arena_column(finder->arena, n, sizeof *graph.n_own),
-                          .n_freed = arena_column(finder->arena, n, sizeof *graph.n_freed),
-                          .gap = arena_column(finder->arena, n, sizeof *graph.gap),
-                          .lead = arena_column(finder->arena, n, sizeof *graph.lead)};
+    struct graph graph = {.n_own = arena_zeros(finder->arena, n, sizeof *graph.n_own),
+                          .n_freed = arena_zeros(finder->arena, n, sizeof *graph.n_freed),
+                          .gap = arena_zeros(finder->arena, n, sizeof *graph.gap),
+                          .lead = arena_zeros(finder->arena, n, sizeof *graph.lead)};
     finder->failed |= graph.n_own == NULL || graph.n_freed == NULL || graph.gap == NULL || graph.lead == NULL;
     if (!finder->failed && finder->verdicts->runs.stacks != STACKS_NONE &&
         !phase_runs_has(&finder->verdicts->runs, SIDE_BACKWARD) &&
         !phase_runs_has(&finder->verdicts->runs, SIDE_OPTIMIZER)) {
-        bytes_zero(graph.n_own, n * sizeof *graph.n_own);
-        bytes_zero(graph.n_freed, n * sizeof *graph.n_freed);
-        bytes_zero(graph.gap, n * sizeof *graph.gap);
-        bytes_zero(graph.lead, n * sizeof *graph.lead);
         graph_report(finder, &graph);
     }
     ARENA_DROP(finder->arena, graph.lead, graph.gap, graph.n_freed, graph.n_own);

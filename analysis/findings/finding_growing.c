@@ -57,11 +57,10 @@ static uint32_t successor_of(const struct finder *finder, uint32_t allocation) {
  * no search. */
 static bool most_find(struct finder *finder) {
     const struct allocations *allocations = finder->allocations;
-    uint64_t *most = arena_column(finder->arena, STACK_CLASSES, sizeof *most);
+    uint64_t *most = arena_zeros(finder->arena, STACK_CLASSES, sizeof *most);
     finder->pairs.most = most;
     if (most == NULL)
         return false;
-    bytes_zero(most, STACK_CLASSES * sizeof *most);
     for (uint32_t i = allocations->preexisting; i < allocations->count; i++) {
         uint64_t *of_class = &most[allocations->stack[i] % STACK_CLASSES];
         *of_class = allocations->size[i] > *of_class ? allocations->size[i] : *of_class;

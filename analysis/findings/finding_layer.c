@@ -253,14 +253,12 @@ void finding_kept_per_layer_find(struct finder *finder) {
     if (runs->stacks == STACKS_NATIVE || runs->stacks == STACKS_NONE || runs->count >= UINT32_MAX / 4)
         return;
     struct layer_search search = {
-        .stacks = arena_column(finder->arena, finder->slots->count, sizeof *search.stacks)};
-    uint32_t *of_site = arena_column(finder->arena, n_frames, sizeof *of_site);
+        .stacks = arena_zeros(finder->arena, finder->slots->count, sizeof *search.stacks)};
+    uint32_t *of_site = arena_zeros(finder->arena, n_frames, sizeof *of_site);
     if (search.stacks == NULL || of_site == NULL) {
         finder->failed = true;
         return;
     }
-    bytes_zero(search.stacks, (size_t)finder->slots->count * sizeof *search.stacks);
-    bytes_zero(of_site, n_frames * sizeof *of_site);
     forwards_walk(finder, &search, NULL, NULL, false);
     finder->looked[FINDING_KEPT_PER_LAYER] = search.n_forwards;
     finder->failed |= !layers_count(finder, &search);

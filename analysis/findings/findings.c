@@ -159,10 +159,9 @@ static bool removed_spread(struct finder *finder) {
     struct removed *removed = &finder->removed;
     size_t n = (size_t)finder->timeline->n_moments + 1;
     if (removed->each == NULL) {
-        removed->each = arena_column(finder->arena, n, sizeof *removed->each);
+        removed->each = arena_zeros(finder->arena, n, sizeof *removed->each);
         if (removed->each == NULL)
             return false;
-        bytes_zero(removed->each, n * sizeof *removed->each);
     }
     for (uint32_t i = 0; i < removed->count; i++)
         removed->each[removed->change[i].key] += removed->bytes[i];
@@ -303,7 +302,7 @@ static bool finder_init(struct finder *finder, const struct verdicts *verdicts, 
                               .slots = &verdicts->runs.slots,
                               .key = arena_column(arena, verdicts->runs.slots.count, sizeof(uint32_t)),
                               .order = arena_column(arena, n_recorded, sizeof(uint32_t)),
-                              .blamed = arena_column(arena, trace->frames.count, 1),
+                              .blamed = arena_zeros(arena, trace->frames.count, 1),
                               .last_turn = arena_column(arena, 1, sizeof(uint32_t)),
                               .made = n_recorded > 0 ? allocations->birth[allocations->count - 1] : 0,
                               .has_optimizer = optimizer_is_seen(verdicts)};
@@ -313,7 +312,6 @@ static bool finder_init(struct finder *finder, const struct verdicts *verdicts, 
     finder->start = arena_column(arena, (uint64_t)finder->n_keys + 2, sizeof *finder->start);
     if (finder->start == NULL)
         return false;
-    bytes_zero(finder->blamed, trace->frames.count);
     *finder->last_turn = 0;
     order_fill(finder);
     return true;

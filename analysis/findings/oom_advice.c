@@ -29,11 +29,10 @@ static uint32_t oom_from(const struct device_trace *device, uint32_t moment) {
 /* Changes first, then their running sum, in one array. */
 static bool pending_find(struct oom_ground *ground, const struct device_trace *device, struct arena *arena) {
     const struct allocations *allocations = &device->allocations;
-    uint64_t n = (uint64_t)device->n_ooms + 1, *pending = arena_column(arena, n, sizeof *pending);
+    uint64_t n = (uint64_t)device->n_ooms + 1, *pending = arena_zeros(arena, n, sizeof *pending);
     ground->pending_bytes = pending;
     if (pending == NULL)
         return false;
-    bytes_zero(pending, n * sizeof *pending);
     for (uint32_t i = 0; i < allocations->count; i++) {
         if (allocations->request[i] >= allocations->death[i])
             continue;

@@ -312,14 +312,11 @@ bool frames_bits(const struct trace *trace, uint32_t *bits, struct arena *arena)
         return true;
     }
     size_t n = trace->strings.count;
-    struct known known = {.file = arena_column(arena, n, sizeof(uint32_t)),
-                          .name = arena_column(arena, n, sizeof(uint32_t)),
-                          .place = arena_column(arena, n, sizeof(uint32_t))};
+    struct known known = {.file = arena_zeros(arena, n, sizeof(uint32_t)),
+                          .name = arena_zeros(arena, n, sizeof(uint32_t)),
+                          .place = arena_zeros(arena, n, sizeof(uint32_t))};
     if (known.file == NULL || known.name == NULL || known.place == NULL)
         return false;
-    bytes_zero(known.file, n * sizeof *known.file);
-    bytes_zero(known.name, n * sizeof *known.name);
-    bytes_zero(known.place, n * sizeof *known.place);
     vocabulary_init(&known.vocabulary);
     bits[0] = 0;
     for (uint32_t i = 1; i < trace->frames.count; i++)

@@ -40,11 +40,9 @@ static uint32_t *table_seek(const struct key_table *table, uint32_t outer, uint3
 
 static bool table_resize(struct key_table *table, size_t n_slots) {
     uint32_t *old = table->slot, n_old = table->count == 0 ? 0 : table->mask + 1;
-    table->slot = arena_column(table->arena, n_slots, sizeof *table->slot);
+    table->slot = arena_zeros(table->arena, n_slots, sizeof *table->slot);
     table->mask = (uint32_t)(n_slots - 1);
     table->count = 0;
-    if (table->slot != NULL)
-        bytes_zero(table->slot, n_slots * sizeof *table->slot);
     for (uint32_t i = 0; table->slot != NULL && i < n_old; i++) {
         uint32_t *slot =
             old[i] == 0 ? NULL

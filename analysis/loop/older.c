@@ -212,10 +212,7 @@ static bool sizes_collect(struct naming *naming, const struct group *gradients, 
 }
 
 static uint32_t *counts_make(struct naming *naming, struct arena *arena) {
-    uint32_t *counts = arena_column(arena, naming->sizes.count, sizeof *counts);
-    if (counts != NULL)
-        bytes_zero(counts, (size_t)naming->sizes.count * sizeof *counts);
-    return counts;
+    return arena_zeros(arena, naming->sizes.count, sizeof(uint32_t));
 }
 
 static bool counts_fill(struct naming *naming, const struct group *gradients, const struct group *chosen,

@@ -10,11 +10,10 @@ enum { MASTERS_MOST = 3, COPIES_ADDED_MOST = 4, ADAPTER_SIZES = 8, REST_SIZES = 
 
 /* Counts each size in the longest complete backward, kept or not. NULL: no memory. */
 static uint32_t *backward_count(struct naming *naming, struct arena *arena) {
-    uint32_t *made = arena_column(arena, naming->sizes.count, sizeof *made);
+    uint32_t *made = arena_zeros(arena, naming->sizes.count, sizeof *made);
     const struct phase_run *longest = NULL;
     if (made == NULL)
         return NULL;
-    bytes_zero(made, (size_t)naming->sizes.count * sizeof *made);
     for (uint32_t r = naming->begins_backward; r < naming->runs->count; r++) {
         const struct phase_run *run = &naming->runs->run[r];
         if (run->side == SIDE_BACKWARD &&
@@ -202,10 +201,9 @@ static bool rest_is_adapted(const struct naming *naming, const struct held_rows 
 /* Names the rest, except sizes that recorded forwards make too, because those may belong to a graph. False: no
  * memory. */
 static bool frozen_name(struct naming *naming, const struct held_rows *rows, struct arena *arena) {
-    uint8_t *made = arena_column(arena, naming->sizes.count, 1);
+    uint8_t *made = arena_zeros(arena, naming->sizes.count, 1);
     if (made == NULL)
         return false;
-    bytes_zero(made, naming->sizes.count);
     for (uint32_t i = naming->runs->first_allocation; i < naming->allocations->count; i++) {
         uint32_t at = naming->category[i] == CATEGORY_ACTIVATION || naming->category[i] == CATEGORY_RESULT
                           ? size_set_at(&naming->sizes, naming->allocations->size[i])

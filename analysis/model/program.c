@@ -15,11 +15,10 @@ struct deaths {
 static bool deaths_list(struct deaths *deaths, const struct device_trace *device, struct arena *arena) {
     const struct allocations *allocations = &device->allocations;
     uint64_t n_moments = (uint64_t)device->n_events + 2;
-    *deaths = (struct deaths){.first = arena_column(arena, n_moments, sizeof *deaths->first),
+    *deaths = (struct deaths){.first = arena_zeros(arena, n_moments, sizeof *deaths->first),
                               .next = arena_column(arena, allocations->count, sizeof *deaths->next)};
     if (deaths->first == NULL || deaths->next == NULL)
         return false;
-    bytes_zero(deaths->first, (size_t)n_moments * sizeof *deaths->first);
     for (uint32_t i = allocations->count; i-- > 0;) {
         uint32_t *first = &deaths->first[allocations->death[i]];
         deaths->next[i] = *first;

@@ -168,12 +168,11 @@ static bool runner_run(struct runner *runner) {
     runner->next_low = UINT64_C(1) << 45;
     runner->next_high = UINT64_C(1) << 62;
     uint64_t n_rows = (uint64_t)device->allocations.count + runner->program->n_copies;
-    runner->block_of = arena_column(runner->arena, n_rows, sizeof *runner->block_of);
+    runner->block_of = arena_zeros(runner->arena, n_rows, sizeof *runner->block_of);
     runner->most_steps = (n_rows + device->n_segment_events) * 256 + 10000000;
     if (runner->block_of == NULL ||
         !allocator_init(&runner->allocator, &runner->what->settings, driver, runner->arena))
         return false;
-    bytes_zero(runner->block_of, (size_t)n_rows * sizeof *runner->block_of);
     runner->allocator.budget_bytes = runner->what->budget_bytes;
     runner->allocator.device_bytes = runner->what->device_bytes;
     if (!run_start(runner))

@@ -88,12 +88,10 @@ bool series_gap_feed(struct chain *chain, const struct device_trace *a, const st
     struct arena *arena = series_arena(chain->series);
     struct sort_row *rows_a = arena_column(arena, (uint64_t)a->allocations.count * 2, sizeof *rows_a);
     struct sort_row *rows_b = arena_column(arena, (uint64_t)b->allocations.count * 2, sizeof *rows_b);
-    uint8_t *stayed_a = arena_column(arena, a->allocations.count, 1),
-            *stayed_b = arena_column(arena, b->allocations.count, 1);
+    uint8_t *stayed_a = arena_zeros(arena, a->allocations.count, 1),
+            *stayed_b = arena_zeros(arena, b->allocations.count, 1);
     bool done = rows_a != NULL && rows_b != NULL && stayed_a != NULL && stayed_b != NULL;
     if (done) {
-        bytes_zero(stayed_a, a->allocations.count);
-        bytes_zero(stayed_b, b->allocations.count);
         uint32_t n_a = alive_rows(a, true, rows_a), n_b = alive_rows(b, false, rows_b);
         stayed_mark(a, rows_a, n_a, stayed_a, b, rows_b, n_b, stayed_b);
         done = gap_join(chain, a, stayed_a, b, stayed_b);

@@ -46,12 +46,11 @@ static void stacks_mark(const struct device_trace *device, uint8_t *used) {
 /* Maps only stacks in use and their ancestors. A parent comes before its children. */
 static bool stacks_map(struct series *series, const struct trace *from, struct ids *ids) {
     const struct stack_table *stacks = &from->stacks;
-    uint8_t *used = arena_column(series_arena(series), stacks->count, 1);
+    uint8_t *used = arena_zeros(series_arena(series), stacks->count, 1);
     if (used == NULL)
         return false;
     bool done = true;
     bytes_zero(ids->stack, stacks->count * sizeof *ids->stack);
-    bytes_zero(used, stacks->count);
     for (uint32_t d = 0; d < from->n_devices; d++)
         stacks_mark(&from->devices[d], used);
     for (uint32_t i = stacks->count; i-- > 1;)

@@ -150,11 +150,10 @@ struct deaths {
 static bool deaths_find(struct deaths *deaths, const struct export_device *device) {
     const struct allocations *allocations = &device->device->allocations;
     uint64_t n_moments = (uint64_t)device->timeline.n_moments + 1;
-    deaths->first = arena_column(device->arena, n_moments, sizeof *deaths->first);
+    deaths->first = arena_zeros(device->arena, n_moments, sizeof *deaths->first);
     deaths->next = arena_column(device->arena, (uint64_t)allocations->count + 1, sizeof *deaths->next);
     if (deaths->first == NULL || deaths->next == NULL)
         return false;
-    bytes_zero(deaths->first, (size_t)n_moments * sizeof *deaths->first);
     for (uint32_t i = 0; i < allocations->count; i++) {
         uint32_t death = allocations->death[i];
         deaths->next[i] = deaths->first[death];

@@ -49,10 +49,9 @@ bool export_sums_find(struct export_sums *sums, const struct export_device *devi
     const struct allocations *allocations = &device->device->allocations;
     struct summing summing = {sums, device, NULL};
     *sums = (struct export_sums){0};
-    summing.first = arena_column(device->arena, device->trace->stacks.count, sizeof *summing.first);
+    summing.first = arena_zeros(device->arena, device->trace->stacks.count, sizeof *summing.first);
     if (summing.first == NULL)
         return false;
-    bytes_zero(summing.first, (size_t)device->trace->stacks.count * sizeof *summing.first);
     for (uint32_t i = 0; i < allocations->count; i++) {
         uint32_t at = device->range.at;
         bool live = allocations->birth[i] <= at && allocations->death[i] > at;

@@ -109,13 +109,12 @@ static uint64_t chunk_of(const char *text, uint32_t length, uint32_t chunk) {
 static uint32_t *site_ranks(const struct page_view *view, struct arena *arena) {
     const struct trace *trace = &view->session->trace;
     const uint32_t *site = view_timeline(view)->site;
-    uint32_t *rank = arena_column(arena, trace->frames.count, sizeof *rank), count = 0;
+    uint32_t *rank = arena_zeros(arena, trace->frames.count, sizeof *rank), count = 0;
     struct sort_row *rows = arena_column(arena, trace->frames.count, sizeof *rows);
     struct sort_row *spare = arena_column(arena, trace->frames.count, sizeof *spare);
     char text[8 * NAME_CHUNKS + 1];
     if (rank == NULL || rows == NULL || spare == NULL)
         return NULL;
-    bytes_zero(rank, (size_t)trace->frames.count * sizeof *rank);
     for (uint32_t i = 0; i < trace->stacks.count; i++)
         if (rank[site[i]]++ == 0)
             rows[count++].value = site[i];

@@ -103,10 +103,9 @@ static uint32_t *listed_keys(const struct report_device *report, uint32_t *n) {
     *n = 0;
     for (uint32_t i = 0; i < report->n_shown; i++)
         *n = report->groups[i].key >= *n ? report->groups[i].key + 1 : *n;
-    uint32_t *group_of = arena_column(report->arena, *n, sizeof *group_of);
+    uint32_t *group_of = arena_zeros(report->arena, *n, sizeof *group_of);
     if (group_of == NULL)
         return NULL;
-    bytes_zero(group_of, (size_t)*n * sizeof *group_of);
     for (uint32_t i = 0; i < report->n_shown; i++)
         group_of[report->groups[i].key] = i + 1;
     return group_of;
@@ -134,14 +133,11 @@ static bool listed_sum(struct listed *listed, const struct report_device *report
 static bool listed_find(struct listed *listed, const struct report_device *report) {
     const struct timeline *shown = report_shown(report);
     uint32_t n_alive, *alive = timeline_alive(shown, report->timeline.peak_moment, report->arena, &n_alive);
-    *listed = (struct listed){.bytes = arena_column(report->arena, report->n_shown, sizeof *listed->bytes),
-                              .count = arena_column(report->arena, report->n_shown, sizeof *listed->count),
-                              .of_free = arena_column(report->arena, report->n_shown, sizeof(uint64_t))};
+    *listed = (struct listed){.bytes = arena_zeros(report->arena, report->n_shown, sizeof *listed->bytes),
+                              .count = arena_zeros(report->arena, report->n_shown, sizeof *listed->count),
+                              .of_free = arena_zeros(report->arena, report->n_shown, sizeof(uint64_t))};
     if (alive == NULL || listed->bytes == NULL || listed->count == NULL || listed->of_free == NULL)
         return false;
-    bytes_zero(listed->bytes, report->n_shown * sizeof *listed->bytes);
-    bytes_zero(listed->count, report->n_shown * sizeof *listed->count);
-    bytes_zero(listed->of_free, report->n_shown * sizeof(uint64_t));
     return listed_sum(listed, report, alive, n_alive) &&
            report_callers_find(&listed->callers, report, alive, n_alive);
 }

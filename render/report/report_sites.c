@@ -23,13 +23,12 @@ bool report_callers_find(struct report_callers *callers, const struct report_dev
     if (n_allocations == 0)
         return true;
     callers->same = arena_column(report->arena, n_frames, sizeof *callers->same);
-    callers->node_of = arena_column(report->arena, n_frames, sizeof *callers->node_of);
+    callers->node_of = arena_zeros(report->arena, n_frames, sizeof *callers->node_of);
     if (callers->same == NULL || callers->node_of == NULL ||
         !frames_same(report->trace, callers->same, report->arena) ||
         !tree_against(&callers->tree, timeline, allocations, n_allocations, NULL, 0,
                       (struct tree_way){TREE_CALLERS, 0, LEVELS}, report->arena))
         return false;
-    bytes_zero(callers->node_of, (size_t)n_frames * sizeof *callers->node_of);
     const struct tree_node *root = &callers->tree.node[0];
     for (uint32_t i = root->first_child; i < root->first_child + root->n_children; i++)
         callers->node_of[callers->tree.node[i].frame] = i;
