@@ -4,22 +4,22 @@
 #include <stdint.h>
 
 /*
- * Sets `low` to the first index of [low, high) for which `before` is false, or to `high` if it is true for all.
- * `low` and `high` are uint32_t variables, and both change. `before` is an expression in the index named `at`, true
- * for a first part of the range and false for the rest:
+ * The first index of [from, until) for which `before` is false, or `until` if it is true for all. `before` is an
+ * expression in the index named `at`, true for a first part of the range and false for the rest:
  *
- *     uint32_t low = 0, high = count;
- *     SEARCH(low, high, i, row[i].key < key);
+ *     uint32_t place = SEARCH(0, count, i, row[i].key < key);
  *
- * O(log(high - low)) evaluations.
+ * O(log(until - from)) evaluations of `before`, one of the others.
  */
-#define SEARCH(low, high, at, before)                         \
-    do {                                                      \
-        while ((low) < (high)) {                              \
-            const uint32_t at = (low) + ((high) - (low)) / 2; \
-            if (before)                                       \
-                (low) = (at) + 1;                             \
-            else                                              \
-                (high) = (at);                                \
-        }                                                     \
-    } while (0)
+#define SEARCH(from, until, at, before)                                      \
+    __extension__({                                                          \
+        uint32_t search_low = (from), search_high = (until);                 \
+        while (search_low < search_high) {                                   \
+            const uint32_t at = search_low + (search_high - search_low) / 2; \
+            if (before)                                                      \
+                search_low = (at) + 1;                                       \
+            else                                                             \
+                search_high = (at);                                          \
+        }                                                                    \
+        search_low;                                                          \
+    })

@@ -85,7 +85,6 @@ void sort_rows(struct sort_row *rows, struct sort_row *spare, uint32_t count) {
 }
 
 uint32_t sort_rows_seek(const struct sort_row *rows, uint32_t count, uint64_t key) {
-    uint32_t low = 0, high = count;
-    SEARCH(low, high, i, rows[i].key <= key);
+    uint32_t low = SEARCH(0, count, i, rows[i].key <= key);
     return low == 0 ? UINT32_MAX : low - 1;
 }

@@ -28,9 +28,7 @@ struct meant {
 /* The first allocation born at a moment or later. */
 static uint32_t born_from(const struct timeline *timeline, uint32_t moment) {
     const struct allocations *allocations = &timeline->device->allocations;
-    uint32_t low = 0, high = allocations->count;
-    SEARCH(low, high, i, allocations->birth[i] < moment);
-    return low;
+    return SEARCH(0, allocations->count, i, allocations->birth[i] < moment);
 }
 
 /* Moment 0 is the state before the first event, so nothing is born at it. */

@@ -242,8 +242,8 @@ static bool ranges_of(struct ranges *ranges, const struct filter_word *word, con
 }
 
 static bool ranges_hold(const struct ranges *ranges, uint32_t moment) {
-    uint32_t low = 0, high = ranges->count; /* the first range that begins after the moment */
-    SEARCH(low, high, i, ranges->row[i].key <= moment);
+    /* the first range that begins after the moment */
+    uint32_t low = SEARCH(0, ranges->count, i, ranges->row[i].key <= moment);
     return low != 0 && moment < ranges->row[low - 1].value;
 }
 

@@ -216,20 +216,17 @@ bool memory_map_make(struct memory_map *map, const struct held *held, enum map_o
 /* ---- what is at a place ---- */
 
 uint32_t memory_map_part_from(const struct memory_map *map, uint32_t y) {
-    uint32_t low = 0, high = map->n_parts;
-    SEARCH(low, high, i, map->part[i].y + map->grid.row <= y);
-    return low;
+    return SEARCH(0, map->n_parts, i, map->part[i].y + map->grid.row <= y);
 }
 
 uint32_t held_block_from(const struct held *held, const struct held_segment *segment, uint64_t address) {
-    uint32_t low = segment->first_block, high = segment->first_block + segment->n_blocks;
-    SEARCH(low, high, i, held->block[i].address + held->block[i].size <= address);
-    return low;
+    return SEARCH(segment->first_block, segment->first_block + segment->n_blocks, i,
+                  held->block[i].address + held->block[i].size <= address);
 }
 
 uint32_t held_segment_at(const struct held *held, uint64_t address) {
-    uint32_t low = 0, high = held->n_segments;
-    SEARCH(low, high, i, held->segment[i].address + held->segment[i].size <= address);
+    uint32_t low =
+        SEARCH(0, held->n_segments, i, held->segment[i].address + held->segment[i].size <= address);
     return low < held->n_segments && held->segment[low].address <= address ? low : ALLOCATION_NONE;
 }
 

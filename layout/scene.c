@@ -48,8 +48,8 @@ static uint64_t reserved_peak_in(const struct timeline *timeline, uint32_t first
 
 const struct oom_event *timeline_oom_in(const struct timeline *timeline, uint32_t first, uint32_t end) {
     const struct device_trace *device = timeline->device;
-    uint32_t low = 0, high = device->n_ooms; /* the first whose moment is `end` or later */
-    SEARCH(low, high, i, device->ooms[i].event + 1 < end);
+    /* the first whose moment is `end` or later */
+    uint32_t low = SEARCH(0, device->n_ooms, i, device->ooms[i].event + 1 < end);
     return low > 0 && device->ooms[low - 1].event + 1 >= first ? &device->ooms[low - 1] : NULL;
 }
 
@@ -99,9 +99,7 @@ static uint32_t moment_from(const struct timeline *timeline, enum axis axis, int
         int64_t moment = (position + Q16 - 1 >= 0 ? (position + Q16 - 1) / Q16 : -1) + 1;
         return moment < 0 ? 0 : moment > timeline->n_moments ? timeline->n_moments : (uint32_t)moment;
     }
-    uint32_t low = least, high = timeline->n_moments;
-    SEARCH(low, high, i, timeline_start_us(timeline, i) * Q16 < position);
-    return low;
+    return SEARCH(least, timeline->n_moments, i, timeline_start_us(timeline, i) * Q16 < position);
 }
 
 int32_t view_position_q8(const struct view *view, int64_t at_q16) {
@@ -192,9 +190,7 @@ static uint32_t column_of(const struct scene *scene, uint32_t moment) {
     if (moment > scene->moment[width - 1])
         return width;
     uint32_t cell = (moment - first) >> scene->cell_shift;
-    uint32_t low = scene->cells[cell], high = scene->cells[cell + 1];
-    SEARCH(low, high, i, scene->moment[i] < moment);
-    return low;
+    return SEARCH(scene->cells[cell], scene->cells[cell + 1], i, scene->moment[i] < moment);
 }
 
 /* The least death of an allocation that is seen in a column: earlier ones are gone and have shrunk away. */
@@ -418,7 +414,7 @@ const struct band *scene_band(const struct scene *scene, uint32_t allocation) {
         while (low < high && scene->bands[low].allocation != allocation)
             low++;
     else
-        SEARCH(low, high, i, timeline_place_of(scene->timeline, scene->bands[i].allocation) < place);
+        low = SEARCH(0, high, i, timeline_place_of(scene->timeline, scene->bands[i].allocation) < place);
     return low < scene->n_bands && scene->bands[low].allocation == allocation ? &scene->bands[low] : NULL;
 }
 

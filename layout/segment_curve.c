@@ -95,8 +95,8 @@ bool segment_counts_find(struct segment_counts *counts, const struct segments *s
 }
 
 uint32_t segment_counts_at(const struct segment_counts *counts, uint32_t moment) {
-    uint32_t low = 1, high = counts->count; /* the first count after the moment */
-    SEARCH(low, high, i, counts->moment[i] <= moment);
+    /* the first count after the moment */
+    uint32_t low = SEARCH(1, counts->count, i, counts->moment[i] <= moment);
     return counts->n_segments[low - 1];
 }
 

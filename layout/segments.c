@@ -244,8 +244,7 @@ static void allocation_tells(struct walk *walk, uint32_t allocation) {
 
 /* Skips the allocations born at or after a moment; births are in order. */
 static void allocations_pass(struct walk *walk, uint32_t moment) {
-    uint32_t low = 0, high = walk->next_allocation;
-    SEARCH(low, high, i, walk->device->allocations.birth[i] < moment);
+    uint32_t low = SEARCH(0, walk->next_allocation, i, walk->device->allocations.birth[i] < moment);
     walk->next_allocation = low;
 }
 
@@ -393,8 +392,7 @@ static bool final_blocks_init(struct final_blocks *final, const struct device_tr
 static uint64_t final_size(const struct final_blocks *final, uint64_t address) {
     if (final->rows == NULL)
         return 0;
-    uint32_t low = 0, high = final->device->n_blocks;
-    SEARCH(low, high, i, final->rows[i].key < address);
+    uint32_t low = SEARCH(0, final->device->n_blocks, i, final->rows[i].key < address);
     if (low == final->device->n_blocks || final->rows[low].key != address)
         return 0;
     const struct block *block = &final->device->blocks[final->rows[low].value];

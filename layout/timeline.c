@@ -132,15 +132,13 @@ static void reserved_raise(struct timeline *timeline) {
 /* The allocation made by the event after `moment`, if it makes one; otherwise allocations.count. */
 static uint32_t allocation_behind(const struct timeline *timeline, uint32_t moment) {
     const struct allocations *allocations = &timeline->device->allocations;
-    uint32_t low = allocations->preexisting, high = allocations->count;
-    SEARCH(low, high, i, allocations->birth[i] <= moment);
+    uint32_t low = SEARCH(allocations->preexisting, allocations->count, i, allocations->birth[i] <= moment);
     return low < allocations->count && allocations->birth[low] == moment + 1 ? low : allocations->count;
 }
 
 uint32_t timeline_reserved_settled(const struct timeline *timeline, uint32_t moment) {
     const struct device_trace *device = timeline->device;
-    uint32_t low = 0, high = device->n_segment_events;
-    SEARCH(low, high, i, device->segment_events[i].event < moment);
+    uint32_t low = SEARCH(0, device->n_segment_events, i, device->segment_events[i].event < moment);
     bool changes_again = low < device->n_segment_events && device->segment_events[low].event == moment;
     if (low == 0 || device->segment_events[low - 1].event + 1 != moment || changes_again)
         return moment;
@@ -185,15 +183,15 @@ static bool reserved_build(struct timeline *timeline, struct arena *arena) {
 }
 
 uint64_t timeline_reserved_at(const struct timeline *timeline, uint32_t moment) {
-    uint32_t low = 0, high = timeline->n_reserved; /* first step after the moment */
-    SEARCH(low, high, i, timeline->reserved_moment[i] <= moment);
+    /* first step after the moment */
+    uint32_t low = SEARCH(0, timeline->n_reserved, i, timeline->reserved_moment[i] <= moment);
     return timeline->reserved_bytes[low - 1];
 }
 
 uint64_t timeline_unused_in(const struct timeline *timeline, uint32_t from, uint32_t to) {
     uint64_t most = 0;
-    uint32_t low = 0, high = timeline->n_reserved; /* first step after the moment */
-    SEARCH(low, high, i, timeline->reserved_moment[i] <= from);
+    /* first step after the moment */
+    uint32_t low = SEARCH(0, timeline->n_reserved, i, timeline->reserved_moment[i] <= from);
     for (uint32_t moment = from; moment < to; moment++) {
         while (low < timeline->n_reserved && timeline->reserved_moment[low] <= moment)
             low++;
@@ -265,8 +263,8 @@ static bool times_build(struct timeline *timeline, struct arena *arena) {
 }
 
 uint32_t timeline_moment_at(const struct timeline *timeline, int64_t us) {
-    uint32_t low = 0, high = timeline->n_moments; /* first moment that begins later */
-    SEARCH(low, high, i, timeline_start_us(timeline, i) <= us);
+    /* first moment that begins later */
+    uint32_t low = SEARCH(0, timeline->n_moments, i, timeline_start_us(timeline, i) <= us);
     return low == 0 ? 0 : low - 1;
 }
 
@@ -411,9 +409,8 @@ bool timeline_some_step(struct timeline *timeline, const struct timeline *whole,
 }
 
 uint32_t timeline_bucket_seek(const struct timeline *timeline, unsigned bucket, uint32_t birth) {
-    uint32_t low = timeline->bucket_start[bucket], high = timeline->bucket_start[bucket + 1];
-    SEARCH(low, high, i, timeline->device->allocations.birth[timeline->by_lifetime[i]] < birth);
-    return low;
+    return SEARCH(timeline->bucket_start[bucket], timeline->bucket_start[bucket + 1], i,
+                  timeline->device->allocations.birth[timeline->by_lifetime[i]] < birth);
 }
 
 static void ids_sift(uint32_t *ids, uint32_t root, uint32_t count) {

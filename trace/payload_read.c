@@ -28,8 +28,8 @@ void column_fill(struct column *column) {
 /* NULL: the section is missing, which means that it has no rows. */
 const struct payload_section *section_find(const struct payload *payload, uint16_t type, uint32_t device) {
     const struct payload_section wanted = {.type = type, .device = device};
-    uint32_t low = 0, high = payload->n_sections;
-    SEARCH(low, high, i, section_order(&payload->sections[i]) < section_order(&wanted));
+    uint32_t low =
+        SEARCH(0, payload->n_sections, i, section_order(&payload->sections[i]) < section_order(&wanted));
     if (low == payload->n_sections || section_order(&payload->sections[low]) != section_order(&wanted))
         return NULL;
     return &payload->sections[low];

@@ -480,10 +480,10 @@ enum { DEATHS_CAUSES = 16, DEATH_PLACES = DIES_NEVER + 1 };
 
 /* The phase of a step at a moment; NULL: none. Phases rise, annotations come last. */
 static const struct span *phase_at(const struct spans *phases, uint32_t moment) {
-    uint32_t low = 0, high = phases->count;
+    uint32_t high = phases->count;
     while (high > 0 && phases->span[high - 1].kind == SPAN_ANNOTATION)
         high--;
-    SEARCH(low, high, i, phases->span[i].from_moment <= moment);
+    uint32_t low = SEARCH(0, high, i, phases->span[i].from_moment <= moment);
     return low != 0 && moment <= phases->span[low - 1].to_moment ? &phases->span[low - 1] : NULL;
 }
 

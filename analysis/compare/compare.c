@@ -148,9 +148,7 @@ static bool functions_by_file(struct functions *functions, const struct profiles
 }
 
 static uint32_t rows_seek(const struct functions *functions, uint64_t file) {
-    uint32_t low = 0, high = functions->count;
-    SEARCH(low, high, i, functions->row[i].key < file);
-    return low;
+    return SEARCH(0, functions->count, i, functions->row[i].key < file);
 }
 
 static bool has_file(const struct functions *functions, uint64_t file) {

@@ -113,8 +113,8 @@ static void differences_of(struct cohort *cohort, uint32_t index, const struct r
                                                         tally_median(cohort, tally, from, to)});
     }
     for (uint32_t i = 0; i < mine->count; i++) {
-        uint32_t site = profile->call[mine->entry[i].call].site, low = 0, high = tally->count;
-        SEARCH(low, high, k, tally->entries[k].key < site);
+        uint32_t site = profile->call[mine->entry[i].call].site;
+        uint32_t low = SEARCH(0, tally->count, k, tally->entries[k].key < site);
         if (low == tally->count || tally->entries[low].key != site)
             difference_add(row, (struct outlier_difference){site, 0, mine->entry[i].bytes, 0});
     }

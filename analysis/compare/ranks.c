@@ -31,8 +31,7 @@ const struct rank_table *rank_table_of(const struct rank_profile *profile, int64
 }
 
 const struct rank_step *rank_step_of(const struct rank_profile *profile, int64_t number) {
-    uint32_t low = 0, high = profile->n_steps;
-    SEARCH(low, high, i, profile->step[i].number < number);
+    uint32_t low = SEARCH(0, profile->n_steps, i, profile->step[i].number < number);
     return low < profile->n_steps && profile->step[low].number == number ? &profile->step[low] : NULL;
 }
 
@@ -192,8 +191,7 @@ static bool calls_make(struct maker *maker) {
 }
 
 static uint32_t call_find(const struct rank_profile *profile, uint32_t site) {
-    uint32_t low = 0, high = profile->n_calls;
-    SEARCH(low, high, i, profile->call[i].site < site);
+    uint32_t low = SEARCH(0, profile->n_calls, i, profile->call[i].site < site);
     return low < profile->n_calls && profile->call[low].site == site ? low : UINT32_MAX;
 }
 

@@ -185,9 +185,7 @@ static void turn_measure(struct finder *finder, struct gradients *own, uint32_t 
 
 /* The first turn from `from` on whose forward begins at or after a moment. O(log turns). */
 static uint32_t turn_later(const struct gradients *own, uint32_t from, uint32_t count, uint32_t moment) {
-    uint32_t low = from, high = count;
-    SEARCH(low, high, i, own->forward_moment[i] < moment);
-    return low;
+    return SEARCH(from, count, i, own->forward_moment[i] < moment);
 }
 
 /* Adds it to the forwards of the turns from `from` on, until it is freed. */

@@ -35,8 +35,7 @@ static uint32_t first_after(const struct allocations *allocations, uint32_t allo
          step *= 2)
         low += step;
     uint32_t high = low + step < allocations->count ? low + step : allocations->count;
-    SEARCH(low, high, i, allocations->birth[i] < allocations->death[allocation]);
-    return low;
+    return SEARCH(low, high, i, allocations->birth[i] < allocations->death[allocation]);
 }
 
 /* The allocation of the same stack that replaces this one; UINT32_MAX: none. */
@@ -97,9 +96,8 @@ static void pairs_find(struct finder *finder, uint64_t least) {
 /* The link of an allocation, from the link of an earlier one on. */
 static uint32_t link_at(const struct link *links, uint32_t count, uint32_t from, uint32_t allocation) {
     uint32_t apart = allocation - links[from].allocation;
-    uint32_t low = from, high = apart < count - from ? from + apart : count;
-    SEARCH(low, high, i, links[i].allocation < allocation);
-    return low;
+    uint32_t until = apart < count - from ? from + apart : count;
+    return SEARCH(from, until, i, links[i].allocation < allocation);
 }
 
 /* Links for all allocations in pairs, by allocation; a bit for each allocation takes less room than a list to sort.

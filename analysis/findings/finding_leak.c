@@ -91,12 +91,8 @@ static bool turn_walk_next(struct turn_walk *walk) {
 
 /* The number of older allocations of this size that a turn frees. */
 static uint32_t olds_let_go(const struct finder *finder, const struct turn *turn, uint64_t size) {
-    uint32_t low = 0, high = finder->olds.count, end;
-    SEARCH(low, high, i, olds_before(finder, i, size, turn->begin_moment));
-    end = low;
-    high = finder->olds.count;
-    SEARCH(end, high, i, olds_before(finder, i, size, turn->end_moment));
-    return end - low;
+    uint32_t n = finder->olds.count, low = SEARCH(0, n, i, olds_before(finder, i, size, turn->begin_moment));
+    return SEARCH(low, n, i, olds_before(finder, i, size, turn->end_moment)) - low;
 }
 
 /* Bytes that the key keeps in the turns (first, last] in place of memory from before the recording: an older

@@ -47,9 +47,9 @@ static uint32_t original_of(const struct pairing *pairing, uint32_t copy) {
     const struct sort_row *order = pairing->order;
     uint64_t size = pairing->host->allocations.size[copy];
     int64_t made_us = birth_us(pairing->host, copy), freed_us = death_us(pairing->host, copy);
-    uint32_t low = 0, high = pairing->n;
-    SEARCH(low, high, i,
-           order[i].key < size || (order[i].key == size && birth_us(device, order[i].value) <= made_us));
+    uint32_t low =
+        SEARCH(0, pairing->n, i,
+               order[i].key < size || (order[i].key == size && birth_us(device, order[i].value) <= made_us));
     for (uint32_t back = 0; low > 0 && back < LOOKED_BACK && order[low - 1].key == size; back++, low--) {
         uint32_t allocation = order[low - 1].value;
         int64_t given_back_us = death_us(device, allocation);

@@ -116,8 +116,7 @@ static bool sets_hand_out(struct finder *finder, struct findings *findings) {
         return false;
     for (uint32_t f = 0; f < findings->count; f++) {
         struct finding *finding = &findings->finding[f];
-        uint32_t low = 0, high = finding->set == 0 ? 0 : finder->sets.count;
-        SEARCH(low, high, i, rows[i].key < finding->set);
+        uint32_t low = SEARCH(0, finding->set == 0 ? 0 : finder->sets.count, i, rows[i].key < finding->set);
         uint32_t first = n;
         for (; finding->set != 0 && low < finder->sets.count && rows[low].key == finding->set; low++)
             if (n == first || ids[n - 1] != rows[low].value)

@@ -90,8 +90,7 @@ static bool sizes_find(struct sizes *sizes, const struct finder *finder, uint32_
 
 /* NULL: no parameter has that size. */
 static struct size *sizes_at(const struct sizes *sizes, uint64_t nbytes) {
-    uint32_t low = 0, high = sizes->count;
-    SEARCH(low, high, i, sizes->size[i].nbytes < nbytes);
+    uint32_t low = SEARCH(0, sizes->count, i, sizes->size[i].nbytes < nbytes);
     return low < sizes->count && sizes->size[low].nbytes == nbytes ? &sizes->size[low] : NULL;
 }
 

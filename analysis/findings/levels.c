@@ -22,9 +22,7 @@ const char *level_title(unsigned level) {
 
 /* The first note of an event or of a later one. */
 static uint32_t notes_seek(const struct device_trace *device, uint32_t event) {
-    uint32_t low = 0, high = device->n_notes;
-    SEARCH(low, high, i, device->notes[i].event < event);
-    return low;
+    return SEARCH(0, device->n_notes, i, device->notes[i].event < event);
 }
 
 bool levels_note(const struct device_trace *device, uint32_t event, enum note_what what, uint64_t *number) {

@@ -50,8 +50,7 @@ static enum log_oom_cause cause_of(const struct log_oom_facts *facts) {
 }
 
 void log_oom_facts_of(struct log_oom_facts *facts, const struct device_trace *device, uint32_t event) {
-    uint32_t at = 0, high = device->n_notes;
-    SEARCH(at, high, i, device->notes[i].event < event);
+    uint32_t at = SEARCH(0, device->n_notes, i, device->notes[i].event < event);
     *facts = (struct log_oom_facts){.cause = LOG_OOM_UNKNOWN};
     for (; at < device->n_notes && device->notes[at].event == event; at++) {
         const struct note *note = &device->notes[at];

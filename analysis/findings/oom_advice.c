@@ -21,9 +21,7 @@ const char *oom_advice_code(enum oom_advice_kind kind) {
 
 /* Index of the first event at or after `moment`. */
 static uint32_t oom_from(const struct device_trace *device, uint32_t moment) {
-    uint32_t low = 0, high = device->n_ooms;
-    SEARCH(low, high, i, device->ooms[i].event + 1 < moment);
-    return low;
+    return SEARCH(0, device->n_ooms, i, device->ooms[i].event + 1 < moment);
 }
 
 /* Changes first, then their running sum, in one array. */

@@ -184,8 +184,8 @@ static enum category category_of_backward(struct judge *judge, uint32_t allocati
 /* The first out-of-memory error at or after an event frees what would have lived longer. */
 static bool freed_by_failure(const struct judge *judge, uint32_t allocation) {
     const struct device_trace *device = judge->timeline->device;
-    uint32_t birth = judge->allocations->birth[allocation], low = 0, high = device->n_ooms;
-    SEARCH(low, high, i, device->ooms[i].event + 1 < birth);
+    uint32_t birth = judge->allocations->birth[allocation];
+    uint32_t low = SEARCH(0, device->n_ooms, i, device->ooms[i].event + 1 < birth);
     return low < device->n_ooms && judge->allocations->request[allocation] > device->ooms[low].event + 1;
 }
 
@@ -314,8 +314,7 @@ static bool weights_find(struct judge *judge, struct arena *arena) {
 }
 
 static bool is_weight_size(const struct judge *judge, uint64_t nbytes) {
-    uint32_t low = 0, high = judge->n_weights;
-    SEARCH(low, high, i, judge->weight[i].key < nbytes);
+    uint32_t low = SEARCH(0, judge->n_weights, i, judge->weight[i].key < nbytes);
     return low < judge->n_weights && judge->weight[low].key == nbytes;
 }
 

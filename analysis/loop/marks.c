@@ -5,12 +5,10 @@
 /* The first moment that begins at or after a time of the annotations' clock; n_moments: none. O(log n). */
 static uint32_t mark_moment(const struct timeline *timeline, int64_t time_us) {
     uint64_t since = (uint64_t)time_us - (uint64_t)timeline->first_us;
-    uint32_t low = 0, high = timeline->n_moments;
     if (time_us <= timeline->first_us)
         return 0;
-    SEARCH(low, high, i,
-           timeline_start_us(timeline, i) < 0 || (uint64_t)timeline_start_us(timeline, i) < since);
-    return low;
+    return SEARCH(0, timeline->n_moments, i,
+                  timeline_start_us(timeline, i) < 0 || (uint64_t)timeline_start_us(timeline, i) < since);
 }
 
 bool marks_next(struct mark_walk *walk, const struct timeline *timeline) {

@@ -230,7 +230,7 @@ bool phase_runs_has_forward(const struct phase_runs *runs) {
 }
 
 uint32_t phase_runs_at(const struct phase_runs *runs, uint32_t recorded) {
-    uint32_t low = 0, high = runs->count; /* the first run after it */
-    SEARCH(low, high, i, runs->run[i].first <= recorded);
+    /* the first run after it */
+    uint32_t low = SEARCH(0, runs->count, i, runs->run[i].first <= recorded);
     return low - 1;
 }

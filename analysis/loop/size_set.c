@@ -20,10 +20,10 @@ static uint32_t recent_at(uint64_t nbytes) {
 }
 
 uint32_t size_set_at(struct size_set *set, uint64_t nbytes) {
-    uint32_t slot = recent_at(nbytes), low = 0, high = set->count;
+    uint32_t slot = recent_at(nbytes);
     if (set->recent[slot].nbytes == nbytes && nbytes != 0)
         return set->recent[slot].index;
-    SEARCH(low, high, i, set->nbytes[i] < nbytes);
+    uint32_t low = SEARCH(0, set->count, i, set->nbytes[i] < nbytes);
     set->recent[slot].nbytes = nbytes;
     set->recent[slot].index = low < set->count && set->nbytes[low] == nbytes ? low : SIZE_NONE;
     return set->recent[slot].index;

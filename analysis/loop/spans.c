@@ -109,8 +109,7 @@ static void run_add(struct span_list *list, struct cutter *cutter, const struct 
 }
 
 static uint32_t step_at_moment(const struct turns *turns, uint32_t moment) {
-    uint32_t low = 0, high = turns->count;
-    SEARCH(low, high, i, turns->turn[i].begin_moment <= moment);
+    uint32_t low = SEARCH(0, turns->count, i, turns->turn[i].begin_moment <= moment);
     return low > 0 && moment < turns->turn[low - 1].end_moment ? low - 1 : SPAN_NO_STEP;
 }
 

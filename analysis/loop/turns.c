@@ -14,9 +14,7 @@ static uint32_t birth_of(const struct phase_runs *runs, const struct timeline *t
 
 uint32_t recorded_from(const struct phase_runs *runs, const struct timeline *timeline, uint32_t moment) {
     const uint32_t *birth = timeline->device->allocations.birth; /* NULL if nothing was allocated */
-    uint32_t low = 0, high = runs->n_allocations;
-    SEARCH(low, high, i, birth[runs->first_allocation + i] < moment);
-    return low;
+    return SEARCH(0, runs->n_allocations, i, birth[runs->first_allocation + i] < moment);
 }
 
 /* Turns have similar lengths, so the place is guessed and then searched for in growing steps. */
@@ -36,7 +34,7 @@ uint32_t turns_at(const struct turns *turns, uint32_t recorded) {
             high -= step;
         low = high > step ? high - step : 0;
     }
-    SEARCH(low, high, i, turn[i].first <= recorded);
+    low = SEARCH(low, high, i, turn[i].first <= recorded);
     return low > 0 && recorded < turn[low - 1].end ? low - 1 : UINT32_MAX;
 }
 

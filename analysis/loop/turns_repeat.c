@@ -68,8 +68,7 @@ static uint32_t key_count(const struct sequence *sequence, uint32_t key) {
 
 /* The number of a key's allocations at or after `from`. O(log count). */
 static uint32_t key_count_from(const struct sequence *sequence, uint32_t key, uint32_t from) {
-    uint32_t low = sequence->start[key], high = sequence->start[key + 1];
-    SEARCH(low, high, i, sequence->at[i] < from);
+    uint32_t low = SEARCH(sequence->start[key], sequence->start[key + 1], i, sequence->at[i] < from);
     return sequence->start[key + 1] - low;
 }
 

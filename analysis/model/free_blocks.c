@@ -203,9 +203,7 @@ static void pieces_cut(struct pieces *pieces, struct sort_row *rows, uint32_t n)
 }
 
 static uint32_t piece_at(const struct pieces *pieces, uint64_t address) {
-    uint32_t low = 0, high = pieces->count;
-    SEARCH(low, high, i, pieces->edge[i] < address);
-    return low;
+    return SEARCH(0, pieces->count, i, pieces->edge[i] < address);
 }
 
 static uint32_t piece_free_from(struct pieces *pieces, uint32_t piece) {

@@ -160,8 +160,7 @@ static void calls_sort(struct allocator_call *calls, uint32_t count) {
 
 static bool calls_find(const struct allocator_call *calls, uint32_t count,
                        const struct segment_event *event) {
-    uint32_t low = 0, high = count;
-    SEARCH(low, high, i, calls[i].address < event->address);
+    uint32_t low = SEARCH(0, count, i, calls[i].address < event->address);
     return low < count && call_is(&calls[low], event);
 }
 

@@ -435,9 +435,7 @@ static uint32_t state_seek(const struct lives *lives, uint32_t at, uint64_t posi
     uint32_t stride = 1;
     for (; stride < lives->n - at && lives->position[at + stride] < position; stride *= 2)
         at += stride;
-    uint32_t low = at, high = stride < lives->n - at ? at + stride : lives->n;
-    SEARCH(low, high, k, lives->position[k] < position);
-    return low;
+    return SEARCH(at, stride < lives->n - at ? at + stride : lives->n, k, lives->position[k] < position);
 }
 
 static struct in_use peak_of_steps(const struct stepping *stepping) {

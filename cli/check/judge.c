@@ -121,9 +121,8 @@ static size_t pattern_prefix(const char *pattern) {
 /* Names that begin alike stand together. */
 static uint64_t named_sum(const struct moment_sites *sites, const char *pattern) {
     size_t prefix = pattern_prefix(pattern);
-    uint32_t low = 0, high = sites->n_groups;
+    uint32_t low = SEARCH(0, sites->n_groups, i, strncmp(sites->by_name[i].name, pattern, prefix) < 0);
     uint64_t bytes = 0;
-    SEARCH(low, high, i, strncmp(sites->by_name[i].name, pattern, prefix) < 0);
     for (uint32_t i = low; i < sites->n_groups && strncmp(sites->by_name[i].name, pattern, prefix) == 0; i++)
         if (fnmatch(pattern, sites->by_name[i].name, 0) == 0)
             bytes += sites->by_name[i].bytes;

@@ -46,17 +46,15 @@ enum { LANE_UNUSED, LANE_LARGEST, LANE_SEGMENTS, LANE_CALLS, LANE_HOST, LANES };
 
 /* Of the device, the first segment event at or after the event with this index. */
 static uint32_t segment_event_from(const struct device_trace *device, uint32_t event) {
-    uint32_t low = 0, high = device->n_segment_events;
-    SEARCH(low, high, i, device->segment_events[i].event < event);
-    return low;
+    return SEARCH(0, device->n_segment_events, i, device->segment_events[i].event < event);
 }
 
 static double largest_at(const struct page_device *device, uint32_t moment) {
     const struct replay *replay = &device->replay;
-    uint32_t low = 1, high = replay->n_largest; /* the first after the moment */
-    if (!device->replayed || high == 0)
+    if (!device->replayed || replay->n_largest == 0)
         return -1;
-    SEARCH(low, high, i, replay->largest[i].moment <= moment);
+    /* the first after the moment */
+    uint32_t low = SEARCH(1, replay->n_largest, i, replay->largest[i].moment <= moment);
     return (double)replay->largest[low - 1].bytes;
 }
 

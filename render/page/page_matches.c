@@ -22,9 +22,7 @@ static uint32_t column_of_birth(const struct page_view *view, const struct view 
 
 /* First allocation of the births from `moment` on. */
 static uint32_t allocation_from(const struct allocations *allocations, uint32_t moment) {
-    uint32_t low = 0, high = allocations->count;
-    SEARCH(low, high, i, allocations->birth[i] < moment);
-    return low;
+    return SEARCH(0, allocations->count, i, allocations->birth[i] < moment);
 }
 
 f64 view_allocation_from(struct page_view *view, f64 event) {

@@ -114,11 +114,11 @@ u32 view_categories_made(struct page_view *view) {
     const struct allocations *allocations = view_allocations(view);
     const uint8_t *category = session_categories(view->session, view_now(view));
     const uint64_t *keep = view_counted(view);
-    uint32_t made = 0, low = 0, high = allocations->count;
+    uint32_t made = 0;
     if (category == NULL)
         return 0;
-    SEARCH(low, high, i, allocations->birth[i] == 0);
-    for (uint32_t i = low; i < allocations->count; i++)
+    uint32_t first = SEARCH(0, allocations->count, i, allocations->birth[i] == 0);
+    for (uint32_t i = first; i < allocations->count; i++)
         made |= filter_keeps(keep, i) ? 1u << category[i] : 0;
     return made;
 }
