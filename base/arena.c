@@ -161,21 +161,33 @@ void arena_trim(struct arena *arena, void *column, uint32_t *capacity, uint32_t 
         *capacity = count;
 }
 
-void arena_drop(struct arena *arena, void *column) {
-    struct arena_column *block = column_at(column);
-    if (block == NULL)
-        return;
-    *block->link = block->next;
-    if (block->next != NULL)
-        block->next->link = block->link;
-    host_resize(arena, block, block->nbytes, 0);
-    column_put(column, NULL);
+void arena_drop(struct arena *arena, void *const *places) {
+    for (; *places != NULL; places++) {
+        struct arena_column *block = column_at(*places);
+        if (block == NULL)
+            continue;
+        *block->link = block->next;
+        if (block->next != NULL)
+            block->next->link = block->link;
+        host_resize(arena, block, block->nbytes, 0);
+        column_put(*places, NULL);
+    }
 }
 
 void *arena_column(struct arena *arena, uint64_t count, size_t item_nbytes) {
     void *column = NULL;
     uint32_t capacity = 0;
     return arena_grow(arena, &column, &capacity, count == 0 ? 1 : count, item_nbytes) ? column : NULL;
+}
+
+bool arena_columns(struct arena *arena, uint64_t count, const struct arena_place *places) {
+    bool done = true;
+    for (; places->column != NULL; places++) {
+        struct arena_column *items = arena_column(arena, count, places->item_nbytes);
+        bytes_copy(places->column, &items, sizeof items);
+        done = items != NULL && done;
+    }
+    return done;
 }
 
 void *arena_zeros(struct arena *arena, uint64_t count, size_t item_nbytes) {

@@ -58,27 +58,48 @@ bool arena_grow(struct arena *arena, void *column, uint32_t *capacity, uint64_t 
 /* Gives back the room of a column beyond `count` items. Never fails (a column that cannot shrink stays). */
 void arena_trim(struct arena *arena, void *column, uint32_t *capacity, uint32_t count, size_t item_nbytes);
 
-/* Frees one column before its arena and sets the pointer to NULL. A NULL pointer is fine. */
-void arena_drop(struct arena *arena, void *column);
+/* Frees columns before their arena and sets their pointers, which are at `places`, to NULL; the last place is NULL. NULL
+ * pointers are fine. */
+void arena_drop(struct arena *arena, void *const *places);
 
-/* The three above for a column that is an lvalue of its own type: they derive place and item size from it. */
+/* The place of a column's pointer, and the size of its items. */
+struct arena_place {
+    void *column;
+    size_t item_nbytes;
+};
+
+/* Makes columns of `count` items each, as arena_column does, up to a place of NULL. False: one of them is NULL. */
+bool arena_columns(struct arena *arena, uint64_t count, const struct arena_place *places);
+
+/* The above for columns that are lvalues of their own types: they derive place and item size from them. The last two take
+ * one to ten columns. */
 #define ARENA_GROW(arena, column, capacity, count) \
     arena_grow((arena), &(column), &(capacity), (count), sizeof *(column))
 #define ARENA_TRIM(arena, column, capacity, count) \
     arena_trim((arena), &(column), &(capacity), (count), sizeof *(column))
-#define ARENA_DROP(...)                                                                               \
-    ARENA_DROP_NTH(__VA_ARGS__, ARENA_DROP_6, ARENA_DROP_5, ARENA_DROP_4, ARENA_DROP_3, ARENA_DROP_2, \
-                   ARENA_DROP_1, )                                                                    \
-    (__VA_ARGS__)
+#define ARENA_DROP(arena, ...) arena_drop((arena), (void *const[]){ARENA_EACH(ARENA_AT, __VA_ARGS__), NULL})
+#define ARENA_COLUMNS(arena, count, ...) \
+    arena_columns((arena), (count),      \
+                  (const struct arena_place[]){ARENA_EACH(ARENA_SIZED, __VA_ARGS__), {NULL, 0}})
 
-/* ARENA_DROP(arena, column...) takes one to six columns. */
-#define ARENA_DROP_NTH(arena, a, b, c, d, e, f, drop, ...) drop
-#define ARENA_DROP_1(arena, a)                             arena_drop((arena), &(a))
-#define ARENA_DROP_2(arena, a, ...)                        (ARENA_DROP_1(arena, a), ARENA_DROP_1(arena, __VA_ARGS__))
-#define ARENA_DROP_3(arena, a, ...)                        (ARENA_DROP_1(arena, a), ARENA_DROP_2(arena, __VA_ARGS__))
-#define ARENA_DROP_4(arena, a, ...)                        (ARENA_DROP_1(arena, a), ARENA_DROP_3(arena, __VA_ARGS__))
-#define ARENA_DROP_5(arena, a, ...)                        (ARENA_DROP_1(arena, a), ARENA_DROP_4(arena, __VA_ARGS__))
-#define ARENA_DROP_6(arena, a, ...)                        (ARENA_DROP_1(arena, a), ARENA_DROP_5(arena, __VA_ARGS__))
+#define ARENA_AT(column) &(column)
+#define ARENA_SIZED(column) \
+    { &(column), sizeof *(column) }
+#define ARENA_NTH(a, b, c, d, e, f, g, h, i, j, nth, ...) nth
+#define ARENA_EACH(to, ...)                                                                                  \
+    ARENA_NTH(__VA_ARGS__, ARENA_10, ARENA_9, ARENA_8, ARENA_7, ARENA_6, ARENA_5, ARENA_4, ARENA_3, ARENA_2, \
+              ARENA_1, )                                                                                     \
+    (to, __VA_ARGS__)
+#define ARENA_1(to, a)       to(a)
+#define ARENA_2(to, a, ...)  to(a), ARENA_1(to, __VA_ARGS__)
+#define ARENA_3(to, a, ...)  to(a), ARENA_2(to, __VA_ARGS__)
+#define ARENA_4(to, a, ...)  to(a), ARENA_3(to, __VA_ARGS__)
+#define ARENA_5(to, a, ...)  to(a), ARENA_4(to, __VA_ARGS__)
+#define ARENA_6(to, a, ...)  to(a), ARENA_5(to, __VA_ARGS__)
+#define ARENA_7(to, a, ...)  to(a), ARENA_6(to, __VA_ARGS__)
+#define ARENA_8(to, a, ...)  to(a), ARENA_7(to, __VA_ARGS__)
+#define ARENA_9(to, a, ...)  to(a), ARENA_8(to, __VA_ARGS__)
+#define ARENA_10(to, a, ...) to(a), ARENA_9(to, __VA_ARGS__)
 
 /* A column of fixed length, `count` items (at least one); not zeroed; ARENA_DROP frees it early. NULL: no memory. */
 void *arena_column(struct arena *arena, uint64_t count, size_t item_nbytes);

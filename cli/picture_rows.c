@@ -22,9 +22,7 @@ bool picture_rows_find(struct picture_rows *rows, const struct recording *record
     const struct trace *trace = &recording->trace;
     struct timeline *timelines = arena_column(arena, trace->n_devices, sizeof *timelines);
     *rows = (struct picture_rows){.whole = {.axis = AXIS_TIME}};
-    rows->part = arena_column(arena, trace->n_devices, sizeof *rows->part);
-    rows->shift_us = arena_column(arena, trace->n_devices, sizeof *rows->shift_us);
-    if (timelines == NULL || rows->part == NULL || rows->shift_us == NULL)
+    if (!ARENA_COLUMNS(arena, trace->n_devices, rows->part, rows->shift_us) || timelines == NULL)
         return false;
     view_fit(&rows->whole, timeline);
     for (uint32_t i = 0; timeline_timed(timeline) && i < trace->n_devices; i++) {

@@ -102,9 +102,7 @@ static bool rows_take(struct looker *looker, const struct also_shown *also, uint
         most = count > most ? count : most;
     }
     looker->row = arena_column(arena, all, sizeof *looker->row);
-    looker->spare = arena_column(arena, most, sizeof *looker->spare);
-    looker->born = arena_column(arena, most, sizeof *looker->born);
-    return looker->row && looker->spare && looker->born;
+    return ARENA_COLUMNS(arena, most, looker->spare, looker->born) && looker->row != NULL;
 }
 
 /* Collects the allocations of the listed sites, site by site, each in order of birth. */

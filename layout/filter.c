@@ -226,10 +226,9 @@ static void ranges_join(struct ranges *ranges) {
 static bool ranges_of(struct ranges *ranges, const struct filter_word *word, const struct filter_span *spans,
                       uint32_t n_spans, struct arena *arena) {
     struct needle needle = needle_of(word);
-    struct sort_row *spare = arena_column(arena, n_spans, sizeof *spare);
-    ranges->row = arena_column(arena, n_spans, sizeof *ranges->row);
+    struct sort_row *spare;
+    bool done = ARENA_COLUMNS(arena, n_spans, spare, ranges->row);
     ranges->count = 0;
-    bool done = spare != NULL && ranges->row != NULL;
     for (uint32_t i = 0; done && i < n_spans; i++)
         if (spans[i].from < spans[i].until && span_meets(&spans[i], word, &needle))
             ranges->row[ranges->count++] = (struct sort_row){spans[i].from, spans[i].until};

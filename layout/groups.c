@@ -90,12 +90,10 @@ bool groups_of(const struct timeline *timeline, const uint32_t *allocations, uin
         return false;
     uint32_t n_ids = slots.count > trace->frames.count ? slots.count : trace->frames.count;
     uint32_t most = slots.count;
-    uint32_t *group_of = arena_column(arena, n_ids, sizeof *group_of);
-    uint64_t *best = arena_column(arena, most, sizeof *best);
-    *groups = arena_column(arena, most, sizeof **groups);
-    bool done = group_of != NULL && best != NULL && *groups != NULL;
+    uint32_t *group_of = arena_zeros(arena, n_ids, sizeof *group_of);
+    uint64_t *best;
+    bool done = ARENA_COLUMNS(arena, most, best, *groups) && group_of != NULL;
     if (done) {
-        bytes_zero(group_of, (size_t)n_ids * sizeof *group_of);
         *n_groups = stacks_sum(timeline, allocations, n_allocations, &slots, group_of, *groups);
         if (by == GROUP_BY_SITE) {
             bytes_zero(group_of, (size_t)n_ids * sizeof *group_of);

@@ -204,9 +204,7 @@ bool memory_map_make(struct memory_map *map, const struct held *held, enum map_o
     uint64_t n_parts = rows_at(held, map->row_bytes) + 1, n_segments = (uint64_t)held->n_segments + 1;
     struct sort_row *rows = sorted(held, order, arena);
     map->part = arena_column(arena, n_parts, sizeof *map->part);
-    map->group = arena_column(arena, n_segments, sizeof *map->group);
-    map->first_part = arena_column(arena, n_segments, sizeof *map->first_part);
-    if (rows == NULL || map->part == NULL || map->group == NULL || map->first_part == NULL)
+    if (!ARENA_COLUMNS(arena, n_segments, map->group, map->first_part) || rows == NULL || map->part == NULL)
         return false;
     all_place(map, rows);
     ARENA_DROP(arena, rows);

@@ -43,12 +43,10 @@ bool oldest_order(struct timeline *timeline, struct arena *arena) {
     uint32_t count = timeline->device->allocations.preexisting;
     if (count == 0)
         return true;
-    timeline->oldest = arena_column(arena, count, sizeof *timeline->oldest);
-    timeline->oldest_place = arena_column(arena, count, sizeof *timeline->oldest_place);
     struct old_site *site = arena_column(arena, timeline->trace->frames.count, sizeof *site);
-    struct sort_row *row = arena_column(arena, count, sizeof *row),
-                    *spare = arena_column(arena, count, sizeof *spare);
-    bool done = timeline->oldest && timeline->oldest_place && site && row && spare;
+    struct sort_row *row, *spare;
+    bool done =
+        ARENA_COLUMNS(arena, count, timeline->oldest, timeline->oldest_place, row, spare) && site != NULL;
     if (done) {
         sites_sum(timeline, site);
         order_fill(timeline, site, row, spare);

@@ -83,9 +83,7 @@ bool segment_counts_find(struct segment_counts *counts, const struct segments *s
     uint64_t most = (uint64_t)segments->count * 2 + 1;
     *counts = (struct segment_counts){.count = 1};
     struct sort_row *rows = changes_of(segments, arena);
-    counts->moment = arena_column(arena, most, sizeof *counts->moment);
-    counts->n_segments = arena_column(arena, most, sizeof *counts->n_segments);
-    if (rows == NULL || counts->moment == NULL || counts->n_segments == NULL)
+    if (!ARENA_COLUMNS(arena, most, counts->moment, counts->n_segments) || rows == NULL)
         return false;
     counts->moment[0] = counts->n_segments[0] = 0;
     bool done = changes_count(counts, &counting, rows);
@@ -117,19 +115,11 @@ static struct sort_row *pieces_sorted(const struct segments *segments, struct ar
 
 static bool allocations_take(struct allocations *allocations, uint32_t count, struct arena *arena) {
     uint64_t n = (uint64_t)count + 1;
-    allocations->birth = arena_column(arena, n, sizeof *allocations->birth);
-    allocations->death = arena_column(arena, n, sizeof *allocations->death);
-    allocations->size = arena_column(arena, n, sizeof *allocations->size);
-    allocations->address = arena_column(arena, n, sizeof *allocations->address);
-    allocations->stack = arena_column(arena, n, sizeof *allocations->stack);
-    allocations->context = arena_column(arena, n, sizeof *allocations->context);
-    allocations->stream = arena_column(arena, n, sizeof *allocations->stream);
-    allocations->pool = arena_column(arena, n, sizeof *allocations->pool);
-    allocations->flags = arena_column(arena, n, sizeof *allocations->flags);
+    bool done = ARENA_COLUMNS(arena, n, allocations->birth, allocations->death, allocations->size,
+                              allocations->address, allocations->stack, allocations->context,
+                              allocations->stream, allocations->pool, allocations->flags);
     allocations->request = allocations->death; /* a segment does not wait for a stream */
-    return allocations->birth != NULL && allocations->death != NULL && allocations->size != NULL &&
-           allocations->address != NULL && allocations->stack != NULL && allocations->context != NULL &&
-           allocations->stream != NULL && allocations->pool != NULL && allocations->flags != NULL;
+    return done;
 }
 
 static void allocation_fill(struct allocations *allocations, const struct segment_piece *piece) {

@@ -55,9 +55,7 @@ __attribute__((noinline)) static void block_build(struct timeline *timeline, uin
 
 static bool peaks_build(struct timeline *timeline, const uint64_t *keep, struct arena *arena) {
     uint32_t n_blocks = (timeline->n_moments - 1) / PEAK_BLOCK + 1;
-    timeline->block_peak = arena_column(arena, n_blocks, sizeof *timeline->block_peak);
-    timeline->block_bytes = arena_column(arena, n_blocks, sizeof *timeline->block_bytes);
-    if (timeline->block_peak == NULL || timeline->block_bytes == NULL)
+    if (!ARENA_COLUMNS(arena, n_blocks, timeline->block_peak, timeline->block_bytes))
         return false;
     for (uint32_t b = 0; b < n_blocks; b++)
         block_build(timeline, b);
@@ -157,9 +155,7 @@ uint32_t timeline_reserved_settled(const struct timeline *timeline, uint32_t mom
 static bool reserved_build(struct timeline *timeline, struct arena *arena) {
     const struct device_trace *device = timeline->device;
     uint64_t n = (uint64_t)device->n_segment_events + 1;
-    timeline->reserved_moment = arena_column(arena, n, sizeof *timeline->reserved_moment);
-    timeline->reserved_bytes = arena_column(arena, n, sizeof *timeline->reserved_bytes);
-    if (timeline->reserved_moment == NULL || timeline->reserved_bytes == NULL)
+    if (!ARENA_COLUMNS(arena, n, timeline->reserved_moment, timeline->reserved_bytes))
         return false;
     for (uint32_t i = 0; i < device->n_segments; i++)
         timeline->reserved_end += device->segments[i].total_size;

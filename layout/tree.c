@@ -292,10 +292,9 @@ static bool callers_step(struct making *making, struct sort_row *rows, struct so
 
 static bool callers_make(struct making *making) {
     uint32_t n = making->n_walkers, n_walked = 1;
-    struct sort_row *rows = arena_column(making->arena, n, sizeof *rows),
-                    *spare = arena_column(making->arena, n, sizeof *spare);
-    uint32_t *child_of = arena_column(making->arena, n, sizeof *child_of);
-    bool done = rows != NULL && spare != NULL && child_of != NULL;
+    struct sort_row *rows, *spare;
+    uint32_t *child_of;
+    bool done = ARENA_COLUMNS(making->arena, n, rows, spare, child_of);
     while (done && n_walked != 0)
         done = callers_step(making, rows, spare, child_of, &n_walked);
     ARENA_DROP(making->arena, child_of, spare, rows);

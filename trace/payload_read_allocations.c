@@ -134,9 +134,7 @@ void allocations_read_flags(struct reader *reader) {
         reader_fail(reader, PAYLOAD_BAD_VALUE);
     if (reader->part.to < allocations->count)
         return;
-    arena_drop(&reader->trace->arena, &reader->choice.stacks);
-    arena_drop(&reader->trace->arena, &reader->choice.sizes);
-    arena_drop(&reader->trace->arena, &reader->choice.last);
+    ARENA_DROP(&reader->trace->arena, reader->choice.stacks, reader->choice.sizes, reader->choice.last);
 }
 
 static bool allocations_alloc(struct reader *reader, struct allocations *allocations, uint32_t count) {

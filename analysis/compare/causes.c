@@ -209,9 +209,8 @@ static void causes_join(struct causes *causes, const struct sort_row *rows, uint
 static bool shared_join(struct finding *finding) {
     struct causes *causes = finding->causes;
     uint32_t n = 0, left = 0;
-    struct sort_row *rows = arena_column(finding->arena, causes->count, sizeof *rows),
-                    *spare = arena_column(finding->arena, causes->count, sizeof *spare);
-    bool done = rows != NULL && spare != NULL;
+    struct sort_row *rows, *spare;
+    bool done = ARENA_COLUMNS(finding->arena, causes->count, rows, spare);
     for (uint32_t i = 0; done && i < causes->count; i++)
         if (may_share(&causes->cause[i]))
             rows[n++] = (struct sort_row){

@@ -146,12 +146,8 @@ static const uint32_t *stages_of(const struct cohort_row *rows, uint32_t n_rows,
 bool cohorts_find(const struct cohort_row *rows, uint32_t n_rows, struct arena *arena, uint32_t *cohort,
                   uint32_t *n_cohorts) {
     struct finder finder = {.rows = rows, .stage = stages_of(rows, n_rows, arena)};
-    struct sort_row *spare = arena_column(arena, n_rows, sizeof *spare);
-    struct sort_row *keys = arena_column(arena, n_rows, sizeof *keys);
-    finder.order = arena_column(arena, n_rows, sizeof *finder.order);
-    finder.classes = arena_column(arena, n_rows, sizeof *finder.classes);
-    if (finder.stage == NULL || spare == NULL || keys == NULL || finder.order == NULL ||
-        finder.classes == NULL)
+    struct sort_row *spare, *keys;
+    if (!ARENA_COLUMNS(arena, n_rows, spare, keys, finder.order, finder.classes) || finder.stage == NULL)
         return false;
     for (uint32_t i = 0; i < n_rows; i++) {
         uint64_t program = rows[i].group == 0 ? program_of(rows[i].profile) : 0;

@@ -92,10 +92,7 @@ static bool profiles_find(struct profiles *profiles, const struct compare_side *
 static bool profiles_init(struct profiles *profiles, const struct compare_side *side, struct arena *arena) {
     if (!profiles_find(profiles, side, arena))
         return false;
-    profiles->key = arena_column(arena, profiles->count, sizeof *profiles->key);
-    profiles->other = arena_column(arena, profiles->count, sizeof *profiles->other);
-    profiles->match = arena_column(arena, profiles->count, sizeof *profiles->match);
-    if (profiles->key == NULL || profiles->other == NULL || profiles->match == NULL)
+    if (!ARENA_COLUMNS(arena, profiles->count, profiles->key, profiles->other, profiles->match))
         return false;
     for (uint32_t i = 0; i < profiles->count; i++) {
         profiles->key[i] = site_key_of(side->timeline->trace, profiles->profile[i].site);
@@ -131,10 +128,9 @@ struct functions {
 
 static bool functions_by_file(struct functions *functions, const struct profiles *profiles,
                               struct arena *arena) {
-    struct sort_row *spare = arena_column(arena, profiles->count, sizeof *spare);
-    functions->row = arena_column(arena, profiles->count, sizeof *functions->row);
+    struct sort_row *spare;
+    bool done = ARENA_COLUMNS(arena, profiles->count, spare, functions->row);
     functions->count = profiles->count;
-    bool done = spare != NULL && functions->row != NULL;
     for (uint32_t i = 0; done && i < profiles->count; i++)
         functions->row[i] = (struct sort_row){profiles->key[i].function, i};
     if (done) {
@@ -353,9 +349,8 @@ static void function_match(struct matching *matching, const struct sort_row *a, 
 
 /* Sorts by file and function, then by line. */
 static bool rows_by_function(const struct profiles *profiles, struct sort_row **rows, struct arena *arena) {
-    struct sort_row *spare = arena_column(arena, profiles->count, sizeof *spare);
-    *rows = arena_column(arena, profiles->count, sizeof **rows);
-    bool done = spare != NULL && *rows != NULL;
+    struct sort_row *spare;
+    bool done = ARENA_COLUMNS(arena, profiles->count, spare, *rows);
     for (uint32_t i = 0; done && i < profiles->count; i++)
         (*rows)[i] = (struct sort_row){profiles->key[i].line, i};
     if (done) {
@@ -458,9 +453,8 @@ static void sizes_match(struct matching *matching, struct sort_row *a, struct so
 static bool callers_match(struct matching *matching) {
     struct arena *arena = matching->arena;
     uint32_t most = matching->a.count > matching->b.count ? matching->a.count : matching->b.count;
-    struct sort_row *a = arena_column(arena, most, sizeof *a), *b = arena_column(arena, most, sizeof *b),
-                    *spare = arena_column(arena, most, sizeof *spare);
-    bool done = a != NULL && b != NULL && spare != NULL;
+    struct sort_row *a, *b, *spare;
+    bool done = ARENA_COLUMNS(arena, most, a, b, spare);
     uint32_t n_a = done ? callers_rows(&matching->a, matching->side_a, a) : 0;
     uint32_t n_b = done ? callers_rows(&matching->b, matching->side_b, b) : 0;
     if (done) {

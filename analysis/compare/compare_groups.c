@@ -119,13 +119,10 @@ bool compare_groups(const struct timeline *timeline, const uint32_t *allocations
     *n_groups = 0;
     if (!keys_init(&keys, arena))
         return false;
-    uint32_t *group_of = arena_column(arena, keys.count, sizeof *group_of);
+    uint32_t *group_of = arena_zeros(arena, keys.count, sizeof *group_of);
     uint32_t most = n_allocations < keys.count ? n_allocations : keys.count;
-    uint64_t *largest = arena_column(arena, most, sizeof *largest);
-    *groups = arena_column(arena, most, sizeof **groups);
-    bool done = group_of != NULL && largest != NULL && *groups != NULL;
-    if (done)
-        bytes_zero(group_of, (size_t)keys.count * sizeof *group_of);
+    uint64_t *largest;
+    bool done = ARENA_COLUMNS(arena, most, largest, *groups) && group_of != NULL;
     for (uint32_t i = 0; done && i < n_allocations; i++) {
         uint32_t key = key_of(&keys, allocations[i]);
         if (group_of[key] == 0) {
@@ -199,12 +196,10 @@ bool compare_pairs(const struct compare_group *a, uint32_t n_a, const struct com
                    struct arena *arena, struct compare_pair **pairs, uint32_t *n_pairs) {
     uint64_t n = (uint64_t)n_a + n_b;
     struct sides sides = {a, b};
-    struct sort_row *rows = arena_column(arena, n, sizeof *rows),
-                    *spare = arena_column(arena, n, sizeof *spare);
-    struct compare_pair *merged = arena_column(arena, n, sizeof *merged);
-    *pairs = arena_column(arena, n, sizeof **pairs);
+    struct sort_row *rows, *spare;
+    struct compare_pair *merged;
+    bool done = ARENA_COLUMNS(arena, n, rows, spare, merged, *pairs);
     *n_pairs = 0;
-    bool done = rows != NULL && spare != NULL && merged != NULL && *pairs != NULL;
     if (done) {
         rows_of(rows, a, n_a);
         rows_of(rows + n_a, b, n_b);

@@ -14,13 +14,8 @@ static bool tally_collect(struct cohort *cohort, int64_t step, enum rank_moment 
                           struct tally *tally) {
     uint32_t n_tables = 0;
     *tally = (struct tally){.step = step, .at = at};
-    tally->entries =
-        arena_column(cohort->arena, (uint64_t)cohort->count * RANK_ENTRIES_MOST, sizeof *tally->entries);
-    tally->spare =
-        arena_column(cohort->arena, (uint64_t)cohort->count * RANK_ENTRIES_MOST, sizeof *tally->spare);
-    tally->bytes =
-        arena_column(cohort->arena, (uint64_t)cohort->count * RANK_ENTRIES_MOST, sizeof *tally->bytes);
-    if (tally->entries == NULL || tally->spare == NULL || tally->bytes == NULL)
+    if (!ARENA_COLUMNS(cohort->arena, (uint64_t)cohort->count * RANK_ENTRIES_MOST, tally->entries,
+                       tally->spare, tally->bytes))
         return false;
     for (uint32_t i = 0; i < cohort->count; i++) {
         const struct rank_profile *profile = cohort->rows[cohort->member[i]].of.profile;

@@ -223,9 +223,7 @@ static bool only_sites_find(struct outlier_row *rows, uint32_t n_rows, struct ar
         if (rows[i].of.profile->calls_left_out)
             return true; /* a list that was cut may lack some of the rank's sites */
     }
-    seen.sites = arena_column(arena, total, sizeof *seen.sites);
-    seen.spare = arena_column(arena, total, sizeof *seen.spare);
-    if (seen.sites == NULL || seen.spare == NULL || total > UINT32_MAX)
+    if (!ARENA_COLUMNS(arena, total, seen.sites, seen.spare) || total > UINT32_MAX)
         return false;
     for (uint32_t i = 0; i < n_rows; i++)
         for (uint32_t k = 0; k < rows[i].of.profile->n_calls; k++)
@@ -322,16 +320,12 @@ static bool cohort_judge(struct cohort *cohort) {
 }
 
 bool outliers_find(struct outlier_row *rows, uint32_t n_rows, struct arena *arena, uint32_t *n_cohorts) {
-    struct cohort_row *of = arena_column(arena, n_rows, sizeof *of);
-    uint32_t *number = arena_column(arena, n_rows, sizeof *number);
-    uint32_t *member = arena_column(arena, n_rows, sizeof *member);
-    struct sort_row *order = arena_column(arena, n_rows, sizeof *order);
+    struct cohort_row *of;
+    uint32_t *number, *member;
+    struct sort_row *order;
     struct cohort cohort = {.rows = rows, .arena = arena};
-    cohort.values = arena_column(arena, n_rows, sizeof *cohort.values);
-    cohort.deviations = arena_column(arena, n_rows, sizeof *cohort.deviations);
-    cohort.spare = arena_column(arena, n_rows, sizeof *cohort.spare);
-    if (of == NULL || number == NULL || member == NULL || order == NULL || cohort.values == NULL ||
-        cohort.deviations == NULL || cohort.spare == NULL)
+    if (!ARENA_COLUMNS(arena, n_rows, of, number, member, order, cohort.values, cohort.deviations,
+                       cohort.spare))
         return false;
     for (uint32_t i = 0; i < n_rows; i++)
         of[i] = rows[i].of;

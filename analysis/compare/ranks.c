@@ -132,9 +132,8 @@ static uint32_t allocation_frame(const struct timeline *timeline, uint32_t alloc
 static struct sort_row *calls_collect(struct maker *maker, uint32_t *count) {
     const struct timeline *timeline = maker->verdicts->timeline;
     uint32_t n = timeline->device->allocations.count;
-    struct sort_row *rows = arena_column(maker->arena, n, sizeof *rows);
-    struct sort_row *spare = arena_column(maker->arena, n, sizeof *spare);
-    if (rows == NULL || spare == NULL)
+    struct sort_row *rows, *spare;
+    if (!ARENA_COLUMNS(maker->arena, n, rows, spare))
         return NULL;
     for (uint32_t i = 0; i < n; i++)
         rows[i] = (struct sort_row){frame_hash_of(maker, allocation_frame(timeline, i)), i};

@@ -66,10 +66,9 @@ static bool part_add(struct site_parts *parts, const struct timeline *timeline, 
 /* Two stable sorts, the lesser key first. False: no memory. */
 static bool parts_sort(struct site_parts *parts, struct arena *arena) {
     uint32_t n = parts->n_groups;
-    struct sort_row *rows = arena_column(arena, n, sizeof *rows),
-                    *spare = arena_column(arena, n, sizeof *spare);
-    struct group *sorted = arena_column(arena, n, sizeof *sorted);
-    if (rows == NULL || spare == NULL || sorted == NULL)
+    struct sort_row *rows, *spare;
+    struct group *sorted;
+    if (!ARENA_COLUMNS(arena, n, rows, spare, sorted))
         return false;
     for (uint32_t i = 0; i < n; i++)
         rows[i] = (struct sort_row){(uint64_t)parts->groups[i].site << 8 | parts->groups[i].part, i};

@@ -128,10 +128,9 @@ static void births_remove(struct finder *finder, struct graph *graph, const stru
 static struct sort_row *births_sorted(struct finder *finder, const struct graph *graph, uint32_t *count) {
     const struct allocations *allocations = finder->allocations;
     uint32_t n = allocations->count - allocations->preexisting;
-    struct sort_row *rows = arena_column(finder->arena, n, sizeof *rows),
-                    *spare = arena_column(finder->arena, n, sizeof *spare);
+    struct sort_row *rows, *spare;
     *count = 0;
-    if (rows == NULL || spare == NULL)
+    if (!ARENA_COLUMNS(finder->arena, n, rows, spare))
         return NULL;
     for (uint32_t i = allocations->preexisting; i < allocations->count; i++)
         if (counts(graph, place_of(finder, i)))

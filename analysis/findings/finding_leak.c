@@ -27,13 +27,11 @@ static void olds_find(struct finder *finder) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < allocations->preexisting; i++)
         n += allocations->request[i] < finder->timeline->n_moments;
-    struct sort_row *rows = arena_column(finder->arena, n, sizeof *rows),
-                    *spare = arena_column(finder->arena, n, sizeof *spare);
+    struct sort_row *rows, *spare;
+    finder->failed |= !ARENA_COLUMNS(finder->arena, n, rows, spare);
     finder->olds.row = rows;
-    if (rows == NULL || spare == NULL) {
-        finder->failed = true;
+    if (rows == NULL || spare == NULL)
         return;
-    }
     for (uint32_t i = 0; i < allocations->preexisting; i++)
         if (allocations->request[i] < finder->timeline->n_moments)
             rows[finder->olds.count++] = (struct sort_row){allocations->request[i], i};

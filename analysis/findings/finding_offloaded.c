@@ -126,10 +126,9 @@ void finding_offloaded_find(struct finder *finder) {
     if (pairing.host == NULL || device->ordinal < 0 || device->time_us == NULL ||
         pairing.host->time_us == NULL)
         return;
-    pairing.order = arena_column(finder->arena, (uint64_t)pairing.n * 2, sizeof *pairing.order);
-    pairing.pair = arena_column(finder->arena, (uint64_t)pairing.n * 2, sizeof *pairing.pair);
     pairing.paired = arena_bits(finder->arena, finder->allocations->count);
-    finder->failed |= pairing.order == NULL || pairing.pair == NULL || pairing.paired == NULL;
+    finder->failed |= !ARENA_COLUMNS(finder->arena, (uint64_t)pairing.n * 2, pairing.order, pairing.pair) ||
+                      pairing.paired == NULL;
     if (!finder->failed)
         pairing_run(&pairing);
 }

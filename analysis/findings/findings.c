@@ -143,10 +143,7 @@ enum { MOMENTS_A_CHANGE = 256, CHANGES_LEAST = 1024 };
 
 static bool removed_init(struct removed *removed, uint32_t n_moments, struct arena *arena) {
     removed->most = n_moments / MOMENTS_A_CHANGE + CHANGES_LEAST;
-    removed->change = arena_column(arena, removed->most, sizeof *removed->change);
-    removed->spare = arena_column(arena, removed->most, sizeof *removed->spare);
-    removed->bytes = arena_column(arena, removed->most, sizeof *removed->bytes);
-    return removed->change != NULL && removed->spare != NULL && removed->bytes != NULL;
+    return ARENA_COLUMNS(arena, removed->most, removed->change, removed->spare, removed->bytes);
 }
 
 static void removed_drop(struct removed *removed, struct arena *arena) {

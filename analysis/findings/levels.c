@@ -199,9 +199,7 @@ bool levels_turns(struct turns *turns, const struct device_trace *device, struct
         most += device->notes[i].what == NOTE_STEP;
     if (most == 0)
         return true;
-    turns->turn = arena_column(arena, most, sizeof *turns->turn);
-    turns->number = arena_column(arena, most, sizeof *turns->number);
-    if (turns->turn == NULL || turns->number == NULL)
+    if (!ARENA_COLUMNS(arena, most, turns->turn, turns->number))
         return false;
     turns->source = TURNS_LINES;
     for (uint32_t i = 0; i < device->n_notes; i++)

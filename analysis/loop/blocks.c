@@ -330,20 +330,9 @@ static void forward_settle(struct searching *searching, struct forward *forward)
 
 static bool columns_make(struct searching *searching, uint32_t n) {
     struct arena *arena = searching->arena;
-    searching->key = arena_column(arena, n, sizeof *searching->key);
-    searching->plain_key = arena_column(arena, n, sizeof *searching->plain_key);
-    searching->bytes = arena_column(arena, n, sizeof *searching->bytes);
-    searching->last_key = arena_column(arena, n, sizeof *searching->last_key);
-    searching->last_bytes = arena_column(arena, n, sizeof *searching->last_bytes);
-    searching->votes = arena_column(arena, n, sizeof *searching->votes);
-    searching->voted = arena_column(arena, n, sizeof *searching->voted);
-    searching->ahead = arena_column(arena, n, sizeof *searching->ahead);
-    searching->rows = arena_column(arena, n, sizeof *searching->rows);
-    searching->spare = arena_column(arena, n, sizeof *searching->spare);
-    return searching->key != NULL && searching->plain_key != NULL && searching->bytes != NULL &&
-           searching->last_key != NULL && searching->last_bytes != NULL && searching->votes != NULL &&
-           searching->voted != NULL && searching->ahead != NULL && searching->rows != NULL &&
-           searching->spare != NULL;
+    return ARENA_COLUMNS(arena, n, searching->key, searching->plain_key, searching->bytes,
+                         searching->last_key, searching->last_bytes, searching->votes, searching->voted,
+                         searching->ahead, searching->rows, searching->spare);
 }
 
 static void columns_fill(struct searching *searching, struct forward *forward) {

@@ -301,9 +301,8 @@ static bool weights_find(struct judge *judge, struct arena *arena) {
     uint32_t count = 0, first = judge->runs->first_allocation;
     for (uint32_t i = 0; i < judge->allocations->count; i++)
         count += i < first || judge->category[i] == CATEGORY_PARAMETER;
-    judge->weight = arena_column(arena, count, sizeof *judge->weight);
-    struct sort_row *spare = arena_column(arena, count, sizeof *spare);
-    if (judge->weight == NULL || spare == NULL)
+    struct sort_row *spare;
+    if (!ARENA_COLUMNS(arena, count, judge->weight, spare))
         return false;
     for (uint32_t i = 0; i < judge->allocations->count; i++)
         if (i < first || judge->category[i] == CATEGORY_PARAMETER)

@@ -328,10 +328,10 @@ bool frames_bits(const struct trace *trace, uint32_t *bits, struct arena *arena)
 bool frames_keep(struct trace *trace) {
     if (trace->n_devices < 2 || trace->frames.bits != NULL)
         return true;
-    uint8_t *rank = arena_column(&trace->arena, trace->frames.count, sizeof *rank);
-    uint32_t *bits = arena_column(&trace->arena, trace->frames.count, sizeof *bits);
-    if (rank == NULL || bits == NULL || !frames_rank(trace, rank, &trace->arena) ||
-        !frames_bits(trace, bits, &trace->arena))
+    uint8_t *rank;
+    uint32_t *bits;
+    if (!ARENA_COLUMNS(&trace->arena, trace->frames.count, rank, bits) ||
+        !frames_rank(trace, rank, &trace->arena) || !frames_bits(trace, bits, &trace->arena))
         return false;
     trace->frames.rank = rank;
     trace->frames.bits = bits;

@@ -108,9 +108,8 @@ static bool optimizer_narrow(const struct naming *naming, struct stack_sum *sums
     const struct phase_run *run = &runs->run[best->run];
     struct group own = {.run = best->run};
     bytes_zero(sums, (size_t)runs->slots.count * sizeof *sums);
-    struct sort_row *rows = arena_column(arena, (uint64_t)run->last - run->first + 1, sizeof *rows),
-                    *spare = arena_column(arena, (uint64_t)run->last - run->first + 1, sizeof *spare);
-    done = done && rows != NULL && spare != NULL;
+    struct sort_row *rows, *spare;
+    done = ARENA_COLUMNS(arena, (uint64_t)run->last - run->first + 1, rows, spare) && done;
     uint32_t n = 0;
     for (uint32_t k = run->first; done && k <= run->last; k++)
         rows[n++] = (struct sort_row){
@@ -278,10 +277,9 @@ static struct sort_row *unnamed_rows(struct naming *naming, bool freed, uint32_t
     uint32_t n = 0;
     for (uint32_t i = 0; i < naming->runs->first_allocation; i++)
         n += is_unnamed(naming, i) && is_freed(naming, i) == freed;
-    struct sort_row *rows = arena_column(arena, n, sizeof *rows),
-                    *spare = arena_column(arena, n, sizeof *spare);
+    struct sort_row *rows, *spare;
     *count = 0;
-    if (rows == NULL || spare == NULL)
+    if (!ARENA_COLUMNS(arena, n, rows, spare))
         return NULL;
     for (uint32_t i = 0; i < naming->runs->first_allocation; i++)
         if (is_unnamed(naming, i) && is_freed(naming, i) == freed)

@@ -103,10 +103,9 @@ static struct sort_row *regular_keys(const struct sequence *sequence, uint32_t *
     uint32_t n = 0;
     for (uint32_t key = 0; key < sequence->n_stacks; key++)
         n += key_is_regular(sequence, key);
-    struct sort_row *rows = arena_column(arena, n, sizeof *rows),
-                    *spare = arena_column(arena, n, sizeof *spare);
+    struct sort_row *rows, *spare;
     *count = 0;
-    if (rows == NULL || spare == NULL)
+    if (!ARENA_COLUMNS(arena, n, rows, spare))
         return NULL;
     for (uint32_t key = 0; key < sequence->n_stacks; key++)
         if (key_is_regular(sequence, key))

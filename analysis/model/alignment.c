@@ -124,9 +124,7 @@ static bool is_request(const struct program *program, uint32_t op, uint32_t *gro
 static bool requests_list(struct requests *requests, struct arena *arena) {
     const struct program *program = requests->program;
     uint32_t group = 0;
-    requests->op = arena_column(arena, program->n_ops, sizeof *requests->op);
-    requests->token = arena_column(arena, program->n_ops, sizeof *requests->token);
-    if (requests->op == NULL || requests->token == NULL)
+    if (!ARENA_COLUMNS(arena, program->n_ops, requests->op, requests->token))
         return false;
     for (uint32_t i = 0; i < program->n_ops; i++) {
         uint32_t op = program->op[i];

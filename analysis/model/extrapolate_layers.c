@@ -415,20 +415,9 @@ static struct extent_of_made extent_find(struct building *building) {
 }
 
 static bool allocations_room(struct allocations *allocations, uint64_t count, struct arena *arena) {
-    allocations->birth = arena_column(arena, count, sizeof *allocations->birth);
-    allocations->death = arena_column(arena, count, sizeof *allocations->death);
-    allocations->request = arena_column(arena, count, sizeof *allocations->request);
-    allocations->size = arena_column(arena, count, sizeof *allocations->size);
-    allocations->address = arena_column(arena, count, sizeof *allocations->address);
-    allocations->stack = arena_column(arena, count, sizeof *allocations->stack);
-    allocations->context = arena_column(arena, count, sizeof *allocations->context);
-    allocations->stream = arena_column(arena, count, sizeof *allocations->stream);
-    allocations->pool = arena_column(arena, count, sizeof *allocations->pool);
-    allocations->flags = arena_column(arena, count, sizeof *allocations->flags);
-    return allocations->birth != NULL && allocations->death != NULL && allocations->request != NULL &&
-           allocations->size != NULL && allocations->address != NULL && allocations->stack != NULL &&
-           allocations->context != NULL && allocations->stream != NULL && allocations->pool != NULL &&
-           allocations->flags != NULL;
+    return ARENA_COLUMNS(arena, count, allocations->birth, allocations->death, allocations->request,
+                         allocations->size, allocations->address, allocations->stack, allocations->context,
+                         allocations->stream, allocations->pool, allocations->flags);
 }
 
 /* Makes a device without segments and blocks, since nothing was ever reserved for it. */

@@ -66,9 +66,8 @@ static uint64_t group_key(const struct segment *segment) {
 /* The segments' indices by the key of their group. NULL: no memory. */
 static struct sort_row *segments_sorted(const struct device_trace *device, struct arena *arena) {
     uint64_t n = device->n_segments == 0 ? 1 : device->n_segments;
-    struct sort_row *rows = arena_column(arena, n, sizeof *rows),
-                    *spare = arena_column(arena, n, sizeof *spare);
-    if (rows == NULL || spare == NULL)
+    struct sort_row *rows, *spare;
+    if (!ARENA_COLUMNS(arena, n, rows, spare))
         return NULL;
     for (uint32_t i = 0; i < device->n_segments; i++)
         rows[i] = (struct sort_row){group_key(&device->segments[i]), i};

@@ -7,7 +7,7 @@ static void *memory_take(void *context, unsigned count, unsigned item_nbytes) {
 }
 
 static void memory_give(void *context, void *memory) {
-    arena_drop(context, &memory);
+    ARENA_DROP((struct arena *)context, memory);
 }
 
 bool inflate_start(z_stream *stream, struct arena *arena, enum inflate_format format) {

@@ -44,7 +44,7 @@ static void *memory_take(struct arena *arena, size_t nbytes) {
 
 static void memory_give(void *arena, void *memory) {
     if (memory != NULL)
-        arena_drop(arena, &memory);
+        ARENA_DROP((struct arena *)arena, memory);
 }
 #endif
 

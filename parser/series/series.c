@@ -165,10 +165,10 @@ static bool device_chain(struct series *series, struct run *runs, uint32_t n_run
 
 static bool device_make(struct series *series, int32_t ordinal, struct device_trace *device) {
     struct arena *arena = series_arena(series);
-    struct window *windows = arena_column(arena, series->n_parts, sizeof *windows);
-    struct run *runs = arena_column(arena, series->n_parts, sizeof *runs);
+    struct window *windows;
+    struct run *runs;
     uint32_t n = 0, n_runs = 0;
-    if (windows == NULL || runs == NULL)
+    if (!ARENA_COLUMNS(arena, series->n_parts, windows, runs))
         return false;
     for (uint32_t part = 0; part < series->n_parts; part++)
         if (trace_device(series->parts[part].trace, ordinal) != NULL)

@@ -29,9 +29,7 @@ bool series_allocation_join(struct feeder *feeder, uint32_t allocation, enum act
 static bool feeder_init(struct feeder *feeder, struct arena *arena) {
     const struct allocations *allocations = &feeder->device->allocations;
     uint32_t n_events = feeder->device->n_events;
-    feeder->deaths = arena_column(arena, (uint64_t)allocations->count * 2, sizeof *feeder->deaths);
-    feeder->requests = arena_column(arena, (uint64_t)allocations->count * 2, sizeof *feeder->requests);
-    if (feeder->deaths == NULL || feeder->requests == NULL)
+    if (!ARENA_COLUMNS(arena, (uint64_t)allocations->count * 2, feeder->deaths, feeder->requests))
         return false;
     for (uint32_t i = 0; i < allocations->count; i++) {
         if (allocations->death[i] <= n_events && (allocations->flags[i] & ALLOCATION_REOPENED) == 0)

@@ -150,9 +150,9 @@ bool series_overlap(struct series *series, const struct device_trace *a, const s
                     uint32_t *n) {
     struct arena *arena = series_arena(series);
     uint64_t *sign_a = arena_column(arena, a->n_events, sizeof *sign_a);
-    uint64_t *sign_b = arena_column(arena, b->n_events, sizeof *sign_b);
-    uint32_t *fail = arena_column(arena, b->n_events, sizeof *fail);
-    bool done = sign_a != NULL && sign_b != NULL && fail != NULL;
+    uint64_t *sign_b;
+    uint32_t *fail;
+    bool done = ARENA_COLUMNS(arena, b->n_events, sign_b, fail) && sign_a != NULL;
     *n = 0;
     if (done) {
         events_sign(a, sign_a);

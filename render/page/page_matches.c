@@ -108,10 +108,9 @@ static uint32_t *site_ranks(const struct page_view *view, struct arena *arena) {
     const struct trace *trace = &view->session->trace;
     const uint32_t *site = view_timeline(view)->site;
     uint32_t *rank = arena_zeros(arena, trace->frames.count, sizeof *rank), count = 0;
-    struct sort_row *rows = arena_column(arena, trace->frames.count, sizeof *rows);
-    struct sort_row *spare = arena_column(arena, trace->frames.count, sizeof *spare);
+    struct sort_row *rows, *spare;
     char text[8 * NAME_CHUNKS + 1];
-    if (rank == NULL || rows == NULL || spare == NULL)
+    if (!ARENA_COLUMNS(arena, trace->frames.count, rows, spare) || rank == NULL)
         return NULL;
     for (uint32_t i = 0; i < trace->stacks.count; i++)
         if (rank[site[i]]++ == 0)
@@ -157,13 +156,13 @@ static i32 matching_end(struct page_view *view, uint32_t count, i32 code) {
 /* Makes what the order needs besides the matches. */
 static bool keys_begin(struct page_view *view) {
     struct matching *matching = &view->matching;
-    struct sort_row *rows = arena_column(&view->listing, matching->count, sizeof *rows);
-    struct sort_row *spare = arena_column(&view->listing, matching->count, sizeof *spare);
+    struct sort_row *rows, *spare;
+    bool done = ARENA_COLUMNS(&view->listing, matching->count, rows, spare);
     matching->sorting = (struct sorting){.rows = rows, .spare = spare};
     matching->rank = matching->by == BY_CALL_SITE ? site_ranks(view, &view->listing) : NULL;
     matching->next = 0;
     matching->doing = MATCHES_KEYED;
-    return rows != NULL && spare != NULL && (matching->by != BY_CALL_SITE || matching->rank != NULL);
+    return done && (matching->by != BY_CALL_SITE || matching->rank != NULL);
 }
 
 static i32 matches_find(struct page_view *view) {

@@ -458,9 +458,9 @@ static bool rows_find(struct chart_input *input, struct arena *scratch) {
     const struct chart_options *options = input->options;
     if (options->n_rows == 0)
         return true;
-    struct chart_sources *sources = arena_column(scratch, options->n_rows, sizeof *sources);
-    struct chart_input *rows = arena_column(scratch, options->n_rows, sizeof *rows);
-    if (sources == NULL || rows == NULL)
+    struct chart_sources *sources;
+    struct chart_input *rows;
+    if (!ARENA_COLUMNS(scratch, options->n_rows, sources, rows))
         return false;
     for (uint32_t i = 0; i < options->n_rows; i++) {
         const struct chart_part *part = &options->rows[i];

@@ -104,10 +104,9 @@ static bool pin_draw(struct painter *painter, struct arena *arena) {
     uint32_t count = band == NULL ? 0 : (uint32_t)band->tail - band->start;
     if (count == 0)
         return true;
-    uint64_t *below = arena_column(arena, count, sizeof *below);
-    int32_t *upper = arena_column(arena, count, sizeof *upper),
-            *lower = arena_column(arena, count, sizeof *lower);
-    bool done = below != NULL && upper != NULL && lower != NULL;
+    uint64_t *below;
+    int32_t *upper, *lower;
+    bool done = ARENA_COLUMNS(arena, count, below, upper, lower);
     if (done) {
         scene_below(scene, band, below);
         for (uint32_t i = 0; i < count; i++) {
@@ -196,9 +195,9 @@ static bool compared_draw(struct painter *painter, struct arena *arena) {
     to = to > width ? width : to;
     if (from >= to)
         return true;
-    uint32_t *moment = arena_column(arena, (uint64_t)width, sizeof *moment);
-    int32_t *row = arena_column(arena, (uint64_t)width, sizeof *row);
-    bool done = moment != NULL && row != NULL;
+    uint32_t *moment;
+    int32_t *row;
+    bool done = ARENA_COLUMNS(arena, (uint64_t)width, moment, row);
     if (done) {
         view.from_q16 += outline->shift_q16;
         view.to_q16 += outline->shift_q16;
