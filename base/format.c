@@ -1,5 +1,6 @@
 #include "base/format.h"
 
+#include "base/numbers.h"
 #include "base/words.h"
 
 static struct words words_of(struct figure *figure) {
@@ -47,8 +48,7 @@ struct figure format_bytes(uint64_t bytes) {
 }
 
 struct figure format_bytes_change(int64_t bytes) {
-    uint64_t magnitude = bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes;
-    return figure_of_two(bytes < 0 ? "-" : bytes > 0 ? "+" : "", format_bytes(magnitude).text);
+    return figure_of_two(bytes < 0 ? "-" : bytes > 0 ? "+" : "", format_bytes(magnitude_of(bytes)).text);
 }
 
 struct figure format_count(uint64_t count) {
@@ -125,8 +125,10 @@ struct figure format_bytes_in(uint64_t bytes, unsigned unit) {
 }
 
 struct figure format_change_in(int64_t bytes, unsigned unit) {
-    uint64_t magnitude = bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes;
-    return figure_of_two(bytes < 0 ? "-" : bytes > 0 ? "+" : "", format_bytes_in(magnitude, unit).text);
+    return figure_of_two(bytes < 0   ? "-"
+                         : bytes > 0 ? "+"
+                                     : "",
+                         format_bytes_in(magnitude_of(bytes), unit).text);
 }
 
 /* Durations below a minute, with at most three digits. A unit ends where its rounded figure would reach the next

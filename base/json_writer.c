@@ -1,5 +1,6 @@
 #include "base/json_writer.h"
 
+#include "base/numbers.h"
 #include "base/utf8.h"
 
 #include <inttypes.h>
@@ -128,7 +129,7 @@ void json_share(struct json_writer *json, const char *name, uint64_t part, uint6
 }
 
 void json_hundredths(struct json_writer *json, const char *name, int64_t number) {
-    uint64_t size = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    uint64_t size = magnitude_of(number);
     value_begin(json, name);
     buffer_printf(json->out, "%s%" PRIu64 ".%02u", number < 0 ? "-" : "", size / 100, (unsigned)(size % 100));
 }

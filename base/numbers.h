@@ -29,6 +29,11 @@ static inline uint64_t sum_at_most(uint64_t a, uint64_t b) {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+/* A change without its sign. */
+static inline uint64_t magnitude_of(int64_t change) {
+    return change < 0 ? 0 - (uint64_t)change : (uint64_t)change;
+}
+
 /* The exponent of the largest power of two that is at most the number; 0 for 0. */
 static inline unsigned log2_of(uint64_t number) {
     return number == 0 ? 0 : 63u - (unsigned)__builtin_clzll(number);

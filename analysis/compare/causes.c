@@ -339,10 +339,6 @@ static void phases_join(struct finding *finding) {
     }
 }
 
-static uint64_t cause_size(const struct cause *cause) {
-    return cause->bytes < 0 ? 0 - (uint64_t)cause->bytes : (uint64_t)cause->bytes;
-}
-
 /* Sorts by falling size; what follows from the moments comes last. */
 static bool causes_sort(struct finding *finding) {
     struct causes *causes = finding->causes;
@@ -353,7 +349,7 @@ static bool causes_sort(struct finding *finding) {
     if (done) {
         bytes_copy(copy, causes->cause, (size_t)n * sizeof *copy);
         for (uint32_t i = 0; i < n; i++)
-            rows[i] = (struct sort_row){~cause_size(&copy[i]), i};
+            rows[i] = (struct sort_row){~magnitude_of(copy[i].bytes), i};
         sort_rows(rows, rows + n, n);
         for (uint32_t i = 0; i < n; i++)
             rows[i].key = copy[rows[i].value].kind == CAUSE_MOMENT ? 2 : copy[rows[i].value].follows;

@@ -491,11 +491,6 @@ static enum site_change change_of(const struct site_profile *a, const struct sit
     return a->count < b->count ? CHANGE_GROWN : CHANGE_SHRUNK;
 }
 
-static uint64_t delta_size(const struct compare_site *site) {
-    int64_t delta = compare_delta(site->a.bytes, site->b.bytes);
-    return delta < 0 ? 0 - (uint64_t)delta : (uint64_t)delta;
-}
-
 static void row_add(struct comparison *comparison, const struct site_profile *a, const struct site_profile *b,
                     enum site_match match) {
     static const struct site_profile none = {.site = COMPARE_NONE};
@@ -534,7 +529,8 @@ static bool rows_sort(struct comparison *comparison, struct arena *arena) {
             rows[i].key = ~copy[rows[i].value].b.bytes;
         sort_rows(rows, rows + n, n);
         for (uint32_t i = 0; i < n; i++)
-            rows[i].key = ~delta_size(&copy[rows[i].value]);
+            rows[i].key =
+                ~magnitude_of(compare_delta(copy[rows[i].value].a.bytes, copy[rows[i].value].b.bytes));
         sort_rows(rows, rows + n, n);
         for (uint32_t i = 0; i < n; i++)
             rows[i].key = copy[rows[i].value].a.count + copy[rows[i].value].b.count == 0;

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "analysis/loop/phase_runs.h"
+#include "base/numbers.h"
 #include "layout/extent.h"
 #include "layout/filter.h"
 

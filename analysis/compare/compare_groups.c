@@ -158,10 +158,6 @@ bool compare_within(const struct timeline *timeline, uint32_t *allocations, uint
 
 /* ---- two extents of one device ---- */
 
-static uint64_t magnitude(int64_t delta) {
-    return delta < 0 ? 0 - (uint64_t)delta : (uint64_t)delta;
-}
-
 struct sides {
     const struct compare_group *a, *b;
 };
@@ -169,7 +165,7 @@ struct sides {
 static uint64_t pair_delta(const struct sides *sides, struct compare_pair pair) {
     uint64_t a = pair.a != COMPARE_NONE ? sides->a[pair.a].bytes : 0,
              b = pair.b != COMPARE_NONE ? sides->b[pair.b].bytes : 0;
-    return magnitude(compare_delta(a, b));
+    return magnitude_of(compare_delta(a, b));
 }
 
 static void rows_of(struct sort_row *rows, const struct compare_group *groups, uint32_t count) {

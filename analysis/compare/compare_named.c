@@ -47,8 +47,7 @@ static int by_name(const void *left, const void *right) {
 }
 
 static uint64_t size_of(const struct compare_named *row) {
-    int64_t delta = compare_delta(row->a_bytes, row->b_bytes);
-    return delta < 0 ? 0 - (uint64_t)delta : (uint64_t)delta;
+    return magnitude_of(compare_delta(row->a_bytes, row->b_bytes));
 }
 
 static int by_difference(const void *left, const void *right) {

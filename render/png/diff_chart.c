@@ -148,8 +148,8 @@ static void sites_put(struct pad *pad, struct rect area) {
     if (comparison->n_listed == 0 || comparison->site[0].change == CHANGE_SAME || area.height < 2 * height)
         return;
     area.y = heading_put(pad, area, "Call sites");
-    int64_t largest = compare_delta(comparison->site[0].a.bytes, comparison->site[0].b.bytes);
-    unsigned unit = format_unit(largest < 0 ? 0 - (uint64_t)largest : (uint64_t)largest);
+    unsigned unit =
+        format_unit(magnitude_of(compare_delta(comparison->site[0].a.bytes, comparison->site[0].b.bytes)));
     for (uint32_t i = 0; i < comparison->n_listed && area.y + height <= bottom; i++, area.y += height)
         if (comparison->site[i].change != CHANGE_SAME)
             site_row_put(pad, &comparison->site[i], area, unit);
@@ -159,11 +159,10 @@ static void sites_put(struct pad *pad, struct rect area) {
 
 static void headline(const struct pad *pad, char *text, size_t capacity) {
     int64_t delta = compare_delta(pad->diff->comparison.a_bytes, pad->diff->comparison.b_bytes);
-    uint64_t size = delta < 0 ? 0 - (uint64_t)delta : (uint64_t)delta;
     if (delta == 0)
         snprintf(text, capacity, "A and B hold the same");
     else
-        snprintf(text, capacity, "B holds %s %s than A", format_bytes(size).text,
+        snprintf(text, capacity, "B holds %s %s than A", format_bytes(magnitude_of(delta)).text,
                  delta > 0 ? "more" : "less");
     if (pad->diff->filter != NULL)
         snprintf(text + strlen(text), capacity - strlen(text), " (only: %s)", pad->diff->filter);

@@ -196,11 +196,10 @@ static const char *diff_file(struct sheet *sheet, const struct diff_side *side) 
 static void verdict_write(struct sheet *sheet, const struct diff *diff) {
     const struct comparison *comparison = &diff->comparison;
     int64_t delta = compare_delta(comparison->a_bytes, comparison->b_bytes);
-    uint64_t size = delta < 0 ? 0 - (uint64_t)delta : (uint64_t)delta;
     if (delta == 0)
         sheet_say(sheet, "A and B hold the same: %s.", words_bytes(sheet, comparison->a_bytes));
     else
-        sheet_say(sheet, "B holds %s %s than A: %s instead of %s.", format_bytes(size).text,
+        sheet_say(sheet, "B holds %s %s than A: %s instead of %s.", format_bytes(magnitude_of(delta)).text,
                   delta > 0 ? "more" : "less", format_bytes(comparison->b_bytes).text,
                   format_bytes(comparison->a_bytes).text);
     if (diff->filter != NULL)

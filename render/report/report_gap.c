@@ -3,6 +3,7 @@
 
 #include "base/format.h"
 #include "base/json_writer.h"
+#include "base/numbers.h"
 #include "render/report/report_gap.h"
 #include "render/report/report_map.h"
 
@@ -105,10 +106,6 @@ static bool cause_is_there(const struct report_device *report, unsigned cause) {
         if (report->gap[i].cause_bytes[cause] != 0)
             return true;
     return false;
-}
-
-static uint64_t magnitude_of(int64_t bytes) {
-    return bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes;
 }
 
 bool report_gap_is_one(const struct timeline *timeline) {

@@ -1,6 +1,7 @@
 /* Verdicts for people: findings first, then steps and phases, then categories. */
 #include "analysis/findings/peak_made.h"
 #include "base/format.h"
+#include "base/numbers.h"
 #include "layout/site.h"
 #include "render/report/report_words.h"
 
@@ -72,7 +73,7 @@ void report_layers(struct sheet *sheet, const struct report_device *report) {
     if (layers->n_layers == 0)
         return;
     if (layers->odd_bytes != 0) {
-        uint64_t by = layers->odd_bytes < 0 ? 0 - (uint64_t)layers->odd_bytes : (uint64_t)layers->odd_bytes;
+        uint64_t by = magnitude_of(layers->odd_bytes);
         odd =
             sheet_format(sheet, "; layer %" PRIu32 " is %s %s%s%s", layers->odd_layer, format_bytes(by).text,
                          layers->odd_bytes < 0 ? "smaller" : "larger", layers->odd_site != 0 ? ": see " : "",
