@@ -13,7 +13,7 @@ import { after, before, describe, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 import { startChromium } from "./chromium.mjs";
-import { findChromium } from "./programs.mjs";
+import { findShell } from "./programs.mjs";
 import { each, eventually, followed, settle, texts } from "./waiting.mjs";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
@@ -23,7 +23,7 @@ const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/
 /** A name that would be markup, a script's end and a terminal's command. */
 const HOSTILE = "rank14 <img src=x onerror=alert(1)><script>alert(2)<\\script>&'\".pickle";
 
-const hasBrowser = findChromium() !== undefined;
+const hasBrowser = findShell() !== undefined;
 if (!hasBrowser && process.env.STRATA_NEEDS_BROWSER) throw new Error("no Chromium found");
 const skip = hasBrowser ? false : "no Chromium found: the index is not tested";
 if (skip) console.log(`skipped: ${skip}`);

@@ -16,5 +16,8 @@ export function findProgram(variable, names) {
     });
 }
 
-export const findChromium = () => findProgram("STRATA_CHROMIUM", ["chromium", "chromium-browser", "google-chrome"]);
+const chromium = ["chromium", "chromium-browser", "google-chrome"];
+
+export const findChromium = () => findProgram("STRATA_CHROMIUM", chromium);
+export const findShell = () => findProgram("STRATA_CHROMIUM", ["chromium-headless-shell", ...chromium]);
 export const findFirefox = () => findProgram("STRATA_FIREFOX", ["firefox-esr", "firefox"]);

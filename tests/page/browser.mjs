@@ -14,7 +14,7 @@ import { after, before } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 import { startChromium } from "../chromium.mjs";
-import { findChromium } from "../programs.mjs";
+import { findShell } from "../programs.mjs";
 import { followed, rest, settle, until } from "../waiting.mjs";
 
 export { downloaded } from "../chromium.mjs";
@@ -31,7 +31,7 @@ export const runsAll = process.env.STRATA_TEST_ALL === "ON";
 /** Why the page cannot be tested here, or false. */
 function reasonToSkip() {
     if (!existsSync(path.join(here, "node_modules", "playwright-core"))) return "tests/node_modules is missing: npm ci makes it";
-    return findChromium() ? false : "no Chromium found";
+    return findShell() ? false : "no Chromium found";
 }
 
 export const skip = reasonToSkip();
