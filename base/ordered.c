@@ -9,22 +9,27 @@ struct ordered_leaf {
     struct ordered_key key[ORDERED_LEAF_KEYS];
 };
 
+enum { COUNTED = 8 }; /* keys that are compared one after the other instead of halved */
+
 static bool key_below(const struct ordered_key *key, uint64_t first, uint64_t second) {
     return key->first < first || (key->first == first && key->second < second);
 }
 
 /* The first of `count` rising keys that is not below the one sought. Branches on a key would be mispredicted half
- * of the time, so both halves of a key are compared as one number and the result is used as a mask. */
+ * of the time, so both halves of a key are compared as one number and the result is used as a mask. The last few are
+ * counted, since no comparison then waits for another. */
 static uint32_t keys_seek(const struct ordered_key *key, uint32_t count, uint64_t first, uint64_t second) {
     const wide wanted = (wide)first << 64 | second;
-    uint32_t low = 0;
-    while (count > 0) {
+    uint32_t low = 0, below = 0;
+    while (count > COUNTED) {
         uint32_t half = (count + 1) / 2;
         const struct ordered_key *at = &key[low + half - 1];
         low += half & (0 - (uint32_t)(((wide)at->first << 64 | at->second) < wanted));
         count -= half;
     }
-    return low;
+    for (uint32_t i = low; i < low + count; i++)
+        below += ((wide)key[i].first << 64 | key[i].second) < wanted;
+    return low + below;
 }
 
 /* ---- leaves ---- */
@@ -103,28 +108,29 @@ static bool only_move(struct ordered *set, struct ordered_store *store) {
     return true;
 }
 
-bool ordered_add(struct ordered *set, struct ordered_store *store, struct ordered_key key) {
+bool ordered_add(struct ordered *set, struct ordered_store *store, uint64_t first, uint64_t second,
+                 uint32_t value) {
     if (set->count == 0) {
-        set->only = key;
+        set->only = (struct ordered_key){first, second, value};
         set->count = 1;
         return true;
     }
     if (set->n_leaves == 0 && !only_move(set, store))
         return false;
-    uint32_t at = keys_seek(set->most, set->n_leaves, key.first, key.second);
+    uint32_t at = keys_seek(set->most, set->n_leaves, first, second);
     if (at == set->n_leaves)
         at--; /* larger than all: goes to the end of the last leaf */
     if (store->leaf[set->leaf[at]].count == ORDERED_LEAF_KEYS) {
         if (!leaf_split(set, store, at))
             return false;
-        at += key_below(&set->most[at], key.first, key.second);
+        at += key_below(&set->most[at], first, second);
     }
     struct ordered_leaf *leaf = &store->leaf[set->leaf[at]];
-    uint32_t slot = keys_seek(leaf->key, leaf->count, key.first, key.second);
+    uint32_t slot = keys_seek(leaf->key, leaf->count, first, second);
     bytes_move(leaf->key + slot + 1, leaf->key + slot, (leaf->count - slot) * sizeof *leaf->key);
-    leaf->key[slot] = key;
+    leaf->key[slot] = (struct ordered_key){first, second, value};
     if (slot == leaf->count)
-        set->most[at] = key;
+        set->most[at] = (struct ordered_key){first, second, value};
     leaf->count++;
     set->count++;
     return true;

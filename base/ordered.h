@@ -46,7 +46,8 @@ struct ordered_place {
 
 /* Adds a key that is not there yet. O(log n), and O(sqrt n) moved bytes for every 16 keys. False: no memory, and
  * nothing is changed. */
-bool ordered_add(struct ordered *set, struct ordered_store *store, struct ordered_key key);
+bool ordered_add(struct ordered *set, struct ordered_store *store, uint64_t first, uint64_t second,
+                 uint32_t value);
 
 /* Takes a key out; false where it is not there. O(log n). */
 bool ordered_remove(struct ordered *set, struct ordered_store *store, uint64_t first, uint64_t second);

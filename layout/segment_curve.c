@@ -42,8 +42,7 @@ static bool piece_count(struct counting *counting, uint32_t index, bool comes) {
         if (!comes)
             (void)ordered_remove(&counting->pages, &counting->store, piece->address, 0);
         joined = neighbours(counting, piece);
-        if (comes &&
-            !ordered_add(&counting->pages, &counting->store, (struct ordered_key){piece->address, 0, index}))
+        if (comes && !ordered_add(&counting->pages, &counting->store, piece->address, 0, index))
             return false;
     }
     counting->n_segments += comes ? 1 - joined : joined - 1;

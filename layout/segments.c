@@ -82,9 +82,8 @@ static uint32_t piece_from(const struct walk *walk, uint64_t address) {
 static bool piece_open(struct walk *walk, struct segment_piece piece) {
     uint32_t index;
     walk->n_untold += piece.size != 0 && piece_is_untold(&piece);
-    return piece.size == 0 ||
-           (piece_add(walk, piece, &index) &&
-            ordered_add(&walk->there, &walk->store, (struct ordered_key){piece.address, 0, index}));
+    return piece.size == 0 || (piece_add(walk, piece, &index) &&
+                               ordered_add(&walk->there, &walk->store, piece.address, 0, index));
 }
 
 /* Removes the lowest run that overlaps or touches a range; false: there is none. */
@@ -104,7 +103,7 @@ static bool run_take(struct walk *walk, uint64_t from, uint64_t end, struct orde
 }
 
 static bool run_add(struct walk *walk, uint64_t from, uint64_t end) {
-    return from >= end || ordered_add(&walk->runs, &walk->store, (struct ordered_key){from, end, 0});
+    return from >= end || ordered_add(&walk->runs, &walk->store, from, end, 0);
 }
 
 static bool gap_open(struct walk *walk, struct segment_piece piece, uint64_t from, uint64_t end) {

@@ -82,10 +82,9 @@ static uint32_t pool_first_list(const struct allocator *a, uint16_t pool, bool s
 
 static uint32_t list_add(struct allocator *a, uint16_t pool, uint16_t stream, bool small) {
     uint32_t index = a->n_lists, first = pool_first_list(a, pool, small);
-    struct ordered_key key = {list_key(pool, stream, small), 0, index};
     if (index == ALLOCATOR_LIST_NONE ||
         !ARENA_GROW(a->arena, a->list, a->list_capacity, (uint64_t)index + 1) ||
-        !ordered_add(&a->lists, &a->store, key)) {
+        !ordered_add(&a->lists, &a->store, list_key(pool, stream, small), 0, index)) {
         a->no_memory = true;
         return ALLOCATOR_LIST_NONE;
     }
@@ -152,7 +151,7 @@ static void list_enter(struct allocator *a, struct ordered *set, bool *is_there,
     if (*is_there)
         return;
     uint64_t place = (uint64_t)a->list[list].small << 32 | list;
-    *is_there = ordered_add(set, &a->store, (struct ordered_key){place, 0, list});
+    *is_there = ordered_add(set, &a->store, place, 0, list);
     a->no_memory |= !*is_there;
 }
 
@@ -181,14 +180,14 @@ static void free_discount(struct allocator *a, const struct allocator_block *blo
 void allocator_list_put(struct allocator *a, uint32_t index) {
     struct allocator_block *block = &a->block[index];
     struct allocator_list *list = &a->list[block->list];
-    struct ordered_key key = {block->mapped ? block->size : block->address,
-                              block->mapped ? block->address : 0, index};
     if (block->mapped && a->settings.collect_ppm != 0)
         block->note = (uint32_t)*searches_of(a, list);
-    if (!ordered_add(block->mapped ? &list->free : &list->unmapped, &a->store, key))
-        a->no_memory = true;
-    else if (block->mapped)
+    if (!block->mapped)
+        a->no_memory |= !ordered_add(&list->unmapped, &a->store, block->address, 0, index);
+    else if (ordered_add(&list->free, &a->store, block->size, block->address, index))
         free_count(a, block);
+    else
+        a->no_memory = true;
 }
 
 void allocator_list_take(struct allocator *a, uint32_t index) {

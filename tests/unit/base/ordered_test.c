@@ -70,7 +70,7 @@ static void test_as_a_sorted_array(void **state) {
         bool there = at < control.count && control.key[at] == key;
         assert_int_equal(ordered_remove(&set, &store, key / 8, key % 8), there);
         if (!there)
-            assert_true(ordered_add(&set, &store, (struct ordered_key){key / 8, key % 8, (uint32_t)key * 3}));
+            assert_true(ordered_add(&set, &store, key / 8, key % 8, (uint32_t)key * 3));
         control_flip(&control, key, there);
         const struct ordered_key *found =
             ordered_at(&set, &store, ordered_seek(&set, &store, key / 8, key % 8));
@@ -86,7 +86,7 @@ static void test_as_a_sorted_array(void **state) {
     assert_int_equal(set.count, 0);
     uint32_t leaves = store.count; /* another set takes the leaves that were given back */
     for (uint64_t i = 0; i < 500; i++)
-        assert_true(ordered_add(&other, &store, (struct ordered_key){i, 0, 0}));
+        assert_true(ordered_add(&other, &store, i, 0, 0));
     assert_int_equal(store.count, leaves);
     arena_release(&arena);
 }
@@ -101,7 +101,7 @@ static void test_one_key_alone(void **state) {
     static struct control control;
     for (uint64_t key = 10; key < 15; key++) {
         assert_same(&set, &store, &control);
-        assert_true(ordered_add(&set, &store, (struct ordered_key){key / 8, key % 8, (uint32_t)key * 3}));
+        assert_true(ordered_add(&set, &store, key / 8, key % 8, (uint32_t)key * 3));
         control_flip(&control, key, false);
         assert_same(&set, &store, &control);
         assert_int_equal(ordered_at(&set, &store, ordered_seek(&set, &store, 1, 0))->value, key * 3);
