@@ -96,6 +96,16 @@ export function foldByArrows(scroll, active) {
 }
 
 /**
+ * A call site's name, of which `file:line` is an element of its own: what follows it is cut before it is.
+ * @param {HTMLElement} target @param {string} name
+ */
+export function setName(target, name) {
+    if (target.textContent === name) return;
+    const place = /^\S+:\d+/.exec(name)?.[0] ?? "";
+    target.replaceChildren(make("span", "", place), name.slice(place.length));
+}
+
+/**
  * What a row is called, and what of its bytes is never freed.
  * @param {{element: HTMLElement, what: HTMLElement, text: HTMLElement}} line
  * @param {string} name
@@ -105,7 +115,7 @@ export function foldByArrows(scroll, active) {
  */
 export function fillName(line, name, title, bytes, never) {
     const later = never === 0 && bytes > 0;
-    setText(line.text, later ? `${name} \u00b7 ${FREED_LATER}` : name);
+    setName(line.text, later ? `${name} \u00b7 ${FREED_LATER}` : name);
     line.what.title = later
         ? `${title}: a later step frees this`
         : never !== null && never < bytes

@@ -1,5 +1,15 @@
 // What differs, beside the timelines: causes as cards; call sites, files, categories or calls as rows that add up.
-import { asSum, fillEnds, foldByArrows, makeEndHeads, makeFigures, makeGrid, makeRowHead, showFold } from "../grid.js";
+import {
+    asSum,
+    fillEnds,
+    foldByArrows,
+    makeEndHeads,
+    makeFigures,
+    makeGrid,
+    makeRowHead,
+    setName,
+    showFold,
+} from "../grid.js";
 import { VirtualList } from "../list.js";
 import { invalidate, isDark, LIST } from "../state.js";
 import {
@@ -223,7 +233,7 @@ export const createDifference = (pair) => (page, box) => {
         fill: (line, index) => {
             const row = rows[index];
             const moved = row.before && row.before !== row.name ? ` (A: ${row.before})` : "";
-            setText(line.text, row.name);
+            setName(line.text, row.name);
             const counts = `: ${formatPlural(row.aCount, "allocation")} in A, ${formatCount(row.bCount)} in B`;
             line.what.title = `${row.name}${moved}${calls ? "" : counts}`;
             line.what.style.paddingLeft = row.level ? `${row.level * 14}px` : "";

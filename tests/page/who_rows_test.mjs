@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ALL, ask, each, report, samples, setView, skip, until, withPage, writePage } from "./browser.mjs";
+import { ALL, ask, corpus, each, report, samples, setView, skip, until, withPage, writePage } from "./browser.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 /** @typedef {{name: string, bytes: number, count: number, nested: boolean}} Row */
@@ -30,6 +30,23 @@ const nested = async (page) => (await rowsOf(page)).filter((each) => each.nested
 const sum = (/** @type {number[]} */ numbers) => numbers.reduce((all, one) => all + one, 0);
 
 describe("rows of the list", { skip }, () => {
+    test("file and line of a call site are whole where the side is 440 pixels wide", async () => {
+        for (const input of [train, corpus("attention_forward_only.pickle"), corpus("private_pools_empty_trace.pickle")].filter(Boolean))
+            await withPage(writePage(input), async (page) => {
+                const side = await page.locator("#side").boundingBox();
+                assert.ok(side && Math.abs(side.width - 440) < 2, `${side?.width} pixels`);
+                const places = await each(page, "#list > .row:not([hidden]) .row-text", (text) => {
+                    const place = text.firstElementChild ?? text;
+                    return { name: text.textContent ?? "", place: place.textContent ?? "", over: place.getBoundingClientRect().right - text.getBoundingClientRect().right };
+                });
+                assert.ok(places.length > 5);
+                for (const { name, place, over } of places) {
+                    assert.equal(place, /^\S+:\d+/.exec(name)?.[0] ?? "", name);
+                    assert.ok(over <= 0.5, `${name}: ${over} pixels are cut off`);
+                }
+            }, { hash: "#tab=who", viewport: { width: 1440, height: 900 } });
+    });
+
     test("a category unfolds into its call sites, by click and by key", async () => {
         const { peak_event: peak } = report(train).devices[0];
         await withPage(writePage(train), async (page) => {
