@@ -24,13 +24,6 @@ static void note_count(uint32_t count, const char *what) {
         terminal_note(NULL, "%s file%s %s", format_count(count).text, count == 1 ? "" : "s", what);
 }
 
-static uint32_t count_state(const struct batch *batch, enum batch_state state) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < batch->count; i++)
-        count += batch->files[i].state == state;
-    return count;
-}
-
 static void note_series(const struct index *index, const struct batch *batch) {
     if (index->n_series == 1)
         terminal_note(NULL, "\"%s/%s.html\" joins the %" PRIu32 " dumps of %s", batch->directory,
@@ -99,7 +92,7 @@ static int index_run(struct batch *batch) {
 
 /* Says that no snapshot was found, and what was; each unreadable file has been reported already. */
 static void nothing_say(const struct batch *batch) {
-    uint32_t failed = count_state(batch, BATCH_FAILED), others = batch->count - failed;
+    uint32_t failed = batch_count(batch, BATCH_FAILED), others = batch->count - failed;
     char others_text[60] = "", failed_text[60] = "";
     if (others != 0 || failed == 0)
         snprintf(others_text, sizeof others_text, "; %" PRIu32 " other file%s %s seen", others,
@@ -115,7 +108,7 @@ static bool batch_prepare(struct batch *batch, const struct rank_pattern *patter
     if (!batch_find(batch, pattern))
         return false;
     if (batch->watch == NULL &&
-        count_state(batch, BATCH_WAITING) + count_state(batch, BATCH_ELSEWHERE) == 0) {
+        batch_count(batch, BATCH_WAITING) + batch_count(batch, BATCH_ELSEWHERE) == 0) {
         nothing_say(batch);
         return false;
     }
@@ -129,7 +122,7 @@ static void batch_resume(struct batch *batch) {
     for (uint32_t i = 0; i < batch->count; i++)
         if (batch->files[i].state == BATCH_WAITING && sidecar_is_current(batch, &batch->files[i]))
             batch->files[i].state = BATCH_UP_TO_DATE;
-    note_count(count_state(batch, BATCH_UP_TO_DATE), "up to date");
+    note_count(batch_count(batch, BATCH_UP_TO_DATE), "up to date");
 }
 
 /* After the workers: what the shard leaves, and the index where there is only one. */
@@ -141,8 +134,8 @@ static int batch_finish(struct batch *batch) {
         return EXIT_CODE_FAILED;
     if (batch->settings->shard == NULL)
         return join_batch(&index, batch) ? index_finish(&index, batch, true) : EXIT_CODE_FAILED;
-    uint32_t n_failed = count_state(batch, BATCH_FAILED);
-    note_count(count_state(batch, BATCH_DONE), "done");
+    uint32_t n_failed = batch_count(batch, BATCH_FAILED);
+    note_count(batch_count(batch, BATCH_DONE), "done");
     note_count(n_failed, "failed");
     terminal_note(NULL, "when all shards are done: strata batch --index %s", batch->directory);
     return n_failed == 0 ? EXIT_CODE_DONE : EXIT_CODE_PARTLY;

@@ -167,13 +167,13 @@ cJSON *json_file_read(const char *path, size_t memory_nbytes, struct json_fault 
 }
 
 int64_t json_file_number(const cJSON *object, const char *name, int64_t missing) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    const cJSON *item = json_member(object, name);
     bool number = cJSON_IsNumber(item) && item->valuedouble > -0x1p62 && item->valuedouble < 0x1p62;
     return number ? (int64_t)item->valuedouble : missing;
 }
 
 const char *json_file_text(const cJSON *object, const char *name, const char *missing) {
-    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+    const char *text = cJSON_GetStringValue(json_member(object, name));
     return text != NULL ? text : missing;
 }
 

@@ -27,7 +27,8 @@ struct option_field {
         FIELD_BYTES,        /* a size, not 0 */
         FIELD_DEVICE_BYTES, /* the same; of less than 1 MiB it needs a unit */
         FIELD_POSITION,
-        FIELD_FORMAT /* of a report: `low` */
+        FIELD_FORMAT, /* of a report: `low` */
+        FIELD_OWNER   /* a pattern of files that are `low`, an enum frame_owner */
     } kind;
     size_t offset, nbytes; /* of the field in struct settings */
     uint64_t low, high;

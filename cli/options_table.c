@@ -82,14 +82,6 @@ static bool owner_add(struct settings *settings, const char *value, enum frame_o
     return *value != '\0' && strlen(value) <= OWNER_PATTERN_MAX_NBYTES;
 }
 
-static bool apply_own(struct settings *settings, const char *value) {
-    return owner_add(settings, value, OWNER_USER);
-}
-
-static bool apply_library(struct settings *settings, const char *value) {
-    return owner_add(settings, value, OWNER_LIBRARY);
-}
-
 #define COLORING_NAME(NAME, name, title, words) name,
 static const char *const color_names[] = {STRATA_COLORINGS(COLORING_NAME)};
 #undef COLORING_NAME
@@ -156,10 +148,8 @@ static const char export_words[] = STRATA_EXPORTS(EXPORT_WORD);
 #undef EXPORT_WORD
 
 static bool apply_export(struct settings *settings, const char *value) {
-    uint32_t format = 0;
-    while (format < REPORT_FORMATS && strcmp(report_format_name((enum report_format)format), value) != 0)
-        format++;
-    return format < REPORT_FORMATS && apply_format(settings, (enum report_format)format);
+    int format = choice_of(value, export_words + 1);
+    return format >= 0 && apply_format(settings, (enum report_format)format);
 }
 
 #define EXPORT_KIND_WORD(NUMBER, name, ending, other, text) "|" #name
@@ -261,11 +251,6 @@ static bool apply_rule(struct settings *settings, const char *value) {
     return *value != '\0';
 }
 
-static bool apply_export_kind(struct settings *settings, const char *value) {
-    settings->export_kind = export_kind_by_name(value);
-    return settings->export_kind != EXPORT_KINDS;
-}
-
 static bool apply_group_by(struct settings *settings, const char *value) {
     settings->group_by = value;
     return *value != '\0' &&
@@ -288,6 +273,7 @@ bool option_set(struct settings *settings, const struct option *option, const ch
     switch (field->kind) {
     case FIELD_CALL: return field->call(settings, value);
     case FIELD_FORMAT: return apply_format(settings, (enum report_format)field->low);
+    case FIELD_OWNER: return owner_add(settings, value, (enum frame_owner)field->low);
     case FIELD_POSITION: return position_parse(value, at);
     case FIELD_TEXT: memcpy(at, &value, sizeof value); return strlen(value) >= field->low;
     case FIELD_SET: break;
@@ -325,6 +311,8 @@ bool option_set(struct settings *settings, const struct option *option, const ch
 #define POSITION(name)           FIELD(POSITION, name, 0, 0)
 #define FORMAT(format) \
     { FIELD_FORMAT, 0, 0, format, 0, NULL }
+#define OWNER(owner) \
+    { FIELD_OWNER, 0, 0, owner, 0, NULL }
 #define CALL(function) \
     { FIELD_CALL, 0, 0, 0, 0, function }
 
@@ -370,7 +358,7 @@ static const struct option options[] = {
     {0, VERB_BATCH, "watch", NULL, SET(watch, 1),
      "go on until Ctrl-C: convert what comes or changes, when\nit is complete, and write the index again"},
     {0, VERB_BATCH, "every", "SECONDS", CALL(apply_every), "with --watch: between two looks (default: 5)"},
-    {0, VERB_BATCH | SHAPES, "export", export_kind_words + 1, CALL(apply_export_kind),
+    {0, VERB_BATCH | SHAPES, "export", export_kind_words + 1, WORD(export_kind),
      "write that of each file too (docs/export.md)"},
     {0, VERB_BATCH, "join", NULL, SET(join, 1), "with --export sqlite: one database of all, ranks.sqlite"},
     {'r', VERB_BATCH, "recursive", NULL, SET(flat, 0), "descend into directories (the default)"},
@@ -504,11 +492,11 @@ static const struct option options[] = {
      "leave out what no line of your own code allocated:\n--filter own:yes"},
     {0, VERB_ALL | SHAPES, "rules", "FILE", TEXT(rules, 1),
      "what allocations are for, by rules of your own\n(docs/report.md, Categories)"},
-    {0, VERB_ANY | SHAPES, "own", "PATTERN", CALL(apply_own),
+    {0, VERB_ANY | SHAPES, "own", "PATTERN", OWNER(OWNER_USER),
      "files that are your own code: a glob such as '*/lib/mine/*',\nor the name of a folder or module; as "
      "many as you "
      "like"},
-    {0, VERB_ANY | SHAPES, "library", "PATTERN", CALL(apply_library),
+    {0, VERB_ANY | SHAPES, "library", "PATTERN", OWNER(OWNER_LIBRARY),
      "files that call sites pass over, as they do with torch\n(docs/report.md, Call sites)"},
     {0, VERB_ANY | SHAPES, "redact", "[=all]", CALL(apply_redact),
      "base names instead of paths, and none of the user's\nmetadata; all: nor what annotations are called"},
@@ -541,7 +529,7 @@ const struct option *option_by_name(unsigned verbs, const char *name, size_t len
 }
 
 bool option_is_owner(const struct option *option) {
-    return option->field.call == apply_own || option->field.call == apply_library;
+    return option->field.kind == FIELD_OWNER;
 }
 
 bool option_names_file(const struct option *option) {

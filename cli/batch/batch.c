@@ -27,6 +27,13 @@ struct batch_file *batch_add(struct batch *batch) {
     return file;
 }
 
+uint32_t batch_count(const struct batch *batch, enum batch_state state) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < batch->count; i++)
+        count += batch->files[i].state == state;
+    return count;
+}
+
 const char *batch_base_name(const struct batch_file *file) {
     const char *slash = strrchr(file->name, '/');
     return slash != NULL ? slash + 1 : file->name;

@@ -84,6 +84,9 @@ char *batch_text(struct batch *batch, const char *format, ...) __attribute__((fo
 /* One more file, zeroed. NULL: no memory. */
 struct batch_file *batch_add(struct batch *batch);
 
+/* The number of files in a state. O(files). */
+uint32_t batch_count(const struct batch *batch, enum batch_state state);
+
 /* The name of a file's outputs without the folder. */
 const char *batch_base_name(const struct batch_file *file);
 

@@ -1,5 +1,6 @@
 #include "cli/batch/batch_join.h"
 
+#include "base/search.h"
 #include "cli/batch/batch_diffs.h"
 #include "cli/batch/batch_made.h"
 #include "cli/batch/batch_names.h"
@@ -89,28 +90,21 @@ struct join {
     struct shard_record *records;
     uint32_t n_records, records_capacity;
     bool (*take)(struct join *join, const char *name); /* handles each sidecar; false: no memory */
-    const char **kept;                                 /* of join_remove: names that the files have, sorted */
-    uint32_t n_kept;
-    bool lacks_sidecars;  /* there is one that cannot be read */
-    uint32_t n_older;     /* sidecars of older versions of Strata, */
-    struct sidecar older; /* the first of them */
-    bool told;            /* why it cannot go on */
+    struct name_list kept;                             /* of join_remove: names that the files have */
+    bool lacks_sidecars;                               /* there is one that cannot be read */
+    uint32_t n_older;                                  /* sidecars of older versions of Strata, */
+    struct sidecar older;                              /* the first of them */
+    bool told;                                         /* why it cannot go on */
 };
-
-static int text_compare(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
 
 /* Names in a directory with this ending, without it, sorted; `*names` is in the arena. A directory that is not there has
  * none. False: no memory, or it cannot be read, which is told. */
-static bool directory_names(struct join *join, const char *path, const char *ending, char ***names,
-                            uint32_t *n_names) {
-    struct batch *batch = join->batch;
-    uint32_t count = 0, capacity = 0;
+static bool directory_names(struct join *join, const char *path, const char *ending,
+                            struct name_list *names) {
     bool done = true;
     size_t n = strlen(ending);
     DIR *directory = opendir(path);
-    char **column = NULL;
+    *names = (struct name_list){0};
     if (directory == NULL)
         done = errno == ENOENT || errno == ENOTDIR;
     if (done)
@@ -119,10 +113,8 @@ static bool directory_names(struct join *join, const char *path, const char *end
         size_t length = strlen(entry->d_name);
         if (length <= n || strcmp(entry->d_name + length - n, ending) != 0)
             continue;
-        char *name = batch_text(batch, "%.*s", (int)(length - n), entry->d_name);
-        done = name != NULL && ARENA_GROW(&batch->arena, column, capacity, (uint64_t)count + 1);
-        if (done)
-            column[count++] = name;
+        done = name_list_add(names, join->batch,
+                             batch_text(join->batch, "%.*s", (int)(length - n), entry->d_name));
     }
     done = done && errno == 0;
     join->told = !done && errno != 0 && errno != ENOMEM;
@@ -130,10 +122,7 @@ static bool directory_names(struct join *join, const char *path, const char *end
         terminal_error(path, "cannot read the directory: %s", strerror(errno));
     if (directory != NULL)
         closedir(directory);
-    if (count != 0)
-        qsort(column, count, sizeof *column, text_compare);
-    *names = column;
-    *n_names = count;
+    name_list_sort(names);
     return done;
 }
 
@@ -214,7 +203,7 @@ static bool join_refusal(struct join *join, const cJSON *refusal) {
                                        json_file_number(refusal, "step", BATCH_UNKNOWN));
     if (file == NULL || file->input == NULL)
         return false;
-    bool failed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(refusal, "failed"));
+    bool failed = cJSON_IsTrue(json_member(refusal, "failed"));
     file->state = failed ? BATCH_FAILED : BATCH_SKIPPED;
     file->reason = batch_text(batch, "%s", json_file_text(refusal, "reason", ""));
     return file->reason != NULL;
@@ -228,7 +217,7 @@ static bool join_record_document(struct join *join, const cJSON *document) {
     if (!join_shard(join, (uint32_t)shard, (uint32_t)of, json_file_text(document, "fingerprint", "")))
         return false;
     const cJSON *refusal;
-    cJSON_ArrayForEach(refusal, cJSON_GetObjectItemCaseSensitive(document, "refused")) {
+    cJSON_ArrayForEach(refusal, json_member(document, "refused")) {
         if (!join_refusal(join, refusal))
             return false;
     }
@@ -353,17 +342,8 @@ static int entry_compare(const void *a, const void *b) {
 }
 
 static const struct index_row *row_find(const struct join *join, const char *name) {
-    for (uint32_t low = 0, high = join->n_rows; low < high;) {
-        uint32_t middle = low + (high - low) / 2;
-        int order = strcmp(join->rows[middle].name, name);
-        if (order == 0)
-            return &join->rows[middle];
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    uint32_t at = SEARCH(0, join->n_rows, i, strcmp(join->rows[i].name, name) < 0);
+    return at < join->n_rows && strcmp(join->rows[at].name, name) == 0 ? &join->rows[at] : NULL;
 }
 
 /* Keeps one entry per input: the first, and remembers the sidecars of the others by their names only. */
@@ -407,11 +387,10 @@ static bool join_folder(struct join *join, const char *folder) {
     struct batch *batch = join->batch;
     const char *path =
         folder != NULL ? batch_text(batch, "%s/%s", batch->directory, folder) : batch->directory;
-    char **names;
-    uint32_t count;
-    bool done = path != NULL && directory_names(join, path, ".strata.json", &names, &count);
-    for (uint32_t i = 0; done && i < count; i++) {
-        const char *name = folder != NULL ? batch_text(batch, "%s/%s", folder, names[i]) : names[i];
+    struct name_list names;
+    bool done = path != NULL && directory_names(join, path, ".strata.json", &names);
+    for (uint32_t i = 0; done && i < names.count; i++) {
+        const char *name = folder != NULL ? batch_text(batch, "%s/%s", folder, names.name[i]) : names.name[i];
         done = name != NULL && join->take(join, name);
     }
     return done;
@@ -422,12 +401,10 @@ static int row_name_compare(const void *a, const void *b) {
 }
 
 static bool join_sidecars(struct join *join) {
-    char **folders;
-    uint32_t count;
-    bool done =
-        join_folder(join, NULL) && directory_names(join, join->batch->directory, "", &folders, &count);
-    for (uint32_t i = 0; done && i < count; i++)
-        done = !names_is_folder(folders[i]) || join_folder(join, folders[i]);
+    struct name_list folders;
+    bool done = join_folder(join, NULL) && directory_names(join, join->batch->directory, "", &folders);
+    for (uint32_t i = 0; done && i < folders.count; i++)
+        done = !names_is_folder(folders.name[i]) || join_folder(join, folders.name[i]);
     if (done && join->n_rows != 0)
         qsort(join->rows, join->n_rows, sizeof *join->rows, row_name_compare);
     return done;
@@ -435,13 +412,12 @@ static bool join_sidecars(struct join *join) {
 
 static bool join_read(struct join *join) {
     struct batch *batch = join->batch;
-    char **names;
-    uint32_t count;
+    struct name_list names;
     bool done = join_sidecars(join);
     char *shards = batch_text(batch, "%s/shards", batch->directory);
-    done = done && shards != NULL && directory_names(join, shards, ".json", &names, &count);
-    for (uint32_t i = 0; done && i < count; i++)
-        done = join_record(join, names[i]);
+    done = done && shards != NULL && directory_names(join, shards, ".json", &names);
+    for (uint32_t i = 0; done && i < names.count; i++)
+        done = join_record(join, names.name[i]);
     return done && index_reserve(join->index, batch->count + 2 * join->n_records + 1);
 }
 
@@ -466,7 +442,7 @@ bool join_directory(struct index *index, struct batch *batch, bool *complete) {
 static bool join_remove(struct join *join, const char *name) {
     static const char *const endings[] = {".html", ".png", ".strata.json"};
     bool done = true;
-    if (bsearch(&name, join->kept, join->n_kept, sizeof *join->kept, text_compare) != NULL)
+    if (name_list_has(&join->kept, name))
         return true;
     for (size_t i = 0; done && i < sizeof endings / sizeof *endings; i++) {
         const char *output = batch_text(join->batch, "%s%s", name, endings[i]);
@@ -479,13 +455,11 @@ static bool join_remove(struct join *join, const char *name) {
 
 bool join_remove_stale(struct batch *batch) {
     struct join join = {.batch = batch, .take = join_remove};
-    bool done = ARENA_GROW(&batch->arena, join.kept, join.n_kept, (uint64_t)batch->count + 1);
-    join.n_kept = 0;
+    bool done = true;
     for (uint32_t i = 0; done && i < batch->count; i++)
         if (batch->files[i].state == BATCH_DONE || batch->files[i].state == BATCH_UP_TO_DATE)
-            join.kept[join.n_kept++] = batch->files[i].name;
-    if (join.n_kept != 0)
-        qsort(join.kept, join.n_kept, sizeof *join.kept, text_compare);
+            done = name_list_add(&join.kept, batch, batch->files[i].name);
+    name_list_sort(&join.kept);
     for (uint32_t i = 0; done && i < batch->count; i++) /* a failed file's sidecar was removed first */
         done = batch->files[i].state != BATCH_FAILED || batch->files[i].name == NULL ||
                join_remove(&join, batch->files[i].name);

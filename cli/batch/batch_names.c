@@ -1,5 +1,7 @@
 #include "cli/batch/batch_names.h"
 
+#include "base/search.h"
+
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,6 +13,27 @@ enum { SHORT_NAME = 120 };
 
 static const char *const endings[] = {".gz", ".zst",  ".xz",   ".zip",   ".pickle", ".pkl",
                                       ".pt", ".json", ".html", ".trace", ".pt",     ".snapshot"};
+
+bool name_list_add(struct name_list *list, struct batch *batch, const char *name) {
+    if (name == NULL || !ARENA_GROW(&batch->arena, list->name, list->capacity, (uint64_t)list->count + 1))
+        return false;
+    list->name[list->count++] = name;
+    return true;
+}
+
+static int text_compare(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void name_list_sort(struct name_list *list) {
+    if (list->count != 0)
+        qsort(list->name, list->count, sizeof *list->name, text_compare);
+}
+
+bool name_list_has(const struct name_list *list, const char *name) {
+    uint32_t at = SEARCH(0, list->count, i, strcmp(list->name[i], name) < 0);
+    return at < list->count && strcmp(list->name[at], name) == 0;
+}
 
 size_t names_stem_length(const char *name) {
     size_t length = strlen(name);

@@ -44,6 +44,18 @@ bool names_is_log(const char *input);
 /* Does a name end so, with something before it? */
 bool names_end(const char *name, const char *ending);
 
+/* Names, in order once they are sorted. Starts as {0}. */
+struct name_list {
+    const char **name; /* in the batch's arena */
+    uint32_t count, capacity;
+};
+
+/* False: no memory, or `name` is NULL. */
+bool name_list_add(struct name_list *list, struct batch *batch, const char *name);
+void name_list_sort(struct name_list *list);
+/* Of a sorted list. O(log count). */
+bool name_list_has(const struct name_list *list, const char *name);
+
 /* Length of a file's name without its endings (".pickle.gz"). */
 size_t names_stem_length(const char *name);
 

@@ -1,5 +1,6 @@
 #include "cli/batch/batch_pages.h"
 
+#include "cli/batch/batch_names.h"
 #include "cli/batch/batch_store.h"
 #include "cli/batch/batch_workers.h"
 #include "cli/terminal.h"
@@ -10,36 +11,18 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Names of the outputs that keep a page; the ranks of a log share one. */
-struct kept {
-    const char **name; /* sorted */
-    uint32_t count;
-};
-
-static int name_compare(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static bool kept_has(const struct kept *kept, const char *name) {
-    return kept->count != 0 &&
-           bsearch(&name, kept->name, kept->count, sizeof *kept->name, name_compare) != NULL;
-}
-
-/* The rows that the word "odd" finds in the index, and those that differences are taken against. */
-static bool kept_find(struct kept *kept, struct batch *batch, const struct index *index) {
-    size_t n = (size_t)index->n_rows + index->n_findings + 1;
-    kept->name = arena_alloc(&batch->arena, n * sizeof *kept->name);
-    if (kept->name == NULL)
-        return false;
-    for (uint32_t i = 0; i < index->n_rows; i++)
-        if (index->rows[i].finding != NULL)
-            kept->name[kept->count++] = index->rows[i].name;
-    for (uint32_t i = 0; i < index->n_findings; i++)
-        if (index->findings[i].against != INDEX_NOBODY)
-            kept->name[kept->count++] = index->rows[index->findings[i].against].name;
-    if (kept->count != 0)
-        qsort(kept->name, kept->count, sizeof *kept->name, name_compare);
-    return true;
+/* The names of the outputs that keep a page, which the ranks of a log share: of the rows that the word "odd" finds in the
+ * index, and of those that differences are taken against. */
+static bool kept_find(struct name_list *kept, struct batch *batch, const struct index *index) {
+    bool done = true;
+    for (uint32_t i = 0; done && i < index->n_rows; i++)
+        done = index->rows[i].finding == NULL || name_list_add(kept, batch, index->rows[i].name);
+    for (uint32_t i = 0; done && i < index->n_findings; i++) {
+        uint32_t against = index->findings[i].against;
+        done = against == INDEX_NOBODY || name_list_add(kept, batch, index->rows[against].name);
+    }
+    name_list_sort(kept);
+    return done;
 }
 
 /* On the stack, so that whether a page is there never depends on memory: of what does not fit there is none. */
@@ -50,12 +33,12 @@ static bool page_exists(const struct batch *batch, const char *name) {
 }
 
 /* Sidecars are there already; the same file gives the same once more. */
-static bool pages_convert(const struct kept *kept, struct batch *batch, int *number) {
+static bool pages_convert(const struct name_list *kept, struct batch *batch, int *number) {
     uint32_t n_waiting = 0, n_failed = 0;
     for (uint32_t i = 0; i < batch->count; i++) {
         struct batch_file *file = &batch->files[i];
         bool done = file->state == BATCH_DONE || file->state == BATCH_UP_TO_DATE;
-        if (!done || !kept_has(kept, file->name))
+        if (!done || !name_list_has(kept, file->name))
             continue;
         file->odd = true; /* so that a page that is there counts as wanted */
         if (file->state == BATCH_UP_TO_DATE && page_exists(batch, file->name))
@@ -74,7 +57,7 @@ static bool pages_convert(const struct kept *kept, struct batch *batch, int *num
 
 bool pages_make(struct index *index, struct batch *batch, int *number) {
     uint32_t pages = batch->settings->pages;
-    struct kept kept = {0};
+    struct name_list kept = {0};
     if (pages == PAGES_ODD && !kept_find(&kept, batch, index)) {
         terminal_error(NULL, "no memory for the index");
         return false;
@@ -83,7 +66,8 @@ bool pages_make(struct index *index, struct batch *batch, int *number) {
         return false;
     for (uint32_t i = 0; i < index->n_rows; i++) {
         struct index_row *row = &index->rows[i];
-        row->no_page = (pages != PAGES_ALL && !kept_has(&kept, row->name)) || !page_exists(batch, row->name);
+        row->no_page =
+            (pages != PAGES_ALL && !name_list_has(&kept, row->name)) || !page_exists(batch, row->name);
     }
     return true;
 }

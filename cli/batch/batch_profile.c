@@ -197,14 +197,14 @@ static bool read_tables(struct rank_profile *profile, const cJSON *tables, struc
 bool profile_read(struct index_row *row, const cJSON *device, struct arena *arena) {
     struct rank_profile *profile = &row->profile;
     *profile = (struct rank_profile){.oom_step = RANK_NO_STEP, .oom_phase = -1};
-    const cJSON *oom_step = cJSON_GetObjectItemCaseSensitive(device, "oom_step");
-    const cJSON *oom_phase = cJSON_GetObjectItemCaseSensitive(device, "oom_phase");
-    profile->calls_left_out = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(device, "calls_left_out"));
+    const cJSON *oom_step = json_member(device, "oom_step");
+    const cJSON *oom_phase = json_member(device, "oom_phase");
+    profile->calls_left_out = cJSON_IsTrue(json_member(device, "calls_left_out"));
     profile->oom_step = bounded(oom_step, RANK_NO_STEP, INT32_MAX);
     profile->oom_phase = (int32_t)bounded(oom_phase, -1, RANK_AT_OPTIMIZER);
-    profile->oom_live_bytes = bytes_of(cJSON_GetObjectItemCaseSensitive(device, "oom_live_bytes"));
-    profile->signature = bytes_of(cJSON_GetObjectItemCaseSensitive(device, "signature"));
-    return read_steps(profile, cJSON_GetObjectItemCaseSensitive(device, "steps"), arena) &&
-           read_calls(row, cJSON_GetObjectItemCaseSensitive(device, "calls"), arena) &&
-           read_tables(profile, cJSON_GetObjectItemCaseSensitive(device, "tables"), arena);
+    profile->oom_live_bytes = bytes_of(json_member(device, "oom_live_bytes"));
+    profile->signature = bytes_of(json_member(device, "signature"));
+    return read_steps(profile, json_member(device, "steps"), arena) &&
+           read_calls(row, json_member(device, "calls"), arena) &&
+           read_tables(profile, json_member(device, "tables"), arena);
 }

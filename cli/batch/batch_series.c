@@ -170,15 +170,12 @@ static bool series_take_those(struct index *index, struct batch *batch, struct b
 
 /* One note for all that could not be made. */
 static bool series_note(struct index *index, struct batch *batch, const struct batch *runs) {
-    const struct batch_file *first = NULL;
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < runs->count; i++) {
-        const struct batch_file *file = &runs->files[i];
-        first = file->state == BATCH_FAILED && first == NULL ? file : first;
-        count += file->state == BATCH_FAILED;
-    }
+    const struct batch_file *first = runs->files;
+    uint32_t count = batch_count(runs, BATCH_FAILED);
     if (count == 0)
         return true;
+    while (first->state != BATCH_FAILED)
+        first++;
     const char *what = what_text(batch, first);
     const char *note =
         batch_text(batch, "no timeline of the %" PRIu32 " dumps of %s%s: %s", first->series->n,
@@ -224,20 +221,13 @@ static bool some_are_lacking(const struct batch *runs) {
     return false;
 }
 
-static uint32_t count_waiting(const struct batch *runs) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < runs->count; i++)
-        count += runs->files[i].state == BATCH_WAITING;
-    return count;
-}
-
 static bool series_run(struct index *index, struct batch *batch, struct batch *runs, int *number) {
     const struct settings *settings = batch->settings;
     bool keeps = settings->resume || settings->index_directory != NULL;
     index->series = arena_alloc(index->arena, ((size_t)runs->count + 1) * sizeof *index->series);
     if (index->series == NULL || (keeps && !series_take_those(index, batch, runs, BATCH_WAITING)))
         return false;
-    if (count_waiting(runs) != 0 && !series_make(runs, number))
+    if (batch_count(runs, BATCH_WAITING) != 0 && !series_make(runs, number))
         return false;
     if (!series_take_those(index, batch, runs, BATCH_DONE) || !series_note(index, batch, runs))
         return false;

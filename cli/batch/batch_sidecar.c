@@ -22,18 +22,18 @@ static uint64_t number_from(const cJSON *item) {
 }
 
 static uint64_t number_of(const cJSON *object, const char *name) {
-    return number_from(cJSON_GetObjectItemCaseSensitive(object, name));
+    return number_from(json_member(object, name));
 }
 
 /* The same of an out-of-memory error; null is OOM_UNKNOWN. */
 static uint64_t figure_of(const cJSON *oom, const char *name) {
-    return cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(oom, name)) ? OOM_UNKNOWN : number_of(oom, name);
+    return cJSON_IsNull(json_member(oom, name)) ? OOM_UNKNOWN : number_of(oom, name);
 }
 
 /* The element whose "device" is `ordinal`. */
 static const cJSON *device_of(const cJSON *owner, int64_t ordinal) {
     const cJSON *device;
-    cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(owner, "devices")) {
+    cJSON_ArrayForEach(device, json_member(owner, "devices")) {
         if (json_file_number(device, "device", INT64_MIN) == ordinal)
             return device;
     }
@@ -47,7 +47,7 @@ static void read_figures(struct index_row *row, const cJSON *device) {
     row->end_bytes = number_of(device, "end_bytes");
     row->reserved_peak_bytes = number_of(device, "reserved_peak_bytes");
     row->reserved_end_bytes = number_of(device, "reserved_end_bytes");
-    const cJSON *ooms = cJSON_GetObjectItemCaseSensitive(device, "oom");
+    const cJSON *ooms = json_member(device, "oom");
     const cJSON *first = cJSON_GetArrayItem(ooms, 0);
     row->n_ooms = (uint32_t)cJSON_GetArraySize(ooms);
     row->oom_event = number_of(first, "event");
@@ -57,9 +57,9 @@ static void read_figures(struct index_row *row, const cJSON *device) {
 
 /* If a log prints only reserved bytes, its highest level is theirs. */
 static void read_levels(struct index_row *row, const cJSON *device) {
-    const cJSON *levels = cJSON_GetObjectItemCaseSensitive(device, "levels");
-    const cJSON *shown = cJSON_GetObjectItemCaseSensitive(levels, json_file_text(levels, "shown", ""));
-    if (shown == NULL || !cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(device, "peak_bytes")))
+    const cJSON *levels = json_member(device, "levels");
+    const cJSON *shown = json_member(levels, json_file_text(levels, "shown", ""));
+    if (shown == NULL || !cJSON_IsNull(json_member(device, "peak_bytes")))
         return;
     row->peak_bytes = number_of(shown, "peak_bytes");
     row->end_bytes = number_of(shown, "last_bytes");
@@ -86,7 +86,7 @@ static bool read_curve_times(struct index_row *row, const cJSON *extra, struct a
     uint64_t *us = arena_alloc(arena, (INDEX_SAMPLES + 1) * sizeof *us);
     if (us == NULL)
         return false;
-    cJSON_ArrayForEach(sample, cJSON_GetObjectItemCaseSensitive(extra, "curve_us")) {
+    cJSON_ArrayForEach(sample, json_member(extra, "curve_us")) {
         double offset = cJSON_IsNumber(sample) ? sample->valuedouble : -1e300;
         if (first < 0 || count == row->n_samples || !(fabs(offset) < 0x1p52) || (int64_t)offset < last ||
             first + (int64_t)offset < 0)
@@ -126,9 +126,8 @@ static bool read_settings(struct index_row *row, const cJSON *settings, struct a
         const char *name = json_file_text(item, "settings", NULL);
         if (row->settings == NULL || name == NULL || (name = json_file_keep(arena, name)) == NULL)
             return false;
-        row->settings[row->n_settings++] =
-            (struct index_setting){name, number_of(item, "peak_reserved_bytes"),
-                                   cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "served"))};
+        row->settings[row->n_settings++] = (struct index_setting){
+            name, number_of(item, "peak_reserved_bytes"), cJSON_IsTrue(json_member(item, "served"))};
     }
     return row->settings != NULL;
 }
@@ -178,7 +177,7 @@ static bool read_notes(struct index_note **notes, uint32_t *count, const cJSON *
 /* The reader's sentence about a file that is cut short. False: no memory. */
 static bool read_truncation(struct index_row *row, const cJSON *document, struct arena *arena) {
     const cJSON *diagnostic;
-    cJSON_ArrayForEach(diagnostic, cJSON_GetObjectItemCaseSensitive(document, "diagnostics")) {
+    cJSON_ArrayForEach(diagnostic, json_member(document, "diagnostics")) {
         const char *code = json_file_text(diagnostic, "code", NULL);
         if (code != NULL && strcmp(code, "truncated") == 0) {
             row->truncation = json_file_keep(arena, json_file_text(diagnostic, "message", NULL));
@@ -206,34 +205,30 @@ static bool read_device(struct index_row *row, const cJSON *figures, const cJSON
     row->device = json_file_number(figures, "device", 0);
     row->capacity_bytes = number_of(extra, "capacity_bytes");
     read_figures(row, figures);
-    const cJSON *made = cJSON_GetObjectItemCaseSensitive(figures, "peak_made_of");
+    const cJSON *made = json_member(figures, "peak_made_of");
     bool is_told = made != NULL && row->has_allocations;
     row->made_of = is_told ? json_file_keep(arena, json_file_text(made, "text", NULL)) : NULL;
     const char *plan = json_file_text(figures, "plan", NULL);
     row->plan = plan != NULL ? json_file_keep(arena, plan) : NULL;
     if (!row->has_allocations)
         read_levels(row, figures);
-    return (row->plan != NULL || plan == NULL) &&
-           read_settings(row, cJSON_GetObjectItemCaseSensitive(extra, "settings"), arena) &&
+    return (row->plan != NULL || plan == NULL) && read_settings(row, json_member(extra, "settings"), arena) &&
            (row->made_of != NULL || !is_told) && profile_read(row, extra, arena) &&
-           read_notes(&row->notes, &row->n_notes, cJSON_GetObjectItemCaseSensitive(figures, "findings"),
-                      arena) &&
-           read_curve(row, cJSON_GetObjectItemCaseSensitive(extra, "curve"), arena) &&
-           read_curve_times(row, extra, arena) &&
-           (!row->has_allocations ||
-            read_sites(row, cJSON_GetObjectItemCaseSensitive(extra, "sites"), arena));
+           read_notes(&row->notes, &row->n_notes, json_member(figures, "findings"), arena) &&
+           read_curve(row, json_member(extra, "curve"), arena) && read_curve_times(row, extra, arena) &&
+           (!row->has_allocations || read_sites(row, json_member(extra, "sites"), arena));
 }
 
 static bool device_is_fine(const cJSON *figures, const cJSON *extra) {
     return figures != NULL && extra != NULL &&
-           cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(extra, "curve")) <= INDEX_SAMPLES;
+           cJSON_GetArraySize(json_member(extra, "curve")) <= INDEX_SAMPLES;
 }
 
 /* ---- logs: a row for each rank or GPU ---- */
 
 /* Ranks of one log are compared with each other, and those of logs that are known to be of one rank each: by the same level. */
 static bool log_group(struct index_row *row, const cJSON *figures, bool alone, struct arena *arena) {
-    const cJSON *levels = cJSON_GetObjectItemCaseSensitive(figures, "levels");
+    const cJSON *levels = json_member(figures, "levels");
     char *group;
     if (asprintf(&group, "%s, %s", alone ? "logs" : row->input, json_file_text(levels, "shown", "")) < 0)
         return false;
@@ -250,7 +245,7 @@ static bool is_rank(const cJSON *device) {
 static uint32_t ranks_count(const cJSON *document) {
     const cJSON *device;
     uint32_t count = 0;
-    cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(document, "devices")) {
+    cJSON_ArrayForEach(device, json_member(document, "devices")) {
         count += is_rank(device);
     }
     return count;
@@ -274,12 +269,12 @@ static bool read_other(struct index_row *row, const struct index_row *main, cons
 /* Both lists are of the same devices in the same order, or what differs is left out. */
 static bool read_others(struct index_row *row, const cJSON *document, const cJSON *batch, uint32_t n_ranks,
                         bool ranks_named, struct arena *arena) {
-    const cJSON *extra = cJSON_GetObjectItemCaseSensitive(batch, "devices"), *figures;
+    const cJSON *extra = json_member(batch, "devices"), *figures;
     extra = extra != NULL ? extra->child : NULL;
     row->others = arena_alloc(arena, ((size_t)n_ranks + 1) * sizeof *row->others);
     if (row->others == NULL)
         return false;
-    cJSON_ArrayForEach(figures, cJSON_GetObjectItemCaseSensitive(document, "devices")) {
+    cJSON_ArrayForEach(figures, json_member(document, "devices")) {
         const cJSON *of = extra;
         extra = extra != NULL ? extra->next : NULL;
         int64_t ordinal = json_file_number(figures, "device", -1);
@@ -296,7 +291,7 @@ static bool read_others(struct index_row *row, const cJSON *document, const cJSO
 
 static bool read_log(struct index_row *row, const cJSON *document, const cJSON *batch, const cJSON *figures,
                      struct arena *arena) {
-    bool ranks_named = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(batch, "devices_are_ranks"));
+    bool ranks_named = cJSON_IsTrue(json_member(batch, "devices_are_ranks"));
     uint32_t n_ranks = ranks_count(document);
     if (row->device >= 0 && ranks_named)
         row->rank = row->device;
@@ -308,7 +303,7 @@ static bool read_log(struct index_row *row, const cJSON *document, const cJSON *
 
 static enum sidecar_result read_document(struct sidecar *sidecar, const cJSON *document, const char *name,
                                          struct arena *arena) {
-    const cJSON *batch = cJSON_GetObjectItemCaseSensitive(document, "batch");
+    const cJSON *batch = json_member(document, "batch");
     const char *input = json_file_text(batch, "input", NULL),
                *mtime = json_file_text(batch, "mtime_ns", NULL);
     int64_t ordinal = json_file_number(batch, "device", INT64_MIN);
@@ -325,7 +320,7 @@ static enum sidecar_result read_document(struct sidecar *sidecar, const cJSON *d
     row->host = json_file_keep(arena, json_file_text(batch, "host", NULL));
     row->group = json_file_keep(arena, json_file_text(batch, "group", NULL));
     row->recording_id = json_file_keep(arena, json_file_text(document, "recording_id", NULL));
-    row->n_devices = (uint32_t)cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(document, "devices"));
+    row->n_devices = (uint32_t)cJSON_GetArraySize(json_member(document, "devices"));
     row->has_png = json_file_text(batch, "png", NULL) != NULL;
     row->input_nbytes = number_of(batch, "size");
     sidecar->mtime_ns = strtoll(mtime, NULL, 10);
@@ -391,25 +386,24 @@ static bool read_dumps(struct index_series *series, const cJSON *dumps) {
         dump->stayed_bytes = number_of(item, "stayed_bytes");
         dump->new_bytes = number_of(item, "new_bytes");
         dump->gone_bytes = number_of(item, "gone_bytes");
-        dump->gap = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "events_missing_behind"));
+        dump->gap = cJSON_IsTrue(json_member(item, "events_missing_behind"));
     }
     return true;
 }
 
 static enum sidecar_result read_series(struct index_series *series, const cJSON *document,
                                        const char *made_of, const char *flags, struct arena *arena) {
-    const cJSON *batch = cJSON_GetObjectItemCaseSensitive(document, "batch");
+    const cJSON *batch = json_member(document, "batch");
     const cJSON *device = device_of(document, json_file_number(batch, "device", INT64_MIN));
     if (strcmp(json_file_text(batch, "series_of", ""), made_of) != 0 ||
         strcmp(json_file_text(batch, "flags", ""), flags) != 0 ||
         strcmp(json_file_text(batch, "version", ""), STRATA_VERSION) != 0 || device == NULL ||
-        !read_dumps(series, cJSON_GetObjectItemCaseSensitive(document, "series")))
+        !read_dumps(series, json_member(document, "series")))
         return SIDECAR_NONE;
     series->has_png = json_file_text(batch, "png", NULL) != NULL;
     series->n_events = number_of(device, "events");
     series->peak_bytes = number_of(device, "peak_bytes");
-    return read_notes(&series->notes, &series->n_notes, cJSON_GetObjectItemCaseSensitive(device, "findings"),
-                      arena)
+    return read_notes(&series->notes, &series->n_notes, json_member(device, "findings"), arena)
                ? SIDECAR_READ
                : SIDECAR_NO_MEMORY;
 }

@@ -8,6 +8,7 @@
 #include "analysis/loop/category.h"
 #include "base/json_writer.h"
 #include "cli/check/check.h"
+#include "cli/json_file.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -17,8 +18,8 @@
 
 /* Of this file by its name; a baseline of one file is that of whatever it is compared with. */
 static const cJSON *baseline_of(const struct check_plan *plan, const struct check_file *file) {
-    const cJSON *files = cJSON_GetObjectItemCaseSensitive(plan->known, "files");
-    const cJSON *own = cJSON_GetObjectItemCaseSensitive(files, file->name);
+    const cJSON *files = json_member(plan->known, "files");
+    const cJSON *own = json_member(files, file->name);
     return own == NULL && cJSON_GetArraySize(files) == 1 ? files->child : own;
 }
 
@@ -30,7 +31,7 @@ static bool number_read(const cJSON *item, uint64_t *number) {
 }
 
 bool baseline_has_filter(const struct check_plan *plan) {
-    const cJSON *filter = cJSON_GetObjectItemCaseSensitive(plan->known, "filter");
+    const cJSON *filter = json_member(plan->known, "filter");
     return cJSON_IsString(filter) ? plan->filter != NULL && strcmp(filter->valuestring, plan->filter) == 0
                                   : filter == NULL && plan->filter == NULL;
 }
@@ -40,14 +41,14 @@ bool baseline_knows(const struct check_plan *plan, const struct check_file *file
 }
 
 uint64_t baseline_site(const struct check_plan *plan, const struct check_file *file, const char *name) {
-    const cJSON *sites = cJSON_GetObjectItemCaseSensitive(baseline_of(plan, file), "sites");
+    const cJSON *sites = json_member(baseline_of(plan, file), "sites");
     uint64_t bytes = 0;
-    number_read(cJSON_GetObjectItemCaseSensitive(sites, name), &bytes);
+    number_read(json_member(sites, name), &bytes);
     return bytes;
 }
 
 static bool sites_sum(const cJSON *own, const char *pattern, uint64_t *bytes) {
-    const cJSON *sites = cJSON_GetObjectItemCaseSensitive(own, "sites"), *item;
+    const cJSON *sites = json_member(own, "sites"), *item;
     uint64_t sum = 0, one;
     cJSON_ArrayForEach(item, sites) if (fnmatch(pattern, item->string, 0) == 0 && number_read(item, &one))
         sum += one;
@@ -64,13 +65,12 @@ bool baseline_figure(const struct check_plan *plan, const struct check_file *fil
     if (rule->metric == METRIC_SITE)
         return sites_sum(own, rule->name, bytes);
     if (rule->metric == METRIC_CATEGORY) {
-        const cJSON *categories = cJSON_GetObjectItemCaseSensitive(own, "categories");
+        const cJSON *categories = json_member(own, "categories");
         *bytes = 0;
-        number_read(cJSON_GetObjectItemCaseSensitive(categories, rule->name), bytes);
+        number_read(json_member(categories, rule->name), bytes);
         return cJSON_IsObject(categories);
     }
-    return names[rule->metric] != NULL &&
-           number_read(cJSON_GetObjectItemCaseSensitive(own, names[rule->metric]), bytes);
+    return names[rule->metric] != NULL && number_read(json_member(own, names[rule->metric]), bytes);
 }
 
 /* ---- writing ---- */

@@ -151,9 +151,9 @@ static int baseline_read(struct check_plan *plan, const struct settings *setting
         return EXIT_CODE_DONE;
     struct json_fault fault;
     plan->known = json_file_read(plan->baseline, CONFIG_MEMORY_NBYTES, &fault);
-    const cJSON *schema = cJSON_GetObjectItemCaseSensitive(plan->known, "schema");
+    const cJSON *schema = json_member(plan->known, "schema");
     if (cJSON_IsObject(plan->known) && cJSON_IsNumber(schema) && schema->valuedouble == 1 &&
-        cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(plan->known, "files"))) {
+        cJSON_IsObject(json_member(plan->known, "files"))) {
         if (plan->update || baseline_has_filter(plan))
             return EXIT_CODE_DONE;
         terminal_error(plan->baseline, "was made with another --filter, so its figures cannot be compared; "

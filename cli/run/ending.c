@@ -229,8 +229,8 @@ static void plan_say(const struct folder *folder, const char *input) {
     cJSON *report =
         verb_beside(folder, &verb_report, words) == 0 ? json_file_read(said, 1 << 20, NULL) : NULL;
     const cJSON *device;
-    cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(report, "devices")) {
-        const cJSON *lines = cJSON_GetObjectItemCaseSensitive(device, "plan");
+    cJSON_ArrayForEach(device, json_member(report, "devices")) {
+        const cJSON *lines = json_member(device, "plan");
         const char *first = cJSON_GetStringValue(cJSON_GetArrayItem(lines, 0));
         if (first != NULL)
             row("Plan", "%s", first);
@@ -280,8 +280,8 @@ static void summary_say(const struct folder *folder) {
     cJSON *summary = json_file_read(path, (size_t)256 << 20, NULL);
     if (summary == NULL)
         return;
-    const char *ran_out = device_say(cJSON_GetObjectItemCaseSensitive(summary, "rows"));
-    findings_say(cJSON_GetObjectItemCaseSensitive(summary, "findings"));
+    const char *ran_out = device_say(json_member(summary, "rows"));
+    findings_say(json_member(summary, "findings"));
     if (ran_out != NULL)
         plan_say(folder, ran_out);
     cJSON_Delete(summary);
@@ -322,7 +322,7 @@ static void recorded_add(struct recorded *recorded, const char *path) {
         snprintf(recorded->why_not, sizeof recorded->why_not, "%s", why_not);
     else
         recorded->n_processes++;
-    recorded->n_elsewhere += cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(said, "watched")) ? 1 : 0;
+    recorded->n_elsewhere += cJSON_IsFalse(json_member(said, "watched")) ? 1 : 0;
     recorded->n_dumps += (uint32_t)json_file_number(said, "dumps", 0);
     recorded->us += (uint64_t)json_file_number(said, "microseconds", 0);
     recorded->nbytes += (uint64_t)json_file_number(said, "dumped_bytes", 0);
