@@ -5,145 +5,92 @@ const uint8_t payload_magic[8] = {'S', 'T', 'R', 'A', 'T', 'A', 'P', '1'};
 #define FIELD(row, member, coding, domain, other) \
     { offsetof(struct row, member), sizeof(((struct row *)0)->member), coding, domain, other }
 
-const struct table payload_file_table = {
-    SECTION_FILE,
-    sizeof(struct file_row),
-    0,
-    4,
-    {FIELD(file_row, settings, AS_IT_IS, OF_STRINGS, 0), FIELD(file_row, meta, AS_IT_IS, OF_STRINGS, 0),
-     FIELD(file_row, kind, AS_IT_IS, OF_KINDS, 0), FIELD(file_row, rank, AS_SIGNED, OF_SIGNED, 0)}};
+/* Rows of a struct, by some of its fields; `first` 1: row 0 means "none" and is not stored. */
+#define TABLE(name, section, row, first, ...)                                            \
+    const struct table payload_##name##_table = {section,                                \
+                                                 sizeof(row),                            \
+                                                 first,                                  \
+                                                 sizeof((struct field[]){__VA_ARGS__}) / \
+                                                     sizeof(struct field),               \
+                                                 {__VA_ARGS__}}
 
-const struct table payload_fx_table = {
-    SECTION_FX,
-    sizeof(struct fx),
-    1,
-    4,
-    {FIELD(fx, op, AS_STEP, OF_STRINGS, 0), FIELD(fx, name, AS_STEP, OF_STRINGS, 0),
-     FIELD(fx, target, AS_STEP, OF_STRINGS, 0), FIELD(fx, original_trace, AS_STEP, OF_STRINGS, 0)}};
+/* Rows that are numbers. */
+#define PLAIN_TABLE(name, section, type, first, coding, domain) \
+    const struct table payload_##name##_table = {               \
+        section, sizeof(type), first, 1, {{0, sizeof(type), coding, domain, 0}}}
 
-const struct table payload_frame_table = {
-    SECTION_FRAMES,
-    sizeof(struct frame),
-    1,
-    4,
-    {FIELD(frame, file, AS_STEP, OF_STRINGS, 0), FIELD(frame, name, AS_STEP, OF_STRINGS, 0),
-     FIELD(frame, line, AS_IT_IS, OF_ANY, 0), FIELD(frame, fx, AS_STEP, OF_FX, 0)}};
+TABLE(file, SECTION_FILE, struct file_row, 0, FIELD(file_row, settings, AS_IT_IS, OF_STRINGS, 0),
+      FIELD(file_row, meta, AS_IT_IS, OF_STRINGS, 0), FIELD(file_row, kind, AS_IT_IS, OF_KINDS, 0),
+      FIELD(file_row, rank, AS_SIGNED, OF_SIGNED, 0));
 
-const struct table payload_frame_owner_table = {
-    SECTION_FRAME_OWNERS, 1, 1, 1, {{0, 1, AS_IT_IS, OF_OWNERS, 0}}};
+TABLE(fx, SECTION_FX, struct fx, 1, FIELD(fx, op, AS_STEP, OF_STRINGS, 0),
+      FIELD(fx, name, AS_STEP, OF_STRINGS, 0), FIELD(fx, target, AS_STEP, OF_STRINGS, 0),
+      FIELD(fx, original_trace, AS_STEP, OF_STRINGS, 0));
 
-const struct table payload_context_table = {SECTION_CONTEXTS,
-                                            sizeof(struct context),
-                                            1,
-                                            4,
-                                            {FIELD(context, compile_context, AS_STEP, OF_STRINGS, 0),
-                                             FIELD(context, user_metadata, AS_STEP, OF_STRINGS, 0),
-                                             FIELD(context, category, AS_STEP, OF_STRINGS, 0),
-                                             FIELD(context, forward_frames, AS_STEP, OF_STRINGS, 0)}};
+TABLE(frame, SECTION_FRAMES, struct frame, 1, FIELD(frame, file, AS_STEP, OF_STRINGS, 0),
+      FIELD(frame, name, AS_STEP, OF_STRINGS, 0), FIELD(frame, line, AS_IT_IS, OF_ANY, 0),
+      FIELD(frame, fx, AS_STEP, OF_FX, 0));
 
-const struct table payload_annotation_table = {
-    SECTION_ANNOTATIONS,
-    sizeof(struct annotation),
-    0,
-    4,
-    {FIELD(annotation, time_us, AS_STEP, OF_ANY, 0), FIELD(annotation, name, AS_IT_IS, OF_STRINGS, 0),
-     FIELD(annotation, device, AS_SIGNED, OF_SIGNED, 0), FIELD(annotation, stage, AS_IT_IS, OF_STAGES, 0)}};
+PLAIN_TABLE(frame_owner, SECTION_FRAME_OWNERS, uint8_t, 1, AS_IT_IS, OF_OWNERS);
 
-const struct table payload_diagnostic_table = {SECTION_DIAGNOSTICS,
-                                               sizeof(struct diagnostic),
-                                               0,
-                                               3,
-                                               {FIELD(diagnostic, code, AS_IT_IS, OF_STRINGS, 0),
-                                                FIELD(diagnostic, message, AS_IT_IS, OF_STRINGS, 0),
-                                                FIELD(diagnostic, device, AS_SIGNED, OF_SIGNED, 0)}};
+TABLE(context, SECTION_CONTEXTS, struct context, 1, FIELD(context, compile_context, AS_STEP, OF_STRINGS, 0),
+      FIELD(context, user_metadata, AS_STEP, OF_STRINGS, 0), FIELD(context, category, AS_STEP, OF_STRINGS, 0),
+      FIELD(context, forward_frames, AS_STEP, OF_STRINGS, 0));
 
-const struct table payload_diagnostic_number_table = {
-    SECTION_DIAGNOSTIC_NUMBERS,
-    sizeof(struct diagnostic),
-    0,
-    4,
-    {FIELD(diagnostic, key, AS_IT_IS, OF_STRINGS, 0), FIELD(diagnostic, number[0], AS_IT_IS, OF_ANY, 0),
-     FIELD(diagnostic, number[1], AS_IT_IS, OF_ANY, 0), FIELD(diagnostic, number[2], AS_IT_IS, OF_ANY, 0)}};
+TABLE(annotation, SECTION_ANNOTATIONS, struct annotation, 0, FIELD(annotation, time_us, AS_STEP, OF_ANY, 0),
+      FIELD(annotation, name, AS_IT_IS, OF_STRINGS, 0), FIELD(annotation, device, AS_SIGNED, OF_SIGNED, 0),
+      FIELD(annotation, stage, AS_IT_IS, OF_STAGES, 0));
 
-const struct table payload_device_table = {
-    SECTION_DEVICES,
-    sizeof(struct device_row),
-    0,
-    6,
-    {FIELD(device_row, n_events, AS_IT_IS, OF_ANY, 0), FIELD(device_row, preexisting, AS_IT_IS, OF_ANY, 0),
-     FIELD(device_row, first_us, AS_SIGNED, OF_ANY, 0), FIELD(device_row, ordinal, AS_SIGNED, OF_SIGNED, 0),
-     FIELD(device_row, name, AS_IT_IS, OF_STRINGS, 0),
-     FIELD(device_row, capacity_bytes, AS_IT_IS, OF_ANY, 0)}};
+TABLE(diagnostic, SECTION_DIAGNOSTICS, struct diagnostic, 0, FIELD(diagnostic, code, AS_IT_IS, OF_STRINGS, 0),
+      FIELD(diagnostic, message, AS_IT_IS, OF_STRINGS, 0),
+      FIELD(diagnostic, device, AS_SIGNED, OF_SIGNED, 0));
 
-const struct table payload_stream_table = {
-    SECTION_STREAMS, sizeof(uint64_t), 0, 1, {{0, sizeof(uint64_t), AS_STEP, OF_ANY, 0}}};
+TABLE(diagnostic_number, SECTION_DIAGNOSTIC_NUMBERS, struct diagnostic, 0,
+      FIELD(diagnostic, key, AS_IT_IS, OF_STRINGS, 0), FIELD(diagnostic, number[0], AS_IT_IS, OF_ANY, 0),
+      FIELD(diagnostic, number[1], AS_IT_IS, OF_ANY, 0), FIELD(diagnostic, number[2], AS_IT_IS, OF_ANY, 0));
 
-const struct table payload_pool_table = {
-    SECTION_POOLS,
-    sizeof(struct pool_id),
-    0,
-    2,
-    {FIELD(pool_id, first, AS_IT_IS, OF_ANY, 0), FIELD(pool_id, second, AS_IT_IS, OF_ANY, 0)}};
+TABLE(device, SECTION_DEVICES, struct device_row, 0, FIELD(device_row, n_events, AS_IT_IS, OF_ANY, 0),
+      FIELD(device_row, preexisting, AS_IT_IS, OF_ANY, 0), FIELD(device_row, first_us, AS_SIGNED, OF_ANY, 0),
+      FIELD(device_row, ordinal, AS_SIGNED, OF_SIGNED, 0), FIELD(device_row, name, AS_IT_IS, OF_STRINGS, 0),
+      FIELD(device_row, capacity_bytes, AS_IT_IS, OF_ANY, 0));
 
-const struct table payload_allocation_stack_table = {
-    SECTION_ALLOCATION_STACKS, sizeof(uint32_t), 0, 1, {{0, sizeof(uint32_t), AS_STEP, OF_STACKS, 0}}};
+PLAIN_TABLE(stream, SECTION_STREAMS, uint64_t, 0, AS_STEP, OF_ANY);
 
-const struct table payload_allocation_size_table = {
-    SECTION_ALLOCATION_SIZES, sizeof(uint64_t), 0, 1, {{0, sizeof(uint64_t), AS_IT_IS, OF_ANY, 0}}};
+TABLE(pool, SECTION_POOLS, struct pool_id, 0, FIELD(pool_id, first, AS_IT_IS, OF_ANY, 0),
+      FIELD(pool_id, second, AS_IT_IS, OF_ANY, 0));
 
-const struct table payload_segment_event_table = {
-    SECTION_SEGMENT_EVENTS,
-    sizeof(struct segment_event),
-    0,
-    6,
-    {FIELD(segment_event, event, AS_RISE, OF_EVENTS, 0), FIELD(segment_event, stack, AS_IT_IS, OF_STACKS, 0),
-     FIELD(segment_event, size, AS_IT_IS, OF_ANY, 0), FIELD(segment_event, address, AS_NEXT, OF_ANY, 2),
-     FIELD(segment_event, stream, AS_IT_IS, OF_STREAMS, 0),
-     FIELD(segment_event, change, AS_IT_IS, OF_SEGMENT_CHANGES, 0)}};
+PLAIN_TABLE(allocation_stack, SECTION_ALLOCATION_STACKS, uint32_t, 0, AS_STEP, OF_STACKS);
 
-const struct table payload_oom_table = {
-    SECTION_OOMS,
-    sizeof(struct oom_event),
-    0,
-    4,
-    {FIELD(oom_event, event, AS_RISE, OF_EVENTS, 0), FIELD(oom_event, stack, AS_IT_IS, OF_STACKS, 0),
-     FIELD(oom_event, size, AS_IT_IS, OF_ANY, 0), FIELD(oom_event, device_free, AS_IT_IS, OF_ANY, 0)}};
+PLAIN_TABLE(allocation_size, SECTION_ALLOCATION_SIZES, uint64_t, 0, AS_IT_IS, OF_ANY);
 
-const struct table payload_snapshot_table = {
-    SECTION_SNAPSHOTS,
-    sizeof(struct snapshot_event),
-    0,
-    2,
-    {FIELD(snapshot_event, event, AS_RISE, OF_EVENTS, 0), FIELD(snapshot_event, size, AS_IT_IS, OF_ANY, 0)}};
+TABLE(segment_event, SECTION_SEGMENT_EVENTS, struct segment_event, 0,
+      FIELD(segment_event, event, AS_RISE, OF_EVENTS, 0), FIELD(segment_event, stack, AS_IT_IS, OF_STACKS, 0),
+      FIELD(segment_event, size, AS_IT_IS, OF_ANY, 0), FIELD(segment_event, address, AS_NEXT, OF_ANY, 2),
+      FIELD(segment_event, stream, AS_IT_IS, OF_STREAMS, 0),
+      FIELD(segment_event, change, AS_IT_IS, OF_SEGMENT_CHANGES, 0));
 
-const struct table payload_note_table = {
-    SECTION_NOTES,
-    sizeof(struct note),
-    0,
-    4,
-    {FIELD(note, event, AS_RISE, OF_EVENTS, 0), FIELD(note, text, AS_IT_IS, OF_STRINGS, 0),
-     FIELD(note, number, AS_IT_IS, OF_ANY, 0), FIELD(note, what, AS_IT_IS, OF_NOTES, 0)}};
+TABLE(oom, SECTION_OOMS, struct oom_event, 0, FIELD(oom_event, event, AS_RISE, OF_EVENTS, 0),
+      FIELD(oom_event, stack, AS_IT_IS, OF_STACKS, 0), FIELD(oom_event, size, AS_IT_IS, OF_ANY, 0),
+      FIELD(oom_event, device_free, AS_IT_IS, OF_ANY, 0));
 
-const struct table payload_segment_table = {
-    SECTION_SEGMENTS,
-    sizeof(struct segment),
-    0,
-    11,
-    {FIELD(segment, block_count, AS_IT_IS, OF_ANY, 0), FIELD(segment, first_block, AS_NEXT, OF_ANY, 0),
-     FIELD(segment, total_size, AS_IT_IS, OF_ANY, 0), FIELD(segment, address, AS_NEXT, OF_ANY, 2),
-     FIELD(segment, active_size, AS_BELOW, OF_ANY, 2), FIELD(segment, allocated_size, AS_BELOW, OF_ANY, 4),
-     FIELD(segment, requested_size, AS_BELOW, OF_ANY, 5), FIELD(segment, stack, AS_IT_IS, OF_STACKS, 0),
-     FIELD(segment, stream, AS_IT_IS, OF_STREAMS, 0), FIELD(segment, pool, AS_IT_IS, OF_POOLS, 0),
-     FIELD(segment, flags, AS_IT_IS, OF_SEGMENT_FLAGS, 0)}};
+TABLE(snapshot, SECTION_SNAPSHOTS, struct snapshot_event, 0,
+      FIELD(snapshot_event, event, AS_RISE, OF_EVENTS, 0), FIELD(snapshot_event, size, AS_IT_IS, OF_ANY, 0));
 
-const struct table payload_block_table = {
-    SECTION_BLOCKS,
-    sizeof(struct block),
-    0,
-    5,
-    {FIELD(block, size, AS_IT_IS, OF_ANY, 0), FIELD(block, address, AS_NEXT, OF_ANY, 0),
-     FIELD(block, requested_size, AS_BELOW, OF_ANY, 0), FIELD(block, stack, AS_IT_IS, OF_STACKS, 0),
-     FIELD(block, state, AS_IT_IS, OF_BLOCK_STATES, 0)}};
+TABLE(note, SECTION_NOTES, struct note, 0, FIELD(note, event, AS_RISE, OF_EVENTS, 0),
+      FIELD(note, text, AS_IT_IS, OF_STRINGS, 0), FIELD(note, number, AS_IT_IS, OF_ANY, 0),
+      FIELD(note, what, AS_IT_IS, OF_NOTES, 0));
+
+TABLE(segment, SECTION_SEGMENTS, struct segment, 0, FIELD(segment, block_count, AS_IT_IS, OF_ANY, 0),
+      FIELD(segment, first_block, AS_NEXT, OF_ANY, 0), FIELD(segment, total_size, AS_IT_IS, OF_ANY, 0),
+      FIELD(segment, address, AS_NEXT, OF_ANY, 2), FIELD(segment, active_size, AS_BELOW, OF_ANY, 2),
+      FIELD(segment, allocated_size, AS_BELOW, OF_ANY, 4),
+      FIELD(segment, requested_size, AS_BELOW, OF_ANY, 5), FIELD(segment, stack, AS_IT_IS, OF_STACKS, 0),
+      FIELD(segment, stream, AS_IT_IS, OF_STREAMS, 0), FIELD(segment, pool, AS_IT_IS, OF_POOLS, 0),
+      FIELD(segment, flags, AS_IT_IS, OF_SEGMENT_FLAGS, 0));
+
+TABLE(block, SECTION_BLOCKS, struct block, 0, FIELD(block, size, AS_IT_IS, OF_ANY, 0),
+      FIELD(block, address, AS_NEXT, OF_ANY, 0), FIELD(block, requested_size, AS_BELOW, OF_ANY, 0),
+      FIELD(block, stack, AS_IT_IS, OF_STACKS, 0), FIELD(block, state, AS_IT_IS, OF_BLOCK_STATES, 0));
 
 void payload_limits_init(uint64_t *limit) {
     bytes_zero(limit, N_DOMAINS * sizeof *limit);

@@ -116,8 +116,7 @@ static void field_decode(struct reader *reader, const struct table *table, uint3
         field_store(field, row, value);
         last = value;
     }
-    if (!ok)
-        reader_fail(reader, PAYLOAD_BAD_VALUE);
+    reader_check(reader, ok);
 }
 
 /* Reads a table; `*rows` becomes NULL if it has none. Returns the number of rows, "none" included. */
@@ -227,8 +226,7 @@ static void frame_owners_read(struct reader *reader) {
         owner[i] = (uint8_t)value;
     }
     frames->owner = owner;
-    if (!ok)
-        reader_fail(reader, PAYLOAD_BAD_VALUE);
+    reader_check(reader, ok);
 }
 
 static void frames_read(struct reader *reader) {

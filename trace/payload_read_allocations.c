@@ -16,8 +16,7 @@ void allocations_read_births(struct reader *reader) {
         allocations->birth[i] = (uint32_t)birth;
     }
     reader->part.carried = birth;
-    if (!ok)
-        reader_fail(reader, PAYLOAD_BAD_VALUE);
+    reader_check(reader, ok);
 }
 
 /* Stores each stack's place in the dictionary; the stack itself replaces it later. */
@@ -30,8 +29,7 @@ void allocations_read_stack_places(struct reader *reader) {
         ok &= place < n_stacks;
         allocations->stack[i] = ok ? (uint32_t)place : 0;
     }
-    if (!ok)
-        reader_fail(reader, PAYLOAD_BAD_VALUE);
+    reader_check(reader, ok);
 }
 
 /* Reads the deaths of allocations from before the recording, which come first, by falling death. */
@@ -64,8 +62,7 @@ void allocations_read_deaths(struct reader *reader) {
         last[allocations->stack[i]] = (uint32_t)lifetime;
         allocations->death[i] = (uint32_t)(lifetime == 0 ? end : birth + lifetime - 1);
     }
-    if (!ok)
-        reader_fail(reader, PAYLOAD_BAD_VALUE);
+    reader_check(reader, ok);
 }
 
 void allocations_read_waits(struct reader *reader) {
@@ -76,8 +73,7 @@ void allocations_read_waits(struct reader *reader) {
         ok &= wait <= allocations->death[i] - allocations->birth[i];
         allocations->request[i] = ok ? allocations->death[i] - (uint32_t)wait : 0;
     }
-    if (!ok)
-        reader_fail(reader, PAYLOAD_BAD_VALUE);
+    reader_check(reader, ok);
 }
 
 void allocations_read_sizes(struct reader *reader) {
@@ -90,8 +86,7 @@ void allocations_read_sizes(struct reader *reader) {
         ok &= place < n_sizes;
         allocations->size[i] = ok ? sizes[place] : 0;
     }
-    if (!ok)
-        reader_fail(reader, PAYLOAD_BAD_VALUE);
+    reader_check(reader, ok);
 }
 
 void allocations_read_contexts(struct reader *reader) {
@@ -102,8 +97,7 @@ void allocations_read_contexts(struct reader *reader) {
         ok &= context < reader->limit[OF_CONTEXTS];
         allocations->context[i] = (uint32_t)context;
     }
-    if (!ok)
-        reader_fail(reader, PAYLOAD_BAD_VALUE);
+    reader_check(reader, ok);
 }
 
 void allocations_read_places(struct reader *reader) {
@@ -115,8 +109,7 @@ void allocations_read_places(struct reader *reader) {
         allocations->stream[i] = (uint16_t)stream;
         allocations->pool[i] = (uint16_t)pool;
     }
-    if (!ok)
-        reader_fail(reader, PAYLOAD_BAD_VALUE);
+    reader_check(reader, ok);
 }
 
 /* Reads the last column; replaces each stack's place by the stack, then frees the dictionaries. */
@@ -130,24 +123,17 @@ void allocations_read_flags(struct reader *reader) {
         allocations->flags[i] = (uint8_t)flags;
         allocations->stack[i] = stacks[allocations->stack[i]];
     }
-    if (!ok)
-        reader_fail(reader, PAYLOAD_BAD_VALUE);
+    reader_check(reader, ok);
     if (reader->part.to < allocations->count)
         return;
     ARENA_DROP(&reader->trace->arena, reader->choice.stacks, reader->choice.sizes, reader->choice.last);
 }
 
-static bool allocations_alloc(struct reader *reader, struct allocations *allocations, uint32_t count) {
-    allocations->birth = column_alloc(reader, count, sizeof *allocations->birth);
-    allocations->death = column_alloc(reader, count, sizeof *allocations->death);
-    allocations->request = column_alloc(reader, count, sizeof *allocations->request);
-    allocations->size = column_alloc(reader, count, sizeof *allocations->size);
-    allocations->address = column_alloc(reader, count, sizeof *allocations->address);
-    allocations->stack = column_alloc(reader, count, sizeof *allocations->stack);
-    allocations->context = column_alloc(reader, count, sizeof *allocations->context);
-    allocations->stream = column_alloc(reader, count, sizeof *allocations->stream);
-    allocations->pool = column_alloc(reader, count, sizeof *allocations->pool);
-    allocations->flags = column_alloc(reader, count, sizeof *allocations->flags);
+static bool allocations_alloc(struct reader *reader, struct allocations *to, uint32_t count) {
+    if (reader->error == PAYLOAD_OK &&
+        !ARENA_COLUMNS(&reader->trace->arena, count, to->birth, to->death, to->request, to->size, to->address,
+                       to->stack, to->context, to->stream, to->pool, to->flags))
+        reader_fail(reader, PAYLOAD_NO_MEMORY);
     return reader->error == PAYLOAD_OK;
 }
 
@@ -235,8 +221,7 @@ void addresses_read(struct reader *reader) {
         end = end_of_memory(address, allocations->size[i]);
     }
     reader->part.carried = end;
-    if (!ok)
-        reader_fail(reader, PAYLOAD_BAD_VALUE);
+    reader_check(reader, ok);
 }
 
 /* Optional: without this section every row is one allocation. */
@@ -264,6 +249,5 @@ void merged_read(struct reader *reader) {
         ok &= more < UINT32_MAX;
         allocations->merged[i] = (uint32_t)(more + 1);
     }
-    if (!ok)
-        reader_fail(reader, PAYLOAD_BAD_VALUE);
+    reader_check(reader, ok);
 }

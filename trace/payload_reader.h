@@ -45,6 +45,12 @@ struct reader {
 /* Keeps the first error only. */
 void reader_fail(struct reader *reader, enum payload_error error);
 
+/* Fails for a bad value unless all was well. */
+static inline void reader_check(struct reader *reader, bool ok) {
+    if (!ok)
+        reader_fail(reader, PAYLOAD_BAD_VALUE);
+}
+
 /* Joins the next block of values. */
 void column_fill(struct column *column);
 
