@@ -184,17 +184,17 @@ static bool usage_is_wrong(const struct settings *settings) {
     if (settings->index_directory != NULL && settings->input != NULL)
         wrong = "--index DIR converts nothing; name no snapshot with it";
     else if (settings->index_directory != NULL && settings->shard != NULL)
-        wrong = "--index joins all shards; it goes without --shard";
+        wrong = "--index joins all shards; it cannot be combined with --shard";
     else if (settings->index_directory == NULL && settings->output == NULL)
-        wrong = "-o DIR says where the results go";
+        wrong = "there is no output directory; -o DIR names it";
     else if (settings->output != NULL && strcmp(settings->output, "-") == 0)
         wrong = "a batch writes many files; -o names a directory";
     else if (settings->join && settings->export_kind != EXPORT_SQLITE)
-        wrong = "--join makes one database: it goes with --export sqlite";
+        wrong = "--join makes one database: it needs --export sqlite";
     else if (settings->watch && (settings->index_directory != NULL || settings->shard != NULL))
-        wrong = "--watch converts all that comes; it goes without --index and --shard";
+        wrong = "--watch converts all that comes; it cannot be combined with --index or --shard";
     else if (settings->join && settings->shard != NULL)
-        wrong = "--join wants all ranks: strata batch --index DIR --export sqlite --join, when all shards "
+        wrong = "--join needs all ranks: strata batch --index DIR --export sqlite --join, when all shards "
                 "are done";
     for (uint32_t i = 0; i < settings->n_inputs; i++)
         if (strcmp(settings->inputs[i], "-") == 0 || settings->inputs[i][0] == '\0')

@@ -142,7 +142,8 @@ const struct verb verb_check = {
     .operands = "SNAPSHOT...",
     .about = "Holds recordings against rules, such as peak < 75GiB or finding.leak = none, and against a "
              "baseline.\n"
-             "What cannot be trusted never passes. docs/ci.md has examples for pipelines.\n",
+             "An input that cannot be trusted for a rule never passes it. docs/ci.md has examples for "
+             "pipelines.\n",
     .examples = "  strata check --rule 'peak < 75GiB' --rule 'oom = none' snapshot.pickle\n"
                 "  strata check --config strata.json --format github dumps/*.pickle\n"
                 "  strata check --baseline strata.baseline.json --rule 'peak <= baseline + 2%' run.pickle\n"

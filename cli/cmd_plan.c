@@ -152,7 +152,7 @@ static bool settings_check(const struct settings *settings) {
     else if (settings->to_max && settings->extrapolate == NULL)
         wrong = "--to max needs --extrapolate PATH=SIZE";
     else if (settings->n_inputs > 1 && settings->format == REPORT_JSON && settings->has_device)
-        wrong = "-d and --json of several recordings do not go together";
+        wrong = "-d and --json cannot be combined for several recordings";
     else if (ending_kind(settings->output) != ENDING_WORDS &&
              (settings->n_inputs > 1 || settings->extrapolate != NULL))
         wrong = "text, Markdown, JSON and, of one recording, a page or a picture are written";
@@ -185,7 +185,7 @@ const struct verb verb_plan = {
     .name = "plan",
     .bit = VERB_PLAN,
     .summary = "the least change that makes it fit",
-    .operands = "SNAPSHOT... (of several, settings alone are compared)",
+    .operands = "SNAPSHOT... (of several, only settings are compared)",
     .about = "Changes that can be shown from the recording (settings, findings, checkpointing\n"
              "of blocks, the optimizer and its state), what each would give, and the smallest\n"
              "set with which the recorded requests are served. docs/plan.md explains it.\n",

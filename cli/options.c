@@ -195,7 +195,7 @@ enum options_result options_parse(const struct verb *verb, int n_words, char **w
         return wrong(verb);
     }
     if (verb->bit != VERB_RUN && n_standard_inputs(settings) > 1) {
-        terminal_error(NULL, "%s: standard input can be read once only", verb->name);
+        terminal_error(NULL, "%s: standard input can be read only once", verb->name);
         return wrong(verb);
     }
     if (settings->input != NULL || settings->index_directory != NULL)

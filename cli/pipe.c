@@ -35,7 +35,7 @@ static void wait_for_writer(int fd, const char *shown) {
     struct pollfd end = {.fd = fd, .events = POLLIN};
     if (fd < 0 || poll(&end, 1, PATIENCE_MS) != 0)
         return;
-    terminal_note(shown, "is a pipe that nobody has written into yet; waiting for that");
+    terminal_note(shown, "is a pipe that nobody has written into yet; waiting for data");
     while (poll(&end, 1, -1) < 0 && errno == EINTR)
         ;
 }
@@ -57,7 +57,7 @@ static int wait_for_reader(const char *path, const char *shown) {
             return waiting_again(fd);
         (void)poll(NULL, 0, LOOK_MS);
     }
-    terminal_note(shown, "is a pipe that nobody reads yet; waiting for that");
+    terminal_note(shown, "is a pipe that nobody reads yet; waiting for a reader");
     return open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 }
 

@@ -25,7 +25,7 @@ static bool part_read(struct recording *part, const struct settings *settings, c
 static void refuse(const struct recording *parts, uint32_t wrong, enum series_result result) {
     static const char *const reasons[] = {
         [SERIES_NOT_SNAPSHOTS] = "is not a memory snapshot; a series is made of snapshots",
-        [SERIES_OTHER_RANK] = "is of another rank than the first; a series is of one process",
+        [SERIES_OTHER_RANK] = "has another rank than the first; a series is of one process",
         [SERIES_OTHER_DEVICES] = "has no device in common with the first; a series is of one process",
         [SERIES_NOT_IN_ORDER] = "ends before the dump given before it; name the oldest first",
         [SERIES_OTHER_RUN] =

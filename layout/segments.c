@@ -16,11 +16,11 @@ static bool has_addresses(const struct allocations *allocations) {
 
 const char *segments_refusal(const struct trace *trace, const struct device_trace *device) {
     if (trace_has_dumps(trace))
-        return "a series of dumps tells segments of its last dump only";
+        return "a series of dumps has the segments of its last dump only";
     if (!trace_has_allocations(trace))
         return "a log holds levels, not allocations";
     if (!trace_has_segments(trace))
-        return "a profiler's recording tells neither segments nor where allocations lie";
+        return "a profiler's recording has neither segments nor addresses";
     if (device->allocations.merged != NULL)
         return "the allocations of this page were merged to keep it small, and their addresses are gone";
     if (device->n_segments == 0 && device->n_segment_events == 0)

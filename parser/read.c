@@ -32,7 +32,7 @@ bool input_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
     if (!cursor_fill(cursor, 1))
         return cursor->error->code == READ_OK &&
                cursor_fail(cursor, READ_EMPTY, 0,
-                           depth == 0 ? "the file is empty" : "what is packed in the file is empty");
+                           depth == 0 ? "the file is empty" : "the packed file is empty");
     (void)cursor_fill(cursor, FORMAT_NBYTES);
     if (cursor->error->code != READ_OK)
         return false;
@@ -50,8 +50,8 @@ bool input_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
 static void full_blame(struct read_error *error) {
     error->code = READ_LIMIT;
     snprintf(error->message, sizeof error->message,
-             "the recording has more than 4 GiB of text, or more than 4,294,967,291 events or other things "
-             "of a kind");
+             "the recording has more than 4 GiB of text, or more than 4,294,967,291 events or other rows "
+             "of one kind");
 }
 
 static bool sizes_check(struct cursor *cursor, const struct trace *trace) {

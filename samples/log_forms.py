@@ -297,7 +297,7 @@ REFUSED = (
     ("docker inspect", '            "OOMKilled": false,\n            "ExitCode": 137,', "line 1 is about memory"),
     ("what a thread says of its settings", "export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:512\nthe GPU RAM usage is higher (by ~ 500 MB) than before", "nor a log with lines about memory"),
     ("PyTorch, DataLoader", "RuntimeError: DataLoader worker (pid 15876) is killed by signal: Killed. ", "strata run -- COMMAND"),
-    ("zsh, of a job", "[1]  + 12345 killed     python train.py", "run it by \"strata run -- COMMAND\", which watches the host's memory (offset 0)"),
+    ("zsh, of a job", "[1]  + 12345 killed     python train.py", "run it with \"strata run -- COMMAND\", which watches the host's memory (offset 0)"),
     ("PyTorch, DataLoader", "RuntimeError: DataLoader worker (pid(s) 3216) exited unexpectedly", "nor a log with lines about memory"),
     ("JSON that is no log", '{"a": "CUDA out of memory. Tried to allocate 2.00 GiB"}', "this JSON is not a memory snapshot"),
 )

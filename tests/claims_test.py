@@ -113,8 +113,8 @@ class Claims(unittest.TestCase):
 
         _, device = self.played("held in one pass", script)
         (finding,) = [each for each in device["findings"] if each["kind"] == "unused_graph"]
-        self.assertIn("the graph of the pass before was let go of", finding["detail"])
-        self.assertNotIn("most were let go of", finding["detail"])
+        self.assertIn("the previous pass's graph was freed", finding["detail"])
+        self.assertNotIn("most were freed", finding["detail"])
 
     def test_giving_back_is_not_the_end(self):
         """A flush that was enough says nothing of how much more there would have been."""

@@ -34,7 +34,7 @@ class RefusalTest(InputsTest):
 
     def test_kinds(self):
         many = pickle.dumps({"device_traces": [[{"action": "alloc", "addr": 1, "size": 1}] for _ in range(1025)]})
-        for content, text in ((b"", "the file is empty"), (gzip.compress(b""), "what is packed in the file is empty"),
+        for content, text in ((b"", "the file is empty"), (gzip.compress(b""), "the packed file is empty"),
                               (many, "more than 1,024 devices"), (b"hello, world", "not a memory snapshot"),
                               (b"\x89PNG\r\n\x1a\n", "not a memory snapshot"), (b"<html></html>", "holds no recording"),
                               (pickle.dumps([1, 2, 3]), "not a memory snapshot"),

@@ -67,7 +67,7 @@ static void say_clear(struct words *words, const struct verdicts *verdicts, stru
     bool steps = verdicts->turns.source < TURNS_BACKWARD;
     switch (check.kind) {
     case FINDING_GRADIENTS_KEPT:
-        words_say(words, "Next to no gradients survive into a later forward");
+        words_say(words, "Almost no gradients survive into a later forward");
         say_looked(words, check.looked, "forward", "");
         break;
     case FINDING_HELD_OVER:
@@ -83,7 +83,7 @@ static void say_clear(struct words *words, const struct verdicts *verdicts, stru
         say_looked(words, check.looked, "forward", "");
         break;
     case FINDING_FRAGMENTATION: say_reserved(words, verdicts->timeline); break;
-    default: words_say(words, "No request made the allocator give back what it had cached."); break;
+    default: words_say(words, "No request made the allocator give its cache back."); break;
     }
 }
 
@@ -116,16 +116,16 @@ static const char *obstacle(const struct verdicts *verdicts, enum finding_kind k
                                      : "Results that are held: it takes two steps to see them.";
     case FINDING_KEPT_PER_LAYER:
         return stacks == STACKS_NONE     ? "What each layer keeps: no stacks were recorded."
-               : stacks == STACKS_NATIVE ? "What each layer keeps: it takes stacks of Python."
+               : stacks == STACKS_NATIVE ? "What each layer keeps: this needs Python stacks."
                : verdicts->turns.source == TURNS_BACKWARD || has_backward(&verdicts->runs)
                    ? "What each layer keeps: the forward before the backward is not in the recording."
                    : "What each layer keeps: no forward with a backward was recorded.";
-    case FINDING_FRAGMENTATION: return "Fragmentation: what was reserved when is not known.";
+    case FINDING_FRAGMENTATION: return "Fragmentation: reserved memory over time is not known.";
     default:
         return verdicts->timeline->device->n_segment_events == 0
-                   ? "Memory given back for lack of it: no segment was seen to come or go."
-                   : "Memory given back for lack of it: backward has no stacks, so who requested it is not "
-                     "known.";
+                   ? "Cache given back to serve a request: no segment event was recorded."
+                   : "Cache given back to serve a request: backward has no stacks, so the requests cannot be "
+                     "identified.";
     }
 }
 

@@ -7,7 +7,7 @@
 static const char record_early[] =
     "Call torch.cuda.memory._record_memory_history(max_entries=1000000) before the model is made.";
 
-static const char let_go[] = "Let go of it in the loop, or move it to the CPU (.cpu(), .item()).";
+static const char let_go[] = "Free it in the loop, or move it to the CPU (.cpu(), .item()).";
 
 static void tell_graph(struct telling *telling) {
     const struct finding *finding = telling->finding;
@@ -21,7 +21,7 @@ static void tell_graph(struct telling *telling) {
         tell(telling, ": the peak would be about ");
         tell_bytes(telling, telling->verdicts->timeline->peak_bytes - finding->saves);
     }
-    tell(telling, ". If a backward follows behind the end of the recording, this is its price.");
+    tell(telling, ". If a backward follows after the end of the recording, this is what it costs.");
 }
 
 static void tell_buffer(struct telling *telling) {
@@ -67,7 +67,7 @@ static const char *allocator_action(const struct finding *finding, bool snapshot
         return finding->variant == 0 ? "Lower the peak: strata plan says which changes are enough."
                                      : "Record a snapshot to see what made the requests.";
     case FINDING_CACHE_CHURN:
-        return "Take torch.cuda.empty_cache() out of the loop; where nothing calls it, lower the peak.";
+        return "Take torch.cuda.empty_cache() out of the loop; if nothing calls it, lower the peak.";
     case FINDING_FRAGMENTATION:
         return snapshot ? "Run strata whatif: it says what other allocator settings would have reserved."
                         : "Record a snapshot to see what keeps each segment.";

@@ -115,7 +115,7 @@ void finding_retry_flush_detail(struct telling *telling) {
     if (finding->figure[3] != 0)
         tell(telling, " It was not enough: an out-of-memory error follows.");
     else
-        tell(telling, " Where that is not enough, the run fails.");
+        tell(telling, " If that is not enough, the run fails.");
     if (finding->site != 0) {
         tell(telling, finding->figure[0] > 1 ? " The largest was for " : " It was for ");
         tell_site(telling);
@@ -344,7 +344,7 @@ void finding_fragmentation_detail(struct telling *telling) {
     if (finding->variant == 1) {
         tell(telling, "When the request failed, ");
         tell_bytes(telling, finding->figure[1]);
-        tell(telling, " were reserved, enough for it in sum, and no free block among them was large enough.");
+        tell(telling, " were reserved, enough for it in total, but no free block was large enough.");
     } else {
         tell(telling, finding->at_moment == 0 ? "Already before the first event " : "Reserved rose to ");
         tell_bytes(telling, finding->figure[1]);

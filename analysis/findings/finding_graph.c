@@ -250,9 +250,8 @@ void finding_unused_graph_detail(struct telling *telling) {
     tell(telling, " still there after the layers that made them");
     tell(telling, finding->variant == GRAPH_STAYS ? ", as a backward would need them."
                   : finding->figure[0] != 0
-                      ? ", and the graph of the pass before was let go of although no backward ran in the "
-                        "recording."
-                      : ", and most were let go of although no backward ran in the recording.");
+                      ? ", and the previous pass's graph was freed although no backward ran in the recording."
+                      : ", and most were freed although no backward ran in the recording.");
 }
 
 /* ---- autocast_copies ---- */

@@ -229,7 +229,7 @@ void finding_held_over_detail(struct telling *telling) {
     words_add_count(telling->words, finding->figure[1]);
     tell(telling, finding->figure[1] == 1 ? " pair of " : " pairs of ");
     tell(telling, telling_unit(telling));
-    tell(telling, "s the one before's result is alive while the next is made; ");
+    tell(telling, "s the previous one's result is alive while the next is made; ");
     if (finding->bytes == 0)
         tell(telling, "none of it");
     else {
@@ -243,5 +243,5 @@ void finding_held_over_detail(struct telling *telling) {
         tell(telling, " of what is held is older than the recording");
     }
     tell(telling, ".");
-    tell_saving(telling, "Dropped first, where the next one does not need it:");
+    tell_saving(telling, "Freed first, if the next one does not need it:");
 }

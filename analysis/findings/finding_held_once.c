@@ -92,7 +92,7 @@ void finder_held_once(struct finder *finder) {
 void tell_held_once(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell(telling,
-         finding->figure[0] ? "The previous result and its graph (" : "A result of the pass before (");
+         finding->figure[0] ? "The previous result and its graph (" : "A result of the previous pass (");
     tell_bytes(telling, finding->bytes);
     tell(telling, finding->figure[0] ? ") are still held while the next forward runs"
                                      : ") is still held while the next forward runs");
@@ -100,19 +100,18 @@ void tell_held_once(struct telling *telling) {
         tell(telling, " until ");
         tell_site(telling);
     }
-    tell(telling, "; dropped before, the peak would be ");
+    tell(telling, "; freed earlier, the peak would be ");
     tell_bytes(telling, telling->verdicts->timeline->peak_bytes - finding->saves);
 }
 
 void tell_held_once_more(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell_things(telling, finding->count, "allocation");
-    tell(telling,
-         finding->count == 1
-             ? " is older than the recording and is let go of before any backward, after half of this "
-               "forward, or 64 of its allocations."
-             : " are older than the recording and are let go of before any backward, after half of this "
-               "forward, or 64 of its allocations.");
+    tell(telling, finding->count == 1
+                      ? " is older than the recording and is freed before any backward, after half of this "
+                        "forward, or 64 of its allocations."
+                      : " are older than the recording and are freed before any backward, after half of this "
+                        "forward, or 64 of its allocations.");
     if (!finding->figure[0])
         tell(telling, " A state that is passed on to the next pass looks the same.");
     tell_saving(telling, "Dropped before the forward:");

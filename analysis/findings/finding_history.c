@@ -62,5 +62,5 @@ void finding_no_history_detail(struct telling *telling) {
     tell(telling,
          telling->finding->variant == 1
              ? "The blocks have stacks, so recording was switched on, but the file has no history of events."
-             : "The file has the state of the allocator and nothing of how it came about.");
+             : "The file has the allocator's state, but not the events that led to it.");
 }

@@ -477,7 +477,7 @@ void finding_leak_detail(struct telling *telling) {
     }
     tell_saving(telling, "Without it:");
     if (finding->per_n == 2)
-        tell(telling, " Two are the least that shows it: a third would tell it from a double buffer.");
+        tell(telling, " Two are the least that can show it: a third would rule out a double buffer.");
     else if (finding->per_n == 3)
-        tell(telling, " A queue that is not full yet would look the same: a longer recording tells.");
+        tell(telling, " A queue that is not full yet would look the same: a longer recording would tell.");
 }

@@ -154,5 +154,5 @@ void finding_offloaded_detail(struct telling *telling) {
         tell(telling, ", ");
     }
     tell(telling,
-         "while it was in use. Pairs are told by their sizes and times: what was copied is not recorded.");
+         "while it was in use. Pairs are matched by size and time: the copies themselves are not recorded.");
 }

@@ -107,8 +107,7 @@ void finding_out_of_memory_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     const struct timeline *timeline = telling->verdicts->timeline;
     if (finding->variant == OOM_COUNTED) {
-        tell(telling,
-             "Counted since the process began; what was requested and what was free is not printed.");
+        tell(telling, "Counted since the process began; requested and free bytes are not printed.");
         return;
     }
     if (!trace_has_allocations(timeline->trace)) {

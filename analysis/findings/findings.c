@@ -447,7 +447,7 @@ void tell_saving(struct telling *telling, const char *without) {
     if (!finding->saves_known)
         return;
     if (finding->saves == 0) {
-        tell(telling, " But the peak would not fall, something else is as high.");
+        tell(telling, " But the peak would not fall, because something else is as high.");
         return;
     }
     bool little = !is_percent(finding->saves, peak, 1);

@@ -65,7 +65,7 @@ static void say_too_short(struct words *words, const struct verdicts *verdicts) 
     words_say(words, n == 1 ? " was found" : " were found");
     say_source(words, verdicts);
     words_say(words, n == 1 ? ": what stays from step to step cannot be seen in one."
-                            : ": a leak would need a third to be told from a result that is held.");
+                            : ": a third would be needed to tell a leak from a result that is held.");
 }
 
 /* Mentions memory that single turns keep if it is at least a hundredth of the peak, like a leak of medium

@@ -163,7 +163,7 @@ void tell_leak_of_host_more(struct telling *telling) {
     tell_bytes(telling, finding->figure[0]);
     tell(telling,
          " are alive at the end. No turns were found in the recording, but forwards lie between them.");
-    tell_saving(telling, "Each dropped when the next is made:");
+    tell_saving(telling, "Each freed when the next is made:");
     if (finding->confidence == CONFIDENCE_POSSIBLE)
-        tell(telling, " Three are the least that shows it: a longer recording tells it from a queue.");
+        tell(telling, " Three are the least that can show it: a longer recording would rule out a queue.");
 }

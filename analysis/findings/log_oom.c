@@ -264,7 +264,7 @@ void log_oom_tell(struct words *words, const struct trace *trace, const struct l
         words_say(words, " What ran out is shared memory (/dev/shm), through which workers hand over what "
                          "they have loaded: give a container more (docker run --shm-size).");
     else if (backend_is(trace, facts, "CPU"))
-        words_say(words, " To see what holds the host's memory, run it by \"strata run -- COMMAND\".");
+        words_say(words, " To see what holds the host's memory, run it with \"strata run -- COMMAND\".");
     else if (backend_is(trace, facts, "vLLM") && knows(facts, NOTE_DEVICE_FREE))
         words_say(words,
                   " It is what gpu_memory_utilization claims when the server starts: lower it, or end what "

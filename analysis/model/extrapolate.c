@@ -153,7 +153,7 @@ static const char *pair_all(struct pairing *pairing) {
         return "the recordings diverge: their requests are not the same in the same order";
     for (uint32_t i = 0; i < pairing->a->device->allocations.count; i++)
         if (pairing->partner[i] == ALLOCATION_NONE)
-            return "what is older than the recordings cannot be told apart";
+            return "allocations older than the recordings cannot be told apart";
     return NULL;
 }
 

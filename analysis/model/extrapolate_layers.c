@@ -470,7 +470,7 @@ static bool program_make(struct building *building) {
     }
     uint64_t n_older = older_total(building, older);
     if (extent.n_ops > MOST_MADE || n_older > MOST_MADE) {
-        extrapolation->refused = "so many layers are more requests than are modelled";
+        extrapolation->refused = "that many layers make more requests than can be modelled";
         return true;
     }
     device_set(building, &extent, (uint32_t)n_older);
@@ -478,7 +478,7 @@ static bool program_make(struct building *building) {
         return false;
     older_make(building, older);
     if (!requests_make(building))
-        extrapolation->refused = "which allocations the layers between would free cannot be seen";
+        extrapolation->refused = "it is unknown which allocations the layers in between would free";
     return true;
 }
 
@@ -503,7 +503,7 @@ static const char *repeats_find(struct building *building, bool *no_memory) {
             return NULL;
         }
         if (found)
-            reason = "layers take turns, and the number requested ends between two of them";
+            reason = "different layers alternate, and the requested number ends between two of them";
     }
     if (building->x[0] == 1)
         reason = "a single layer is the first and the last at once, and what repeats cannot be told from it";
@@ -514,7 +514,7 @@ static const char *layers_refusal(const struct building *building) {
     enum { MOST_LAYERS = 100000 };
     const struct alignment *alignment = &building->alignment;
     if (building->x[2] < building->x[0])
-        return "only more layers than the smaller recording has can be told, not fewer";
+        return "only more layers than in the smaller recording can be computed, not fewer";
     if (building->x[1] > MOST_LAYERS || building->x[2] > MOST_LAYERS)
         return "the recordings hold different numbers of allocations, and these are too many layers";
     if (alignment->large.count <= alignment->small.count)
@@ -541,7 +541,7 @@ static bool layers_build(struct building *building) {
         !ranks_find(&building->rank[1], &alignment->large, alignment->n_classes, &endless, building->scratch))
         return false;
     if (endless || !choices_make(building)) {
-        *refused = "which allocation a layer frees cannot be told from these recordings";
+        *refused = "these recordings do not show which allocation a layer frees";
         return true;
     }
     return program_make(building);

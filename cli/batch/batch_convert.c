@@ -120,7 +120,7 @@ static enum convert_code convert_read(const struct batch_file *file, struct reco
     bool done = recording_read(recording, settings);
     if (done && !trace_has_allocations(&recording->trace) && !file->named &&
         !log_convinces(&recording->trace, file)) {
-        terminal_error(file->path, "is a text with hardly a line about memory; name it to have it read");
+        terminal_error(file->path, "is a text with almost no lines about memory; name it to read it anyway");
         return CONVERT_NO_SNAPSHOT;
     }
     if (done && file->series != NULL && file->series->must_join && !series_joins(&recording->trace))

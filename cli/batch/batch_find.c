@@ -165,7 +165,7 @@ static bool is_own_result(const struct search *search, const char *path) {
 
 static bool search_refuse_result(struct search *search, const char *path) {
     return search_fail(search, path, "",
-                       "lies where the results go and would be overwritten; name another -o DIR");
+                       "is in the output directory and would be overwritten; name another -o DIR");
 }
 
 /* The directory of another batch's results. */

@@ -162,12 +162,12 @@ static bool join_sidecar(struct join *join, const char *name) {
     if (result == SIDECAR_NO_MEMORY)
         return false;
     if (result == SIDECAR_UNREADABLE) {
-        terminal_error(name, "its sidecar cannot be read; passed over");
+        terminal_error(name, "its sidecar cannot be read; skipped");
         join->lacks_sidecars = true;
         return true;
     }
     if (result == SIDECAR_NONE) {
-        terminal_error(name, "is not a sidecar of this version of Strata%s; passed over", sidecar.fault.text);
+        terminal_error(name, "is not a sidecar of this version of Strata%s; skipped", sidecar.fault.text);
         join->lacks_sidecars |= sidecar.fault.text[0] != '\0';
         return true;
     }
@@ -234,7 +234,7 @@ static bool join_record(struct join *join, const char *name) {
     if (document == NULL && done && errno != 0 && errno != ENOENT && errno != ENXIO && errno != E2BIG)
         join->lacks_sidecars = true;
     if (fault.text[0] != '\0') {
-        terminal_error(path, "is not the record of a shard%s; passed over", fault.text);
+        terminal_error(path, "is not the record of a shard%s; skipped", fault.text);
         join->lacks_sidecars = true;
     }
     cJSON_Delete(document);

@@ -94,13 +94,13 @@ static bool shard_auto(struct batch *batch, uint64_t count) {
     if (!environment_ask(&part)) {
         terminal_error(
             NULL, "--shard auto: the environment names no scheduler (Open MPI, PMIx, Slurm, a Kubernetes "
-                  "indexed job, RANK and WORLD_SIZE are known); --shard I/N says it by hand");
+                  "indexed job, RANK and WORLD_SIZE are known); give --shard I/N instead");
         return false;
     }
     part.count = count != 0 ? count : part.count;
     if (part.count == 0) {
         terminal_error(NULL,
-                       "--shard auto: %s says which part this is but not of how many; --shard auto/N does",
+                       "--shard auto: %s names the part but not the number of parts; give --shard auto/N",
                        part.who);
         return false;
     }

@@ -71,7 +71,7 @@ static char *objection_to(int error) {
     char *text;
     if (error == 0)
         return strdup("exists already and is not Strata's; -f replaces it");
-    return asprintf(&text, "exists already, and whose it is cannot be seen: %s; -f replaces it",
+    return asprintf(&text, "exists already, and it is not clear whether Strata wrote it: %s; -f replaces it",
                     strerror(error)) < 0
                ? NULL
                : text;
@@ -199,7 +199,7 @@ static bool staging_open(struct store *store) {
         closedir(store->entries);
         if (refused) {
             terminal_error(store->batch->directory,
-                           "another strata batch is writing this part of it just now");
+                           "another strata batch is writing this part of it right now");
             return false;
         }
     }

@@ -205,7 +205,7 @@ static bool baseline_read(struct rule_words *words, struct rule *rule) {
                 return wrong(words, "adds two sizes to the baseline");
             size = true;
         } else {
-            return wrong(words, "adds to the baseline what is neither a share nor a size");
+            return wrong(words, "adds something to the baseline that is neither a share nor a size");
         }
         words->at += nbytes;
     }
@@ -276,7 +276,7 @@ static bool end_read(struct rule_words *words, struct rule *rule) {
             return wrong(words, "says \"per step\", which is for growth only");
     }
     skip_blanks(words);
-    return *words->at == '\0' ? true : wrong(words, "goes on after its value");
+    return *words->at == '\0' ? true : wrong(words, "has text after its value");
 }
 
 bool rule_parse(struct rule *rule, const char *text, char *wrong_text, size_t capacity) {

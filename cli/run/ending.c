@@ -118,7 +118,7 @@ static const struct process *process_killed(const struct watch *watch) {
 static void memory_kill_say(const struct watch *watch) {
     const struct cgroup *cgroup = &watch->cgroup;
     const struct process *process = process_killed(watch);
-    char text[LINE_NBYTES] = "a process that was gone before it was seen";
+    char text[LINE_NBYTES] = "a process that ended before it was seen";
     if (process != NULL)
         process_text(watch, process, text);
     if (cgroup->n_killed == cgroup->first_killed)
@@ -355,7 +355,7 @@ static void recorded_say(const struct folder *folder) {
         row("Recorded", "nothing: %s",
             recorded.why_not[0] != '\0'
                 ? recorded.why_not
-                : "no Python process below the command used CUDA, XPU or Ascend by torch");
+                : "no Python process below the command used CUDA, XPU or Ascend through torch");
 }
 
 void ending_print(const struct watch *watch, bool has_pages, bool others_go_on) {

@@ -82,7 +82,7 @@ static void log_open(struct folder *folder) {
         snprintf(folder->log_name, sizeof folder->log_name, "host-%d.log", i);
     }
     if (folder->log < 0)
-        fail(path, "cannot write; the host is watched all the same");
+        fail(path, "cannot write; the host is still watched");
 }
 
 static bool mark_make(struct folder *folder) {

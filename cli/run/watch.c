@@ -102,7 +102,7 @@ static int command_start(struct watch *watch, const sigset_t *mask) {
     watch->own_group = isatty(STDIN_FILENO) == 0;
     if (strchr(watch->folder->path, ':') != NULL)
         terminal_error(watch->folder->shown,
-                       "nothing is recorded: a path with a colon cannot stand in PYTHONPATH");
+                       "nothing is recorded: a path with a colon cannot be in PYTHONPATH");
     if (pipe2(ends, O_CLOEXEC) != 0 || (watch->command = fork()) < 0) {
         terminal_error(watch->settings->inputs[0], "cannot run: %s", strerror(errno));
         return EXIT_NOT_RUN;

@@ -90,9 +90,9 @@ bool html_seek(struct cursor *cursor, enum html_kind *kind) {
         if (mark == MARK_STRATA)
             return true;
         if (mark == MARK_DIFFERENCE)
-            return cursor_fail(cursor, READ_NO_DATA, 0,
-                               "this page shows the difference of two recordings, and which of them is meant "
-                               "cannot be told: give the recording itself");
+            return cursor_fail(
+                cursor, READ_NO_DATA, 0,
+                "this page shows the difference of two recordings: give one of the recordings itself");
         if (mark == MARK_PICTURE)
             picture = true;
         else if (mark == MARK_MEMORY_VIZ)

@@ -115,10 +115,10 @@ static bool xz_start(struct packed *packed) {
 }
 
 static const char *xz_damage(lzma_ret result) {
-    return result == LZMA_FORMAT_ERROR     ? "what follows is no stream of xz"
+    return result == LZMA_FORMAT_ERROR     ? "the next part is not an xz stream"
            : result == LZMA_MEMLIMIT_ERROR ? "unpacking it takes more than 256 MiB"
-           : result == LZMA_OPTIONS_ERROR  ? "it needs a filter that is not known"
-                                           : "a check sum or a length is wrong";
+           : result == LZMA_OPTIONS_ERROR  ? "it needs an unknown filter"
+                                           : "a checksum or a length is wrong";
 }
 
 static void xz_step(struct packed *packed, struct step *step) {

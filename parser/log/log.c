@@ -418,7 +418,7 @@ static bool log_finish(struct reader *reader) {
     if (reader->rows.count == 0 && reader->killed != 0)
         return cursor_fail(
             reader->cursor, READ_NO_DATA, 0,
-            "the log says \"Killed\" and nothing about memory: by whom and why is not known; run it by "
+            "the log says \"Killed\" and nothing about memory: by whom and why is not known; run it with "
             "\"strata run -- COMMAND\", which watches the host's memory");
     if (reader->rows.count == 0 && reader->unknown != 0)
         return cursor_fail(reader->cursor, READ_UNKNOWN_KIND, 0,

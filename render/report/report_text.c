@@ -293,7 +293,7 @@ static void rounding_write(struct sheet *sheet, const struct device_trace *devic
         sheet_point(
             sheet,
             "All figures are requested bytes; rounded up by the allocator, %s were allocated at the end "
-            "(what memory_allocated() answers).",
+            "(what memory_allocated() returns).",
             format_bytes(rounded).text);
 }
 

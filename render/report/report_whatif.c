@@ -327,7 +327,7 @@ static void helps_write(struct sheet *sheet, const struct whatif *whatif, const 
         sheet_point(sheet, "No finding of the report names memory without which the peak would be lower.");
         return;
     }
-    sheet_say(sheet, "Of what the report finds, this bears on it:");
+    sheet_say(sheet, "Findings of the report that would lower the peak:");
     for (uint32_t i = 0; i < helps.count && i < HELPS_SHOWN; i++)
         help_write(sheet, whatif, verdicts, helps.finding[i]);
     if (helps.count > HELPS_SHOWN)
@@ -353,7 +353,7 @@ static void lack_write(struct sheet *sheet, const struct whatif *whatif, const s
             "The least of them (%s) would have needed %s: the process had up to %s, but not surely (model).",
             whatif->scenario[lack->scenario].name, fine_bytes(sheet, lack->smallest_bytes), there);
     if (lack->at_least_bytes != 0)
-        sheet_point(sheet, "Whatever the settings, it was short by %s: so much was requested beyond the %s.",
+        sheet_point(sheet, "With any settings it was short by %s: this much was requested beyond the %s.",
                     fine_bytes(sheet, lack->at_least_bytes), there);
     helps_write(sheet, whatif, verdicts);
 }

@@ -28,7 +28,7 @@ static const struct sentence sentences[] = {
     {"baseline_total",
      "%D%b0 were allocated before the recording began and never freed in it: their stacks are not known."},
     {"below_zero",
-     "%c0 change%p0(|s) would take a category below zero: it shows nothing until that is made up for."},
+     "%c0 change%p0(|s) would take a category below zero: it shows nothing until the difference is made up."},
     {"category_totals",
      "A memory timeline holds totals per category: those are exact, but the single allocations shown are "
      "reconstructed from the changes and have no stacks."},
@@ -69,9 +69,10 @@ static const struct sentence sentences[] = {
     {"log_inferred", "%c0 line%p0( of no known form was|s of no known form were) read by the words before a "
                      "size alone, such as "
                      "allocated or peak: these figures are inferred."},
-    {"log_killed", "Line %n0 says that a program was killed; by whom and why is not known from it. Run it by "
-                   "\"strata run -- "
-                   "COMMAND\", which watches the host's memory."},
+    {"log_killed",
+     "Line %n0 says that a program was killed; by whom and why is not known from it. Run it with "
+     "\"strata run -- "
+     "COMMAND\", which watches the host's memory."},
     {"log_levels",
      "These are levels printed in a log, not allocations: between two lines anything may have "
      "happened, and which line of code holds the memory is not known. Figures are as exact as the "
