@@ -125,7 +125,8 @@ set(wasm_file ${CMAKE_BINARY_DIR}/strata.wasm)
 find_program(STRATA_WASM_OPT NAMES wasm-opt) # a page without it is 7 KB larger
 set(wasm_shrink)
 if(STRATA_WASM_OPT)
-    set(wasm_shrink COMMAND ${STRATA_WASM_OPT} -Os --low-memory-unused --enable-simd --enable-bulk-memory
+    # A large function with one caller stays one: packed, that is 1.1 KB shorter.
+    set(wasm_shrink COMMAND ${STRATA_WASM_OPT} -Os --one-caller-inline-max-function-size=100 --low-memory-unused --enable-simd --enable-bulk-memory
         --enable-mutable-globals --enable-sign-ext --strip-producers ${wasm_file} -o ${wasm_file})
 endif()
 # What runs for every pixel, event or allocation while somebody drags is made for speed; the rest for size, since every

@@ -196,11 +196,13 @@ export function writeHash(/** @type {Page} */ page) {
     if (hash === last.hash) return;
     // What follows within a moment (a drag, a wheel that turns on) is one change; it can be undone as one.
     const now = performance.now();
-    const goesOn = last.hash === "" || now - last.at < HISTORY_PAUSE_MS;
+    const opens = last.hash === "";
+    const goesOn = opens || now - last.at < HISTORY_PAUSE_MS;
     // What is said of an address goes with it.
     if (!goesOn && page.state.misread.length) change(page, { misread: [] });
     last.hash = hash;
-    last.at = now;
+    // The view that the page opened with stays one to come back to.
+    last.at = opens ? -HISTORY_PAUSE_MS : now;
     writeAddress(hash, goesOn);
 }
 

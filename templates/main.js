@@ -1,9 +1,10 @@
 // The page of one recording.
-import { followAddress, readHash, scheduleHash } from "./address.js";
+import { followAddress, readHash, scheduleHash, writeHash } from "./address.js";
 import { pressKey } from "./keys.js";
 import { loadPage, reportProgress, startFaults } from "./load.js";
 import { nextTurn } from "./turns.js";
 import { openPage, startPage } from "./page.js";
+import { leaveProof } from "./proof.js";
 import { makeApi } from "./scripts.js";
 import { View } from "./session.js";
 import { speakSoon, startSpoken } from "./spoken.js";
@@ -27,10 +28,12 @@ async function start() {
     startPage(page);
     document.addEventListener("keydown", (event) => pressKey(page, event));
     addEventListener("popstate", () => {
+        leaveProof(page);
         followAddress(page);
         speakSoon(page, true);
     });
     await flushInTurns(page, nextTurn);
+    writeHash(page);
     startSpoken(page);
 }
 

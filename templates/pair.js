@@ -19,6 +19,7 @@ import { align, ALIGNMENTS, annotationsLeftOut } from "./pair/axes.js";
 import { createCurve } from "./pair/curve.js";
 import { createLink } from "./pair/link.js";
 import { createDifference, makeDifferencePaper, ROWS } from "./pair/panel.js";
+import { leaveProof } from "./proof.js";
 import { rowsAt } from "./pair/rows.js";
 import { callsOf, makeApi } from "./scripts.js";
 import { View } from "./session.js";
@@ -375,6 +376,7 @@ async function start() {
     if (figures.filter && !location.hash) setFilter(a, { words: figures.filter });
     document.addEventListener("keydown", (event) => pressKey(pair.inHand, event));
     addEventListener("popstate", () => {
+        pages.forEach(leaveProof);
         followAddress(a, (_, text) => readPair(pair, text));
         speakSoon(pair.inHand, true);
     });

@@ -69,6 +69,13 @@ export function showFinding(/** @type {Page} */ page, button, finding, index) {
     );
 }
 
+/** Another view takes its place. @param {Page} page */
+export function leaveProof(page) {
+    shownOf(page).proof = null;
+    change(page, { planned: null });
+    invalidate(page, HEADER);
+}
+
 /** Goes back to what was shown before; false: nothing is being proved. @param {Page} page */
 export function endProof(page) {
     const shown = shownOf(page);
@@ -78,10 +85,8 @@ export function endProof(page) {
         return true;
     }
     const { back, button } = shown.proof;
-    shown.proof = null;
-    change(page, { planned: null });
+    leaveProof(page);
     readHash(page, back);
-    invalidate(page, HEADER);
     flush(page);
     writeHash(page);
     button.focus();

@@ -269,6 +269,23 @@ describe("an address that means nothing", { skip }, () => {
     });
 });
 
+describe("Back", { skip }, () => {
+    test("undoes what was done as soon as the page was there, a card's proof too, and leaves only then", async () => {
+        await withPage(writePage(path.join(samples, "leak_two_per_layer.pickle")), async (page) => {
+            const first = await page.evaluate(() => location.hash);
+            assert.match(first, /device=0/);
+            await page.locator('[data-finding="0"] [data-action=show]').click();
+            await until(() => page.evaluate(() => location.hash.includes("finding=0")), "the address of the proof");
+            assert.ok(await page.locator("#proof").isVisible());
+            await page.evaluate(() => history.back());
+            await until(() => page.evaluate((hash) => location.hash === hash, first), "the view that it opened with");
+            await rest(page);
+            assert.equal(await page.locator("#proof").isVisible(), false);
+            assert.equal(await ask(page, "strata.lit()"), null);
+        });
+    });
+});
+
 describe("what addresses have lost before", { skip }, () => {
     const train = path.join(samples, "train.pickle");
     const oom = path.join(samples, "oom.pickle");
