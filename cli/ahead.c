@@ -10,7 +10,7 @@
 enum { BLOCK_NBYTES = 1 << 20, BLOCK_COUNT = 4, LENT_COUNT = 2 };
 
 struct ahead_block {
-    uint8_t *bytes; /* behind READ_LENT_ROOM */
+    uint8_t *bytes; /* after READ_LENT_ROOM */
     size_t nbytes;
 };
 
@@ -28,8 +28,8 @@ struct ahead {
     struct ahead_block block[BLOCK_COUNT];
 
     /* the user's side */
-    size_t used;   /* of the block at hand, where it is read */
-    uint64_t lent; /* blocks from `emptied` on, the one at hand included; it holds two */
+    size_t used;   /* in the current block, if it is read and not lent */
+    uint64_t lent; /* blocks from `emptied` on, including the current one; at most two */
 };
 
 /* ---- the thread ---- */
@@ -106,7 +106,7 @@ struct ahead *ahead_new(struct read_source source, struct ahead_watcher watcher)
     return NULL;
 }
 
-/* Waits for the block behind those that are lent. NULL: the end or a failure. */
+/* Waits for the block after the lent ones. NULL: the end or a failure. */
 static struct ahead_block *block_wait(struct ahead *ahead) {
     pthread_mutex_lock(&ahead->mutex);
     uint64_t next = ahead->emptied + ahead->lent;

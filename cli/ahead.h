@@ -1,11 +1,11 @@
 /*
- * A source read ahead in a thread of its own, into a ring of blocks, so that who makes the bytes and who uses them do
+ * Reads a source ahead in a thread of its own, into a ring of blocks, so that producer and consumer of the bytes do
  * not wait for each other:
  *
  *     source --> | block | block | block | block | --ahead_lend--> user
  *       thread       `-- seen
  *
- * Memory: the ring, whatever comes. One thread uses it at a time.
+ * Takes memory for the ring only. One thread uses it at a time.
  */
 #pragma once
 

@@ -25,7 +25,7 @@ bool browser_agrees(const char *verb, const struct settings *settings) {
     return false;
 }
 
-/* "firefox --new-window:chromium" is two browsers, of which the first is tried. */
+/* "firefox --new-window:chromium" names two browsers, of which the first is tried. */
 static void environment_run(const char *given, const char *path) {
     char text[1024];
     char *words[WORDS_MAX + 2], *rest = NULL;
@@ -62,7 +62,7 @@ __attribute__((noreturn)) static void child_run(const char *path) {
     _exit(CANNOT_RUN);
 }
 
-/* Waits a while: openers end at once and say whether it worked, a browser itself goes on. */
+/* Waits briefly: openers exit at once with a status, but a browser itself keeps running. */
 static bool child_is_well(pid_t child) {
     const struct timespec pause = {0, WAIT_NS};
     int status = 0;

@@ -90,7 +90,7 @@ static int index_run(struct batch *batch) {
 
 /* ---- converting ---- */
 
-/* Says that no snapshot was found, and what was; each unreadable file has been reported already. */
+/* Says that no snapshot was found, and what was; unreadable files have been reported already. */
 static void nothing_say(const struct batch *batch) {
     uint32_t failed = batch_count(batch, BATCH_FAILED), others = batch->count - failed;
     char others_text[60] = "", failed_text[60] = "";
@@ -125,7 +125,7 @@ static void batch_resume(struct batch *batch) {
     note_count(batch_count(batch, BATCH_UP_TO_DATE), "up to date");
 }
 
-/* After the workers: what the shard leaves, and the index where there is only one. */
+/* After the workers: prints what the shard leaves to do, or writes the index if there is only one shard. */
 static int batch_finish(struct batch *batch) {
     struct index index;
     if (!record_write(batch))

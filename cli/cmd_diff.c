@@ -115,7 +115,7 @@ static int64_t step_number(const struct side *side, uint32_t step) {
     return turns_number(&side->verdicts.turns, side->verdicts.steps.span[step].step);
 }
 
-/* Index of the step with this number; the count: there is none. */
+/* Index of the step with this number; the number of steps if there is none. */
 static uint32_t step_find(const struct side *side, int64_t number) {
     uint32_t step = 0;
     while (step < side->verdicts.steps.count && step_number(side, step) != number)
@@ -135,7 +135,7 @@ static int step_missing(const struct side *side) {
     return EXIT_CODE_USAGE;
 }
 
-/* The moment that stands after the path. */
+/* The moment given after the path. */
 static int side_moment(struct side *side) {
     const struct operand *operand = &side->operand;
     const char *reason = NULL;
@@ -192,7 +192,7 @@ static uint32_t phase_peak(const struct timeline *timeline, const struct phase *
                                         : timeline->n_moments - 1;
 }
 
-/* The innermost phase around the peak. False: there is none. */
+/* The innermost phase around the peak. False: none. */
 static bool phase_of_peak(const struct side *side, const struct phases *phases, struct named *named,
                           uint32_t *moment) {
     const struct timeline *timeline = &side->timeline;
@@ -390,7 +390,7 @@ static bool document_end(struct diff_writer *writer, struct side *base) {
     return done;
 }
 
-/* Each of the others against the first, one at a time in memory. `output` NULL: not a file of its own. */
+/* Compares each of the others with the first, one at a time in memory. `output` NULL: not a file of its own. */
 static int diff_others(struct diff_writer *writer, struct side *base, const struct settings *settings,
                        const struct output *output) {
     int code = EXIT_CODE_DONE;

@@ -114,7 +114,7 @@ static void still_add(struct buffer *out, const struct buffer *png, uint32_t hei
     buffer_add_text(out, "\">\n");
 }
 
-/* Of a picture that is too large the next one is lower. */
+/* If the picture is too large, the next one is lower. */
 static bool still_draw(struct buffer *out, const struct verdicts *verdicts, const void *context,
                        struct arena *scratch) {
     static const uint32_t heights[] = {520, 400, 300};
@@ -191,7 +191,7 @@ static void page_words_release(struct page_words *words) {
 /* The payload, packed in another thread while the rest of the page is found: what follows from running out of memory is in
  * it, so where nothing did. */
 struct packing {
-    struct trace trace; /* as it was: the recording's arena goes on */
+    struct trace trace; /* a copy of the original; the recording's arena keeps changing */
     struct html_options options;
     struct buffer payload;
     struct arena memory;
@@ -199,7 +199,8 @@ struct packing {
     bool begun;
 };
 
-/* Of fewer events the memory that both take at once counts for more than a tenth of a second; sanitizers see small files. */
+/* With fewer events, taking memory for both at once costs more than a tenth of a second saves; sanitizers see only
+ * small files. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 enum { PACKED_BESIDE_LEAST = BESIDE_EVENTS_LEAST };
 #else

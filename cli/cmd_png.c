@@ -42,7 +42,8 @@ static uint32_t moment_of(const struct timeline *timeline, int64_t event) {
     return event >= (int64_t)last - 1 ? last : (uint32_t)(event + 1);
 }
 
-/* The event that the page is held at: a file that ran out of memory opens there, where the address names nothing else. */
+/* The event that the page is held at: a file that ran out of memory opens there, unless the address names
+ * another. */
 static bool view_held(const struct picture_view *view, const struct timeline *timeline, int64_t *event) {
     const struct device_trace *device = timeline->device;
     if (view->has_at && view->at < device->n_events)
@@ -277,7 +278,7 @@ static int png_render_picture(struct buffer *out, struct recording *recording,
     return picture_render(out, recording, settings, device);
 }
 
-/* Both pictures of a recording can lie beside it. */
+/* Both pictures of a recording may be beside it. */
 static int png_run(const struct settings *settings) {
     if (!ending_agrees("png", settings->output, ENDING_PICTURE))
         return EXIT_CODE_USAGE;

@@ -1,4 +1,4 @@
-/* strata whatif: scenarios are solved by threads, one each, that share the recording and nothing else. */
+/* strata whatif: each scenario is solved by a thread; the threads share only the recording. */
 #include "analysis/model/whatif.h"
 #include "cli/convert.h"
 #include "cli/ending.h"
@@ -57,7 +57,7 @@ static size_t memory_left(const struct arena *scratch) {
     return scratch->limit_nbytes - scratch->used_nbytes;
 }
 
-/* This thread works as well, so that it goes on where no other can be started. */
+/* This thread works too, so that it continues if no other can be started. */
 bool scenarios_solve(struct whatif *whatif, const struct arena *scratch) {
     unsigned wanted = threads_wanted(whatif), started = 0;
     pthread_t thread[MOST_THREADS];
@@ -105,7 +105,7 @@ static bool verdicts_find(const struct verdicts **verdicts, const struct whatif 
     return true;
 }
 
-/* All devices, or the one that is asked for. */
+/* Solves all devices, or the requested one. */
 static bool devices_solve(struct whatif_report *report, const struct recording *recording,
                           const struct settings *settings, struct arena *scratch) {
     const struct trace *trace = &recording->trace;
@@ -161,7 +161,7 @@ static struct drawing drawing_of(const struct recording *recording, const struct
                             .fingerprint = recording->fingerprint};
 }
 
-/* Of the device that a picture of the recording shows. An enum exit_code. */
+/* Draws the device that a picture of the recording would show. Returns an enum exit_code. */
 static int picture_build(struct buffer *out, const struct recording *recording,
                          const struct settings *settings, struct arena *scratch) {
     struct whatif *whatif = arena_alloc(scratch, sizeof *whatif);

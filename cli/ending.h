@@ -6,7 +6,7 @@
 /* Words: also no ending that says anything. Other: a known format that no verb writes, such as .svg and .gz. */
 enum ending_kind { ENDING_WORDS, ENDING_PICTURE, ENDING_PAGE, ENDING_OTHER };
 
-/* Of a path, which may be NULL. */
+/* The kind that the ending of a path means; the path may be NULL. */
 enum ending_kind ending_kind(const char *path);
 
 /* The name of the verb that makes a file of this name out of one recording. NULL: the ending does not say. */

@@ -6,5 +6,6 @@ enum exit_code {
     EXIT_CODE_FAILED = 1, /* cannot read, parse or write */
     EXIT_CODE_USAGE = 2,  /* the command line asks for what does not exist */
     EXIT_CODE_BROKEN = 3, /* a rule of a check is broken, or cannot be trusted */
-    EXIT_CODE_PARTLY = 4, /* a batch is done, but for some of its files or of what its index links to */
+    /* a batch is done, except some of its files or some outputs that the index links to */
+    EXIT_CODE_PARTLY = 4,
 };

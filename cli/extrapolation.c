@@ -1,4 +1,4 @@
-/* strata whatif --extrapolate: two recordings of a program, and what it would need at a third size. */
+/* strata whatif --extrapolate: two recordings of a program, and its needs at a third size. */
 #include "cli/ending.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "PATH=SIZE" as settings of its own, whose input ends before the last "=". `path` is freed by the caller. An enum
- * exit_code. */
+/* Parses "PATH=SIZE" into settings of its own, whose input ends before the last "=". The caller frees `path`.
+ * Returns an enum exit_code. */
 static int sized_parse(const char *text, const struct settings *settings, struct settings *own, char **path,
                        uint64_t *size) {
     const char *equals = text != NULL ? strrchr(text, '=') : NULL;
@@ -115,7 +115,7 @@ static bool devices_extrapolate(struct sized sized[2], struct extrapolation_repo
     return done;
 }
 
-/* The data behind a drawing, in the scratch. */
+/* The data for a drawing, in scratch memory. */
 struct extrapolated_drawing {
     struct device_trace device;
     struct trace trace;
@@ -234,7 +234,7 @@ static int extrapolation_open(struct sized sized[2], struct extrapolation_report
     return code;
 }
 
-/* Both words of the command line. An enum exit_code. */
+/* Parses both arguments of the command line. Returns an enum exit_code. */
 static int both_parse(struct sized sized[2], struct extrapolation_report *report,
                       const struct settings *settings) {
     const char *const words[2] = {settings->extrapolate, settings->input};

@@ -47,7 +47,7 @@ static bool expression_compile(regex_t *expression, const struct filter_word *wo
     return regex_compile(expression, text, REG_NOSUB | (word->sensitive ? 0 : REG_ICASE), wrong);
 }
 
-/* ---- words that nobody knows ---- */
+/* ---- unknown words ---- */
 
 /* The part of a word before its colon, where it looks like a key: at least three letters, then a value that is no number,
  * no path and no second colon (so "train.py:41", "http://a" and "at::native" are texts). 0: it does not. */
@@ -153,7 +153,7 @@ static bool string_is_noted(const uint64_t *noted, uint32_t id) {
     return (noted[id / 64] >> id % 64 & 1) != 0;
 }
 
-/* Strings that stand beside frames: of contexts, and of what torch.fx notes. */
+/* Strings outside of frames: in contexts, and in the notes of torch.fx. */
 static void strings_note(const struct trace *trace, uint64_t *noted) {
     for (uint32_t i = 1; i < trace->contexts.count; i++) {
         const struct context *context = &trace->contexts.context[i];
@@ -242,7 +242,7 @@ bool filter_set_of(struct filter_set *set, const struct recording *recording, co
     return true;
 }
 
-/* ---- what is left ---- */
+/* ---- the filtered recording ---- */
 
 struct looked {
     uint64_t allocations;            /* that pass, of all devices that are shown */

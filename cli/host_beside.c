@@ -15,7 +15,7 @@ enum {
     LOG_NBYTES_MOST = 256 << 20   /* of four days of a machine with eight GPUs, read in 6 s */
 };
 
-/* Of the file, of a series the first one; `input->name` may be made up. */
+/* The file's name, for a series that of its first file; `input->name` may be made up. */
 static const char *dump_name(const struct input *input) {
     const char *slash = strrchr(input->path, '/');
     return slash != NULL ? slash + 1 : input->path;
@@ -51,8 +51,8 @@ static enum names log_names(const char *path, const char *dump) {
     return names;
 }
 
-/* The log that names the dump, or the only one, if its process ran nowhere else. False: there is none, or whose they are is
- * not known. */
+/* The log that names the dump, or the only log, if its process ran nowhere else. False: none, or their owners are
+ * unknown. */
 static bool log_find(const struct input *input, char path[FOLDER_PATH]) {
     int n = 0;
     while (n < LOGS_MOST && path_beside(input, n + 1, path))
@@ -106,7 +106,7 @@ static uint32_t notes_choose(const struct device_trace *device, const struct dev
     return n;
 }
 
-/* Both are by rising event; `device` has room. */
+/* Both inputs are by rising event; `device` has room. */
 static void notes_merge(struct note *to, const struct note *own, uint32_t n_own, const struct note *more,
                         uint32_t n_more) {
     while (n_own + n_more > 0)
@@ -121,7 +121,7 @@ static void notes_merge(struct note *to, const struct note *own, uint32_t n_own,
 
 static bool device_note(struct trace *trace, struct device_trace *device, const struct device_trace *host) {
     if (device->time_us == NULL || device->n_events == 0 ||
-        levels_host_most(device, 0, device->n_events + 1) != 0) /* a page that tells of it already */
+        levels_host_most(device, 0, device->n_events + 1) != 0) /* a page that has these notes already */
         return true;
     struct arena *arena = &trace->arena;
     struct note *more = arena_column(arena, HOST_NOTES_MOST + 1, sizeof *more);

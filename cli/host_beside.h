@@ -4,8 +4,8 @@
 #include "cli/recording.h"
 
 /*
- * Notes the host's memory (NOTE_HOST_USED) with the events of a recording from a file, where one host.log lies beside it and
- * tells of its time. Of several it is the one that names the file; where none does, whose they are is not known, and nothing
- * is noted. A log that cannot be read counts as none. False: no memory.
+ * Adds the host's memory (NOTE_HOST_USED) to the events of a recording from a file, if one host.log beside it
+ * covers its time. Of several logs, the one that names the file is used; if none does, their owners are unknown and
+ * nothing is added. A log that cannot be read is ignored. False: no memory.
  */
 bool host_beside(struct recording *recording);

@@ -145,7 +145,7 @@ bool input_open(struct input *input, const char *path) {
     return input->reader != NULL;
 }
 
-/* ---- what the parser asks for ---- */
+/* ---- what the parser calls ---- */
 
 static int64_t source_took(struct input_reader *reader, int64_t n) {
     if (n > 0)

@@ -18,12 +18,12 @@ struct json_fault {
  * file says, which `fault` (NULL: not asked) names. Delete it with cJSON_Delete. Not thread safe. O(n log n). */
 cJSON *json_file_read(const char *path, size_t memory_nbytes, struct json_fault *fault);
 
-/* A member of an object; NULL: there is none. */
+/* A member of an object; NULL: none. */
 static inline cJSON *json_member(const cJSON *object, const char *name) {
     return cJSON_GetObjectItemCaseSensitive(object, name);
 }
 
-/* Members of an object; `missing` where there is none of the name and kind, and for numbers beyond 2^62. */
+/* Members of an object; `missing` if there is none of this name and kind, and for numbers beyond 2^62. */
 int64_t json_file_number(const cJSON *object, const char *name, int64_t missing);
 const char *json_file_text(const cJSON *object, const char *name, const char *missing);
 

@@ -145,7 +145,7 @@ static const struct {
     {"trace", "html", "shows every event, in one page"},
 };
 
-/* A word that people know from _memory_viz.py. True: printed, with its operands behind the verb that does it. */
+/* Handles a word known from _memory_viz.py. True: printed the verb that does the same, with the operands. */
 static bool word_of_memory_viz(int argc, char **argv) {
     for (size_t i = 0; i < sizeof words_known / sizeof *words_known; i++) {
         if (strcmp(argv[1], words_known[i].word) != 0)
@@ -178,7 +178,7 @@ static bool mistyped_verb(const char *word) {
     return true;
 }
 
-/* Nothing was asked for: what there is to ask for, and that something is missing. */
+/* No arguments: lists the verbs, and says that something is missing. */
 static int verbs_list(void) {
     if (help_print() != EXIT_CODE_DONE)
         return EXIT_CODE_FAILED;

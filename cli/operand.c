@@ -20,7 +20,7 @@ static bool key_read(struct operand *operand, const char *key, const char *value
     return operand->has_step && number_parse(value, 0, UINT32_MAX, &operand->step);
 }
 
-/* Reads "device=1#step=3", in place. NULL: understood; else what is not. */
+/* Reads "device=1#step=3", in place. NULL: understood; otherwise the part that is not. */
 static const char *keys_read(struct operand *operand, char *text) {
     while (*text != '\0') {
         size_t length = strcspn(text, "#&");

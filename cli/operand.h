@@ -6,7 +6,7 @@
 
 struct operand {
     const char *word; /* as given */
-    char *path;       /* without what stands after it; free with operand_release */
+    char *path;       /* without the choices after it; free with operand_release */
     bool has_device, has_step, no_memory;
     int32_t device;
     uint64_t step;      /* its number as people see it */

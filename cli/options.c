@@ -78,7 +78,7 @@ static enum options_result option_apply(struct parse *parse, const struct option
     return OPTIONS_RUN;
 }
 
-/* The word after an option, for its value. NULL: there is none, printed. */
+/* The word after an option, for its value. NULL: none, and an error was printed. */
 static const char *value_take(struct parse *parse, const struct option *option) {
     if (parse->at < parse->n_words)
         return parse->words[parse->at++];

@@ -97,14 +97,14 @@ struct settings {
     bool to_max;           /* plan: the largest size of --extrapolate */
     bool plan_all;         /* a page of strata plan: of every device */
     bool no_plan;          /* html, png, report, batch */
-    uint64_t gpu_bytes;    /* whatif, plan: 0: what the recording shows */
+    uint64_t gpu_bytes;    /* whatif, plan; 0: what the recording shows */
     uint64_t n_ranks;      /* plan: 0: not said */
     uint64_t keep_bytes;   /* plan: of the device, for others */
     uint32_t keep_percent; /* plan: the same; 2 at first, 0 where keep_bytes says it */
     uint32_t without;      /* plan: bits of enum plan_word */
     /* whatif: "PATH=SIZE" of the smaller recording, `input` of the larger; NULL: not */
     const char *extrapolate;
-    uint64_t to_size;         /* whatif: the size that is asked for; 0: none */
+    uint64_t to_size;         /* whatif: the wanted size; 0: none */
     const char **check_rules; /* check: [n_rules] as given */
     uint32_t n_rules;
     const char *config, *baseline; /* paths; NULL: none */
@@ -125,7 +125,7 @@ struct settings {
     bool series;                 /* html, png, report: several inputs are one recording */
     bool no_series;              /* batch: nor are dumps of one rank */
     bool flags_are_cut;          /* of `flags`: some did not fit */
-    const char *index_directory; /* NULL: convert; else only join what is there */
+    const char *index_directory; /* NULL: convert; otherwise only join existing results */
     const char *rank_regex;      /* NULL: the names in use */
     const char *group_by;        /* words of paths, "tp,pp"; NULL: role and stage */
     const char *shard;           /* NULL: everything */

@@ -16,7 +16,7 @@ static int value_kept_nbytes(const char *value) {
     return (int)kept;
 }
 
-/* "..." stands where a value was shortened, and once after the others for the options that did not fit. */
+/* "..." replaces the rest of a value that was shortened, and once, at the end, the options that did not fit. */
 static void flags_add(struct settings *settings, const struct option *option, const char *value) {
     static const char omission[] = " ...";
     size_t used = strlen(settings->flags), left = sizeof settings->flags - used;
@@ -42,7 +42,7 @@ void options_note(struct settings *settings, const struct option *option, const 
         flags_add(settings, option, flag_value(option, value));
 }
 
-/* Hashes (FNV-1a) are enough to tell that others were given. */
+/* Hashes (FNV-1a) are enough to see that other patterns were given. */
 void options_note_owners(struct settings *settings) {
     for (uint32_t i = 0; i < settings->n_owners; i++) {
         const struct owner_pattern *pattern = &settings->owners[i];

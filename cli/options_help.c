@@ -6,7 +6,7 @@
 
 enum { LINE = 80, COLUMN = 28 };
 
-/* The next word of a text in which ends of lines are blanks. Returns its length; 0: there is none. */
+/* The next word of a text in which line ends are blanks. Returns its length; 0: none. */
 static size_t word_next(const char **text) {
     *text += strspn(*text, " \n");
     return strcspn(*text, " \n");
@@ -41,7 +41,7 @@ static void option_print(const struct option *option) {
     help_words_print(option->help, COLUMN, COLUMN);
 }
 
-/* Where to break a line that is too long, with a backslash: the last blank that leaves room for it. */
+/* Where to break a long line with a backslash: the last blank that leaves room for it. */
 static size_t example_break(const char *line, size_t length) {
     size_t at = LINE - 2;
     if (length <= LINE)

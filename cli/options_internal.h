@@ -1,6 +1,6 @@
 /*
- * The table of options for those that read it: options_table.c (what there is), options.c (the command line),
- * options_flags.c (what results tell of it) and options_help.c. Private to them.
+ * The table of options. Private to options_table.c (the table), options.c (the command line), options_flags.c
+ * (options shown in results) and options_help.c.
  */
 #pragma once
 

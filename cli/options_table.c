@@ -99,7 +99,8 @@ static bool apply_color_by(struct settings *settings, const char *value) {
     return settings->has_color_by = choice >= 0;
 }
 
-/* A part with an option of its own sets that option; the others are noted. Parts that the page does not know are left out. */
+/* A part with an option of its own sets that option; other parts are stored. Parts unknown to the page are left
+ * out. */
 static bool view_part_apply(struct settings *settings, const char *name, const char *value) {
     if (strcmp(name, "device") == 0)
         (void)apply_device(settings, value);

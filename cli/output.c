@@ -40,7 +40,7 @@ static void signal_leave(int number) {
     _exit(128 + number);
 }
 
-/* Puts `to` where `from` is; nowhere if there is none. */
+/* Replaces `from` by `to`; does nothing if `from` is not listed. */
 static void doomed_directory_replace(const char *from, const char *to) {
     for (size_t i = 0; i < DOOMED_DIRECTORIES; i++)
         if (doomed_directories[i] == from) {
@@ -268,14 +268,13 @@ static bool close_written(int fd, bool keep) {
     return kept;
 }
 
-/* A pipe's reader that has gone away wants no message: leave as programs do that never asked about SIGPIPE.
- */
+/* If a pipe's reader has gone, exits silently, like programs that never handle SIGPIPE. */
 static void leave_quietly(void) {
     signal(SIGPIPE, SIG_DFL);
     raise(SIGPIPE);
 }
 
-/* Of an errno. Always false. */
+/* Prints an errno. Always false. */
 static bool print_write_error(const struct output *output, int error) {
     if (error == EPIPE && output->in_place)
         leave_quietly();

@@ -47,11 +47,11 @@ void output_spare_directory(const char *path);
  */
 bool output_choose(struct output *output, const struct output_request *request, const struct input *input);
 
-/* Is the target another file than this input? For verbs with several inputs; the one given to output_choose has been
- * asked about. False: printed. */
+/* Is the target another file than this input? For verbs with several inputs; output_choose has tested the one given
+ * to it. False: printed. */
 bool output_spares(const struct output *output, const struct input *input);
 
-/* The same of a file that is not open yet, such as rules; NULL: there is none. A device may be both. */
+/* The same for a file that is not open yet, such as rules; NULL: none. A device may be both. */
 bool output_spares_path(const struct output *output, const char *path);
 
 /*

@@ -16,7 +16,7 @@ struct picture_rows {
 bool picture_rows_find(struct picture_rows *rows, const struct recording *recording,
                        const struct timeline *timeline, struct arena *arena);
 
-/* Fills a row's options, where the picture itself shows `options` under an address. `address` and what it
- * refers to must live as long as the row. */
+/* Fills a row's options; the picture itself shows `options` for an address. `address` and what it refers to must
+ * live as long as the row. */
 void picture_row_fill(struct picture_rows *rows, uint32_t nth, const struct chart_options *options,
                       const struct timeline *timeline, struct chart_address *address);

@@ -1,4 +1,4 @@
-/* strata plan of several recordings: one setting for all of them. Each is read, replayed and let go of again. */
+/* strata plan for several recordings: one setting for all of them. Each is read, replayed and released again. */
 #include "cli/plan_together.h"
 
 #include "cli/exit_code.h"

@@ -88,7 +88,7 @@ static bool diagnostic_is(const struct trace *trace, const struct diagnostic *di
     return nbytes == strlen(code) && memcmp(text, code, nbytes) == 0;
 }
 
-/* The first diagnostic with this code. NULL: there is none. */
+/* The first diagnostic with this code. NULL: none. */
 static const struct diagnostic *diagnostic_find(const struct trace *trace, const char *code) {
     for (uint32_t i = 0; i < trace->n_diagnostics; i++)
         if (diagnostic_is(trace, &trace->diagnostics[i], code))
@@ -96,7 +96,7 @@ static const struct diagnostic *diagnostic_find(const struct trace *trace, const
     return NULL;
 }
 
-/* One line says which parts of the recording are missing, so that nobody has to ask. */
+/* Says in one line which parts of the recording are missing, without being asked. */
 static void note_cut(const struct recording *recording) {
     static const struct {
         const char *code, *lead;
@@ -132,8 +132,8 @@ static bool owners_apply(struct recording *recording, const struct settings *set
     return true;
 }
 
-/* Rules and patterns look at paths, so they come before these are redacted; before all, the recording is what was
- * decoded. What the frames' texts mean is found last, once for all devices. */
+/* Rules and patterns match paths, so they come before redaction; the recording's id comes before everything, since
+ * it is of the decoded file. The meaning of frames is found last, once for all devices. */
 static bool recording_prepare(struct recording *recording, const struct settings *settings) {
     if (settings->format == REPORT_JSON && !recording_id(&recording->trace, recording->id)) {
         recording_print_no_memory(recording, recording->trace.arena.limit_hit);
@@ -196,7 +196,7 @@ void recording_scratch(const struct recording *recording, struct arena *scratch)
     arena_init(scratch, memory_host(), left);
 }
 
-/* ---- what the file says of itself ---- */
+/* ---- facts of the file ---- */
 
 enum color_by recording_color_by(const struct recording *recording, const struct settings *settings) {
     if (!settings->has_color_by && !trace_has_call_sites(&recording->trace))
@@ -253,7 +253,7 @@ static uint32_t device_find(const struct recording *recording, int32_t ordinal) 
     return UINT32_MAX;
 }
 
-/* Is `a` more likely the device asked about: a GPU, one that ran out of memory, then one with more events? */
+/* Is `a` more likely to be wanted: a GPU, one that ran out of memory, one with more events? */
 static bool device_is_likelier(const struct device_trace *a, const struct device_trace *b) {
     bool a_oom = a->n_ooms != 0, b_oom = b->n_ooms != 0;
     bool a_host = a->ordinal == ORDINAL_HOST, b_host = b->ordinal == ORDINAL_HOST;

@@ -44,7 +44,7 @@ static void atom_repeat(struct extent *extent, uint64_t times) {
     extent->copies += more;
 }
 
-/* "{2,5}" is five times, "{2,}" three. Anything else in braces is a letter. */
+/* "{2,5}" counts as five times, "{2,}" as three. Anything else in braces is literal. */
 static void braces_take(struct extent *extent) {
     char *end;
     unsigned long least = is_digit(extent->at[1]) ? strtoul(extent->at + 1, &end, 10) : 0, most = least;

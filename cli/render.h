@@ -26,8 +26,8 @@ int page_view_choose(char *text, size_t capacity, const struct recording *record
 int picture_render(struct buffer *picture, const struct recording *recording, const struct settings *settings,
                    uint32_t device);
 
-/* Says why there is no picture, but for want of memory, which is the caller's to say; `file`: whose picture, NULL: of
- * several. An enum exit_code. In cmd_png.c. */
+/* Prints why there is no picture, except for lack of memory, which the caller prints; `file`: whose picture, NULL:
+ * of several. Returns an enum exit_code. In cmd_png.c. */
 int picture_print_error(const char *file, enum chart_error error, const struct settings *settings);
 
 /* Appends the report that settings->format asks for, with `more` (NULL: nothing) at the end of JSON; works in `scratch`,

@@ -193,7 +193,7 @@ static bool string_meets(struct rule_list *list, const struct rule *rule, const 
     return regex_meets(&rule->expression, list->text, 0, NULL, &list->failed);
 }
 
-/* The first rule that a text meets as `field`, which is asked once for each text: many frames have the same. */
+/* The first rule that a text matches as `field`; each text is tested once, however many frames have it. */
 static uint32_t first_rule_of(struct rule_list *list, const struct trace *trace, enum field field,
                               uint32_t id) {
     uint32_t *known = &list->first[(size_t)id * FIELD_COUNT + field];
@@ -240,7 +240,7 @@ static bool stacks_match(struct rule_list *list, const struct trace *trace, uint
 struct verdict {
     uint32_t *of_stack;   /* [stacks.count] */
     uint32_t *of_context; /* [n_contexts] */
-    uint32_t n_contexts;  /* those of the file; what is noted adds others */
+    uint32_t n_contexts;  /* those of the file; rules add more */
     uint32_t *noted;      /* [n_contexts][CATEGORY_COUNT] the context with that category; 0: not yet made */
     uint32_t name[CATEGORY_COUNT]; /* strings; 0: not yet added */
 };

@@ -3,6 +3,6 @@
 
 #include "base/buffer.h"
 
-/* Text for an element or an attribute in quotes. Bytes that are not UTF-8, and what utf8_steers tells of but line ends
- * and tabs, become U+FFFD. */
+/* Text for an element or a quoted attribute. Bytes that are not UTF-8, and characters of utf8_steers except line
+ * ends and tabs, become U+FFFD. */
 void markup_add_text(struct buffer *out, const char *text);

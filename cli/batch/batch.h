@@ -14,7 +14,7 @@
 
 enum { BATCH_UNKNOWN = -1 }; /* a rank or step that the name does not tell */
 
-/* Of which recordings there are pages, in the order of the words of --pages. */
+/* Which recordings get pages, in the order of the words of --pages. */
 enum batch_pages { PAGES_ALL, PAGES_ODD, PAGES_NONE };
 
 enum batch_state {
@@ -35,7 +35,7 @@ struct batch_file {
     const char *name;
     int64_t rank, step, local_rank;
     const char *host; /* "node1", as the path has it; NULL: it has none */
-    /* of ranks that do the same, as the name or --rank-regex tells it: "actor pp2"; NULL: it does not */
+    /* of ranks that do the same work, from the name or --rank-regex: "actor pp2"; NULL: unknown */
     const char *group;
     int64_t loose;      /* a number that is a rank or a step, which the other files of its family tell */
     uint64_t family;    /* hash of the path without that number */
@@ -46,9 +46,10 @@ struct batch_file {
     bool named;             /* on the command line itself */
     bool compressed;
     enum batch_state state;
-    bool odd;                    /* --pages odd: its page is wanted */
-    const char *reason;          /* of BATCH_FAILED and BATCH_SKIPPED */
-    const struct index_row *row; /* of BATCH_UP_TO_DATE, so that its sidecar is read once; else NULL */
+    bool odd;           /* --pages odd: its page is wanted */
+    const char *reason; /* of BATCH_FAILED and BATCH_SKIPPED */
+    /* for BATCH_UP_TO_DATE, so that its sidecar is read only once; otherwise NULL */
+    const struct index_row *row;
     struct batch_series *series; /* several dumps as one recording; NULL: one file */
 };
 
@@ -58,7 +59,7 @@ struct batch_series {
     uint32_t n;
     uint32_t *rows;   /* [n] of the index */
     bool merged;      /* a page is kept small and holds too little, which is no failure */
-    bool must_join;   /* nothing but their events can tell that they belong together */
+    bool must_join;   /* only their events show that they belong together */
     uint64_t made_of; /* hash of what the pages were made of */
 };
 
@@ -67,7 +68,7 @@ struct watch;
 
 struct batch {
     const struct settings *settings;
-    const struct store *store; /* open while files are converted; NULL: an index of what is there */
+    const struct store *store; /* open while files are converted; NULL: an index of existing results */
     struct watch *watch;       /* NULL: one look at the inputs */
     const char *directory;     /* of the outputs */
     struct arena arena;
@@ -90,12 +91,12 @@ uint32_t batch_count(const struct batch *batch, enum batch_state state);
 /* The name of a file's outputs without the folder. */
 const char *batch_base_name(const struct batch_file *file);
 
-/* Is an export wanted of it? A series has none of its own. */
+/* Does the file get an export? A series has none. */
 static inline bool batch_exports(const struct batch *batch, const struct batch_file *file) {
     return batch->settings->export_kind != EXPORT_KINDS && file->series == NULL;
 }
 
-/* Is a page of it to be written? A shard cannot know what is odd: whoever joins removes pages. */
+/* Does the file get a page? A shard cannot know which rows are odd: the final join removes pages. */
 static inline bool batch_writes_page(const struct batch *batch, const struct batch_file *file) {
     const struct settings *settings = batch->settings;
     return settings->pages == PAGES_ALL ||

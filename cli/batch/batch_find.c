@@ -20,7 +20,7 @@ enum { DEPTH_LIMIT = 64 };
 struct search {
     struct batch *batch;
     const struct rank_pattern *pattern;
-    size_t prefix;      /* characters of a path that `input` leaves out */
+    size_t prefix;      /* characters of a path that are left out in `input` */
     struct stat output; /* of the output directory */
     bool output_exists;
     bool no_memory;
@@ -28,7 +28,7 @@ struct search {
 
 /* ---- recognition ---- */
 
-/* An empty file is a lost dump if its name says so, else nothing. */
+/* An empty file whose name is that of a snapshot is a lost dump; any other is ignored. */
 static bool name_promises(const struct batch_file *file) {
     static const char *const endings[] = {".pickle", ".pkl", ".gz", ".zst", ".xz", ".zip", ".pt"};
     size_t length = strlen(file->input);
@@ -88,7 +88,7 @@ static struct batch_file *search_note(struct search *search, const char *path) {
     return file;
 }
 
-/* A file of another shard is known by its name only: nothing of it is asked of the file system. */
+/* A file of another shard is known by name only: the file system is not asked about it. */
 static bool search_pass(struct search *search, const char *path) {
     struct batch_file *file = search_note(search, path);
     if (file == NULL)
@@ -266,7 +266,7 @@ static size_t directory_part(const char *path) {
     return slash != NULL ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* Of several paths, what they share up to a slash: a/r0 and a/r1 are called r0/... and r1/... */
+/* The common part of several paths, up to a slash: a/r0 and a/r1 become r0/... and r1/... */
 static size_t shared_prefix(char *const *paths, uint32_t count) {
     size_t shared = directory_part(paths[0]);
     for (uint32_t i = 1; i < count; i++) {

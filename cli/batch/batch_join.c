@@ -97,8 +97,8 @@ struct join {
     bool told;                                         /* why it cannot go on */
 };
 
-/* Names in a directory with this ending, without it, sorted; `*names` is in the arena. A directory that is not there has
- * none. False: no memory, or it cannot be read, which is told. */
+/* Names in a directory with this ending, without it, sorted; `*names` is in the arena. A missing directory has
+ * none. False: no memory, or it cannot be read (already printed). */
 static bool directory_names(struct join *join, const char *path, const char *ending,
                             struct name_list *names) {
     bool done = true;
@@ -356,8 +356,8 @@ static uint32_t entries_unite(struct batch *batch, struct batch_file *all) {
 }
 
 /*
- * The names that this set of inputs gets. Where an input has several sidecars (it was called otherwise before more
- * files came), the one with the right name counts, else the first.
+ * The names for this set of inputs. If an input has several sidecars (it had another name before more files came),
+ * the one with the right name counts, or else the first.
  */
 static bool join_entries(struct join *join) {
     struct batch *batch = join->batch;
@@ -436,7 +436,7 @@ bool join_directory(struct index *index, struct batch *batch, bool *complete) {
     return done;
 }
 
-/* ---- what is left of earlier runs ---- */
+/* ---- leftovers of earlier runs ---- */
 
 /* Removes what belongs to a sidecar that no file of the batch has now; foreign files of these names are kept. */
 static bool join_remove(struct join *join, const char *name) {

@@ -18,7 +18,7 @@ bool join_batch(struct index *index, struct batch *batch);
  */
 bool join_directory(struct index *index, struct batch *batch, bool *complete);
 
-/* Analyses, makes what the index links to (batch_series.h, batch_diffs.h), and writes index.html and summary.json into
- * batch->directory, without what could not be made (batch->incomplete). False: printed; `*number` is that of the signal
- * that ended it, or 0. */
+/* Analyses, makes the outputs that the index links to (batch_series.h, batch_diffs.h), and writes index.html and
+ * summary.json into batch->directory, without those that could not be made (batch->incomplete). False: printed;
+ * `*number` is the signal that ended it, or 0. */
 bool join_write(struct index *index, struct batch *batch, int *number);

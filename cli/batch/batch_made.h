@@ -5,8 +5,8 @@
 #include "cli/batch/batch.h"
 
 /*
- * Compares the pages of differences and the timelines that the index links to with the list that the last index left,
- * shards/index.json; removes what is in that list only and is still Strata's, never another file; and writes the new list.
- * False: printed.
+ * Compares the difference pages and timelines that the index links to with the list of the last index,
+ * shards/index.json; removes those only in that list, if Strata wrote them; and writes the new list. False:
+ * printed.
  */
 bool made_update(const struct index *index, struct batch *batch);

@@ -32,7 +32,7 @@ bool names_read(struct batch *batch, struct batch_file *file, const struct rank_
 /* The group by --group-by, from a path alone: "tp1 pp2"; NULL: the names tell no group, or no memory. */
 const char *names_group(struct batch *batch, const char *input, const char *host);
 
-/* The numbers after ep, cp and tp in a path; BATCH_UNKNOWN where there is none. */
+/* The numbers after ep, cp and tp in a path; BATCH_UNKNOWN if missing. */
 void names_places(const char *input, int64_t place[3]);
 
 /* Decides, once all files are read, which loose numbers are ranks and which are steps. O(n log n). False: no memory. */
@@ -53,7 +53,7 @@ struct name_list {
 /* False: no memory, or `name` is NULL. */
 bool name_list_add(struct name_list *list, struct batch *batch, const char *name);
 void name_list_sort(struct name_list *list);
-/* Of a sorted list. O(log count). */
+/* The list must be sorted. O(log count). */
 bool name_list_has(const struct name_list *list, const char *name);
 
 /* Length of a file's name without its endings (".pickle.gz"). */
@@ -61,8 +61,8 @@ size_t names_stem_length(const char *name);
 
 enum { NAMES_FOLDERS_FROM = 2000, NAMES_PER_FOLDER = 800 };
 
-/* Folders that the outputs of so many files are dealt to: 0, all lie in the output directory itself, else a power of two
- * that leaves hardly any with more than a thousand files. */
+/* The number of folders for the outputs of this many files: 0 (all in the output directory itself), or a power of
+ * two that leaves few folders with more than a thousand files. */
 uint32_t names_folders(uint32_t n_files);
 
 enum { NAMES_FOLDER_CAPACITY = 16 };

@@ -25,7 +25,7 @@ static bool kept_find(struct name_list *kept, struct batch *batch, const struct 
     return done;
 }
 
-/* On the stack, so that whether a page is there never depends on memory: of what does not fit there is none. */
+/* On the stack, so that the answer never depends on memory; a page whose path does not fit does not exist. */
 static bool page_exists(const struct batch *batch, const char *name) {
     char path[PATH_MAX];
     int n = snprintf(path, sizeof path, "%s/%s.html", batch->directory, name);

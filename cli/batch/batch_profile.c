@@ -79,7 +79,7 @@ bool profile_add(struct json_writer *json, const struct timeline *timeline, stru
 
 /* ---- reading ---- */
 
-/* A whole number within the bounds; else the nearer bound, and `least` where it is not a number. */
+/* A whole number, clamped to the bounds; `least` if it is not a number. */
 static int64_t bounded(const cJSON *item, int64_t least, int64_t most) {
     if (item == NULL || !cJSON_IsNumber(item) || !(item->valuedouble > (double)least))
         return least;

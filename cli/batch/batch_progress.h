@@ -1,4 +1,4 @@
-/* The progress of a batch: a line that is rewritten on a terminal, else a note every ten seconds. */
+/* The progress of a batch: a line that is rewritten on a terminal, otherwise a note every ten seconds. */
 #pragma once
 
 #include <stdint.h>

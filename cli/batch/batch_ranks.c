@@ -21,7 +21,7 @@ enum {
 
 /* ---- --rank-regex ---- */
 
-/* The name of a group at "(?P<name>" or "(?<name>"; 0: there is none. `*length` covers all after the '('. */
+/* The name of a group at "(?P<name>" or "(?<name>"; 0: none. `*length` covers everything after the '('. */
 static size_t group_name(const char *at, const char **name, size_t *length) {
     size_t skip = strncmp(at, "?P<", 3) == 0 ? 3 : strncmp(at, "?<", 2) == 0 ? 2 : 0;
     size_t n = skip != 0 ? strcspn(at + skip, ">") : 0;
@@ -180,8 +180,8 @@ struct numbered {
 };
 
 /*
- * The word begins where no letter stands before it, and at most one separator stands between. A word of one letter
- * ("r0") also wants no digit before it and nothing but a separator after its number. False: there is none.
+ * The word must not follow a letter, and at most one separator may precede its number. A word of one letter ("r0")
+ * must not follow a digit either, and only a separator may follow its number. False: not found.
  */
 static bool part_find(struct part part, const char *word, struct numbered *found) {
     size_t length = strlen(word), digits;
@@ -313,7 +313,7 @@ static size_t group_add_roles(char *text, size_t used, const char *input) {
     return used;
 }
 
-/* "actor5": its number is a rank where nothing else is. */
+/* "actor5": its number is a rank if nothing else is. */
 static void read_role_rank(struct batch_file *file) {
     int64_t number;
     for (size_t i = 0; i < sizeof roles / sizeof roles[0] && file->rank == BATCH_UNKNOWN; i++)
@@ -480,7 +480,7 @@ static void read_shape(struct batch *batch, struct batch_file *file, const char 
     }
 }
 
-/* Words that name a rank only where nothing else does. */
+/* Words that name a rank only if nothing else does. */
 static void read_weak_words(struct batch_file *file, const char *base) {
     static const char *const words[] = {"worker", "process", "proc", "gpu", "cuda"};
     struct numbered found;
@@ -522,7 +522,7 @@ bool names_read(struct batch *batch, struct batch_file *file, const struct rank_
     return true;
 }
 
-/* ---- what a family's numbers are ---- */
+/* ---- the meaning of a family's numbers ---- */
 
 static int family_compare(const void *a, const void *b) {
     const struct batch_file *x = *(const struct batch_file *const *)a,

@@ -133,7 +133,7 @@ static bool series_find(struct batch *runs, struct batch *batch, const struct in
     return !no_memory && names_assign(runs);
 }
 
-/* ---- what is there ---- */
+/* ---- names of series ---- */
 
 static const char *what_text(struct batch *batch, const struct batch_file *file) {
     return file->rank != BATCH_UNKNOWN ? batch_text(batch, "rank %" PRId64, file->rank) : file->input;

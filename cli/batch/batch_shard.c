@@ -61,7 +61,7 @@ static bool scheduler_ask(const struct scheduler *scheduler, struct part *part) 
 static bool slurm_ask(struct part *part) {
     uint64_t id, least, count, step = 1;
     bool tasks = scheduler_ask(&slurm_tasks, part);
-    /* A batch script that does not use srun is one process, whatever number of tasks was asked for. */
+    /* A batch script without srun is one process, however many tasks were requested. */
     if (tasks && getenv("SLURM_JOB_ID") != NULL && getenv("SLURM_STEP_ID") == NULL)
         *part = (struct part){slurm_tasks.name, 0, 1};
     if (!environment_number("SLURM_ARRAY_TASK_ID", &id) ||

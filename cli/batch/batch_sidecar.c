@@ -25,7 +25,7 @@ static uint64_t number_of(const cJSON *object, const char *name) {
     return number_from(json_member(object, name));
 }
 
-/* The same of an out-of-memory error; null is OOM_UNKNOWN. */
+/* The same for an out-of-memory error; null is OOM_UNKNOWN. */
 static uint64_t figure_of(const cJSON *oom, const char *name) {
     return cJSON_IsNull(json_member(oom, name)) ? OOM_UNKNOWN : number_of(oom, name);
 }
@@ -70,7 +70,7 @@ static bool read_curve(struct index_row *row, const cJSON *curve, struct arena *
     row->samples = arena_alloc(arena, (INDEX_SAMPLES + 1) * sizeof *row->samples);
     if (row->samples == NULL)
         return false;
-    /* None is above the peak, since the index draws them on a scale that ends there. */
+    /* No sample may exceed the peak, because the index draws them on a scale that ends there. */
     cJSON_ArrayForEach(sample, curve) {
         uint64_t bytes = number_from(sample);
         row->samples[row->n_samples++] = bytes < row->peak_bytes ? bytes : row->peak_bytes;
@@ -237,7 +237,7 @@ static bool log_group(struct index_row *row, const cJSON *figures, bool alone, s
     return row->group != NULL;
 }
 
-/* The host's memory is not a rank's, unless the log speaks of nothing else. */
+/* The host's memory is not a rank's, unless the log has nothing else. */
 static bool is_rank(const cJSON *device) {
     return json_file_number(device, "device", -1) >= 0;
 }
@@ -266,7 +266,7 @@ static bool read_other(struct index_row *row, const struct index_row *main, cons
     return read_device(row, figures, extra, arena) && log_group(row, figures, false, arena);
 }
 
-/* Both lists are of the same devices in the same order, or what differs is left out. */
+/* Both lists have the same devices in the same order; devices that differ are left out. */
 static bool read_others(struct index_row *row, const cJSON *document, const cJSON *batch, uint32_t n_ranks,
                         bool ranks_named, struct arena *arena) {
     const cJSON *extra = json_member(batch, "devices"), *figures;

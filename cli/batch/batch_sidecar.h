@@ -1,7 +1,6 @@
 /*
- * NAME.strata.json: the report of a file (schema 2) and, as "batch", what the index needs of it and what --resume
- * compares. It is put in place after the file's other outputs, so where it is, they are complete. docs/cluster.md
- * describes it.
+ * NAME.strata.json: the report of a file (schema 2) and, as "batch", the data for the index and for --resume. It is
+ * put in place after the file's other outputs, so if it exists, they are complete. docs/cluster.md describes it.
  */
 #pragma once
 
@@ -13,8 +12,8 @@
 
 enum { SIDECAR_SITES = 60 /* call sites of a device, at most */ };
 
-/* Appends the sidecar; `device` is an index into trace.devices, `scratch` as for report_build. That of a series is its report
- * and what it was made of. False: printed. */
+/* Appends the sidecar; `device` is an index into trace.devices, `scratch` as for report_build. A series' sidecar
+ * has its report and its sources. False: printed. */
 bool sidecar_build(struct buffer *out, const struct recording *recording, const struct batch *batch,
                    const struct batch_file *file, uint32_t device, struct arena *scratch);
 

@@ -16,7 +16,7 @@
 
 enum { HEAD_NBYTES = 4096 };
 
-/* Of a staging directory's name: part I of N. */
+/* The format of a staging directory's name: part I of N. */
 #define STAGING_FORMAT ".strata-%" PRIu32 "-of-%" PRIu32 ".tmp"
 
 /* Endings of a file's outputs in the order in which they are put in place. The sidecar vouches for the others. */
@@ -48,7 +48,7 @@ static bool is_our_database(const char *path, const char *head, ssize_t n) {
            memcmp(head + EXPORT_APPLICATION_AT, "Stra", 4) == 0;
 }
 
-/* Did Strata write the file at `path`? True also if there is none. `*error`: why that is not known; 0: it is. */
+/* Did Strata write the file at `path`? True also if there is none. `*error`: why that is unknown; 0: it is known. */
 static bool is_ours(const char *path, int *error) {
     char head[HEAD_NBYTES];
     struct stat status;
@@ -77,7 +77,7 @@ static char *objection_to(int error) {
                : text;
 }
 
-/* An export is ours if a sidecar of ours stands beside it: most kinds of file say nothing of their writer. */
+/* An export is ours if one of our sidecars is beside it: most kinds of file do not name their writer. */
 static bool output_is_ours(struct batch *batch, const struct batch_file *file, unsigned which,
                            const char *path, int *error) {
     struct stat status;
@@ -216,7 +216,7 @@ static bool staging_open_and_doom(struct store *store) {
     return done;
 }
 
-/* After a number from 1 without leading zeros. NULL: there is none, or `text` is NULL. */
+/* The text after a number from 1 without leading zeros. NULL: none, or `text` is NULL. */
 static const char *number_skip(const char *text) {
     return text == NULL || *text < '1' || *text > '9' ? NULL : text + strspn(text, "0123456789");
 }
@@ -232,7 +232,8 @@ static bool is_staging(const char *name) {
     return behind != NULL && strcmp(behind, ".tmp") == 0;
 }
 
-/* Removes what a killed run with another set of parts left. A directory that is locked, or cannot be, may be in use. */
+/* Removes leftovers of a killed run with another number of parts. A directory that is locked, or cannot be locked,
+ * may be in use. */
 static void staging_sweep(int directory, const char *name) {
     DIR *entries = entries_open(directory, name);
     if (entries == NULL)

@@ -18,8 +18,8 @@ struct store {
                       must not need memory */
 };
 
-/* Makes the output directory, with those above it, and the staging directory, and removes what killed runs left: of this
- * part, and without shards of every part that nobody does just now. False: printed, nothing to close. */
+/* Makes the output directory, with its parents, and the staging directory, and removes leftovers of killed runs: of
+ * this part and, without shards, of every part that nobody is working on. False: printed, nothing to close. */
 bool store_open(struct store *store, const struct batch *batch);
 
 /* Removes the staging directory and its content. */
@@ -29,7 +29,8 @@ void store_close(struct store *store);
  * NULL: they can. The text belongs to the batch's arena. */
 const char *store_objection(struct batch *batch, const struct batch_file *file);
 
-/* Gives the staged outputs of `file` their names, the sidecar last. NULL: done; else the reason, in the arena. */
+/* Gives the staged outputs of `file` their names, the sidecar last. NULL: done; otherwise the reason, in the
+ * arena. */
 const char *store_commit(const struct store *store, struct batch *batch, const struct batch_file *file);
 
 /* Removes the staged outputs of `file`. */
@@ -41,7 +42,7 @@ void store_unlink(const char *path);
 /* Removes the sidecar of `file`, if it is one: its outputs are no longer those of the input. */
 void store_forget(const struct batch *batch, const struct batch_file *file);
 
-/* Removes NAME from the batch's directory, if Strata wrote it; and its folder, if nothing else is in that. */
+/* Removes NAME from the batch's directory if Strata wrote it, and its folder if that is then empty. */
 void store_remove(struct batch *batch, const char *name);
 
 /* Begins DIRECTORY/NAME, which output_file_end ends: it appears whole or not at all and replaces only what a batch has

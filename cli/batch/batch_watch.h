@@ -1,11 +1,12 @@
-/* strata batch --watch: which inputs have come to rest since the last look, and whether there is anything to do. */
+/* strata batch --watch: finds the inputs that have not changed since the last look, and whether there is anything
+ * to do. */
 #pragma once
 
 #include "cli/batch/batch.h"
 
 /* All zero before the first look. */
 struct watch {
-    /* [n_seen] what the last look saw of each input: its path, size and time; sorted; malloc'd */
+    /* [n_seen] each input at the last look: its path, size and time; sorted; malloc'd */
     uint64_t *seen;
     uint32_t n_seen;
     bool looked;

@@ -169,7 +169,7 @@ static void worker_conclude(struct pool *pool, const struct worker *worker, int 
         if (file->series != NULL)
             file->series->merged = code == CONVERT_MERGED;
     }
-    if (file->state != BATCH_DONE) /* else all that was staged has its name */
+    if (file->state != BATCH_DONE) /* otherwise all staged files have their names */
         store_discard(pool->store, file);
     if (file->state == BATCH_FAILED || file->state == BATCH_SKIPPED)
         store_forget(pool->batch, file);

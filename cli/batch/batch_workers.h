@@ -12,5 +12,5 @@
  */
 int workers_run(struct batch *batch, const struct store *store);
 
-/* Waits so long, or until a signal that would end workers_run comes: its number, else 0. */
+/* Waits for this time, or until a signal comes that would end workers_run; returns its number, or 0. */
 int workers_pause(uint64_t us);

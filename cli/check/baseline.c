@@ -1,6 +1,6 @@
 /*
- * A baseline: what is reviewed in a pull request. Figures and sites by name, nothing of the machine, no stacks, sorted, so
- * that the same recordings give the same bytes and a change is a line of a diff.
+ * A baseline, to be reviewed in pull requests: figures and sites by name, sorted, without stacks or anything about
+ * the machine, so that the same recordings give the same bytes and a change is a line of a diff.
  *
  *     { "schema": 1, "filter": "where there was one", "files": { "run.pickle": { "peak": N, "reserved": N, "end": N, "gap": N, "growth": N, "oom": N,
  *       "steps": N, "categories": { "activation": N, ... }, "sites": { "attention.py:88": N, ... } } } }
@@ -16,7 +16,7 @@
 
 /* ---- reading ---- */
 
-/* Of this file by its name; a baseline of one file is that of whatever it is compared with. */
+/* The baseline of this file, by name; a baseline of one file serves for any file. */
 static const cJSON *baseline_of(const struct check_plan *plan, const struct check_file *file) {
     const cJSON *files = json_member(plan->known, "files");
     const cJSON *own = json_member(files, file->name);

@@ -22,7 +22,7 @@ struct check_plan {
     uint32_t n_rules, capacity;
     cJSON *config;        /* keeps its texts; NULL: none */
     const char *baseline; /* path; NULL: none */
-    cJSON *known;         /* the baseline as it was read; NULL: there is none */
+    cJSON *known;         /* the baseline as read; NULL: none */
     const char
         *filter; /* words; NULL: none. Peak, end, categories and sites are of the filtered allocations */
     uint64_t skip_steps;
@@ -113,5 +113,5 @@ void check_write(struct buffer *out, enum check_format format, const struct chec
 /* Appends a summary in Markdown, as GitHub shows it beside a run. */
 void check_write_summary(struct buffer *out, const struct check_file *files, uint32_t n_files);
 
-/* The site that has grown most since the baseline, without one the largest; NULL: there is none. */
+/* The site that has grown most since the baseline, or without one the largest; NULL: none. */
 const struct check_site *check_grown_site(const struct check_file *file, const struct check_plan *plan);

@@ -19,7 +19,7 @@ enum { SITES_MOST = 1000, SITE_NAME = 160, MILLION = 1000000 };
 
 /* ---- the recording ---- */
 
-/* Call sites at a moment; by name as well from the second rule on that asks for the same moment. */
+/* Call sites at a moment; also sorted by name from the second rule for the same moment on. */
 struct named_site {
     const char *name;
     uint64_t bytes;
@@ -45,7 +45,7 @@ struct subject {
     const struct figures *figures; /* of the file */
     struct group *groups;          /* by site at that moment */
     uint32_t n_groups;
-    struct moment_sites at_peak, at_other; /* the last other moment that was asked for */
+    struct moment_sites at_peak, at_other; /* at_other: the last moment requested besides the peak */
 };
 
 /* "attention.py:88": the name of a site in a rule's pattern and in a baseline. */
@@ -118,7 +118,7 @@ static size_t pattern_prefix(const char *pattern) {
     return pattern[length] == '\0' ? length + 1 : length;
 }
 
-/* Names that begin alike stand together. */
+/* Names with equal beginnings are adjacent. */
 static uint64_t named_sum(const struct moment_sites *sites, const char *pattern) {
     size_t prefix = pattern_prefix(pattern);
     uint32_t low = SEARCH(0, sites->n_groups, i, strncmp(sites->by_name[i].name, pattern, prefix) < 0);
@@ -243,7 +243,7 @@ static uint64_t *rule_curve(struct subject *subject, const struct rule *rule) {
     return bytes;
 }
 
-/* The most of all beginnings of such a phase. False: no memory, or there is none (then the verdict says so). */
+/* The most at any beginning of such a phase. False: no memory, or no such phase (then the verdict says so). */
 static bool bytes_at_phases(struct subject *subject, struct check_verdict *verdict, enum span_kind kind,
                             const char *name) {
     const struct spans *phases = &subject->verdicts.phases;
@@ -299,7 +299,7 @@ static bool part_measure(struct subject *subject, struct check_verdict *verdict)
     return bytes_at(subject, verdict->rule, moment, &verdict->actual);
 }
 
-/* Of the kinds that the report calls clear or not judged, the same. */
+/* For kinds that the report calls clear or not judged, the answer is the same. */
 static bool finding_is_judged(const struct verdicts *verdicts, enum finding_kind kind) {
     switch (kind) {
     case FINDING_LEAK:
@@ -401,8 +401,8 @@ static void basis_check(const struct check_file *file, struct check_verdict *ver
     }
 }
 
-/* A recording that lacks a part shows a lower bound: a limit that even this passes is certainly broken,
- * and nothing else is certain. The end is known from the final blocks, however much was lost before. */
+/* A recording that lacks a part shows a lower bound: a limit that even this exceeds is certainly broken, and
+ * nothing else is certain. The end is known from the final blocks, however much was lost before. */
 static void trust_check(const struct check_file *file, struct check_verdict *verdict) {
     const struct rule *rule = verdict->rule;
     const char *lost = file->figures.doubt;

@@ -248,7 +248,7 @@ static void time_add(struct buffer *out, int64_t us) {
     buffer_printf(out, " time=\"%" PRId64 ".%06" PRId64 "\"", us / 1000000, us % 1000000);
 }
 
-/* The file's time stands at its first case: what it is read for once, no rule takes again. */
+/* The file's time is at its first case: the file is read once, and no rule takes that time again. */
 static void case_begin(struct buffer *out, const struct check_file *file, const char *name, bool first) {
     buffer_add_text(out, "    <testcase classname=\"strata.");
     xml_add(out, file->name);

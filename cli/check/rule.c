@@ -29,7 +29,7 @@ static bool is_operator(char byte) {
     return byte == '<' || byte == '>' || byte == '=';
 }
 
-/* The next word, up to a blank or an operator; 0: there is none. */
+/* The length of the next word, up to a blank or an operator; 0: none. */
 static size_t word_nbytes(const struct rule_words *words) {
     size_t n = 0;
     while (words->at[n] != '\0' && words->at[n] != ' ' && words->at[n] != '\t' && !is_operator(words->at[n]))

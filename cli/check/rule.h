@@ -56,7 +56,7 @@ struct rule {
     uint64_t more;   /* of a baseline: parts in a million that may be added */
 };
 
-/* Reads a rule; `text` must outlive it. False: `wrong` says why, in a phrase that stands after the rule. */
+/* Reads a rule; `text` must outlive it. False: `wrong` is the reason, a phrase that follows the rule's text. */
 bool rule_parse(struct rule *rule, const char *text, char *wrong, size_t capacity);
 
 /* Is the metric a share in a million? Bytes or a count otherwise. */

@@ -27,7 +27,7 @@ static bool number_read(const char *folder, const char *name, uint64_t *number) 
     return true;
 }
 
-/* The number behind a word at the beginning of a line. */
+/* Reads the number after a word at the beginning of a line. */
 static void count_read(FILE *file, const char *word, uint64_t *count) {
     char line[128];
     size_t length = strlen(word);
@@ -41,7 +41,7 @@ static void count_read(FILE *file, const char *word, uint64_t *count) {
 
 /* ---- where it is ---- */
 
-/* The two versions: how a mount is told, how the line of /proc/self/cgroup, and what the files are called. */
+/* The two versions: how to recognise a mount, a line of /proc/self/cgroup, and the names of the files. */
 static const struct cgroup_files {
     const char *mount, *option, *line;
     const char *current, *peak, *max;
@@ -51,7 +51,7 @@ static const struct cgroup_files {
     {" - cgroup ", "memory", ":memory:", "memory.usage_in_bytes", "memory.max_usage_in_bytes",
      "memory.limit_in_bytes", "memory.oom_control", "memory.failcnt"}};
 
-/* Finds the mount point of a version. False: there is none. */
+/* Finds the mount point of a version. False: none. */
 static bool mount_find(char mount[CGROUP_PATH], const struct cgroup_files *files) {
     FILE *file = fopen("/proc/self/mountinfo", "re");
     char line[CGROUP_PATH + 512];
@@ -84,7 +84,7 @@ static bool has_memory(const struct cgroup *cgroup) {
     return number_read(cgroup->path, cgroup->files->current, &bytes);
 }
 
-/* The group above, down to the mount. False: there is none. */
+/* Steps to the parent group, at most to the mount. False: none. */
 static bool step_up(char *path, size_t least) {
     char *slash = strrchr(path, '/');
     if (slash == NULL || (size_t)(slash - path) < least)
@@ -104,7 +104,7 @@ static bool group_find_mounted(struct cgroup *cgroup) {
     return true;
 }
 
-/* Version 2, else 1: both may be mounted, and one of them has memory. */
+/* Version 2, or else 1: both may be mounted, but only one of them has memory. */
 static bool group_find(struct cgroup *cgroup) {
     const char *named = getenv("STRATA_CGROUP");
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {

@@ -1,4 +1,4 @@
-/* The control group (version 2, else 1) that we run in: what its memory is, may be, and whom it has killed. */
+/* The control group (version 2, or else 1) of this process: its memory, its limit, and its kills. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,9 +18,9 @@ struct cgroup {
     uint64_t first_limit, first_killed, first_killed_anywhere; /* at the beginning */
 };
 
-/* Finds it: STRATA_CGROUP names its folder (for tests and unusual mounts), else /proc says which it is. Without one only
- * the machine's count is known. */
+/* Finds the group: STRATA_CGROUP names its folder (for tests and unusual mounts), otherwise /proc does. Without a
+ * group only the machine's count is known. */
 void cgroup_init(struct cgroup *cgroup);
 
-/* Reads the figures again; one that cannot be read stays what it was. */
+/* Reads the figures again; those that cannot be read stay unchanged. */
 void cgroup_read(struct cgroup *cgroup);

@@ -1,5 +1,5 @@
-/* Memory in use on NVIDIA's devices, by all processes. A process of its own asks NVIDIA's library, if
- * there is one, so a driver that hangs or crashes costs only these figures. */
+/* Memory in use on NVIDIA's devices, by all processes. A separate process calls NVIDIA's library, if there is one,
+ * so that a driver that hangs or crashes costs only these figures. */
 #pragma once
 
 #include "cli/run/folder.h"

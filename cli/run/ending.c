@@ -37,7 +37,7 @@ __attribute__((format(printf, 2, 3))) static void row(const char *name, const ch
 
 /* ---- pages ---- */
 
-/* In a process of its own, whose memory is its own too; what it says goes to .run/NAME.log. */
+/* Runs a verb in a process of its own, with memory of its own; its output goes to .run/NAME.log. */
 __attribute__((noreturn)) static void verb_child(const struct folder *folder, const struct verb *verb,
                                                  char **words) {
     struct settings settings;
@@ -105,7 +105,7 @@ static void process_text(const struct watch *watch, const struct process *proces
              format_bytes(per_second).text);
 }
 
-/* The command itself where that was killed, else the largest that ended about then. */
+/* The command itself if it was killed, otherwise the largest process that ended at about that time. */
 static const struct process *process_killed(const struct watch *watch) {
     bool killed = WIFSIGNALED(watch->status) && WTERMSIG(watch->status) == SIGKILL;
     int64_t since = watch->killed_us - NEAR_US - 2 * (int64_t)watch->settings->every_us;
@@ -133,7 +133,7 @@ static void memory_kill_say(const struct watch *watch) {
     row("Killed", "%s", text);
 }
 
-/* The end of the job as its scheduler told it, in seconds since 1970; 0: not told. */
+/* The end of the job according to its scheduler, in seconds since 1970; 0: unknown. */
 static int64_t job_end(void) {
     const char *text = getenv("SLURM_JOB_END_TIME");
     return text != NULL ? strtoll(text, NULL, 10) : 0;
@@ -242,7 +242,7 @@ static void plan_say(const struct folder *folder, const char *input) {
 static const char *device_say(const cJSON *rows) {
     const cJSON *item, *highest = NULL;
     const char *ran_out = NULL;
-    int64_t said = -1; /* each rank once: its later dumps tell of the same request */
+    int64_t said = -1; /* each rank once: its later dumps are of the same request */
     cJSON_ArrayForEach(item, rows) {
         if (strcmp(json_file_text(item, "kind", ""), "log") == 0)
             continue;

@@ -3,8 +3,8 @@
 
 #include "cli/run/watch.h"
 
-/* Makes pages and index of the folder's files, in a process of its own, which writes to
- * DIR/.run/batch.log. False: there are none. */
+/* Makes pages and index of the folder's files, in a separate process that writes to DIR/.run/batch.log. False:
+ * there are none. */
 bool ending_pages(const struct folder *folder);
 
 /* Why it ended, host and device peaks, what to know first, where the pages are. `has_pages`: they were just made. */

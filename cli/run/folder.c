@@ -120,7 +120,7 @@ bool folder_begin(struct folder *folder, const char *named) {
     return true;
 }
 
-/* ---- who else is there ---- */
+/* ---- other runs in the folder ---- */
 
 void folder_touch(const struct folder *folder) {
     utimensat(AT_FDCWD, folder->mark, NULL, 0);

@@ -30,9 +30,9 @@ bool folder_begin(struct folder *folder, const char *named);
 /* Says that we are still there, for runs on other machines. */
 void folder_touch(const struct folder *folder);
 
-/* Appends a line to host.log behind the time of day, in one write, so that lines of several writers stay whole. A full disk costs
- * the line. */
+/* Appends a line with the time of day to host.log, in one write, so that lines of several writers stay whole. A
+ * full disk costs the line. */
 __attribute__((format(printf, 2, 3))) void folder_log(const struct folder *folder, const char *format, ...);
 
-/* Our mark goes. True: no other run goes on in this folder. */
+/* Removes this run's mark. True: no other run is active in the folder. */
 bool folder_end(struct folder *folder);

@@ -31,14 +31,14 @@ const char *export_kind_name(enum export_kind kind);
 const char *export_kind_ending(enum export_kind kind);
 bool export_kind_is_text(enum export_kind kind);
 
-/* The kind with this name, or with an ending of this path. EXPORT_KINDS: there is none. */
+/* The kind with this name, or with the ending of this path. EXPORT_KINDS: none. */
 enum export_kind export_kind_by_name(const char *name);
 enum export_kind export_kind_of_path(const char *path);
 
 /* Is there one device per file, unless one is named? Then the caller chooses it. */
 bool export_kind_of_one_device(enum export_kind kind);
 
-/* Does it sum what is live at a moment, or allocated in a range? Other kinds export both whole. */
+/* Does it sum up what is live at a moment, or allocated in a range? Other kinds export the whole of both. */
 bool export_kind_of_moment(enum export_kind kind);
 
 enum { EXPORT_ALL_DEVICES = ORDINAL_NONE };
@@ -47,7 +47,7 @@ enum { EXPORT_ALL_DEVICES = ORDINAL_NONE };
 struct export_range {
     uint32_t from, until;
     uint32_t at;
-    bool whole; /* no range was asked for */
+    bool whole; /* no range was given */
     bool none;  /* the device has no such moment, and is left out */
 };
 
@@ -57,9 +57,9 @@ struct export_options {
     const char *fingerprint;           /* of the input, "xxh128:" and 32 hex digits */
     const char *source;                /* "snapshot", "kineto", ... */
     const char *version;               /* of the program */
-    const struct filter_query *filter; /* only what it leaves is exported; NULL: everything */
+    const struct filter_query *filter; /* only what passes is exported; NULL: everything */
     int32_t device;                    /* ordinal, or EXPORT_ALL_DEVICES */
-    bool allocated; /* flame graphs sum what was allocated in the range, not what is live */
+    bool allocated; /* flame graphs sum up what was allocated in the range, not what is live */
     /* The range of a device. False: there is no such range, and the caller knows why. NULL: the whole recording. */
     bool (*range)(void *context, const struct timeline *timeline, struct export_range *range);
     void *context;
@@ -77,9 +77,9 @@ enum export_result {
 enum { EXPORT_REASON_NBYTES = 256 };
 
 /*
- * Writes the export into `out`, which should hand on what it gets: rows are written as they are made, and one device after
- * the other is computed in `scratch`. `reason` gets a phrase where the result is EXPORT_FAILED. O(allocations * length of a
- * row). What is in `out` after a failure is a part of the export.
+ * Writes the export into `out`, which should have a sink: rows are written as they are made, and the devices are
+ * computed one after the other in `scratch`. `reason` gets a phrase if the result is EXPORT_FAILED. O(allocations *
+ * length of a row). After a failure `out` has a part of the export.
  */
 enum export_result export_render(struct buffer *out, const struct trace *trace,
                                  const struct export_options *options, struct arena *scratch,

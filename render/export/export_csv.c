@@ -12,7 +12,7 @@ enum { KEPT_NBYTES_MOST = 8 << 20 };
 
 struct csv {
     struct buffer *out;
-    struct buffer cell; /* a text before it is quoted, behind an apostrophe */
+    struct buffer cell; /* a text before it is quoted, after an apostrophe */
     struct buffer text; /* cells that are kept */
     struct export_frames frames;
     struct csv_kept {
@@ -46,7 +46,7 @@ static void quoted_add(struct buffer *out, const uint8_t *bytes, size_t nbytes) 
     buffer_add(out, "\"", 1);
 }
 
-/* Ends the text in `cell` as a cell of `out`, and the comma behind it. */
+/* Ends the text in `cell` as a cell of `out`, and adds a comma. */
 static void cell_end(struct csv *csv, struct buffer *out) {
     out->failed |= csv->cell.failed;
     if (out->failed)

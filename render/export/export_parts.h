@@ -31,7 +31,7 @@ struct export_device {
 /* Writes one device. False: work->result says why, or no memory. */
 typedef bool export_device_writer(void *context, struct export_device *device);
 
-/* Computes and writes each device that is asked for. False: work->result says why. */
+/* Computes and writes each requested device. False: work->result says why. */
 bool export_each_device(struct export_work *work, export_device_writer *write, void *context);
 
 /* Ends the export: EXPORT_FAILED with this phrase. Always false. */
@@ -91,8 +91,8 @@ bool export_rows_next(struct export_rows *rows, struct export_row *row);
 uint32_t export_digits(uint64_t number, char digits[20]);
 uint32_t export_signed_digits(int64_t number, char digits[21]);
 
-/* Appends text of a recording as UTF-8 that steers no reader: wrong bytes become U+FFFD and controls blanks; `instead`
- * stands for every `forbidden` character (ASCII; 0: none). */
+/* Appends text of a recording as harmless UTF-8: wrong bytes become U+FFFD and controls blanks; `instead` replaces
+ * every `forbidden` character (ASCII; 0: none). */
 void export_text_add(struct buffer *out, struct text text, char forbidden, char instead);
 
 /* "file.py:41 function", the file's whole path. */
@@ -102,7 +102,7 @@ void export_frame_add(struct buffer *out, const struct trace *trace, uint32_t fr
 /* "train.py:41 forward": a call site as every output names it. */
 void export_site_add(struct buffer *out, const struct trace *trace, uint32_t site);
 
-/* A frame's place: what stands before and after the blank of the above. */
+/* A frame's place: the texts before and after the blank in the above. */
 struct export_place {
     struct text file, name;
     uint32_t line;
@@ -110,9 +110,9 @@ struct export_place {
 struct export_place export_place_of(const struct trace *trace, uint32_t frame);
 
 /*
- * The frames of a stack, outermost first: `frame[count]`, into a column of `arena` that grows. Of a stack that is deeper
- * than EXPORT_FRAMES_MOST, and of all stacks once 2^28 frames were asked for and those are deeper than 64, only the innermost
- * ones: a hostile recording of a megabyte would otherwise fill any disk. `cut` tells.
+ * The frames of a stack, outermost first: `frame[count]`, in a growing column of `arena`. Only the innermost frames
+ * are given for a stack deeper than EXPORT_FRAMES_MOST and, once 2^28 frames were requested, for stacks deeper than
+ * 64: otherwise a hostile recording of a megabyte would fill any disk. `cut` tells.
  */
 enum { EXPORT_FRAMES_MOST = 16384, EXPORT_FRAMES_LEAST = 64, EXPORT_FRAMES_FREE = 1 << 28 };
 struct export_frames {
@@ -146,7 +146,7 @@ struct export_sums {
 /* In the order of the allocations. False: no memory. O(allocations + stacks). */
 bool export_sums_find(struct export_sums *sums, const struct export_device *device);
 
-/* The frame that stands above a stack of which only the free is known, and that of an empty stack. */
+/* The outermost frame for a stack of which only the free is known, and the frame for an empty stack. */
 #define EXPORT_OF_FREE  "(older than the recording; freed here)"
 #define EXPORT_NO_STACK "(no stack recorded)"
 

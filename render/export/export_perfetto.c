@@ -60,7 +60,7 @@ static uint64_t ns_of_us(int64_t us) {
     return us < 0 ? 0 : (uint64_t)us * 1000;
 }
 
-/* When a moment begins; the state before the first event stands a microsecond before it. */
+/* When a moment begins; the state before the first event begins a microsecond earlier. */
 static uint64_t moment_ns(const struct export_device *device, uint32_t moment) {
     const int64_t *time_us = device->device->time_us;
     if (time_us == NULL || device->device->n_events == 0)
@@ -164,7 +164,7 @@ static bool deaths_find(struct deaths *deaths, const struct export_device *devic
 
 struct categories {
     uint64_t bytes[CATEGORY_COUNT];
-    uint32_t used, changed; /* a bit for each: has a track; is to be told */
+    uint32_t used, changed; /* a bit for each: has a track; must be written */
 };
 
 static void category_change(struct categories *categories, const struct export_device *device,
@@ -242,7 +242,7 @@ static bool largest_at(struct perfetto *to, const struct segments *segments, uin
     return done;
 }
 
-/* Between the blocks that are known, at some moments of the curve: each costs what is alive then. */
+/* Uses gaps between known blocks, at some moments of the curve: each costs as much as what is alive then. */
 static bool largest_of_segments(struct perfetto *to) {
     enum { WORK = 1 << 24, POINTS_LEAST = 16, POINTS_MOST = 512 };
     const struct export_device *device = to->device;
@@ -329,7 +329,8 @@ static void annotations_close(struct perfetto *to, int64_t *open, uint32_t *n_op
 static bool annotations_add(struct perfetto *to) {
     struct timeline whole = to->device->timeline, *timeline = &whole;
     struct phases phases;
-    if (!to->annotated) /* once what the process did before and after, which a thousand devices would repeat */
+    /* annotations outside of the device's events are written once, not for each of a thousand devices */
+    if (!to->annotated)
         whole.trace = to->device->trace;
     to->annotated = true;
     int64_t open[PHASE_OPEN_MAX];

@@ -105,7 +105,7 @@ struct database {
     int column;        /* number of its columns bound so far */
     struct buffer text;
     struct export_frames frames;
-    uint64_t *stacks, *known_frames, *sites; /* bits: what is written already */
+    uint64_t *stacks, *known_frames, *sites; /* bits: written already */
     int fd;
 };
 
@@ -443,7 +443,7 @@ static const char *directory_of(const struct export_options *options) {
     return chosen != NULL ? chosen : "/var/tmp";
 }
 
-/* A file of its own, which has a name only while SQLite opens it. */
+/* A temporary file, which has a name only while SQLite opens it. */
 static bool database_open(struct database *to) {
     char path[4096];
     int n = snprintf(path, sizeof path, "%s/.strata-export-XXXXXX", directory_of(to->work->options));

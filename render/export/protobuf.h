@@ -1,7 +1,7 @@
 /*
- * Protocol buffers, written by hand: a message is fields, each a number with a wire type, and all of its fields may come in
- * any order. docs/export.md lists the fields that are used. Messages inside of messages are made in a buffer of their own
- * first, since their length stands before them.
+ * Protocol buffers, written by hand: a message is fields, each a number with a wire type, and all of its fields may
+ * come in any order. The writers list the fields that they use. Messages inside messages are built in a buffer of
+ * their own first, because their length precedes them.
  */
 #pragma once
 

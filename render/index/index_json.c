@@ -263,7 +263,7 @@ static void add_totals(struct json_writer *json, const struct index *index, cons
     json_end(json);
 }
 
-/* ---- what the page has beside summary.json ---- */
+/* ---- what only the page has ---- */
 
 enum { CELLS_MOST = 1 << 19, PAGE_NOTES = 6, SHARE_MOST = 65535 };
 

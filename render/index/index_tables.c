@@ -63,7 +63,7 @@ enum { N_FIGURES = sizeof figures / sizeof *figures };
 
 /* ---- CSV ---- */
 
-/* Quoted; what a spreadsheet would run as a formula gets an apostrophe before it. */
+/* Quotes a text; one that a spreadsheet would run as a formula gets an apostrophe before it. */
 static void csv_text(struct buffer *out, const char *text) {
     text = text != NULL ? text : "";
     buffer_add_text(out, *text != '\0' && strchr("=+-@\t\r", *text) != NULL ? "\"'" : "\"");

@@ -1,4 +1,4 @@
-/* The page of a difference: two recordings, what the verb found about them, and the program that shows both. */
+/* The page of a difference: two recordings, the verb's results, and the program that shows both. */
 #pragma once
 
 #include "render/page/html.h"
@@ -12,9 +12,9 @@ struct diff_page {
 };
 
 /*
- * Appends the page to `out`. With max_nbytes each recording has half of the room, and what the smaller one leaves of it
- * is the other's; the figures are of the whole recordings in any case. `outcome_a` and `outcome_b` say what that took.
- * The same input gives the same bytes, whatever `threads` is.
+ * Appends the page to `out`. With max_nbytes each recording may take half of the size plus what the smaller one
+ * leaves; the figures are of the whole recordings in any case. `outcome_a` and `outcome_b` report the result. The
+ * same input gives the same bytes, whatever `threads` is.
  */
 enum html_result diff_page_render(struct buffer *out, const struct diff_page *page,
                                   struct html_outcome *outcome_a, struct html_outcome *outcome_b);

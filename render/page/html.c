@@ -28,7 +28,7 @@ static void fill_title(struct buffer *out, const void *context) {
     template_add_title(out, html_title(parts->options));
 }
 
-/* JSON as it is, but that nothing in it ends the element. */
+/* JSON unchanged, except that nothing in it ends the element. */
 static void fill_plan(struct buffer *out, const struct html_options *options) {
     buffer_add_text(out, "<script type=\"application/json\" id=\"plan\">");
     for (size_t i = 0, from = 0; i <= options->plan_nbytes; i++)

@@ -34,7 +34,7 @@ enum html_result { HTML_DONE, HTML_NO_MEMORY, HTML_TOO_LARGE };
 struct html_outcome {
     uint64_t n_allocations, n_merged, n_bands,
         n_hidden;          /* as in layout/merge.h; 0 where the page fitted as it was */
-    uint64_t least_nbytes; /* HTML_TOO_LARGE: what the page would need */
+    uint64_t least_nbytes; /* HTML_TOO_LARGE: the size of the smallest page */
 };
 
 /* Makes the payload of the whole recording in an empty buffer, whose host provides all the memory. `still`

@@ -49,7 +49,7 @@ static uint64_t size_of_class(uint32_t size_class) {
     return (UINT64_C(16) << (size_class / 4)) * (4 + size_class % 4);
 }
 
-/* Bytes of the block for so many bytes, the header included. */
+/* Size of the block for this many bytes, header included. */
 static uint64_t block_nbytes(uint64_t nbytes) {
     nbytes += BLOCK_HEADER;
     return nbytes < LARGE_LEAST ? size_of_class(size_class_of(nbytes))
@@ -76,7 +76,7 @@ static struct heap_block *heap_extend(uint64_t nbytes) {
 
 /* ---- large blocks ---- */
 
-/* `block` takes in what follows it, where that is free as well. */
+/* Joins `block` with the block after it, if that is free too. */
 static void large_join(struct heap_block *block) {
     struct heap_block *next = block->next;
     if (next == NULL || block_end(block) != (uintptr_t)next)
@@ -131,7 +131,7 @@ static struct heap_block *large_find(uint64_t nbytes) {
     return block;
 }
 
-/* A large block grows where it lies, into what is free after it or at the top. False: it cannot. */
+/* Grows a large block in place, into free memory after it or at the top. False: impossible. */
 static bool large_stretch(struct heap_block *block, uint64_t nbytes) {
     if (block_end(block) == heap.top) {
         if (heap_extend(nbytes - block->nbytes) == NULL)
@@ -210,7 +210,7 @@ struct arena_host page_heap(void) {
     return (struct arena_host){.resize = heap_resize, .context = NULL};
 }
 
-/* ---- what the compiler may call ---- */
+/* ---- functions that the compiler may call ---- */
 
 void *memcpy(void *restrict to, const void *restrict from, size_t nbytes);
 void *memmove(void *to, const void *from, size_t nbytes);
@@ -237,7 +237,7 @@ int memcmp(const void *a, const void *b, size_t nbytes) {
     return 0;
 }
 
-/* Products of 128 bits, of which checked products of 64 are made. */
+/* Products of 128 bits, which checked products of 64 bits use. */
 __int128 __multi3(__int128 a, __int128 b);
 __int128 __multi3(__int128 a, __int128 b) {
     const uint64_t low = UINT32_MAX;

@@ -44,7 +44,7 @@ static bool device_counts(struct page_session *session, struct page_device *devi
 
 enum { LANE_UNUSED, LANE_LARGEST, LANE_SEGMENTS, LANE_CALLS, LANE_HOST, LANES };
 
-/* Of the device, the first segment event at or after the event with this index. */
+/* The device's first segment event at or after the event with this index. */
 static uint32_t segment_event_from(const struct device_trace *device, uint32_t event) {
     return SEARCH(0, device->n_segment_events, i, device->segment_events[i].event < event);
 }
@@ -69,7 +69,7 @@ static void column_fill(double *at, uint32_t width, const struct page_device *de
     at[(size_t)LANE_HOST * width] = (double)levels_host_most(timeline->device, moment, moment + 1);
 }
 
-/* A column counts the calls since the one before it, and the first one those of its own moment. */
+/* A column counts the calls since the previous column, and the first one those of its own moment. */
 place view_lanes(struct page_view *view) {
     struct page_device *device = view_now(view);
     const struct scene *scene = view_scene(view);
@@ -84,7 +84,7 @@ place view_lanes(struct page_view *view) {
         uint32_t from = view_moment_from(&scene->view, scene->timeline, x),
                  to = view_moment_from(&scene->view, scene->timeline, x + 1);
         column_fill(view->lanes + x, width, device, moment, before);
-        /* Where no moment begins in the column, take the one that goes on. */
+        /* If no moment begins in the column, uses the one still going on. */
         view->lanes[(size_t)LANE_UNUSED * width + x] =
             (double)(from < to ? unused_most(device, from, to) : unused_most(device, moment, moment + 1));
     }

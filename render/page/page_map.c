@@ -2,9 +2,9 @@
  * and all answers read it. */
 #include "render/page/page_state.h"
 
-/* ---- the replay, which tells how large blocks are ---- */
+/* ---- the replay, which gives sizes of blocks ---- */
 
-/* True: it goes on. */
+/* True: there is more to do. */
 static bool replay_some(struct page_session *session, struct page_device *device, u32 n_operations) {
     const struct timeline *timeline = &device->timeline;
     if (device->replayed)
@@ -174,7 +174,7 @@ place view_map_part(struct page_view *view, u32 index) {
                 (double)map->held->segment[part->segment].size);
 }
 
-/* ---- what is where ---- */
+/* ---- what is at a place ---- */
 
 static bool cell_fill(struct page_view *view, uint32_t segment, uint32_t block) {
     const struct held *held = &view->map.held;
@@ -276,8 +276,7 @@ place view_map_label_rows(struct page_view *view) {
 
 /* ---- why, and for whom ---- */
 
-/* The map that keeps a moment's state: the picture's if that shows the moment or is empty, else the one
- * beside it. */
+/* The map with a moment's state: the picture's if it shows the moment or is empty, otherwise the second one. */
 static struct page_map *map_at(struct page_view *view, uint32_t moment) {
     bool mapped = view->map.laid.held == NULL || map_is_of(&view->map, view_now(view), moment);
     return mapped ? &view->map : &view->beside;
@@ -321,7 +320,7 @@ static bool segment_use(const struct held *held, const struct held_segment *segm
 }
 
 struct holes_after {
-    uint32_t largest, count; /* ALLOCATION_NONE: there is none */
+    uint32_t largest, count; /* ALLOCATION_NONE: none */
     uint64_t bytes;
 };
 

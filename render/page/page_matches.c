@@ -71,7 +71,7 @@ place view_hits(struct page_view *view, i32 axis, f64 from, f64 to, u32 width) {
     return (place)view->curve;
 }
 
-/* ---- sums of nothing else ---- */
+/* ---- sums of the matches only ---- */
 
 i32 view_narrow(struct page_view *view, u32 on) {
     const uint64_t *found = found_bits(view);
@@ -153,7 +153,7 @@ static i32 matching_end(struct page_view *view, uint32_t count, i32 code) {
     return code;
 }
 
-/* Makes what the order needs besides the matches. */
+/* Makes what the order needs in addition to the matches. */
 static bool keys_begin(struct page_view *view) {
     struct matching *matching = &view->matching;
     struct sort_row *rows, *spare;

@@ -182,7 +182,7 @@ place view_blocks(struct page_view *view, f64 event) {
                 (double)view->held.outside_bytes);
 }
 
-/* Takes the memory of the blocks that were asked for last. */
+/* Takes the memory of the last `blocks` answer. */
 place view_oom_state(struct page_view *view, u32 index) {
     const struct timeline *timeline = view_timeline(view);
     struct oom_state oom;

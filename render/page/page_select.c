@@ -69,7 +69,7 @@ place view_regex(struct page_view *view, u32 slot, u32 nth) {
 
 /* ---- what they mean ---- */
 
-/* A search is a bitmap; only what a filter leaves has a curve. */
+/* A search is only a bitmap; a filter also has a curve. */
 static void query_begin(struct page_view *view, struct page_query *query) {
     if (query->selecting.selection != NULL)
         return;
@@ -100,7 +100,7 @@ i32 view_select(struct page_view *view, u32 slot) {
         view->keep = query->selection.keep;
         view->scene.keep = view->keep;
         view->scene.timeline =
-            &query->selection.timeline; /* columns show the highest moments of what is kept */
+            &query->selection.timeline; /* columns show the highest moments of the filtered allocations */
     }
     return PAYLOAD_OK;
 }
@@ -120,7 +120,7 @@ place view_kept(struct page_view *view) {
                 (double)timeline->peak_bytes);
 }
 
-/* ---- what a search finds ---- */
+/* ---- search results ---- */
 
 static bool allocation_is_found(const struct page_view *view, uint32_t allocation) {
     return filter_keeps(view->queries[PAGE_SEARCH].selection.keep, allocation) &&
@@ -157,7 +157,7 @@ place view_matches(struct page_view *view, f64 until) {
     return FILL(view, found, count, (double)bytes, before);
 }
 
-/* ---- what is highlighted ---- */
+/* ---- highlights ---- */
 
 static bool bits_of(struct page_view *view, struct highlight highlight, uint64_t *bits,
                     struct arena *scratch) {
@@ -166,7 +166,7 @@ static bool bits_of(struct page_view *view, struct highlight highlight, uint64_t
            highlight_bits(view_timeline(view), highlight, column, bits, scratch);
 }
 
-/* Room for the bits of what is highlighted, none of them set. False: no memory. */
+/* Clears the bits of the highlight, making room for them. False: no memory. */
 static bool lit_clear(struct page_view *view) {
     uint32_t n_words = view_allocations(view)->count / 64 + 1;
     if (!ARENA_GROW(&view->arena, view->lit, view->lit_capacity, n_words))
@@ -248,8 +248,8 @@ static void spark_sum(const struct page_view *view, const uint64_t *bits, uint64
         if (allocations->death[i] < n_moments)
             change[allocations->death[i] * (uint64_t)n / n_moments] -= allocations->size[i];
     }
-    /* By column, since a division for each step would take longer than all else. Where there are more columns than steps,
-     * a step fills several. */
+    /* By column, because a division for each step would take most of the time. If there are more columns than
+     * steps, a step fills several. */
     for (uint32_t x = 0, step = 0; x < width; x++) {
         uint64_t last = (((uint64_t)x + 1) * n - 1) / width, most = step > last ? live : 0;
         for (; step <= last; step++) {

@@ -48,7 +48,7 @@ struct page_device {
     struct timeline timeline;
     struct phases phases;
     struct verdicts verdicts;
-    struct segments segments; /* its `device` NULL: not asked for yet */
+    struct segments segments; /* its `device` NULL: not requested yet */
     struct replay replay;     /* valid if `replayed` */
     bool replayed;
     struct replay_work *replaying; /* NULL: not under way */
@@ -62,12 +62,12 @@ struct page_device {
     struct timeline bands;
     uint32_t *piece; /* [as_allocations] the piece of each */
     bool banded;
-    uint8_t *module;          /* of each allocation; NULL: not asked for yet */
+    uint8_t *module;          /* of each allocation; NULL: not requested yet */
     struct layer_span *layer; /* [n_layers]; NULL: the same */
     uint32_t n_layers;
 };
 
-/* Groups of some allocations, kept until the slot is asked again. */
+/* Groups of some allocations, kept until the slot is used again. */
 enum { PAGE_SLOTS = 7 };
 struct page_sums {
     struct arena arena;
@@ -171,10 +171,10 @@ struct page_session {
     uint32_t nbytes;
     struct payload payload;
     struct reader *unpacking;
-    struct trace trace; /* to be asked about when the session is ready */
+    struct trace trace; /* readable when the session is ready */
     struct arena arena; /* for what is computed from the trace */
     struct page_device *devices;
-    uint32_t frames_capacity, *frames; /* of the stack that was asked for last */
+    uint32_t frames_capacity, *frames; /* of the stack requested last */
     double ticks[TICKS_MAX];
     char site_text[1024];
     union page_record record;
@@ -223,7 +223,7 @@ struct page_view {
     struct held held;
     struct page_map map;
     struct page_map beside;  /* only the state: of a moment that the map does not show */
-    struct page_map *gap_of; /* the one whose gap was asked for last; NULL: neither */
+    struct page_map *gap_of; /* the map whose gap was requested last; NULL: neither */
     char name[4096];         /* of a group, or a finding's text */
     struct record_request request;
     struct page_query queries[PAGE_QUERIES];
@@ -234,15 +234,15 @@ struct page_view {
     uint64_t *lit;        /* bitmap of the highlighted allocations, if is_lit */
     uint64_t *only;       /* bitmap of the search's matches in `keep`, if is_narrow */
     bool filtered, is_lit, is_narrow, by_segments, is_within;
-    bool parted; /* bands of the last drawing were high enough to be told apart */
-    bool fitted; /* because the window had heights of its own */
+    bool parted; /* bands of the last drawing were high enough to be distinguished */
+    bool fitted; /* the window had a vertical scale of its own */
     struct record_phase_mark *marks;
     struct phase_span *spans; /* of the phases of device `spans_of` / 2 - 1, along axis `spans_of` % 2 */
     struct areas areas;
     double *curve, *area_bytes, *lanes, *spark;
     uint64_t *below; /* of the outline, then `edges` in pairs */
     double *edges;
-    uint32_t *matches, n_matches; /* ids, in the order that was asked for */
+    uint32_t *matches, n_matches; /* ids, in the requested order */
     struct matching matching;
     uint64_t largest_match; /* bytes */
     uint32_t *bright;       /* ids of the allocations lit at the last request */
@@ -252,10 +252,10 @@ struct page_view {
     union page_record record;
 };
 
-/* Takes a device's steps until so many are done. False: no memory. */
+/* Runs a device's steps until this many are done. False: no memory. */
 bool session_device_steps(struct page_session *session, struct page_device *device, uint32_t until);
 
-/* The device with its timeline; NULL: there is none with this index, or no memory. */
+/* The device with its timeline; NULL: no device with this index, or no memory. */
 struct page_device *session_device_built(struct page_session *session, uint32_t index);
 
 /* The verdicts of a device that is built, and the category of each of its allocations, judged on the first

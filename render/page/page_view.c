@@ -6,7 +6,7 @@
 
 /* ---- the handle ---- */
 
-/* Everything that was asked about another device is gone. */
+/* Forgets all answers about the previous device. */
 static void view_forget(struct page_view *view) {
     for (uint32_t slot = 0; slot < PAGE_SLOTS; slot++) {
         arena_release(&view->sums[slot].arena);
@@ -288,7 +288,7 @@ struct phase_span {
     int64_t start, end;
 };
 
-/* Finding a time among the moments costs more than all else a lane does for a phase, and it stays where it is. */
+/* Finding a time among the moments is the dearest part of a phase's lane, so the result is kept. */
 static const struct phase_span *phase_spans(struct page_view *view, enum axis axis) {
     const struct phases *phases = &view_now(view)->phases;
     uint32_t wanted = (view->index + 1) * 2 + (axis == AXIS_TIME);

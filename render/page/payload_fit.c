@@ -70,7 +70,7 @@ static void payload_make(struct buffer *out, const struct trace *trace, unsigned
 
 /* ---- pages of limited size ---- */
 
-/* The smaller recording says itself what it lacks: in its diagnostics and in what the page knows of it. */
+/* Makes the smaller recording state what it lacks, in its diagnostics and in the page's data. */
 static bool merge_explain(struct merge *merge, struct trace *trace, const struct html_options *options) {
     char message[512];
     snprintf(message, sizeof message,
@@ -163,8 +163,8 @@ static enum html_result level_find(struct fitting *fitting) {
     return HTML_DONE;
 }
 
-/* The recording with a table of texts of its own: what a page adds to it stays out of the recording. The arena is to be
- * released in any case. False: no memory. */
+/* A copy of the recording with a table of texts of its own, so that texts added by a page stay out of the
+ * recording. Release the arena in any case. False: no memory. */
 static bool trace_borrow(struct trace *own, const struct trace *trace, struct arena_host host) {
     const struct string_table *from = &trace->strings;
     uint32_t nbytes = from->start[from->count];

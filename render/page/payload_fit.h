@@ -3,10 +3,10 @@
 
 #include "render/page/html.h"
 
-/* Title of the page: what the options say, else the file's name. */
+/* Title of the page: the one in the options, otherwise the file's name. */
 const char *html_title(const struct html_options *options);
 
-/* Size of these bytes in base64, as they stand in a page. */
+/* Size of these bytes in base64, as in a page. */
 uint64_t payload_text_nbytes(const struct buffer *payload);
 
 /*

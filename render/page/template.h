@@ -19,8 +19,8 @@ struct template_holes {
 };
 
 /*
- * Appends the template with its holes filled; what stands in a hole is a default that makes the template open by
- * itself in an editor or a browser. A template with an unknown or open hole is a build mistake: out->failed is set.
+ * Appends the template with its holes filled. The text in a hole is a default, so that the template opens by itself
+ * in an editor or a browser. A template with an unknown or unclosed hole is a build mistake: out->failed is set.
  */
 void template_fill(struct buffer *out, const char *template, const struct template_holes *holes);
 

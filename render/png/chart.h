@@ -56,11 +56,11 @@ struct chart_end {
 
 /* The parts of a page's address beyond window and colours. */
 struct chart_address {
-    const struct highlight *highlight; /* all else fades; NULL: nothing is highlighted */
+    const struct highlight *highlight; /* everything else fades; NULL: no highlight */
     bool only;                         /* sums count only the search's matches */
     bool each;                         /* no call site's bands are one area, however thin they are */
     bool segments;                     /* the allocator's segments instead of allocations */
-    enum color_by areas;               /* sums by stream, pool or category instead of bands; else bands */
+    enum color_by areas; /* sums by stream, pool or category instead of bands; otherwise bands */
     bool has_range;
     bool compares; /* B lies as an outline over A, where both are ranges */
     struct chart_end end[2];

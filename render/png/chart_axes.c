@@ -156,7 +156,8 @@ static int64_t x_tick_q16(const struct x_unit *unit, int64_t at) {
     return unit->us >= 1000 ? at * (unit->us / 1000) * 65536 : at * 65536;
 }
 
-/* Number and mark of one tick, where there is room right of `free_from`. Returns what is then taken. */
+/* Draws number and mark of one tick, if there is room right of `free_from`. Returns the right edge of the used
+ * room. */
 static int32_t x_tick_put(struct chart_maker *maker, int32_t x, int32_t y, const char *text,
                           int32_t free_from) {
     const struct chart_layout *out = maker->out;

@@ -40,7 +40,7 @@ static const char *empty_reason(const struct timeline *timeline) {
     return "Nothing to draw: every recorded allocation has a size of 0 bytes.";
 }
 
-/* One line of the text. Returns what is left of the area below it. */
+/* Draws one line of the text. Returns the rest of the area below it. */
 static struct rect line_put(struct chart_maker *maker, struct rect area, uint32_t color, const char *text) {
     int32_t height = chart_line(maker->body);
     if (area.height < height)
@@ -49,7 +49,7 @@ static struct rect line_put(struct chart_maker *maker, struct rect area, uint32_
     return (struct rect){area.x, area.y + height, area.width, area.height - height};
 }
 
-/* A flag needs an axis to stand on; here the same words come with their event, where there is room for it. */
+/* Without an axis there is no flag, so the same words are put here with their event, if there is room. */
 static struct rect oom_put(struct chart_maker *maker, struct rect area, const struct oom_event *oom) {
     char what[128], when[96], both[256];
     chart_oom_text(oom, "OOM", what, sizeof what);

@@ -13,8 +13,8 @@
 #include "base/format.h"
 #include "base/numbers.h"
 
-/* Of an address, as the page has it: the one that ends the recording, whose gutter stays in every window. The others the
- * raster draws. */
+/* For an address, as in the page: the request that ends the recording, whose gutter stays in every window. The
+ * raster draws the others. */
 static const struct oom_event *last_of(const struct chart_maker *maker) {
     const struct timeline *timeline = maker->in->timeline;
     const struct device_trace *device = timeline->device;
@@ -57,7 +57,7 @@ uint64_t chart_ghost_limit(const struct chart_maker *maker) {
     return sum_at_most(timeline_reserved_at(maker->in->timeline, oom->event + 1), oom->device_free);
 }
 
-/* Of an address: where the raster has no room for it. */
+/* For an address: is the ghost drawn here, because the raster has no room for it? */
 static bool ghost_is_beside(const struct chart_maker *maker, const struct oom_event *oom) {
     if (maker->in->options->address == NULL)
         return true;

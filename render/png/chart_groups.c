@@ -21,7 +21,8 @@ static bool goes_before(enum color_by by, const struct group *a, const struct gr
     return by == COLOR_BY_SIZE || by == COLOR_BY_AGE ? a->site > b->site : a->bytes > b->bytes;
 }
 
-/* Those that were seen, in order, to the front. Few keys, but for streams: real files have tens at most. */
+/* Moves the keys that were seen to the front, in order. There are few keys, except for streams: real files have
+ * tens at most. */
 static uint32_t keys_sort(struct group *groups, const bool *seen, uint32_t n_keys, enum color_by by) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < n_keys; i++) {

@@ -18,11 +18,11 @@ bool chart_groups_find(const struct chart_input *input, const struct raster_styl
 void chart_group_text(const struct timeline *timeline, enum color_by by, const struct group *group,
                       char *text, uint32_t capacity);
 
-/* The name's suffix for one part of a call site: " (freed here)"; else "". */
+/* The suffix of a name for one part of a call site: " (freed here)"; otherwise "". */
 const char *chart_group_mark(enum color_by by, const struct group *group);
 
 /* For a swatch: a call site's colour, and its texture in the bits above. */
 uint32_t chart_site_color(const struct chart_maker *maker, uint32_t site);
 
-/* Bytes of the place in "file.py:168 function", through the line number; 0: there is none. */
+/* Length of the place in "file.py:168 function", up to the line number; 0: none. */
 size_t chart_site_place_nbytes(const char *site);

@@ -70,7 +70,7 @@ static int32_t lane_rows(const struct chart_maker *maker) {
 }
 
 int32_t chart_lane_height(const struct chart_maker *maker) {
-    /* Two lines at least: the unit of the y axis stands beside. */
+    /* At least two lines, because the unit of the y axis is beside the lane. */
     int32_t line = chart_line(maker->small);
     int32_t height = lane_rows(maker) * line + flag_marker_height(maker) + maker->em / 4;
     return height > 2 * line ? height : 2 * line;
@@ -181,7 +181,7 @@ static int64_t arrangement_cost(const struct chart_maker *maker, const struct fl
     return cost;
 }
 
-/* The best arrangement of the first n flags. False: there is none. */
+/* The best arrangement of the first n flags. False: none. */
 static bool lane_arrange(const struct chart_maker *maker, const struct flag *flags, uint32_t n,
                          struct rect lane, struct place *best) {
     uint32_t codes = n == 0 ? 0 : n == 1 ? FLAG_PLACES : n == 2 ? FLAG_PLACES * FLAG_PLACES : 216;

@@ -92,7 +92,7 @@ struct chart_window chart_window_of(const struct timeline *timeline, const struc
     return window;
 }
 
-/* The page's axis: of the whole run, or of what a filter leaves where that would fill less than a third of it. */
+/* The page's axis: for the whole run, or for what a filter keeps if that would fill less than a third of it. */
 static uint64_t whole_top(const struct chart_input *in) {
     uint64_t highest = in->selection == NULL ? 0 : in->selection->timeline.peak_bytes;
     if (highest > 0 && highest <= (timeline_headroom(in->timeline) - 1) / 3)
@@ -137,7 +137,7 @@ static void subtitle_facts(const struct chart_maker *maker, char *text, size_t c
                  format_count(window->end_moment > 1 ? window->end_moment - 2 : 0).text);
 }
 
-/* With a title, the file's name stands before the facts, elided so that the facts are whole. */
+/* With a title, the file's name precedes the facts, elided so that the facts are complete. */
 static void subtitle_put(struct chart_maker *maker, struct rect line) {
     const struct chart_colors *colors = &maker->out->colors;
     char facts[256];
@@ -179,7 +179,7 @@ static int32_t head_put(struct chart_maker *maker, struct rect page) {
 
 /* ---- middle ---- */
 
-/* The middle of the page, divided. A width of 0: there is none. */
+/* The middle of the page, divided. A width of 0: the part is missing. */
 struct parts {
     struct rect chart, legend;
 };
@@ -224,7 +224,7 @@ static bool plot_place(struct chart_maker *maker, struct rect area) {
     chart_phases_fit(maker, area.width - chart_ghost_width(maker) - 4 * maker->em);
     int32_t lane = chart_lane_height(maker), below = chart_unused_height(maker) + chart_phases_height(maker);
     int32_t x_labels = 2 * chart_line(maker->small) + maker->em / 4;
-    /* Of an address as large as a page has it, which counts in CSS pixels. */
+    /* For an address the plot is as large as in a page, which counts in CSS pixels. */
     int32_t whole = maker->in->options->address != NULL ? maker->scale : 1;
     int32_t map = chart_map_height(maker, area.height), rows = chart_rows_height(maker, area.height - map);
     if (!chart_rows_find(maker, rows)) {
@@ -277,8 +277,8 @@ static bool scene_make(struct chart_maker *maker, struct rect area) {
     return built;
 }
 
-/* Until the plot has room, a small picture goes without its legend, then without the lane of what is not in use, then
- * without phases. */
+/* Until the plot has enough room, a small picture goes without its legend, then without the lane of unused memory,
+ * then without phases. */
 static bool parts_place(struct chart_maker *maker, struct rect area, struct parts *parts) {
     *parts = parts_of(maker, area);
     bool placed = plot_place(maker, parts->chart);

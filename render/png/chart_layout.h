@@ -77,8 +77,8 @@ struct chart_input {
     const struct raster_style *style; /* of the plot; NULL where nothing is drawn */
     const uint64_t *found;            /* bitmap of the search's matches; NULL: nothing is searched */
     const uint64_t
-        *counted; /* bitmap of the allocations that sums count, if fewer than are drawn; else NULL */
-    const struct timeline *bands; /* the allocator's segments, where they are drawn; else NULL */
+        *counted; /* bitmap of the allocations that sums count, if fewer than are drawn; otherwise NULL */
+    const struct timeline *bands; /* the allocator's segments, if they are drawn; otherwise NULL */
     const struct group *groups;   /* of `moment`, as chart_groups_find makes them */
     uint32_t n_groups;
     uint32_t moment;                 /* the legend's */
@@ -111,7 +111,7 @@ struct chart_row {
 /* The map of the allocator's state, below the axis. */
 struct chart_map {
     bool asked;
-    const char *refusal; /* why there is none; NULL: there is */
+    const char *refusal; /* why there is no map; NULL: there is one */
     struct held held;
     struct memory_map laid; /* its `held` NULL: there was no room */
     struct rect rect;       /* of its pixels, whole rows */
@@ -135,7 +135,7 @@ struct chart_layout {
 /* Sums by stream, pool or category instead of bands. */
 bool chart_has_areas(const struct chart_input *input);
 
-/* An empty scene of what is drawn. */
+/* An empty scene of the drawn timeline. */
 void chart_scene_init(struct scene *scene, const struct chart_input *input);
 
 /* Its bands, as a page that is opened with this window has them: those too thin to be told apart as one area for each call site,

@@ -146,7 +146,7 @@ static void key_of_highlight(const struct chart_maker *maker, struct key *key) {
     snprintf(key->text, sizeof key->text, "highlighted: %s", name);
 }
 
-/* Keys for what a page's address draws over the picture. */
+/* Keys for what a page's address adds to the picture. */
 static uint32_t keys_of_address(const struct chart_maker *maker, struct key *keys) {
     const struct chart_address *address = maker->in->options->address;
     uint32_t n = 0;
@@ -269,8 +269,8 @@ static int32_t columns_width(const struct chart_maker *maker, const struct colum
            3 * legend_gap(maker);
 }
 
-/* Beyond the first few, what is below a thousandth of the whole only adds noise; its sum is shown. But colours that the
- * legend has to explain are all listed. */
+/* Beyond the first few rows, those below a thousandth of the whole are only noise; their sum is shown. But colours
+ * that the legend must explain are all listed. */
 static uint32_t legend_rows_wanted(const struct chart_maker *maker) {
     enum color_by by = maker->in->options->color_by;
     bool sites = by == COLOR_BY_SITE || by == COLOR_BY_EACH;
@@ -327,7 +327,7 @@ static void header_of(const struct chart_maker *maker, struct header *header) {
     snprintf(header->both, sizeof header->both, "%.150s \xc2\xb7 %.90s", header->what, header->figure);
 }
 
-/* One line where it fits, else two. Returns the height. */
+/* One line if it fits, otherwise two. Returns the height. */
 static int32_t header_put(struct chart_maker *maker, struct rect area) {
     struct header header;
     const struct chart_colors *colors = &maker->out->colors;
@@ -429,8 +429,8 @@ static struct rect swatch_rect(const struct chart_maker *maker, struct rect row,
                          side};
 }
 
-/* Squeezes the columns into `width`: what the figures leave belongs to the site, and where that is next to
- * nothing, the count and then the share go. */
+/* Fits the columns into `width`: the site gets what the figures leave, and if that is almost nothing, the count is
+ * dropped and then the share. */
 static void columns_fit(const struct chart_maker *maker, struct columns *columns, int32_t width) {
     int32_t least = columns->site < 11 * maker->em ? columns->site : 11 * maker->em;
     int32_t *optional[] = {&columns->count, &columns->share};
@@ -500,7 +500,7 @@ void chart_legend_put(struct chart_maker *maker, struct rect area) {
     area.y += findings;
     area.height -= findings;
     int32_t header = header_put(maker, area), row = chart_row(maker);
-    /* Those of an address are many: in a low picture the last ones have no room. */
+    /* An address has many keys: in a low picture there is no room for the last ones. */
     while (n_keys > 0 && header + keys_height(maker, n_keys) > area.height)
         n_keys--;
     int32_t keys_top = area.y + area.height - (keys_height(maker, n_keys) - maker->em / 2);

@@ -174,7 +174,7 @@ int32_t chart_axis_x(const struct chart_maker *maker, int64_t q16) {
         return (int32_t)view->width;
     uint64_t part = (uint64_t)q16 - (uint64_t)view->from_q16;
     uint64_t whole = (uint64_t)view->to_q16 - (uint64_t)view->from_q16;
-    /* The product must stay within 64 bits; what is lost is far below a pixel. */
+    /* The product must stay within 64 bits; the loss is far below a pixel. */
     while (whole > UINT64_MAX / VIEW_MAX_SIDE) {
         whole /= 2;
         part /= 2;

@@ -18,7 +18,7 @@ struct chart_maker {
     uint64_t unused_bytes;    /* most of the window that is reserved and not in use; 0: no lane */
     uint64_t host_bytes;      /* most of the window that the host had in use; 0: no lane of it */
     struct releases releases; /* valid where there is a lane of unused bytes */
-    uint64_t category_bytes[CATEGORY_COUNT]; /* at the legend's moment, of what is shown */
+    uint64_t category_bytes[CATEGORY_COUNT]; /* of what is shown at the legend's moment */
     bool categories_inferred;                /* of at least one allocation no event says it */
     struct also_shown also[ALSO_SHOWN_MAX];
     uint32_t n_also;
@@ -111,8 +111,8 @@ void chart_ghost_put(struct chart_maker *maker, struct rect area);
 /* All that the process could have had then: reserved and free on the device. Needs a width above 0. */
 uint64_t chart_ghost_limit(const struct chart_maker *maker);
 
-/* chart_map.c: what the allocator holds, below the axis, where it is asked for and there is room. False: no
- * memory. Height: of `room`. */
+/* chart_map.c: the allocator's memory, below the axis, if requested and if there is room. False: no memory. Height:
+ * of `room`. */
 bool chart_map_find(struct chart_maker *maker);
 int32_t chart_map_height(const struct chart_maker *maker, int32_t room);
 void chart_map_put(struct chart_maker *maker, struct rect area, struct rect plot);
@@ -128,12 +128,12 @@ uint64_t chart_top_bytes(const struct chart_input *in);
 
 /* chart_phases.c: annotations below the plot. */
 void chart_phases_find(struct chart_maker *maker);
-/* Leaves the rows that have something to say in a plot of so many pixels, at least. */
+/* Keeps the rows that have something to show in a plot of at least this width. */
 void chart_phases_fit(struct chart_maker *maker, int32_t width);
 int32_t chart_phases_height(const struct chart_maker *maker);
 void chart_phases_put(struct chart_maker *maker, struct rect area);
 
-/* chart_unused.c: what is reserved and not in use. False: no memory. */
+/* chart_unused.c: memory reserved but not in use. False: no memory. */
 bool chart_unused_find(struct chart_maker *maker);
 int32_t chart_unused_height(const struct chart_maker *maker);
 void chart_unused_put(struct chart_maker *maker, struct rect area);
@@ -141,7 +141,7 @@ void chart_unused_put(struct chart_maker *maker, struct rect area);
 /* The moment at a place of the axis. */
 uint32_t chart_moment_of_q16(const struct timeline *timeline, enum axis axis, int64_t q16);
 
-/* chart_pin.c: what the address has pinned. Height 0: nothing. */
+/* chart_pin.c: the allocation pinned by the address. Height 0: nothing. */
 int32_t chart_pin_height(const struct chart_maker *maker);
 void chart_pin_put(struct chart_maker *maker, struct rect area);
 

@@ -1,4 +1,4 @@
-/* The map below the axis: what the allocator holds at the legend's moment, one row for each segment. */
+/* The map below the axis: the allocator's memory at the legend's moment, one row for each segment. */
 #include "render/png/chart_maker.h"
 
 #include "analysis/model/fragmentation.h"

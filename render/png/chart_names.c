@@ -20,7 +20,7 @@ static int32_t line_height(struct font_style style) {
     return (int32_t)(font_ascent(style) + font_descent(style));
 }
 
-/* A plate of the band's colour, so that neither dots nor edges lie behind the letters. */
+/* A plate in the band's colour, so that neither dots nor edges are behind the letters. */
 static bool name_write(const struct names_pen *pen, const struct band_name *name, const char *text,
                        int32_t width) {
     int32_t height = line_height(pen->style), room = (int32_t)(name->room.top - name->room.bottom);

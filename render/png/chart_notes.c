@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Only the first few are shown, so those that change what the picture may be taken for come first. */
+/* Only the first few notes are shown, so those that change the meaning of the picture come first. */
 enum note_rank {
     NOTE_INCOMPLETE, /* the picture lacks a part of the run */
-    NOTE_OTHER,      /* it is of something else, or leaves events out */
+    NOTE_OTHER,      /* about something else, or leaves events out */
     NOTE_DOUBT,      /* figures that do not agree; codes that are not known here */
     NOTE_BASELINE,   /* the source of the memory from before the recording */
     NOTE_RANKS
@@ -61,7 +61,7 @@ int32_t chart_notes_height(const struct chart_maker *maker) {
     return lines == 0 ? 0 : lines * chart_line(maker->small) + maker->em / 2;
 }
 
-/* A sentence behind a bold mark. */
+/* Draws a sentence after a bold mark. */
 static void line_put(struct chart_maker *maker, const char *mark, uint32_t color, const char *text,
                      struct rect line) {
     const struct chart_colors *colors = &maker->out->colors;

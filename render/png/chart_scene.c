@@ -12,7 +12,7 @@ void chart_scene_init(struct scene *scene, const struct chart_input *input) {
         scene->keep = chart_keep(input);
 }
 
-/* Bands of one call site as one area, where most are too thin to be told apart. False: no memory. */
+/* Draws the bands of each call site as one area, if most are too thin to be distinguished. False: no memory. */
 static bool group_dense(struct scene *scene, const struct chart_input *input) {
     const struct chart_address *address = input->options->address;
     uint32_t thin = SCENE_THIN_Q8 * input->options->scale;

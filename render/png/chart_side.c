@@ -142,7 +142,7 @@ static int32_t settings_height(const struct chart_maker *maker, int32_t width) {
 }
 
 /* Parts of the side from the one that is kept longest where room is short. */
-/* Colours that the legend lacks stand next to it, and come first where there is little room. */
+/* Colours missing from the legend are next to it, and come first if there is little room. */
 enum side_part { SIDE_ALSO, SIDE_BY_CATEGORY, SIDE_SETTINGS, SIDE_PARTS };
 
 static int32_t part_height(struct chart_maker *maker, enum side_part part, int32_t width) {

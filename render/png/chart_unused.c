@@ -19,7 +19,7 @@ static bool unused_is_known(const struct chart_maker *maker) {
            !maker->out->plot_is_text && maker->in->selection == NULL;
 }
 
-/* A lane is worth its room where a twentieth of what was reserved lay unused at some time. */
+/* The lane is shown if at some time a twentieth of the reserved memory was unused. */
 bool chart_unused_find(struct chart_maker *maker) {
     const struct timeline *timeline = maker->in->timeline;
     const struct chart_window *window = &maker->in->window;
@@ -57,7 +57,7 @@ static uint32_t marks_choose(const struct chart_maker *maker,
     return n;
 }
 
-/* Room above the curve for what the marks say; 0: there are none. */
+/* Room above the curve for the labels of the marks; 0: none. */
 static int32_t marks_height(const struct chart_maker *maker) {
     const struct release_group *marks[UNUSED_MARKS];
     return marks_choose(maker, marks) != 0 ? chart_line(maker->small) : 0;

@@ -68,7 +68,7 @@ static void box_measure(const struct cutter *cutter, struct box *box) {
         box->error = 0;
 }
 
-/* Those up to the mean to the front; returns where the others begin. */
+/* Moves cells up to the mean to the front; returns where the others begin. */
 static uint32_t box_part(struct cutter *cutter, const struct box *box) {
     uint32_t middle = box->from;
     for (uint32_t i = box->from; i < box->to; i++) {

@@ -26,8 +26,8 @@ struct diff_chart_options {
     const char *flags;   /* for the text chunk; may be "" */
 };
 
-/* Appends a PNG to `out`. The same input gives the same bytes. Each side's timelines may be of a filter's leavings:
- * `shown_a` and `shown_b` are what is drawn, the recording's own where there is none. */
+/* Appends a PNG to `out`. The same input gives the same bytes. `shown_a` and `shown_b` are the drawn timelines:
+ * filtered ones, or else the recordings' own. */
 enum chart_error diff_chart_png(struct buffer *out, const struct diff *diff, const struct timeline *shown_a,
                                 const struct timeline *shown_b, const struct diff_chart_options *options,
                                 struct arena *memory);

@@ -35,7 +35,7 @@ struct font {
 /* Decoded text, printable. */
 struct run {
     uint32_t count;
-    bool cut; /* characters are missing, an ellipsis stands for them */
+    bool cut; /* characters are missing; an ellipsis replaces them */
     uint32_t code[FONT_TEXT_CODES];
 };
 

@@ -10,7 +10,7 @@
 
 struct picture_colors {
     uint32_t background, text, quiet, line;
-    uint32_t accent[6]; /* blue, orange, violet, green, pink, olive: told apart on the background */
+    uint32_t accent[6]; /* blue, orange, violet, green, pink, olive: distinguishable on the background */
 };
 
 struct picture {

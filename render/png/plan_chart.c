@@ -164,7 +164,7 @@ static int32_t request_width(const struct plan_sheet *sheet) {
     return sheet->plan->ended_by_oom ? sheet->picture.em : 0;
 }
 
-/* Fills below a curve, of which each pixel shows the most. */
+/* Fills the area below a curve, of which each pixel shows the maximum. */
 static void curve_put(struct plan_sheet *sheet, struct rect plot, const uint64_t *column, uint32_t color,
                       uint8_t alpha) {
     for (int32_t x = 0; x < plot.width; x++) {

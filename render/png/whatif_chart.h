@@ -25,7 +25,7 @@ struct whatif_chart_options {
     const char *fingerprint;
     const char *version; /* of Strata */
     const char *flags;   /* for the text chunk; may be "" */
-    bool extrapolated; /* nothing of it was recorded (analysis/model/extrapolate.h); `file` says what it is */
+    bool extrapolated;   /* nothing of it was recorded (analysis/model/extrapolate.h); `file` describes it */
 };
 
 /* Appends a PNG to `out`. `whatif` is solved and finished; `timeline` is of its device. A run of the model for each curve. The

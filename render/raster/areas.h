@@ -9,7 +9,7 @@
 
 #include "render/raster/raster.h"
 
-enum { AREAS_KEYS_MAX = 64 }; /* the last one stands for all others */
+enum { AREAS_KEYS_MAX = 64 }; /* the last key is for all others */
 
 struct areas {
     struct arena arena;
@@ -22,8 +22,8 @@ struct areas {
 void areas_init(struct areas *areas, struct arena_host host);
 void areas_release(struct areas *areas);
 
-/* Of what `keep` leaves of a scene that is built. `by` is COLOR_BY_STREAM, POOL or CATEGORY; style->category as for
- * raster_draw. O(bands + keys * width). False: no memory, or areas of nothing. */
+/* Sums up the allocations of a built scene that are in `keep`. `by` is COLOR_BY_STREAM, POOL or CATEGORY;
+ * style->category as for raster_draw. O(bands + keys * width). False: no memory, or nothing to sum. */
 bool areas_sum(struct areas *areas, const struct scene *scene, const struct raster_style *style,
                enum color_by by);
 

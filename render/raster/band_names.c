@@ -11,7 +11,7 @@ struct run {
     uint32_t allocation; /* the first of them */
     uint32_t site;
     uint32_t from, to; /* columns that it has a part of */
-    uint64_t bytes;    /* of all its bands, at most what it has at once */
+    uint64_t bytes;    /* of all its bands, the most at once */
     uint64_t foreign;  /* of bands too thin to be seen that lie between them */
 };
 

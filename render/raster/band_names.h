@@ -16,7 +16,7 @@ struct band_name {
     /* 0xRRGGBB of the band, or of the first of those that are one, for a plate behind the letters: lines
      * and patterns lie below it */
     uint32_t color;
-    uint32_t ink; /* black or white, whichever stands out: at least 4.5:1 against `color` */
+    uint32_t ink; /* black or white, whichever contrasts more: at least 4.5:1 against `color` */
     struct label_room room;
 };
 

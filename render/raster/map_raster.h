@@ -10,7 +10,7 @@
 struct map_picture {
     const struct memory_map *map;
     const struct timeline *timeline;
-    const struct raster_style *style; /* its colours, what is lit, its scale; the rest says nothing here */
+    const struct raster_style *style; /* its colours, highlight and scale; the rest has no meaning here */
     const uint64_t *keep;    /* bitmap of the allocations that a filter leaves, others are grey; NULL: all */
     uint32_t scroll, height; /* rows of pixels [scroll, scroll + height) of the map */
 };

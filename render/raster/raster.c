@@ -1,4 +1,4 @@
-/* Bands: each of its own, or summed up with its neighbours where they are thinner than a pixel. */
+/* Bands: each by itself, or summed up with its neighbours if they are thinner than a pixel. */
 #include "render/raster/raster_internal.h"
 
 #include "layout/filter.h"
@@ -210,7 +210,8 @@ static uint32_t joined_until(struct painter *painter, const struct band *band, u
     return above->tail;
 }
 
-/* A band's texture; 0: none. In a narrow one it would be another colour, in a faded one it would stand out. */
+/* A band's texture; 0: none. In a narrow band it would look like another colour, in a faded one it would be too
+ * prominent. */
 static uint32_t texture_of(const struct painter *painter, const struct band *band) {
     const struct timeline *timeline = painter->scene->timeline;
     bool wide = (uint32_t)(band->tail - band->start) >= TEXTURE_COLUMNS * painter->pen;
@@ -320,7 +321,7 @@ static void sum_flush(struct painter *painter) {
     sum->now_bytes = 0;
 }
 
-/* Bands come with rising start, so what is alive in the newest column is known: that sum stays below a pixel. */
+/* Bands come with rising start, so the bytes alive in the newest column are known: that sum stays below a pixel. */
 static bool sum_fits(struct painter *painter, const struct band *band, uint64_t size) {
     struct sum *sum = &painter->sum;
     if (sum->count == 0)
@@ -365,8 +366,8 @@ static void sum_add(struct painter *painter, const struct band *band) {
 }
 
 /*
- * Dots on all that is drawn so far: what is older than the recording, which lies at the bottom in every column. They do
- * not depend on the bands, so that thousands of thin ones have them too.
+ * Adds dots to everything drawn so far: memory older than the recording, which is at the bottom of every column.
+ * The dots do not depend on the bands, so that thousands of thin ones have them too.
  */
 static void baseline_mark(struct painter *painter) {
     const uint32_t pen = painter->pen, ink = gather(spread(painter->theme->ink) << 8) & 0xFFFFFF;

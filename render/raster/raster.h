@@ -10,7 +10,7 @@
 #include "layout/ticks.h"
 #include "render/raster/colorings.h"
 
-/* Of COLOR_BY_EACH, which memory_viz has, a legend has nothing to say. */
+/* A legend does not list the colours of COLOR_BY_EACH, which are those of memory_viz. */
 enum color_by {
 #define COLOR_BY(NAME, name, title, words) COLOR_BY_##NAME,
     STRATA_COLORINGS(COLOR_BY)
@@ -18,9 +18,10 @@ enum color_by {
         COLOR_COUNT
 };
 
-/* B of a comparison over A: B's range along the view's axis, and what it is moved by to begin where A begins. */
+/* B of a comparison drawn over A: B's range along the view's axis, and the shift that lets it begin where A
+ * begins. */
 struct raster_outline {
-    int64_t from_q16, to_q16; /* from >= to: there is none */
+    int64_t from_q16, to_q16; /* from >= to: none */
     int64_t shift_q16;        /* B's distance from A */
 };
 
@@ -30,17 +31,17 @@ enum { RASTER_MARKS = 3, MOMENT_NONE = UINT32_MAX };
 #define PLACE_NONE (-(INT64_C(1) << 62))
 struct raster_marks {
     uint32_t pinned;                          /* UINT32_MAX: none */
-    uint32_t held, mark[RASTER_MARKS];        /* moments; MOMENT_NONE: there is none */
+    uint32_t held, mark[RASTER_MARKS];        /* moments; MOMENT_NONE: none */
     bool placed;                              /* those are another device's, here at places of the axis: */
-    int64_t held_q16, mark_q16[RASTER_MARKS]; /* PLACE_NONE: there is none */
+    int64_t held_q16, mark_q16[RASTER_MARKS]; /* PLACE_NONE: none */
     int64_t range_from_q16, range_to_q16;     /* along the view's axis; from >= to: none */
     struct raster_outline outline;
     const struct timeline *timeline; /* the recording, whose requests failed */
     const struct timeline *shown;    /* its filtered allocations, which are outlined */
 };
 
-/* A failed request is a box of this width on top of the live bytes, moved left where it would cross the right edge;
- * but the one that ends its recording stands outside then, in a gutter. Of many, the last are drawn. */
+/* A failed request is a box of this width on top of the live bytes, moved left if it would cross the right edge;
+ * the one that ends its recording is then outside, in a gutter. Of many, the last are drawn. */
 enum { RASTER_GHOST_WIDTH = 44, RASTER_GHOSTS = 8 };
 
 /* Does the recording end with this request, or within a fiftieth of its length after it? */
@@ -56,7 +57,7 @@ struct raster_style {
     const uint64_t *lit;     /* bitmap of allocations (layout/filter.h): all others fade; NULL: none does */
     /* [allocations.count] enum category; NULL: as the events say. Only for COLOR_BY_CATEGORY */
     const uint8_t *category;
-    uint32_t scale;            /* lines and patterns so many times larger; 0 is 1 */
+    uint32_t scale;            /* lines and patterns this many times larger; 0 means 1 */
     const struct areas *areas; /* of the scene (render/raster/areas.h): sums instead of bands; NULL: bands */
     bool recorded;             /* outside of the recording there is nothing but ground */
     const struct raster_marks *marks; /* laid over all of it; NULL: nothing is */
@@ -102,5 +103,5 @@ uint32_t raster_key_color(enum color_by by, uint32_t key, bool dark);
 void raster_key_range(const struct timeline *timeline, enum color_by by, uint32_t key, uint64_t *from,
                       uint64_t *to);
 
-/* The horizontal grid lines, where the labels also stand. */
+/* The horizontal grid lines, where the labels are too. */
 struct ticks raster_ticks(const struct view *view, uint32_t scale);

@@ -77,8 +77,8 @@ void raster_key_range(const struct timeline *timeline, enum color_by by, uint32_
     }
 }
 
-/* Categories take the palette's colours, so that they are as far apart; what only a profiler tells and what is not a tensor
- * stand back. */
+/* Categories take the palette's colours, so that they are equally distinguishable; those that only a profiler
+ * knows, or that are not tensors, are muted. */
 static uint32_t category_color(uint32_t category, bool dark) {
     static const uint8_t slot[CATEGORY_COUNT] = {
         [CATEGORY_ACTIVATION] = 0, [CATEGORY_OPTIMIZER_STATE] = 1, [CATEGORY_GRADIENT] = 2,

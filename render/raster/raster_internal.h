@@ -13,7 +13,7 @@
 
 struct theme {
     uint32_t ground, grid, edge, ink, no_stack;
-    uint32_t mark[RASTER_MARKS]; /* as in the style sheet: what is selected and pinned has the first one */
+    uint32_t mark[RASTER_MARKS]; /* as in the style sheet: the selected and pinned ones have the first */
     uint32_t select_share;       /* of 256, that a selected range has of it */
     uint32_t bad, ghost_share;   /* of a request that failed: its colour, and what its ground has of it */
 };
@@ -74,7 +74,7 @@ static inline uint32_t *pixel_at(const struct painter *painter, uint32_t column,
     return painter->pixels + (size_t)(painter->height - 1 - row) * painter->width + column;
 }
 
-/* ---- raster_marks.c: what the style lays over the picture. False: no memory in `arena`. ---- */
+/* ---- raster_marks.c: what the style adds on top of the picture. False: no memory in `arena`. ---- */
 
 bool painter_marks(struct painter *painter, struct arena *arena);
 

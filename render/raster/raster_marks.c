@@ -24,7 +24,7 @@ static void box_lay(struct painter *painter, int32_t x, int32_t y, int32_t end, 
         }
 }
 
-/* A line from top to bottom, so many pens wide, at a place in 1/256 px. */
+/* Draws a line from top to bottom, this many pens wide, at a place in 1/256 px. */
 static void line_draw(struct painter *painter, int64_t x_q8, uint32_t pens, uint32_t rgb) {
     int32_t wide = (int32_t)(pens * painter->pen);
     if (x_q8 < 0 || x_q8 > (int64_t)painter->width * 256)
@@ -128,7 +128,7 @@ bool raster_ghost_is_last(const struct timeline *timeline, const struct oom_even
     return behind <= 2 || behind * 50 <= n_events;
 }
 
-/* A dashed line of so many pens, along or down. */
+/* Draws a dashed line, this many pens wide, horizontal or vertical. */
 static void dashes_draw(struct painter *painter, int32_t x, int32_t y, int32_t length, bool down) {
     int32_t pen = (int32_t)painter->pen, wide = 2 * pen, on = 5 * pen, every = 8 * pen;
     for (int32_t at = 0; at < length; at += every) {

@@ -98,7 +98,7 @@ static enum site_change row_change(const struct compare_named *row) {
     return row->a_count < row->b_count ? CHANGE_GROWN : CHANGE_SHRUNK;
 }
 
-/* `thing`: what the rows' names are. */
+/* `thing`: the meaning of the rows' names. */
 static void add_rows(struct json_writer *json, const char *name, const char *thing,
                      const struct diff_rows *rows) {
     json_array(json, name, JSON_LINES);
@@ -407,7 +407,7 @@ static void text_write(struct sheet *sheet, const struct diff *diff, uint32_t to
 
 /* ---- several ---- */
 
-/* One of several, as a row of the table that stands before their texts. */
+/* One of several recordings, as a row of the table before their texts. */
 struct several_row {
     char file[512], base[512], cause[2048];
     uint64_t a_bytes, b_bytes, b_peak_bytes;

@@ -8,7 +8,7 @@
 
 /* One side, computed; `timeline` is of the whole device. */
 struct diff_side {
-    const char *file;        /* as the reader knows it, with what stands after it: "run.pickle#step=3" */
+    const char *file;        /* as the user named it, with any choice after it: "run.pickle#step=3" */
     const char *fingerprint; /* of the input */
     const struct timeline *timeline;
     const uint64_t *keep; /* bitmap of the filtered allocations; NULL: all */
@@ -30,7 +30,8 @@ struct diff {
     struct phase_peak phase[PHASE_PEAKS];
 };
 
-/* Fills what is computed, of `a`, `b`, `aligned_by`, `filter` and `by`, which are set. Memory from `arena`. False: no memory. */
+/* Computes the difference from `a`, `b`, `aligned_by`, `filter` and `by`, which must be set. Memory from `arena`.
+ * False: no memory. */
 bool diff_compute(struct diff *diff, struct arena *arena);
 
 struct diff_options {
@@ -47,15 +48,15 @@ struct diff_writer {
     const struct diff_options *options;
     struct arena *arena;
     struct json_writer *json;
-    /* Of several as text: the table, which comes first and is complete after the last one only, and what follows it: some
-     * 5 KB for each, whatever the recordings' size. */
+    /* For several as text: the table, which comes first but is complete only after the last one, and the texts
+     * after it: some 5 KB for each, whatever the recordings' size. */
     struct buffer rows, texts;
 };
 void diff_begin(struct diff_writer *writer);
 bool diff_write(struct diff_writer *writer, const struct diff *diff);
 bool diff_end(struct diff_writer *writer);
 
-/* Frees what the writer holds of its own, also without diff_end. */
+/* Frees the writer's own memory, even without diff_end. */
 void diff_writer_release(struct diff_writer *writer);
 
 /* The figures that the page of a difference carries: the JSON of one difference, and `matches`: the names of all call

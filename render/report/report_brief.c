@@ -51,7 +51,7 @@ struct brief_detail {
     uint32_t devices, findings, diagnostics, text;
 };
 
-/* ---- what is kept of a device ---- */
+/* ---- what is kept for a device ---- */
 
 static void oom_keep(struct brief_device *brief, const struct report_device *report) {
     brief->n_ooms = report->device->n_ooms;
@@ -129,7 +129,7 @@ static bool device_take(void *context, const struct report_device *report) {
 
 /* ---- JSON ---- */
 
-/* Whole characters of it, so many bytes at most. "" is null. */
+/* At most this many bytes of it, in whole characters. "" becomes null. */
 static void add_text(struct json_writer *json, const char *name, struct text text, uint32_t most) {
     size_t nbytes = 0, next = 0;
     while (next < text.nbytes && next <= most) {

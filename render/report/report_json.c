@@ -93,7 +93,7 @@ struct listed {
     uint64_t stacks_nbytes; /* text of the stacks that are written */
 };
 
-/* Of a stack that is listed after 256 MiB of others, little is written. */
+/* A stack listed after 256 MiB of others is written only in part. */
 static uint64_t listed_most_nbytes(const struct listed *listed) {
     return listed->stacks_nbytes < MAX_STACKS_TEXT_NBYTES ? MAX_STACK_TEXT_NBYTES : MIN_STACK_TEXT_NBYTES;
 }
@@ -142,7 +142,7 @@ static bool listed_find(struct listed *listed, const struct report_device *repor
            report_callers_find(&listed->callers, report, alive, n_alive);
 }
 
-/* Those that are there, by falling bytes. */
+/* The categories that occur, by falling bytes. */
 static void add_group_categories(struct json_writer *json, const struct listed *listed, uint32_t index) {
     bool said[CATEGORY_COUNT] = {false};
     json_array(json, "categories", JSON_COMPACT);

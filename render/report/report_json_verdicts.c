@@ -33,7 +33,7 @@ void report_json_categories(struct json_writer *json, const struct report_device
     json_end(json);
 }
 
-/* The annotation's own text, else "step 3", "turn 0", "forward". */
+/* The annotation's own text, or else "step 3", "turn 0", "forward". */
 static void add_span_name(struct json_writer *json, const struct report_device *report,
                           const struct span *span) {
     const struct turns *turns = &report->verdicts.turns;

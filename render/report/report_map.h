@@ -4,7 +4,7 @@
 #include "render/report/report_parts.h"
 #include "render/report/report_sheet.h"
 
-/* No rows where less than a twentieth of what is reserved is free. O(blocks). */
+/* No rows if less than a twentieth of the reserved memory is free. O(blocks). */
 void report_map_make(struct report_map *map, const struct held *held);
 
 /* Nothing without rows. */

@@ -68,7 +68,8 @@ static void settings_row(struct sheet *sheet, const struct report_device *report
     "sequence, this request included, would have "
 #define UNUSED "{0} were reserved but not in use, more than was requested, "
 
-/* {0} to {2} are bytes of the advice, {variable} is what sets the allocator up, {unit} is what the loop's turns are called, {device} the device. */
+/* {0} to {2} are the advice's bytes, {variable} the variable that sets up the allocator, {unit} the word for the
+ * loop's turns, {device} the device. */
 static const char *const sentences[OOM_ADVICE_KINDS] = {
     [OOM_ADVICE_NOTHING_IN_USE] = "Nothing was allocated by this process at that moment: {0} requested, "
                                   "{1} free on the {device}.",
@@ -122,7 +123,7 @@ static const char *const sentences[OOM_ADVICE_KINDS] = {
         "see What to know.",
 };
 
-/* The variable that the recording's settings name: PYTORCH_NPU_ALLOC_CONF of Ascend, ...; else CUDA's. */
+/* The variable that the recording's settings name (PYTORCH_NPU_ALLOC_CONF for Ascend, ...), otherwise CUDA's. */
 static struct text variable_of(const struct trace *trace) {
     struct text settings = trace_text(trace, trace->settings);
     for (uint32_t at = 0, end; at < settings.nbytes; at = end) {
@@ -159,7 +160,7 @@ static void advice_tell(struct report_advice *told, const struct oom_advice *adv
     (void)words_end(&words);
 }
 
-/* The first, which a plan is of, or the last, which the page tells of. */
+/* The first event, for which a plan is made, or the last, which the page shows. */
 static bool is_end(const struct device_trace *device, const struct oom_event *event) {
     return event == device->ooms || event == device->ooms + device->n_ooms - 1;
 }

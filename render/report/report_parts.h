@@ -45,7 +45,8 @@ struct report_device {
     struct free_blocks_summary free_blocks;
     bool replayed; /* false: a recording so large is replayed on demand only */
     struct replay replay;
-    /* Of `replay`, or of half of the timeline and `layers`: of what another thread works on; released with `arena`. */
+    /* For `replay`, or for half of the timeline and `layers`: for the work of another thread; released with
+     * `arena`. */
     struct arena replay_arena;
     bool gap_known;
     struct fragmentation gap[REPORT_GAPS]; /* when most is reserved, when most is in use, at the end */
@@ -63,7 +64,7 @@ bool report_still(const struct report_page *page, const struct report_device *re
 /* Writes one device. False: no memory. */
 typedef bool report_device_writer(void *context, const struct report_device *device);
 
-/* Computes and writes each device that is asked for, one after the other. False: no memory. */
+/* Computes and writes each requested device, one after the other. False: no memory. */
 bool report_each_device(const struct trace *trace, const struct report_options *options,
                         struct arena *scratch, report_device_writer *write, void *context);
 
@@ -77,7 +78,7 @@ static inline const struct timeline *report_shown(const struct report_device *re
     return report->options->filter != NULL ? &report->selection.timeline : &report->timeline;
 }
 
-/* Keys of `allocations[n_allocations]` by what the report is grouped by, as of `groups`. NULL: no memory. */
+/* The keys by which the report groups `allocations[n_allocations]`, as in `groups`. NULL: no memory. */
 uint32_t *report_keys(const struct report_device *report, const uint32_t *allocations,
                       uint32_t n_allocations);
 
@@ -88,7 +89,8 @@ struct report_oom {
     uint64_t pending_bytes; /* of the live bytes: freed, waiting for other streams */
     bool in_full;           /* one of the first REPORT_OOMS_IN_FULL, or the last */
 };
-enum { REPORT_OOMS_IN_FULL = 5 }; /* a run that goes on after the first tries the same again and again */
+/* a run that continues after the first error tries the same again and again */
+enum { REPORT_OOMS_IN_FULL = 5 };
 
 /* Is there anything that says how much was reserved? */
 bool report_reserved_known(const struct device_trace *device);

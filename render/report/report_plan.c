@@ -339,7 +339,7 @@ static void retries_write(struct sheet *sheet, const struct plan *plan, const st
         sheet_under(sheet, 0, "Without retries, at the same kind of cost: %s.", list);
 }
 
-/* What a plan of the recording's end cannot know. */
+/* Says what a plan for the end of the recording cannot know. */
 static void end_write(struct sheet *sheet, const struct plan *plan, const struct plan_set *set) {
     const struct blocks *blocks = &plan->blocks;
     const struct forward *last = blocks->n_forwards != 0 ? &blocks->forward[blocks->n_forwards - 1] : NULL;

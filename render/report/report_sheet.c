@@ -37,7 +37,7 @@ static bool may_break(const char *text, size_t at) {
     return text[at] == ' ' && !(figure && unit);
 }
 
-/* Bytes of the words that fit into so many columns; of a word that does not fit, its begin. */
+/* Bytes of the words that fit into this many columns; for a longer word, the part that fits. */
 static size_t line_nbytes(const char *text, size_t columns) {
     size_t nbytes = strlen(text), at = 0, words = 0;
     for (size_t column = 0; at < nbytes && column < columns; column++) {
@@ -133,7 +133,7 @@ const char *sheet_quote(struct sheet *sheet, const void *bytes, size_t nbytes) {
             text[used++] = '\\';
         used += utf8_put(code, text + used);
         if (sheet->markdown && code == '@')
-            used += utf8_put(0x200b, text + used); /* a zero width space: nobody is notified */
+            used += utf8_put(0x200b, text + used); /* a zero width space, so that nobody is notified */
     }
     text[used] = '\0';
     return text;

@@ -48,7 +48,7 @@ void sheet_cell(struct sheet *sheet, const char *format, ...) __attribute__((for
 void sheet_strong(struct sheet *sheet);
 void sheet_table_end(struct sheet *sheet);
 
-/* Ends what is open: for elements only, after the last part. */
+/* Closes what is open: for elements only, after the last part. */
 void sheet_close(struct sheet *sheet);
 
 /* A formatted text in the arena; "" without memory. */

@@ -13,7 +13,7 @@ struct report_callers {
     uint32_t *node_of; /* [frames.count] of such a frame: the site's node; 0: it has none */
 };
 
-/* Of `allocations[n_allocations]`. Memory from the report's arena. False: no memory. */
+/* The callers of `allocations[n_allocations]`. Memory from the report's arena. False: no memory. */
 bool report_callers_find(struct report_callers *callers, const struct report_device *report,
                          const uint32_t *allocations, uint32_t n_allocations);
 
@@ -25,7 +25,7 @@ void report_callers_json(struct json_writer *json, const struct report_callers *
 void report_sites_table(struct sheet *sheet, const struct report_device *report, uint32_t moment,
                         uint32_t most, uint64_t whole);
 
-/* The report's groups by stack, or by what else it is grouped by. */
+/* The report's groups by stack, or by another key. */
 void report_stacks_table(struct sheet *sheet, const struct report_device *report);
 void report_groups_table(struct sheet *sheet, const struct report_device *report);
 

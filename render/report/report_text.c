@@ -228,7 +228,7 @@ static bool diagnostic_is(const struct trace *trace, uint32_t index, const char 
     return nbytes == strlen(code) && memcmp(text, code, nbytes) == 0;
 }
 
-/* All of a device or of the file, but for the one of code `but`; NULL: all. */
+/* Writes all diagnostics of a device or of the file, except those with code `but`; NULL: all. */
 static void diagnostics_write(struct sheet *sheet, const struct trace *trace, int32_t device,
                               const char *but) {
     for (uint32_t i = 0; i < trace->n_diagnostics; i++) {
@@ -318,7 +318,7 @@ static const char *devices_text(struct sheet *sheet, const struct trace *trace,
     return n > SHOWN ? sheet_format(sheet, "%s and %s more", text, format_count(n - SHOWN).text) : text;
 }
 
-/* The devices that were not asked for. */
+/* Names the devices that were not requested. */
 static void skipped_write(struct sheet *sheet, const struct report_device *report) {
     if (report->options->device != REPORT_ALL_DEVICES && report->trace->n_devices > 1)
         sheet_point(sheet, "Skipped, because another device was named: %s.",

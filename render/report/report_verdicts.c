@@ -12,7 +12,7 @@ enum { FINDINGS_SHOWN = 12, SPANS_SHOWN = 12 };
 
 /* ---- findings ---- */
 
-/* A title begins a sentence; what is not a name begins with a capital letter. */
+/* A title begins a sentence, so it gets a capital letter unless it begins with a name. */
 static const char *title_of(struct sheet *sheet, const struct verdicts *verdicts,
                             const struct finding *finding) {
     char text[FINDING_TEXT_NBYTES];
@@ -134,7 +134,7 @@ static void span_row(struct sheet *sheet, const struct report_device *report, co
                                  : "unknown");
 }
 
-/* Of many, those at the beginning and at the end. */
+/* Of many spans, shows the first and the last. */
 static void spans_table(struct sheet *sheet, const struct report_device *report, const char *heading,
                         const struct span *spans, uint32_t count) {
     const char *headings[] = {heading, "Events", "Begin", "Peak", "End", "Change", NULL};
@@ -200,7 +200,7 @@ void report_steps(struct sheet *sheet, const struct report_device *report) {
 
 /* ---- categories ---- */
 
-/* Those that are there, by falling bytes. Returns how many. */
+/* The categories that occur, by falling bytes. Returns how many. */
 static uint32_t categories_sorted(const struct report_device *report, uint8_t order[CATEGORY_COUNT]) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < CATEGORY_COUNT; i++) {

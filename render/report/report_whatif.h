@@ -26,14 +26,15 @@ struct extrapolation_report {
     enum report_format format;
     struct text_look look; /* text only */
     const char *file[2], *fingerprint[2];
-    uint64_t size[2], asked; /* as recorded, rising; as asked for */
+    uint64_t size[2], asked; /* recorded sizes, rising; wanted size */
     uint32_t n_devices;
     const struct extrapolated {
         int32_t ordinal;
         struct extrapolation extrapolation;
         struct replay replay[2];
-        struct whatif whatif;          /* of the extrapolation; no scenarios where that is refused */
-        const struct largest *largest; /* [whatif.n_scenarios] what fits at most; NULL: not asked for */
+        struct whatif whatif; /* of the extrapolation; no scenarios where that is refused */
+        /* [whatif.n_scenarios] the largest size that fits; NULL: not requested */
+        const struct largest *largest;
     } * device;
 };
 bool extrapolation_report_write(struct buffer *out, const struct extrapolation_report *report,

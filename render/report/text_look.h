@@ -6,5 +6,5 @@
 
 struct text_look {
     uint32_t columns; /* of a line; 0: 100 */
-    bool color;       /* bold what matters; red and yellow for what is urgent */
+    bool color;       /* bold for what matters; red and yellow for what is urgent */
 };

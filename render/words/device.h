@@ -8,5 +8,5 @@
 /* "device 3", "CPU". */
 struct figure device_words(int32_t ordinal);
 
-/* Of a file without devices. */
+/* The sentence for a file without devices. */
 extern const char no_device_sentence[];

@@ -193,7 +193,7 @@ static void message_add_text(struct message *message, const char *text) {
     message_add(message, text, strlen(text));
 }
 
-/* `from` stands on "(one|many)"; returns what follows it. */
+/* `from` is at "(one|many)"; returns what follows it. */
 static const char *plural_add(struct message *message, const char *from, bool one) {
     const char *bar = strchr(from, '|'), *end = strchr(bar, ')');
     if (one)
@@ -203,7 +203,7 @@ static const char *plural_add(struct message *message, const char *from, bool on
     return end + 1;
 }
 
-/* `from` stands after a '%'; returns what follows the figure. */
+/* `from` is after a '%'; returns what follows the figure. */
 static const char *figure_add(struct message *message, const struct diagnostic *diagnostic,
                               const char *from) {
     char plain[24];

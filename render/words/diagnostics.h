@@ -3,6 +3,7 @@
 
 #include "trace/trace.h"
 
-/* Gives every diagnostic its message (trace/trace.h), by its key and numbers. One whose key has no sentence keeps the message
- * that its page had, or says its code. O(what is said). False: no memory; some have their message then. */
+/* Gives every diagnostic its message (trace/trace.h), by its key and numbers. One whose key has no sentence keeps
+ * its page's message, or gets its code. O(length of the messages). False: no memory, and only some have their
+ * message. */
 bool diagnostics_say(struct trace *trace);

@@ -158,7 +158,7 @@ void plan_words_set(struct words *words, const struct plan *plan, const struct p
         several_say(words, set);
 }
 
-/* "18.5 GiB", "7 GiB": as somebody would have asked for it. */
+/* "18.5 GiB", "7 GiB": as a person would write it. */
 static void asked_say(struct words *words, uint64_t bytes) {
     struct figure figure = plan_bytes(bytes);
     uint32_t unit = unit_at(&figure), n = unit - 1;

@@ -5,7 +5,7 @@
 #include "analysis/plan/plan.h"
 #include "base/words.h"
 
-/* Room that every text here fits into; what is longer is cut. */
+/* Room enough for every text here; longer ones are cut. */
 enum { PLAN_TEXT = 4096 };
 
 /* Two decimals from 1 GiB on. */
@@ -21,7 +21,7 @@ void plan_words_title(struct words *words, const struct plan *plan, const struct
 void plan_words_change(struct words *words, const struct plan *plan, const struct plan_change *change,
                        uint32_t n_blocks);
 
-/* "nothing", "14 % time": what a change or a set costs. */
+/* "nothing", "14 % time": the cost of a change or a set. */
 void plan_words_cost(struct words *words, const struct plan *plan, enum plan_cost cost, uint32_t n_blocks);
 
 /* "The least change that serves it (model): ", and the change, or how many. */
