@@ -40,6 +40,7 @@ def frame(path, line, name):
 
 
 MINE, TORCH = frame("/home/you/train.py", 10, "main"), frame("/opt/venv/lib/python3.12/site-packages/torch/nn/functional.py", 3, "linear")
+CAUSED = "The above exception was the direct cause of the following exception:"
 # Tracebacks as they are pasted, and the innermost line of the user's own of each error.
 SITES = {
     "Windows": (["train.py:10 main"], BEGIN, frame("C:\\work\\train.py", 10, "main"), frame("C:\\v\\lib\\site-packages\\torch\\nn\\f.py", 3, "f"),
@@ -57,6 +58,10 @@ SITES = {
     "a logger tells it again": (["train.py:10 main"], BEGIN, MINE, OOM, "", "ERROR    | 2024-08-21 22:56:04 | trainers.common:wrapper:121 - " + OOM),
     "a loop that goes on": ([None] * 3, OOM, "step 2", OOM, "step 3", OOM),
     "only a library's": ([None], BEGIN, TORCH, OOM),
+    "a chain whose first is a library's": (["train.py:10 main"], BEGIN, TORCH, OOM, "", CAUSED, "", BEGIN, MINE, OOM),
+    "a chain whose first is one's own": (["train.py:10 main"], BEGIN, MINE, OOM, "", CAUSED, "", BEGIN, MINE.replace("10", "20"), OOM),
+    "Cython's": (["train.py:10 main"], BEGIN, MINE, '  File "cupy/cuda/memory.pyx", line 549, in cupy.cuda.memory.alloc', OOM),
+    "told before it is raised": (["train.py:10 main"], "Exception in main training loop: " + OOM.split(": ", 1)[1], BEGIN, MINE, OOM),
 }
 
 

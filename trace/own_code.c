@@ -26,5 +26,7 @@ bool file_is_own(struct text file) {
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
         if (text_begins(file, beginnings[i]))
             return false;
+    if (text_ends(file, ".pyx") || text_ends(file, ".pxi")) /* Cython's, of compiled libraries */
+        return false;
     return !text_contains_any(file, others, sizeof others / sizeof *others);
 }

@@ -149,16 +149,18 @@ static bool backend_is(const struct trace *trace, const struct log_oom_facts *fa
 }
 
 static void tell_limit(struct words *words, const struct trace *trace, const struct log_oom_facts *facts) {
-    bool mps = backend_is(trace, facts, "MPS"),
-         bfc = backend_is(trace, facts, "BFC") || backend_is(trace, facts, "XLA");
+    bool mps = backend_is(trace, facts, "MPS"), bfc = backend_is(trace, facts, "BFC") ||
+                                                      backend_is(trace, facts, "XLA") ||
+                                                      backend_is(trace, facts, "CuPy");
     bool vllm = backend_is(trace, facts, "vLLM");
+    bool one = backend_is(trace, facts, "MLX") || backend_is(trace, facts, "Level Zero");
     say_bytes(words, vllm ? " The KV cache may take " : " This process may take ",
               facts->number[NOTE_ALLOWED], " at most");
-    words_say(words, vllm                              ? " (what gpu_memory_utilization leaves)"
-                     : mps                             ? " (PYTORCH_MPS_HIGH_WATERMARK_RATIO)"
-                     : bfc                             ? " (the limit of its allocator)"
-                     : backend_is(trace, facts, "MLX") ? " in one buffer"
-                                                       : " (set_per_process_memory_fraction)");
+    words_say(words, vllm  ? " (what gpu_memory_utilization leaves)"
+                     : mps ? " (PYTORCH_MPS_HIGH_WATERMARK_RATIO)"
+                     : bfc ? " (the limit of its allocator)"
+                     : one ? " in one buffer"
+                           : " (set_per_process_memory_fraction)");
     if (knows(facts, NOTE_DEVICE_FREE) && facts->number[NOTE_DEVICE_FREE] >= facts->number[NOTE_ASKED])
         words_say(words, ". The device had room for the request");
     words_say(words, ": it was this limit that refused it.");
@@ -228,8 +230,9 @@ static void tell_cause(struct words *words, const struct trace *trace, const str
 
 /* Other frameworks, and devices for which PyTorch has no recorder. */
 static bool has_no_recorder(const struct trace *trace, const struct log_oom_facts *facts) {
-    static const char *const names[] = {"XLA",  "BFC",   "MLX",  "MPS",      "HPU",      "Paddle",   "vLLM",
-                                        "ggml", "Metal", "ONNX", "TensorRT", "DirectML", "MindSpore"};
+    static const char *const names[] = {"XLA",      "BFC",      "MLX",       "MPS",   "HPU",
+                                        "Paddle",   "vLLM",     "ggml",      "Metal", "ONNX",
+                                        "TensorRT", "DirectML", "MindSpore", "CuPy",  "RMM"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         if (backend_is(trace, facts, names[i]))
             return true;

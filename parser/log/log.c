@@ -194,12 +194,13 @@ static bool host_add(struct reader *reader, struct text line, const struct log_r
 /* ---- out of memory ---- */
 
 /* The same error told once more by the lines of its rank: at the end of a chain of exceptions, or by a logger, without the
- * traceback or without its exception's name. */
+ * traceback or without its exception's name, behind it or before it. */
 static bool oom_is_repeated(const struct log_row *row, const struct log_row *before, bool chained,
                             uint32_t stack) {
     bool logged = log_knows(row, NOTE_DEVICE_FREE) && stack == 0 &&
                   (before->stack != 0 || (before->is_raised && !row->is_raised));
-    return before->is_oom && (chained || logged) && log_oom_same(before, row);
+    bool announced = before->stack == 0 && !before->is_raised && row->is_raised && stack != 0;
+    return before->is_oom && (chained || logged || announced) && log_oom_same(before, row);
 }
 
 /* By torchrun, which prints the traceback and the error once more, with the rank before each line. */
@@ -215,10 +216,16 @@ static bool oom_begin(struct reader *reader, const struct log_row *before) {
     bool chained = stream->traceback.chained;
     if (!log_traceback_end(&stream->traceback, &reader->interner, &stack))
         return fail_memory(reader);
+    row->is_own = stream->traceback.ends_own;
     bool repeated = oom_is_repeated(row, before, chained, stack);
-    row->stack = repeated && stack == 0 ? before->stack : stack;
-    if (repeated)
-        return true;
+    bool kept = repeated && (stack == 0 || before->is_own || (before->stack != 0 && !row->is_own));
+    row->stack = kept ? before->stack : stack;
+    row->is_own = kept ? before->is_own : row->is_own;
+    if (repeated) {
+        row->line = before->line;
+        return kept || log_rows_put(&reader->rows, &reader->interner, stream->oom.index, row) ||
+               fail_memory(reader);
+    }
     bool launched = oom_is_launched(row, &reader->last_oom, stack);
     stream->oom.index = launched ? reader->last_index : reader->rows.count;
     if (launched)
@@ -230,15 +237,21 @@ static bool oom_begin(struct reader *reader, const struct log_row *before) {
     return row_add(reader, row);
 }
 
-/* ComfyUI prints the error, then its traceback: an error without a site takes the one that ends below it. */
+/* ComfyUI prints the error, then its traceback: an error without a site takes the one that ends below it. So does one whose
+ * site is a library's, where a chain of exceptions goes on. */
 static bool traceback_below(struct reader *reader) {
     struct log_stream *stream = reader->state.stream;
     uint32_t stack;
-    if (stream->oom.row.stack != 0 || stream->traceback.count == 0 || stream->oom.index >= reader->rows.count)
+    bool chained = stream->traceback.chained;
+    if ((stream->oom.row.stack != 0 && (stream->oom.row.is_own || !chained)) ||
+        stream->traceback.count == 0 || stream->oom.index >= reader->rows.count)
         return true;
     if (!log_traceback_end(&stream->traceback, &reader->interner, &stack))
         return fail_memory(reader);
+    if (stream->oom.row.stack != 0 && !stream->traceback.ends_own)
+        return true;
     stream->oom.row.stack = stack;
+    stream->oom.row.is_own = stream->traceback.ends_own;
     return log_rows_put(&reader->rows, &reader->interner, stream->oom.index, &stream->oom.row) ||
            fail_memory(reader);
 }

@@ -184,7 +184,8 @@ enum log_seen log_inferred_line(struct log_state *state, struct text line, struc
     /* see_memory_usage, which is looked at by itself; the tables of an error, of TensorFlow's allocator and of what was
      * planned, which are no levels; the kernel's epilogue. */
     if (log_has(line, "CPU Virtual Memory:") || stream->oom.lines_left != 0 || log_has(line, "oom_reaper") ||
-        log_has(line, "planner.stats:#") || log_has(line, "bfc_allocator.cc"))
+        log_has(line, "planner.stats:#") || log_has(line, "Memory cgroup stats for") ||
+        log_has(line, "bfc_allocator.cc"))
         return LOG_NOTHING;
     stream->query = log_has(line, "FB Memory Usage") || (stream->query && stream->about_before);
     stream->n_queried += text_begins(line, "GPU 0000") && text_ends(line, ".0");

@@ -35,8 +35,10 @@ static const struct log_figure asked[] = {
     {"Requested size was", BEHIND, NOTE_ASKED, 0},
     {") from device", BEFORE, NOTE_ASKED, 0}, /* TensorFlow's StreamExecutor */
     {"ailed to allocate", BEHIND, NOTE_ASKED, 0},
-    {"Cannot allocate", BEHIND, NOTE_ASKED, 0}, /* Paddle */
-    {"failed to map", BEHIND, NOTE_ASKED, 0},   /* Java's machine */
+    {"out of memory to allocate", BEHIND, NOTE_ASKED, 1},               /* CuPy to 6 */
+    {"resource[DeviceMemory] with info [size:", BEHIND, NOTE_ASKED, 1}, /* CANN */
+    {"Cannot allocate", BEHIND, NOTE_ASKED, 0},                         /* Paddle */
+    {"failed to map", BEHIND, NOTE_ASKED, 0},                           /* Java's machine */
     {NULL, BEHIND, NOTE_ASKED, 0}};
 
 /* Words of PyTorch since 2.1. */
@@ -84,10 +86,12 @@ static const struct log_figure told[] = {
     {"available KV cache memory (", BEHIND, NOTE_ALLOWED, 0},
     /* MLX; Paddle */
     {"maximum allowed buffer size of", BEHIND, NOTE_ALLOWED, 0},
+    {"memory block with size larger than", BEHIND, NOTE_ALLOWED, 0}, /* Level Zero */
     {"available memory is only", BEHIND, NOTE_DEVICE_FREE, 0},
     {"available memory is", BEHIND, NOTE_DEVICE_FREE, 0},
     {" memory has been allocated", BEFORE, NOTE_ALLOCATED, 0},
     {"allocated so far:", BEHIND, NOTE_ALLOCATED, 0}, /* CuPy */
+    {"limit set to", BEHIND, NOTE_ALLOWED, 0},
     {NULL, BEHIND, NOTE_ASKED, 0}};
 
 /* Lines that tell of nothing but the error itself. */
@@ -120,6 +124,9 @@ static const char *const bare[] = {"CUDA error: out of memory",
                                    "Allocation is out of device memory",
                                    "Cuda failure 2 'out of memory'",
                                    "Cuda failure 'out of memory'",
+                                   "failed with error 2 out of memory",
+                                   "CUDA runtime error: out of memory",
+                                   "Failed to apply for memory.",
                                    "Error: MTIA out of memory",
                                    "Error: MLU out of memory",
                                    "Error: MUSA out of memory",
@@ -164,12 +171,16 @@ static const struct {
                 {"in AlignedAllocator", "FlashInfer"},
                 {"memory space hbm", "XLA"},
                 {"(NPU ", "NPU"},
+                {"resource[DeviceMemory]", "NPU"},
+                {"Failed to apply for memory.", "NPU"},
                 {"(MLU ", "MLU"},
-                {"can NOT allocate memory block", "XPU"},
+                {"can NOT allocate memory block", "Level Zero"},
                 {"_RESULT_ERROR_OUT_OF_", "XPU"},
                 {"PI_ERROR_OUT_OF_", "XPU"},
                 {"out of device memory on current platform", "XPU"},
                 {"_bfc)", "BFC"},
+                {"device:CPU:0 by allocator", "CPU"},
+                {"for an array with shape", "CPU"},
                 {"OOM when allocating tensor", "BFC"},
                 {"from device: ", "BFC"},
                 {"RESOURCE_EXHAUSTED", "XLA"},
@@ -178,6 +189,9 @@ static const struct {
                 {"PT_DEVMEM", "HPU"},
                 {"SYNHELPER", "HPU"},
                 {"metal::malloc", "MLX"},
+                {"[malloc_or_wait]", "MLX"},
+                {"out of memory to allocate", "CuPy"},
+                {"(allocated so far:", "CuPy"},
                 {"Invalid buffer size", "MPS"},
                 {"kIOGPU", "Metal"},
                 {": Insufficient Memory", "Metal"},
@@ -195,11 +209,12 @@ static const struct {
                 {"/dev/shm/", "shm"},
                 {"signal: Bus error", "shm"},
                 {"GPU video memory", "DirectML"},
+                {"RMM failure", "RMM"},
+                {"cudaErrorMemoryAllocation", "CUDA"},
                 {"std::bad_alloc", "CPU"},
                 {"Cannot allocate memory", "CPU"},
                 {"would exceed allowed memory", "CUDA"},
                 {"DefaultCPUAllocator", "CPU"},
-                {"for an array with shape", "CPU"},
                 {"CUDA error", "CUDA"},
                 {"HIP error", "HIP"}};
 
@@ -249,7 +264,8 @@ static bool is_python(struct text line) {
 }
 
 static void backend_read(struct text line, struct log_row *row) {
-    if (row->backend[0] == '\0' && is_python(line))
+    static const char *const device[] = {"RMM failure", "cudaErrorMemoryAllocation"};
+    if (row->backend[0] == '\0' && is_python(line) && !text_contains_any(line, device, 2))
         log_name_set(row->backend, (struct text){(const uint8_t *)"CPU", 3});
     for (size_t i = 0; i < sizeof backends / sizeof *backends && row->backend[0] == '\0'; i++)
         if (log_has(line, backends[i].words))
@@ -379,7 +395,9 @@ static void oom_complete(struct log_row *row, bool since_2_1) {
         log_knows(row, NOTE_ALLOCATED) && row->value[NOTE_RESERVED] >= row->value[NOTE_ALLOCATED])
         log_know(row, NOTE_UNALLOCATED, row->value[NOTE_RESERVED] - row->value[NOTE_ALLOCATED]);
     if (log_knows(row, NOTE_DEVICE_TOTAL) && log_knows(row, NOTE_DEVICE_FREE) &&
-        row->value[NOTE_DEVICE_TOTAL] >= row->value[NOTE_DEVICE_FREE])
+        row->value[NOTE_DEVICE_TOTAL] >= row->value[NOTE_DEVICE_FREE] &&
+        (row->value[NOTE_DEVICE_TOTAL] != row->value[NOTE_DEVICE_FREE] ||
+         row->value[NOTE_RESERVED] == 0)) /* else too few decimals are printed */
         log_know(row, NOTE_DEVICE_USED, row->value[NOTE_DEVICE_TOTAL] - row->value[NOTE_DEVICE_FREE]);
     if (!log_knows(row, NOTE_PROCESS_USED))
         log_forget(row, NOTE_OTHERS_USED);
@@ -398,6 +416,8 @@ static uint32_t lines_left(const struct log_row *row) {
 static void oom_show(struct log_oom *oom, const struct log_row *raw, struct text line) {
     oom->since_2_1 |= log_has(line, unallocated);
     oom->raw = oom->row = *raw;
+    if (log_knows(raw, NOTE_ASKED) && oom->asked[oom->n_asked % OOM_SIZES] != raw->value[NOTE_ASKED])
+        oom->asked[++oom->n_asked % OOM_SIZES] = raw->value[NOTE_ASKED];
     oom->row.is_oom = true;
     oom_complete(&oom->row, oom->since_2_1);
     oom->lines_left = lines_left(raw);
@@ -423,6 +443,7 @@ static bool is_full(struct text line) {
                                        "SYNHELPER",
                                        "ggml_vulkan: Device memory",
                                        "metal::malloc",
+                                       "[malloc_or_wait]",
                                        "DefaultCPUAllocator",
                                        "for an array with shape",
                                        "Invalid buffer size",
@@ -437,6 +458,7 @@ static bool is_full(struct text line) {
                                        "KV cache is needed",
                                        "less than desired GPU memory",
                                        " from device: ",
+                                       "Memory resources are exhausted",
                                        "in AlignedAllocator"};
     uint64_t nbytes;
     if (log_has(line, "this is not a failure"))
@@ -522,6 +544,16 @@ static bool tells_again(const struct log_oom *oom, struct text line) {
            is_printed_as(row.value[NOTE_ASKED], oom->raw.value[NOTE_ASKED]);
 }
 
+/* TensorFlow names one request in several lines, by its tensor: a size that no line has named is another request. */
+static bool asks_anew(const struct log_oom *oom, struct text line) {
+    struct log_row row = {.gpu = LOG_NO_DEVICE};
+    tensor_read(line, &row);
+    for (uint32_t i = 0; i < OOM_SIZES && log_knows(&row, NOTE_ASKED); i++)
+        if (is_printed_as(row.value[NOTE_ASKED], oom->asked[i]))
+            return false;
+    return log_knows(&row, NOTE_ASKED);
+}
+
 enum log_oom_seen log_oom_line(struct log_oom *oom, struct text line, const struct log_row *fresh) {
     bool open = oom->lines_left != 0, full = is_full(line);
     if (full && open && tells_again(oom, line))
@@ -535,7 +567,8 @@ enum log_oom_seen log_oom_line(struct log_oom *oom, struct text line, const stru
     }
     if (!is_bare(line))
         return LOG_OOM_NOTHING;
-    return oom->n_full + oom->n_bare != 0 ? LOG_OOM_AGAIN : oom_begin(oom, line, fresh, false);
+    return oom->n_full + oom->n_bare != 0 && !asks_anew(oom, line) ? LOG_OOM_AGAIN
+                                                                   : oom_begin(oom, line, fresh, false);
 }
 
 bool log_oom_same(const struct log_row *a, const struct log_row *b) {

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "parser/log/log_rows.h"
 
-enum { OOM_TAIL = 96 };
+enum { OOM_TAIL = 96, OOM_SIZES = 8 };
 
 /* The error that the lines of one rank are in. */
 struct log_oom {
@@ -19,7 +19,9 @@ struct log_oom {
     uint32_t n_full;     /* errors so far that told of a request */
     uint32_t n_bare;     /* errors so far that told of nothing: one at most, and not behind a full one */
     uint32_t tail_nbytes;
-    uint8_t tail[OOM_TAIL]; /* the end of the line before */
+    uint64_t asked[OOM_SIZES]; /* sizes that errors named last, */
+    uint32_t n_asked;          /* so many of them */
+    uint8_t tail[OOM_TAIL];    /* the end of the line before */
 };
 
 enum log_oom_seen {

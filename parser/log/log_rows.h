@@ -23,6 +23,7 @@ struct log_row {
     bool label_before; /* what it is about stands in the line before */
     bool inferred;     /* by the words alone, of no form that is known */
     bool is_raised;    /* an error with the name of its exception before it, as it ends a traceback */
+    bool is_own;       /* its stack ends at a line of the user's own code */
     char backend[LOG_NAME_NBYTES], setting[LOG_NAME_NBYTES], killed[LOG_NAME_NBYTES]; /* "": none */
 };
 

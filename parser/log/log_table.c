@@ -59,6 +59,11 @@ static const struct log_form forms[] = {
       {"of device memory", USED_OF, NOTE_DEVICE_USED, 0},
       {"of device memory", TOTAL_OF, NOTE_DEVICE_TOTAL, 0}},
      false},
+    {{"Free device memory:", " reserved for KV cache"},
+     {{"Free device memory:", BEHIND, NOTE_BUDGET_AVAILABLE, 0},
+      {" reserved for HPUGraphs", BEFORE, NOTE_BUDGET_GRAPHS, 0},
+      {" reserved for KV cache", BEFORE, NOTE_BUDGET_KV_CACHE, 0}},
+     false},
     ONE("Loading model weights took", BEHIND, NOTE_BUDGET_WEIGHTS, 0),
     ONE("Model loading took", BEHIND, NOTE_BUDGET_WEIGHTS, 0),
     ONE("Estimated CUDA graph memory:", BEHIND, NOTE_BUDGET_GRAPHS, 0),
@@ -381,6 +386,8 @@ static void name_of_killed(struct text line, const char *killer, struct log_row 
             continue;
         const char closing[2] = {close[quote - open], '\0'};
         uint32_t stop = log_find(line, at + 1, closing);
+        while (stop != LOG_NONE && stop + 1 < line.nbytes && line.at[stop + 1] == closing[0])
+            stop++; /* "((sd-pam))" */
         if (stop != LOG_NONE)
             name = (struct text){line.at + at + 1, stop - at - 1};
         break;

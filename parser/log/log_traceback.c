@@ -246,7 +246,8 @@ bool log_traceback_end(struct log_traceback *traceback, struct interner *interne
     n = known ? own_depth(traceback) : 0;
     for (uint32_t i = 0; i < n; i++)
         innermost_first[i] = traceback->frame[n - 1 - i];
-    *traceback = (struct log_traceback){.count = 0};
+    bool own = n_shared != 0 ? traceback->ends_own : n != 0 && traceback->own[n - 1];
+    *traceback = (struct log_traceback){.ends_own = own};
     *stack = 0;
     if (n_shared != 0) {
         traceback->n_shared = n_shared - 1;

@@ -26,6 +26,7 @@ struct log_traceback {
     uint32_t n_open;     /* tracebacks that have begun and not ended: processes that print at once */
     uint32_t shared;     /* stack that the tracebacks which are open yet have too, */
     uint32_t n_shared;   /* so many of them */
+    bool ends_own;       /* the one that ended last: at a line of the user's own code */
     bool waits_for_line; /* the last frame has no line yet: IPython 7 prints it below */
     bool chained; /* "During handling of the above exception": it tells of the error before once more */
 };
