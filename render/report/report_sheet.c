@@ -51,21 +51,23 @@ static size_t line_nbytes(const char *text, size_t columns) {
 /* ---- colours ---- */
 
 static const char bold[] = "\033[1m", red[] = "\033[1;31m", yellow[] = "\033[1;33m", plain[] = "\033[0m";
+static const char *const urgency_color[] = {
+    [SHEET_NOTE] = bold, [SHEET_WARNING] = yellow, [SHEET_ALARM] = red};
 
-/* The colours of a point's text: the tag by its urgency, and the first sentence, which states the fact;
- * the rest is plain. */
+/* The colours of a tagged point: its tag by urgency, its first sentence bold, the rest plain. */
 struct tint {
     const char *tag; /* NULL: nothing is tinted */
     size_t tag_nbytes, nbytes;
 };
 
-static struct tint tint_of(const struct sheet *sheet, const char *text) {
+/* `tag` NULL: the text has none. */
+static struct tint tint_of(const struct sheet *sheet, const char *tag, const char *text) {
     struct tint tint = {0};
-    const char *close = *text == '[' ? strchr(text, ']') : NULL;
+    const char *close = tag != NULL ? strchr(text, ']') : NULL;
     if (!sheet->look.color || close == NULL)
         return tint;
     const char *end = strstr(close, ". ");
-    tint.tag = strncmp(text, "[high", 5) == 0 ? red : strncmp(text, "[medium", 7) == 0 ? yellow : bold;
+    tint.tag = tag;
     tint.tag_nbytes = (size_t)(close - text) + 1;
     tint.nbytes = end != NULL ? (size_t)(end - text) : strlen(text);
     return tint;
@@ -266,8 +268,8 @@ static void add_blanks(struct sheet *sheet, size_t count) {
     buffer_printf(sheet->out, "%*s", (int)count, "");
 }
 
-/* As text, broken between words; `before` begins the first line, blanks the others. */
-static void add_sentence(struct sheet *sheet, const char *before, const char *text) {
+/* As text, broken between words; `before` begins the first line, blanks the others. `tag`: as for tint_of. */
+static void add_sentence(struct sheet *sheet, const char *before, const char *tag, const char *text) {
     size_t indent = strlen(before);
     if (sheet->elements) {
         add_element(sheet, sheet->last == SHEET_POINT ? "li" : "p", text);
@@ -279,7 +281,7 @@ static void add_sentence(struct sheet *sheet, const char *before, const char *te
         return;
     }
     buffer_printf(sheet->out, "  %s", before);
-    const struct tint tint = tint_of(sheet, text);
+    const struct tint tint = tint_of(sheet, tag, text);
     size_t at = 0;
     do {
         size_t nbytes = line_nbytes(text + at, columns_behind(sheet, indent + 2));
@@ -304,7 +306,7 @@ void sheet_say(struct sheet *sheet, const char *format, ...) {
     if (!sheet->markdown && !sheet->elements && sheet->last == SHEET_PARAGRAPH && leads_on(text))
         buffer_add_text(sheet->out, "\n"); /* it belongs to what follows */
     part_begin(sheet, SHEET_PARAGRAPH);
-    add_sentence(sheet, "", text);
+    add_sentence(sheet, "", NULL, text);
 }
 
 void sheet_point(struct sheet *sheet, const char *format, ...) {
@@ -313,7 +315,16 @@ void sheet_point(struct sheet *sheet, const char *format, ...) {
     const char *text = format_list(sheet, format, arguments);
     va_end(arguments);
     part_begin(sheet, SHEET_POINT);
-    add_sentence(sheet, "- ", text);
+    add_sentence(sheet, "- ", NULL, text);
+}
+
+void sheet_tagged_point(struct sheet *sheet, enum sheet_urgency urgency, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    const char *text = format_list(sheet, format, arguments);
+    va_end(arguments);
+    part_begin(sheet, SHEET_POINT);
+    add_sentence(sheet, "- ", urgency_color[urgency], text);
 }
 
 void sheet_under(struct sheet *sheet, uint32_t number, const char *format, ...) {
@@ -326,7 +337,7 @@ void sheet_under(struct sheet *sheet, uint32_t number, const char *format, ...) 
     if (number != 0)
         snprintf(before, sizeof before, "%s%" PRIu32 ". ", sheet->markdown ? "" : "  ", number);
     part_begin(sheet, SHEET_POINT);
-    add_sentence(sheet, before, text);
+    add_sentence(sheet, before, NULL, text);
 }
 
 /* ---- tables ---- */

@@ -36,6 +36,12 @@ void sheet_heading(struct sheet *sheet, int level, const char *text);
 void sheet_say(struct sheet *sheet, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void sheet_point(struct sheet *sheet, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* A point that begins with a tag, "[high] ...": where text has colours, the tag has that of its urgency, and the first
+ * sentence, which states the fact, is bold. */
+enum sheet_urgency { SHEET_NOTE, SHEET_WARNING, SHEET_ALARM };
+void sheet_tagged_point(struct sheet *sheet, enum sheet_urgency urgency, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* A line that belongs to the sentence before it: one of a numbered list, or with number 0 indented; in Markdown a point. */
 void sheet_under(struct sheet *sheet, uint32_t number, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

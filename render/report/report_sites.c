@@ -39,7 +39,7 @@ static const struct tree_node *node_of_site(const struct report_callers *callers
     return &callers->tree.node[callers->node_of[callers->same[site]]];
 }
 
-/* Of a function that calls itself, the outermost call. */
+/* For a recursive function, the outermost call. */
 static const struct tree_node *without_recursion(const struct tree *tree, const struct tree_node *node) {
     while (node->n_children == 1 && node->self_bytes == 0 &&
            tree->node[node->first_child].frame == node->frame)

@@ -33,6 +33,12 @@ static const char *weight_of(struct sheet *sheet, const struct finding *finding)
                         finding_confidence_name((enum finding_confidence)finding->confidence));
 }
 
+static enum sheet_urgency urgency_of(const struct finding *finding) {
+    return finding->severity == SEVERITY_HIGH     ? SHEET_ALARM
+           : finding->severity == SEVERITY_MEDIUM ? SHEET_WARNING
+                                                  : SHEET_NOTE;
+}
+
 /* Is there a finding that is more than a note about the recording? */
 static bool has_verdict(const struct verdicts *verdicts) {
     for (uint32_t i = 0; i < verdicts->findings.count; i++)
@@ -47,7 +53,8 @@ static void checks_list(struct sheet *sheet, const struct verdicts *verdicts) {
     for (uint32_t i = 0; i < verdicts_checks(verdicts); i++) {
         struct check check = verdicts_check(verdicts, i, text, sizeof text);
         if (check.state != CHECK_FOUND)
-            sheet_point(sheet, "[%s] %s", check.state == CHECK_CLEAR ? "clear" : "not judged", text);
+            sheet_tagged_point(sheet, SHEET_NOTE, "[%s] %s",
+                               check.state == CHECK_CLEAR ? "clear" : "not judged", text);
     }
 }
 
@@ -94,8 +101,8 @@ void report_findings(struct sheet *sheet, const struct report_device *report) {
     for (uint32_t i = 0; i < verdicts->findings.count && i < FINDINGS_SHOWN; i++) {
         const struct finding *finding = &verdicts->findings.finding[i];
         finding_detail(verdicts, finding, text, sizeof text);
-        sheet_point(sheet, "[%s] %s. %s", weight_of(sheet, finding), title_of(sheet, verdicts, finding),
-                    sheet_quote(sheet, text, strlen(text)));
+        sheet_tagged_point(sheet, urgency_of(finding), "[%s] %s. %s", weight_of(sheet, finding),
+                           title_of(sheet, verdicts, finding), sheet_quote(sheet, text, strlen(text)));
     }
     if (verdicts->findings.count > FINDINGS_SHOWN)
         sheet_say(sheet, "Not listed: %s; --json has them all.",
