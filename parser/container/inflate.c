@@ -1,9 +1,7 @@
 #include "parser/container/inflate.h"
 
 static void *memory_take(void *context, unsigned count, unsigned item_nbytes) {
-    void *column = NULL;
-    uint32_t capacity = 0;
-    return arena_grow(context, &column, &capacity, count, item_nbytes) ? column : NULL;
+    return arena_column(context, count, item_nbytes);
 }
 
 static void memory_give(void *context, void *memory) {

@@ -36,12 +36,6 @@ struct step {
 };
 
 #if defined(STRATA_ZSTD) || defined(STRATA_LZMA)
-static void *memory_take(struct arena *arena, size_t nbytes) {
-    void *column = NULL;
-    uint32_t capacity = 0;
-    return nbytes <= UINT32_MAX && arena_grow(arena, &column, &capacity, (uint32_t)nbytes, 1) ? column : NULL;
-}
-
 static void memory_give(void *arena, void *memory) {
     if (memory != NULL)
         ARENA_DROP((struct arena *)arena, memory);
@@ -50,7 +44,7 @@ static void memory_give(void *arena, void *memory) {
 
 #ifdef STRATA_ZSTD
 static void *zstd_take(void *arena, size_t nbytes) {
-    return memory_take(arena, nbytes);
+    return arena_column(arena, nbytes, 1);
 }
 
 static bool zstd_start(struct packed *packed) {
@@ -74,21 +68,6 @@ static void zstd_step(struct packed *packed, struct step *step) {
 static void zstd_stop(struct packed *packed) {
     ZSTD_freeDStream(packed->state);
 }
-#else
-static bool zstd_start(struct packed *packed) {
-    return cursor_fail(
-        packed->cursor, READ_UNKNOWN_KIND, 0,
-        "this is packed by zstd, which this program was built without (libzstd): unpack it with zstd -d");
-}
-
-static void zstd_step(struct packed *packed, struct step *step) {
-    (void)packed;
-    step->damage = "";
-}
-
-static void zstd_stop(struct packed *packed) {
-    (void)packed;
-}
 #endif
 
 #ifdef STRATA_LZMA
@@ -101,7 +80,7 @@ struct xz {
 };
 
 static void *xz_take(void *arena, size_t count, size_t nbytes) {
-    return nbytes == 0 || count <= SIZE_MAX / nbytes ? memory_take(arena, count * nbytes) : NULL;
+    return nbytes == 0 || count <= SIZE_MAX / nbytes ? arena_column(arena, count * nbytes, 1) : NULL;
 }
 
 static bool xz_start(struct packed *packed) {
@@ -144,36 +123,37 @@ static void xz_step(struct packed *packed, struct step *step) {
 static void xz_stop(struct packed *packed) {
     lzma_end(&((struct xz *)packed->state)->stream);
 }
-#else
-static bool xz_start(struct packed *packed) {
-    return cursor_fail(
-        packed->cursor, READ_UNKNOWN_KIND, 0,
-        "this is packed by xz, which this program was built without (liblzma): unpack it with xz -d");
-}
-
-static void xz_step(struct packed *packed, struct step *step) {
-    (void)packed;
-    step->damage = "";
-}
-
-static void xz_stop(struct packed *packed) {
-    (void)packed;
-}
 #endif
 
 static const struct {
-    bool (*start)(struct packed *packed);
+    const char *name, *library;
+    bool (*recognises)(const uint8_t *p, size_t nbytes);
+    bool (*start)(struct packed *packed); /* NULL: the program was built without the library */
     void (*step)(struct packed *packed, struct step *step);
     void (*stop)(struct packed *packed);
-    bool (*recognises)(const uint8_t *p, size_t nbytes);
-} kinds[] = {[PACKED_ZSTD] = {zstd_start, zstd_step, zstd_stop, zstd_recognises},
-             [PACKED_XZ] = {xz_start, xz_step, xz_stop, xz_recognises}};
+} kinds[] = {
+#ifdef STRATA_ZSTD
+    [PACKED_ZSTD] = {"zstd", "libzstd", zstd_recognises, zstd_start, zstd_step, zstd_stop},
+#else
+    [PACKED_ZSTD] = {"zstd", "libzstd", zstd_recognises, NULL, NULL, NULL},
+#endif
+#ifdef STRATA_LZMA
+    [PACKED_XZ] = {"xz", "liblzma", xz_recognises, xz_start, xz_step, xz_stop},
+#else
+    [PACKED_XZ] = {"xz", "liblzma", xz_recognises, NULL, NULL, NULL},
+#endif
+};
 
 bool packed_open(struct packed *packed, struct cursor *cursor, enum packed_kind kind) {
     *packed = (struct packed){.cursor = cursor, .kind = kind, .between = true};
     arena_init(&packed->memory, cursor->arena->host, SIZE_MAX);
-    if (kinds[kind].start(packed))
+    if (kinds[kind].start != NULL && kinds[kind].start(packed))
         return true;
+    if (kinds[kind].start == NULL)
+        (void)cursor_fail(
+            cursor, READ_UNKNOWN_KIND, 0,
+            "this is packed by %s, which this program was built without (%s): unpack it with %s -d",
+            kinds[kind].name, kinds[kind].library, kinds[kind].name);
     if (cursor->error->code == READ_OK)
         (void)cursor_fail_memory(cursor, cursor_offset(cursor));
     arena_release(&packed->memory);
