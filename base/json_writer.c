@@ -196,3 +196,16 @@ void json_text(struct json_writer *json, const char *name, const char *text) {
     else
         json_null(json, name);
 }
+
+struct json_writer json_document(struct buffer *out, uint64_t schema) {
+    struct json_writer json = json_writer_of(out);
+    json_object(&json, NULL, JSON_LINES);
+    json_u64(&json, "schema", schema);
+    return json;
+}
+
+bool json_document_end(struct json_writer *json) {
+    json_end(json);
+    buffer_add_text(json->out, "\n");
+    return !json->out->failed;
+}

@@ -36,6 +36,11 @@ struct json_writer {
 /* A writer at the beginning of a value. `out` belongs to the caller and must outlive it. */
 struct json_writer json_writer_of(struct buffer *out);
 
+/* Begins a document of ours: an object whose first member is its schema. */
+struct json_writer json_document(struct buffer *out, uint64_t schema);
+/* Ends it, and its last line. False: no memory. */
+bool json_document_end(struct json_writer *json);
+
 /* Begin a container; `name` is NULL for an element of an array and for the root. Names are constants of ours, not
  * escaped. */
 void json_object(struct json_writer *json, const char *name, enum json_style style);

@@ -31,16 +31,13 @@ static bool names_collect(struct name_list *names, struct batch *batch, const st
 }
 
 static void list_add(struct buffer *out, const struct name_list *names) {
-    struct json_writer json = json_writer_of(out);
-    json_object(&json, NULL, JSON_LINES);
-    json_u64(&json, "schema", 1);
+    struct json_writer json = json_document(out, 1);
     json_text(&json, "kind", "index");
     json_array(&json, "made", JSON_LINES);
     for (uint32_t i = 0; i < names->count; i++)
         json_text(&json, NULL, names->name[i]);
     json_end(&json);
-    json_end(&json);
-    buffer_add_text(out, "\n");
+    (void)json_document_end(&json);
 }
 
 static bool list_write(const struct name_list *names, const struct batch *batch) {

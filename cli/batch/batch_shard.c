@@ -171,11 +171,9 @@ static void record_add_refusal(struct json_writer *json, const struct batch_file
 }
 
 static void record_add(struct buffer *out, const struct batch *batch) {
-    struct json_writer json = json_writer_of(out);
     char fingerprint[17];
     snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, shard_fingerprint(batch));
-    json_object(&json, NULL, JSON_LINES);
-    json_u64(&json, "schema", 1);
+    struct json_writer json = json_document(out, 1);
     json_text(&json, "kind", "shard");
     json_u64(&json, "shard", batch->shard);
     json_u64(&json, "of", batch->n_shards);
@@ -186,8 +184,7 @@ static void record_add(struct buffer *out, const struct batch *batch) {
         if (is_refused(&batch->files[i]))
             record_add_refusal(&json, &batch->files[i]);
     json_end(&json);
-    json_end(&json);
-    buffer_add_text(out, "\n");
+    (void)json_document_end(&json);
 }
 
 bool record_write(struct batch *batch) {

@@ -155,7 +155,6 @@ static int files_compare(const void *a, const void *b) {
 
 void baseline_write(struct buffer *out, const struct check_plan *plan, const struct check_file *files,
                     uint32_t n_files) {
-    struct json_writer json = json_writer_of(out);
     const struct check_file **order = malloc(((size_t)n_files + 1) * sizeof(struct check_file *));
     if (order == NULL) {
         out->failed = true;
@@ -164,8 +163,7 @@ void baseline_write(struct buffer *out, const struct check_plan *plan, const str
     for (uint32_t i = 0; i < n_files; i++)
         order[i] = &files[i];
     qsort(order, n_files, sizeof *order, files_compare);
-    json_object(&json, NULL, JSON_LINES);
-    json_u64(&json, "schema", 1);
+    struct json_writer json = json_document(out, 1);
     if (plan->filter != NULL)
         json_text(&json, "filter", plan->filter);
     json_object(&json, "files", JSON_LINES);
@@ -174,7 +172,6 @@ void baseline_write(struct buffer *out, const struct check_plan *plan, const str
             (i == 0 || strcmp(order[i]->name, order[i - 1]->name) != 0))
             file_write(&json, order[i]);
     json_end(&json);
-    json_end(&json);
-    buffer_add_text(out, "\n");
+    (void)json_document_end(&json);
     free(order);
 }

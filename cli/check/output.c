@@ -355,9 +355,7 @@ static void verdict_json(struct json_writer *json, const struct check_verdict *v
 
 static void json_write(struct buffer *out, const struct check_file *files, uint32_t n_files,
                        const struct check_plan *plan) {
-    struct json_writer json = json_writer_of(out);
-    json_object(&json, NULL, JSON_LINES);
-    json_u64(&json, "schema", 1);
+    struct json_writer json = json_document(out, 1);
     if (plan->filter != NULL)
         json_text(&json, "filter", plan->filter);
     json_array(&json, "files", JSON_LINES);
@@ -375,8 +373,7 @@ static void json_write(struct buffer *out, const struct check_file *files, uint3
         json_end(&json);
     }
     json_end(&json);
-    json_end(&json);
-    buffer_add_text(out, "\n");
+    (void)json_document_end(&json);
 }
 
 void check_write(struct buffer *out, enum check_format format, const struct check_file *files,

@@ -426,9 +426,7 @@ bool index_write(struct json_writer *json, const struct index *index) {
     for (uint32_t i = 0; i < index->n_rows; i++)
         add_row(json, &index->rows[i], json->for_page ? &scale : NULL);
     json_end(json);
-    json_end(json);
-    buffer_add_text(json->out, "\n");
-    return !json->out->failed;
+    return json_document_end(json);
 }
 
 bool index_json(struct buffer *out, const struct index *index) {

@@ -529,9 +529,7 @@ static void add_matches(struct json_writer *json, const struct diff *diff) {
 }
 
 bool diff_write_figures(struct buffer *out, const struct diff *diff) {
-    struct json_writer json = json_writer_of(out);
-    json_object(&json, NULL, JSON_LINES);
-    json_u64(&json, "schema", 1);
+    struct json_writer json = json_document(out, 1);
     add_diff(&json, diff);
     add_matches(&json, diff);
     json_end(&json);

@@ -216,10 +216,8 @@ static void add_diagnostics(struct json_writer *json, const struct trace *trace,
 
 static void add_all(struct buffer *out, const struct brief *brief, const struct trace *trace,
                     const struct report_options *options, const struct brief_detail *detail) {
-    struct json_writer json = json_writer_of(out);
     uint32_t shown = brief->n_kept < detail->devices ? brief->n_kept : detail->devices;
-    json_object(&json, NULL, JSON_LINES);
-    json_u64(&json, "schema", 2);
+    struct json_writer json = json_document(out, 2);
     json_bool(&json, "brief", true);
     add_words(&json, "file", options->file, detail->text);
     json_text(&json, "kind", options->kind);
@@ -229,8 +227,7 @@ static void add_all(struct buffer *out, const struct brief *brief, const struct 
     json_end(&json);
     json_u64(&json, "devices_left_out", brief->n_devices - shown);
     add_diagnostics(&json, trace, detail);
-    json_end(&json);
-    buffer_add_text(out, "\n");
+    (void)json_document_end(&json);
 }
 
 bool report_brief(struct buffer *out, const struct trace *trace, const struct report_options *options,

@@ -401,9 +401,7 @@ static void add_diagnostics(struct json_writer *json, const struct trace *trace,
 
 bool report_json(struct buffer *out, const struct trace *trace, const struct report_options *options,
                  struct arena *scratch) {
-    struct json_writer json = json_writer_of(out);
-    json_object(&json, NULL, JSON_LINES);
-    json_u64(&json, "schema", 2);
+    struct json_writer json = json_document(out, 2);
     json_text(&json, "file", options->file);
     json_text(&json, "fingerprint", options->fingerprint);
     json_text(&json, "recording_id", options->recording_id);
@@ -419,7 +417,5 @@ bool report_json(struct buffer *out, const struct trace *trace, const struct rep
     add_diagnostics(&json, trace, options->device);
     if (options->more != NULL && !options->more->add(&json, options->more->context))
         return false;
-    json_end(&json);
-    buffer_add_text(out, "\n");
-    return !out->failed;
+    return json_document_end(&json);
 }

@@ -33,9 +33,7 @@ static void largest_json(struct json_writer *json, const struct extrapolated *de
 }
 
 static bool largests_json(struct buffer *out, const struct extrapolation_report *report) {
-    struct json_writer json = json_writer_of(out);
-    json_object(&json, NULL, JSON_LINES);
-    json_u64(&json, "schema", 1);
+    struct json_writer json = json_document(out, 1);
     json_text(&json, "file", report->file[1]);
     json_text(&json, "fingerprint", report->fingerprint[1]);
     json_array(&json, "files", JSON_COMPACT);
@@ -47,9 +45,7 @@ static bool largests_json(struct buffer *out, const struct extrapolation_report 
         largest_json(&json, &report->device[i]);
     json_end(&json);
     json_null(&json, "together");
-    json_end(&json);
-    buffer_add_text(out, "\n");
-    return !out->failed;
+    return json_document_end(&json);
 }
 
 static const char *range(struct sheet *sheet, const struct largest *largest) {

@@ -216,9 +216,7 @@ static const struct plan *plan_at(const struct plan_report *report, uint32_t i) 
 static bool write_json(struct buffer *out, const struct plan_report *report, struct arena *scratch) {
     struct buffer nothing = {.host = arena_share(scratch)};
     struct sheet sheet = {.out = &nothing, .arena = scratch};
-    struct json_writer json = json_writer_of(out);
-    json_object(&json, NULL, JSON_LINES);
-    json_u64(&json, "schema", 1);
+    struct json_writer json = json_document(out, 1);
     json_text(&json, "file", report->file);
     json_text(&json, "fingerprint", report->fingerprint);
     json_array(&json, "devices", JSON_LINES);
@@ -231,8 +229,7 @@ static bool write_json(struct buffer *out, const struct plan_report *report, str
     }
     json_end(&json);
     json_null(&json, "together");
-    json_end(&json);
-    buffer_add_text(out, "\n");
+    (void)json_document_end(&json);
     bool failed = nothing.failed;
     buffer_release(&nothing);
     return done && !out->failed && !failed;
@@ -518,9 +515,7 @@ static void together_answer(struct sheet *sheet, const struct plan_together *tog
 }
 
 static bool together_json(struct buffer *out, const struct plan_together *together) {
-    struct json_writer json = json_writer_of(out);
-    json_object(&json, NULL, JSON_LINES);
-    json_u64(&json, "schema", 1);
+    struct json_writer json = json_document(out, 1);
     json_text(&json, "file", together->file[0]);
     json_text(&json, "fingerprint", together->fingerprint);
     json_array(&json, "files", JSON_LINES);
@@ -542,9 +537,7 @@ static bool together_json(struct buffer *out, const struct plan_together *togeth
         json_end(&json);
     }
     json_end(&json);
-    json_end(&json);
-    buffer_add_text(out, "\n");
-    return !out->failed;
+    return json_document_end(&json);
 }
 
 bool plan_together_write(struct buffer *out, const struct plan_together *together, enum report_format format,

@@ -139,18 +139,14 @@ static void device_json(struct json_writer *json, const struct whatif *whatif,
 }
 
 static bool write_json(struct buffer *out, const struct whatif_report *report) {
-    struct json_writer json = json_writer_of(out);
-    json_object(&json, NULL, JSON_LINES);
-    json_u64(&json, "schema", 1);
+    struct json_writer json = json_document(out, 1);
     json_text(&json, "file", report->file);
     json_text(&json, "fingerprint", report->fingerprint);
     json_array(&json, "devices", JSON_LINES);
     for (uint32_t i = 0; i < report->n_devices; i++)
         device_json(&json, &report->device[i], report->verdicts[i]);
     json_end(&json);
-    json_end(&json);
-    buffer_add_text(out, "\n");
-    return !out->failed;
+    return json_document_end(&json);
 }
 
 /* ---- words ---- */
@@ -483,9 +479,7 @@ static void extrapolated_json(struct json_writer *json, const struct extrapolate
 }
 
 static bool extrapolation_json(struct buffer *out, const struct extrapolation_report *report) {
-    struct json_writer json = json_writer_of(out);
-    json_object(&json, NULL, JSON_LINES);
-    json_u64(&json, "schema", 1);
+    struct json_writer json = json_document(out, 1);
     recording_json(&json, report, 0);
     recording_json(&json, report, 1);
     json_u64(&json, "to", report->asked);
@@ -493,9 +487,7 @@ static bool extrapolation_json(struct buffer *out, const struct extrapolation_re
     for (uint32_t i = 0; i < report->n_devices; i++)
         extrapolated_json(&json, &report->device[i]);
     json_end(&json);
-    json_end(&json);
-    buffer_add_text(out, "\n");
-    return !out->failed;
+    return json_document_end(&json);
 }
 
 /* "48", or "48 layers" where that is what they are. */
