@@ -82,16 +82,10 @@ static void note_details(const struct recording *recording) {
     }
 }
 
-static bool diagnostic_is(const struct trace *trace, const struct diagnostic *diagnostic, const char *code) {
-    uint32_t nbytes;
-    const uint8_t *text = trace_string(trace, diagnostic->code, &nbytes);
-    return nbytes == strlen(code) && memcmp(text, code, nbytes) == 0;
-}
-
 /* The first diagnostic with this code. NULL: none. */
 static const struct diagnostic *diagnostic_find(const struct trace *trace, const char *code) {
     for (uint32_t i = 0; i < trace->n_diagnostics; i++)
-        if (diagnostic_is(trace, &trace->diagnostics[i], code))
+        if (text_is(trace_text(trace, trace->diagnostics[i].code), code))
             return &trace->diagnostics[i];
     return NULL;
 }

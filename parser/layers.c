@@ -9,7 +9,6 @@
 #include "parser/container/zip.h"
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { MAX_BLAME_NBYTES = 1 << 30 }; /* unpacked to look for damage; a zip bomb must not take forever */
 
@@ -89,20 +88,13 @@ static bool packed_layer_read(struct cursor *below, const struct read_source *pa
     return ahead_layer_settle(&layer, done);
 }
 
-static bool is_truncated(const struct trace *trace, const struct diagnostic *diagnostic) {
-    static const char code[] = "truncated";
-    uint32_t nbytes;
-    const uint8_t *bytes = trace_string(trace, diagnostic->code, &nbytes);
-    return nbytes == sizeof code - 1 && memcmp(bytes, code, nbytes) == 0;
-}
-
 /* The recording was complete, but its envelope is not. */
 static bool envelope_check(struct cursor *cursor, struct trace *trace, enum source_end end, const char *key) {
     const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {cursor_offset(cursor)};
     if (end != SOURCE_TRUNCATED)
         return true;
     for (uint32_t i = 0; i < trace->n_diagnostics; i++)
-        if (is_truncated(trace, &trace->diagnostics[i]))
+        if (text_is(trace_text(trace, trace->diagnostics[i].code), "truncated"))
             return true; /* the recording was cut too, and says so */
     return trace_diagnose(trace, key, ORDINAL_NONE, numbers) || cursor_fail_memory(cursor, numbers[0]);
 }

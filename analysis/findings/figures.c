@@ -4,12 +4,6 @@
 
 #include <string.h>
 
-static bool code_is(const struct trace *trace, const struct diagnostic *diagnostic, const char *code) {
-    uint32_t nbytes;
-    const uint8_t *bytes = trace_string(trace, diagnostic->code, &nbytes);
-    return strlen(code) == nbytes && memcmp(bytes, code, nbytes) == 0;
-}
-
 /* A diagnostic that says that a part of the run is missing. */
 static const char *doubt_find(const struct timeline *timeline) {
     static const char *const codes[] = {"truncated",    "damaged",     "overflow",
@@ -17,7 +11,7 @@ static const char *doubt_find(const struct timeline *timeline) {
     const struct trace *trace = timeline->trace;
     for (uint32_t i = 0; i < trace->n_diagnostics; i++)
         for (size_t k = 0; k < sizeof codes / sizeof *codes; k++)
-            if (code_is(trace, &trace->diagnostics[i], codes[k]) &&
+            if (text_is(trace_text(trace, trace->diagnostics[i].code), codes[k]) &&
                 diagnostic_concerns(&trace->diagnostics[i], timeline->device->ordinal))
                 return codes[k];
     return NULL;

@@ -9,7 +9,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The destination of a file's results: under `staging`; messages name their final place. */
 struct parts {
@@ -104,12 +103,9 @@ static bool log_convinces(const struct trace *trace, const struct batch_file *fi
 
 /* Do windows of events overlap on any device? */
 static bool series_joins(const struct trace *trace) {
-    for (uint32_t i = 0; i < trace->n_diagnostics; i++) {
-        uint32_t nbytes;
-        const uint8_t *code = trace_string(trace, trace->diagnostics[i].code, &nbytes);
-        if (nbytes == strlen("series_joined") && memcmp(code, "series_joined", nbytes) == 0)
+    for (uint32_t i = 0; i < trace->n_diagnostics; i++)
+        if (text_is(trace_text(trace, trace->diagnostics[i].code), "series_joined"))
             return true;
-    }
     return false;
 }
 

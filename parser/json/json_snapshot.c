@@ -211,11 +211,8 @@ static int32_t first_cut_device(const struct walker *walker) {
 
 static bool has_content(const struct walker *walker) {
     for (uint32_t i = 0; i + 1 < walker->n_stack; i += 2) {
-        uint32_t nbytes;
-        const uint8_t *key = trace_string(walker->snapshot.trace, (uint32_t)walker->stack[i].bits, &nbytes);
-        if ((nbytes == 8 && memcmp(key, "segments", 8) == 0) ||
-            (nbytes == 13 && memcmp(key, "device_traces", 13) == 0) ||
-            (nbytes == 6 && memcmp(key, "traces", 6) == 0))
+        struct text key = trace_text(walker->snapshot.trace, (uint32_t)walker->stack[i].bits);
+        if (text_is(key, "segments") || text_is(key, "device_traces") || text_is(key, "traces"))
             return true;
     }
     return false;

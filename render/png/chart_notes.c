@@ -4,7 +4,6 @@
 #include "base/format.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* Only the first few notes are shown, so those that change the meaning of the picture come first. */
 enum note_rank {
@@ -29,10 +28,8 @@ static const struct {
 };
 
 static enum note_rank note_rank_of(const struct trace *trace, const struct diagnostic *note) {
-    uint32_t nbytes;
-    const uint8_t *code = trace_string(trace, note->code, &nbytes);
     for (size_t i = 0; i < sizeof note_ranks / sizeof *note_ranks; i++)
-        if (strlen(note_ranks[i].code) == nbytes && memcmp(note_ranks[i].code, code, nbytes) == 0)
+        if (text_is(trace_text(trace, note->code), note_ranks[i].code))
             return note_ranks[i].rank;
     return NOTE_DOUBT;
 }

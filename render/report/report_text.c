@@ -222,21 +222,15 @@ static void baseline_write(struct sheet *sheet, const struct report_device *repo
 
 /* ---- trust ---- */
 
-static bool diagnostic_is(const struct trace *trace, uint32_t index, const char *code) {
-    uint32_t nbytes;
-    const uint8_t *text = trace_string(trace, trace->diagnostics[index].code, &nbytes);
-    return nbytes == strlen(code) && memcmp(text, code, nbytes) == 0;
-}
-
 /* Writes all diagnostics of a device or of the file, except those with code `but`; NULL: all. */
 static void diagnostics_write(struct sheet *sheet, const struct trace *trace, int32_t device,
                               const char *but) {
     for (uint32_t i = 0; i < trace->n_diagnostics; i++) {
-        if (trace->diagnostics[i].device != device || (but != NULL && diagnostic_is(trace, i, but)))
-            continue;
-        uint32_t nbytes;
-        const uint8_t *message = trace_string(trace, trace->diagnostics[i].message, &nbytes);
-        sheet_point(sheet, "%s", sheet_quote(sheet, message, nbytes));
+        const struct diagnostic *diagnostic = &trace->diagnostics[i];
+        struct text message = trace_text(trace, diagnostic->message);
+        if (diagnostic->device == device &&
+            (but == NULL || !text_is(trace_text(trace, diagnostic->code), but)))
+            sheet_point(sheet, "%s", sheet_quote(sheet, message.at, message.nbytes));
     }
 }
 

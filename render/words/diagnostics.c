@@ -168,10 +168,8 @@ static const struct sentence sentences[] = {
 
 /* NULL: the key, a string of the trace, has none. */
 static const char *sentence_of(const struct trace *trace, uint32_t key) {
-    uint32_t nbytes;
-    const uint8_t *text = trace_string(trace, key, &nbytes);
-    for (size_t i = 0; nbytes != 0 && i < sizeof sentences / sizeof *sentences; i++)
-        if (strlen(sentences[i].key) == nbytes && memcmp(sentences[i].key, text, nbytes) == 0)
+    for (size_t i = 0; key != 0 && i < sizeof sentences / sizeof *sentences; i++)
+        if (text_is(trace_text(trace, key), sentences[i].key))
             return sentences[i].text;
     return NULL;
 }
