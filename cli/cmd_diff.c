@@ -218,9 +218,8 @@ static bool phase_find(const struct side *side, const struct phases *phases, str
                        uint32_t *moment) {
     const struct phase *found = NULL;
     for (uint32_t i = 0, nth = 0; i < phases->count && nth <= named.nth; i++) {
-        uint32_t nbytes;
-        const uint8_t *name = trace_string(side->timeline.trace, phases->phase[i].name, &nbytes);
-        if (nbytes == named.nbytes && memcmp(name, named.name, nbytes) == 0) {
+        struct text name = trace_text(side->timeline.trace, phases->phase[i].name);
+        if (name.nbytes == named.nbytes && memcmp(name.at, named.name, name.nbytes) == 0) {
             found = &phases->phase[i];
             nth++;
         }

@@ -55,11 +55,10 @@ static bool report_progress(void *context, uint64_t nbytes, uint64_t n_events) {
 }
 
 static void note_device(const struct trace *trace, const struct device_trace *device, const char *path) {
-    uint32_t nbytes;
-    const uint8_t *name = trace_string(trace, device->name, &nbytes);
+    struct text name = trace_text(trace, device->name);
     if (device->name != 0)
-        terminal_note(path, "device %" PRId32 " is a %.*s, %s", device->ordinal, (int)nbytes,
-                      (const char *)name, format_bytes(device->capacity_bytes).text);
+        terminal_note(path, "device %" PRId32 " is a %.*s, %s", device->ordinal, (int)name.nbytes,
+                      (const char *)name.at, format_bytes(device->capacity_bytes).text);
     terminal_note(path, "device %" PRId32 ": %s events, %s allocations", device->ordinal,
                   format_count(device->n_events).text, format_count(device->allocations.count).text);
 }
@@ -76,9 +75,8 @@ static void note_details(const struct recording *recording) {
     for (uint32_t i = 0; i < trace->n_devices; i++)
         note_device(trace, &trace->devices[i], path);
     for (uint32_t i = 0; i < trace->n_diagnostics; i++) {
-        uint32_t nbytes;
-        const uint8_t *message = trace_string(trace, trace->diagnostics[i].message, &nbytes);
-        terminal_note(path, "%.*s", (int)nbytes, (const char *)message);
+        struct text message = trace_text(trace, trace->diagnostics[i].message);
+        terminal_note(path, "%.*s", (int)message.nbytes, (const char *)message.at);
     }
 }
 

@@ -186,10 +186,9 @@ static bool texts_begin(struct rule_list *list, const struct trace *trace) {
 
 static bool string_meets(struct rule_list *list, const struct rule *rule, const struct trace *trace,
                          uint32_t id) {
-    uint32_t nbytes;
-    const uint8_t *bytes = trace_string(trace, id, &nbytes);
-    memcpy(list->text, bytes, nbytes);
-    list->text[nbytes] = '\0';
+    struct text bytes = trace_text(trace, id);
+    memcpy(list->text, bytes.at, bytes.nbytes);
+    list->text[bytes.nbytes] = '\0';
     return regex_meets(&rule->expression, list->text, 0, NULL, &list->failed);
 }
 

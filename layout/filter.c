@@ -56,9 +56,8 @@ struct texts {
 
 static bool string_holds(struct texts *texts, uint32_t id) {
     if (texts->known[id] == 0) {
-        uint32_t nbytes;
-        const uint8_t *bytes = trace_string(texts->trace, id, &nbytes);
-        texts->known[id] = text_holds(bytes, nbytes, texts->needle) ? 2 : 1;
+        struct text bytes = trace_text(texts->trace, id);
+        texts->known[id] = text_holds(bytes.at, bytes.nbytes, texts->needle) ? 2 : 1;
     }
     return texts->known[id] == 2;
 }

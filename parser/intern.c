@@ -28,9 +28,8 @@ void interner_release(struct interner *interner) {
 typedef uint64_t row_hash(const struct trace *trace, uint32_t row);
 
 static uint64_t string_hash(const struct trace *trace, uint32_t row) {
-    uint32_t nbytes;
-    const uint8_t *bytes = trace_string(trace, row, &nbytes);
-    return XXH3_64bits(bytes, nbytes);
+    struct text bytes = trace_text(trace, row);
+    return XXH3_64bits(bytes.at, bytes.nbytes);
 }
 
 static uint64_t words_hash(const void *words, size_t nbytes) {
@@ -86,9 +85,8 @@ bool intern_string(struct interner *interner, const void *bytes, size_t nbytes, 
         return false;
     uint32_t at = (uint32_t)XXH3_64bits(bytes, nbytes) & index->mask;
     for (; index->slot[at] != 0; at = (at + 1) & index->mask) {
-        uint32_t other_nbytes;
-        const uint8_t *other = trace_string(trace, index->slot[at], &other_nbytes);
-        if (other_nbytes == nbytes && __builtin_memcmp(other, bytes, nbytes) == 0) {
+        struct text other = trace_text(trace, index->slot[at]);
+        if (other.nbytes == nbytes && __builtin_memcmp(other.at, bytes, nbytes) == 0) {
             *id = index->slot[at];
             return true;
         }
@@ -123,14 +121,13 @@ static bool row_intern(struct trace *trace, struct intern_index *index, row_hash
 bool intern_cut(struct interner *interner, uint32_t *string, bool keep_end) {
     static const char ellipsis[] = "\xe2\x80\xa6";
     enum { N_ELLIPSIS = sizeof ellipsis - 1, N_KEPT = FRAME_TEXT_MAX_NBYTES - N_ELLIPSIS };
-    uint32_t nbytes;
-    const uint8_t *bytes = trace_string(interner->trace, *string, &nbytes);
-    if (nbytes <= FRAME_TEXT_MAX_NBYTES)
+    struct text bytes = trace_text(interner->trace, *string);
+    if (bytes.nbytes <= FRAME_TEXT_MAX_NBYTES)
         return true;
     uint8_t text[FRAME_TEXT_MAX_NBYTES];
-    bytes_copy(text, keep_end ? (const uint8_t *)ellipsis : bytes, keep_end ? N_ELLIPSIS : N_KEPT);
+    bytes_copy(text, keep_end ? (const uint8_t *)ellipsis : bytes.at, keep_end ? N_ELLIPSIS : N_KEPT);
     bytes_copy(text + (keep_end ? N_ELLIPSIS : N_KEPT),
-               keep_end ? bytes + nbytes - N_KEPT : (const uint8_t *)ellipsis,
+               keep_end ? bytes.at + bytes.nbytes - N_KEPT : (const uint8_t *)ellipsis,
                keep_end ? N_KEPT : N_ELLIPSIS);
     return intern_string(interner, text, sizeof text, string);
 }

@@ -52,9 +52,8 @@ static uint64_t hash_of_pair(uint64_t a, uint64_t b, uint64_t seed) {
 
 static void strings_hash(struct identifying *id) {
     for (uint32_t i = 0; i < id->trace->strings.count; i++) {
-        uint32_t nbytes;
-        const uint8_t *bytes = trace_string(id->trace, i, &nbytes);
-        id->string[i] = XXH3_64bits(bytes, nbytes);
+        struct text bytes = trace_text(id->trace, i);
+        id->string[i] = XXH3_64bits(bytes.at, bytes.nbytes);
     }
 }
 

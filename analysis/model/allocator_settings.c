@@ -347,9 +347,8 @@ static void read_key(struct allocator_settings *settings, struct word key, struc
 }
 
 bool allocator_settings_read(struct allocator_settings *settings, const struct trace *trace) {
-    uint32_t nbytes;
-    const uint8_t *text = trace_string(trace, trace->settings, &nbytes);
-    struct json_scan scan = {text, text + nbytes};
+    struct text text = trace_text(trace, trace->settings);
+    struct json_scan scan = {text.at, text.at + text.nbytes};
     *settings = allocator_settings_default();
     if (!scan_take(&scan, '{'))
         return false;

@@ -46,11 +46,10 @@ static bool blocks_fit(const struct device_trace *device, const struct allocator
 }
 
 static bool text_has(const struct trace *trace, uint32_t string, const char *part, uint32_t length) {
-    uint32_t nbytes;
-    const uint8_t *bytes = trace_string(trace, string, &nbytes);
-    for (uint32_t at = 0; at + length <= nbytes; at++) {
+    struct text bytes = trace_text(trace, string);
+    for (uint32_t at = 0; at + length <= bytes.nbytes; at++) {
         uint32_t same = 0;
-        while (same < length && bytes[at + same] == (uint8_t)part[same])
+        while (same < length && bytes.at[at + same] == (uint8_t)part[same])
             same++;
         if (same == length)
             return true;

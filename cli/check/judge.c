@@ -59,9 +59,8 @@ static void site_name(const struct trace *trace, uint32_t frame, char *name, siz
 }
 
 static char *string_copy(const struct trace *trace, uint32_t id) {
-    uint32_t nbytes;
-    const uint8_t *bytes = trace_string(trace, id, &nbytes);
-    return strndup((const char *)bytes, nbytes);
+    struct text bytes = trace_text(trace, id);
+    return strndup((const char *)bytes.at, bytes.nbytes);
 }
 
 static bool sites_keep(struct check_file *file, const struct subject *subject) {

@@ -10,9 +10,8 @@
 
 static bool strings_map(struct series *series, const struct trace *from, struct ids *ids) {
     for (uint32_t i = 0; i < from->strings.count; i++) {
-        uint32_t nbytes;
-        const uint8_t *bytes = trace_string(from, i, &nbytes);
-        if (!intern_string(&series->interner, bytes, nbytes, &ids->string[i]))
+        struct text bytes = trace_text(from, i);
+        if (!intern_string(&series->interner, bytes.at, bytes.nbytes, &ids->string[i]))
             return false;
     }
     return true;

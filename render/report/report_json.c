@@ -15,9 +15,8 @@
 
 static void add_trace_string(struct json_writer *json, const char *name, const struct trace *trace,
                              uint32_t id) {
-    uint32_t nbytes;
-    const uint8_t *bytes = trace_string(trace, id, &nbytes);
-    json_string(json, name, bytes, nbytes);
+    struct text bytes = trace_text(trace, id);
+    json_string(json, name, bytes.at, bytes.nbytes);
 }
 
 void report_site_json(struct json_writer *json, const struct trace *trace, uint32_t site) {

@@ -241,9 +241,8 @@ static void message_make(struct message *message, const struct diagnostic *diagn
 
 /* The string of a message; the one that is there where that says the same. 0: no memory. */
 static uint32_t message_keep(struct trace *trace, const struct message *message, uint32_t there) {
-    uint32_t nbytes;
-    const uint8_t *text = trace_string(trace, there, &nbytes);
-    if (there != 0 && nbytes == message->nbytes && memcmp(text, message->text, nbytes) == 0)
+    struct text text = trace_text(trace, there);
+    if (there != 0 && text.nbytes == message->nbytes && memcmp(text.at, message->text, text.nbytes) == 0)
         return there;
     return trace_string_add(trace, message->text, message->nbytes);
 }
