@@ -20,15 +20,21 @@ void words_say(struct words *words, const char *text) {
         add_byte(words, *text);
 }
 
+uint32_t digits_put(uint64_t number, char *digits) {
+    char reversed[20];
+    uint32_t n = 0;
+    do
+        reversed[n++] = (char)('0' + number % 10);
+    while ((number /= 10) != 0);
+    for (uint32_t i = 0; i < n; i++)
+        digits[i] = reversed[n - 1 - i];
+    return n;
+}
+
 void words_number(struct words *words, uint64_t number) {
     char digits[21];
-    uint32_t first = sizeof digits - 1;
-    digits[first] = '\0';
-    do {
-        digits[--first] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number != 0);
-    words_say(words, digits + first);
+    digits[digits_put(number, digits)] = '\0';
+    words_say(words, digits);
 }
 
 /* The length of the character that starts with `lead`; 1 if none does. */

@@ -19,6 +19,9 @@ void words_add(struct words *words, struct text text);
 /* A constant of ours, or a figure's text. */
 void words_say(struct words *words, const char *text);
 
+/* The digits of a number, at most 20, not terminated. Returns how many there are. */
+uint32_t digits_put(uint64_t number, char *digits);
+
 /* Digits without separators. */
 void words_number(struct words *words, uint64_t number);
 

@@ -4,22 +4,12 @@
 #include "base/search.h"
 #include "base/sort.h"
 #include "base/text.h"
+#include "base/words.h"
 
 /* ---- helpers ---- */
 
 static bool bit(const uint64_t *bits, uint32_t at) {
     return (bits[at / 64] >> at % 64 & 1) != 0;
-}
-
-static uint32_t digits_put(uint32_t number, char *text) {
-    char reversed[10];
-    uint32_t n = 0;
-    do
-        reversed[n++] = (char)('0' + number % 10);
-    while ((number /= 10) != 0);
-    for (uint32_t i = 0; i < n; i++)
-        text[i] = reversed[n - 1 - i];
-    return n;
 }
 
 /* ---- texts ---- */

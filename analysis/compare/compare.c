@@ -433,47 +433,49 @@ static uint32_t sizes_rows(const struct profiles *profiles, struct sort_row *row
     return n;
 }
 
-/* Pairs sites whose allocations have one category and the same sizes, if no other site has these. */
-static void sizes_match(struct matching *matching, struct sort_row *a, struct sort_row *b,
-                        struct sort_row *spare) {
-    uint32_t n_a = sizes_rows(&matching->a, a), n_b = sizes_rows(&matching->b, b);
-    sort_rows(a, spare, n_a);
-    sort_rows(b, spare, n_b);
-    for (uint32_t i = 0, k = 0; i < n_a && k < n_b;) {
-        uint32_t i_end = run_end(a, n_a, i), k_end = run_end(b, n_b, k);
+/* Sites of both sides by a key. */
+struct keyed {
+    struct sort_row *a, *b, *spare;
+    uint32_t n_a, n_b;
+};
+
+/* Pairs sites that are the only ones of their side with a key, if they are alike. */
+static void keyed_match(struct matching *matching, const struct keyed *keyed, enum site_match match,
+                        bool (*alike)(const struct site_key *a, const struct site_key *b)) {
+    const struct sort_row *a = keyed->a, *b = keyed->b;
+    sort_rows(keyed->a, keyed->spare, keyed->n_a);
+    sort_rows(keyed->b, keyed->spare, keyed->n_b);
+    for (uint32_t i = 0, k = 0; i < keyed->n_a && k < keyed->n_b;) {
+        uint32_t i_end = run_end(a, keyed->n_a, i), k_end = run_end(b, keyed->n_b, k);
         bool same = a[i].key == b[k].key, before = a[i].key < b[k].key;
-        if (same && i_end == i + 1 && k_end == k + 1)
-            pair(matching, a[i].value, b[k].value, SITE_BY_SIZES);
+        if (same && i_end == i + 1 && k_end == k + 1 &&
+            (alike == NULL || alike(&matching->a.key[a[i].value], &matching->b.key[b[k].value])))
+            pair(matching, a[i].value, b[k].value, match);
         i = same || before ? i_end : i;
         k = same || !before ? k_end : k;
     }
 }
 
-/* Pairs a site with the only other one that has its callers, in the same file or function. */
+static bool are_near(const struct site_key *a, const struct site_key *b) {
+    return a->file == b->file || a->function == b->function;
+}
+
+/* Pairs a site with the only other one that has its callers, in the same file or function; then sites whose allocations have
+ * one category and the same sizes. */
 static bool callers_match(struct matching *matching) {
     struct arena *arena = matching->arena;
     uint32_t most = matching->a.count > matching->b.count ? matching->a.count : matching->b.count;
-    struct sort_row *a, *b, *spare;
-    bool done = ARENA_COLUMNS(arena, most, a, b, spare);
-    uint32_t n_a = done ? callers_rows(&matching->a, matching->side_a, a) : 0;
-    uint32_t n_b = done ? callers_rows(&matching->b, matching->side_b, b) : 0;
+    struct keyed keyed = {0};
+    bool done = ARENA_COLUMNS(arena, most, keyed.a, keyed.b, keyed.spare);
     if (done) {
-        sort_rows(a, spare, n_a);
-        sort_rows(b, spare, n_b);
+        keyed.n_a = callers_rows(&matching->a, matching->side_a, keyed.a);
+        keyed.n_b = callers_rows(&matching->b, matching->side_b, keyed.b);
+        keyed_match(matching, &keyed, SITE_BY_STACK, are_near);
+        keyed.n_a = sizes_rows(&matching->a, keyed.a);
+        keyed.n_b = sizes_rows(&matching->b, keyed.b);
+        keyed_match(matching, &keyed, SITE_BY_SIZES, NULL);
     }
-    for (uint32_t i = 0, k = 0; i < n_a && k < n_b;) {
-        uint32_t i_end = run_end(a, n_a, i), k_end = run_end(b, n_b, k);
-        bool same = a[i].key == b[k].key, before = a[i].key < b[k].key;
-        const struct site_key *ka = &matching->a.key[a[i].value], *kb = &matching->b.key[b[k].value];
-        if (same && i_end == i + 1 && k_end == k + 1 &&
-            (ka->file == kb->file || ka->function == kb->function))
-            pair(matching, a[i].value, b[k].value, SITE_BY_STACK);
-        i = same || before ? i_end : i;
-        k = same || !before ? k_end : k;
-    }
-    if (done)
-        sizes_match(matching, a, b, spare);
-    ARENA_DROP(arena, spare, b, a);
+    ARENA_DROP(arena, keyed.spare, keyed.b, keyed.a);
     return done;
 }
 

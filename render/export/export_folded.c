@@ -31,7 +31,7 @@ static bool folded_write(void *context, struct export_device *device) {
             return false;
         stack_add(out, device, sum, &frames);
         buffer_add(out, " ", 1);
-        buffer_add(out, digits, export_digits(bytes, digits));
+        buffer_add(out, digits, digits_put(bytes, digits));
         buffer_add(out, "\n", 1);
     }
     return true;

@@ -88,7 +88,6 @@ bool export_rows_next(struct export_rows *rows, struct export_row *row);
 /* ---- text (export_text.c) ---- */
 
 /* Digits of a number, not terminated; returns how many. */
-uint32_t export_digits(uint64_t number, char digits[20]);
 uint32_t export_signed_digits(int64_t number, char digits[21]);
 
 /* Appends text of a recording as harmless UTF-8: wrong bytes become U+FFFD and controls blanks; `instead` replaces

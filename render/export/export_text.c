@@ -6,21 +6,9 @@
 
 #include <string.h>
 
-uint32_t export_digits(uint64_t number, char digits[20]) {
-    char reversed[20];
-    uint32_t n = 0;
-    do
-        reversed[n++] = (char)('0' + number % 10);
-    while ((number /= 10) != 0);
-    for (uint32_t i = 0; i < n; i++)
-        digits[i] = reversed[n - 1 - i];
-    return n;
-}
-
 uint32_t export_signed_digits(int64_t number, char digits[21]) {
     digits[0] = '-';
-    return number < 0 ? 1 + export_digits(-(uint64_t)number, digits + 1)
-                      : export_digits((uint64_t)number, digits);
+    return number < 0 ? 1 + digits_put(-(uint64_t)number, digits + 1) : digits_put((uint64_t)number, digits);
 }
 
 static bool is_plain(uint8_t byte, char forbidden) {
@@ -60,7 +48,7 @@ void export_frame_add(struct buffer *out, const struct trace *trace, uint32_t fr
     struct export_place place = export_place_of(trace, frame);
     if (place.file.nbytes != 0 || place.line != 0) {
         char line[22] = ":";
-        uint32_t n = 1 + export_digits(place.line, line + 1);
+        uint32_t n = 1 + digits_put(place.line, line + 1);
         line[n++] = ' ';
         export_text_add(out, place.file, forbidden, instead);
         buffer_add(out, line, n);
