@@ -472,8 +472,15 @@ export function heldMoment(page) {
 
 /** Bands by age, or sums; what the colours and the list say follows. @param {Page} page @param {string} viewBy */
 export function setViewBy(page, viewBy) {
-    if (viewBy === "age" || viewBy === "segments") change(page, { viewBy });
-    else change(page, { viewBy, colorBy: viewBy, groupBy: viewBy });
+    const { meta, state } = page;
+    // Bands do not keep the colours that sums had.
+    const next = (/** @type {string} */ now, /** @type {string} */ usual) =>
+        viewBy !== "age" && viewBy !== "segments" ? viewBy : now === state.viewBy ? usual : now;
+    change(page, {
+        viewBy,
+        colorBy: next(state.colorBy, String(meta.color || "site")),
+        groupBy: next(state.groupBy, "site"),
+    });
 }
 
 export const MARKS_MOST = 3;

@@ -83,6 +83,8 @@ uint32_t peak_made_text(const struct peak_made *made, const struct verdicts *ver
     words_say(&words, places[made->phase]);
     for (uint32_t i = 0; i < made->n_parts && i < PARTS_SAID; i++) {
         uint64_t bytes = made->part[i].bytes;
+        if (i > 0 && !is_percent(bytes, peak, 1))
+            break;
         uint64_t percent = bytes > UINT64_MAX / 100 ? bytes / (peak / 100) : bytes * 100 / peak;
         words_say(&words, i == 0 ? ": " : ", ");
         words_number(&words, percent);

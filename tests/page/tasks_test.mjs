@@ -202,6 +202,9 @@ describe("tasks of daily work", { skip }, () => {
             const bytes = alive.filter((/** @type {any} */ each) => each.category === category).reduce((/** @type {number} */ sum, /** @type {any} */ each) => sum + each.bytes, 0);
             assert.match(await textOf(page, "#tip"), new RegExp(`${category}\\s+${bytesText(bytes).replace(".", "\\.")}`));
         }
+        await tool(page, "#view-age");
+        assert.equal((await view(page)).colorBy, "site", "bands have the colours of bands");
+        assert.equal(await page.locator("#group-by").inputValue(), "site");
     });
 
     task("(k) two devices, and streams", sample("two_devices"), async (page, hands) => {
