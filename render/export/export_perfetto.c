@@ -232,12 +232,16 @@ static void largest_of_replay(struct perfetto *to, const struct replay *replay) 
 }
 
 static bool largest_at(struct perfetto *to, const struct segments *segments, uint32_t moment) {
-    struct fragmentation found;
+    struct held held = {.n_blocks = 0};
     struct arena scratch;
+    uint64_t largest = 0;
     arena_init(&scratch, arena_share(to->device->arena), SIZE_MAX);
-    bool done = fragmentation_find(&found, &to->device->timeline, segments, NULL, moment, &scratch);
+    bool done = fragmentation_state(&held, &to->device->timeline, segments, NULL, moment, &scratch);
+    for (uint32_t i = 0; i < held.n_blocks; i++)
+        if (held.block[i].allocation == ALLOCATION_NONE && held.block[i].size > largest)
+            largest = held.block[i].size;
     if (done)
-        counter_add(to, moment_ns(to->device, moment), TRACK_LARGEST, found.largest_free_bytes);
+        counter_add(to, moment_ns(to->device, moment), TRACK_LARGEST, largest);
     arena_release(&scratch);
     return done;
 }
