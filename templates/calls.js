@@ -11,7 +11,7 @@ export function valueText(value) {
     try {
         return JSON.stringify(value) ?? String(value);
     } catch {
-        return String(value);
+        return typeof value === "bigint" ? String(value) : Object.prototype.toString.call(value);
     }
 }
 

@@ -1,4 +1,5 @@
 // Questions that the module answers about a set of allocations: who holds them, through whom, and what differs.
+import { valueText } from "./calls.js";
 
 /** @typedef {import("./session.js").View} View */
 /**
@@ -50,21 +51,29 @@ export const FREED_LATER = "freed later";
 export function extentOf(view, about) {
     if (typeof about !== "object" || !about) throw new RangeError("A question is about { at } or { from, to }.");
     if ("at" in about) {
-        const at = about.at === "peak" ? view.facts.peak_event : Number(about.at);
-        if (!Number.isInteger(at)) throw new RangeError(`There is no event ${about.at}.`);
+        const asked = typeof about.at === "string" ? Number(about.at) : about.at;
+        const at = about.at === "peak" ? view.facts.peak_event : asked;
+        if (!Number.isInteger(at)) throw new RangeError(`There is no event ${valueText(about.at)}.`);
         return { what: 0, from: at, to: at + 1 };
     }
-    if (about.what === "end" && about.from < about.to) return { what: 0, from: about.to - 1, to: about.to };
+    const isRange = typeof about.from === "number" && typeof about.to === "number" && about.from < about.to;
+    if (about.what === "end" && isRange) return { what: 0, from: about.to - 1, to: about.to };
     const what = WHATS.indexOf(about.what ?? "peak");
-    if (what < 1) throw new RangeError(`"${about.what}" is not one of ${WHATS.slice(1).join(", ")}.`);
-    if (!(about.from < about.to)) throw new RangeError("A range goes from an event to a later one.");
+    if (what < 1) throw notOneOf(about.what, WHATS.slice(1));
+    if (!isRange) throw new RangeError("A range goes from an event to a later one.");
     return { what, from: about.from, to: about.to };
+}
+
+/** @param {unknown} value @param {readonly string[]} known */
+function notOneOf(value, known) {
+    const text = typeof value === "string" ? value : valueText(value);
+    return new RangeError(`"${text}" is not one of ${known.join(", ")}.`);
 }
 
 /** @param {string} by */
 function groupingOf(by) {
     const index = GROUPINGS.indexOf(by);
-    if (index < 0) throw new RangeError(`"${by}" is not one of ${GROUPINGS.join(", ")}.`);
+    if (index < 0) throw notOneOf(by, GROUPINGS);
     return index;
 }
 
@@ -165,7 +174,7 @@ export const planted = { count: 0 };
 export function askTree(view, about, direction, before = null, through = 0, within = null) {
     const { what, from, to } = extentOf(view, about);
     const which = TREES.findIndex((tree) => tree === direction);
-    if (which < 0) throw new RangeError(`"${direction}" is not one of ${TREES.join(", ")}.`);
+    if (which < 0) throw notOneOf(direction, TREES);
     planted.count++;
     view.c.sums_within(within ? groupingOf(within.by) : GROUPINGS.length, within?.key ?? 0);
     view.c.tree_through(through);

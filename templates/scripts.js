@@ -189,7 +189,7 @@ function frameOf(page, name) {
     if (name === undefined) return 0;
     for (let frame = 1; frame < page.session.facts.frames; frame++)
         if (page.session.siteText(frame) === name) return frame;
-    throw new RangeError(`There is no frame "${name}".`);
+    throw new RangeError(`There is no frame ${valueText(name)}.`);
 }
 
 /**

@@ -13,17 +13,23 @@ async function askNonsense() {
     /** @type {any[]} */
     const wanted = [{ filter: 5 }, { filter: null }, { filter: { words: 5 } }, { filter: { constructor: 1 } }, { range: 5 }, { range: {} }, { map: "x" }, { device: 9, selected: 0 }, { selected: 1e9 }, { search: 5 }, { axis: "x" }, { colorBy: "__proto__" }, { sort: "__proto__" }, { theme: 5 }, { show: 5 }, { align: 5 }, { inHand: 5 }];
     /** @type {any[]} */
-    const questions = [{ at: "x" }, { at: null }, { at: 1e9 }, { at: -5 }, { a: { at: 1 }, b: 5 }, { a: { at: 1 }, b: { at: 2 }, by: "constructor" }, { from: "x", to: 5 }, { from: 1, to: 2, what: "x" }, { by: "x" }, { direction: "x" }, { through: 5 }, { scale: 3 }];
+    const questions = [{ at: "x" }, { at: null }, { at: 1e9 }, { at: -5 }, { a: { at: 1 }, b: 5 }, { a: { at: 1 }, b: { at: 2 }, by: "constructor" }, { from: "x", to: 5 }, { from: 1, to: 2, what: "x" }, { by: "x" }, { direction: "x" }, { through: 5 }, { scale: 3 }, { from: 1n, to: 5n }];
+    // What the browser itself can make neither a text nor a number of.
+    const none = { toString: 5, valueOf: 5, self: /** @type {unknown} */ (null) };
+    none.self = none;
+    for (const field of ["at", "from", "to", "what", "by", "direction", "through", "filter", "search", "sort", "scale"])
+        for (const value of [Symbol("s"), none, Object.create(null)]) questions.push({ at: 1, from: 1, to: 2, [field]: value }, { from: 1, to: 2, [field]: value });
+
     const bad = [];
     const api = /** @type {Record<string, any>} */ (/** @type {unknown} */ (window.strata));
     for (const name of Object.keys(api).filter((key) => typeof api[key] === "function"))
-        for (const first of [undefined, null, 5, -1, 1e9, NaN, "x", "constructor", {}, [], 5n, Symbol("s"), ...wanted, ...questions])
+        for (const first of [undefined, null, 5, -1, 1e9, NaN, "x", "constructor", {}, [], 5n, Symbol("s"), none, ...wanted, ...questions])
             for (const second of [undefined, "x", 5])
                 try {
                     await api[name](first, second);
                 } catch (error) {
                     const ours = error instanceof Error && !(error instanceof TypeError) && /^(strata\.|[A-Z"]).*\.$/s.test(error.message);
-                    if (!ours) bad.push(`${name}(${typeof first === "object" ? JSON.stringify(first) : String(first)}): ${error}`);
+                    if (!ours) bad.push(`${name}(${Object.keys(Object(first))}): ${error}`);
                 }
     return bad;
 }
