@@ -1,4 +1,4 @@
-/* Checkpointing of the first K blocks of every forward: what goes, and when it is made again. */
+/* Checkpointing of the first K blocks of every forward: what is freed, and when it is recomputed. */
 #include "analysis/plan/plan_internal.h"
 
 #include "base/bytes.h"
@@ -27,9 +27,9 @@ static bool events_fill(struct planner *planner) {
 struct layer {
     struct planner *planner;
     const struct forward *forward;
-    uint32_t first, end;         /* allocations */
-    uint32_t backward, over;     /* moments of what follows the forward, and the backward; UINT32_MAX: none */
-    uint32_t first_death, death; /* of what goes */
+    uint32_t first, end;          /* allocations */
+    uint32_t backward, over;      /* moments after the forward, and after the backward; UINT32_MAX: none */
+    uint32_t first_death, death;  /* of what is freed */
     uint32_t output, last_needed; /* allocations; UINT32_MAX: none */
 };
 
@@ -69,7 +69,7 @@ static bool block_measure(struct layer *block) {
     return block->last_needed != UINT32_MAX;
 }
 
-/* Moment behind whose event the block is made again, whole. */
+/* The moment after whose event the whole block is recomputed. */
 static uint32_t moment_of_most(const struct layer *block) {
     const uint8_t *category = block->planner->plan->verdicts->category;
     uint32_t moment = block->backward - 1;
@@ -92,14 +92,15 @@ static uint32_t moment_of_least(const struct layer *block, uint32_t most) {
     return moment > most ? moment : most;
 }
 
-/* Without what a forward does not make. */
+/* Except for what a forward does not make. */
 static bool is_made_again(const struct layer *block, uint32_t allocation) {
     uint8_t category = block->planner->plan->verdicts->category[allocation];
     return category != CATEGORY_PARAMETER && category != CATEGORY_WORKSPACE &&
            category != CATEGORY_GRADIENT && category != CATEGORY_OPTIMIZER_STATE;
 }
 
-/* Numbers behind an event go by blocks: each has room for twice its allocations, and the order of their recorded events. */
+/* Numbers after an event go by blocks: each has room for twice its allocations, in the order of their recorded
+ * events. */
 struct again {
     uint32_t moment, end; /* allocations before `end` are made */
     bool whole;
@@ -153,7 +154,7 @@ static bool block_edit(struct layer *block, struct edit form[2], uint32_t number
     return block_again(block, &form[0], &least) && block_again(block, &form[1], &most);
 }
 
-/* Moment of the first allocation of a run; UINT32_MAX: there is none. */
+/* Moment of the first allocation of a run; UINT32_MAX: none. */
 static uint32_t run_moment(const struct planner *planner, uint32_t run) {
     const struct phase_runs *runs = &planner->plan->verdicts->runs;
     return run < runs->count ? planner->allocations->birth[runs->first_allocation + runs->run[run].first]

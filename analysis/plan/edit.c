@@ -88,7 +88,7 @@ bool lives_init(struct lives *lives, const struct program *program, struct arena
     return true;
 }
 
-/* ---- steps: what a set of edits changes, by position ---- */
+/* ---- steps: the changes of a set of edits, by position ---- */
 
 enum step_kind {
     STEP_NOT_BORN, /* takes back the recorded birth of a changed row */
@@ -278,7 +278,7 @@ static bool steps_sort(struct stepping *stepping) {
     return true;
 }
 
-/* Of edits of any kind: all of it. */
+/* For edits of any kind: gathers all steps. */
 static bool steps_gather(struct stepping *stepping, const struct edit *const *edits, uint32_t n_edits) {
     if (!cuts_gather(stepping, edits, n_edits))
         return false;
@@ -295,7 +295,7 @@ static bool steps_gather(struct stepping *stepping, const struct edit *const *ed
     return !stepping->failed && steps_sort(stepping);
 }
 
-/* Is each sorted, and does none touch what another does? */
+/* Is each sorted, and do no two touch the same allocation? */
 static bool are_apart(const struct edit *const *edits, uint32_t n_edits, uint32_t count) {
     for (uint32_t e = 0; e < n_edits; e++) {
         if (edits[e]->sorted == NULL)
@@ -332,7 +332,7 @@ static void steps_merge(struct stepping *stepping, struct step *to, const struct
     stepping->n_steps = n;
 }
 
-/* Of edits that are apart: what is sorted is merged. */
+/* For edits that are apart: merges their sorted steps. */
 static bool steps_unite(struct stepping *stepping, const struct edit *const *edits, uint32_t n_edits) {
     uint64_t n = 0;
     uint32_t n_copies = 0;
@@ -350,7 +350,7 @@ static bool steps_unite(struct stepping *stepping, const struct edit *const *edi
     return true;
 }
 
-/* In `own`, but for the list of copies. False: no memory. */
+/* In `own`, except for the list of copies. False: no memory. */
 static bool steps_make(struct stepping *stepping, const struct lives *lives, const struct edit *const *edits,
                        uint32_t n_edits, struct arena *own, struct arena *arena) {
     const struct allocations *allocations = &lives->program->device->allocations;
@@ -451,7 +451,7 @@ static struct in_use peak_of_steps(const struct stepping *stepping) {
         for (at = low; at < lives->n && lives->position[at] == position; at++)
             continue;
         if (low == lives->n)
-            break; /* behind the end */
+            break; /* after the end */
         if (at > 0)
             use_raise(&peak, lives->curve[at - 1].requested + change.requested,
                       lives->curve[at - 1].rounded + change.rounded);
@@ -527,7 +527,7 @@ static bool is_replaced(const struct stepping *stepping, uint32_t op) {
     return kind != PROGRAM_SEGMENT && kind != PROGRAM_OOM && bit_of(stepping->changed, index);
 }
 
-/* Steps of what is changed; resized lives keep the recorded operations. */
+/* Is the step an operation of the changed program? Resized lives keep the recorded operations. */
 static bool step_is_op(const struct stepping *stepping, const struct step *step) {
     if (step_kind(step) < STEP_BORN || (step_kind(step) == STEP_BORN && step->at == ORDER_BIRTH))
         return false;
@@ -568,7 +568,7 @@ static void ops_merge(struct program *program, const struct stepping *stepping) 
     }
 }
 
-/* The outcome of steps inserted after the failed request is not known. */
+/* The outcome of steps inserted after the failed request is unknown. */
 static void steps_end(struct stepping *stepping) {
     const struct lives *lives = stepping->lives;
     uint64_t last = lives->position[lives->n - 1];

@@ -1,6 +1,6 @@
 /*
- * The recorded program, changed: lives are cut, made again, made anew or resized. What that leaves in use is added up from
- * the differences alone; for a replay the changed program is merged from two sorted lists.
+ * The recorded program with changes: lives are cut, recomputed, added or resized. The memory in use is computed
+ * from the differences alone; for a replay the changed program is merged from two sorted lists.
  *
  *     recorded   a.. b.. c..     .c  .b  .a         positions (event, 0, 0)
  *     inserted        .b      b..                   (event, 1, number): behind an event
@@ -12,18 +12,18 @@
 #include "analysis/model/program.h"
 #include "base/sort.h"
 
-/* A position: moment, behind the moment's event or not, number. Two bits below it order deaths before births. */
+/* A position: moment, before or after the moment's event, number. Two bits below it order deaths before births. */
 enum { POSITION_ORDER_BITS = 2, POSITION_NUMBER_BITS = 29 };
 #define POSITION_NEVER UINT64_MAX
-#define POSITION_EVENTS_MAX \
-    (UINT32_C(1) << (POSITION_NUMBER_BITS - 1)) /* of recordings whose events number what is inserted */
+/* Limit on the events of recordings, so that insertions can be numbered. */
+#define POSITION_EVENTS_MAX (UINT32_C(1) << (POSITION_NUMBER_BITS - 1))
 
-/* Of what is recorded at a moment. */
+/* The position of a recorded operation at a moment. */
 static inline uint64_t position_at(uint32_t moment) {
     return (uint64_t)moment << 32;
 }
 
-/* Of what is inserted behind the event of a moment. */
+/* The position of an operation inserted after the event of a moment. */
 static inline uint64_t position_behind(uint32_t moment, uint32_t number) {
     return (uint64_t)moment << 32 | UINT64_C(1) << 31 | (uint64_t)number << POSITION_ORDER_BITS;
 }
@@ -46,7 +46,7 @@ struct edit {
     struct plan_cut *cut;
     struct plan_life *life;
     uint32_t n_cuts, cut_capacity, n_lives, life_capacity;
-    const uint64_t *size;            /* [allocations.count] what sizes become; NULL: they stay */
+    const uint64_t *size;            /* [allocations.count] new sizes; NULL: unchanged */
     const struct edit_steps *sorted; /* NULL: not sorted yet */
 };
 
@@ -62,7 +62,7 @@ struct in_use {
 /* The recorded program up to and with the first request that failed, and its curve in use. */
 struct lives {
     const struct program *program;
-    uint32_t n;             /* states: 0 is the begin, then one behind each operation */
+    uint32_t n;             /* states: 0 is the beginning, then one after each operation */
     bool waits;             /* does a free wait for another stream? */
     uint64_t *position;     /* [n] with its order bits */
     struct in_use *curve;   /* [n] */
@@ -72,9 +72,9 @@ struct lives {
 /* O(operations). False: no memory. */
 bool lives_init(struct lives *lives, const struct program *program, struct arena *arena);
 
-/* Sorts what an edit changes once, for all sets that it is in: where sorted edits touch nothing in common, the functions below
- * merge. Afterwards n_cuts and n_lives may be made less where every cut is of another allocation. O(edit log edit). False: no
- * memory. */
+/* Sorts an edit's changes once, for all sets that it is in: the functions below merge sorted edits that touch
+ * nothing in common. Afterwards n_cuts and n_lives may be reduced if every cut is of another allocation. O(edit log
+ * edit). False: no memory. */
 bool edit_sort(struct edit *edit, const struct lives *lives, struct arena *arena);
 
 /* Peaks of a program with edits, which are applied together; cuts of one life are united. O(edits log edits, or edits where all
@@ -82,8 +82,8 @@ bool edit_sort(struct edit *edit, const struct lives *lives, struct arena *arena
 bool changed_curve(struct in_use *peak, const struct lives *lives, const struct edit *const *edits,
                    uint32_t n_edits, struct arena *arena);
 
-/* The most in use in each of `n_columns` equal parts of the recording's moments, 0 behind the program's end; `again`
- * ([n_columns]; NULL: not asked for): is anything made there that was not recorded? False: no memory. */
+/* The most in use in each of `n_columns` equal parts of the recording's moments, 0 after the program's end; `again`
+ * ([n_columns]; NULL: not requested): is anything made there that was not recorded? False: no memory. */
 bool changed_columns(uint64_t *column, uint8_t *again, uint32_t n_columns, const struct lives *lives,
                      const struct edit *const *edits, uint32_t n_edits, struct arena *arena);
 

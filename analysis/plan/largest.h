@@ -8,7 +8,7 @@
 
 enum { LARGEST_ALSO = 3 };
 
-/* Of a recording of size `x1`: no larger one is tried. */
+/* The largest size tried, for a recording of size `x1`. */
 static inline uint64_t largest_most(uint64_t x1) {
     return x1 << 20;
 }

@@ -72,7 +72,7 @@ static bool stacks_read(struct planner *planner) {
 
 /* ---- time ---- */
 
-/* Median host time from a block's begin to that of what follows it, of two the lower. */
+/* Median host time from the begin of a block to the begin of what follows it; of two, the lower. */
 static int64_t block_time(const struct planner *planner, const struct forward *forward,
                           struct sort_row *rows) {
     const int64_t *time = planner->plan->program->device->time_us;

@@ -20,8 +20,8 @@ struct reader {
     struct log_rows rows;
     uint32_t killed;         /* a line that says "Killed", of a program that a signal ended; 0: none */
     uint32_t unknown;        /* a line that is about memory and of no form that is known; 0: none */
-    uint32_t n_full;         /* out-of-memory errors that told of a request, of all ranks */
-    struct log_row last_oom; /* the error that was told last, */
+    uint32_t n_full;         /* out-of-memory errors that name a request, over all ranks */
+    struct log_row last_oom; /* the last error, */
     uint32_t last_index;     /* and its place among the rows */
     uint32_t line;           /* from 1 */
     uint64_t n_lines, n_understood, n_long;
@@ -50,7 +50,7 @@ static const uint8_t *end_find(const uint8_t *p, size_t nbytes) {
     return carriage != NULL ? carriage : feed;
 }
 
-/* The next line without its end; of a long one the beginning. False: there is none. */
+/* The next line without its end; of a long line the beginning. False: none. */
 static bool line_take(struct reader *reader, struct text *line) {
     struct cursor *cursor = reader->cursor;
     size_t length = 0, available;
@@ -85,7 +85,8 @@ static void line_pass(struct reader *reader, uint32_t nbytes) {
     }
 }
 
-/* A character behind a backslash, in UTF-8, to `to`; what is beyond the first plane stays as halves that mean nothing. */
+/* Decodes the character after a backslash to UTF-8 in `to`; characters beyond the first plane stay as meaningless
+ * halves. */
 static uint32_t unescape(struct text line, uint32_t *at, uint8_t *to) {
     static const char names[] = "nrtbf", bytes[] = "\n\n \b\f";
     uint32_t code = 0, digits = 0, i = *at + 1;
@@ -104,7 +105,7 @@ static uint32_t unescape(struct text line, uint32_t *at, uint8_t *to) {
     return 1;
 }
 
-/* Colours and other sequences of terminals taken out: ESC [ ... letter. In a line of JSON what is escaped stands for itself. */
+/* Removes colours and other terminal sequences: ESC [ ... letter. In a line of JSON, decodes escapes. */
 static struct text line_plain(struct reader *reader, struct text line) {
     uint8_t *plain = reader->plain;
     uint32_t n = 0;
@@ -193,8 +194,8 @@ static bool host_add(struct reader *reader, struct text line, const struct log_r
 
 /* ---- out of memory ---- */
 
-/* The same error told once more by the lines of its rank: at the end of a chain of exceptions, or by a logger, without the
- * traceback or without its exception's name, behind it or before it. */
+/* Is it the same error, repeated in the lines of its rank: at the end of a chain of exceptions, or by a logger,
+ * without the traceback or the exception's name, after or before the original? */
 static bool oom_is_repeated(const struct log_row *row, const struct log_row *before, bool chained,
                             uint32_t stack) {
     bool logged = log_knows(row, NOTE_DEVICE_FREE) && stack == 0 &&
@@ -237,8 +238,8 @@ static bool oom_begin(struct reader *reader, const struct log_row *before) {
     return row_add(reader, row);
 }
 
-/* ComfyUI prints the error, then its traceback: an error without a site takes the one that ends below it. So does one whose
- * site is a library's, where a chain of exceptions goes on. */
+/* ComfyUI prints the error, then its traceback: an error without a site takes the site of the traceback below it.
+ * So does one whose site is a library's, if a chain of exceptions follows. */
 static bool traceback_below(struct reader *reader) {
     struct log_stream *stream = reader->state.stream;
     uint32_t stack;
@@ -273,7 +274,7 @@ static bool oom_read(struct reader *reader, struct text line, const struct log_r
     return log_rows_put(&reader->rows, &reader->interner, oom->index, &oom->row) || fail_memory(reader);
 }
 
-/* A bare "out of memory" is no request of its own where another line tells of one. */
+/* A bare "out of memory" does not count as a request of its own if another line names one. */
 static void bare_ooms_drop(struct reader *reader) {
     for (uint32_t i = 0; i < reader->rows.count; i++) {
         struct log_entry *entry = &reader->rows.entry[i];
@@ -353,13 +354,13 @@ static uint32_t message_end(struct text line) {
              rank = figures != LOG_NONE ? log_find(line, figures, "[Rank ") : LOG_NONE,
              first = log_find(line, 0, error),
              second = first != LOG_NONE ? log_find(line, first + 1, error) : LOG_NONE;
-    if (second != LOG_NONE) /* behind the backend's name */
+    if (second != LOG_NONE) /* after the backend's name */
         second -= text_ends((struct text){line.at, second}, "CUDA") ? 4 : 3;
     feed = feed < rank ? feed : rank;
     return feed < second ? feed : second;
 }
 
-/* Behind the end of a string of JSON stand the stream and the time. */
+/* The end of a string of JSON is followed by the stream and the time. */
 static bool is_json_tail(struct text line) {
     return line.nbytes == 0 || text_begins(line, "\",") || text_begins(line, "\"}");
 }

@@ -54,7 +54,7 @@ static struct arena *arena_of(struct builder *builder) {
 
 /* ---- bands ---- */
 
-/* Index of what most rows have; N_QUANTITIES: none has any. */
+/* Index of the quantity that most rows have; N_QUANTITIES: none has any. */
 static uint32_t quantity_of(const struct log_rows *rows, const struct sort_row *order, uint32_t n) {
     uint32_t count[N_QUANTITIES] = {0}, best = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -172,8 +172,8 @@ static bool plans_set(struct builder *builder, const struct log_row *row) {
 
 /* ---- rows ---- */
 
-/* A maximum above what was and what is: it was reached between the two lines. One that is never reset says so only when
- * it rises. */
+/* A maximum above the levels before and now was reached between the two lines. A maximum that is never reset shows
+ * that only when it rises. */
 static bool has_spike(const struct builder *builder, const struct log_row *row) {
     uint64_t most = row->value[NOTE_MAX_ALLOCATED];
     return builder->shown == NOTE_ALLOCATED && log_knows(row, NOTE_MAX_ALLOCATED) &&
@@ -257,9 +257,9 @@ static int32_t ordinal_of(const struct log_entry *row) {
     return row->gpu == LOG_HOST ? ORDINAL_CPU : row->rank >= 0 ? row->rank : row->gpu >= 0 ? row->gpu : 0;
 }
 
-/* A rank whose lines name several GPUs tells of these (a table of nvidia-smi that rank 0 prints): each is a device of its own,
- * and the lines are no rank's. Nor are those of a rank that names one which is none of these. `order`: room for all rows
- * twice; `told`: bits by GPU. */
+/* If the lines of one rank name several GPUs (a table of nvidia-smi that rank 0 prints), each GPU becomes a device,
+ * and the lines belong to no rank. The same goes for lines of a rank that name another GPU. `order`: room for all
+ * rows twice; `told`: bits by GPU. */
 static void ranks_part(struct log_rows *rows, struct sort_row *order, uint64_t *told) {
     uint32_t n = 0;
     bool any = false;

@@ -6,6 +6,6 @@
 
 enum log_built { LOG_BUILT, LOG_NO_MEMORY, LOG_TOO_MANY };
 
-/* Fills the trace's devices, one per rank (where none is named: per GPU), and the host's memory as the CPU.
- * O(rows log rows). */
+/* Makes the trace's devices, one per rank (without ranks, one per GPU), and the host's memory as the CPU. O(rows
+ * log rows). */
 enum log_built log_build(struct interner *interner, struct log_rows *rows);

@@ -5,7 +5,8 @@
 
 /* ---- nvidia-smi --query-gpu=... --format=csv ---- */
 
-/* The next cell, blanks cut off. `*at`: where it begins, then what follows its comma; LOG_NONE: it was the last. */
+/* The next cell without blanks around it. `*at`: where it begins, then the place after its comma; LOG_NONE: it was
+ * the last. */
 static struct text csv_cell(struct text line, uint32_t *at) {
     uint32_t begin = *at, end = log_find(line, begin, ",");
     *at = end == LOG_NONE ? LOG_NONE : end + 1;
@@ -17,7 +18,7 @@ static struct text csv_cell(struct text line, uint32_t *at) {
     return (struct text){line.at + begin, end - begin};
 }
 
-/* Behind what a logger puts in front of the first cell. */
+/* The cell without what a logger puts before it. */
 static struct text last_word(struct text cell) {
     uint32_t at = cell.nbytes;
     while (at > 0 && cell.at[at - 1] != ' ' && cell.at[at - 1] != ':')
@@ -133,8 +134,8 @@ static void csv_plain_know(struct log_row *row, const uint64_t *size, uint32_t n
 }
 
 /*
- * noheader: a row of nothing but a time, an index and one or two figures in MiB; without units too only with the time
- * that nvidia-smi writes, since any table of numbers looks like that else.
+ * noheader: a row with only a time, an index and one or two figures in MiB. Rows without units need the form of
+ * time that nvidia-smi writes, because otherwise any table of numbers looks like that.
  */
 static enum log_seen csv_guess(struct log_state *state, struct text line, struct log_row *row) {
     struct csv_plain plain = {0};

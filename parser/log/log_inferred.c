@@ -22,7 +22,7 @@ static void label_of(struct label *label, struct text line, uint32_t from, uint3
     label->text = (struct text){label->byte, end - from};
 }
 
-/* What stands behind the last comma, brace or bar: "'total_GB': " of "memory usage: {'free_GB': 3.5, 'total_GB': ". */
+/* The text after the last comma, brace or bar: "'total_GB': " in "memory usage: {'free_GB': 3.5, 'total_GB': ". */
 static struct text label_last(struct text label) {
     for (uint32_t at = label.nbytes; at > 0; at--)
         if (strchr(",;{|", label.at[at - 1]) != NULL)
@@ -93,8 +93,8 @@ static uint64_t unit_of(struct text label) {
     return 0;
 }
 
-/* A figure behind a colon, an equals sign or blanks: with a unit larger than a byte, of its own or its label's, or as many
- * bytes as PyTorch's functions return, which are whole 512s. */
+/* A figure after a colon, an equals sign or blanks. It needs a unit larger than a byte, its own or its label's, or
+ * must be a number of bytes as PyTorch's functions return them, a multiple of 512. */
 static uint32_t figure_at(struct text line, uint32_t from, uint32_t at, uint64_t *nbytes) {
     struct label label;
     uint64_t count;
@@ -116,7 +116,7 @@ static uint32_t figure_at(struct text line, uint32_t from, uint32_t at, uint64_t
     return rate ? LOG_NONE : next;
 }
 
-/* "12.5 GB allocated": what stands behind a figure, up to the next one. */
+/* "12.5 GB allocated": the meaning from the words after a figure, up to the next one. */
 static enum note_what what_behind(struct text line, uint32_t at) {
     static const char *const words[] = {" allocated", " reserved", " cached", " used",
                                         " in use",    " peak",     " total",  " free"};
@@ -152,7 +152,7 @@ bool log_is_about_memory(struct text line) {
     return false;
 }
 
-/* All figures of a line whose words name what they are. */
+/* Reads all figures of a line whose words say what they are. */
 static void figures_read(const struct log_stream *stream, struct text line, struct log_row *row) {
     bool about = false, own = false, asked = false;
     uint32_t from = 0, next;
@@ -192,7 +192,7 @@ enum log_seen log_inferred_line(struct log_state *state, struct text line, struc
     figures_read(stream, line, row);
     log_maxima_show(row);
     bool told = row->known != 0;
-    if (stream->query) { /* what its driver reserves is not PyTorch's */
+    if (stream->query) { /* the driver's reserved memory is not PyTorch's */
         log_forget(row, NOTE_RESERVED);
         row->gpu = stream->n_queried != 0 ? (int32_t)stream->n_queried - 1 : row->gpu;
     }

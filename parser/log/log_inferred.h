@@ -3,8 +3,8 @@
 
 #include "parser/log/log_lines.h"
 
-/* Looks at "LABEL: NUMBER UNIT", several a line, of which the label names allocated, reserved, cached, used, free or peak
- * memory, or stands below a line about memory. Marks the row as inferred. O(line). */
+/* Reads "LABEL: NUMBER UNIT", several in a line, if the label names allocated, reserved, cached, used, free or peak
+ * memory, or is below a line about memory. Marks the row as inferred. O(line). */
 enum log_seen log_inferred_line(struct log_state *state, struct text line, struct log_row *row);
 
 /* Does it name memory or a GPU? O(text). */

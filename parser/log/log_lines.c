@@ -149,8 +149,8 @@ static bool is_max(struct text line, uint32_t at) {
     return false;
 }
 
-/* A figure after the word at `at`, of which `word` is all but the first letter, or in front of it: "reserved: 6.1 GB",
- * "6.1 GB reserved". */
+/* A figure after or before the word at `at`, of which `word` is all but the first letter: "reserved: 6.1 GB", "6.1
+ * GB reserved". */
 static bool size_beside(struct text line, uint32_t at, const char *word, uint64_t *nbytes) {
     uint32_t behind = log_skip(line, at + 1 + (uint32_t)strlen(word));
     struct text rest = {line.at + behind, line.nbytes - behind};
@@ -227,7 +227,7 @@ static enum log_seen summary_line(struct log_state *state, struct text line, str
 
 /* ---- strata run ---- */
 
-/* "... strata-host resident=123 processes=4 cgroup=... cgroup_limit=456": the host's level, and what it may have. */
+/* "... strata-host resident=123 processes=4 cgroup=... cgroup_limit=456": the host's level and limit. */
 static enum log_seen run_line(struct log_state *state, struct text line, struct log_row *row) {
     static const char host[] = " strata-host resident=", limit[] = " cgroup_limit=";
     uint32_t at = log_find(line, 0, host), behind = at != LOG_NONE ? log_find(line, at, limit) : LOG_NONE;
@@ -261,7 +261,7 @@ static enum log_seen device_line(struct log_state *state, struct text line, stru
     return LOG_ROW;
 }
 
-/* ---- what several processes hold ---- */
+/* ---- sums over several processes ---- */
 
 bool log_share_end(struct log_stream *stream, struct log_row *row) {
     bool open = stream->shares;

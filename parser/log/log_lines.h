@@ -23,44 +23,44 @@ enum log_column {
     COLUMN_BYTES = 0x80 /* its figures are bytes, those of others MiB */
 };
 
-/* What the lines of one rank have begun; those that name none share one. */
+/* Messages that the lines of one rank have begun; lines without a rank share one. */
 struct log_stream {
     struct log_row row; /* of a message over several lines */
     int32_t rank;
     enum { LOG_IDLE, LOG_IN_SUMMARY } open;
-    uint32_t lines_left; /* it may take so many more */
+    uint32_t lines_left; /* it may take this many more */
     int32_t table_gpu;   /* device that the line before of a table names; -1: none */
-    uint32_t last_label; /* what the line before says, where it says nothing of memory */
+    uint32_t last_label; /* the text of the line before, if that is not about memory */
     enum {
         TRACED_NOTHING,
         TRACED_BEGIN,
         TRACED_END
-    } traced;               /* of Accelerate's TorchTracemalloc: what it has said, */
+    } traced;               /* of Accelerate's TorchTracemalloc: the figures so far, */
     uint64_t traced_nbytes; /* and how much was allocated then */
-    uint64_t total_nbytes;  /* what lines about memory, one below the other, told of in all */
+    uint64_t total_nbytes;  /* sum of the figures in consecutive lines about memory */
     bool staged;            /* the Trainer's stages have begun, at traced_nbytes */
     bool about_before;      /* the line before is about memory */
-    bool generated;         /* the line before is mlx-lm's of what it generated */
+    bool generated;         /* the line before is mlx-lm's about its output */
     uint32_t below;         /* a line was a command that prints a number alone: which, and 1; 0: none */
     bool operators;         /* a table of key_averages() is open */
     uint32_t max_rss;       /* where the column MaxRSS of a table of sacct ends; 0: none is open */
-    uint32_t max_rss_bars;  /* of one with bars: how many stand before it, and 1; 0: none is open */
-    struct log_row share;   /* what the processes of a GPU hold together, as far as they were read */
+    uint32_t max_rss_bars;  /* for a table with bars: how many precede the column, + 1; 0: none is open */
+    struct log_row share;   /* sum over the processes of a GPU, as far as they were read */
     uint64_t share_pid;     /* the first of them */
     bool shares, processes; /* `share` is open; a table of processes is, */
     bool mig;               /* one of parts of GPUs is */
-    bool query;             /* nvidia-smi -q tells of a GPU's memory, */
-    uint32_t n_queried;     /* and has named so many GPUs */
+    bool query;             /* nvidia-smi -q is about a GPU's memory, */
+    uint32_t n_queried;     /* and has named this many GPUs */
     bool phy_ids;           /* npu-smi's tables have the column Phy-ID */
-    uint64_t yolo_unit;     /* what a G of a table of YOLO's epochs is in bytes; 0: none is open */
-    uint64_t free_unit;     /* what "free -m" prints; 0: not known */
+    uint64_t yolo_unit;     /* bytes of a G in a table of YOLO's epochs; 0: none is open */
+    uint64_t free_unit;     /* the unit that "free -m" prints; 0: unknown */
     bool free_head;         /* the line before is the head of free's table */
     struct log_oom oom;
     struct log_traceback traceback;
     struct log_stream *next;
 };
 
-/* What the lines of the file have begun. */
+/* State of the whole file. */
 struct log_state {
     struct log_stream *stream; /* of the line that is looked at */
     uint32_t n_columns;        /* of the CSV; 0: no header yet */
@@ -68,10 +68,10 @@ struct log_state {
     uint32_t n_uuids; /* GPUs that are named by "GPU-62176d6c-...", in the order in which they came */
     uint64_t uuid[LOG_UUIDS];
     uint64_t n_inferred;               /* lines of no known form */
-    uint64_t n_changes;                /* lines that say how much was added, where no line says to what */
+    uint64_t n_changes;                /* lines that say how much was added, when no line says to what */
     uint64_t n_operators, most_nbytes; /* rows of key_averages(), and the most in one */
     uint64_t host_limit;               /* of the control group that the kernel reports on; 0: none */
-    bool killed;                       /* a kill for lack of memory was told of */
+    bool killed;                       /* a kill for lack of memory was reported */
     bool csv_guessed;                  /* figures of a CSV without a header were used */
 };
 
@@ -87,14 +87,14 @@ enum log_seen {
 /* Looks at a line without its end. `row` comes with line, rank and time. O(line). */
 enum log_seen log_line(struct log_state *state, struct text line, struct log_row *row);
 
-/* A table that is open at the end of the log. False: there is none, or it says nothing. */
+/* Ends a table that is open at the end of the log. False: none, or it says nothing. */
 bool log_line_end(struct log_stream *stream, struct log_row *row);
 
-/* Adds what a process holds to what those before it of the row's GPU do. LOG_ROW: `row` is what those of another GPU held, or
- * of the sample before where this one is `anew`. */
+/* Adds the memory of a process to that of earlier ones on the row's GPU. LOG_ROW: `row` is the sum for another GPU,
+ * or for the previous sample if this one is `anew`. */
 enum log_seen log_share_add(struct log_stream *stream, struct log_row *row, uint64_t nbytes, bool anew);
 
-/* The same where no more follow. */
+/* The same at the end. */
 bool log_share_end(struct log_stream *stream, struct log_row *row);
 
 /* Sets the row's GPU by its "GPU-62176d6c-...", numbered in the order in which they came. */

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* Wrapped text, or the tables of XLA and TensorFlow; behind the last part of PyTorch's message its hint may be wrapped. */
+/* Limits for wrapped text, and for the tables of XLA and TensorFlow; the hint after the last part of PyTorch's
+ * message may be wrapped. */
 enum { OOM_LINES = 12, TABLE_LINES = 400, HINT_LINES = 2 };
 
 /* Sizes of the request, by the words in front of them. */
@@ -61,7 +62,7 @@ static const struct log_figure told[] = {
     {" free)", BEFORE, NOTE_DEVICE_FREE, 0},
     {", free:", BEHIND, NOTE_DEVICE_FREE, 1},
     {" reserved in total by PyTorch", BEFORE, NOTE_RESERVED, 0},
-    {" cached)", BEFORE, NOTE_UNALLOCATED, 0}, /* before 1.4: what was not allocated of it */
+    {" cached)", BEFORE, NOTE_UNALLOCATED, 0}, /* before 1.4: its unallocated part */
     {" cached;", BEFORE, NOTE_UNALLOCATED, 0},
     /* MPS */
     {"MPS allocated", BEHIND, NOTE_ALLOCATED, 0},
@@ -94,7 +95,7 @@ static const struct log_figure told[] = {
     {"limit set to", BEHIND, NOTE_ALLOWED, 0},
     {NULL, BEHIND, NOTE_ASKED, 0}};
 
-/* Lines that tell of nothing but the error itself. */
+/* Lines with nothing but the error itself. */
 static const char *const bare[] = {"CUDA error: out of memory",
                                    "cuda runtime error (2)",
                                    "error=2 : out of memory",
@@ -385,8 +386,8 @@ static void oom_read(struct text line, struct log_row *row) {
 }
 
 /*
- * Completes the figures. Since 2.1 the reserved bytes are printed in two parts. If this process is not named among the
- * others, it is not known which of them it is. MPS prints no reserved bytes.
+ * Completes the figures. Since 2.1 the reserved bytes are printed in two parts. If this process is not named among
+ * the others, it is unknown which of them it is. MPS prints no reserved bytes.
  */
 static void oom_complete(struct log_row *row, bool since_2_1) {
     if (!log_knows(row, NOTE_RESERVED) && log_knows(row, NOTE_ALLOCATED) && log_knows(row, NOTE_UNALLOCATED))
@@ -397,7 +398,7 @@ static void oom_complete(struct log_row *row, bool since_2_1) {
     if (log_knows(row, NOTE_DEVICE_TOTAL) && log_knows(row, NOTE_DEVICE_FREE) &&
         row->value[NOTE_DEVICE_TOTAL] >= row->value[NOTE_DEVICE_FREE] &&
         (row->value[NOTE_DEVICE_TOTAL] != row->value[NOTE_DEVICE_FREE] ||
-         row->value[NOTE_RESERVED] == 0)) /* else too few decimals are printed */
+         row->value[NOTE_RESERVED] == 0)) /* otherwise too few decimals are printed */
         log_know(row, NOTE_DEVICE_USED, row->value[NOTE_DEVICE_TOTAL] - row->value[NOTE_DEVICE_FREE]);
     if (!log_knows(row, NOTE_PROCESS_USED))
         log_forget(row, NOTE_OTHERS_USED);
@@ -432,7 +433,7 @@ static bool is_bare(struct text line) {
     return false;
 }
 
-/* A size that was asked for, in a message of an allocator: "Unable to allocate 3 GiB of disk" is none. */
+/* Is it a size requested in an allocator's message? "Unable to allocate 3 GiB of disk" is none. */
 static bool is_full(struct text line) {
     static const char *const sure[] = {"out of memory",
                                        "Out of memory",
@@ -470,7 +471,7 @@ static bool is_full(struct text line) {
     return false;
 }
 
-/* What a later line may go on with, where the text was wrapped within a phrase or a word. */
+/* Keeps the end of a line that was wrapped within a phrase or a word, for the next line to continue. */
 static void tail_keep(struct log_oom *oom, struct text line) {
     oom->tail_nbytes = line.nbytes < OOM_TAIL ? line.nbytes : OOM_TAIL;
     memcpy(oom->tail, line.at + line.nbytes - oom->tail_nbytes, oom->tail_nbytes);
@@ -527,13 +528,13 @@ static enum log_oom_seen oom_go_on(struct log_oom *oom, struct text line) {
     return LOG_OOM_MORE;
 }
 
-/* The same but for two decimals of the larger unit: "1.17GiB" is 1256277760 bytes. */
+/* Equal up to two decimals of the larger unit: "1.17GiB" is 1256277760 bytes. */
 static bool is_printed_as(uint64_t a, uint64_t b) {
     uint64_t apart = a > b ? a - b : b - a;
     return apart <= a / 100;
 }
 
-/* XLA tells of one request in the lines of its allocator, of its client and of the exception. */
+/* XLA reports one request in the lines of its allocator, of its client and of the exception. */
 static bool tells_again(const struct log_oom *oom, struct text line) {
     struct log_row row = {.gpu = LOG_NO_DEVICE};
     bool tables = strcmp(oom->raw.backend, "BFC") == 0 || strcmp(oom->raw.backend, "XLA") == 0;

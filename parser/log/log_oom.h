@@ -1,6 +1,7 @@
 /*
- * Out-of-memory errors as their messages tell them: PyTorch's allocators for CUDA, HIP, XPU, MPS, NPU, MLU and others in all
- * their versions, XLA's, TensorFlow's and the host's. docs/inputs-reference.md lists the forms with their sources. Private to parser/log/.
+ * Out-of-memory errors, read from their messages: PyTorch's allocators for CUDA, HIP, XPU, MPS, NPU, MLU and others
+ * in all their versions, XLA's, TensorFlow's and the host's. docs/inputs-reference.md lists the forms with their
+ * sources. Private to parser/log/.
  */
 #pragma once
 
@@ -11,22 +12,22 @@ enum { OOM_TAIL = 96, OOM_SIZES = 8 };
 
 /* The error that the lines of one rank are in. */
 struct log_oom {
-    struct log_row row;  /* with what follows from its figures */
-    struct log_row raw;  /* what its lines say */
+    struct log_row row;  /* with the figures that follow from the others */
+    struct log_row raw;  /* the figures in its lines */
     bool since_2_1;      /* its message has the words of PyTorch 2.1 and later */
     uint32_t index;      /* of the row among all, set by the caller */
-    uint32_t lines_left; /* its message may take so many more; 0: it is over */
-    uint32_t n_full;     /* errors so far that told of a request */
-    uint32_t n_bare;     /* errors so far that told of nothing: one at most, and not behind a full one */
+    uint32_t lines_left; /* its message may take this many more; 0: it is over */
+    uint32_t n_full;     /* errors so far that name a request */
+    uint32_t n_bare;     /* errors so far without figures: at most one, and none after a full one */
     uint32_t tail_nbytes;
     uint64_t asked[OOM_SIZES]; /* sizes that errors named last, */
-    uint32_t n_asked;          /* so many of them */
+    uint32_t n_asked;          /* number of them */
     uint8_t tail[OOM_TAIL];    /* the end of the line before */
 };
 
 enum log_oom_seen {
     LOG_OOM_NOTHING,
-    LOG_OOM_BEGINS, /* `oom->row` is a new error, as far as this line tells it */
+    LOG_OOM_BEGINS, /* `oom->row` is a new error, as far as this line describes it */
     LOG_OOM_MORE,   /* `oom->row` has become more */
     LOG_OOM_AGAIN   /* a bare "out of memory" of an error that is known */
 };
@@ -34,5 +35,5 @@ enum log_oom_seen {
 /* Looks at a line; `fresh` is its row, with line, rank and time. O(line). */
 enum log_oom_seen log_oom_line(struct log_oom *oom, struct text line, const struct log_row *fresh);
 
-/* Does the row tell the same as the error before it: each figure, device and all? */
+/* Does the row repeat the error before it in each figure and device? */
 bool log_oom_same(const struct log_row *a, const struct log_row *b);

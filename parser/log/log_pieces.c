@@ -14,7 +14,7 @@ static uint32_t number_read(struct text line, uint32_t at, struct decimal *decim
     return at < line.nbytes ? decimal_read(decimal, (const char *)line.at + at, line.nbytes - at) : 0;
 }
 
-/* "12.5 GB" of 10^9 bytes each; a bare number in `bare`, where that is not 0. */
+/* "12.5 GB" of 10^9 bytes each; a bare number in `bare`, if that is not 0. */
 static bool decimal_size(struct text line, uint32_t at, uint64_t bare, uint64_t *nbytes) {
     static const struct {
         const char *name;
@@ -76,7 +76,7 @@ static bool number_before(struct text line, uint32_t at, uint64_t unit, uint64_t
     return log_size((struct text){line.at, at}, begin, unit, number) == at;
 }
 
-/* The figure whose words stand from `at` to `end`. */
+/* The figure whose words are at `at` to `end`. */
 static bool figure_read(struct text line, uint32_t at, uint32_t end, const struct log_figure *figure,
                         uint64_t *number) {
     uint32_t behind = log_skip(line, end);

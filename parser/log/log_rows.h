@@ -1,6 +1,6 @@
 /*
- * What the lines of a log say: one row a line, kept in little room, since a log may have millions of them. A row is filled
- * wide (struct log_row) and kept narrow: its flags, and the figures that it has. Private to parser/log/.
+ * The contents of a log's lines, one row per line, stored compactly because a log may have millions of them. A row
+ * is filled wide (struct log_row) and kept narrow: its flags, and the figures that it has. Private to parser/log/.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 
 enum { LOG_NO_DEVICE = -2, LOG_HOST = -1, LOG_NAME_NBYTES = 40 };
 
-/* What a line says: its figures by enum note_what. */
+/* The contents of a line: its figures by enum note_what. */
 struct log_row {
     uint64_t value[NOTE_KINDS];
     uint64_t known;  /* bits of `value` */
@@ -20,7 +20,7 @@ struct log_row {
     int32_t gpu;     /* LOG_NO_DEVICE; LOG_HOST: the host's memory */
     bool has_time, is_oom;
     bool max_is_reset; /* its maxima are since the line before, not since the beginning */
-    bool label_before; /* what it is about stands in the line before */
+    bool label_before; /* its subject is in the line before */
     bool inferred;     /* by the words alone, of no form that is known */
     bool is_raised;    /* an error with the name of its exception before it, as it ends a traceback */
     bool is_own;       /* its stack ends at a line of the user's own code */

@@ -5,14 +5,14 @@
 
 #include <string.h>
 
-/* A form whose lines are told by words alone: all of `needs` stand in a line, and at least one figure does. */
+/* A form recognised by words alone: a line with all of `needs` and at least one of the figures. */
 struct log_form {
     const char *needs[2]; /* "": any */
     struct log_figure figures[8];
     bool host;
 };
 
-/* A form of one figure, whose words are all that tells it. */
+/* A form with one figure, recognised by the figure's words. */
 #define ONE(words, place, what, unit) \
     { {words, ""}, {{words, place, what, unit}}, false }
 
@@ -162,7 +162,7 @@ static const struct log_form forms[] = {
     {{"memory/peak_allocated_mem", ""}, {{"_mem", DECIMAL, NOTE_MAX_ALLOCATED, GB}}, false},
     {{"memory/current_reserved_mem", ""}, {{"_mem", DECIMAL, NOTE_RESERVED, GB}}, false},
     {{"memory/peak_reserved_mem", ""}, {{"_mem", DECIMAL, NOTE_MAX_RESERVED, GB}}, false},
-    /* NeMo: megatron_base_model.py with NEMO_LOG_MEMORY_USAGE, whose peak is of what is reserved */
+    /* NeMo: megatron_base_model.py with NEMO_LOG_MEMORY_USAGE, whose peak is of reserved memory */
     {{"peak_memory_usage", "global_step"},
      {{"peak_memory_usage", CELL, NOTE_MAX_RESERVED, 1}, {"memory_allocated", CELL, NOTE_ALLOCATED, 1}},
      false},
@@ -269,8 +269,8 @@ static bool ollama_gpu(struct log_state *state, struct text line, struct log_row
     return true;
 }
 
-/* "llama_kv_cache_init:      CUDA0 KV buffer size =   379.23 MiB" of llama.cpp, "msg="kv cache" device=CUDA0 size="1.2 GiB""
- * of Ollama: parts of a device's budget. What lies on the host is none. */
+/* "llama_kv_cache_init:      CUDA0 KV buffer size =   379.23 MiB" of llama.cpp, "msg="kv cache" device=CUDA0
+ * size="1.2 GiB"" of Ollama: parts of a device's budget. Buffers on the host do not count. */
 static bool ggml_buffer(struct text line, struct log_row *row) {
     static const struct {
         const char *words, *device;
@@ -311,7 +311,7 @@ static uint32_t bars_until(struct text line, uint32_t end) {
     return n;
 }
 
-/* The same of sacct -P, whose columns have bars between them. */
+/* The same for sacct -P, whose columns are separated by bars. */
 static bool sacct_bars(struct log_stream *stream, struct text line, struct log_row *row) {
     static const char units[] = "KMGT";
     uint32_t name = log_find(line, 0, "MaxRSS|"), at = 0, left = stream->max_rss_bars;
@@ -400,7 +400,7 @@ static void name_of_killed(struct text line, const char *killer, struct log_row 
 }
 
 /* Messages of Kubernetes, containerd, systemd and batch systems about such a kill: they have no figures, and count
- * only where no other line reported one. */
+ * only if no other line reported one. */
 static bool kill_word(const struct log_state *state, struct text line, struct log_row *row) {
     static const char killed[] = "a process was killed";
     static const char *const words[] = {"OOMKilled",
@@ -499,8 +499,8 @@ static void table_gpu(struct log_stream *stream, struct text line) {
         stream->table_gpu = (int32_t)number;
 }
 
-/* "|    0   N/A  N/A     10734      C   python                       160MiB |" below "| Processes:", where the table above
- * it does not say what is used. */
+/* "|    0   N/A  N/A     10734      C   python                       160MiB |" below "| Processes:", if the table
+ * above it has no used memory. */
 static enum log_seen process_line(struct log_stream *stream, struct text line, struct log_row *row) {
     uint64_t gpu, nbytes;
     uint32_t at = log_skip(line, 1), end = line.nbytes;

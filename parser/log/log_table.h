@@ -1,4 +1,4 @@
-/* Forms of one line that are told by their words: one row of a table each. Private to parser/log/. */
+/* Forms of one line that are recognised by their words: one row of a table each. Private to parser/log/. */
 #pragma once
 
 #include "parser/log/log_lines.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-    PREFIX_NBYTES = 160, /* a time and a rank stand within these */
+    PREFIX_NBYTES = 160, /* a time and a rank are within these */
     RANK_MAX = 1000000,
     UNIT_MAX = 5 /* letters of "bytes" */
 };
@@ -23,7 +23,7 @@ static uint8_t at_or_blank(struct text text, uint32_t at) {
     return at < text.nbytes ? text.at[at] : ' ';
 }
 
-/* Letters, digits and what joins them to one word. */
+/* Letters, digits and characters that join them to one word. */
 static bool is_in_word(uint8_t byte) {
     return is_digit(byte) || is_letter(byte) || byte == '_';
 }
@@ -92,7 +92,7 @@ uint64_t log_unit(struct text text, uint32_t at, uint32_t *next) {
     return 0;
 }
 
-/* `width` digits at `at`; LOG_NONE: not so many, or more than `most`. */
+/* Reads `width` digits at `at`; LOG_NONE: fewer digits, or a number above `most`. */
 static uint32_t digits_read(struct text text, uint32_t at, uint32_t width, uint32_t most) {
     uint32_t number = 0;
     if (at + width > text.nbytes)
@@ -105,7 +105,7 @@ static uint32_t digits_read(struct text text, uint32_t at, uint32_t width, uint3
     return number <= most ? number : LOG_NONE;
 }
 
-/* A decimal number at `at`; digits may stand in groups, "2,147,483,648". Returns its length; 0: none. */
+/* A decimal number at `at`; digits may be grouped, "2,147,483,648". Returns its length; 0: none. */
 static uint32_t number_read(struct text text, uint32_t at, struct decimal *decimal) {
     uint32_t length =
                  at < text.nbytes ? decimal_read(decimal, (const char *)text.at + at, text.nbytes - at) : 0,
@@ -241,7 +241,7 @@ static uint32_t rank_of_label(struct text text) {
     return label ? (uint32_t)rank : LOG_NONE;
 }
 
-/* "[2025-11-10 19:59:09 TP1]" of SGLang, "(Worker_TP0 pid=9)" of vLLM; not where other kinds of ranks stand beside it. */
+/* "[2025-11-10 19:59:09 TP1]" of SGLang, "(Worker_TP0 pid=9)" of vLLM; not if other kinds of ranks are beside it. */
 static uint32_t rank_of_server(struct text text) {
     struct text head = {text.at, text.nbytes < 64 ? text.nbytes : 64};
     uint64_t rank;
@@ -271,7 +271,7 @@ uint32_t log_rank(struct text text) {
 
 /* ---- messages ---- */
 
-/* After a group in brackets; `at`: there is none. */
+/* The place after a group in brackets; `at` if there is none. */
 static uint32_t group_skip(struct text text, uint32_t at) {
     uint32_t end = at;
     if (at_or_blank(text, at) != '[' && at_or_blank(text, at) != '(')
@@ -319,7 +319,7 @@ struct text log_message(struct text text) {
 
 /* ---- wrappers ---- */
 
-/* After "host python[1995]: " of syslog and "(Worker pid=12) " of Ray; `at`: there is none. */
+/* The place after "host python[1995]: " of syslog and "(Worker pid=12) " of Ray; `at` if there is none. */
 static uint32_t process_skip(struct text text, uint32_t at) {
     uint64_t pid;
     uint32_t end = at + PREFIX_NBYTES < text.nbytes ? at + PREFIX_NBYTES : text.nbytes;
@@ -337,7 +337,8 @@ static uint32_t process_skip(struct text text, uint32_t at) {
     return at;
 }
 
-/* After "2024-05-01T10:00:00.1Z stderr F " of a container's runtime and "worker-1  | " of compose; `at`: there is none. */
+/* The place after "2024-05-01T10:00:00.1Z stderr F " of a container's runtime and "worker-1  | " of compose; `at`
+ * if there is none. */
 static uint32_t container_skip(struct text text, uint32_t at) {
     static const char *const streams[] = {" stderr F ", " stdout F "};
     struct text head = {text.at, text.nbytes < 64 ? text.nbytes : 64};
@@ -354,7 +355,7 @@ static uint32_t container_skip(struct text text, uint32_t at) {
     return numbered && log_find(head, bar, "| ") == bar && is_letter(at_or_blank(head, at)) ? bar + 2 : at;
 }
 
-/* Behind the quote of the text of a line of JSON: {"level":"info","message":"...; `at`: there is none. */
+/* The place after the quote of the text in a line of JSON: {"level":"info","message":"...; `at` if there is none. */
 static uint32_t json_skip(struct text text, uint32_t at) {
     static const char *const keys[] = {"\"log\":", "\"message\":", "\"msg\":", "\"text\":", "\"event\":"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys && log_find(text, at, "{\"") == at; i++) {
@@ -367,8 +368,9 @@ static uint32_t json_skip(struct text text, uint32_t at) {
     return at;
 }
 
-/* After the level and the names that Python's loggers put in front: "INFO:root:", "2024-05-01 10:00:00,123 - root - INFO - ",
- * loguru's "2024-05-01 10:00:00.123 | INFO     | main:run:42 - ", rich's "[10:00:00] INFO     "; `at`: there is none. */
+/* The place after the level and the names that Python's loggers put first: "INFO:root:", "2024-05-01 10:00:00,123 -
+ * root - INFO - ", loguru's "2024-05-01 10:00:00.123 | INFO     | main:run:42 - ", rich's "[10:00:00] INFO     ";
+ * `at` if there is none. */
 static uint32_t logger_skip(struct text text, uint32_t at) {
     static const char *const levels[] = {"INFO", "DEBUG", "WARNING", "ERROR", "CRITICAL"};
     struct text head = {text.at, at + PREFIX_NBYTES < text.nbytes ? at + PREFIX_NBYTES : text.nbytes};

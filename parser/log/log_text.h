@@ -6,14 +6,14 @@
 /* Not found; no number. */
 #define LOG_NONE UINT32_MAX
 
-/* Where `word` begins at or after `from`; LOG_NONE: nowhere. O(text). */
+/* The place of `word` at or after `from`; LOG_NONE: none. O(text). */
 uint32_t log_find(struct text text, uint32_t from, const char *word);
 
 /* The first place that is not a blank, equals sign or colon, at or after `at`. */
 uint32_t log_skip(struct text text, uint32_t at);
 
-/* Reads digits that are a whole number below 2^53 with no digit, letter or point after them. Returns what follows;
- * LOG_NONE: no such number. */
+/* Reads digits that form a whole number below 2^53 without a digit, letter or point after them. Returns the place
+ * after it; LOG_NONE: no such number. */
 uint32_t log_count(struct text text, uint32_t at, uint64_t *count);
 
 /*
@@ -23,10 +23,10 @@ uint32_t log_count(struct text text, uint32_t at, uint64_t *count);
  */
 uint32_t log_size(struct text text, uint32_t at, uint64_t unit, uint64_t *nbytes);
 
-/* The unit at `at`, in bytes, and what follows it in `*next`; 0: none. */
+/* The unit at `at` in bytes, and the place after it in `*next`; 0: none. */
 uint64_t log_unit(struct text text, uint32_t at, uint32_t *next);
 
-/* The figure that ends in front of `at`, blanks between them. False: there is none. */
+/* The figure that ends before `at`, with blanks in between. False: none. */
 bool log_size_before(struct text text, uint32_t at, uint64_t *nbytes);
 
 /* "2026-11-22 10:00:00,123", "2026/11/22T10:00:00.5" as microseconds since the Unix epoch, among the first bytes. */
@@ -35,9 +35,9 @@ bool log_time(struct text text, int64_t *us);
 /* The rank that a prefix names: "[rank3]:", "Rank 3", "rank=3", "[default3]:", "3: ". LOG_NONE: none. */
 uint32_t log_rank(struct text text);
 
-/* The line without what stands around it where it was kept or pasted: a quote's sign, a container's, a supervisor's or a
- * rank's prefix, a backtick. O(prefix). */
+/* The line without wrappers from where it was kept or pasted: a quote's sign, the prefix of a container, a
+ * supervisor or a rank, a backtick. O(prefix). */
 struct text log_unwrapped(struct text text);
 
-/* The text without what loggers put in front: groups in brackets, times, levels. */
+/* The text without prefixes by loggers: groups in brackets, times, levels. */
 struct text log_message(struct text text);

@@ -181,7 +181,7 @@ static enum log_seen yolo_line(struct log_stream *stream, struct text line, stru
 
 /* ---- free: "Mem:   125Gi   98Gi   1.2Gi ..." below its head ---- */
 
-/* The letter behind "free -". */
+/* The letter after "free -". */
 static uint64_t unit_of_free(struct text line) {
     static const char letters[] = "bkmg";
     uint32_t at = log_find(line, 0, "free -");
@@ -189,7 +189,7 @@ static uint64_t unit_of_free(struct text line) {
     return letter != NULL && *letter != '\0' ? UINT64_C(1) << 10 * (letter - letters) : 0;
 }
 
-/* Bare numbers whose command is not there are told by the host that they would mean: of 4 GiB or more. */
+/* For bare numbers without the command: the unit that makes the host have at least 4 GiB. */
 static uint64_t unit_of_total(uint64_t total) {
     return total >= UINT64_C(1) << 32 ? 1 : total >= 1 << 22 ? 1024 : total >= 1 << 10 ? MIB : GIB;
 }

@@ -67,7 +67,7 @@ static bool ends_as_python(struct text file) {
     return text_ends(file, ".py") || text_ends(file, ">");
 }
 
-/* PATH.py:41 in forward, PATH.py:41, in forward(x): behind "File ", a rich box's edge or at the beginning. */
+/* PATH.py:41 in forward, PATH.py:41, in forward(x): after "File ", a rich box's edge, or at the beginning. */
 static bool frame_of_colon(struct text line, struct text *file, struct text *name, uint64_t *number) {
     uint32_t colon = log_find(line, 0, ".py:");
     uint32_t next = colon != LOG_NONE ? log_count(line, colon + 4, number) : LOG_NONE;
@@ -100,7 +100,7 @@ static bool frame_of_cell(struct text line, struct text *file, struct text *name
     return true;
 }
 
-/* ~/work/train.py in forward(x): its line's number stands below. */
+/* ~/work/train.py in forward(x): the line's number is below. */
 static bool frame_of_ipython(struct text line, struct text *file, struct text *name) {
     uint32_t in = log_find(line, 0, " in ");
     if (in == LOG_NONE || in == 0 || in + 4 >= line.nbytes || line.at[0] == ' ')
@@ -207,8 +207,8 @@ static bool lines_part(const struct frame_table *frames, uint32_t a, uint32_t b)
     return one->file == other->file && one->name == other->name && one->line != other->line;
 }
 
-/* Keeps each own line once, in the order in which they came first. False: they came in no order that several equal
- * tracebacks would have, of which each is further than the next: every line as often as the one before it, or less. */
+/* Keeps each own line once, in order of appearance. False: the order cannot come from several equal tracebacks,
+ * each shorter than the one before: every line must appear as often as the line before it, or less. */
 static bool own_lines_join(struct log_traceback *traceback, const struct frame_table *frames) {
     uint32_t n = 0, times[TRACEBACK_FRAMES];
     for (uint32_t i = 0; i < traceback->count; i++) {
@@ -231,7 +231,7 @@ static bool own_lines_join(struct log_traceback *traceback, const struct frame_t
     return n != 0 && times[0] == traceback->n_open;
 }
 
-/* Lines down to the innermost own one; all where none is. */
+/* The number of lines down to the innermost own one; all if there is none. */
 static uint32_t own_depth(const struct log_traceback *traceback) {
     uint32_t depth = traceback->count;
     while (depth > 0 && !traceback->own[depth - 1])

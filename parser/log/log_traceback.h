@@ -1,5 +1,6 @@
 /*
- * Tracebacks above an error: which line of code asked. Python prints the outermost call first, in several shapes:
+ * Tracebacks above an error: the line of code that made the request. Python prints the outermost call first, in
+ * several shapes:
  *
  *       File "train.py", line 41, in forward                       CPython, torchrun, loggers that put a prefix in front
  *     File ~/work/train.py:41, in forward(x)                       IPython 8
@@ -14,7 +15,8 @@
 #include "parser/intern.h"
 #include "parser/log/log_text.h"
 
-/* Of a longer traceback the innermost lines; so many other lines may stand between its last line and the error. */
+/* Longer tracebacks keep their innermost lines; at most TRACEBACK_GAP other lines may come between the last line
+ * and the error. */
 enum { TRACEBACK_FRAMES = 128, TRACEBACK_GAP = 60 };
 
 /* The traceback that the lines of one rank are in. */
@@ -25,10 +27,10 @@ struct log_traceback {
     uint32_t gap;        /* lines since the last one */
     uint32_t n_open;     /* tracebacks that have begun and not ended: processes that print at once */
     uint32_t shared;     /* stack that the tracebacks which are open yet have too, */
-    uint32_t n_shared;   /* so many of them */
+    uint32_t n_shared;   /* number of them */
     bool ends_own;       /* the one that ended last: at a line of the user's own code */
     bool waits_for_line; /* the last frame has no line yet: IPython 7 prints it below */
-    bool chained; /* "During handling of the above exception": it tells of the error before once more */
+    bool chained;        /* "During handling of the above exception": it repeats the error before */
 };
 
 /* Takes a line. `*taken`: it was part of a traceback. False: no memory. O(line). */

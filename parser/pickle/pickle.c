@@ -131,7 +131,7 @@ static bool memo_reserve(struct machine *machine, uint32_t index) {
     return true;
 }
 
-/* An entry of the memo was overwritten: forgets what was learnt from bytes that refer to the memo. */
+/* An entry of the memo was overwritten: forgets everything learnt from bytes that refer to the memo. */
 static void memo_overwritten(struct machine *machine) {
     list_cache_forget(machine);
     machine->recipe.count = machine->event_recipe.count = 0;
@@ -370,7 +370,7 @@ static bool op_tuple_of(struct machine *machine, uint32_t count) {
 
 /* ---- numbers ---- */
 
-/* Two's complement of any length. What needs more than 64 bits is saturated: no field of a snapshot does. */
+/* Two's complement of any length. A number of more than 64 bits is saturated; no field of a snapshot has one. */
 bool long_push(struct machine *machine, uint64_t nbytes) {
     struct cursor *cursor = machine->cursor;
     if (nbytes > MAX_LONG_NBYTES)
@@ -501,7 +501,7 @@ static bool opcode_run(struct machine *machine, uint8_t opcode) {
     }
 }
 
-/* Bytes of an opcode and of what follows it at a fixed length. */
+/* The length of an opcode with its fixed-size argument. */
 static size_t opcode_nbytes(uint8_t opcode) {
     switch (opcode) {
     case 'h':
@@ -529,8 +529,8 @@ static size_t opcode_nbytes(uint8_t opcode) {
     }
 }
 
-/* Reads on, so that opcodes find their arguments. At the end of the input, an opcode that lacks some is not begun: what
- * it would do with zeros could not be told from what the file says. */
+/* Reads ahead so that opcodes find their arguments. At the end of the input, an opcode without its arguments is not
+ * executed, because arguments of zero could not be told from real ones. */
 static bool lookahead_get(struct cursor *cursor) {
     if (!cursor->at_end && !cursor_fill(cursor, CURSOR_LOOKAHEAD) && cursor->error->code != READ_OK)
         return false;

@@ -67,7 +67,7 @@ static bool wreck_join(struct machine *machine, struct wreck wreck, struct value
     return true;
 }
 
-/* A key and what the file has of its value, at stack[at]. */
+/* A key and the available part of its value, at stack[at]. */
 static bool wreck_pair(struct machine *machine, struct value *root, uint32_t at) {
     struct value pair[2] = {machine->stack[at], {.tag = VALUE_NONE}};
     uint32_t value_at = at + 1;

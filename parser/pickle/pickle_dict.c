@@ -5,7 +5,7 @@
 
 enum { MAX_PAIR_NBYTES = 2 * 260 }; /* a key and a value, the longest: a text of 255 bytes */
 
-/* ---- values: each returns where the next opcode is, or NULL for anything else (or an error) ---- */
+/* ---- values: each returns the place of the next opcode; NULL: anything else, or an error ---- */
 
 static inline const uint8_t *scalar_set(struct value *value, enum value_tag tag, uint64_t bits,
                                         const uint8_t *next) {
@@ -67,7 +67,8 @@ const uint8_t *pair_take(struct machine *machine, const uint8_t *p, struct value
     return memo_append(machine, VALUE_PAIR, value->bits) ? p + 6 : NULL;
 }
 
-/* A reference to a text, a pool id, a frame or a stack; what may still change is left to the general machine. */
+/* A reference to a text, a pool id, a frame or a stack; values that may still change are left to the general
+ * machine. */
 static inline const uint8_t *reference_take(struct machine *machine, uint32_t index, struct value *value,
                                             const uint8_t *next) {
     if (index >= machine->memo.count || memo_tag(machine->memo.entry[index]) > VALUE_STACK)
@@ -186,7 +187,7 @@ static bool event_record(struct machine *machine, struct value *list) {
     return before == list->tag || memo_update(machine, list);
 }
 
-/* SETITEMS of a dict that was taken whole. Left to the general machine where its shape is not known. */
+/* SETITEMS of a dict that was read whole. Left to the general machine if its shape is unknown. */
 static bool dict_complete(struct machine *machine, uint64_t mask, uint32_t n_pairs) {
     struct value *dict = machine_top(machine);
     machine->snapshot.key_mask = mask;

@@ -27,7 +27,7 @@ struct draft {
     struct context context;
 };
 
-/* ---- values: each returns where the next opcode is; NULL: something else, or an error ---- */
+/* ---- values: each returns the place of the next opcode; NULL: something else, or an error ---- */
 
 static inline const uint8_t *integer_take(const uint8_t *p, uint64_t *bits) {
     struct integer_form form;
@@ -58,7 +58,7 @@ static inline const uint8_t *word_take(struct machine *machine, const uint8_t *p
     return next;
 }
 
-/* A list of frames, or one that is in the memo. What comes after it must be at hand as well. */
+/* A list of frames, or a reference to one in the memo. The next opcode must be available too. */
 static inline const uint8_t *frames_take(struct machine *machine, const uint8_t *p, uint32_t *stack) {
     if (*p != ']')
         return known_take(machine, p, VALUE_STACK, stack);
@@ -82,7 +82,7 @@ static const uint8_t *pool_take(struct machine *machine, const uint8_t *p, struc
 /* Values by how they are taken; of all but the first two the place in a draft is known. */
 enum kind { KIND_OTHER, KIND_FRAMES, KIND_WORD, KIND_TEXT, KIND_INTEGER, KIND_ADDRESS };
 
-/* The kind of a key's value, and where it goes. KIND_OTHER: nowhere by itself. */
+/* The kind of a key's value, and its place. KIND_OTHER: it has no place of its own. */
 static enum kind key_kind(uint8_t key, size_t *place) {
     switch (key) {
     case KEY_ADDR: *place = offsetof(struct draft, event.address); return KIND_INTEGER;
@@ -178,7 +178,7 @@ static bool step_learn(struct machine *machine, const uint8_t *p, uint32_t n) {
     return true;
 }
 
-/* The pair at `p`, of which step `n` does not say how it is written: another value than before, or another key. */
+/* The pair at `p`, if it is not written as in step `n`: another kind of value, or another key. */
 static const uint8_t *pair_take_other(struct machine *machine, const uint8_t *p, uint32_t n,
                                       struct draft *draft) {
     const struct event_recipe *recipe = &machine->event_recipe;
@@ -194,14 +194,14 @@ static inline bool text_follow(struct machine *machine, const struct event_step 
            memo_append(machine, VALUE_STRING, step->string);
 }
 
-/* The pair at `p`, of which `step` says how it is written; NULL: not as it says, or an error. */
+/* The pair at `p`, written as in `step`; NULL: it is not, or an error. */
 static inline const uint8_t *pair_follow(struct machine *machine, const uint8_t *p, struct event_step *step,
                                          struct draft *draft) {
     uint64_t bits, other = load_u64(p) ^ step->opcodes;
     uint32_t id;
     if ((other & step->mask) != 0 && ((other & step->key_mask) != 0 || !step_learn_integer(step, p)))
         return NULL;
-    if (step->kind >= KIND_INTEGER) { /* the most, so they are asked for first */
+    if (step->kind >= KIND_INTEGER) { /* the most frequent, so tested first */
         bits = integer_of(&step->form, p);
         draft_set(draft, step->place, &bits, sizeof bits);
         if (step->kind == KIND_ADDRESS)

@@ -1,4 +1,4 @@
-/* A pickle from its first opcode to what follows the last. */
+/* Reads a pickle, from its first opcode to the bytes after its last. */
 #include "parser/pickle/pickle.h"
 
 #include "parser/pickle/pickle_machine.h"
@@ -22,7 +22,7 @@ static bool root_take(struct machine *machine, struct value *root) {
     return true;
 }
 
-/* Uses what a truncated pickle holds, if it holds events at all; otherwise the error stays. */
+/* Uses the contents of a truncated pickle if it has any events; otherwise the error stays. */
 static bool cut_read(struct machine *machine) {
     struct read_error *error = machine->cursor->error, truncated = *error;
     struct value root;
@@ -54,7 +54,7 @@ static uint64_t padding_skip(struct cursor *cursor) {
     return nbytes;
 }
 
-/* Of a stored member of a zip whose length stands after it, the zip's own bytes follow. */
+/* Do the zip's own bytes follow, as after a stored member whose length comes after it? */
 static bool descriptor_follows(struct cursor *cursor) {
     return cursor_fill(cursor, 4) && memcmp(cursor->p, "PK\7\10", 4) == 0;
 }

@@ -7,8 +7,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* Lists are kept until so many bytes are; then the cache begins anew. A file where no two stacks are equal gains
- * nothing from it and must not pay for it with memory. */
+/* Lists are kept up to this many bytes; then the cache starts anew. A file without equal stacks gains nothing from
+ * it and must not pay for it with memory. */
 enum { MAX_CACHE_NBYTES = 16 << 20, FIRST_SLOTS = 4096, HEAD_NBYTES = 64, RECENT_BITS = 12 };
 
 void list_cache_forget(struct machine *machine) {
@@ -34,7 +34,7 @@ static uint32_t *recent_new(struct arena *arena) {
     return recent;
 }
 
-/* Twice the slots; the first time, entry 0 as well. */
+/* Doubles the slots; the first time, makes entry 0 as well. */
 static bool cache_grow(struct machine *machine) {
     struct list_cache *lists = &machine->lists;
     uint64_t n_slots = lists->mask == 0 ? FIRST_SLOTS : ((uint64_t)lists->mask + 1) * 2;
@@ -59,7 +59,7 @@ static bool cache_grow(struct machine *machine) {
     return true;
 }
 
-/* The slot of these bytes, or the empty one where they belong. */
+/* The slot of these bytes, or the empty slot where they belong. */
 static uint32_t *cache_find(struct list_cache *lists, const uint8_t *raw, uint32_t nbytes, uint64_t hash) {
     uint32_t at = (uint32_t)hash & lists->mask;
     for (; lists->slot[at] != 0; at = (at + 1) & lists->mask) {
@@ -117,7 +117,7 @@ static bool references_decode(struct machine *machine, const uint8_t *raw, uint3
            machine_fail_memory(machine);
 }
 
-/* End of a run of BINGET and LONG_BINGET, or NULL if it does not end with APPENDS in what is at hand. */
+/* End of a run of BINGET and LONG_BINGET; NULL if APPENDS does not follow in the available bytes. */
 static const uint8_t *references_end(const uint8_t *at, const uint8_t *end) {
     while (end - at >= 6) {
         while (*at == 'j' && end - at >= 11)
@@ -159,8 +159,8 @@ static uint32_t *recent_find(struct machine *machine, const uint8_t *p) {
     return &machine->lists.recent[mixed >> (64 - RECENT_BITS)];
 }
 
-/* The list of references from `p` to `end`, found by all of its bytes, or decoded and added. The last entry is of it then, where it
- * is kept at all. */
+/* The list of references from `p` to `end`, found by all of its bytes, or decoded and added. It becomes the last
+ * entry, if it is kept at all. */
 static bool references_take(struct machine *machine, const uint8_t *p, const uint8_t *end, uint32_t *stack) {
     struct list_cache *lists = &machine->lists;
     uint32_t nbytes = (uint32_t)(end - p);

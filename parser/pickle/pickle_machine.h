@@ -40,7 +40,7 @@ struct list_cache {
         uint32_t nbytes; /* without it */
         uint32_t stack;
         uint32_t next; /* the entry that came after this one the last time */
-    } * entry;         /* entry 0 stands for "none" */
+    } * entry;         /* entry 0 means "none" */
     uint32_t count, capacity;
     uint32_t *slot; /* index of an entry; 0: empty */
     uint32_t mask;
@@ -53,8 +53,8 @@ struct list_cache {
 enum { MAX_DICT_PAIRS = 24 };
 
 /*
- * The keys of the dict before, as their opcodes stand in the file. The dicts of a list have the same keys in the same
- * order, so each next key is recognised by one comparison.
+ * The keys of the previous dict, as opcodes in the file. The dicts of a list have the same keys in the same order,
+ * so one comparison recognises each next key.
  */
 struct dict_recipe {
     struct dict_step {
@@ -84,8 +84,8 @@ struct event_recipe {
         uint64_t text;                    /* SHORT_BINUNICODE to MEMOIZE of one that is the same each time */
         uint32_t string;                  /* its id */
         uint8_t key, key_nbytes;
-        uint8_t kind;  /* enum of pickle_event.c: what `opcodes` recognise */
-        uint8_t place; /* of the value in what is made of the event */
+        uint8_t kind;  /* enum of pickle_event.c: the kind that `opcodes` recognise */
+        uint8_t place; /* of the value in the result */
     } step[MAX_DICT_PAIRS];
     uint32_t count;
 };
@@ -183,7 +183,7 @@ static inline uint32_t stack_floor(const struct machine *machine) {
     return machine->n_marks == 0 ? 0 : machine->mark[machine->n_marks - 1];
 }
 
-/* Whether so many values lie above the innermost mark; else an error. */
+/* Are there this many values above the innermost mark? Otherwise notes an error. */
 bool machine_has(struct machine *machine, uint32_t count);
 
 /* A string of these bytes. */
@@ -195,7 +195,7 @@ bool machine_push_string(struct machine *machine, const uint8_t *bytes, size_t n
 bool memo_get(struct machine *machine, uint64_t index);
 bool memo_put(struct machine *machine, uint32_t index);
 
-/* Of bits that fit. */
+/* For bits that fit. */
 static inline uint32_t memo_entry(unsigned tag, uint32_t bits) {
     return (uint32_t)tag << MEMO_BITS | bits;
 }
@@ -233,8 +233,8 @@ bool values_settle(struct machine *machine, uint32_t first, uint32_t count);
 
 /* ---- containers ---- */
 
-/* True if the next opcode is about the top of the stack: it puts it into the memo, as the C++ pickler does with what is
- * complete, doubles it or drops it. */
+/* Does the next opcode apply to the top of the stack: put it into the memo, as the C++ pickler does with complete
+ * values, duplicate it or drop it? */
 static inline bool is_about_top(uint8_t opcode) {
     return opcode == 'q' || opcode == 'r' || opcode == 'p' || opcode == 0x94 || opcode == '2' ||
            opcode == '0';
@@ -257,14 +257,14 @@ bool list_extend(struct machine *machine, uint32_t list_at, uint32_t first);
 /* Fills the dict at `dict_at` with the pairs from `first` on. */
 bool dict_extend(struct machine *machine, uint32_t dict_at, uint32_t first, bool complete);
 
-/* Two's complement of any length. What needs more than 64 bits is saturated: no field of a snapshot does. */
+/* Two's complement of any length. A number of more than 64 bits is saturated; no field of a snapshot has one. */
 bool long_push(struct machine *machine, uint64_t nbytes);
 
 /* ---- pickle_list.c ---- */
 
 /*
- * `p` is after a MARK. If a run of references to frames and an APPENDS follow: sets `stack` and returns where the
- * APPENDS ends. NULL: something else, or an error (then the cursor's error is set). O(bytes of the list).
+ * `p` is after a MARK. If a run of references to frames and an APPENDS follow, sets `stack` and returns the place
+ * after the APPENDS. NULL: something else, or an error (then the cursor's error is set). O(bytes of the list).
  */
 const uint8_t *list_take(struct machine *machine, const uint8_t *p, uint32_t *stack);
 
@@ -307,7 +307,8 @@ static inline bool integer_form(const uint8_t *p, struct integer_form *form) {
     return true;
 }
 
-/* The value at `p`; where the next opcode is, or NULL for anything else (or an error). A text: SHORT_BINUNICODE and MEMOIZE. */
+/* The value at `p`: returns the place of the next opcode; NULL: anything else, or an error. A text:
+ * SHORT_BINUNICODE and MEMOIZE. */
 const uint8_t *text_take(struct machine *machine, const uint8_t *p, struct value *value);
 
 /* EMPTY_LIST, MEMOIZE and then a run of references to frames, or nothing. */
@@ -319,8 +320,8 @@ const uint8_t *pair_take(struct machine *machine, const uint8_t *p, struct value
 /* ---- pickle_event.c ---- */
 
 /*
- * An event was just recorded and is off the stack. Takes those that follow in the same list, as long as they are what most
- * events are; the cursor is at the first that is not. False: an error.
+ * An event was just recorded and is off the stack. Reads the following events of the same list as long as they have
+ * the usual form; the cursor is at the first that has not. False: an error.
  */
 bool events_take(struct machine *machine);
 
@@ -354,5 +355,5 @@ bool op_other(struct machine *machine, uint8_t opcode);
 
 /* ---- pickle_cut.c ---- */
 
-/* The root of what a truncated pickle holds, for snapshot_finish. False: there is none, or an error. */
+/* The root of a truncated pickle, for snapshot_finish. False: none, or an error. */
 bool cut_root(struct machine *machine, struct value *root);
