@@ -1,6 +1,6 @@
 /*
- * The least change with which the recorded program would be served: changes that can be shown from the recording, what each
- * would give, and the smallest set of them that is served in what the process may have. docs/plan.md says how to read it.
+ * The least change that lets the recorded program run within its budget: the changes that a recording can prove,
+ * what each saves, and the smallest set of them that fits. docs/plan.md says how to read it.
  *
  *     recorded program --edits--> changed program --curve in use--> too much, or --replays--> served or not
  *
@@ -63,7 +63,7 @@ struct plan_set {
     uint8_t cost, certainty;
     struct plan_figures figures;
     uint32_t calm[PLAN_CHANGES_MAX], n_calm,
-        calm_blocks; /* where it needs retries: what needs none; 0: nothing of its cost */
+        calm_blocks; /* if the set needs retries: a set of the same cost that needs none; 0: there is none */
 };
 
 struct plan_request {
@@ -78,11 +78,11 @@ struct plan_request {
     void (*progress)(void *context, uint64_t n_replayed); /* NULL: none; called between replays */
     void *context;
     bool draws; /* the curves of struct plan are asked for */
-    /* operations to replay; where the search would take more, nothing is planned. 0: as many as it takes */
+    /* limit on the replayed operations: a longer search plans nothing; 0: no limit */
     uint64_t work_most;
 };
 
-/* What a plan may take that is told beside something else: about a second for each million events, or the first. */
+/* Limit on the work of a plan that is part of another output: about a second per million events, at least one. */
 static inline uint64_t plan_work_beside(const struct device_trace *device) {
     return (uint64_t)(device->n_events > 1000000 ? device->n_events : 1000000) * 16;
 }
@@ -92,7 +92,7 @@ struct plan {
     const struct verdicts *verdicts;
     const struct replay *replay;
     struct whatif_budget seen; /* what the process had */
-    uint64_t budget_bytes;     /* B; 0: not known */
+    uint64_t budget_bytes;     /* the budget; 0: unknown */
     uint64_t asked_bytes, keep_bytes;
     uint32_t keep_percent; /* that keep_bytes are; 0: asked for in bytes */
     bool short_search, ended_by_oom;
@@ -110,14 +110,14 @@ struct plan {
     bool no_checkpoint, state_unknown; /* not planned: docs/plan.md */
     bool timed;
     int64_t span_us; /* from the first forward with blocks to the last event */
-    /* Most in use in equal parts of the recording, as it is and with the first plan, and where that makes something again;
-     * NULL: not asked for, or there is no plan. */
+    /* The highest memory in use in equal parts of the recording, as recorded and with the first plan, and the parts
+     * in which that plan recomputes. NULL: not requested, or there is no plan. */
     uint64_t *recorded_column, *least_column;
     uint8_t *again;
-    int64_t *block_us; /* [blocks.n_forwards] median time of a block; 0: not known */
+    int64_t *block_us; /* [blocks.n_forwards] median time of a block; 0: unknown */
 };
 
-/* B of a device that is named; 0: none is. */
+/* The budget of a device that the request names; 0: it names none. */
 uint64_t plan_asked_budget(const struct plan_request *request);
 
 /* The changes that can be left out, keys of settings first. */
@@ -135,7 +135,7 @@ enum plan_word {
 };
 const char *plan_word_text(enum plan_word word);
 
-/* Is it asked for beside other outputs: after an out-of-memory event, or for a device that was named? */
+/* Do other outputs include a plan? After an out-of-memory event, or if the request names a device. */
 static inline bool plan_is_asked(const struct device_trace *device, const struct plan_request *request) {
     return (device->n_ooms != 0 || request->gpu_bytes != 0) && device->n_events != 0;
 }
@@ -144,14 +144,14 @@ static inline bool plan_is_asked(const struct device_trace *device, const struct
 bool plan_of_timeline(struct plan *plan, const struct timeline *timeline, const struct plan_request *request,
                       struct arena *arena);
 
-/* Where `replay` is refused all is empty. The verdicts have cuts. False: no memory. */
+/* If `replay` is refused, the plan is empty. The verdicts have cuts. False: no memory. */
 bool plan_find(struct plan *plan, const struct program *program, const struct replay *replay,
                const struct verdicts *verdicts, const struct plan_request *request, struct arena *arena);
 
-/* Share of the recorded time that checkpointing `n_blocks` takes, in millionths; UINT32_MAX: not known. */
+/* The share of the recorded time that checkpointing `n_blocks` costs, in millionths; UINT32_MAX: unknown. */
 uint32_t plan_share(const struct plan *plan, uint32_t n_blocks);
 
-/* "yes", "with_retries"; NULL: not known. "none", "exact": as JSON has them. */
+/* "yes", "with_retries"; NULL: unknown. "none", "exact": as JSON has them. */
 const char *plan_fits_name(enum plan_fits fits);
 const char *plan_cost_name(enum plan_cost cost);
 const char *plan_certainty_name(enum plan_certainty certainty);

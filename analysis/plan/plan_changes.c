@@ -102,7 +102,7 @@ static uint32_t foreach_frame(const struct planner *planner, uint32_t allocation
     return stacks->frame[at];
 }
 
-/* fused=True does not make them; with foreach=False each goes when the second one behind it is made. */
+/* fused=True makes no temporaries; with foreach=False each is freed when the second one after it is made. */
 static bool fused_add(struct planner *planner) {
     const struct allocations *allocations = planner->allocations;
     const struct verdicts *verdicts = planner->plan->verdicts;
@@ -246,7 +246,8 @@ static bool checkpoint_add(struct planner *planner) {
     return checkpoint_make(planner, most);
 }
 
-/* Half of the batch, twice: what is made in forward and backward is half, and gradients are there from the forward on. */
+/* Two halves of a batch: allocations of forward and backward are half as large, and gradients live from the forward
+ * on. */
 static bool micro_batch_edit(struct planner *planner, struct edit *edit) {
     const struct allocations *allocations = planner->allocations;
     const struct verdicts *verdicts = planner->plan->verdicts;
@@ -301,7 +302,8 @@ static bool micro_batch_add(struct planner *planner) {
             bound_add(planner, &edit, PLAN_MICRO_BATCH, COST_TIME, "micro_batch:2"));
 }
 
-/* Of a recording without any backward: what a forward's graph holds dies as if nothing held it. False: no memory. */
+/* For a recording without a backward: allocations that the graph of a forward holds die as if nothing held them.
+ * False: no memory. */
 static bool no_grad_edit(struct planner *planner, struct edit *edit) {
     const struct allocations *allocations = planner->allocations;
     const struct verdicts *verdicts = planner->plan->verdicts;
@@ -325,7 +327,7 @@ static bool no_grad_add(struct planner *planner) {
            (edit.n_cuts == 0 || bound_add(planner, &edit, PLAN_NO_GRAD, COST_NONE, "no_grad"));
 }
 
-/* Those of checkpointing are sorted already. */
+/* The edits of checkpointing are sorted already. */
 static bool edits_sort(struct planner *planner) {
     for (uint32_t i = 0; i < planner->plan->n_changes; i++)
         for (uint32_t form = 0; form < planner->plan->change[i].forms; form++)

@@ -6,9 +6,9 @@
 
 enum {
     CHECKPOINT_SLACK_BYTES = 20 << 20
-}; /* one granule: the order of what is made again may differ by so much */
+}; /* one granule: the order of recomputed allocations may cost as much */
 
-/* What a frame of a stack says. */
+/* Facts that a stack's frames tell. */
 enum plan_stack_bit { PLAN_STACK_CAST = 1, PLAN_STACK_FOREACH = 2, PLAN_STACK_COMPILED = 4 };
 
 struct planner {
@@ -23,7 +23,7 @@ struct planner {
     struct checkpoint_end {
         uint32_t n_cuts[2], n_lives[2];
     } * until;               /* [blocks] where the lists of K end */
-    struct known_use *known; /* [n_known] what sets were found to leave in use */
+    struct known_use *known; /* [n_known] sets whose memory in use is known */
     uint32_t n_known, known_capacity;
     uint64_t n_replayed; /* operations */
     bool gave_up;        /* that is more than the request allows */
@@ -39,11 +39,11 @@ struct plan_run {
 /* Solves all, shared over two threads where there are. False: no memory, or it gave up. */
 bool plan_runs(struct planner *planner, struct plan_run *run, uint32_t n_runs);
 
-/* Of the replays of a set, as many as the question takes. */
+/* The question that the replays of a set answer; they stop once it is answered. */
 enum plan_ask {
-    ASK_SERVED, /* fits, where all runs are served; else PLAN_NO or PLAN_UNSURE: the first that is not ends it */
-    ASK_CALM,     /* the same of runs without any retry */
-    ASK_RESERVED, /* what is reserved without a limit; fits stays */
+    ASK_SERVED, /* sets `fits`: are all runs served? PLAN_NO or PLAN_UNSURE from the first run that is not */
+    ASK_CALM,   /* the same, without a retry in any run */
+    ASK_RESERVED, /* sets the reserved bytes without a limit; `fits` stays */
     ASK_ALL
 };
 
@@ -56,11 +56,11 @@ struct plan_case {
     bool checkpointed;
 };
 bool plan_in_use(struct planner *planner, const struct plan_case *what, struct plan_figures *figures);
-/* `figures` have what is in use. False: no memory, as for all below. */
+/* `figures` has the memory in use already. False: no memory, as for all functions below. */
 bool plan_solve(struct planner *planner, const struct plan_case *what, struct plan_figures *figures,
                 enum plan_ask ask);
 
-/* What a set may have: the budget, less a granule with checkpointing. */
+/* The budget of a set: one granule less with checkpointing. */
 static inline uint64_t budget_of(const struct planner *planner, bool checkpointed) {
     uint64_t budget = planner->plan->budget_bytes;
     return !checkpointed ? budget : budget > CHECKPOINT_SLACK_BYTES ? budget - CHECKPOINT_SLACK_BYTES : 0;
@@ -70,20 +70,21 @@ static inline bool plan_is_served(uint8_t fits) {
     return fits == PLAN_YES || fits == PLAN_WITH_RETRIES;
 }
 
-/* Can it be served, by what is in use? */
+/* Does the memory in use fit the budget? */
 static inline bool plan_may_serve(const struct planner *planner, const struct plan_figures *figures,
                                   bool checkpointed) {
     uint64_t budget = budget_of(planner, checkpointed);
-    /* What waits for another stream is let go of in a retry, so the larger form says nothing there. */
+    /* A retry releases blocks that wait for another stream, so the larger form proves nothing then. */
     return figures->rounded_min <= budget && (planner->lives.waits || figures->rounded_max <= budget);
 }
 
-/* The case of a set, which points into itself; of all K in [from, set->n_blocks] what leaves the least: their cuts are
- * among those of the last, their new lives have those of the first. */
+/* The case of a set; it points into itself. Over all K in [from, set->n_blocks] it is a lower bound: the last K has
+ * all cuts, and the first K has the fewest new lives. */
 void plan_case_of(const struct planner *planner, const struct plan_set *set, uint32_t from,
                   struct plan_case *what);
 
-/* What a set leaves in use at the least with any K in [from, set->n_blocks]. Once for sets that differ in settings. */
+/* The least memory in use of a set with any K in [from, set->n_blocks]. Computed once for sets that differ in
+ * settings only. */
 bool plan_set_in_use(struct planner *planner, const struct plan_set *set, uint32_t from,
                      struct plan_figures *figures);
 

@@ -42,7 +42,8 @@ static bool set_try_with(struct planner *planner, struct plan_set *set, uint32_t
     return true;
 }
 
-/* Of the first `n` parts of so many blocks the smallest that serves, above part `low`, which does not; part n does. */
+/* The smallest part in (low, n] that serves: part `low` does not, part `n` does. Parts are eighths of `n_blocks`,
+ * or single blocks if that is 0. */
 static bool set_bisect(struct planner *planner, struct plan_set *set, uint32_t low, uint32_t n,
                        uint32_t n_blocks) {
     bool served;
@@ -73,8 +74,8 @@ static bool set_try_short(struct planner *planner, struct plan_set *set, uint32_
     return set_try_with(planner, set, set->n_blocks, served);
 }
 
-/* The smallest K in [from, set->n_blocks] that what is in use allows; 0: none. A range of which the bound is above the budget
- * is passed over in one go. Recursion: halves. False: no memory. */
+/* The smallest K in [from, set->n_blocks] whose memory in use fits; 0: none. Skips a range at once if its bound
+ * exceeds the budget. Recursion: halves. False: no memory. */
 static bool next_in_use(struct planner *planner, const struct plan_set *set, uint32_t from, uint32_t *k) {
     struct plan_figures least;
     struct plan_set lower = *set;
@@ -112,7 +113,7 @@ static bool set_try(struct planner *planner, struct plan_set *set, bool *served)
     return true;
 }
 
-/* The same where K is not asked for: a short search needs all blocks alone. */
+/* The same if K does not matter: a short search tries all blocks only. */
 static bool set_serves(struct planner *planner, struct plan_set *set, bool *served) {
     const struct plan_change *checkpoint = checkpoint_in(planner->plan, set);
     return planner->plan->short_search && checkpoint != NULL
@@ -258,7 +259,7 @@ static bool nearest_find(struct planner *planner) {
     return true;
 }
 
-/* More blocks of the plan, of which none needs a retry; else the other set. False: no memory. */
+/* A set without retries: the plan with more blocks, otherwise the other set. False: no memory. */
 static bool calm_find(struct planner *planner, struct plan_set *best, const struct plan_set *calm) {
     const struct plan_change *checkpoint = checkpoint_in(planner->plan, best);
     struct plan_set set = *best;

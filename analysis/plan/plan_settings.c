@@ -1,4 +1,5 @@
-/* The allocator's settings among the changes: the other kind of segments, the best of whatif's scenarios, or what a descent finds. */
+/* Changes of the allocator's settings: the other kind of segments, the best of whatif's scenarios, or the settings
+ * that a descent finds. */
 #include "analysis/plan/plan_internal.h"
 
 #include "base/words.h"
@@ -52,7 +53,8 @@ static bool usual_add(struct planner *planner, const char *text) {
 
 enum { SETTINGS_MOST = 8 };
 
-/* Of several settings at once, addresses rising; a run that reserves `until` is told to have so much. False: no memory. */
+/* The peaks of several settings at once, with rising addresses; a run stops at `until` and reports it as its peak.
+ * False: no memory. */
 static bool rising_peaks(struct planner *planner, const struct allocator_settings *settings, uint32_t n,
                          uint64_t until, uint64_t *peak) {
     const struct plan *plan = planner->plan;
@@ -72,7 +74,7 @@ static bool rising_peaks(struct planner *planner, const struct allocator_setting
     return true;
 }
 
-/* The lowest of whatif's other scenarios, where that is at least 1 % lower than `limit`. False: no memory. */
+/* Adds the lowest of whatif's other scenarios if it is at least 1 % below `limit`. False: no memory. */
 static bool scenario_add(struct planner *planner, uint64_t limit) {
     static const char *const usual[] = {
         "max_split_size_mb:128",      "max_split_size_mb:512",
@@ -228,7 +230,7 @@ static bool descents_add(struct planner *planner) {
     return setting_add(planner, id, &best->settings);
 }
 
-/* Could another setting serve what none that is listed does? */
+/* Could another setting serve the program although no listed one does? */
 static bool is_descent_asked(const struct plan *plan) {
     bool served = plan->budget_bytes == 0 || plan->as_recorded.rounded_min > plan->budget_bytes ||
                   plan_is_served(plan->as_recorded.fits) || plan->short_search;

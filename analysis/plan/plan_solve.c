@@ -79,7 +79,7 @@ static void program_work(void *argument) {
         changed_program(&form->program, &form->planner->lives, form->edit, form->n_edits, &form->arena);
 }
 
-/* Both forms at once. False: no memory. The arenas are to be released in any case. */
+/* Works on both forms at once. False: no memory. The caller releases the arenas in any case. */
 static bool forms_do(const struct planner *planner, const struct plan_case *what, void (*work)(void *),
                      struct forming form[2]) {
     for (uint32_t i = 0; i < 2; i++) {
@@ -122,7 +122,7 @@ static struct plan_run run_of(const struct planner *planner, const struct progra
                                       .descending = descending}};
 }
 
-/* Of runs within the budget. */
+/* Sets the verdict from runs within the budget. */
 static void fits_settle(struct plan_figures *figures, const struct plan_run *run, uint32_t n_runs) {
     uint32_t n_served = 0;
     figures->n_retries = 0;
