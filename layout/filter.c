@@ -121,10 +121,6 @@ static bool masks_init(struct masks *masks, const struct trace *trace, struct ar
     return masks->frames != NULL && masks->stacks != NULL && masks->contexts != NULL && masks->known != NULL;
 }
 
-static void masks_drop(struct masks *masks, struct arena *arena) {
-    ARENA_DROP(arena, masks->known, masks->contexts, masks->stacks, masks->frames);
-}
-
 /* Looks only at contexts that the device uses. */
 static void masks_of_text(struct masks *masks, const struct timeline *timeline,
                           const struct filter_word *word) {
@@ -424,8 +420,8 @@ static bool word_keep(const struct filter_word *word, const struct timeline *tim
     for (uint32_t i = 0; done && i < timeline->device->allocations.count; i++)
         if (bit(keep, i) && !allocation_meets(&keeping, i))
             keep[i / 64] &= ~(UINT64_C(1) << i % 64);
-    ARENA_DROP(arena, keeping.ranges.row);
-    masks_drop(&keeping.masks, arena);
+    ARENA_DROP(arena, keeping.ranges.row, keeping.masks.known, keeping.masks.contexts, keeping.masks.stacks,
+               keeping.masks.frames);
     return done;
 }
 

@@ -164,10 +164,6 @@ struct older {
     uint32_t count;
 };
 
-static void older_release(struct older *older, struct arena *arena) {
-    ARENA_DROP(arena, older->rows, older->latest);
-}
-
 /* Leaves out those that begin inside another one; returns how many. */
 static uint32_t older_thin(struct older *older, const struct allocations *allocations) {
     uint64_t end = 0;
@@ -249,7 +245,7 @@ static bool overlaps_diagnose(struct trace *trace, const struct device_trace *de
     uint64_t numbers[DIAGNOSTIC_NUMBERS] = {n_out, 0};
     for (uint32_t i = allocations->preexisting; i < allocations->count; i++)
         numbers[1] += older_is_under(&older, allocations, i);
-    older_release(&older, &trace->arena);
+    ARENA_DROP(&trace->arena, older.rows, older.latest);
     return numbers[0] + numbers[1] == 0 ||
            trace_diagnose(trace, "overlapping_older", device->ordinal, numbers);
 }

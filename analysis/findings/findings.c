@@ -146,10 +146,6 @@ static bool removed_init(struct removed *removed, uint32_t n_moments, struct are
     return ARENA_COLUMNS(arena, removed->most, removed->change, removed->spare, removed->bytes);
 }
 
-static void removed_drop(struct removed *removed, struct arena *arena) {
-    ARENA_DROP(arena, removed->each, removed->bytes, removed->spare, removed->change);
-}
-
 /* Turns the list into a difference for each moment. False: no memory. */
 static bool removed_spread(struct finder *finder) {
     struct removed *removed = &finder->removed;
@@ -349,8 +345,8 @@ static bool findings_end(struct verdicts *verdicts, struct arena *arena) {
     bool done = findings_sort(finder, &verdicts->findings) && sets_hand_out(finder, &verdicts->findings);
     ARENA_DROP(arena, finder->blamed);
     ARENA_DROP(arena, verdicts->runs.stack_bits); /* no longer needed */
-    removed_drop(&finder->removed, arena);
-    ARENA_DROP(arena, finder->order, finder->start, finder->key);
+    ARENA_DROP(arena, finder->removed.each, finder->removed.bytes, finder->removed.spare,
+               finder->removed.change, finder->order, finder->start, finder->key);
     verdicts->finder = NULL;
     return done;
 }

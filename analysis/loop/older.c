@@ -310,11 +310,6 @@ static void named_sum(const struct naming *naming, struct older *older) {
                                   : naming->allocations->size[i];
 }
 
-static void naming_drop(struct naming *naming, struct arena *arena) {
-    ARENA_DROP(arena, naming->carry, naming->states, naming->held, naming->gradients, naming->parameters,
-               naming->sizes.nbytes);
-}
-
 static bool all_name(struct naming *naming, struct older *older, struct arena *arena) {
     uint32_t n_freed, n_held;
     exit_find(naming, older);
@@ -344,6 +339,7 @@ bool older_name(struct older *older, const struct timeline *timeline, const stru
     bool done = source_find(&naming, &gradients, &chosen, older, arena);
     if (done && runs->first_allocation > 0)
         done = counts_fill(&naming, &gradients, &chosen, arena) && all_name(&naming, older, arena);
-    naming_drop(&naming, arena);
+    ARENA_DROP(arena, naming.carry, naming.states, naming.held, naming.gradients, naming.parameters,
+               naming.sizes.nbytes);
     return done;
 }

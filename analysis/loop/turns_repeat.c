@@ -58,10 +58,6 @@ static bool sequence_build(struct sequence *sequence, struct arena *arena) {
     return true;
 }
 
-static void sequence_drop(struct sequence *sequence, struct arena *arena) {
-    ARENA_DROP(arena, sequence->at, sequence->start, sequence->key);
-}
-
 static uint32_t key_count(const struct sequence *sequence, uint32_t key) {
     return sequence->start[key + 1] - sequence->start[key];
 }
@@ -419,6 +415,6 @@ bool turns_repeat(struct turns *turns, const struct phase_runs *runs, const stru
     bool done = sequence_build(&sequence, arena) && anchor_find(&sequence, &anchor, arena);
     if (done && anchor.turns != 0)
         done = turns_of_anchor(turns, &sequence, &anchor, arena);
-    sequence_drop(&sequence, arena);
+    ARENA_DROP(arena, sequence.at, sequence.start, sequence.key);
     return done;
 }

@@ -37,10 +37,6 @@ static bool queues_init(struct queues *queues, uint32_t n_classes, uint32_t n_al
     return true;
 }
 
-static void queues_drop(struct queues *queues, struct arena *arena) {
-    ARENA_DROP(arena, queues->of_class, queues->older, queues->newer);
-}
-
 static void queue_push(struct queues *queues, uint32_t class_, uint32_t allocation) {
     struct queue *queue = &queues->of_class[class_];
     queues->older[allocation] = queue->newest;
@@ -131,7 +127,7 @@ static bool ranks_find(struct rank **rank, const struct requests *requests, uint
             rank_note(*rank, &queues, requests, i);
     }
     *endless |= queues.steps >= queues.most_steps;
-    queues_drop(&queues, arena);
+    ARENA_DROP(arena, queues.of_class, queues.older, queues.newer);
     return true;
 }
 

@@ -2,64 +2,41 @@
 #include "render/index/index.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 
-struct amount {
-    bool known;
-    uint64_t value;
-};
+/* Columns of the one, metrics of the other: members of a row. */
+#define MEMBER(member) offsetof(struct index_row, member), sizeof(((struct index_row *)0)->member)
 
-static struct amount figure_of(uint64_t value) {
-    return (struct amount){true, value};
-}
-
-static struct amount row_events(const struct index_row *row) {
-    return figure_of(row->n_events);
-}
-
-static struct amount row_peak(const struct index_row *row) {
-    return figure_of(row->peak_bytes);
-}
-
-static struct amount row_end(const struct index_row *row) {
-    return figure_of(row->end_bytes);
-}
-
-static struct amount row_reserved_peak(const struct index_row *row) {
-    return figure_of(row->reserved_peak_bytes);
-}
-
-static struct amount row_reserved_end(const struct index_row *row) {
-    return figure_of(row->reserved_end_bytes);
-}
-
-static struct amount row_capacity(const struct index_row *row) {
-    return (struct amount){row->capacity_bytes != 0, row->capacity_bytes};
-}
-
-static struct amount row_ooms(const struct index_row *row) {
-    return figure_of(row->n_ooms);
-}
-
-static struct amount row_odd(const struct index_row *row) {
-    return figure_of(row->odd != 0);
-}
-
-/* Columns of the one, metrics of the other. */
-static const struct {
+static const struct row_figure {
     const char *name, *help;
-    struct amount (*of)(const struct index_row *row);
+    size_t offset, nbytes;
+    enum { ALWAYS, UNLESS_0, AS_0_OR_1 } shown;
 } figures[] = {
-    {"events", "Events of the recording.", row_events},
-    {"peak_bytes", "The most that was in use.", row_peak},
-    {"end_bytes", "In use at the end of the recording.", row_end},
-    {"reserved_peak_bytes", "The most that the allocator held of the device.", row_reserved_peak},
-    {"reserved_end_bytes", "Held of the device at the end of the recording.", row_reserved_end},
-    {"capacity_bytes", "Memory of the device, where the file tells it.", row_capacity},
-    {"oom", "Out-of-memory events.", row_ooms},
-    {"odd", "1 where the rank differs from those that do the same.", row_odd},
+    {"events", "Events of the recording.", MEMBER(n_events), ALWAYS},
+    {"peak_bytes", "The most that was in use.", MEMBER(peak_bytes), ALWAYS},
+    {"end_bytes", "In use at the end of the recording.", MEMBER(end_bytes), ALWAYS},
+    {"reserved_peak_bytes", "The most that the allocator held of the device.", MEMBER(reserved_peak_bytes),
+     ALWAYS},
+    {"reserved_end_bytes", "Held of the device at the end of the recording.", MEMBER(reserved_end_bytes),
+     ALWAYS},
+    {"capacity_bytes", "Memory of the device, where the file tells it.", MEMBER(capacity_bytes), UNLESS_0},
+    {"oom", "Out-of-memory events.", MEMBER(n_ooms), ALWAYS},
+    {"odd", "1 where the rank differs from those that do the same.", MEMBER(odd), AS_0_OR_1},
 };
 enum { N_FIGURES = sizeof figures / sizeof *figures };
+
+/* False: the row does not tell it. */
+static bool figure_of(const struct row_figure *figure, const struct index_row *row, uint64_t *value) {
+    const char *member = (const char *)row + figure->offset;
+    uint32_t word;
+    if (figure->nbytes == sizeof *value)
+        memcpy(value, member, sizeof *value);
+    else
+        *value = *(uint32_t *)memcpy(&word, member, sizeof word);
+    *value = figure->shown == AS_0_OR_1 ? *value != 0 : *value;
+    return figure->shown != UNLESS_0 || *value != 0;
+}
 
 /* ---- CSV ---- */
 
@@ -91,9 +68,9 @@ bool index_csv(struct buffer *out, const struct index *index) {
         csv_number(out, row->step);
         buffer_printf(out, "%" PRId64 ",", row->device);
         for (uint32_t k = 0; k < N_FIGURES; k++) {
-            struct amount figure = figures[k].of(row);
-            if (figure.known)
-                buffer_printf(out, "%" PRIu64, figure.value);
+            uint64_t value;
+            if (figure_of(&figures[k], row, &value))
+                buffer_printf(out, "%" PRIu64, value);
             buffer_add_text(out, ",");
         }
         csv_text(out, row->finding);
@@ -135,9 +112,9 @@ bool index_prometheus(struct buffer *out, const struct index *index) {
         buffer_printf(out, "# HELP strata_%s %s\n# TYPE strata_%s gauge\n", figures[k].name, figures[k].help,
                       figures[k].name);
         for (uint32_t i = 0; i < index->n_rows; i++) {
-            struct amount figure = figures[k].of(&index->rows[i]);
-            if (figure.known)
-                sample_add(out, figures[k].name, &index->rows[i], figure.value);
+            uint64_t value;
+            if (figure_of(&figures[k], &index->rows[i], &value))
+                sample_add(out, figures[k].name, &index->rows[i], value);
         }
     }
     return !out->failed;

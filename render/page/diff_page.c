@@ -47,17 +47,14 @@ static enum html_result fit_a(struct parts *parts, uint64_t frame_nbytes, struct
     return payload_fit(&parts->a, parts->page->a, parts->page->of_a, frame_nbytes, outcome);
 }
 
-static enum html_result fit_b(struct parts *parts, uint64_t frame_nbytes, struct html_outcome *outcome) {
-    return payload_fit(&parts->b, parts->page->b, parts->page->of_b, frame_nbytes, outcome);
-}
-
 /* Fits each into half of the room, then the one that had to shrink into the room that the other leaves. */
 static enum html_result fit_both(struct parts *parts, uint64_t shell_nbytes, struct html_outcome *a,
                                  struct html_outcome *b) {
     uint64_t most = parts->page->of_a->max_nbytes, room = most > shell_nbytes ? most - shell_nbytes : 0;
     enum html_result result = fit_a(parts, shell_nbytes + room / 2, a);
     if (result == HTML_DONE)
-        result = fit_b(parts, shell_nbytes + payload_text_nbytes(&parts->a), b);
+        result = payload_fit(&parts->b, parts->page->b, parts->page->of_b,
+                             shell_nbytes + payload_text_nbytes(&parts->a), b);
     if (result != HTML_DONE || a->n_merged + a->n_hidden == 0)
         return result;
     uint64_t rest = shell_nbytes + payload_text_nbytes(&parts->b);
