@@ -239,6 +239,17 @@ class Resume(Folder):
         own = {f"rank{rank}{ending}" for rank in (0, 3) for ending in (".html", ".png", ".strata.json")}
         self.assertEqual({"index.html", "summary.json", "summary.csv", "metrics.prom", "notes.html", "rank1.png"} | own, left)
 
+    def test_exports_of_what_is_gone_or_broken_go(self):
+        """A sidecar tells of its export; what else has such a name is somebody's own."""
+        for rank in range(3):
+            self.put(f"rank{rank}.pickle")
+        self.run_batch("--export", "csv")
+        (self.folder / "out" / "rank1.folded").write_text("mine")
+        (self.dumps / "rank1.pickle").unlink()
+        self.put("rank2.pickle", b"\x80\x04cos\nsystem\n.")
+        self.run_batch("--export", "csv", "--resume", code=4)
+        self.assertEqual({"rank0.csv", "rank1.folded"}, {path.name for path in (self.folder / "out").iterdir() if path.suffix in (".csv", ".folded")} - {"summary.csv"})
+
     def test_a_shard_leaves_what_others_made(self):
         for rank in range(4):
             self.put(f"rank{rank}.pickle")

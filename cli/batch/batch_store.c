@@ -1,6 +1,7 @@
 #include "cli/batch/batch_store.h"
 
 #include "cli/batch/batch_names.h"
+#include "cli/json_file.h"
 #include "cli/terminal.h"
 
 #include <dirent.h>
@@ -14,7 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HEAD_NBYTES = 4096 };
+enum { HEAD_NBYTES = 4096, SIDECAR_MEMORY = 256 << 20 };
+
+static const char sidecar_ending[] = ".strata.json";
 
 /* The format of a staging directory's name: part I of N. */
 #define STAGING_FORMAT ".strata-%" PRIu32 "-of-%" PRIu32 ".tmp"
@@ -29,7 +32,7 @@ static const char *ending_of(const struct batch *batch, const struct batch_file 
     case ENDING_EXPORT:
         return batch_exports(batch, file) ? export_kind_ending(batch->settings->export_kind) : NULL;
     case ENDING_HTML: return batch_writes_page(batch, file) ? ".html" : NULL;
-    default: return ".strata.json";
+    default: return sidecar_ending;
     }
 }
 
@@ -351,11 +354,34 @@ void store_unlink(const char *path) {
         unlink(path);
 }
 
+/* Removes the export that a sidecar tells of: most kinds of file do not name their writer. */
+static void export_unlink(const char *sidecar) {
+    cJSON *document = json_file_read(sidecar, SIDECAR_MEMORY, NULL);
+    const char *flags = json_file_text(cJSON_GetObjectItemCaseSensitive(document, "batch"), "flags", "");
+    const char *name = strstr(flags, "--export ");
+    size_t n_name = name != NULL ? strcspn(name += strlen("--export "), " ") : 0;
+    int n_stem = (int)(strlen(sidecar) - strlen(sidecar_ending));
+    for (unsigned kind = 0; kind < EXPORT_KINDS; kind++) {
+        const char *known = export_kind_name(kind);
+        char *path;
+        if (n_name != strlen(known) || memcmp(name, known, n_name) != 0 ||
+            asprintf(&path, "%.*s%s", n_stem, sidecar, export_kind_ending(kind)) < 0)
+            continue;
+        unlink(path);
+        free(path);
+    }
+    cJSON_Delete(document);
+}
+
 void store_forget(const struct batch *batch, const struct batch_file *file) {
     char *path;
-    if (asprintf(&path, "%s/%s.strata.json", batch->directory, file->name) < 0)
+    if (asprintf(&path, "%s/%s%s", batch->directory, file->name, sidecar_ending) < 0)
         return;
-    store_unlink(path);
+    int error;
+    if (is_ours(path, &error)) {
+        export_unlink(path);
+        unlink(path);
+    }
     free(path);
 }
 
@@ -364,6 +390,8 @@ void store_remove(struct batch *batch, const char *name) {
     char *path = batch_text(batch, "%s/%s", batch->directory, name);
     if (path == NULL || !is_ours(path, &error))
         return;
+    if (names_end(name, sidecar_ending))
+        export_unlink(path);
     unlink(path);
     if (strchr(name, '/') != NULL) {
         *strrchr(path, '/') = '\0';

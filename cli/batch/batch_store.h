@@ -39,10 +39,11 @@ void store_discard(const struct store *store, const struct batch_file *file);
 /* Removes the file at `path`, if Strata wrote it. */
 void store_unlink(const char *path);
 
-/* Removes the sidecar of `file`, if it is one: its outputs are no longer those of the input. */
+/* Removes the sidecar of `file`, if it is one, and the export that it tells of: they are no longer the input's. */
 void store_forget(const struct batch *batch, const struct batch_file *file);
 
-/* Removes NAME from the batch's directory if Strata wrote it, and its folder if that is then empty. */
+/* Removes NAME from the batch's directory if Strata wrote it, with a sidecar the export that it tells of, and its folder if
+ * that is then empty. */
 void store_remove(struct batch *batch, const char *name);
 
 /* Begins DIRECTORY/NAME, which output_file_end ends: it appears whole or not at all and replaces only what a batch has
