@@ -307,6 +307,13 @@ PASTED = (
     ("github.com/intel/torch-xpu-ops/issues/3011: as much free as there is, as printed", "torch.OutOfMemoryError: XPU out of memory. Tried to allocate 4.75 GiB. GPU 0 has a total capacity of 5.50 GiB of which 5.50 GiB is free. Of the allocated memory 512.00 KiB is allocated by PyTorch, and 1.50 MiB is reserved by PyTorch but unallocated. Please use `empty_cache` to release all unoccupied cached memory.",
      {0: {"oom": [("free_enough", "4.75 GiB", "5.50 GiB", "512.00 KiB")], "allocated": ("512.00 KiB",) * 3, "reserved": ("512.00 KiB + 1.50 MiB",) * 3, "capacity": "5.50 GiB"}}),
     ("github.com/ml-explore/mlx-examples/issues/70: MLX 0.0", "libc++abi: terminating due to uncaught exception of type std::runtime_error: [malloc_or_wait] Unable to allocate 12 bytes.", {0: {"oom": [("unknown", 12)]}}),
+    ("PyTorch, alloc_cpu.cpp: a size that was computed wrongly", "RuntimeError: [enforce fail at alloc_cpu.cpp:75] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 4611686018427387904 bytes. Error code 12 (Cannot allocate memory)", {HOST: {"oom": [("too_large",)]}}),
+    ("github.com/microsoft/onnxruntime/issues/22702", "/onnxruntime_src/onnxruntime/core/framework/bfc_arena.cc:376 void* onnxruntime::BFCArena::AllocateRawInternal(size_t, bool, onnxruntime::Stream*, bool, onnxruntime::WaitNotificationFn) Failed to allocate memory for requested buffer of size 4585490524328388608", {0: {"oom": [("too_large",)]}}),
+    ("github.com/infiniflow/ragflow/issues/10295", "onnxruntime::BFCArena::AllocateRawInternal(size_t, bool, onnxruntime::Stream*, bool, onnxruntime::WaitNotificationFn) Available memory of 0 is smaller than requested bytes of 135383040", {0: {"oom": [("unknown", "135383040|1")]}}),
+    ("github.com/facebookresearch/Detectron/issues/5: Caffe2", "  what():  [enforce fail at context_gpu.cu:343] error == cudaSuccess. 2 vs 0. Error at: /home/me/caffe2/caffe2/core/context_gpu.cu:343: out of memory Error from operator: ", {0: {"oom": [("unknown",)]}}),
+    ("AUTOMATIC1111 1.6: its footer, copied", "A: 3.50 GB, R: 3.75 GB, Sys: 5.5/8 GB (68.8%)", {0: {"allocated": ("3.50 GB",) * 3, "reserved": ("3.75 GB",) * 3, "device": ("5.5|GB",) * 3, "capacity": "8 GB"}}),
+    ("github.com/LambdaLabsML/distributed-training-guide", "{'lr': 3e-05, 'loss': 2.1, 'epoch': 0, 'global_step': 10, 'curr_alloc_in_gb': 12.5, 'peak_alloc_in_gb': 40.25, 'curr_resv_in_gb': 50.5, 'peak_resv_in_gb': 50.75}",
+     {0: {"allocated": ("12.5|GB", "40.25|GB", "12.5|GB"), "reserved": ("50.5|GB", "50.75|GB", "50.5|GB")}}),
 )
 
 # What is about memory but has no figure, and what is not: one clear line each.

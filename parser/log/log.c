@@ -302,8 +302,8 @@ static bool form_read(struct reader *reader, struct text line, struct log_row *r
 
 /* "Killed", "zsh: killed     python train.py", "run.sh: line 3: 1234 Killed    python train.py" */
 static bool says_killed(struct text line) {
-    static const char *const words[] = {"zsh: killed", "SIGKILL",       "signal: Killed",
-                                        "Killed: 9",   "exit code 137", "  killed  "};
+    static const char *const words[] = {"zsh: killed",   "SIGKILL",         "signal: Killed", "Killed: 9",
+                                        "exit code 137", "exit code (137)", "  killed  "};
     struct text message = log_message(line);
     return text_is(message, "Killed") || text_begins(message, "killed  ") || text_ends(message, "]Killed") ||
            text_ends(message, "/it] Killed") ||

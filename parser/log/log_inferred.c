@@ -54,7 +54,7 @@ static enum note_what what_of(struct text label, bool about_memory) {
                                                                  : NOTE_KINDS;
     if (HAS(label, "alloc", "\xe5\x88\x86\xe9\x85\x8d" /* "allocated" in Chinese */))
         return most ? NOTE_MAX_ALLOCATED : NOTE_ALLOCATED;
-    if (HAS(label, "reserved"))
+    if (HAS(label, "reserved", "resv"))
         return most ? NOTE_MAX_RESERVED : NOTE_RESERVED;
     if (about_memory && HAS(label, "cached", "\xe7\xbc\x93\xe5\xad\x98" /* "cached" */))
         return most ? NOTE_MAX_RESERVED : NOTE_RESERVED;

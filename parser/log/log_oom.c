@@ -37,6 +37,7 @@ static const struct log_figure asked[] = {
     {") from device", BEFORE, NOTE_ASKED, 0}, /* TensorFlow's StreamExecutor */
     {"ailed to allocate", BEHIND, NOTE_ASKED, 0},
     {"out of memory to allocate", BEHIND, NOTE_ASKED, 1},               /* CuPy to 6 */
+    {"smaller than requested bytes of", BEHIND, NOTE_ASKED, 1},         /* ONNX */
     {"resource[DeviceMemory] with info [size:", BEHIND, NOTE_ASKED, 1}, /* CANN */
     {"Cannot allocate", BEHIND, NOTE_ASKED, 0},                         /* Paddle */
     {"failed to map", BEHIND, NOTE_ASKED, 0},                           /* Java's machine */
@@ -148,6 +149,7 @@ static const char *const bare[] = {"CUDA error: out of memory",
                                    "CudaError: out of memory",
                                    "ErrorOutOfDeviceMemory",
                                    "== cudaSuccess (2 vs. 0)",
+                                   "== cudaSuccess. 2 vs 0",
                                    "OutOfMemoryError: Allocation on device",
                                    "execution failed: Insufficient Memory",
                                    "kIOGPUCommandBufferCallbackErrorOutOfMemory"};
@@ -197,6 +199,7 @@ static const struct {
                 {"kIOGPU", "Metal"},
                 {": Insufficient Memory", "Metal"},
                 {"requested buffer of size", "ONNX"},
+                {"smaller than requested bytes", "ONNX"},
                 {"memory on GPU", "Paddle"},
                 {"available memory is", "Paddle"},
                 {"cudaMalloc failed", "ggml"},
@@ -370,10 +373,26 @@ static void tensor_read(struct text line, struct log_row *row) {
 
 /* ---- a line ---- */
 
+/* More than 1 EiB: "you tried to allocate 4611686018427387904 bytes", "more than 1EB". */
+static bool asks_beyond(struct text line) {
+    static const char eib[] = "1152921504606846976";
+    if (log_has(line, "ried to allocate more than 1EB") || log_has(line, " EiB for an array"))
+        return true;
+    for (const struct log_figure *figure = asked; figure->words != NULL; figure++) {
+        uint32_t at = figure->place == BEHIND ? log_find(line, 0, figure->words) : LOG_NONE, n = 0;
+        at = at != LOG_NONE ? log_skip(line, at + (uint32_t)strlen(figure->words)) : line.nbytes;
+        while (at + n < line.nbytes && line.at[at + n] >= '0' && line.at[at + n] <= '9')
+            n++;
+        if (n >= sizeof eib || (n == sizeof eib - 1 && memcmp(line.at + at, eib, n) >= 0))
+            return true;
+    }
+    return false;
+}
+
 static void oom_read(struct text line, struct log_row *row) {
     (void)log_figures_read(line, asked, row);
     tensor_read(line, row);
-    if (log_has(line, "ried to allocate more than 1EB"))
+    if (asks_beyond(line))
         log_know(row, NOTE_ASKED_BEYOND, UINT64_C(1) << 60);
     (void)log_figures_read(line, told, row);
     backend_read(line, row);
@@ -460,12 +479,13 @@ static bool is_full(struct text line) {
                                        "less than desired GPU memory",
                                        " from device: ",
                                        "Memory resources are exhausted",
+                                       "smaller than requested bytes",
                                        "in AlignedAllocator"};
     uint64_t nbytes;
     if (log_has(line, "this is not a failure"))
         return false;
     for (const struct log_figure *figure = asked; figure->words != NULL; figure++)
-        if (log_figure_find(line, figure, &nbytes))
+        if (log_figure_find(line, figure, &nbytes) || (figure == asked && asks_beyond(line)))
             return text_contains_any(line, sure, sizeof sure / sizeof *sure) || log_has(line, "hbm") ||
                    log_has(line, "Ran out of memory");
     return false;

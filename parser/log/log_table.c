@@ -121,8 +121,8 @@ static const struct log_form forms[] = {
       {"Sys VRAM:", USED_OF, NOTE_DEVICE_USED, 0},
       {"Sys VRAM:", TOTAL_OF, NOTE_DEVICE_TOTAL, 0}},
      false},
-    {{" A: ", ", Sys: "},
-     {{" A:", BEHIND, NOTE_MAX_ALLOCATED, 0},
+    {{"A: ", ", Sys: "},
+     {{"A:", BEHIND, NOTE_MAX_ALLOCATED, 0},
       {", R:", BEHIND, NOTE_MAX_RESERVED, 0},
       {", Sys:", USED_OF, NOTE_DEVICE_USED, 0},
       {", Sys:", TOTAL_OF, NOTE_DEVICE_TOTAL, 0}},
@@ -504,7 +504,7 @@ static void table_gpu(struct log_stream *stream, struct text line) {
 static enum log_seen process_line(struct log_stream *stream, struct text line, struct log_row *row) {
     uint64_t gpu, nbytes;
     uint32_t at = log_skip(line, 1), end = line.nbytes;
-    if (log_find(line, at, "Processes:") == at) {
+    if (log_find(line, at, "Processes:") == at || log_has(line, " PID   Type   Process name")) {
         stream->processes = stream->table_gpu < 0;
         stream->mig = false;
     }
