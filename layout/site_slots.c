@@ -9,13 +9,18 @@ struct site_bytes {
     uint64_t now, most;
 };
 
-/* Working memory of one walk over the recording. */
+/* Moments whose ends are known one by one at a time: a list for each of all moments would be as long as half a curve. */
+enum { STRETCH = 1 << 14 };
+
+/* Working memory of one walk over the recording. Ends are lists of allocations, + 1; 0: there is no further one. */
 struct walk {
     const struct allocations *allocations;
     const uint32_t *site; /* [stacks] of the timeline */
     struct site_bytes *bytes;
-    uint32_t *ended; /* [n_moments + 1] an allocation that ends at the moment, + 1; 0: none */
-    uint32_t *next;  /* [allocations.count] the next one that ends at the same moment, + 1 */
+    uint32_t *later; /* [moments / STRETCH + 1] the ends of each stretch, as far as it is not begun */
+    uint32_t *ended; /* [STRETCH] the ends of each moment of this one */
+    uint32_t *next;  /* [allocations.count] */
+    uint32_t born;   /* the first allocation that is not born yet */
 };
 
 static void walk_make(struct walk *walk, uint32_t allocation) {
@@ -26,23 +31,39 @@ static void walk_make(struct walk *walk, uint32_t allocation) {
 }
 
 static void walk_end(struct walk *walk, uint32_t moment) {
-    for (uint32_t i = walk->ended[moment]; i != 0; i = walk->next[i - 1])
+    for (uint32_t i = walk->ended[moment % STRETCH]; i != 0; i = walk->next[i - 1])
         walk->bytes[walk->site[walk->allocations->stack[i - 1]]].now -= walk->allocations->size[i - 1];
+}
+
+/* Puts an allocation in front of a list. */
+static void walk_list(struct walk *walk, uint32_t *list, uint32_t allocation) {
+    walk->next[allocation] = *list;
+    *list = allocation + 1;
+}
+
+/* The moments [from, to) of a stretch. A function of its own, as a browser's better code for it begins with a further call. */
+static __attribute__((noinline)) void stretch_walk(struct walk *walk, uint32_t from, uint32_t to) {
+    const struct allocations *allocations = walk->allocations;
+    bytes_zero(walk->ended, STRETCH * sizeof *walk->ended);
+    for (uint32_t i = walk->later[from / STRETCH], next; i != 0; i = next) {
+        next = walk->next[i - 1];
+        walk_list(walk, &walk->ended[allocations->death[i - 1] % STRETCH], i - 1);
+    }
+    for (uint32_t moment = from; moment < to; moment++) {
+        walk_end(walk, moment);
+        for (; walk->born < allocations->count && allocations->birth[walk->born] <= moment; walk->born++)
+            walk_make(walk, walk->born);
+    }
 }
 
 /* Allocations are in order of birth, so one walk over the moments meets all. */
 static void walk_run(struct walk *walk, uint32_t n_moments) {
     const struct allocations *allocations = walk->allocations;
-    for (uint32_t i = 0; i < allocations->count; i++) {
-        uint32_t death = allocations->death[i] < n_moments ? allocations->death[i] : n_moments;
-        walk->next[i] = walk->ended[death];
-        walk->ended[death] = i + 1;
-    }
-    for (uint32_t moment = 0, i = 0; moment < n_moments; moment++) {
-        walk_end(walk, moment);
-        for (; i < allocations->count && allocations->birth[i] <= moment; i++)
-            walk_make(walk, i);
-    }
+    for (uint32_t i = 0; i < allocations->count; i++)
+        if (allocations->death[i] < n_moments)
+            walk_list(walk, &walk->later[allocations->death[i] / STRETCH], i);
+    for (uint32_t from = 0; from < n_moments; from += STRETCH)
+        stretch_walk(walk, from, n_moments - from < STRETCH ? n_moments : from + STRETCH);
 }
 
 /* Ranks the sites that have any bytes, the largest first; returns their number. */
@@ -72,20 +93,21 @@ static void slots_give(struct timeline *timeline, const struct sort_row *row, ui
 
 bool site_slots_find(struct timeline *timeline, struct arena *arena) {
     const struct allocations *allocations = &timeline->device->allocations;
-    uint32_t n_frames = timeline->trace->frames.count, n_ends = timeline->n_moments + 1;
+    uint32_t n_frames = timeline->trace->frames.count, n_stretches = timeline->n_moments / STRETCH + 1;
     timeline->slot = arena_column(arena, n_frames, sizeof *timeline->slot);
     timeline->twin = arena_zeros(arena, n_frames, sizeof *timeline->twin);
     struct site_bytes *bytes = arena_zeros(arena, n_frames, sizeof *bytes);
     struct sort_row *row = arena_column(arena, n_frames, sizeof *row),
                     *spare = arena_column(arena, n_frames, sizeof *spare);
-    uint32_t *ended = arena_zeros(arena, n_ends, sizeof *ended),
+    uint32_t *later = arena_zeros(arena, n_stretches, sizeof *later),
+             *ended = arena_column(arena, STRETCH, sizeof *ended),
              *next = arena_column(arena, allocations->count, sizeof *next);
-    bool done = timeline->slot && timeline->twin && bytes && row && spare && ended && next;
+    bool done = timeline->slot && timeline->twin && bytes && row && spare && later && ended && next;
     if (done) {
-        struct walk walk = {allocations, timeline->site, bytes, ended, next};
+        struct walk walk = {allocations, timeline->site, bytes, later, ended, next, 0};
         walk_run(&walk, timeline->n_moments);
         slots_give(timeline, row, sites_rank(bytes, n_frames, row, spare));
     }
-    ARENA_DROP(arena, next, ended, spare, row, bytes);
+    ARENA_DROP(arena, next, ended, later, spare, row, bytes);
     return done;
 }

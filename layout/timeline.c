@@ -16,11 +16,9 @@ static bool is_kept(const uint64_t *keep, uint32_t allocation) {
 }
 
 /* Changes first, then their running sum, in one array. */
-static bool live_build(struct timeline *timeline, const uint64_t *keep, struct arena *arena) {
+static void live_sum(struct timeline *timeline, const uint64_t *keep) {
     const struct allocations *allocations = &timeline->device->allocations;
-    uint64_t *live = arena_zeros(arena, timeline->n_moments, sizeof *live);
-    if (live == NULL)
-        return false;
+    uint64_t *live = timeline->live;
     for (uint32_t i = 0; i < allocations->count; i++) {
         if (allocations->birth[i] >= timeline->n_moments || !is_kept(keep, i))
             continue;
@@ -30,9 +28,32 @@ static bool live_build(struct timeline *timeline, const uint64_t *keep, struct a
     }
     for (uint32_t m = 1; m < timeline->n_moments; m++)
         live[m] += live[m - 1];
-    timeline->live = live;
     timeline->start_bytes = live[0];
     timeline->end_bytes = live[timeline->n_moments - 1];
+}
+
+/* The array is cleared part by part before that: what takes longest of it all is that its memory is touched for the first
+ * time. */
+static bool live_step(struct timeline *timeline, const uint64_t *keep, uint32_t step, struct arena *arena) {
+    enum { PARTS = TIMELINE_LIVE_STEPS - 1 };
+    if (step == 0)
+        timeline->live = arena_column(arena, timeline->n_moments, sizeof *timeline->live);
+    if (timeline->live == NULL)
+        return false;
+    if (step == PARTS) {
+        live_sum(timeline, keep);
+        return true;
+    }
+    size_t from = (size_t)((uint64_t)timeline->n_moments * step / PARTS),
+           to = (size_t)((uint64_t)timeline->n_moments * (step + 1) / PARTS);
+    bytes_zero(timeline->live + from, (to - from) * sizeof *timeline->live);
+    return true;
+}
+
+static bool live_build(struct timeline *timeline, const uint64_t *keep, struct arena *arena) {
+    for (uint32_t step = 0; step < TIMELINE_LIVE_STEPS; step++)
+        if (!live_step(timeline, keep, step, arena))
+            return false;
     return true;
 }
 
@@ -188,11 +209,13 @@ uint64_t timeline_unused_in(const struct timeline *timeline, uint32_t from, uint
     uint64_t most = 0;
     /* first step after the moment */
     uint32_t low = SEARCH(0, timeline->n_reserved, i, timeline->reserved_moment[i] <= from);
-    for (uint32_t moment = from; moment < to; moment++) {
-        while (low < timeline->n_reserved && timeline->reserved_moment[low] <= moment)
-            low++;
-        uint64_t reserved = timeline->reserved_bytes[low - 1], live = timeline->live[moment];
-        most = reserved > live && reserved - live > most ? reserved - live : most;
+    for (uint32_t moment = from, end; moment < to; moment = end, low++) {
+        bool changes = low < timeline->n_reserved && timeline->reserved_moment[low] < to;
+        end = changes ? timeline->reserved_moment[low] : to;
+        uint64_t reserved = timeline->reserved_bytes[low - 1], least = reserved;
+        for (uint32_t m = moment; m < end; m++)
+            least = timeline->live[m] < least ? timeline->live[m] : least;
+        most = reserved - least > most ? reserved - least : most;
     }
     return most;
 }
@@ -318,22 +341,26 @@ static bool stacking_build(struct timeline *timeline, bool drawn, struct arena *
 
 bool timeline_init_step(struct timeline *timeline, const struct trace *trace, uint32_t index, uint32_t step,
                         struct arena *arena) {
-    switch (step) {
-    case 0: timeline_begin(timeline, trace, index); return live_build(timeline, NULL, arena);
-    case 1: return peaks_build(timeline, NULL, arena);
-    case 2: return reserved_build(timeline, arena);
-    case 3: return times_build(timeline, arena);
-    case 4: return buckets_build(timeline, NULL, arena);
-    default: return stacking_build(timeline, true, arena);
+    if (step == 0)
+        timeline_begin(timeline, trace, index);
+    if (step < TIMELINE_LIVE_STEPS)
+        return live_step(timeline, NULL, step, arena);
+    switch (step - TIMELINE_LIVE_STEPS) {
+    case 0: return peaks_build(timeline, NULL, arena);
+    case 1: return reserved_build(timeline, arena);
+    case 2: return times_build(timeline, arena);
+    case 3: return buckets_build(timeline, NULL, arena);
+    case 4: return stacking_build(timeline, false, arena);
+    default: return site_slots_find(timeline, arena);
     }
 }
 
 static bool timeline_build(struct timeline *timeline, const struct trace *trace, uint32_t index, bool drawn,
                            struct arena *arena) {
-    for (uint32_t step = 0; step + 1 < TIMELINE_STEPS; step++)
+    for (uint32_t step = 0, end = drawn ? TIMELINE_STEPS : TIMELINE_STEPS - 1; step < end; step++)
         if (!timeline_init_step(timeline, trace, index, step, arena))
             return false;
-    return stacking_build(timeline, drawn, arena);
+    return true;
 }
 
 bool timeline_init(struct timeline *timeline, const struct trace *trace, uint32_t index,
@@ -394,14 +421,14 @@ bool timeline_like(struct timeline *timeline, const struct timeline *whole, cons
 
 bool timeline_some_step(struct timeline *timeline, const struct timeline *whole, const uint64_t *keep,
                         uint32_t step, struct arena *arena) {
-    switch (step) {
-    case 0:
+    if (step == 0) {
         *timeline = *whole;
         timeline->live_at_peak = 0;
-        return live_build(timeline, keep, arena);
-    case 1: return peaks_build(timeline, keep, arena);
-    default: return buckets_build(timeline, keep, arena);
     }
+    if (step < TIMELINE_LIVE_STEPS)
+        return live_step(timeline, keep, step, arena);
+    return step == TIMELINE_LIVE_STEPS ? peaks_build(timeline, keep, arena)
+                                       : buckets_build(timeline, keep, arena);
 }
 
 uint32_t timeline_bucket_seek(const struct timeline *timeline, unsigned bucket, uint32_t birth) {

@@ -191,10 +191,10 @@ static uint32_t turn_later(const struct gradients *own, uint32_t from, uint32_t 
 /* Adds it to the forwards of the turns from `from` on, until it is freed. */
 static void kept_add(struct finder *finder, struct gradients *own, uint32_t from, uint32_t allocation) {
     const struct allocations *allocations = finder->allocations;
-    uint32_t count = finder->verdicts->turns.count,
-             end = turn_later(own, from, count, allocations->death[allocation]);
-    if (end <= from)
+    uint32_t count = finder->verdicts->turns.count, death = allocations->death[allocation];
+    if (from >= count || own->forward_moment[from] >= death) /* as nearly all are */
         return;
+    uint32_t end = turn_later(own, from, count, death);
     own->kept_bytes[from] += allocations->size[allocation];
     own->kept_bytes[end] -= allocations->size[allocation];
     own->kept_count[from] += allocation_stands_for(allocations, allocation);

@@ -305,7 +305,6 @@ static bool finder_init(struct finder *finder, const struct verdicts *verdicts, 
     if (finder->start == NULL)
         return false;
     *finder->last_turn = 0;
-    order_fill(finder);
     return true;
 }
 
@@ -367,7 +366,11 @@ bool findings_step(struct verdicts *verdicts, uint32_t step, struct arena *arena
         return findings_begin(verdicts, arena);
     if (step == FINDINGS_STEPS - 1)
         return findings_end(verdicts, arena);
-    uint32_t kind = step - 1, behind = kind > FINDING_GROWING_BUFFER ? kind - FINDING_GROWING_BUFFER : 0;
+    if (step == 1) {
+        order_fill(verdicts->finder);
+        return true;
+    }
+    uint32_t kind = step - 2, behind = kind > FINDING_GROWING_BUFFER ? kind - FINDING_GROWING_BUFFER : 0;
     verdicts->finder->part = behind < FINDING_PARTS ? behind : 0;
     kind -= behind < FINDING_PARTS ? behind : FINDING_PARTS - 1;
     if (kind_fits(verdicts, (enum finding_kind)kind))

@@ -53,7 +53,7 @@ static bool verdicts_begin(struct verdicts *verdicts, const struct timeline *tim
 }
 
 /* A log has levels: no categories, and turns named by its lines. These steps replace those of other recordings. */
-enum { LEVELS_FIRST = 2, LEVELS_LAST = 7 };
+enum { LEVELS_FIRST = 3, LEVELS_LAST = 9 };
 static bool levels_step(struct verdicts *verdicts, uint32_t step, struct arena *arena) {
     const struct device_trace *device = verdicts->timeline->device;
     if (step == LEVELS_FIRST) {
@@ -83,18 +83,20 @@ bool verdicts_step(struct verdicts *verdicts, const struct timeline *timeline, u
         return levels_step(verdicts, step, arena);
     switch (step) {
     case 0: return verdicts_begin(verdicts, timeline, arena);
-    case 1: return phase_runs_join(&verdicts->runs, timeline, arena);
-    case 2: return turns_find(&verdicts->turns, &verdicts->runs, timeline, arena);
-    case 3:
+    case 1: phase_runs_letters(&verdicts->runs, timeline); return true;
+    case 2: return phase_runs_join(&verdicts->runs, timeline, arena);
+    case 3: return turns_find(&verdicts->turns, &verdicts->runs, timeline, arena);
+    case 4:
         verdicts->judge = categories_begin(timeline, &verdicts->runs, &verdicts->turns, verdicts->category,
                                            verdicts->reason, arena);
         return verdicts->judge != NULL;
-    case 4: return categories_end(verdicts->judge, arena);
-    case 5:
+    case 5: categories_go_on(verdicts->judge); return true;
+    case 6: return categories_end(verdicts->judge, arena);
+    case 7:
         return older_name(&verdicts->older, timeline, &verdicts->runs, &verdicts->turns, verdicts->category,
                           verdicts->reason, arena);
-    case 6: return weight_copies_name(timeline, &verdicts->runs, &verdicts->turns, verdicts->category, arena);
-    case 7:
+    case 8: return weight_copies_name(timeline, &verdicts->runs, &verdicts->turns, verdicts->category, arena);
+    case 9:
         verdicts->judged = judged_of(verdicts);
         return spans_of_turns(&verdicts->steps, &verdicts->turns, timeline, arena) &&
                spans_of_phases(&verdicts->phases, &verdicts->runs, &verdicts->turns, timeline, arena);

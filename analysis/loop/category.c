@@ -97,6 +97,7 @@ struct judge {
         /* the newest gradients from the ends of earlier backwards, one for each stack and size */
         [KEPT_LAST];
     uint32_t n_kept;
+    uint32_t half;              /* run that the second half begins with */
     bool has_backward, reduces; /* reduces: only this rank's share of the summed gradient is kept */
     uint32_t first_forward;     /* allocation; UINT32_MAX: none */
     uint32_t never;             /* `let_go` of allocations that are never freed */
@@ -473,6 +474,14 @@ static void held_measure(struct judge *judge) {
         }
 }
 
+static void runs_judge(struct judge *judge, uint32_t from, uint32_t to) {
+    const struct phase_runs *runs = judge->runs;
+    for (uint32_t r = from; r < to; r++)
+        for (uint32_t k = runs->run[r].first; k <= runs->run[r].last; k++)
+            judge->category[runs->first_allocation + k] =
+                (uint8_t)category_of(judge, runs->first_allocation + k, r);
+}
+
 struct judge *categories_begin(const struct timeline *timeline, const struct phase_runs *runs,
                                const struct turns *turns, uint8_t *category, uint8_t *reason,
                                struct arena *arena) {
@@ -503,11 +512,13 @@ struct judge *categories_begin(const struct timeline *timeline, const struct pha
         held_measure(judge);
     for (uint32_t i = 0; i < runs->first_allocation; i++)
         judge->category[i] = (uint8_t)category_of(judge, i, 0);
-    for (uint32_t r = 0; r < runs->count; r++)
-        for (uint32_t k = runs->run[r].first; k <= runs->run[r].last; k++)
-            judge->category[runs->first_allocation + k] =
-                (uint8_t)category_of(judge, runs->first_allocation + k, r);
+    judge->half = runs->count == 0 ? 0 : phase_runs_at(runs, runs->n_allocations / 2);
+    runs_judge(judge, 0, judge->half);
     return judge;
+}
+
+void categories_go_on(struct judge *judge) {
+    runs_judge(judge, judge->half, judge->runs->count);
 }
 
 bool categories_end(struct judge *judge, struct arena *arena) {
@@ -532,10 +543,12 @@ bool categories_find(const struct timeline *timeline, uint8_t *category, struct 
     struct judge *judge = NULL;
     struct older older;
     bool done = phase_runs_find(&runs, timeline, arena) && turns_find(&turns, &runs, timeline, arena) &&
-                (judge = categories_begin(timeline, &runs, &turns, category, NULL, arena)) != NULL &&
-                categories_end(judge, arena) &&
-                older_name(&older, timeline, &runs, &turns, category, NULL, arena) &&
-                weight_copies_name(timeline, &runs, &turns, category, arena);
+                (judge = categories_begin(timeline, &runs, &turns, category, NULL, arena)) != NULL;
+    if (done)
+        categories_go_on(judge);
+    done = done && categories_end(judge, arena) &&
+           older_name(&older, timeline, &runs, &turns, category, NULL, arena) &&
+           weight_copies_name(timeline, &runs, &turns, category, arena);
     phase_runs_drop(&runs, arena);
     ARENA_DROP(arena, turns.turn);
     return done;

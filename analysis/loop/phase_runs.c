@@ -193,10 +193,14 @@ bool phase_runs_read(struct phase_runs *runs, const struct timeline *timeline, s
         !frames_bits(timeline->trace, runs->frame_bits, arena))
         return false;
     stacks_bits(timeline->trace, runs->frame_bits, runs->stack_bits);
+    return true;
+}
+
+void phase_runs_letters(struct phase_runs *runs, const struct timeline *timeline) {
+    const struct allocations *allocations = &timeline->device->allocations;
     runs->stacks = kind_of_stacks(runs, allocations);
     letters_by_stack(runs, allocations);
     letters_by_annotations(runs, timeline);
-    return true;
 }
 
 bool phase_runs_join(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena) {
@@ -206,7 +210,10 @@ bool phase_runs_join(struct phase_runs *runs, const struct timeline *timeline, s
 }
 
 bool phase_runs_find(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena) {
-    return phase_runs_read(runs, timeline, arena) && phase_runs_join(runs, timeline, arena);
+    if (!phase_runs_read(runs, timeline, arena))
+        return false;
+    phase_runs_letters(runs, timeline);
+    return phase_runs_join(runs, timeline, arena);
 }
 
 void phase_runs_drop(struct phase_runs *runs, struct arena *arena) {

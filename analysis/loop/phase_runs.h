@@ -54,8 +54,10 @@ struct phase_runs {
 /* Memory from `arena`. O(allocations + stacks + annotations + length of all names). False: no memory. */
 bool phase_runs_find(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena);
 
-/* The same in two steps: first what each allocation's own stack tells, then what its neighbours tell. */
+/* The same in three steps: first what each stack tells, then each allocation by its own, then what its neighbours
+ * tell. */
 bool phase_runs_read(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena);
+void phase_runs_letters(struct phase_runs *runs, const struct timeline *timeline);
 bool phase_runs_join(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena);
 
 /* Frees what phase_runs_find took, before its arena. */
