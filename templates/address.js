@@ -22,7 +22,8 @@ import {
 import { fitWindow, setAxis, setBytes, setWindow } from "./window.js";
 import { boundedInteger, formatCount, numberPair } from "./text.js";
 
-/** Another device. Beside the others, what is shown of time stays. @param {Page} page @param {number} index */
+/* * Shows another device. With all devices on one axis, the shown stretch of time stays. @param {Page} page @param
+ * {number} index */
 export function setDevice(page, index) {
     const { state, view } = page;
     const before = view.facts.first_us;
@@ -67,7 +68,7 @@ export function showAll(page, all) {
 /** Letters of a mark's note. */
 export const NOTE_MOST = 60;
 
-/** The address as it was written last, when, and what makes it. */
+/* * The address as it was written last, the time, and its source. */
 const lastOf = perPage(() => ({ timer: 0, hash: "", at: 0, form: hashOfState }));
 
 /** Changes nearer to each other than this are one step of the history. */
@@ -78,7 +79,7 @@ export function formAddress(page, form) {
     lastOf(page).form = form;
 }
 
-/** What is shown, as an address. @param {Page} page */
+/* * The current view as an address. @param {Page} page */
 export const addressOf = (page) => lastOf(page).form(page);
 
 /** Browsers limit how often an address may change, so it follows a moment later. @param {Page} page */
@@ -131,10 +132,8 @@ const endOf = (/** @type {Page} */ page, /** @type {string} */ text) => (aboutOf
  * @typedef {[name: string, field: keyof PageState, meaning: (text: string) => unknown, usual: unknown]} PlainWord
  */
 
-/**
- * Words that are a field of the state as it stands: what it may be, and what it is where the word is missing.
- * @param {Page} page @returns {PlainWord[]}
- */
+/* * Words that equal a field of the state: their allowed values, and the value if the word is missing. @param
+ * {Page} page @returns {PlainWord[]} */
 function plainWords(page) {
     const { meta, session, view } = page;
     const questions = oneOf(Object.keys(QUESTIONS));
@@ -164,7 +163,7 @@ function plainWords(page) {
     ];
 }
 
-/** What differs from a freshly opened page. @param {Page} page */
+/* * The differences from a freshly opened page. @param {Page} page */
 export function hashOfState(page) {
     const { session, state, view } = page;
     const hash = new URLSearchParams();
@@ -194,11 +193,11 @@ export function writeHash(/** @type {Page} */ page) {
     last.timer = 0;
     const hash = addressOf(page);
     if (hash === last.hash) return;
-    // What follows within a moment (a drag, a wheel that turns on) is one change; it can be undone as one.
+    // Changes within a moment (a drag, a wheel that turns on) count as one, and are undone as one.
     const now = performance.now();
     const opens = last.hash === "";
     const goesOn = opens || now - last.at < HISTORY_PAUSE_MS;
-    // What is said of an address goes with it.
+    // A message about an address goes when the address changes.
     if (!goesOn && page.state.misread.length) change(page, { misread: [] });
     last.hash = hash;
     // The view that the page opened with stays one to come back to.
@@ -232,21 +231,19 @@ function focusOfText(page, text) {
 
 const TABS = ["why", "plan", "who", "tree", "compare", "allocator", "each"];
 
-/** What the side shows of a file that is opened: why, where anything was found. */
+/* * The side's tab for a freshly opened file: Why, if there are findings. */
 function firstTab(/** @type {Page} */ page) {
     if (page.first.length) return page.first[0][0];
     return askFindings(page.view).length ? "why" : "who";
 }
 
-/** Of a recording without steps, what is shown of its end. */
+/* * For a recording without steps, the shown part of its end. */
 const LAST_SHARE = 0.2;
 
 const LAST_LEAST = 200;
 
-/**
- * Where a recording opens: the whole run, or of one that ran out of memory the step that failed and the one before it.
- * @returns {{from: number, to: number, name: string}} along the axis
- */
+/* * The window of a freshly opened recording: the whole run or, if memory ran out, the failed step and the one
+ * before it. @returns {{from: number, to: number, name: string}} along the axis */
 export function openingWindow(/** @type {Page} */ page) {
     const whole = { ...wholeRange(page), name: "Whole run" };
     const { ooms, events } = page.view.facts;
@@ -255,7 +252,7 @@ export function openingWindow(/** @type {Page} */ page) {
     const steps = askSteps(page.view).filter(({ from }) => from <= event);
     const end = askSteps(page.view)[steps.length];
     const width = Math.max(LAST_LEAST, events * LAST_SHARE);
-    // What follows a request that failed long before the end is not what is asked about.
+    // A request that failed long before the end: nobody asks about the time after it.
     const to = end ? end.from : Math.min(events, event + width / 4);
     const from = steps.length > 1 ? steps[steps.length - 2].from : Math.max(-1, event - width);
     const name = steps.length > 1 ? "Last 2 steps" : `Last ${formatCount(to - from)} events`;
@@ -268,7 +265,7 @@ export function fitOpening(/** @type {Page} */ page) {
     setWindow(page, from, to);
 }
 
-/** Shows what a part of an address speaks of (a finding's view), and leaves the rest as it is. @param {string} text */
+/* * Applies a part of an address (a finding's view), and leaves the rest as it is. @param {string} text */
 export function goToView(/** @type {Page} */ page, text) {
     const { state, view } = page;
     const hash = new URLSearchParams(text.replace(/^#/, ""));
@@ -291,11 +288,8 @@ export function goToView(/** @type {Page} */ page, text) {
         setWindow(page, whole.from, whole.to);
 }
 
-/**
- * The window, and what lies on its axis.
- * @param {Page} page @param {Take} take
- * @param {{words: boolean, place: boolean}} asked whether the address says anything, and where to look
- */
+/* * The window, and the things on its axis. @param {Page} page @param {Take} take @param {{words: boolean, place:
+ * boolean}} asked whether the address says anything, and where to look */
 function readWindow(page, take, asked) {
     const { meta, view } = page;
     change(page, { all: false });
@@ -307,7 +301,7 @@ function readWindow(page, take, asked) {
     fitWindow(page);
     const window = take("window", numberPair) ?? (asked.words ? null : openingWindow(page));
     if (window) setWindow(page, window.from, window.to);
-    // First what is left, which has a scale of its own, then the bytes.
+    // First the filter, which has a scale of its own, then the bytes.
     let filter = emptyFilter();
     take("filter", (text) => {
         filter = filterOfText(text);
@@ -318,7 +312,7 @@ function readWindow(page, take, asked) {
     if (bytes) setBytes(page, bytes.from, bytes.to);
     const range = take("range", (text) => rangeInRun(page, numberPair(text)));
     const moment = take("at", (text) => (text === "peak" ? text : boundedInteger(text, -1, view.facts.events)));
-    // A file that ran out of memory opens at that moment, where nothing else is asked for.
+    // A file that ran out of memory opens at that moment, unless the address says otherwise.
     const first = asked.place || view.facts.ooms === 0 ? null : view.c.oom(view.facts.ooms - 1).event;
     change(page, { range, moment: moment === "peak" ? null : (moment ?? first) });
 }
@@ -337,7 +331,7 @@ function deviceOf(page, ordinal) {
 /** Takes over a hash; whatever it holds, the state stays valid. @param {Page} page @param {string} text */
 export function readHash(page, text) {
     const hash = new URLSearchParams(text.replace(/^#/, ""));
-    // A list by tree was what is now the tree.
+    // Older pages called the tree a list by tree.
     if (hash.get("group") === "tree") {
         hash.delete("group");
         if ((hash.get("tab") ?? "who") === "who") hash.set("tab", "tree");
@@ -345,7 +339,7 @@ export function readHash(page, text) {
     const misread = new Set(hash.keys());
     /** @type {Take} */
     const take = (name, meaning) => {
-        // Of several the last one counts.
+        // The last of several counts.
         const last = hash.getAll(name).at(-1);
         const found = last === undefined ? null : meaning(last);
         if (found !== null) misread.delete(name);

@@ -1,5 +1,5 @@
-// Allocator: why more is reserved than in use at the marked moment, what keeps mostly empty segments, and what each
-// memory pool holds; the figures of the report, by the same code.
+// Allocator: why more is reserved than in use at the marked moment, which allocations keep mostly empty segments,
+// and the contents of each memory pool; the report's figures, by the same code.
 import { poolName } from "./describe.js";
 import { holeNow } from "./map_view.js";
 import { chooseHole } from "./map_hand.js";
@@ -64,12 +64,12 @@ function causesTable(gap) {
 
 /* ---- holes ---- */
 
-/** So many rows; what is smaller is summed up. */
+/* * Rows of the list; smaller entries are summed up. */
 const HOLES_MOST = 12;
 
 /** @typedef {record_hole & {block: number}} Hole */
 
-/** The largest holes after an event, and what is smaller. @param {Page} page @param {number} event */
+/* * The largest holes after an event, and the sum of the smaller ones. @param {Page} page @param {number} event */
 function largestHoles(page, event) {
     const { c } = page.view;
     /** @type {Hole[]} */
@@ -99,7 +99,7 @@ function holesBar(holes, rest) {
     return bar;
 }
 
-/** What keeps a hole's segment: selects it, with its stack. @param {Page} page @param {Hole} hole */
+/* * Selects the allocation that keeps a hole's segment, with its stack. @param {Page} page @param {Hole} hole */
 function keeperButton(page, { used_bytes, segment_bytes, blocks, allocation, block }) {
     const { session, view } = page;
     const { stack, bytes: held, birth } = view.c.allocation(allocation);
@@ -124,7 +124,7 @@ function holesTable(page, event) {
     const { holes, count, bytes } = largestHoles(page, event);
     if (holes.length === 0) return [];
     const bar = holesBar(holes, bytes);
-    // The best first: what goes back for each byte that would have to go.
+    // The best first, by bytes released per byte that would have to be freed.
     holes.sort((a, b) => b.segment_bytes * a.used_bytes - a.segment_bytes * b.used_bytes);
     const made = table(
         "figures-table holes",
@@ -167,7 +167,7 @@ function poolsTable(page, count) {
     return [make("h3", "", "Memory pools"), table("figures-table", ["Pool", "In use", "Free", "Reserved"], rows), note];
 }
 
-/** What the replay says of the model. @param {Page} page */
+/* * The replay's verdict on the model. @param {Page} page */
 function replayText(page) {
     const { view } = page;
     const place = /** @type {(handle: number) => number} */ (view.module.view_replayed)(view.handle);
@@ -189,7 +189,7 @@ function replayText(page) {
 
 /* ---- settings ---- */
 
-/** What the last request that failed lacked even if all that was free had served it. @param {Page} page */
+/* * The bytes that the last failed request lacked even with all free memory. @param {Page} page */
 function lackedText({ view }) {
     const last = view.facts.ooms - 1;
     const { lacking_bytes: lacking, reserved_known: known } = last < 0 ? NOTHING_LACKED : view.c.oom_state(last);

@@ -1,4 +1,4 @@
-// Sums as sorted areas: what shares a category, a stream or a pool lies together, over the same silhouette as the
+// Sums as sorted areas: allocations of one category, stream or pool lie together, over the same silhouette as the
 // bands.
 import { themeColor, yOfBytes } from "./canvas.js";
 import { keyColor } from "./legend.js";
@@ -8,7 +8,7 @@ import { COLORINGS } from "./state.js";
 /** How much the other areas fade while one is highlighted. */
 const VEIL = 0.72;
 
-/** The module makes so many at most. */
+/* * The module's limit. */
 const AREAS_MOST = 64;
 
 /** Slot of the view that the totals under the cursor have for themselves. */
@@ -33,7 +33,7 @@ export function areaAt(/** @type {Page} */ page, event, bytes) {
     return bytes < 0 ? -1 : (areaEdges(page, event).find((edge) => edge.bytes > bytes)?.key ?? -1);
 }
 
-/** What a key is called. @param {Page} page @param {number} key @param {import("./session.js").View} [shown] */
+/* * The name of a key. @param {Page} page @param {number} key @param {import("./session.js").View} [shown] */
 function areaName(page, key, shown = page.view) {
     return groupName(shown, GROUPINGS.indexOf(page.state.viewBy), key).replace(
         /_/g,
@@ -69,11 +69,8 @@ export function areaEdges(page, event) {
 /** Columns from one place that is tried for a name to the next. */
 const NAME_STEP = 4;
 
-/**
- * Fades what lies above and below the highlighted area.
- * @param {Page} page @param {CanvasRenderingContext2D} context
- * @param {import("./canvas.js").Pane} pane
- */
+/* * Fades everything above and below the highlighted area. @param {Page} page @param {CanvasRenderingContext2D}
+ * context @param {import("./canvas.js").Pane} pane */
 export function veilAreas(page, context, pane) {
     const { state, view } = page;
     const { focus, viewBy } = state;
@@ -115,7 +112,7 @@ export function areaRooms(page, shown, widthOf, least, yOf, isFree) {
     const { place, keys, width } = shown.c.areas();
     const bytes = new Float64Array(view.module.memory.buffer, place, keys * width).slice();
     const below = new Float64Array(width);
-    // Of more keys than there are areas, the last one has no name.
+    // If there are more keys than areas, the last area has no name.
     return orderOf(page, keys)
         .map((key) => {
             const [low, high] = [

@@ -1,5 +1,5 @@
-// Names of call sites on the bands that have room for them, of areas in the areas: written when the view rests, since
-// nobody reads while dragging.
+// Names of call sites on the bands that have room for them, of areas in the areas: written once the view rests,
+// since nobody reads while dragging.
 import { areaRooms, showsAreas } from "./areas.js";
 import { context2d, plotOf, theme, xOfMoment, yOfBytes } from "./canvas.js";
 import { drawAlsoShown } from "./legend.js";
@@ -14,10 +14,8 @@ const PAD = 4;
 
 /** @typedef {import("./canvas.js").Pane} Pane */
 
-/**
- * What a name must not lie on: lines of the markers, ghosts of requests that failed, and the names of lines.
- * @param {Page} page @param {Pane} pane
- */
+/* * Obstacles for names: lines of the markers, ghosts of failed requests, and the names of lines. @param {Page}
+ * page @param {Pane} pane */
 function obstacles(page, pane) {
     const standing = (/** @type {number} */ x) => ({ left: x - 2, right: x + 2, top: 0, bottom: pane.height });
     const lines = visibleMarkers(page, pane).map(({ x }) => standing(x));
@@ -37,13 +35,8 @@ function wordings(text) {
     return place ? [text, place] : [text];
 }
 
-/**
- * The first place in a room, from its left, that nothing else has.
- * @param {{from: number, to: number}} room
- * @param {number} width
- * @param {number} top
- * @param {ReturnType<typeof obstacles>} taken
- */
+/* * The first free place in a room, from the left. @param {{from: number, to: number}} room @param {number} width
+ * @param {number} top @param {ReturnType<typeof obstacles>} taken */
 function placeIn(room, width, top, taken) {
     for (let x = room.from; x + width <= room.to;) {
         const other = taken.find(
@@ -111,14 +104,12 @@ export function writeNames(page, pane) {
     context.restore();
 }
 
-/**
- * After a drawing: the next one takes what was written away. What the legend adds is asked in a turn of its own.
- * @param {Page} page @param {Pane} pane
- */
+/* * After a drawing: the next one removes the names. The legend asks for its additions in a turn of its own. @param
+ * {Page} page @param {Pane} pane */
 export function nameBandsSoon(page, pane) {
     clearTimeout(pane.resting);
     pane.resting = setTimeout(() => {
-        // What has changed since is drawn first, and comes back here.
+        // Changes since then are drawn first; that drawing calls this again.
         if (isStale(page, AXES)) return;
         writeNames(page, pane);
         if (pane === plotOf(page)) pane.resting = setTimeout(() => void (isStale(page, AXES) || drawAlsoShown(page)));

@@ -1,4 +1,4 @@
-// What runs first in a page: its elements, styles and program stand packed in it, as the WebAssembly module does.
+// Runs first in a page: unpacks its elements, styles and program, which are packed like the WebAssembly module.
 import { unpack } from "./unpack.js";
 
 /** @param {string} id */
@@ -35,10 +35,8 @@ async function runProgram() {
     return window.strata.ready;
 }
 
-/**
- * Our own sentences are plain errors; what a browser says speaks of a file that is not as it was written.
- * @param {unknown} error
- */
+/* * Our own sentences are plain errors; any other error means that the file was changed after it was written.
+ * @param {unknown} error */
 function sentenceOf(error) {
     if (error instanceof Error && error.constructor === Error) return error.message;
     return (

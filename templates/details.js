@@ -1,4 +1,4 @@
-// Below the list: what is pinned or highlighted, with its stack.
+// Below the list: the pinned or highlighted allocation or group, with its stack.
 import {
     ALLOCATION_FROM_BLOCK,
     ALLOCATION_REOPENED,
@@ -38,7 +38,7 @@ function addLifetime(page, allocation, facts) {
         addFact(facts, "Lifetime", lifetimeText(page, allocation).replace(/^lived /, ""));
 }
 
-/** What to know about where the record of this allocation comes from. @param {number} flags */
+/* * Notes on the source of this allocation's record. @param {number} flags */
 function flagNotes(flags) {
     return [
         flags & ALLOCATION_STACK_OF_FREE
@@ -110,7 +110,7 @@ function groupHeading(page, { by, id }) {
     return heading;
 }
 
-/** What of a group the selected range has; summing up is for once. */
+/* * A group's part in the selected range; summed up once. */
 const groupRangeOf = perPage(() => /** @type {{asked: string, text: string}} */ ({ asked: "", text: "" }));
 
 /** @type {Record<string, string>} */
@@ -132,7 +132,7 @@ function groupSum(page, { by, id }, about) {
     return { count: 0, bytes: 0, stack: 0 };
 }
 
-/** What is pinned or highlighted, as a group: of an allocation or a stack its call site. @returns {Focus} */
+/* * The pinned or highlighted thing as a group: for an allocation or a stack, its call site. @returns {Focus} */
 function pinnedGroup(/** @type {Page} */ page) {
     const focus = page.state.selected === null ? page.state.focus : null;
     return focus && focus.by !== "stack" ? focus : { by: "site", id: pinnedSite(page) };
@@ -165,7 +165,7 @@ function sumAt(page, group, at) {
 /** @param {Page} page @param {Focus} group @param {number} moment */
 function groupText(page, group, moment) {
     const { state, view } = page;
-    // The most of what goes through a frame is known, and not how much that is at each moment.
+    // Only a frame's peak is known, not its bytes at each moment.
     if (group.by === "frame")
         return (
             "What goes through this frame is highlighted: at most " +
@@ -205,7 +205,7 @@ function pinnedSite(/** @type {Page} */ page) {
     return view.c.stack_site(pinnedStack(page)) >>> 0;
 }
 
-/** The stack with the most bytes among those of a call site, at the held moment; else any. @param {number} site */
+/* * The stack of a call site with the most bytes at the held moment, otherwise any. @param {number} site */
 function stackOfSite(/** @type {Page} */ page, site) {
     const { view } = page;
     const { count } = view.groups(heldMoment(page), "site");
@@ -236,7 +236,7 @@ function siblingsLine(page, allocation) {
     return line;
 }
 
-/* ---- holes, and what keeps them ---- */
+/* ---- holes, and the allocations that keep them ---- */
 
 /** @param {string} name @param {string} title @param {() => void} act */
 function holeButton(name, title, act) {
@@ -328,7 +328,7 @@ export function drawDetail(/** @type {Page} */ page) {
     drawSiteLine(page, shownMoment(page));
 }
 
-/** What is pinned, in a line. @param {Page} page */
+/* * The pinned thing in one line. @param {Page} page */
 export function pinnedText(page) {
     const { state, view } = page;
     if (state.selected === null) return groupHeading(page, pinnedGroup(page)).textContent ?? "";
@@ -339,10 +339,8 @@ export function pinnedText(page) {
     );
 }
 
-/**
- * The stack of what is pinned, else of the request that failed or the first finding.
- * @param {Page} page @param {boolean} all with its frames of C++
- */
+/* * The stack of the pinned thing, otherwise of the failed request or the first finding. @param {Page} page @param
+ * {boolean} all with its frames of C++ */
 export async function copyStack(page, all) {
     const { state, view } = page;
     const details = detailsOf(page);

@@ -1,4 +1,4 @@
-// What is compared: the two ends as the address spells them, and what they mean.
+// The two ends of a comparison: their spelling in the address, and their meaning.
 import { askSteps } from "./questions.js";
 import { boundedInteger, formatCount, numberPair } from "./text.js";
 
@@ -45,10 +45,8 @@ export function endName(page, text) {
     return `event ${formatCount(Number(text.slice(1)))}${note ? ` \u201c${note}\u201d` : ""}`;
 }
 
-/**
- * The first and the last whole step: what is made once and for all comes with the first of all, and the last one may be
- * cut off. Null: there are no two.
- */
+/* * The first and the last whole step: the first of all makes the lasting allocations, and the last one may be cut
+ * off. Null: there are not two. */
 export function wholeSteps(/** @type {Page} */ page) {
     const steps = askSteps(page.view);
     const events = steps.map(({ from, to }) => to - from);
@@ -58,13 +56,13 @@ export function wholeSteps(/** @type {Page} */ page) {
     return last > first ? { first, last } : null;
 }
 
-/** What is compared as long as nobody chose: the first with the last whole step, else the start with the peak. */
+/* * The default comparison: the first with the last whole step, otherwise the start with the peak. */
 function defaultEnds(/** @type {Page} */ page) {
     const whole = wholeSteps(page);
     return whole ? { a: `s${whole.first}`, b: `s${whole.last}` } : { a: "start", b: "peak" };
 }
 
-/** Both ends, as text and as what they mean. @param {Page} page */
+/* * Both ends, as text and by meaning. @param {Page} page */
 export function comparedEnds(page) {
     const { state, view } = page;
     const ends = defaultEnds(page);

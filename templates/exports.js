@@ -1,4 +1,4 @@
-// What Save offers besides pixels: the allocations in view as CSV, the tree as folded stacks, the plot as SVG.
+// Save's formats other than pixels: the allocations in view as CSV, the tree as folded stacks, the plot as SVG.
 import { context2d, plotOf, themeColor, xOfAxis, yOfBytes } from "./canvas.js";
 import { csvInView } from "./each_view.js";
 import { nextTurn } from "./turns.js";
@@ -10,11 +10,8 @@ import { formatBytes, formatCount, make } from "./text.js";
 
 /* ---- folded stacks ---- */
 
-/**
- * Lines `frame;frame BYTES`, outermost first, of what each node holds itself.
- * @param {PageTree} node @param {string} above
- * @returns {Generator<string>}
- */
+/* * Lines `frame;frame BYTES`, outermost first, with each node's own bytes. @param {PageTree} node @param {string}
+ * above @returns {Generator<string>} */
 function* foldedLines(node, above) {
     const name = node.name.replace(/;/g, ",").replace(/\s+/g, " ");
     const path = above && name ? `${above};${name}` : above || name;
@@ -23,7 +20,7 @@ function* foldedLines(node, above) {
     for (const child of node.children) yield* foldedLines(child, path);
 }
 
-/** Of the selected range, else of what is live at the list's moment. @param {Page} page */
+/* * For the selected range, otherwise for the memory live at the list's moment. @param {Page} page */
 export function foldedText(page) {
     const { state, view } = page;
     const range = state.range ? rangeEvents(page, state.range) : null;
@@ -41,17 +38,15 @@ const MARGIN = { left: 76, top: 40, right: 16, bottom: 48 };
 /** @param {unknown} text */
 function escaped(text) {
     return String(text)
-        .replace(/[^\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "\ufffd") // what XML cannot hold
+        .replace(/[^\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "\ufffd") // XML forbids these
         .replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
 }
 
 /** @param {number} value */
 const short = (value) => String(Math.round(value * 100) / 100);
 
-/**
- * A line of steps: what each of `ys` has from one column to the next.
- * @param {number[]} ys @param {(i: number) => number} xOf
- */
+/* * A line of steps: each of `ys` holds until the next column. @param {number[]} ys @param {(i: number) => number}
+ * xOf */
 function stepsPath(ys, xOf) {
     let path = "";
     ys.forEach((y, i) => {
@@ -61,7 +56,7 @@ function stepsPath(ys, xOf) {
     return `${path}H${short(xOf(ys.length))}`;
 }
 
-/** Those that are drawn one by one. @param {Page} page @param {number[]} ids */
+/* * The allocations with bands of their own. @param {Page} page @param {number[]} ids */
 function largestBands(page, ids) {
     const bytes = new Map(ids.map((id) => [id, page.view.c.allocation(id).bytes]));
     return ids.sort((a, b) => (bytes.get(b) ?? 0) - (bytes.get(a) ?? 0)).slice(0, BANDS_MOST);
@@ -96,7 +91,7 @@ function bandPath(page, id, pixels) {
     const heights = below.map((low, i) => low - above[i]);
     const most = Math.max(...heights);
     if (most < 0.2) return "";
-    // Not where it begins: the line between two bands lies there.
+    // Not at its edge: the line between two bands is there.
     const tall = [...heights.keys()].filter((i) => heights[i] > most - 0.5);
     const highest = tall[tall.length >> 1];
     const back = below.slice().reverse();
@@ -141,7 +136,7 @@ function axesText(page) {
     return parts.join("");
 }
 
-/** The curve of a column's highest totals, and of what is reserved. @param {Page} page */
+/* * The curves of each column's highest total and of the reserved bytes. @param {Page} page */
 function curvesText(page) {
     const { kept, state, view } = page;
     const plot = plotOf(page);
@@ -160,10 +155,8 @@ function curvesText(page) {
     };
 }
 
-/**
- * The plot as it stands, in lines and areas. Sums and segments, which have no bands, are an image of pixels in it.
- * @param {Page} page @param {number[]} ids of the allocations in view
- */
+/* * The current plot as lines and areas. Sums and segments, which have no bands, are embedded as an image. @param
+ * {Page} page @param {number[]} ids of the allocations in view */
 export function svgText(page, ids) {
     flush(page);
     const { meta, state, view } = page;

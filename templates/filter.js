@@ -6,7 +6,7 @@ import { Matcher, selectWords } from "./words.js";
 
 const FILTER_SLOT = 0;
 
-/** Runs of the filter so far, and what matches its expressions. */
+/* * Runs of the filter so far, and the matches of its expressions. */
 const runsOf = perPage(() => /** @type {{count: number, matcher: Matcher | null}} */ ({ count: 0, matcher: null }));
 
 /** @returns {PageFilter} */
@@ -53,10 +53,8 @@ export function filterWords(filter) {
         .join(" ");
 }
 
-/**
- * What each word of the form says; the other words stay words.
- * @type {[RegExp, (filter: PageFilter, value: string) => void][]}
- */
+/* * The words that the form has fields for; other words stay words. @type {[RegExp, (filter: PageFilter, value:
+ * string) => void][]} */
 const FORM_WORDS = [
     [/^size:>=(\d\S*)$/, (filter, value) => (filter.leastBytes = value)],
     [/^size:<=(\d\S*)$/, (filter, value) => (filter.mostBytes = value)],
@@ -121,7 +119,7 @@ function applyFilter(page) {
     );
 }
 
-/** Whether the device has what the filter names. @param {Page} page @param {PageFilter} filter */
+/* * Whether the device has the things that the filter names. @param {Page} page @param {PageFilter} filter */
 export function hasStreamAndPool(page, { stream, pool }) {
     return stream < page.view.facts.streams && pool < page.view.facts.pools;
 }
@@ -145,7 +143,7 @@ export function keptText(page) {
     );
 }
 
-/** What the page shows of a filtered recording, and what it shows of all of it. @param {Page} page */
+/* * The filtered figures of a recording, and those of all of it. @param {Page} page */
 export function keptSentence(page) {
     const { kept, view } = page;
     const line = view.facts.reserved_peak > 0 && !kept.top ? ", the reserved line" : "";

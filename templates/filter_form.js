@@ -1,4 +1,4 @@
-// The form of the filter, and the strip that says what it leaves.
+// The form of the filter, and the strip with the sums of its matches.
 import { poolName, streamText } from "./describe.js";
 import { emptyFilter, filterIsEmpty, keptSentence, keptText, setFilter } from "./filter.js";
 import { perPage } from "./state.js";
@@ -23,7 +23,7 @@ const filterUiOf = perPage((page) => ({
     device: -1,
 }));
 
-/** Nobody reads more of a menu, and each entry takes a page's time. */
+/* * Nobody reads a longer menu, and each entry takes time. */
 const OPTIONS_MOST = 500;
 
 /**

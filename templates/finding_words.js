@@ -1,4 +1,4 @@
-// What the page and the index call what was found.
+// Names of findings, for the page and the index.
 import { formatBytes } from "./text.js";
 
 /** @type {Record<string, string>} */
@@ -28,22 +28,20 @@ export const KIND_TITLES = {
     cached_free: "Cached, not in use",
 };
 
-/** What becomes more from step to step; of the others `per` says what each step has anew. */
+/* * Kinds that grow from step to step; `per` of the others is what each step makes anew. */
 const GROWING = ["leak", "growing_buffer", "levels_rise"];
 
-/** What a finding is about, in a figure: "+24 MiB a step", "1.5 GiB", "". @param {PageFinding} finding */
+/* * A finding's amount as text: "+24 MiB a step", "1.5 GiB", "". @param {PageFinding} finding */
 export function findingFigure({ kind, per, bytes, title }) {
-    // What not every step adds to is not said of a step.
+    // Only amounts that every step adds are given per step.
     if (per && GROWING.includes(kind) && / in each of \d/.test(title))
         return `${per.n} \u00d7 ${formatBytes(per.bytes)}`;
     if (per && GROWING.includes(kind)) return `+${formatBytes(per.bytes)} a ${per.unit}`;
     return bytes > 0 ? formatBytes(bytes) : "";
 }
 
-/**
- * A title as a headline: without the kind, which stands above it, and with a capital, but for names of code.
- * @param {string} title
- */
+/* * A title as a headline: without the kind, which is above it, and with a capital unless it begins with a name of
+ * code. @param {string} title */
 export function titleText(title) {
     const text = title.replace(/^(nearly )?out of memory: /, "");
     const [first] = text.split(" ");

@@ -50,7 +50,7 @@ export const uiOf = perPage((page) => ({
     note: page.element("note", HTMLParagraphElement),
 }));
 
-/** What the menu of devices calls all of them. */
+/* * The menu's entry for all devices. */
 export const ALL = "all";
 
 /* ---- header and toolbar ---- */
@@ -73,7 +73,7 @@ function drawFigures(/** @type {Page} */ page) {
     ui.peak.title =
         `${formatExactBytes(view.facts.peak_bytes)} in ` +
         `${formatPlural(view.facts.live_at_peak, allocationWord(page))}. Go to the peak (p)`;
-    // A memory timeline knows nothing of what the allocator holds.
+    // A memory timeline has nothing about the allocator.
     ui.reserved.hidden = view.facts.reserved_peak === 0;
     fillFigure(ui.reserved, "Reserved", formatBytes(view.facts.reserved_peak), "");
     ui.reserved.title =
@@ -90,7 +90,7 @@ function drawFigures(/** @type {Page} */ page) {
     fillFigure(ui.oom, "Out of memory", text, ooms > 1 ? `and ${formatPlural(ooms - 1, "time")} before` : "");
 }
 
-/** The most urgent of what was found; an OOM has a figure of its own. @param {Page} page */
+/* * The most urgent finding; an OOM has a figure of its own. @param {Page} page */
 function drawFinding(page) {
     const ui = uiOf(page);
     const [first] = askFindings(page.view);
@@ -179,7 +179,7 @@ function drawSearch(/** @type {Page} */ page) {
     ui.found.classList.toggle("found-wrong", error !== "");
 }
 
-/** What the file says about where it comes from. @param {Page} page */
+/* * The file's own notes on its origin. @param {Page} page */
 function drawOrigin(page) {
     const { session, state } = page;
     const kinds = ["", "Kineto trace", "memory timeline", "log: levels, not allocations", "series"];
@@ -258,7 +258,7 @@ function drawNote(/** @type {Page} */ page) {
     ui.note.hidden = reason === "";
 }
 
-/** What of the run the window shows, in a word. @param {Page} page */
+/* * The part of the run in the window, in a word. @param {Page} page */
 function windowName(page) {
     const { state } = page;
     const is = (/** @type {{from: number, to: number}} */ { from, to }) =>

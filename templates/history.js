@@ -1,4 +1,4 @@
-// The address in the browser's history, and what is said of one that is not understood.
+// The address in the browser's history, and the message about an address with unknown parts.
 
 const MISREAD_LETTERS = 99;
 
