@@ -22,8 +22,8 @@ import {
 import { fitWindow, setAxis, setBytes, setWindow } from "./window.js";
 import { boundedInteger, formatCount, numberPair } from "./text.js";
 
-/* * Shows another device. With all devices on one axis, the shown stretch of time stays. @param {Page} page @param
- * {number} index */
+/** Shows another device. With all devices on one axis, the shown stretch of time stays.
+ * @param {Page} page @param {number} index */
 export function setDevice(page, index) {
     const { state, view } = page;
     const before = view.facts.first_us;
@@ -68,7 +68,7 @@ export function showAll(page, all) {
 /** Letters of a mark's note. */
 export const NOTE_MOST = 60;
 
-/* * The address as it was written last, the time, and its source. */
+/** The address as it was written last, the time, and its source. */
 const lastOf = perPage(() => ({ timer: 0, hash: "", at: 0, form: hashOfState }));
 
 /** Changes nearer to each other than this are one step of the history. */
@@ -79,7 +79,7 @@ export function formAddress(page, form) {
     lastOf(page).form = form;
 }
 
-/* * The current view as an address. @param {Page} page */
+/** The current view as an address. @param {Page} page */
 export const addressOf = (page) => lastOf(page).form(page);
 
 /** Browsers limit how often an address may change, so it follows a moment later. @param {Page} page */
@@ -132,8 +132,10 @@ const endOf = (/** @type {Page} */ page, /** @type {string} */ text) => (aboutOf
  * @typedef {[name: string, field: keyof PageState, meaning: (text: string) => unknown, usual: unknown]} PlainWord
  */
 
-/* * Words that equal a field of the state: their allowed values, and the value if the word is missing. @param
- * {Page} page @returns {PlainWord[]} */
+/**
+ * Words that equal a field of the state: their allowed values, and the value if the word is missing.
+ * @param {Page} page @returns {PlainWord[]}
+ */
 function plainWords(page) {
     const { meta, session, view } = page;
     const questions = oneOf(Object.keys(QUESTIONS));
@@ -163,7 +165,7 @@ function plainWords(page) {
     ];
 }
 
-/* * The differences from a freshly opened page. @param {Page} page */
+/** The differences from a freshly opened page. @param {Page} page */
 export function hashOfState(page) {
     const { session, state, view } = page;
     const hash = new URLSearchParams();
@@ -231,19 +233,21 @@ function focusOfText(page, text) {
 
 const TABS = ["why", "plan", "who", "tree", "compare", "allocator", "each"];
 
-/* * The side's tab for a freshly opened file: Why, if there are findings. */
+/** The side's tab for a freshly opened file: Why, if there are findings. */
 function firstTab(/** @type {Page} */ page) {
     if (page.first.length) return page.first[0][0];
     return askFindings(page.view).length ? "why" : "who";
 }
 
-/* * For a recording without steps, the shown part of its end. */
+/** For a recording without steps, the shown part of its end. */
 const LAST_SHARE = 0.2;
 
 const LAST_LEAST = 200;
 
-/* * The window of a freshly opened recording: the whole run or, if memory ran out, the failed step and the one
- * before it. @returns {{from: number, to: number, name: string}} along the axis */
+/**
+ * The window of a freshly opened recording: the whole run or, if memory ran out, the failed step and the one before it.
+ * @returns {{from: number, to: number, name: string}} along the axis
+ */
 export function openingWindow(/** @type {Page} */ page) {
     const whole = { ...wholeRange(page), name: "Whole run" };
     const { ooms, events } = page.view.facts;
@@ -265,7 +269,7 @@ export function fitOpening(/** @type {Page} */ page) {
     setWindow(page, from, to);
 }
 
-/* * Applies a part of an address (a finding's view), and leaves the rest as it is. @param {string} text */
+/** Applies a part of an address (a finding's view), and leaves the rest as it is. @param {string} text */
 export function goToView(/** @type {Page} */ page, text) {
     const { state, view } = page;
     const hash = new URLSearchParams(text.replace(/^#/, ""));
@@ -288,8 +292,11 @@ export function goToView(/** @type {Page} */ page, text) {
         setWindow(page, whole.from, whole.to);
 }
 
-/* * The window, and the things on its axis. @param {Page} page @param {Take} take @param {{words: boolean, place:
- * boolean}} asked whether the address says anything, and where to look */
+/**
+ * The window, and the things on its axis.
+ * @param {Page} page @param {Take} take
+ * @param {{words: boolean, place: boolean}} asked whether the address says anything, and where to look
+ */
 function readWindow(page, take, asked) {
     const { meta, view } = page;
     change(page, { all: false });

@@ -64,12 +64,12 @@ function causesTable(gap) {
 
 /* ---- holes ---- */
 
-/* * Rows of the list; smaller entries are summed up. */
+/** Rows of the list; smaller entries are summed up. */
 const HOLES_MOST = 12;
 
 /** @typedef {record_hole & {block: number}} Hole */
 
-/* * The largest holes after an event, and the sum of the smaller ones. @param {Page} page @param {number} event */
+/** The largest holes after an event, and the sum of the smaller ones. @param {Page} page @param {number} event */
 function largestHoles(page, event) {
     const { c } = page.view;
     /** @type {Hole[]} */
@@ -99,7 +99,7 @@ function holesBar(holes, rest) {
     return bar;
 }
 
-/* * Selects the allocation that keeps a hole's segment, with its stack. @param {Page} page @param {Hole} hole */
+/** Selects the allocation that keeps a hole's segment, with its stack. @param {Page} page @param {Hole} hole */
 function keeperButton(page, { used_bytes, segment_bytes, blocks, allocation, block }) {
     const { session, view } = page;
     const { stack, bytes: held, birth } = view.c.allocation(allocation);
@@ -167,7 +167,7 @@ function poolsTable(page, count) {
     return [make("h3", "", "Memory pools"), table("figures-table", ["Pool", "In use", "Free", "Reserved"], rows), note];
 }
 
-/* * The replay's verdict on the model. @param {Page} page */
+/** The replay's verdict on the model. @param {Page} page */
 function replayText(page) {
     const { view } = page;
     const place = /** @type {(handle: number) => number} */ (view.module.view_replayed)(view.handle);
@@ -189,7 +189,7 @@ function replayText(page) {
 
 /* ---- settings ---- */
 
-/* * The bytes that the last failed request lacked even with all free memory. @param {Page} page */
+/** The bytes that the last failed request lacked even with all free memory. @param {Page} page */
 function lackedText({ view }) {
     const last = view.facts.ooms - 1;
     const { lacking_bytes: lacking, reserved_known: known } = last < 0 ? NOTHING_LACKED : view.c.oom_state(last);

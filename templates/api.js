@@ -24,7 +24,7 @@ export const DRAW_GROUPED = 128;
 export const DRAW_FITTED = 256;
 export const DRAW_PLACED = 64;
 
-/* * Every colouring, in the order of its number, as [name, title in the menu]. @type {[string, string][]} */
+/** Every colouring, in the order of its number, as [name, title in the menu]. @type {[string, string][]} */
 export const COLORING_TITLES = [
 ["site", "call site"],
 ["size", "size"],

@@ -8,7 +8,7 @@ import { COLORINGS } from "./state.js";
 /** How much the other areas fade while one is highlighted. */
 const VEIL = 0.72;
 
-/* * The module's limit. */
+/** The module's limit. */
 const AREAS_MOST = 64;
 
 /** Slot of the view that the totals under the cursor have for themselves. */
@@ -33,7 +33,7 @@ export function areaAt(/** @type {Page} */ page, event, bytes) {
     return bytes < 0 ? -1 : (areaEdges(page, event).find((edge) => edge.bytes > bytes)?.key ?? -1);
 }
 
-/* * The name of a key. @param {Page} page @param {number} key @param {import("./session.js").View} [shown] */
+/** The name of a key. @param {Page} page @param {number} key @param {import("./session.js").View} [shown] */
 function areaName(page, key, shown = page.view) {
     return groupName(shown, GROUPINGS.indexOf(page.state.viewBy), key).replace(
         /_/g,
@@ -69,8 +69,11 @@ export function areaEdges(page, event) {
 /** Columns from one place that is tried for a name to the next. */
 const NAME_STEP = 4;
 
-/* * Fades everything above and below the highlighted area. @param {Page} page @param {CanvasRenderingContext2D}
- * context @param {import("./canvas.js").Pane} pane */
+/**
+ * Fades everything above and below the highlighted area.
+ * @param {Page} page @param {CanvasRenderingContext2D} context
+ * @param {import("./canvas.js").Pane} pane
+ */
 export function veilAreas(page, context, pane) {
     const { state, view } = page;
     const { focus, viewBy } = state;

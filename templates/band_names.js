@@ -14,8 +14,10 @@ const PAD = 4;
 
 /** @typedef {import("./canvas.js").Pane} Pane */
 
-/* * Obstacles for names: lines of the markers, ghosts of failed requests, and the names of lines. @param {Page}
- * page @param {Pane} pane */
+/**
+ * Obstacles for names: lines of the markers, ghosts of failed requests, and the names of lines.
+ * @param {Page} page @param {Pane} pane
+ */
 function obstacles(page, pane) {
     const standing = (/** @type {number} */ x) => ({ left: x - 2, right: x + 2, top: 0, bottom: pane.height });
     const lines = visibleMarkers(page, pane).map(({ x }) => standing(x));
@@ -35,8 +37,13 @@ function wordings(text) {
     return place ? [text, place] : [text];
 }
 
-/* * The first free place in a room, from the left. @param {{from: number, to: number}} room @param {number} width
- * @param {number} top @param {ReturnType<typeof obstacles>} taken */
+/**
+ * The first free place in a room, from the left.
+ * @param {{from: number, to: number}} room
+ * @param {number} width
+ * @param {number} top
+ * @param {ReturnType<typeof obstacles>} taken
+ */
 function placeIn(room, width, top, taken) {
     for (let x = room.from; x + width <= room.to;) {
         const other = taken.find(
@@ -104,8 +111,10 @@ export function writeNames(page, pane) {
     context.restore();
 }
 
-/* * After a drawing: the next one removes the names. The legend asks for its additions in a turn of its own. @param
- * {Page} page @param {Pane} pane */
+/**
+ * After a drawing: the next one removes the names. The legend asks for its additions in a turn of its own.
+ * @param {Page} page @param {Pane} pane
+ */
 export function nameBandsSoon(page, pane) {
     clearTimeout(pane.resting);
     pane.resting = setTimeout(() => {

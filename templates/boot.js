@@ -35,8 +35,10 @@ async function runProgram() {
     return window.strata.ready;
 }
 
-/* * Our own sentences are plain errors; any other error means that the file was changed after it was written.
- * @param {unknown} error */
+/**
+ * Our own sentences are plain errors; any other error means that the file was changed after it was written.
+ * @param {unknown} error
+ */
 function sentenceOf(error) {
     if (error instanceof Error && error.constructor === Error) return error.message;
     return (

@@ -1,6 +1,6 @@
 // Calls for scripts: the same names in every page, and the same sentences where one cannot be answered.
 
-/* * Scripts' calls that every page has. */
+/** Scripts' calls that every page has. */
 export const NAMES = (
     "devices summary view setView pick allocation rows phases search findings lit groups tree compare picture " +
     "lanes gap blocks stats"
@@ -15,8 +15,11 @@ export function valueText(value) {
     }
 }
 
-/* * An invalid view changes nothing. @param {Record<string, (value: any, wanted: any) => boolean>} fields what each
- * may be @param {any} wanted */
+/**
+ * An invalid view changes nothing.
+ * @param {Record<string, (value: any, wanted: any) => boolean>} fields what each may be
+ * @param {any} wanted
+ */
 export function checkView(fields, wanted) {
     if (typeof wanted !== "object") throw new RangeError(`A view is an object, not ${valueText(wanted)}.`);
     for (const [name, fits] of Object.entries(fields))

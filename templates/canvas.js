@@ -8,18 +8,30 @@ export { context2d, cutText, lineScale, sizeCanvas, theme, themeColor } from "./
 /** CSS pixels around the timeline, for labels. */
 export const gutterOf = perPage(() => ({ left: 66, top: 30, right: 16, bottom: 46 }));
 
-/* * The part of these for the labels of the axis below the lane. */
+/** The part of these for the labels of the axis below the lane. */
 export const AXIS_HEIGHT = 46;
 
-/* * A timeline as its axes, lane, marks and names need it. The selected device's is `plot`; the rows of other
- * devices have panes of their own, with the same room around them. @typedef {object} Pane @property
- * {import("./session.js").View} view what it shows @property {number} from the window along its own axis @property
- * {number} to @property {number} bottom bytes at the lower edge @property {number} top and at the upper one
- * @property {number} width CSS pixels @property {number} height @property {number} ratio device pixels per CSS
- * pixel @property {HTMLCanvasElement} timeline @property {HTMLCanvasElement} axes @property {HTMLDivElement}
- * markers @property {Room[]} lineNames names of lines inside of the timeline @property {Room[]} flags where marks
- * stand @property {number} resting timer until names are written @property {(event: number) => number} axisOf where
- * an event lies along its axis @property {(event: number) => void} go brings an event into the window */
+/**
+ * A timeline as its axes, lane, marks and names need it. The selected device's is `plot`; the rows of other
+ * devices have panes of their own, with the same room around them.
+ * @typedef {object} Pane
+ * @property {import("./session.js").View} view what it shows
+ * @property {number} from the window along its own axis
+ * @property {number} to
+ * @property {number} bottom bytes at the lower edge
+ * @property {number} top and at the upper one
+ * @property {number} width CSS pixels
+ * @property {number} height
+ * @property {number} ratio device pixels per CSS pixel
+ * @property {HTMLCanvasElement} timeline
+ * @property {HTMLCanvasElement} axes
+ * @property {HTMLDivElement} markers
+ * @property {Room[]} lineNames names of lines inside of the timeline
+ * @property {Room[]} flags where marks stand
+ * @property {number} resting timer until names are written
+ * @property {(event: number) => number} axisOf where an event lies along its axis
+ * @property {(event: number) => void} go brings an event into the window
+ */
 
 /** @typedef {{left: number, right: number, top: number, bottom: number}} Room CSS pixels of the timeline */
 
@@ -57,14 +69,14 @@ export const plotOf = perPage((page) => ({
     frameMs: [],
     /** Drawings of the stack so far. */
     draws: 0,
-    /* * In the last drawing: allocations with bands of their own, and those in sums. */
+    /** In the last drawing: allocations with bands of their own, and those in sums. */
     drawn: 0,
     merged: 0,
     dense: 0,
     groups: 0,
     /** Allocations too short for any column of it. */
     between: 0,
-    /* * Nobody points at it any more, but its text stays for a moment. */
+    /** Nobody points at it any more, but its text stays for a moment. */
     left: false,
     /** Labels of the axis along, in CSS pixels. @type {{from: number, to: number}[]} */
     labels: [],
@@ -72,12 +84,14 @@ export const plotOf = perPage((page) => ({
     lineNames: [],
     /** @type {Room[]} */
     flags: [],
-    /* * The last overlay's find under the pointer. @type {{allocation: number | null, band: number | null, event:
-     * number} | null} */
+    /**
+     * The last overlay's find under the pointer.
+     * @type {{allocation: number | null, band: number | null, event: number} | null}
+     */
     hover: null,
     /** CSS pixel along it under the pointer, while that is in another device's row. @type {number | null} */
     pointed: null,
-    /* * The event that the list shows. */
+    /** The event that the list shows. */
     told: NaN,
 }));
 
@@ -99,14 +113,17 @@ export function xOfEvent(page, event, pane = plotOf(page)) {
     return pane.view.c.x_of_event(event) / pane.ratio;
 }
 
-/* * Middle of an event's part of the timeline, where its marks are. @param {number} event @param {Pane} [pane] */
+/** Middle of an event's part of the timeline, where its marks are. @param {number} event @param {Pane} [pane] */
 export function middleOfEvent(/** @type {Page} */ page, event, pane = plotOf(page)) {
     const from = xOfEvent(page, event, pane);
     return (from + Math.max(from, Math.min(xOfEvent(page, event + 1, pane), pane.width))) / 2;
 }
 
-/* * The place of an event of the selected device in a pane; by its time in another device's pane. @param {Page}
- * page @param {number} event @param {Pane} pane */
+/**
+ * The place of an event of the selected device in a pane; by its time in another device's pane.
+ * @param {Page} page @param {number} event
+ * @param {Pane} pane
+ */
 export function xOfMoment(page, event, pane) {
     return pane === plotOf(page) ? middleOfEvent(page, event) : xOfAxis(page, usOfEvent(page, event));
 }

@@ -50,7 +50,7 @@ const STEPS_SHOWN = 40;
 /** Columns of a step's curve. */
 const CURVE_WIDTH = 60;
 
-/* * Slot of the view for the allocations that B keeps for good. */
+/** Slot of the view for the allocations that B keeps for good. */
 const LASTING_SLOT = 4;
 
 /** @typedef {ReturnType<typeof makeCompare>} Compare */
@@ -195,7 +195,7 @@ function folds(compare, { nested }) {
     return !nested && unfolds(compare);
 }
 
-/* * The question about an end. @param {Compare} compare @param {import("./questions.js").About} about */
+/** The question about an end. @param {Compare} compare @param {import("./questions.js").About} about */
 function withWhat(compare, about) {
     return "from" in about ? { ...about, what: compare.state.compareWhat } : about;
 }
@@ -232,7 +232,7 @@ function sitesOf(compare, key) {
     });
 }
 
-/* * The order of the rows after a card's button: the row of its call site comes first. @param {Compare} compare */
+/** The order of the rows after a card's button: the row of its call site comes first. @param {Compare} compare */
 function firstOfAll({ content, page, state }) {
     const site = state.compareBy === "site" ? provedSite(page) : 0;
     if (!site || !content) return null;
@@ -276,8 +276,12 @@ function fillLine(compare, line, index) {
     line.element.setAttribute("aria-selected", String(isFocused(compare, row)));
 }
 
-/* * The place of A and B in the run: their part of each curve has their colour. @param {Compare} compare @param
- * {string} name @param {import("./questions.js").About} about */
+/**
+ * The place of A and B in the run: their part of each curve has their colour.
+ * @param {Compare} compare
+ * @param {string} name
+ * @param {import("./questions.js").About} about
+ */
 function placeEnd(compare, name, about) {
     const whole = compare.view.facts.events + 1;
     const { from, to } =
@@ -313,8 +317,13 @@ function fillSelect(compare, select, value) {
     select.value = value;
 }
 
-/* * Each step small: its curve over a floor of the memory carried over, to one scale; if there are many, the steps
- * around B. @param {Compare} compare @param {string} valueA @param {string} valueB */
+/**
+ * Each step small: its curve over a floor of the memory carried over, to one scale; if there are many, the steps
+ * around B.
+ * @param {Compare} compare
+ * @param {string} valueA
+ * @param {string} valueB
+ */
 function drawStrip(compare, valueA, valueB) {
     const steps = askSteps(compare.view);
     compare.strip.hidden = steps.length < 2;
@@ -425,8 +434,12 @@ function draw(compare) {
     compare.list.draw(compare.rows?.length ?? compare.content.count);
 }
 
-/* * The view's elements, and their contents. @param {Page} page @param {HTMLElement} box @param {{fill: (line:
- * CompareLine, index: number) => void, choose: (index: number) => void}} use */
+/**
+ * The view's elements, and their contents.
+ * @param {Page} page
+ * @param {HTMLElement} box
+ * @param {{fill: (line: CompareLine, index: number) => void, choose: (index: number) => void}} use
+ */
 function makeCompare(page, box, use) {
     const a = makeEnd("A", (value) => change(page, { compareA: value }));
     const b = makeEnd("B", (value) => change(page, { compareB: value }));
@@ -494,8 +507,10 @@ function makeCompare(page, box, use) {
         /** @type {ReturnType<typeof askDifferences> | null} */
         content: null,
         figures: tableFigures(0),
-        /* * By key: the bytes that B keeps and the recording never frees. Null: not asked for. @type {Map<number,
-         * number> | null} */
+        /**
+         * By key: the bytes that B keeps and the recording never frees. Null: not asked for.
+         * @type {Map<number, number> | null}
+         */
         lasting: null,
         /** Keys of the groups whose call sites are shown, and those below each. @type {Map<number, CompareRow[]>} */
         open: new Map(),

@@ -38,7 +38,7 @@ function addLifetime(page, allocation, facts) {
         addFact(facts, "Lifetime", lifetimeText(page, allocation).replace(/^lived /, ""));
 }
 
-/* * Notes on the source of this allocation's record. @param {number} flags */
+/** Notes on the source of this allocation's record. @param {number} flags */
 function flagNotes(flags) {
     return [
         flags & ALLOCATION_STACK_OF_FREE
@@ -110,7 +110,7 @@ function groupHeading(page, { by, id }) {
     return heading;
 }
 
-/* * A group's part in the selected range; summed up once. */
+/** A group's part in the selected range; summed up once. */
 const groupRangeOf = perPage(() => /** @type {{asked: string, text: string}} */ ({ asked: "", text: "" }));
 
 /** @type {Record<string, string>} */
@@ -132,7 +132,7 @@ function groupSum(page, { by, id }, about) {
     return { count: 0, bytes: 0, stack: 0 };
 }
 
-/* * The pinned or highlighted thing as a group: for an allocation or a stack, its call site. @returns {Focus} */
+/** The pinned or highlighted thing as a group: for an allocation or a stack, its call site. @returns {Focus} */
 function pinnedGroup(/** @type {Page} */ page) {
     const focus = page.state.selected === null ? page.state.focus : null;
     return focus && focus.by !== "stack" ? focus : { by: "site", id: pinnedSite(page) };
@@ -205,7 +205,7 @@ function pinnedSite(/** @type {Page} */ page) {
     return view.c.stack_site(pinnedStack(page)) >>> 0;
 }
 
-/* * The stack of a call site with the most bytes at the held moment, otherwise any. @param {number} site */
+/** The stack of a call site with the most bytes at the held moment, otherwise any. @param {number} site */
 function stackOfSite(/** @type {Page} */ page, site) {
     const { view } = page;
     const { count } = view.groups(heldMoment(page), "site");
@@ -328,7 +328,7 @@ export function drawDetail(/** @type {Page} */ page) {
     drawSiteLine(page, shownMoment(page));
 }
 
-/* * The pinned thing in one line. @param {Page} page */
+/** The pinned thing in one line. @param {Page} page */
 export function pinnedText(page) {
     const { state, view } = page;
     if (state.selected === null) return groupHeading(page, pinnedGroup(page)).textContent ?? "";
@@ -339,8 +339,10 @@ export function pinnedText(page) {
     );
 }
 
-/* * The stack of the pinned thing, otherwise of the failed request or the first finding. @param {Page} page @param
- * {boolean} all with its frames of C++ */
+/**
+ * The stack of the pinned thing, otherwise of the failed request or the first finding.
+ * @param {Page} page @param {boolean} all with its frames of C++
+ */
 export async function copyStack(page, all) {
     const { state, view } = page;
     const details = detailsOf(page);

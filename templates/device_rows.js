@@ -35,15 +35,15 @@ import { Matcher, selectWords } from "./words.js";
 /** @typedef {ReturnType<typeof createRow>} Row */
 /** @typedef {{event: number, allocation: number | null}} Hover */
 
-/* * Groups of places, one for each device, and the existing rows by the device's index: those that were last in
+/** Groups of places, one for each device, and the existing rows by the device's index: those that were last in
  * sight. */
 const rowsOf = perPage((page) => ({
     groups: makeGroups(page),
-    /* * In the group of the selected device, the part below the timeline. */
+    /** In the group of the selected device, the part below the timeline. */
     rest: make("div", "pane-group"),
     made: /** @type {Map<number, Row>} */ (new Map()),
     making: false,
-    /* * Counts changes other than the cursor's. */
+    /** Counts changes other than the cursor's. */
     version: 0,
     /** The device in hand and the head of the timeline itself. */
     own: /** @type {{device: number, head: HTMLElement, cursor: HTMLElement} | null} */ (null),
@@ -52,7 +52,7 @@ const rowsOf = perPage((page) => ({
 /** Rows that are kept, since each has canvases and a picture in the module's memory; and rows in a group. */
 const ROWS_KEPT = 32;
 
-/* * Around a row's plot: the same margins as the timeline's, so that one moment has one x. */
+/** Around a row's plot: the same margins as the timeline's, so that one moment has one x. */
 const roundOf = perPage((page) => ({
     left: gutterOf(page).left,
     top: gutterOf(page).top,
@@ -62,7 +62,7 @@ const roundOf = perPage((page) => ({
     },
 }));
 
-/* * The cursor's place, for every row. @param {Page} page */
+/** The cursor's place, for every row. @param {Page} page */
 function cursorX(page) {
     return page.state.pointer ? page.state.pointer.x : plotOf(page).pointed;
 }
@@ -135,7 +135,7 @@ function openGroup(/** @type {Page} */ page, group) {
 function makeFollower(page, shown) {
     const { session, state } = page;
     const matcher = new Matcher(session);
-    /* * The state's highlight, filter and search as the view has them. */
+    /** The state's highlight, filter and search as the view has them. */
     const has = { focus: "", filter: "", search: "", found: false };
     let version = 0;
     /** @param {0 | 1} slot of the filter, the search @param {string} words @param {(error: string) => void} done */
@@ -163,9 +163,11 @@ function makeFollower(page, shown) {
     return { has, follow, stop: () => void version++ };
 }
 
-/* * Writes beside the pointer what it is on in a row: a phase, or an allocation. @param {Page} page @param
- * {HTMLElement} tip @param {Pane & ReturnType<typeof makeStage>["stage"]} pane @param {ReturnType<typeof phaseAt>}
- * mark @param {Hover | null} hover @param {{x: number, y: number}} point */
+/**
+ * Writes beside the pointer what it is on in a row: a phase, or an allocation.
+ * @param {Page} page @param {HTMLElement} tip @param {Pane & ReturnType<typeof makeStage>["stage"]} pane
+ * @param {ReturnType<typeof phaseAt>} mark @param {Hover | null} hover @param {{x: number, y: number}} point
+ */
 function showTip(page, tip, pane, mark, hover, { x, y }) {
     tip.hidden = !mark && hover?.allocation == null;
     if (mark) tip.replaceChildren(...phaseTip(page, mark, pane.view));
@@ -212,7 +214,7 @@ function createRow(page, { device, box, facts, cursor }) {
             goToEvent(page, event);
         },
     });
-    /* * The thing under the pointer. @type {Hover | null} */
+    /** The thing under the pointer. @type {Hover | null} */
     let hover = null;
     let drawn = -1;
     const topBytes = () => {
@@ -272,7 +274,7 @@ function createRow(page, { device, box, facts, cursor }) {
         },
         /** @param {number} scale @param {boolean} inside */
         picture: (scale, inside) => drawForPicture(page, pane, lane, has.found, scale, inside),
-        /* * The row's event at the cursor; null: nobody points. */
+        /** The row's event at the cursor; null: nobody points. */
         at: () => {
             const x = cursorX(page);
             return x === null ? null : eventAt(x);
@@ -380,8 +382,10 @@ function* makeRows(page, places) {
     }
 }
 
-/* * A device's event at the cursor; null: nobody points. @param {Page} page @param {number} device @param {View}
- * shown */
+/**
+ * A device's event at the cursor; null: nobody points.
+ * @param {Page} page @param {number} device @param {View} shown
+ */
 function cursorEvent(page, device, shown) {
     const [plot, x] = [plotOf(page), cursorX(page)];
     if (device === page.state.device && plot.hover) return plot.hover.event;
@@ -391,7 +395,7 @@ function cursorEvent(page, device, shown) {
     return row ? row.at() : shown.c.event_at_us(axisOfX(page, x) + clockShift(page, shown));
 }
 
-/* * A device's live bytes at the cursor. @param {Page} page @param {number} device @param {View} shown */
+/** A device's live bytes at the cursor. @param {Page} page @param {number} device @param {View} shown */
 function cursorText(page, device, shown) {
     const event = cursorEvent(page, device, shown);
     if (event === null) return "";
@@ -420,8 +424,13 @@ export function drawRows(page, pixels) {
 
 /** @typedef {ReturnType<typeof drawForPicture> & {device: number, pane: Pane, head: string}} Pictured */
 
-/* * The timeline and the shown rows of other devices, from the top, on canvases of their own; of many devices,
- * those in sight. @param {Page} page @param {number} scale @param {boolean} inside @returns {Pictured[]} */
+/**
+ * The timeline and the shown rows of other devices, from the top, on canvases of their own; of many devices, those
+ * in sight.
+ * @param {Page} page @param {number} scale
+ * @param {boolean} inside
+ * @returns {Pictured[]}
+ */
 export function picturedRows(page, scale, inside) {
     const { session, state, view } = page;
     const plot = plotOf(page);
@@ -456,7 +465,7 @@ export function nextDevice(page) {
     setDevice(page, all[(all.indexOf(state.device) + 1) % all.length]);
 }
 
-/* * For scripts: each device's part of the window, and its figures at the cursor. @param {Page} page */
+/** For scripts: each device's part of the window, and its figures at the cursor. @param {Page} page */
 export function rowFigures(page) {
     const { session, state, view } = page;
     if (!state.all) return [];

@@ -48,8 +48,11 @@ function livedText(page, birth, death) {
 /** How many rows there are, and whether they are being put in order. */
 const rowsOf = perPage(() => ({ asked: "", count: 0, waiting: false, figure: formatBytes }));
 
-/* * Lists the rows anew: calls `done` before it returns or, with many allocations, after turns of the browser; not
- * at all if other rows are asked for meanwhile. @param {Page} page @param {string} asked @param {() => void} done */
+/**
+ * Lists the rows anew: calls `done` before it returns or, with many allocations, after turns of the browser; not at
+ * all if other rows are asked for meanwhile.
+ * @param {Page} page @param {string} asked @param {() => void} done
+ */
 async function listRows(page, asked, done) {
     const { state, view } = page;
     const rows = rowsOf(page);
@@ -96,7 +99,7 @@ const CSV_HEAD = [
 /** Rows between two turns of the browser: no task may be long. */
 const CSV_ROWS = 2000;
 
-/* * @param {Page} page @param {number} id @param {Map<number, string>} stacks texts of stacks so far */
+/** @param {Page} page @param {number} id @param {Map<number, string>} stacks texts of stacks so far */
 function csvRow(page, id, stacks) {
     const { session, view } = page;
     const allocation = view.c.allocation(id);
@@ -153,7 +156,7 @@ async function saveCsv(page, button) {
     button.disabled = false;
 }
 
-/* * Lists the rows anew: the allocations alive in the window, or those that the search finds. @param {Page} page */
+/** Lists the rows anew: the allocations alive in the window, or those that the search finds. @param {Page} page */
 export async function csvInView(page) {
     const { state, view } = page;
     const rows = rowsOf(page);
@@ -208,7 +211,7 @@ function turnOrder(page, order) {
     });
 }
 
-/* * The table's subject. @param {Page} page */
+/** The table's subject. @param {Page} page */
 function headText(page) {
     const rows = rowsOf(page);
     const search = searchOf(page);

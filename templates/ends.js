@@ -45,8 +45,10 @@ export function endName(page, text) {
     return `event ${formatCount(Number(text.slice(1)))}${note ? ` \u201c${note}\u201d` : ""}`;
 }
 
-/* * The first and the last whole step: the first of all makes the lasting allocations, and the last one may be cut
- * off. Null: there are not two. */
+/**
+ * The first and the last whole step: the first of all makes the lasting allocations, and the last one may be cut
+ * off. Null: there are not two.
+ */
 export function wholeSteps(/** @type {Page} */ page) {
     const steps = askSteps(page.view);
     const events = steps.map(({ from, to }) => to - from);
@@ -56,13 +58,13 @@ export function wholeSteps(/** @type {Page} */ page) {
     return last > first ? { first, last } : null;
 }
 
-/* * The default comparison: the first with the last whole step, otherwise the start with the peak. */
+/** The default comparison: the first with the last whole step, otherwise the start with the peak. */
 function defaultEnds(/** @type {Page} */ page) {
     const whole = wholeSteps(page);
     return whole ? { a: `s${whole.first}`, b: `s${whole.last}` } : { a: "start", b: "peak" };
 }
 
-/* * Both ends, as text and by meaning. @param {Page} page */
+/** Both ends, as text and by meaning. @param {Page} page */
 export function comparedEnds(page) {
     const { state, view } = page;
     const ends = defaultEnds(page);

@@ -10,8 +10,11 @@ import { formatBytes, formatCount, make } from "./text.js";
 
 /* ---- folded stacks ---- */
 
-/* * Lines `frame;frame BYTES`, outermost first, with each node's own bytes. @param {PageTree} node @param {string}
- * above @returns {Generator<string>} */
+/**
+ * Lines `frame;frame BYTES`, outermost first, with each node's own bytes.
+ * @param {PageTree} node @param {string} above
+ * @returns {Generator<string>}
+ */
 function* foldedLines(node, above) {
     const name = node.name.replace(/;/g, ",").replace(/\s+/g, " ");
     const path = above && name ? `${above};${name}` : above || name;
@@ -20,7 +23,7 @@ function* foldedLines(node, above) {
     for (const child of node.children) yield* foldedLines(child, path);
 }
 
-/* * For the selected range, otherwise for the memory live at the list's moment. @param {Page} page */
+/** For the selected range, otherwise for the memory live at the list's moment. @param {Page} page */
 export function foldedText(page) {
     const { state, view } = page;
     const range = state.range ? rangeEvents(page, state.range) : null;
@@ -45,8 +48,10 @@ function escaped(text) {
 /** @param {number} value */
 const short = (value) => String(Math.round(value * 100) / 100);
 
-/* * A line of steps: each of `ys` holds until the next column. @param {number[]} ys @param {(i: number) => number}
- * xOf */
+/**
+ * A line of steps: each of `ys` holds until the next column.
+ * @param {number[]} ys @param {(i: number) => number} xOf
+ */
 function stepsPath(ys, xOf) {
     let path = "";
     ys.forEach((y, i) => {
@@ -56,7 +61,7 @@ function stepsPath(ys, xOf) {
     return `${path}H${short(xOf(ys.length))}`;
 }
 
-/* * The allocations with bands of their own. @param {Page} page @param {number[]} ids */
+/** The allocations with bands of their own. @param {Page} page @param {number[]} ids */
 function largestBands(page, ids) {
     const bytes = new Map(ids.map((id) => [id, page.view.c.allocation(id).bytes]));
     return ids.sort((a, b) => (bytes.get(b) ?? 0) - (bytes.get(a) ?? 0)).slice(0, BANDS_MOST);
@@ -136,7 +141,7 @@ function axesText(page) {
     return parts.join("");
 }
 
-/* * The curves of each column's highest total and of the reserved bytes. @param {Page} page */
+/** The curves of each column's highest total and of the reserved bytes. @param {Page} page */
 function curvesText(page) {
     const { kept, state, view } = page;
     const plot = plotOf(page);
@@ -155,8 +160,10 @@ function curvesText(page) {
     };
 }
 
-/* * The current plot as lines and areas. Sums and segments, which have no bands, are embedded as an image. @param
- * {Page} page @param {number[]} ids of the allocations in view */
+/**
+ * The current plot as lines and areas. Sums and segments, which have no bands, are embedded as an image.
+ * @param {Page} page @param {number[]} ids of the allocations in view
+ */
 export function svgText(page, ids) {
     flush(page);
     const { meta, state, view } = page;

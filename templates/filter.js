@@ -6,7 +6,7 @@ import { Matcher, selectWords } from "./words.js";
 
 const FILTER_SLOT = 0;
 
-/* * Runs of the filter so far, and the matches of its expressions. */
+/** Runs of the filter so far, and the matches of its expressions. */
 const runsOf = perPage(() => /** @type {{count: number, matcher: Matcher | null}} */ ({ count: 0, matcher: null }));
 
 /** @returns {PageFilter} */
@@ -53,8 +53,10 @@ export function filterWords(filter) {
         .join(" ");
 }
 
-/* * The words that the form has fields for; other words stay words. @type {[RegExp, (filter: PageFilter, value:
- * string) => void][]} */
+/**
+ * The words that the form has fields for; other words stay words.
+ * @type {[RegExp, (filter: PageFilter, value: string) => void][]}
+ */
 const FORM_WORDS = [
     [/^size:>=(\d\S*)$/, (filter, value) => (filter.leastBytes = value)],
     [/^size:<=(\d\S*)$/, (filter, value) => (filter.mostBytes = value)],
@@ -119,7 +121,7 @@ function applyFilter(page) {
     );
 }
 
-/* * Whether the device has the things that the filter names. @param {Page} page @param {PageFilter} filter */
+/** Whether the device has the things that the filter names. @param {Page} page @param {PageFilter} filter */
 export function hasStreamAndPool(page, { stream, pool }) {
     return stream < page.view.facts.streams && pool < page.view.facts.pools;
 }
@@ -143,7 +145,7 @@ export function keptText(page) {
     );
 }
 
-/* * The filtered figures of a recording, and those of all of it. @param {Page} page */
+/** The filtered figures of a recording, and those of all of it. @param {Page} page */
 export function keptSentence(page) {
     const { kept, view } = page;
     const line = view.facts.reserved_peak > 0 && !kept.top ? ", the reserved line" : "";

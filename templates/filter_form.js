@@ -23,7 +23,7 @@ const filterUiOf = perPage((page) => ({
     device: -1,
 }));
 
-/* * Nobody reads a longer menu, and each entry takes time. */
+/** Nobody reads a longer menu, and each entry takes time. */
 const OPTIONS_MOST = 500;
 
 /**

@@ -28,10 +28,10 @@ export const KIND_TITLES = {
     cached_free: "Cached, not in use",
 };
 
-/* * Kinds that grow from step to step; `per` of the others is what each step makes anew. */
+/** Kinds that grow from step to step; `per` of the others is what each step makes anew. */
 const GROWING = ["leak", "growing_buffer", "levels_rise"];
 
-/* * A finding's amount as text: "+24 MiB a step", "1.5 GiB", "". @param {PageFinding} finding */
+/** A finding's amount as text: "+24 MiB a step", "1.5 GiB", "". @param {PageFinding} finding */
 export function findingFigure({ kind, per, bytes, title }) {
     // Only amounts that every step adds are given per step.
     if (per && GROWING.includes(kind) && / in each of \d/.test(title))
@@ -40,8 +40,10 @@ export function findingFigure({ kind, per, bytes, title }) {
     return bytes > 0 ? formatBytes(bytes) : "";
 }
 
-/* * A title as a headline: without the kind, which is above it, and with a capital unless it begins with a name of
- * code. @param {string} title */
+/**
+ * A title as a headline: without the kind, which is above it, and with a capital unless it begins with a name of code.
+ * @param {string} title
+ */
 export function titleText(title) {
     const text = title.replace(/^(nearly )?out of memory: /, "");
     const [first] = text.split(" ");

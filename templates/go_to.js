@@ -34,8 +34,13 @@ function stepPlace(page, number) {
     return { name: `step ${step.name}`, go };
 }
 
-/* * The moment that a text names; null: none. @param {Page} page @param {string} text @param {boolean} [bare] a
- * number alone is an event @returns {Place | null} */
+/**
+ * The moment that a text names; null: none.
+ * @param {Page} page
+ * @param {string} text
+ * @param {boolean} [bare] a number alone is an event
+ * @returns {Place | null}
+ */
 export function placeOfText(page, text, bare = false) {
     const { view } = page;
     const words = text.trim().toLowerCase().replace(/,/g, "");

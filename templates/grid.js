@@ -14,7 +14,7 @@ export function makeFigures(...names) {
     return names.map((name) => makeCell("gridcell", `number ${name}`));
 }
 
-/* * A row's name, with its signs in front. @param {...HTMLElement} parts */
+/** A row's name, with its signs in front. @param {...HTMLElement} parts */
 export function makeRowHead(...parts) {
     const what = makeCell("rowheader", "what");
     what.append(...parts);
@@ -28,8 +28,12 @@ function makeBox(role, className) {
     return box;
 }
 
-/* * The scrolling box, with the heads of its columns, and the box of the rows. @param {string} id of what holds the
- * rows @param {HTMLElement[]} heads @param {{kind?: string, row?: string, role?: string}} [classes] */
+/**
+ * The scrolling box, with the heads of its columns, and the box of the rows.
+ * @param {string} id of what holds the rows
+ * @param {HTMLElement[]} heads
+ * @param {{kind?: string, row?: string, role?: string}} [classes]
+ */
 export function makeGrid(id, heads, { kind = "", row = "row", role = "grid" } = {}) {
     const scroll = makeBox(role, `scroll list ${kind}`);
     const [head, names, body] = [
@@ -101,9 +105,14 @@ export function setName(target, name) {
     target.replaceChildren(make("span", "", place), name.slice(place.length));
 }
 
-/* * A row's name, and those of its bytes that are never freed. @param {{element: HTMLElement, what: HTMLElement,
- * text: HTMLElement}} line @param {string} name @param {string} title @param {number} bytes @param {number | null}
- * never null: that is not what is asked */
+/**
+ * A row's name, and those of its bytes that are never freed.
+ * @param {{element: HTMLElement, what: HTMLElement, text: HTMLElement}} line
+ * @param {string} name
+ * @param {string} title
+ * @param {number} bytes
+ * @param {number | null} never null: that is not what is asked
+ */
 export function fillName(line, name, title, bytes, never) {
     const later = never === 0 && bytes > 0;
     setName(line.text, later ? `${name} \u00b7 ${FREED_LATER}` : name);

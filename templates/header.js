@@ -50,7 +50,7 @@ export const uiOf = perPage((page) => ({
     note: page.element("note", HTMLParagraphElement),
 }));
 
-/* * The menu's entry for all devices. */
+/** The menu's entry for all devices. */
 export const ALL = "all";
 
 /* ---- header and toolbar ---- */
@@ -90,7 +90,7 @@ function drawFigures(/** @type {Page} */ page) {
     fillFigure(ui.oom, "Out of memory", text, ooms > 1 ? `and ${formatPlural(ooms - 1, "time")} before` : "");
 }
 
-/* * The most urgent finding; an OOM has a figure of its own. @param {Page} page */
+/** The most urgent finding; an OOM has a figure of its own. @param {Page} page */
 function drawFinding(page) {
     const ui = uiOf(page);
     const [first] = askFindings(page.view);
@@ -179,7 +179,7 @@ function drawSearch(/** @type {Page} */ page) {
     ui.found.classList.toggle("found-wrong", error !== "");
 }
 
-/* * The file's own notes on its origin. @param {Page} page */
+/** The file's own notes on its origin. @param {Page} page */
 function drawOrigin(page) {
     const { session, state } = page;
     const kinds = ["", "Kineto trace", "memory timeline", "log: levels, not allocations", "series"];
@@ -258,7 +258,7 @@ function drawNote(/** @type {Page} */ page) {
     ui.note.hidden = reason === "";
 }
 
-/* * The part of the run in the window, in a word. @param {Page} page */
+/** The part of the run in the window, in a word. @param {Page} page */
 function windowName(page) {
     const { state } = page;
     const is = (/** @type {{from: number, to: number}} */ { from, to }) =>

@@ -1,4 +1,4 @@
-// The index of a batch: which rank is different, and why. What is chosen lies in one state, which the address carries.
+// The index of a batch: which rank is different, and why. The choice is one state, which the address carries.
 import { checkView, makeCalls, NAMES, valueText } from "./calls.js";
 import { misreadSentence } from "./history.js";
 import { createCurves } from "./index/curves.js";
@@ -30,7 +30,7 @@ function showTotals(totals) {
 }
 
 /**
- * What to know of the whole, and what of the address is not understood.
+ * Notes on the whole batch, and the parts of the address that mean nothing.
  * @param {string[]} said
  * @param {string[]} words
  */
@@ -174,13 +174,13 @@ function start() {
 }
 
 /**
- * What scripts and the console may ask.
+ * Calls for scripts and the console.
  * @param {{rows: Batch["rows"], data: Batch["data"], table: ReturnType<typeof createTable>,
  * heat: ReturnType<typeof createHeat>, curves: ReturnType<typeof createCurves>,
  * state: ReturnType<typeof createState>}} index
  */
 function callsOf({ rows, data, table, heat, curves, state }) {
-    /** What is chosen, in the page's words. */
+    /** The choice, in the page's words. */
     const view = () => {
         const { row, words, ...choice } = state.get();
         return { ...choice, search: words, filter: { words }, selected: row < 0 ? null : row };

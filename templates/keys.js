@@ -1,4 +1,4 @@
-// What keys do.
+// The page's keys.
 import { fitOpening, goToView, showAll } from "./address.js";
 import { plotOf } from "./canvas.js";
 import { copyStack } from "./details.js";
@@ -42,7 +42,7 @@ function searchFor(page, words) {
     setSearch(page, words);
 }
 
-/** `m`: the moment under the pointer, else the held one, becomes A, then B, and then A again. @param {Page} page */
+/** `m`: the moment under the pointer, otherwise the held one, becomes A, then B, then A again. @param {Page} page */
 function markMoment(page) {
     const plot = plotOf(page);
     markAt(page, plot.hover ? plot.hover.event : heldMoment(page));
@@ -60,7 +60,7 @@ function stepMoment(page, by) {
 }
 
 /**
- * The range that Shift makes, from where it began to where it is.
+ * The range of a Shift move, from its beginning to the current place.
  */
 const stretchOf = perPage(
     () => /** @type {{anchor: number, at: number, range: PageState["range"]}} */ ({ anchor: 0, at: 0, range: null }),
@@ -78,7 +78,8 @@ function stretchRange(page, by) {
     change(page, { range: stretch.range });
 }
 
-/** Enter: what is under the pointer, else what the held moment's event made or freed. @param {Page} page */
+/** Enter: pins the allocation under the pointer, otherwise the one that the held moment's event made or freed.
+ * @param {Page} page */
 function pinMoment(page) {
     const plot = plotOf(page);
     const allocation = plot.hover ? plot.hover.allocation : page.view.c.allocation_at(heldMoment(page));
@@ -136,12 +137,12 @@ const keyActionsOf = perPage(
 /** @type {Record<string, string>} */
 const arrowKeys = { ArrowUp: "w", ArrowDown: "s", ArrowLeft: "a", ArrowRight: "d" };
 
-/** Where keys zoom: at the pointer, else in the middle. @param {Page} page */
+/** The place where keys zoom: the pointer, otherwise the middle. @param {Page} page */
 function keyMiddle(page) {
     return page.state.pointer ? page.state.pointer.x / plotOf(page).width : 0.5;
 }
 
-/** What the keys do, in words; those of the tabs are the side's. @type {[name: string, key: string][]} */
+/** The keys' help texts; the side has those of the tabs. @type {[name: string, key: string][]} */
 const KEY_NAMES = [
     ["Go to the peak", "p"],
     ["Go to the out-of-memory moment", "o"],
@@ -247,7 +248,7 @@ export function pressKey(page, event) {
     const action = sideKey(page, key) ?? (Object.hasOwn(keyActions, key) ? keyActions[key] : undefined);
     if (!action) return;
     event.preventDefault();
-    // What a key means can be what lies under the pointer now.
+    // A key may act on the thing under the pointer.
     flush(page);
     action();
 }

@@ -1,4 +1,4 @@
-// The lane below the timeline: what the program said it was doing, as nested bands. The module finds the bands of the
+// The lane below the timeline: the program's own notes on its work, as nested bands. The module finds the bands of the
 // window (at most a few per pixel); here they are drawn on the canvas of the axes.
 import { gutterOf, plotOf, themeColor, xOfAxis } from "./canvas.js";
 import { boxText, phaseColor } from "./paint.js";
@@ -27,7 +27,7 @@ const NO_PHASE = -1;
 
 /** A lane of which nothing is known yet. */
 export const emptyLane = () => ({
-    /** CSS pixels between the timeline and its axis; of them, what lies above the phases. */
+    /** CSS pixels between the timeline and its axis; those of them above the phases. */
     height: 0,
     inset: 0,
     /** Rows of the program's own phases, the first ones. */
@@ -65,7 +65,7 @@ const hasPhases = once(({ c, facts }) => {
  * @param {Page} page @param {View} shown
  */
 function partRows(page, shown) {
-    // Where nothing but "other" was told, there is nothing to tell.
+    // If "other" is the only phase, the lane has nothing to show.
     if (shown.facts.events < 2 || askParts(shown).every(({ name }) => name === "other")) return [];
     const rows = stepRows(page, shown);
     if (hasLaneRoom(page) && askLayers(shown).length)
@@ -74,7 +74,7 @@ function partRows(page, shown) {
 }
 
 /**
- * Of each its events and where it begins instead, and what it shows.
+ * Each with its events, the place where it begins instead, and its contents.
  * @param {Page} page @param {View} shown
  * @returns {{from: number, to: number, shift: number, letter: string, ask?: typeof askParts}[]}
  */
@@ -91,8 +91,7 @@ function stepRows(page, shown) {
 }
 
 /**
- * Height in CSS pixels; none without a timeline; where there is nothing but what is folded away, one row for its
- * button.
+ * Height in CSS pixels; none without a timeline; one row for the button if everything is folded away.
  */
 export function laneHeight(/** @type {Page} */ page) {
     const lane = laneOf(page);
@@ -126,7 +125,7 @@ function findPhaseMarks(page, { view, ratio }) {
 function partMarks(page, pane, { from, to, shift, ask = askParts }, row) {
     let parts = ask(pane.view).filter((part) => part.to > from && part.from < to);
     if (ask === askLayers) {
-        // Those in the window; of more than it has pixels none is wide enough.
+        // Those in the window; if there are more than pixels, none is wide enough.
         const [first, last] = [0, pane.width * pane.ratio - 1].map((x) => pane.view.c.event_of_x(x));
         parts = parts.filter((part) => part.to >= first && part.from <= last);
         if (parts.length > pane.width) parts.length = 1;
@@ -153,7 +152,7 @@ export function drawLane(page, context, pane, lane) {
     const plot = plotOf(page);
     let top = pane.height;
     if (pane === plot) {
-        // Behind the last event nothing is known.
+        // After the last event nothing is known.
         const { left } = gutterOf(page);
         const end = xOfAxis(page, page.view.c.whole(axisNumber(page)).to);
         context.save();

@@ -1,5 +1,5 @@
-// The legend below the timeline: what lines and patterns mean, and, in colourings other than by call site, what each
-// colour stands for. By call site the list beside the timeline is the legend.
+// The legend below the timeline: the meaning of lines and patterns and, in colourings other than by call site, of
+// each colour. By call site the list beside the timeline is the legend.
 import { poolName, streamText } from "./describe.js";
 import { momentWords, shownMoment } from "./moment.js";
 import { askSums } from "./questions.js";
@@ -78,7 +78,7 @@ function bytesOfKeys(page, event) {
     return new Map(Array.from({ length: sums.groups }, (_, i) => [sums.row(i).key, sums.row(i).bytes]));
 }
 
-/** What of the legend follows the moment. */
+/** The part of the legend that follows the moment. */
 const followingOf = perPage(
     () =>
         /** @type {{when: HTMLElement | null, figures: Map<number, HTMLElement>}} */ ({
@@ -108,8 +108,7 @@ function namedItems(/** @type {Page} */ page, by, names) {
     const peak = bytesOfKeys(page, page.view.facts.peak_event);
     const known = names.map((name, key) => ({ name, key, bytes: peak.get(key) ?? 0 }));
     known.sort((a, b) => b.bytes - a.bytes || a.key - b.key);
-    // What nobody has at the peak is named all the same, but for the pool that stands for "unknown" and categories that
-    // never are.
+    // Keys without bytes at the peak are named too, except the pool "unknown" and categories that never occur.
     const made = by === 5 ? page.view.c.categories_made() : 0;
     const shown = known
         .filter(({ bytes, key }) => bytes > 0 || by === 3 || (by === 4 && key > 0) || (made >> key) & 1)
@@ -191,7 +190,7 @@ function patternItems(page) {
 /** Call sites that the picture shows and the list lacks: nothing or next to nothing of them is alive at its moment. */
 const alsoOf = perPage(() => make("li", "legend-also"));
 
-/** Asked for when the view rests; its line is there before, so that nothing moves. @param {Page} page */
+/** Requested once the view rests; its line exists before, so that nothing moves. @param {Page} page */
 export function drawAlsoShown(page) {
     const { session, view } = page;
     const also = alsoOf(page);
@@ -213,7 +212,7 @@ export function drawAlsoShown(page) {
     also.title = also.innerText;
     const rest = make("span");
     also.append(rest);
-    // What does not fit whole is counted; the title has all.
+    // Entries that do not fit are counted; the title has all.
     for (let left = items.length - 1; left >= 0 && also.scrollWidth > also.clientWidth; left--) {
         items[left].remove();
         setText(rest, `${formatCount(items.length - left)} more`);

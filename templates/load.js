@@ -14,7 +14,7 @@ export const PAYLOAD_ERRORS = new Map([
 
 const AFRESH = " Copy the file again, or write it afresh with Strata.";
 
-/** The same words in every browser: what its own functions say of damage differs. */
+/** The same words in every browser: browsers' own errors differ. */
 export const damaged = () => new Error(`The data is damaged.${AFRESH}`);
 
 /** Text of the whole group is decoded at once; 4 characters are 3 bytes, so steps join without a rest. */
@@ -31,7 +31,7 @@ export function decodeBase64(text, to, at) {
     }
 }
 
-/** Bytes that a base64 text stands for. @param {string} text */
+/** Decodes a base64 text. @param {string} text */
 export function base64Length(text) {
     const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
     return (text.length / 4) * 3 - padding;
@@ -131,7 +131,7 @@ export async function inflatePieces(session, report) {
     });
 }
 
-/** What this browser lacks, as a sentence; "" if nothing. */
+/** A sentence with the features that this browser lacks; "" if none. */
 export function missingFeature() {
     if (typeof WebAssembly !== "object")
         return (
@@ -142,7 +142,7 @@ export function missingFeature() {
 }
 
 /**
- * Calls what returns 1 until it is done. How many steps there are is not known.
+ * Repeats a step that returns 1 until the work is done. The number of steps is not known.
  * @param {() => number} step
  * @param {(done: number) => void} report
  */
@@ -195,7 +195,8 @@ export function reportProgress(stage, done) {
     setText(element("stage-name", HTMLParagraphElement), stage);
 }
 
-/** A fault of the module is ours: say so, and what helps mend it. @param {unknown} error @param {Page | null} page */
+/** A fault of the module is ours: says so, and asks for the details that help to mend it.
+ * @param {unknown} error @param {Page | null} page */
 function showFault(error, page) {
     if (!(error instanceof WebAssembly.RuntimeError)) return;
     const { version, fingerprint } = page?.meta ?? {};

@@ -11,7 +11,7 @@ import { speakSoon, startSpoken } from "./spoken.js";
 import { createPage, flushInTurns } from "./state.js";
 import { element } from "./text.js";
 
-/** What is shown; null until it is read. @type {Page | null} */
+/** The open page; null until the recording is read. @type {Page | null} */
 let shown = null;
 
 async function start() {
@@ -41,7 +41,7 @@ startFaults(() => shown);
 
 const ready = start();
 
-// boot.js says what has failed.
+// boot.js reports the failure.
 ready.catch(() => {});
 
 window.strata = makeApi(ready, () => shown);

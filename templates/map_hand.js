@@ -1,4 +1,5 @@
-// What a hand does on the map: it points at blocks, goes from one to the next, and chooses holes and what keeps them.
+// The mouse and keys on the map: pointing at blocks, going from one to the next, choosing holes and the allocations
+// that keep them.
 import { plotOf } from "./canvas.js";
 import { holeNow, mapOf, scrolled, tipRows } from "./map_view.js";
 import { say } from "./spoken.js";
@@ -32,7 +33,7 @@ function pick(page, x, y) {
 }
 
 /**
- * Chooses a hole, or what keeps it, in the map and in the list of holes.
+ * Chooses a hole, or the allocation that keeps it, in the map and in the list of holes.
  * @param {Page} page @param {number} event @param {number} block @param {number} [keeper] an allocation
  */
 export function chooseHole(page, event, block, keeper) {
@@ -58,13 +59,13 @@ export function nextHole(page) {
     if (block >= 0) chooseHole(page, heldMoment(page), block);
 }
 
-/** `k`: what keeps the chosen hole. @param {Page} page */
+/** `k`: goes to the allocation that keeps the chosen hole. @param {Page} page */
 export function keeperOfHole(page) {
     const block = holeNow(page);
     if (block >= 0) chooseHole(page, heldMoment(page), block, page.view.c.hole(block).allocation);
 }
 
-/** Pins what a block holds, there and then. @param {Page} page */
+/** Pins the allocation in a block at that moment. @param {Page} page */
 function pinBlock(page) {
     const { view } = page;
     const map = mapOf(page);

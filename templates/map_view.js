@@ -1,5 +1,5 @@
-// The map below the timeline: what the allocator holds after the event at the cursor, else at the marked one, else at
-// the peak: one row for each segment. The module lays it out and draws its pixels; labels and outlines lie above them.
+// The map below the timeline: the allocator's segments, one row each, after the event at the cursor, otherwise the
+// marked one, otherwise the peak. The module lays it out and draws its pixels; labels and outlines lie above them.
 import { DRAW_DARK, DRAW_FOUND } from "./api.js";
 import { context2d, cutText, gutterOf, plotOf, sizeCanvas, theme, themeColor } from "./canvas.js";
 import { lifetimeText, poolName, streamText } from "./describe.js";
@@ -26,7 +26,7 @@ export const mapOf = perPage((page) => ({
     note: page.element("map-note", HTMLParagraphElement),
     /** Event that is shown. */
     event: -2,
-    /** What was laid out. @type {record_map | null} */
+    /** The current layout. @type {record_map | null} */
     laid: null,
     /** CSS pixel of the map under the pointer. @type {{x: number, y: number} | null} */
     pointer: null,
@@ -34,7 +34,7 @@ export const mapOf = perPage((page) => ({
     block: -1,
     /** Milliseconds of the last drawings. @type {number[]} */
     frameMs: [],
-    /** What was asked for last. */
+    /** The last request. */
     asked: "",
     /**
      * The facts of the device that it was laid out for: other ones whenever a device is chosen, the same device too.
@@ -157,7 +157,7 @@ function groupText(page, group) {
 }
 
 /**
- * Headings of the groups and what each row is, in CSS pixels.
+ * Headings of the groups and labels of the rows, in CSS pixels.
  * @param {Page} page @param {CanvasRenderingContext2D} context
  * @param {number} top
  * @param {number} bottom
@@ -257,7 +257,7 @@ export function keeperNow(page) {
     return hole < 0 ? -1 : page.view.c.hole(hole).allocation;
 }
 
-/** What follows the pointer, here and on the timeline. @param {Page} page */
+/** Draws the marks that follow the pointer, here and on the timeline. @param {Page} page */
 function drawMarks(page) {
     const { state, view } = page;
     const map = mapOf(page);
@@ -351,7 +351,7 @@ function showTip(/** @type {Page} */ page) {
     map.tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(topmost)}px)`;
 }
 
-/** Draws what is shown of the map; marks only: what follows the pointer. @param {boolean} [marksOnly] */
+/** Draws the visible part of the map; `marksOnly`: the marks that follow the pointer. @param {boolean} [marksOnly] */
 export function drawMap(/** @type {Page} */ page, marksOnly) {
     const { state, view } = page;
     const map = mapOf(page);
@@ -383,7 +383,7 @@ export function drawMap(/** @type {Page} */ page, marksOnly) {
 }
 
 /**
- * What is seen of the map, so many pixels for each of CSS, and what stands above it; null: it is not open.
+ * A picture of the visible part of the map at `scale` pixels per CSS pixel, and its heading; null: the map is not open.
  * @param {Page} page @param {number} scale
  */
 export function mapForPicture(page, scale) {

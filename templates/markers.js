@@ -58,7 +58,7 @@ function isLast(/** @type {number} */ events, /** @type {number} */ event) {
     return events - event <= Math.max(2, events / 50);
 }
 
-/** Room right of the timeline: where a recording that is shown ends with an OOM, for the request that failed. */
+/** Room right of the timeline for the failed request, if a shown recording ends with an OOM. */
 export function rightGutter(/** @type {Page} */ page) {
     const { beside, session, state, view } = page;
     const shown = state.all
@@ -70,7 +70,7 @@ export function rightGutter(/** @type {Page} */ page) {
 
 const GHOSTS_MOST = 8;
 
-/** Where the requests that failed in the window stand on what was alive, in CSS pixels. @param {Pane} [pane] */
+/** The boxes of the failed requests in the window, on top of the live memory, in CSS pixels. @param {Pane} [pane] */
 export function visibleGhosts(/** @type {Page} */ page, pane = plotOf(page)) {
     const { c, facts } = pane.view;
     const ghosts = [];
@@ -96,11 +96,11 @@ const MARKER_SIGNS = { oom: "\u2715", peak: "\u25be", snapshot: "\u25cb" };
 
 const SNAPSHOTS_MOST = 200;
 
-/** Farthest that a label may stand from its line, in CSS pixels. */
+/** The largest distance of a label from its line, in CSS pixels. */
 const MARKER_SHIFT = 160;
 
 /**
- * Middle of a label near x that touches no other: where it is, or beside what is in the way, in the order of the lines.
+ * Middle of a label near x that touches no other: at x, or beside the label in its way, in the order of the lines.
  * Null: there is no room nearby.
  * @param {{from: number, to: number, x: number}[]} taken
  * @param {number} x
@@ -119,8 +119,8 @@ function markerPlace(taken, x, half, width) {
 }
 
 /**
- * Puts the labels of the markers above the timeline; where there is no room for a label, a sign; where there is none
- * for that, nothing but the line.
+ * Puts the labels of the markers above the timeline: a sign if there is no room for a label, and the line alone if
+ * there is none for a sign.
  * @param {Page} page @param {Pane} pane
  */
 export function placeMarkers(page, pane) {

@@ -1,5 +1,5 @@
-// The lane between timeline and phases: what is reserved and not in use, the largest free block, how many segments
-// there are, when the driver was called, and when memory was given back, and why.
+// The lane between timeline and phases: memory reserved but not in use, the largest free block, the number of
+// segments, calls of the driver, and releases of memory with their reasons.
 import { gutterOf, plotOf, strokeLine, themeColor, xOfEvent } from "./canvas.js";
 import { REPLAYED_AT_ONCE, replayOnce } from "./replay.js";
 import { floats } from "./session.js";
@@ -11,7 +11,7 @@ const HEIGHT = 46;
 
 const HEIGHT_LEAST = 20;
 
-/** Of the host's memory, below it. */
+/** The part for the host's memory, below it. */
 const HOST_HEIGHT = 30;
 
 /** The timeline keeps so much of the height. */
@@ -29,7 +29,7 @@ const CAUSES = [
 
 const RETRY = 1;
 
-/** What the last drawing knows of each column. */
+/** Figures of each column in the last drawing. */
 const columnsOf = perPage(() => ({
     unused: new Float64Array(0),
     largest: new Float64Array(0),
@@ -45,10 +45,10 @@ const releasesOf = perPage(
     () => /** @type {{device: number, groups: record_release_group[]}} */ ({ device: -1, groups: [] }),
 );
 
-/** CSS pixels of the lane itself, as somebody has dragged it. @param {Page} page */
+/** CSS pixels of the lane itself, as dragged by the user. @param {Page} page */
 const laneSize = (page) => page.state.laneSize || HEIGHT;
 
-/** Of the part that tells of the allocator, with what is free below it; 0: it is not known. @param {Page} page */
+/** Height of the allocator's part, with the free memory below it; 0: unknown. @param {Page} page */
 function deviceHeight(page) {
     const { facts } = page.view;
     const known = facts.reserved_peak > 0 && facts.events > 1 && page.view.sentence("map_refusal") === "";
@@ -76,7 +76,7 @@ function allReleases(/** @type {Page} */ page) {
     return releases.groups;
 }
 
-/** The event that is behind a group: memory is back. @param {record_release_group} group */
+/** The event after a group of releases: the memory is back. @param {record_release_group} group */
 const endOf = ({ event, count }) => event + count - 1;
 
 /** Reads the figures of the columns that were drawn last. @param {Page} page */
@@ -89,13 +89,13 @@ function readColumns(page) {
     );
 }
 
-/** The replay tells the largest free block; it waits until the picture is there. @param {Page} page */
+/** The replay finds the largest free block; it waits until the picture is drawn. @param {Page} page */
 function replayLater(page) {
     if (page.view.facts.events <= REPLAYED_AT_ONCE) setTimeout(() => replayOnce(page, REPLAYED_AT_ONCE));
 }
 
 /**
- * A line along the columns, or what is below it.
+ * A line along the columns, or the area below it.
  * @param {Page} page @param {CanvasRenderingContext2D} context
  * @param {Float64Array} values
  * @param {(value: number) => number} y
@@ -229,7 +229,7 @@ export function inMemoryLane(page, { x, y }) {
     );
 }
 
-/** What the lane says at a point. @param {Page} page @param {{x: number, y: number}} point */
+/** The lane's text at a point. @param {Page} page @param {{x: number, y: number}} point */
 export function memoryLaneTip(page, { x }) {
     const { session, view } = page;
     const columns = columnsOf(page);

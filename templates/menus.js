@@ -19,7 +19,7 @@ function startMenu(menu) {
         event.stopPropagation();
     });
     menu.querySelector(".menu-list")?.addEventListener("click", (event) => {
-        // What says that it was done stays to say it.
+        // The menu stays open to show that the action was done.
         if (event.target instanceof HTMLButtonElement && event.target.id !== "link") close();
     });
 }

@@ -11,7 +11,7 @@ const minimapOf = perPage((page) => ({
     brush: page.element("brush", HTMLDivElement),
     width: 1,
     height: 1,
-    /** What a drag does. @type {{mode: "move" | "from" | "to" | "new", grip: number} | null} */
+    /** The current drag. @type {{mode: "move" | "from" | "to" | "new", grip: number} | null} */
     drag: null,
 }));
 
@@ -40,7 +40,8 @@ function fillCurve(page, context, top, color, ofKept) {
     context.fill();
 }
 
-/** Where what the search finds was made. @param {CanvasRenderingContext2D} context @param {number} ratio */
+/** Marks where the allocations that the search finds were made.
+ * @param {CanvasRenderingContext2D} context @param {number} ratio */
 function drawHits(/** @type {Page} */ page, context, ratio) {
     if (!searchOf(page).ready) return;
     const { width } = minimapOf(page).canvas;
@@ -66,7 +67,7 @@ export function drawMinimap(/** @type {Page} */ page) {
     const whole = wholeRange(page);
     const top = kept.top || Math.max(1, view.facts.peak_bytes) * 1.08;
     context.clearRect(0, 0, width, height);
-    // Of a filtered recording, what is left stands before the whole.
+    // With a filter, its matches are drawn in front of the whole.
     fillCurve(page, context, top, kept.active ? "--curve-pale" : "--curve", false);
     if (kept.active) fillCurve(page, context, top, "--curve", true);
     drawHits(page, context, ratio);

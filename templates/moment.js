@@ -2,13 +2,13 @@
 import { plotOf } from "./canvas.js";
 import { heldMoment } from "./state.js";
 
-/** The event whose state is shown: under the pointer, else the held one. @param {Page} page */
+/** The event whose state is shown: the one under the pointer, otherwise the held one. @param {Page} page */
 export function shownMoment(page) {
     const plot = plotOf(page);
     return plot.hover ? plot.hover.event : heldMoment(page);
 }
 
-/** "at the peak": where that is. @param {Page} page @param {number} event */
+/** "at the peak": the place of an event in words. @param {Page} page @param {number} event */
 export function momentWords(page, event) {
     if (plotOf(page).hover) return "at the cursor";
     return event === page.view.facts.peak_event ? "at the peak" : "at the moment";

@@ -1,4 +1,5 @@
-// The card of an out-of-memory event: who asked, the device as one bar, what could not serve the request, and why not.
+// The card of an out-of-memory event: who asked, the device as one bar, the memory that could not serve the request,
+// and why not.
 import { KIND_LOG } from "./api.js";
 import { actionLine } from "./action_line.js";
 import { phasesOfEvent, phaseText } from "./describe.js";
@@ -21,7 +22,7 @@ function formatAlike(values) {
     return values.map(text);
 }
 
-/** What was lacking, in a line. @param {Page} page @param {record_oom} oom @param {record_oom_state} found */
+/** The missing bytes, in a line. @param {Page} page @param {record_oom} oom @param {record_oom_state} found */
 function lackText(page, { size }, { lacking_bytes }) {
     if (lacking_bytes > 0) return `${formatBytes(lacking_bytes)} short of the ${formatBytes(size)} requested`;
     if (page.session.facts.kind === KIND_LOG) return `${formatBytes(size)} requested, by the log`;
@@ -37,7 +38,7 @@ function barPart(kind, bytes, whole, label) {
 }
 
 /**
- * One bar of parts that make up a whole, and what each is; {} stands for its bytes.
+ * One bar of the parts of a whole, with a text for each; {} is replaced by its bytes.
  * @param {number} whole
  * @param {[kind: string, bytes: number, text: string][]} parts
  */
@@ -49,7 +50,7 @@ export function shareBar(whole, parts) {
         bar.append(barPart(kind, bytes, Math.max(1, whole), label));
         const item = make("span");
         item.append(make("i", `swatch part-${kind}`), label);
-        // What stands in the bar needs no key.
+        // Parts with a text in the bar need no key.
         if (!bar.lastElementChild?.textContent) key.append(item);
     }
     return [bar, key];
@@ -74,7 +75,7 @@ function deviceBar(
 function lackTable({ size, device_free }, found) {
     /** @type {[string, number][]} */
     const rows = [["Requested", size]];
-    // The file's last state is a later one: what is known of the holes are upper bounds.
+    // The file's last state is a later one: the sizes of the holes are upper bounds.
     if (found.free_blocks_known)
         rows.push([found.exact ? "Largest hole" : "Largest hole, at most", found.largest_bytes]);
     rows.push(["Free on the GPU", device_free], ["All holes + free", found.unused_bytes + device_free]);
@@ -94,7 +95,7 @@ function lackTable({ size, device_free }, found) {
 }
 
 /**
- * Lights what a call site holds at a moment.
+ * Highlights the allocations of a call site at a moment.
  * @param {Page} page @param {number} site @param {string} text @param {number} moment
  */
 function siteButton(page, site, text, moment) {
@@ -128,11 +129,11 @@ function holders(page, oom, { lacking_bytes, unused_bytes }) {
     return line;
 }
 
-/** What advice says that the card's table and first sentence say already. */
+/** Advice that the card's table and first sentence contain already. */
 const SAID_ABOVE = ["memory_in_use", "nothing_in_use", "not_in_one_piece"];
 
 /**
- * What follows, as the report says it: only the writer of the page could ask the model.
+ * The report's advice: only the writer of the page could ask the model.
  * @param {Page} page @param {number} index of the event
  */
 function follows(page, index) {
@@ -141,7 +142,7 @@ function follows(page, index) {
         /** @type {Record<string, {code: string, text: string, short_bytes: number}[]> | undefined} */ (meta.follows)?.[
             String(session.devices[view.device].ordinal)
         ] ?? [];
-    // It was asked of the last one.
+    // The model was asked about the last one.
     if (index < view.facts.ooms - 1) return [];
     const told = all.filter(({ code }) => !SAID_ABOVE.includes(code));
     if (told.length === 0 && session.facts.kind === KIND_LOG)
@@ -175,7 +176,7 @@ export function oomParts(/** @type {Page} */ page, index, capacity) {
     if (site) by.append("by ", make("code", "", site));
     const during = phasesOfEvent(page, oom.event);
     if (during.length) by.append(` in ${during.map(phaseText).join(" \u203a ")}`);
-    // Without the final segments what was reserved is a lower bound: nothing follows from it.
+    // Without the final segments the reserved bytes are a lower bound: nothing follows from them.
     const known = found.reserved_known !== 0 && oom.size >= 0 && oom.device_free >= 0;
     return {
         when: momentText(page, oom.event),

@@ -1,4 +1,4 @@
-// A comparison of two ranges in the timeline: A is what is drawn, B an outline over it that begins where A begins.
+// A comparison of two ranges in the timeline: A is drawn, B is an outline over it that begins where A begins.
 import { plotOf, strokeLine, themeColor, xOfAxis, xOfEvent, xOfMoment, yOfBytes } from "./canvas.js";
 import { comparedRanges, LETTERS } from "./ends.js";
 import { axisNumber, axisOfEvent } from "./state.js";
@@ -9,7 +9,7 @@ import { formatBytes } from "./text.js";
 const FLAG_MOST = 140;
 
 /**
- * A letter on a plate, with words beside it, above what is taken there: where it lies.
+ * Draws a letter on a plate, with words beside it, above the taken places; returns its place.
  * @param {Page} page @param {CanvasRenderingContext2D} context
  * @param {string} letter
  * @param {string} text

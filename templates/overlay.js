@@ -1,4 +1,4 @@
-// What follows the pointer, on a canvas of its own: outlines, the crosshair, the tip, the selected range.
+// Marks that follow the pointer, on a canvas of their own: outlines, the crosshair, the tip, the selected range.
 import { areaEdges, areaTotals, showsAreas } from "./areas.js";
 import {
     gutterOf,
@@ -22,9 +22,9 @@ import { askFindings, askSteps } from "./questions.js";
 import { invalidate, LIST, momentText, perPage, rangeEvents } from "./state.js";
 import { formatBytes, formatDuration, formatFine, formatPlural, formatShare, make } from "./text.js";
 
-/* ---- what follows the pointer ---- */
+/* ---- marks that follow the pointer ---- */
 
-/** What is under a CSS pixel of the timeline. @param {Page} page @param {number} x @param {number} y */
+/** The thing under a CSS pixel of the timeline. @param {Page} page @param {number} x @param {number} y */
 export function pickAt(page, x, y) {
     const plot = plotOf(page);
     const column = Math.min(plot.timeline.width - 1, Math.floor(x * plot.ratio));
@@ -146,7 +146,7 @@ export function rangeText(page, range, shown = page.view) {
 }
 
 /**
- * The requests that failed in the window, dashed on top of what was alive: the last ones, which have room.
+ * The failed requests in the window, dashed on top of the live memory: the last ones that have room.
  * @param {Page} page @param {CanvasRenderingContext2D} context
  * @param {Pane} pane
  * @param {boolean} [named] boxes that stand in the timeline are drawn already
@@ -183,7 +183,7 @@ function drawGhost(context, pane, left, top, bottom) {
 }
 
 /**
- * Where memory ran out: all that the process could have then, which the request goes beyond.
+ * The process's limit where memory ran out, which the request exceeds.
  * @param {Page} page @param {CanvasRenderingContext2D} context
  * @param {Pane} pane
  */
@@ -218,7 +218,7 @@ function drawCeiling(page, context, pane) {
 }
 
 /**
- * What a change of the plan would need: a line, and of the request that failed the part that is left.
+ * The need of a change of the plan: a line, and the rest of the failed request.
  * @param {Page} page @param {CanvasRenderingContext2D} context
  * @param {Pane} pane
  */
@@ -234,7 +234,7 @@ function drawPlanned(page, context, pane) {
     context.setLineDash([4, 3]);
     strokeLine(page, context, 0, y, ghost?.left ?? pane.width, y);
     context.setLineDash([]);
-    // Too long a title stands in the strip above alone.
+    // A title that is too long is in the strip above only.
     const texts = [`${formatFine(planned.bytes)} needed with ${planned.title}`, `${formatFine(planned.bytes)} needed`];
     const fits = context.measureText(texts[0]).width < pane.width - 16;
     haloText(page, context, texts[fits ? 0 : 1], 8, y + 14);
@@ -259,7 +259,7 @@ function haloText(page, context, text, x, y) {
 }
 
 /**
- * While a leak is highlighted: what each step begins with, and by how much that rises.
+ * While a leak is highlighted: the level at which each step begins, and its rise.
  * @param {Page} page @param {CanvasRenderingContext2D} context
  * @param {Pane} pane
  */
@@ -347,7 +347,7 @@ function drawEdges(page, context, x, event) {
 }
 
 /**
- * What stays over the stack of any device when nobody points.
+ * Marks over the stack of any device that stay when nobody points.
  * @param {Page} page @param {CanvasRenderingContext2D} context
  * @param {Pane} pane
  */
@@ -365,7 +365,7 @@ export function drawHeld(page, context, pane) {
 }
 
 /**
- * What a picture has over a stack that has its range, marks and outlines already.
+ * A picture's marks over a stack that has its range, marks and outlines already.
  * @param {Page} page @param {CanvasRenderingContext2D} context
  * @param {Pane} pane
  * @param {boolean} inside whether anything is written in the plot
@@ -418,8 +418,8 @@ export function drawOverlay(/** @type {Page} */ page) {
 const listOf = perPage(() => ({ timer: 0 }));
 
 /**
- * The list follows what is under the pointer, also where the view moves below it; but its sums must not slow the
- * pointer down where tens of thousands are alive.
+ * The list follows the pointer, also if the view moves below it; but its sums must not slow the pointer down with
+ * tens of thousands of live allocations.
  */
 function tellList(/** @type {Page} */ page) {
     const plot = plotOf(page);
@@ -446,7 +446,8 @@ function tipFrames(/** @type {Page} */ page, stack, site) {
     return frames.map((id) => session.siteText(id));
 }
 
-/** The first lines of what a click tells in full. @param {number} id @param {number} event @param {View} shown */
+/** The first lines of the details that a click shows in full.
+ * @param {number} id @param {number} event @param {View} shown */
 function tipLines(/** @type {Page} */ page, id, event, shown) {
     const allocation = shown.c.allocation(id);
     const { bytes, count, stream, pool } = allocation;
@@ -505,7 +506,7 @@ function showAreaTip(/** @type {Page} */ page, event, pointer) {
 }
 
 /**
- * A segment: who asked for it, and how long it was held.
+ * A segment: who requested it, and how long it was held.
  * @param {Page} page @param {number} index
  * @param {{x: number, y: number}} pointer
  */

@@ -1,4 +1,4 @@
-// A page: all of its parts, started, and drawn where they are out of date.
+// A page: starts all of its parts, and draws those that are out of date.
 import { COLORING_TITLES } from "./api.js";
 import { fitOpening, setDevice, showAll } from "./address.js";
 import { plotOf } from "./canvas.js";
@@ -62,7 +62,7 @@ function draw(page, parts) {
     const map = mapOf(page);
     // A comparison of ranges has rows of its own in the lane.
     if (parts & LIST && laneHeight(page) !== laneOf(page).height) parts |= TIMELINE;
-    // What can change the room that is left for the timeline comes before it.
+    // Parts that can change the timeline's room come before it.
     if (parts & HEADER) drawHeader(page);
     if (parts & (HEADER | DETAIL | OVERLAY)) lightFocus(page);
     if (parts & (HEADER | OVERLAY)) drawProof(page);
@@ -167,7 +167,7 @@ function startToolbar(/** @type {Page} */ page) {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => invalidate(page, EVERYTHING));
 }
 
-/** Where the window is narrow, the toolbar is a menu. @param {Page} page */
+/** In a narrow window the toolbar is a menu. @param {Page} page */
 function startTools(page) {
     const [tools, open] = [page.element("tools", HTMLDivElement), page.element("tools-open", HTMLButtonElement)];
     const show = (/** @type {boolean} */ shown) => {
@@ -232,7 +232,7 @@ function startSearch(/** @type {Page} */ page) {
 
 /* ---- start ---- */
 
-/** "GPU 0", or what a device that has no number is called. @param {string} name */
+/** "GPU 0", or the name of a device without a number. @param {string} name */
 const deviceLabel = (name) => (/^\d+$/.test(name) ? `GPU ${name}` : name);
 
 function fillDevices(/** @type {Page} */ page) {
@@ -252,7 +252,7 @@ function fillDevices(/** @type {Page} */ page) {
     }
     // As wide as the longest of a thousand names is nothing to find out before anything is seen.
     if (session.facts.devices > 64) ui.device.style.setProperty("field-sizing", "content");
-    // A peak takes as long as it takes to lay out a device: large ones wait until somebody looks at the menu.
+    // A peak takes as long as a device's layout: large devices wait until somebody opens the menu.
     const events = session.devices.reduce((sum, device) => sum + device.events, 0);
     const name = () => void inTurns(namePeaks(page), () => {});
     if (events < PEAKS_AT_ONCE) setTimeout(name);
@@ -296,7 +296,7 @@ export function openPage(page, changed, drawn) {
     page.element("app", HTMLDivElement).hidden = false;
 }
 
-/** What follows once the address is read: hands, keys, and the parts beside the timeline. @param {Page} page */
+/** Started once the address is read: mouse, keys, and the parts beside the timeline. @param {Page} page */
 export function startPage(page) {
     startPlot(page);
     startMinimap(page);

@@ -1,4 +1,4 @@
-// What the index's pictures share. Everything is in CSS pixels.
+// Shared by the index's pictures. Everything is in CSS pixels.
 import { make } from "../text.js";
 
 /** @param {string} name */
@@ -104,7 +104,7 @@ export function watchPointer(target, tip, use) {
 }
 
 /**
- * Buttons of which one is pressed; returns what presses it.
+ * Buttons, one of which is pressed; returns a function that presses one.
  * @param {HTMLElement} box
  * @param {string} field of their data
  * @param {string[][]} titles name and title of each

@@ -30,7 +30,7 @@ export const AXES = /** @type {const} */ (["step", "time", "run"]);
 const AXIS_TITLES = { step: "Step", time: "Time", run: "Events" };
 
 /**
- * Where along the steps each sample of a run lies: a step's part of the run is as wide as any other step.
+ * The place of each sample of a run along the steps: all steps are equally wide.
  * @param {number[][]} steps
  */
 function stepPlace(steps) {
@@ -80,7 +80,7 @@ function axesOf(batch) {
                 if (rows[index].steps_at.length === 0) return () => -1;
                 const place = stepPlace(rows[index].steps_at);
                 const along = run(index);
-                // What follows the last step of all lies at the edge.
+                // Samples after the last step are at the edge.
                 return (i) => Math.min(1, (place(along(i) * SHARE_MOST) - from) / (to - from));
             },
         };
@@ -91,7 +91,7 @@ function axesOf(batch) {
 }
 
 /**
- * What each recording of a cohort holds in each column, in columns after each other.
+ * The live bytes of each recording of a cohort in each column, column by column.
  * @param {Batch} batch
  * @param {Cohort} cohort
  * @param {Axis} axis
@@ -129,7 +129,7 @@ function bandOf(batch, cohort, axis) {
     };
     for (let column = 0; column < COLUMNS; column++) {
         const count = counts[column];
-        // Where most have ended, the few that go on are not the cohort.
+        // Once most have ended, the few that go on do not count as the cohort.
         if (count * 2 < n) continue;
         const sorted = values.subarray(column * n, column * n + count).sort();
         band.known[column] = 1;
@@ -268,7 +268,7 @@ function drawBelow(curves, area) {
 }
 
 /**
- * Where a recording ran out of memory: at its last sample.
+ * Marks where a recording ran out of memory: at its last sample.
  * @param {Curves} curves
  * @param {CanvasRenderingContext2D} context
  * @param {number} index
@@ -381,14 +381,14 @@ function nearest(curves, x, y) {
         const part = to > from ? Math.min(1, Math.max(0, (at - from) / (to - from))) : 0;
         const share = shares[low] + (shares[next] - shares[low]) * part;
         const away = Math.abs(area.top + area.height * (1 - share / area.most) - y);
-        // Of two that are equally near, the odd one is what people point at.
+        // Of two equally near ones, people mean the odd one.
         if (away < distance - (best >= 0 && curves.batch.colorOf(best) && !curves.batch.colorOf(index) ? 3 : 0))
             [distance, best] = [away, index];
     });
     return best;
 }
 
-/** What the plot shows, and where. @param {Batch} batch */
+/** The plot's contents and their places. @param {Batch} batch */
 function makeCurves(batch) {
     const axes = axesOf(batch);
     const names = AXES.filter((name) => name in axes);
@@ -407,7 +407,7 @@ function makeCurves(batch) {
         axisName: names[0],
         chosen: -1,
         hovered: -1,
-        /** What lies below the coloured curves, drawn once for a size, theme and axis. @type {HTMLCanvasElement?} */
+        /** The layer below the coloured curves, drawn once for a size, theme and axis. @type {HTMLCanvasElement?} */
         below: null,
         belowKey: "",
     };

@@ -1,4 +1,4 @@
-// What the index's page is given, and what follows from it: which recordings share a colour, which belong together.
+// The data of the index's page, and conclusions from it: which recordings share a colour, which belong together.
 // Everything from file names enters the document as text (make, setText); names of pages are checked by the writer to
 // hold letters, digits, '.', '_', '-' and '/' only.
 import { formatCount } from "../text.js";
@@ -38,13 +38,13 @@ import { formatCount } from "../text.js";
  * @typedef {ReturnType<typeof createBatch>} Batch
  */
 
-/** The share that stands for the highest peak of all. */
+/** The share of the highest peak of all. */
 export const SHARE_MOST = 65535;
 
 /** Colours of odd recordings, told apart by colour-blind eyes too; on both themes. */
 const ODD_COLORS = ["#d55e00", "#2b83c6", "#009e73", "#c85a9a", "#c68a00", "#7b5be0", "#8c6d31", "#d13b3b"];
 
-/** Of the cohorts by falling size; the last for all that follow. */
+/** Colours of the cohorts by falling size; the last one for all further cohorts. */
 const COHORT_COLORS = ["#8a99ad", "#3a9d97", "#c97f4a", "#6b7fd0", "#a77bb5", "#7a8f5a"];
 
 /** @param {string} text base64 of 16-bit shares */
@@ -62,7 +62,7 @@ export function rowTitle(row) {
     return `rank ${row.rank}${row.step === null ? "" : `, step ${row.step}`}${row.namesake ? ` (${row.input})` : ""}`;
 }
 
-/** What shares a colour: all steps of a rank. @param {Row} row */
+/** The key of a colour: all steps of a rank share one. @param {Row} row */
 function groupOf(row) {
     return row.rank ?? rowTitle(row);
 }
@@ -111,7 +111,7 @@ const TEXT_MOST = 1000;
 /** Fields that are read by the program, however long they are. */
 const PACKED = new Set(["samples", "times"]);
 
-/** Cuts texts that no page could show. @param {any} value an object or a list of what the writer says */
+/** Cuts texts that are too long for a page. @param {any} value an object or a list from the writer */
 function shorten(value) {
     for (const name in value) {
         const own = value[name];
@@ -122,7 +122,7 @@ function shorten(value) {
 }
 
 /**
- * What the writer says; its texts come from files that anybody may have written.
+ * The writer's data; its texts come from files that anybody may have written.
  * @param {string} text
  * @returns {Data}
  */

@@ -1,4 +1,4 @@
-// One recording, beside the pictures: what is said of it, its figures, its curve, and where it differs from the median.
+// One recording, beside the pictures: its findings, figures and curve, and its differences from the median.
 import { titleText } from "../finding_words.js";
 import {
     copyText,
@@ -115,7 +115,7 @@ function medianOf(batch, index) {
 }
 
 /**
- * The dumps of a rank as one recording: what stayed, came and went between them.
+ * The dumps of a rank as one recording: memory that stayed, came and went between them.
  * @param {Batch} batch
  * @param {number} index
  */
@@ -167,7 +167,7 @@ function makeSeries(batch, index) {
 }
 
 /**
- * A page of the difference where there is one; else the command that makes it.
+ * The page of the difference if there is one, otherwise the command that makes it.
  * @param {Batch} batch
  * @param {Row} row
  * @param {number} index

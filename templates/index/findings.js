@@ -1,4 +1,4 @@
-// What is different, alike over ranks said once; and what there is to say where nothing is.
+// What is different, with equal findings of several ranks shown once; and the sentence if nothing is.
 import { element, formatCount, make, setText } from "../text.js";
 import { rangesText } from "./data.js";
 import { kindTitle } from "./words.js";

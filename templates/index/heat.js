@@ -162,7 +162,7 @@ function columnsAt(box, cell) {
 }
 
 /**
- * Where several ranks share a pixel column, the one furthest from the others.
+ * If several ranks share a pixel column, the one furthest from the others.
  * @param {Box} box
  * @param {Line} line
  * @param {number} cell
@@ -387,7 +387,7 @@ function tell(heat, index, x, y) {
     );
 }
 
-/** What the picture shows, and where. @param {Batch} batch */
+/** The picture's contents and their places. @param {Batch} batch */
 function makeHeat(batch) {
     const shownCohorts =
         batch.cohorts.length > 1

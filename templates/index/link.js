@@ -1,4 +1,4 @@
-// Links to what was written beside the index.
+// Links to files beside the index.
 import { make } from "../text.js";
 import { rowTitle } from "./data.js";
 

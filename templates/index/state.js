@@ -1,17 +1,17 @@
-// What the reader of the index has chosen: one object, one change(), and the address that carries it.
+// The choice of the index's reader: one object, one change(), and the address that carries it.
 import { writeAddress } from "../history.js";
 
 /**
  * @typedef {{sort: string, falling: boolean, words: string, row: number, figure: string, axis: string, theme: string}}
  * Choice
- * @typedef {{sort: string[], figure: string[], axis: string[]}} Known what the views have
+ * @typedef {{sort: string[], figure: string[], axis: string[]}} Known names that the views have
  * @typedef {ReturnType<typeof createState>} State
  */
 
 /** @type {Choice} */
 const BEGIN = { sort: "rank", falling: false, words: "", row: -1, figure: "peak", axis: "", theme: "" };
 
-/** Behind the name of a recording's outputs. */
+/** The ending of a recording's outputs. */
 const ENDING = /\.strata\.json$/;
 
 /** No page is called so. */
@@ -30,7 +30,7 @@ function hashOf(choice, rows, first) {
 }
 
 /**
- * What an address chooses, and its words that mean nothing here.
+ * The choice of an address, and its words that mean nothing here.
  * @param {string} hash
  * @param {{sidecar: string}[]} rows
  * @param {Known} known

@@ -119,13 +119,13 @@ function columnsOf({ rows, cohorts, cohortOf }) {
     };
 }
 
-/** What is listed, and how. @param {Batch} batch */
+/** The rows of the list, and their order. @param {Batch} batch */
 function makeTable(batch) {
     const columns = columnsOf(batch);
     return {
         batch,
         columns,
-        /** Of the columns that some row has something in. */
+        /** Of the columns that are not empty. */
         keys: Object.keys(columns).filter((key) => columns[key].has !== false),
         /** Indices of rows, as they are listed. @type {number[]} */
         order: [],

@@ -18,7 +18,7 @@ function textOf(row) {
         .toLowerCase();
 }
 
-/** What a kind of finding is called; a file may say "constructor". @param {string} kind */
+/** The name of a kind of finding; a file may say "constructor". @param {string} kind */
 export function kindTitle(kind) {
     return Object.hasOwn(KIND_TITLES, kind) ? KIND_TITLES[kind] : kind.replaceAll("_", " ");
 }
