@@ -48,7 +48,8 @@ struct phase_runs {
     uint8_t *letter;
     uint32_t n_allocations, first_allocation; /* recorded allocations, and the id of the first */
     uint32_t count;
-    struct phase_run *run; /* [count] by rising allocations, sides alternate; none without stacks */
+    /* [count] by rising allocations, sides alternate; one of forward, without a forward(), where stacks are missing */
+    struct phase_run *run;
 };
 
 /* Memory from `arena`. O(allocations + stacks + annotations + length of all names). False: no memory. */

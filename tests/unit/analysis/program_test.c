@@ -1,0 +1,115 @@
+/* What a recording asked of the allocator, that list run under other settings and told at another size, and why a recording
+ * without segments is not replayed. */
+#include "recording.h"
+
+#include "analysis/model/extrapolate.h"
+#include "base/numbers.h"
+
+/* Kind, row and moment of each operation: a request to free is one of its own where it was not completed at once. */
+static void test_operations_in_order(void **state) {
+    (void)state;
+    static const struct {
+        enum program_kind kind;
+        uint32_t index, moment;
+    } wanted[] = {{PROGRAM_ALLOCATE, 0, 1},
+                  {PROGRAM_ALLOCATE, 1, 2},
+                  {PROGRAM_WAIT, 0, UINT32_MAX},
+                  {PROGRAM_ALLOCATE, 2, 4},
+                  {PROGRAM_FREE, 0, 5}};
+    struct recording *recording = recording_open();
+    struct program program;
+    recording_allocation(recording, 1, 5, 512, 0);
+    recording->request[0] = 3;
+    recording_allocation(recording, 2, STAYS, 1000, 0);
+    recording_allocation(recording, 4, STAYS, 512, 0);
+    recording_settle(recording, 5);
+    assert_true(program_init(&program, &recording->trace, &recording->device, &recording->arena));
+    assert_int_equal(program.n_allocations, 3);
+    assert_int_equal(program.n_ops, sizeof wanted / sizeof *wanted);
+    for (uint32_t i = 0; i < program.n_ops; i++) {
+        assert_int_equal(program_kind(program.op[i]), wanted[i].kind);
+        assert_int_equal(program_index(program.op[i]), wanted[i].index);
+        assert_int_equal(program_moment(&program, program.op[i]), wanted[i].moment);
+    }
+    recording_close(recording);
+}
+
+/* 30 MiB, freed, then 30 MiB and 1,000 bytes: PyTorch reserves a segment of 30 MiB, which is used again, and one of 2 MiB. */
+static void test_what_would_be_reserved(void **state) {
+    (void)state;
+    struct recording *recording = recording_open();
+    struct program program;
+    struct whatif_result result;
+    struct whatif_bounds bounds;
+    bool known;
+    recording_allocation(recording, 1, 2, 30 * MIB, 0);
+    recording_allocation(recording, 3, STAYS, 30 * MIB, 0);
+    recording_allocation(recording, 4, STAYS, 1000, 0);
+    recording_settle(recording, 5);
+    assert_true(program_init(&program, &recording->trace, &recording->device, &recording->arena));
+    struct whatif_case what = {.settings = replay_settings(&recording->trace, &recording->device, &known),
+                               .budget_bytes = ALLOCATOR_UNLIMITED};
+    assert_true(whatif_run(&result, &program, &what, &recording->arena));
+    assert_int_equal(result.peak_reserved_bytes, 32 * MIB);
+    assert_false(result.oom.happened);
+    what.budget_bytes = 31 * MIB;
+    assert_true(whatif_run(&result, &program, &what, &recording->arena));
+    assert_true(result.oom.happened);
+    assert_int_equal(result.oom.request_index, 2);
+    assert_int_equal(result.oom.requested_bytes, 1000);
+    assert_true(whatif_bounds_find(&bounds, &program, false, &recording->arena));
+    assert_int_equal(bounds.requested_peak_bytes, 30 * MIB + 1000);
+    assert_int_equal(bounds.rounded_peak_bytes, 30 * MIB + 1024);
+    recording_close(recording);
+}
+
+static void test_without_segments_nothing_is_replayed(void **state) {
+    (void)state;
+    struct recording *recording = recording_open();
+    struct replay replay;
+    recording_allocation(recording, 1, STAYS, 512, 0);
+    recording_settle(recording, 2);
+    assert_true(replay_run(&replay, &recording->trace, &recording->device, NULL, &recording->arena));
+    assert_string_equal(replay_grade_text(replay.grade), "refused");
+    assert_non_null(replay.reason);
+    assert_null(replay.extra);
+    recording_close(recording);
+}
+
+/* Of a size: one allocation that does not depend on it, one that grows with it, one with its square. */
+static struct recording *recording_of_size(uint64_t x, struct program *program) {
+    struct recording *recording = recording_open();
+    recording_allocation(recording, 1, STAYS, 4096, 0);
+    recording_allocation(recording, 2, STAYS, 1024 * x, 0);
+    recording_allocation(recording, 3, 4, 512 * x * x, 0);
+    recording_settle(recording, 5);
+    assert_true(program_init(program, &recording->trace, &recording->device, &recording->arena));
+    return recording;
+}
+
+static void test_sizes_at_a_third(void **state) {
+    (void)state;
+    struct program a, b;
+    struct recording *one = recording_of_size(4, &a), *two = recording_of_size(8, &b);
+    struct extrapolation third;
+    assert_true(extrapolate(&third, &a, 4, &b, 8, 20, &one->arena));
+    assert_null(third.refused);
+    assert_int_equal(third.n_constant, 1);
+    assert_int_equal(third.n_linear, 1);
+    assert_int_equal(third.n_quadratic, 1);
+    assert_int_equal(program_size(&third.program, 0), 4096);
+    assert_int_equal(program_size(&third.program, 1), 1024 * 20);
+    assert_int_equal(program_size(&third.program, 2), 512 * 20 * 20);
+    recording_close(two);
+    recording_close(one);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_operations_in_order),
+        cmocka_unit_test(test_what_would_be_reserved),
+        cmocka_unit_test(test_without_segments_nothing_is_replayed),
+        cmocka_unit_test(test_sizes_at_a_third),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
