@@ -1,6 +1,7 @@
 // Chromium for a test: the one that STRATA_BROWSER names, which many tests share, or else one of its own. Contexts keep apart
 // what tests do; a test's contexts close when it ends. Where Debian's chromium-headless-shell is there, it is that one: the
-// same engine without the browser around it, which takes half of the processor's time for each page that is opened.
+// same engine without the browser around it, which takes half of the processor's time for each page that is opened. It runs what V8's quick compilers make: the slow ones
+// are for pages that stay open longer than a test's.
 // STRATA_WHOLE_BROWSER asks for the browser as people have it.
 //
 //     node tests/chromium.mjs      starts one to share, prints its STRATA_BROWSER, and ends it when the standard input ends
@@ -11,7 +12,10 @@ import { findChromium, findShell } from "./programs.mjs";
 const whole = Boolean(process.env.STRATA_WHOLE_BROWSER);
 
 /** Containers give a browser neither a sandbox nor much shared memory. */
-const options = () => ({ executablePath: whole ? findChromium() : findShell(), args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+const options = () => ({
+    executablePath: whole ? findChromium() : findShell(),
+    args: ["--no-sandbox", "--disable-dev-shm-usage", ...(whole ? [] : ["--js-flags=--no-turbofan,--liftoff-only"])],
+});
 
 /** @returns {Promise<import("playwright-core").Browser>} */
 export async function startChromium() {
