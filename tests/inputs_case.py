@@ -17,6 +17,7 @@ STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
 STATE_DUMP = os.environ.get("STATE_DUMP", str(ROOT / "build" / "release" / "tests" / "state_dump"))
 CORPUS = os.environ.get("STRATA_CORPUS")
 TIMEOUT_S = 120
+LESS = 10 if "asan" in STRATA else 1  # of what is large sanitizers look at a tenth
 MIB = 1 << 20
 
 

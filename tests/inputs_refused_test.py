@@ -18,7 +18,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 from inputs_case import (  # noqa: E402
-    CORPUS, InputsTest, MIB, SAMPLES, STATE_DUMP, STRATA, TIMEOUT_S, alloc, torch_zip, traces)
+    CORPUS, InputsTest, LESS, MIB, SAMPLES, STATE_DUMP, STRATA, TIMEOUT_S, alloc, torch_zip, traces)
 
 
 class RefusalTest(InputsTest):
@@ -88,7 +88,7 @@ NASTY = {
     "largest numbers": traces(*(alloc(MOST - i, MOST, stream=MOST, time_us=i - (1 << 63)) for i in range(9)), segments=[
         {"device": 0, "address": -1, "total_size": MOST, "allocated_size": MOST, "active_size": -1, "stream": -1,
          "blocks": [{"address": MOST, "size": MOST, "requested_size": MOST, "state": "active_allocated"}] * 3}] * 3),
-    "a long name in every frame": traces(*(alloc(i, 1, frames=[{"filename": LONG, "name": LONG, "line": i}]) for i in range(300_000))),
+    "a long name in every frame": traces(*(alloc(i, 1, frames=[{"filename": LONG, "name": LONG, "line": i}]) for i in range(300_000 // LESS))),
     "floats": traces(alloc(float("nan"), float("inf"), time_us=float("-inf"))),
     "one address": traces(*(alloc(5, i) for i in range(50_000))),
     "streams": traces(*(alloc(i, 1, stream=i) for i in range(70_000))),
