@@ -207,7 +207,8 @@ static bool all_find(struct planner *planner) {
     return plan->change != NULL && lives_init(&planner->lives, plan->program, planner->arena) &&
            stacks_read(planner) && all_blocks_find(planner) && times_find(planner) &&
            recorded_solve(planner) && plan_settings_find(planner) && plan_edits_find(planner) &&
-           figures_find(planner) && plan_search(planner) && curves_find(planner);
+           figures_find(planner) && plan_search(planner) && curves_find(planner) &&
+           (planner->request->work_most != 0 || loss_find(planner));
 }
 
 bool plan_find(struct plan *plan, const struct program *program, const struct replay *replay,

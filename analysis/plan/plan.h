@@ -87,6 +87,15 @@ static inline uint64_t plan_work_beside(const struct device_trace *device) {
     return (uint64_t)(device->n_events > 1000000 ? device->n_events : 1000000) * 16;
 }
 
+/* What would be in use if the loss were made in so many parts of its rows. Told, never planned with. */
+enum { PLAN_LOSS_WAYS = 3 };
+extern const uint32_t plan_loss_parts[PLAN_LOSS_WAYS];
+struct plan_loss {
+    bool known;
+    uint32_t stack; /* of its largest allocation */
+    uint64_t live_min[PLAN_LOSS_WAYS], live_max[PLAN_LOSS_WAYS];
+};
+
 struct plan {
     const struct program *program;
     const struct verdicts *verdicts;
@@ -107,6 +116,7 @@ struct plan {
     bool has_nearest;
     struct plan_set nearest;
     uint64_t lacking_bytes;
+    struct plan_loss loss;
     bool no_checkpoint, state_unknown; /* not planned: docs/plan.md */
     bool timed;
     int64_t span_us; /* from the first forward with blocks to the last event */

@@ -133,10 +133,6 @@ static bool fused_add(struct planner *planner) {
     return true;
 }
 
-static uint64_t parts_of(uint64_t bytes, uint64_t by) {
-    return bytes / by + (bytes % by != 0);
-}
-
 /* Values of 4 or 2 bytes become 1, and 4 more for each 256. */
 static uint64_t in_eight_bits(uint64_t bytes, uint64_t width) {
     return bytes / width < VALUES_LEAST ? bytes : parts_of(bytes, width) + 4 * parts_of(bytes, 256 * width);

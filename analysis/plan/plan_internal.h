@@ -70,6 +70,10 @@ static inline bool plan_is_served(uint8_t fits) {
     return fits == PLAN_YES || fits == PLAN_WITH_RETRIES;
 }
 
+static inline uint64_t parts_of(uint64_t bytes, uint64_t by) {
+    return bytes / by + (bytes % by != 0);
+}
+
 /* Does the memory in use fit the budget? */
 static inline bool plan_may_serve(const struct planner *planner, const struct plan_figures *figures,
                                   bool checkpointed) {
@@ -101,5 +105,6 @@ void checkpoint_of(const struct planner *planner, uint32_t from, uint32_t n_bloc
 bool plan_settings_find(struct planner *planner);
 bool plan_edits_find(struct planner *planner);
 bool plan_search(struct planner *planner);
+bool loss_find(struct planner *planner);
 struct plan_change *plan_change_add(struct planner *planner, enum plan_kind kind, enum plan_cost cost,
                                     enum plan_certainty certainty, const char *id);

@@ -165,6 +165,19 @@ static void blocks_json(struct json_writer *json, const struct plan *plan) {
     json_end(json);
 }
 
+static void loss_json(struct json_writer *json, const struct plan *plan) {
+    json_array(json, "loss_in_parts", JSON_LINES);
+    for (uint32_t i = 0; i < PLAN_LOSS_WAYS && plan->loss.known; i++) {
+        json_object(json, NULL, JSON_COMPACT);
+        json_u64(json, "n", plan_loss_parts[i]);
+        site_json(json, plan, plan->verdicts->timeline->site[plan->loss.stack]);
+        json_u64(json, "live_peak_bytes_min", plan->loss.live_min[i]);
+        json_u64(json, "live_peak_bytes_max", plan->loss.live_max[i]);
+        json_end(json);
+    }
+    json_end(json);
+}
+
 static void budget_json(struct json_writer *json, const struct plan *plan) {
     bool known = plan->budget_bytes != 0;
     json_object(json, "budget", JSON_LINES);
@@ -204,6 +217,7 @@ static void device_json(struct json_writer *json, struct sheet *sheet, const str
         change_json(json, sheet, plan, &plan->change[i]);
     json_end(json);
     plans_json(json, sheet, plan);
+    loss_json(json, plan);
     not_planned_json(json, plan);
     json_end(json);
 }
@@ -435,6 +449,14 @@ static void recorded_write(struct sheet *sheet, const struct plan *plan) {
     budget_write(sheet, plan);
 }
 
+static void loss_write(struct sheet *sheet, const struct plan *plan) {
+    char text[PLAN_TEXT];
+    struct words words = {text, sizeof text, 0};
+    plan_words_loss(&words, plan);
+    if (words.nbytes != 0)
+        sheet_point(sheet, "%s", said(sheet, &words));
+}
+
 static void limits_write(struct sheet *sheet, const struct plan *plan) {
     sheet_point(
         sheet,
@@ -460,6 +482,7 @@ static void device_write(struct sheet *sheet, const struct plan *plan) {
     recorded_write(sheet, plan);
     answers_write(sheet, plan);
     table_write(sheet, plan);
+    loss_write(sheet, plan);
     limits_write(sheet, plan);
 }
 

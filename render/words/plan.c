@@ -131,6 +131,23 @@ void plan_words_cost(struct words *words, const struct plan *plan, enum plan_cos
     words_say(words, texts[cost]);
 }
 
+void plan_words_loss(struct words *words, const struct plan *plan) {
+    const struct plan_loss *loss = &plan->loss;
+    if (!loss->known)
+        return;
+    words_say(words, "The loss (");
+    site_say(words, plan, plan->verdicts->timeline->site[loss->stack]);
+    words_say(words, ") in parts of its rows, in use (estimate): ");
+    for (uint32_t i = 0; i < PLAN_LOSS_WAYS; i++) {
+        words_say(words, i > 0 ? "; " : "");
+        words_number(words, plan_loss_parts[i]);
+        words_say(words, " parts ");
+        plan_words_range(words, loss->live_min[i], loss->live_max[i]);
+    }
+    words_say(words, ". Not planned: a recording does not show whether each part goes backward before the "
+                     "next is made.");
+}
+
 /* ---- the answer ---- */
 
 static void several_say(struct words *words, const struct plan_set *set) {

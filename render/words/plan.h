@@ -24,6 +24,9 @@ void plan_words_change(struct words *words, const struct plan *plan, const struc
 /* "nothing", "14 % time": the cost of a change or a set. */
 void plan_words_cost(struct words *words, const struct plan *plan, enum plan_cost cost, uint32_t n_blocks);
 
+/* What the loss in parts would leave in use; nothing where that is not known. */
+void plan_words_loss(struct words *words, const struct plan *plan);
+
 /* "The least change that serves it (model): ", and the change, or how many. */
 void plan_words_set(struct words *words, const struct plan *plan, const struct plan_set *set);
 
