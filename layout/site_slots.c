@@ -33,6 +33,7 @@ static void walk_make(struct walk *walk, uint32_t allocation) {
 static void walk_end(struct walk *walk, uint32_t moment) {
     for (uint32_t i = walk->ended[moment % STRETCH]; i != 0; i = walk->next[i - 1])
         walk->bytes[walk->site[walk->allocations->stack[i - 1]]].now -= walk->allocations->size[i - 1];
+    walk->ended[moment % STRETCH] = 0;
 }
 
 /* Puts an allocation in front of a list. */
@@ -44,7 +45,6 @@ static void walk_list(struct walk *walk, uint32_t *list, uint32_t allocation) {
 /* The moments [from, to) of a stretch. A function of its own, as a browser's better code for it begins with a further call. */
 static __attribute__((noinline)) void stretch_walk(struct walk *walk, uint32_t from, uint32_t to) {
     const struct allocations *allocations = walk->allocations;
-    bytes_zero(walk->ended, STRETCH * sizeof *walk->ended);
     for (uint32_t i = walk->later[from / STRETCH], next; i != 0; i = next) {
         next = walk->next[i - 1];
         walk_list(walk, &walk->ended[allocations->death[i - 1] % STRETCH], i - 1);
@@ -100,7 +100,7 @@ bool site_slots_find(struct timeline *timeline, struct arena *arena) {
     struct sort_row *row = arena_column(arena, n_frames, sizeof *row),
                     *spare = arena_column(arena, n_frames, sizeof *spare);
     uint32_t *later = arena_zeros(arena, n_stretches, sizeof *later),
-             *ended = arena_column(arena, STRETCH, sizeof *ended),
+             *ended = arena_zeros(arena, STRETCH, sizeof *ended),
              *next = arena_column(arena, allocations->count, sizeof *next);
     bool done = timeline->slot && timeline->twin && bytes && row && spare && later && ended && next;
     if (done) {

@@ -34,7 +34,8 @@ static void live_sum(struct timeline *timeline, const uint64_t *keep) {
 
 /* The array is cleared part by part before that: what takes longest of it all is that its memory is touched for the first
  * time. */
-static bool live_step(struct timeline *timeline, const uint64_t *keep, uint32_t step, struct arena *arena) {
+static __attribute__((noinline)) bool live_step(struct timeline *timeline, const uint64_t *keep,
+                                                uint32_t step, struct arena *arena) {
     enum { PARTS = TIMELINE_LIVE_STEPS - 1 };
     if (step == 0)
         timeline->live = arena_column(arena, timeline->n_moments, sizeof *timeline->live);

@@ -474,12 +474,17 @@ static void held_measure(struct judge *judge) {
         }
 }
 
+/* Judges the allocations [from, to) of a run, or those older than all. */
+static __attribute__((noinline)) void run_judge(struct judge *judge, uint32_t from, uint32_t to,
+                                                uint32_t run) {
+    for (uint32_t i = from; i < to; i++)
+        judge->category[i] = (uint8_t)category_of(judge, i, run);
+}
+
 static void runs_judge(struct judge *judge, uint32_t from, uint32_t to) {
-    const struct phase_runs *runs = judge->runs;
+    uint32_t first = judge->runs->first_allocation;
     for (uint32_t r = from; r < to; r++)
-        for (uint32_t k = runs->run[r].first; k <= runs->run[r].last; k++)
-            judge->category[runs->first_allocation + k] =
-                (uint8_t)category_of(judge, runs->first_allocation + k, r);
+        run_judge(judge, first + judge->runs->run[r].first, first + judge->runs->run[r].last + 1, r);
 }
 
 struct judge *categories_begin(const struct timeline *timeline, const struct phase_runs *runs,
@@ -510,8 +515,7 @@ struct judge *categories_begin(const struct timeline *timeline, const struct pha
             judge->first_forward = k;
     if (!judge->has_backward)
         held_measure(judge);
-    for (uint32_t i = 0; i < runs->first_allocation; i++)
-        judge->category[i] = (uint8_t)category_of(judge, i, 0);
+    run_judge(judge, 0, runs->first_allocation, 0);
     judge->half = runs->count == 0 ? 0 : phase_runs_at(runs, runs->n_allocations / 2);
     runs_judge(judge, 0, judge->half);
     return judge;

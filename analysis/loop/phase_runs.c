@@ -159,21 +159,18 @@ static bool letters_smooth(struct phase_runs *runs, const struct allocations *al
 
 static bool sides_build(struct phase_runs *runs, struct arena *arena) {
     const uint8_t *letter = runs->letter + runs->first_allocation;
-    uint32_t capacity = 0, next = UINT32_MAX;
-    if (!ARENA_GROW(arena, runs->run, capacity, 1))
+    uint32_t next = UINT32_MAX;
+    runs->run = arena_column(arena, letter_runs_count(runs), sizeof *runs->run); /* sides change less often */
+    if (runs->run == NULL)
         return false;
     for (uint32_t k = 0, end; k < runs->n_allocations; k = end) {
         end = letters_end(letter, k, runs->n_allocations);
         uint8_t side = (uint8_t)side_of_letter(letter[k]);
-        if (k == 0 || side != runs->run[runs->count - 1].side) {
-            if (!ARENA_GROW(arena, runs->run, capacity, (uint64_t)runs->count + 1))
-                return false;
+        if (k == 0 || side != runs->run[runs->count - 1].side)
             runs->run[runs->count++] = (struct phase_run){.first = k, .side = side};
-        }
         runs->run[runs->count - 1].last = end - 1;
         runs->run[runs->count - 1].has_forward |= letter[k] == PHASE_FORWARD;
     }
-    ARENA_TRIM(arena, runs->run, capacity, runs->count);
     for (uint32_t i = runs->count; i-- > 0;) {
         runs->run[i].next_backward = next;
         if (runs->run[i].side == SIDE_BACKWARD)
