@@ -1,6 +1,6 @@
 // Compare: A against B, each a moment, a step or the selected range; the rows add up to the difference to the byte.
 import { cleanNote, NOTE_MOST } from "./address.js";
-import { comparedEnds, endName, LETTERS } from "./ends.js";
+import { comparedEnds, endName, lastIsCut, LETTERS } from "./ends.js";
 import {
     asSum,
     fillEnds,
@@ -348,22 +348,26 @@ function drawStrip(compare, valueA, valueB) {
             curve.style.clipPath = curveShape(compare.view.curve(0, step.from, step.to, CURVE_WIDTH, false), most);
             curve.style.setProperty("--floor", `${(step.end_bytes / most) * 100}%`);
             const grown = step.end_bytes - step.begin_bytes;
+            const isCut = lastIsCut(steps) && step === steps[steps.length - 1];
             const head = make("span", "strip-head");
             head.append(make("b", "", step.name), number(step.peak_bytes));
             button.append(
                 head,
                 curve,
                 make("span", "", number(step.end_bytes)),
-                make("span", grown > 0 ? "more" : grown < 0 ? "less" : "", formatChange(grown, number)),
+                isCut
+                    ? make("span", "", "cut off")
+                    : make("span", grown > 0 ? "more" : grown < 0 ? "less" : "", formatChange(grown, number)),
             );
             button.title =
-                `Step ${step.name}: peak ${formatBytes(step.peak_bytes)}, carried over ` +
+                `Step ${step.name}${isCut ? ", cut off" : ""}: peak ${formatBytes(step.peak_bytes)}, carried over ` +
                 `${formatBytes(step.end_bytes)} (${formatChange(grown)}). A click makes it B, with Shift ` +
                 "A";
             button.setAttribute("aria-label", button.title);
             button.setAttribute("aria-pressed", String(valueA === end || valueB === end));
             button.classList.toggle("strip-a", valueA === end);
             button.classList.toggle("strip-b", valueB === end);
+            button.classList.toggle("strip-cut", isCut);
             button.addEventListener("click", (event) =>
                 change(compare.page, event.shiftKey ? { compareA: end } : { compareB: end }),
             );

@@ -45,16 +45,20 @@ export function endName(page, text) {
     return `event ${formatCount(Number(text.slice(1)))}${note ? ` \u201c${note}\u201d` : ""}`;
 }
 
+/** Is the last step cut off by the end of the recording? @param {{from: number, to: number}[]} steps */
+export function lastIsCut(steps) {
+    const events = steps.map(({ from, to }) => to - from);
+    const usual = [...events].sort((a, b) => a - b)[events.length >> 1];
+    return steps.length > 2 && events[events.length - 1] < 0.9 * usual;
+}
+
 /**
  * The first and the last whole step: the first of all makes the lasting allocations, and the last one may be cut
  * off. Null: there are not two.
  */
 export function wholeSteps(/** @type {Page} */ page) {
     const steps = askSteps(page.view);
-    const events = steps.map(({ from, to }) => to - from);
-    const usual = [...events].sort((a, b) => a - b)[events.length >> 1];
-    const isCut = steps.length > 2 && events[events.length - 1] < 0.9 * usual;
-    const [first, last] = [steps.length > 2 ? 1 : 0, steps.length - 1 - (isCut ? 1 : 0)];
+    const [first, last] = [steps.length > 2 ? 1 : 0, steps.length - 1 - (lastIsCut(steps) ? 1 : 0)];
     return last > first ? { first, last } : null;
 }
 

@@ -63,6 +63,15 @@ describe("comparing", { skip }, () => {
         });
     });
 
+    test("a step that the end of the recording cuts off says so, and nobody compares it unasked", async () => {
+        await withPage(writePage(path.join(samples, "oom.pickle")), async (page) => {
+            await page.keyboard.press("4");
+            await until(async () => (await page.locator(".step-button").count()) === 6, "six steps");
+            const cut = await each(page, ".step-button", (button) => [/, cut off: /.test(button.getAttribute("aria-label") ?? ""), /cut off$/.test(button.textContent ?? ""), button.getAttribute("aria-pressed") === "true"]);
+            assert.deepEqual(cut, [[false, false, false], [false, false, true], [false, false, false], [false, false, false], [false, false, true], [true, true, false]]);
+        });
+    });
+
     test("a step as an outline over another, with the parts of both", async () => {
         const [{ steps }] = report(path.join(samples, "leak_two_per_layer.pickle")).devices;
         await withPage(writePage(path.join(samples, "leak_two_per_layer.pickle")), async (page) => {
