@@ -407,7 +407,8 @@ print(json.dumps([answer, slices]))
         if pprof is None:
             missing.append("go")
         else:
-            (programs / "go").write_text(f'#!/bin/sh\nshift 2\nexec "{pprof}" "$@"\n')
+            files = 'for word; do case $word in *.pb.gz) files="$files $word" ;; esac; done'  # all that the reader takes
+            (programs / "go").write_text(f'#!/bin/sh\nshift 2\nexec "{pprof}" "$@"\n' if EVERY else f'#!/bin/sh\n{files}\nexec "{pprof}" $files\n')
             (programs / "go").chmod(0o755)
         return missing + ([] if shutil.which("sqlite3") else ["sqlite3"])
 
@@ -449,7 +450,7 @@ print(json.dumps([answer, slices]))
             for command in commands:
                 if command.split()[0] in missing:
                     continue
-                if "-http" in command:
+                if "-http" in command and EVERY:
                     self.serves(command, **options)
                     continue
                 for kind, ending in KINDS.items():
