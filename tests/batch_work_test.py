@@ -366,7 +366,7 @@ class Shards(Folder):
             done = batch("--index", out)
             self.assertEqual(4, done.returncode, done.stderr)
             place = offset(sound if text(sound).startswith(sound) else text(sound))
-            self.assertIn(f"(offset {place}); passed over", done.stderr)
+            self.assertIn(f"(offset {place}); skipped", done.stderr)
             path.write_text(sound)
             self.assertEqual(0, batch("--index", out).returncode)
 
