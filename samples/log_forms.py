@@ -314,6 +314,15 @@ PASTED = (
     ("AUTOMATIC1111 1.6: its footer, copied", "A: 3.50 GB, R: 3.75 GB, Sys: 5.5/8 GB (68.8%)", {0: {"allocated": ("3.50 GB",) * 3, "reserved": ("3.75 GB",) * 3, "device": ("5.5|GB",) * 3, "capacity": "8 GB"}}),
     ("github.com/LambdaLabsML/distributed-training-guide", "{'lr': 3e-05, 'loss': 2.1, 'epoch': 0, 'global_step': 10, 'curr_alloc_in_gb': 12.5, 'peak_alloc_in_gb': 40.25, 'curr_resv_in_gb': 50.5, 'peak_resv_in_gb': 50.75}",
      {0: {"allocated": ("12.5|GB", "40.25|GB", "12.5|GB"), "reserved": ("50.5|GB", "50.75|GB", "50.5|GB")}}),
+    ("github.com/hustvl/GaussianDreamer/issues/50: more than any device has", "torch.cuda.OutOfMemoryError: " + OLD.format("130141.75 GiB", 0, "31.75 GiB", "1.75 GiB", "29.25 GiB", "2.00 GiB"), {0: {"oom": [("too_large", "130141.75 GiB", "29.25 GiB", "1.75 GiB")]}}),
+    ("github.com/SYSTRAN/faster-whisper/issues/442: CTranslate2", "RuntimeError: CUDA failed with error out of memory", {0: {"oom": [("unknown",)]}}),
+    ("github.com/bitsandbytes-foundation/bitsandbytes/issues/464", "Error out of memory at line 351 in file /home/developer/bitsandbytes/csrc/pythonInterface.c", {0: {"oom": [("unknown",)]}}),
+    ("github.com/aws-neuron/aws-neuron-sdk/issues/1014", "2024-Oct-15 18:01:17.728750  3882:3882  ERROR  TDRV:dmem_alloc_internal                     Failed to alloc DEVICE memory: 180355072\n2024-Oct-15 18:01:18.347720  3882:3882  ERROR  TDRV:log_dev_mem                             Failed to allocate 172.000MB (usage: tensors) on ND 0:NC 0, current utilization:\n\t* total: 15.855GB\n\t* tensors: 15.855GB",
+     {0: {"oom": [("unknown", "180355072|1")]}}),
+    ("OpenVINO, the plugin for GPUs", "RuntimeError: [GPU] Exceeded max size of memory object allocation: requested 4294967296 bytes, but max alloc size supported by device is 2147483648 bytes.Please try to reduce batch size or use lower precision.", {0: {"oom": [("limit", "4294967296|1")], "says": "2.0 GiB at most in one buffer"}}),
+    ("github.com/ray-project/ray/pull/3323: Ray 0.6", "ray.memory_monitor.RayOutOfMemoryError: More than 95% of the memory on node\neric-ThinkPad is used (11.8 / 12.3 GB). The top 5 memory consumers are:\n\nPID\tMEM\tCOMMAND\n28442\t5.0GB\tray_X:alloc()", {HOST: {"oom": [("unknown",)]}}),
+    ("what people print: used of total", "Memory used 11.5 / 12.25 GB on cuda:1", {1: {"device": ("11.5|GB",) * 3, "capacity": "12.25 GB"}}),
+    ("what people print: two levels by one stroke", "GPU memory allocated/reserved: 1.25/3.5 GB", {0: {"allocated": ("1.25|GB",) * 3, "reserved": ("3.5 GB",) * 3}}),
 )
 
 # What is about memory but has no figure, and what is not: one clear line each.

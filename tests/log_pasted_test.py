@@ -61,6 +61,7 @@ SITES = {
     "a chain whose first is a library's": (["train.py:10 main"], BEGIN, TORCH, OOM, "", CAUSED, "", BEGIN, MINE, OOM),
     "a chain whose first is one's own": (["train.py:10 main"], BEGIN, MINE, OOM, "", CAUSED, "", BEGIN, MINE.replace("10", "20"), OOM),
     "Cython's": (["train.py:10 main"], BEGIN, MINE, '  File "cupy/cuda/memory.pyx", line 549, in cupy.cuda.memory.alloc', OOM),
+    "a script of pip's": ([None], BEGIN, frame("/opt/conda/bin/torchrun", 33, "<module>"), TORCH, OOM),
     "told before it is raised": (["train.py:10 main"], "Exception in main training loop: " + OOM.split(": ", 1)[1], BEGIN, MINE, OOM),
 }
 

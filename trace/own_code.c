@@ -28,5 +28,8 @@ bool file_is_own(struct text file) {
             return false;
     if (text_ends(file, ".pyx") || text_ends(file, ".pxi")) /* Cython's, of compiled libraries */
         return false;
+    if (text_contains(file, "/bin/") &&
+        !text_ends(file, ".py")) /* torchrun and other scripts that pip writes */
+        return false;
     return !text_contains_any(file, others, sizeof others / sizeof *others);
 }

@@ -153,7 +153,8 @@ static void tell_limit(struct words *words, const struct trace *trace, const str
                                                       backend_is(trace, facts, "XLA") ||
                                                       backend_is(trace, facts, "CuPy");
     bool vllm = backend_is(trace, facts, "vLLM");
-    bool one = backend_is(trace, facts, "MLX") || backend_is(trace, facts, "Level Zero");
+    bool one = backend_is(trace, facts, "MLX") || backend_is(trace, facts, "Level Zero") ||
+               backend_is(trace, facts, "OpenVINO");
     say_bytes(words, vllm ? " The KV cache may take " : " This process may take ",
               facts->number[NOTE_ALLOWED], " at most");
     words_say(words, vllm  ? " (what gpu_memory_utilization leaves)"
@@ -230,9 +231,9 @@ static void tell_cause(struct words *words, const struct trace *trace, const str
 
 /* Other frameworks, and devices for which PyTorch has no recorder. */
 static bool has_no_recorder(const struct trace *trace, const struct log_oom_facts *facts) {
-    static const char *const names[] = {"XLA",      "BFC",      "MLX",       "MPS",   "HPU",
-                                        "Paddle",   "vLLM",     "ggml",      "Metal", "ONNX",
-                                        "TensorRT", "DirectML", "MindSpore", "CuPy",  "RMM"};
+    static const char *const names[] = {"XLA",       "BFC",  "MLX",   "MPS",    "HPU",      "Paddle",
+                                        "vLLM",      "ggml", "Metal", "ONNX",   "TensorRT", "DirectML",
+                                        "MindSpore", "CuPy", "RMM",   "Neuron", "OpenVINO"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         if (backend_is(trace, facts, names[i]))
             return true;

@@ -153,13 +153,45 @@ bool log_is_about_memory(struct text line) {
 }
 
 /* Reads all figures of a line whose words say what they are. */
+/* "memory used: 11.8 / 12.3 GB", "allocated/reserved: 1.2/3.4 GB". Returns the index behind both; LOG_NONE: there is no such pair. */
+static uint32_t pair_at(struct text line, uint32_t at, uint64_t *one, uint64_t *other) {
+    uint64_t nbytes;
+    if (!is_digit(line.at[at]) || (at > 0 && strchr(" :=(\t", line.at[at - 1]) == NULL) ||
+        !log_pair_size(line, at, false, 0, one) || !log_pair_size(line, at, true, 0, other))
+        return LOG_NONE;
+    uint32_t stroke = at;
+    while (strchr("/,", line.at[stroke]) == NULL)
+        stroke++;
+    return line.at[stroke] == '/' ? log_size(line, log_skip(line, stroke + 1), 0, &nbytes) : LOG_NONE;
+}
+
+static void pair_know(struct text label, bool about, const uint64_t value[2], struct log_row *row) {
+    enum note_what what[2] = {what_of(label, about), NOTE_KINDS};
+    uint32_t at = label.nbytes;
+    while (at > 1 && label.at[at - 1] != '/')
+        at--;
+    bool two = at > 1 && at < label.nbytes && label.at[at] >= 'a' && label.at[at] <= 'z';
+    enum note_what second = two ? what_of(log_rest(label, at), about) : NOTE_KINDS;
+    if (second != NOTE_KINDS) {
+        what[0] = what_of((struct text){label.at, at - 1}, about);
+        what[1] = second;
+    } else if (what[0] == NOTE_DEVICE_USED || what[0] == NOTE_MAX_DEVICE) {
+        what[1] = NOTE_DEVICE_TOTAL;
+    }
+    for (unsigned i = 0; i < 2; i++)
+        if (what[i] != NOTE_KINDS)
+            log_know_first(row, what[i], value[i]);
+}
+
 static void figures_read(const struct log_stream *stream, struct text line, struct log_row *row) {
     bool about = false, own = false, asked = false;
     uint32_t from = 0, next;
     uint64_t nbytes;
     for (uint32_t at = 0; at < line.nbytes; at = next) {
         struct label label;
-        if ((next = figure_at(line, from, at, &nbytes)) == LOG_NONE) {
+        uint64_t pair[2];
+        bool paired = (next = pair_at(line, at, &pair[0], &pair[1])) != LOG_NONE;
+        if (!paired && (next = figure_at(line, from, at, &nbytes)) == LOG_NONE) {
             next = at + 1;
             continue;
         }
@@ -169,13 +201,17 @@ static void figures_read(const struct log_stream *stream, struct text line, stru
         }
         asked = true;
         label_of(&label, line, from, at);
+        from = next;
+        if (paired) {
+            pair_know(label_last(label.text), about, pair, row);
+            continue;
+        }
         enum note_what what = what_of(label_last(label.text), about);
         enum note_what behind = own ? what_behind(line, next) : NOTE_KINDS;
         if (behind != NOTE_KINDS && (what == NOTE_KINDS || what == NOTE_DEVICE_USED))
             what = behind; /* "memory usage: 2.3 GB allocated" */
         if (what != NOTE_KINDS)
             log_know_first(row, what, nbytes);
-        from = next;
     }
 }
 

@@ -36,7 +36,10 @@ static const struct log_figure asked[] = {
     {"Requested size was", BEHIND, NOTE_ASKED, 0},
     {") from device", BEFORE, NOTE_ASKED, 0}, /* TensorFlow's StreamExecutor */
     {"ailed to allocate", BEHIND, NOTE_ASKED, 0},
-    {"out of memory to allocate", BEHIND, NOTE_ASKED, 1},               /* CuPy to 6 */
+    {"out of memory to allocate", BEHIND, NOTE_ASKED, 1},    /* CuPy to 6 */
+    {"alloc DEVICE memory:", BEHIND, NOTE_ASKED, 1},         /* Neuron */
+    {"object allocation: requested", BEHIND, NOTE_ASKED, 0}, /* OpenVINO */
+    {"object allocation: Requested", BEHIND, NOTE_ASKED, 0},
     {"smaller than requested bytes of", BEHIND, NOTE_ASKED, 1},         /* ONNX */
     {"resource[DeviceMemory] with info [size:", BEHIND, NOTE_ASKED, 1}, /* CANN */
     {"Cannot allocate", BEHIND, NOTE_ASKED, 0},                         /* Paddle */
@@ -88,6 +91,8 @@ static const struct log_figure told[] = {
     {"available KV cache memory (", BEHIND, NOTE_ALLOWED, 0},
     /* MLX; Paddle */
     {"maximum allowed buffer size of", BEHIND, NOTE_ALLOWED, 0},
+    {"max alloc size supported by device is", BEHIND, NOTE_ALLOWED, 0}, /* OpenVINO */
+    {"max alloc size is", BEHIND, NOTE_ALLOWED, 0},
     {"memory block with size larger than", BEHIND, NOTE_ALLOWED, 0}, /* Level Zero */
     {"available memory is only", BEHIND, NOTE_DEVICE_FREE, 0},
     {"available memory is", BEHIND, NOTE_DEVICE_FREE, 0},
@@ -127,6 +132,11 @@ static const char *const bare[] = {"CUDA error: out of memory",
                                    "Cuda failure 2 'out of memory'",
                                    "Cuda failure 'out of memory'",
                                    "failed with error 2 out of memory",
+                                   "failed with error out of memory",
+                                   "Error out of memory at line",
+                                   "CL_OUT_OF_RESOURCES",
+                                   "out of GPU resources",
+                                   "RayOutOfMemoryError",
                                    "CUDA runtime error: out of memory",
                                    "Failed to apply for memory.",
                                    "Error: MTIA out of memory",
@@ -192,6 +202,11 @@ static const struct {
                 {"PT_DEVMEM", "HPU"},
                 {"SYNHELPER", "HPU"},
                 {"metal::malloc", "MLX"},
+                {"RayOutOfMemoryError", "CPU"},
+                {"alloc DEVICE memory:", "Neuron"},
+                {"memory object allocation", "OpenVINO"},
+                {"CL_OUT_OF_RESOURCES", "OpenVINO"},
+                {"out of GPU resources", "OpenVINO"},
                 {"[malloc_or_wait]", "MLX"},
                 {"out of memory to allocate", "CuPy"},
                 {"(allocated so far:", "CuPy"},
@@ -480,6 +495,8 @@ static bool is_full(struct text line) {
                                        " from device: ",
                                        "Memory resources are exhausted",
                                        "smaller than requested bytes",
+                                       "alloc DEVICE memory:",
+                                       "memory object allocation",
                                        "in AlignedAllocator"};
     uint64_t nbytes;
     if (log_has(line, "this is not a failure"))

@@ -28,15 +28,14 @@ static bool decimal_size(struct text line, uint32_t at, uint64_t bare, uint64_t 
     return length != 0 && bare != 0 && decimal.whole < 100000000 && decimal_times(&decimal, bare, nbytes);
 }
 
-/* "(18.40/79.15 GiB", "(18.40 GiB/79.15 GiB", "(0.9, 71.27 GiB", "cuda:0 (18.40/79.15 GiB" */
-static bool pair_size(struct text line, uint32_t at, bool second, uint64_t unit, uint64_t *nbytes) {
+bool log_pair_size(struct text line, uint32_t at, bool second, uint64_t unit, uint64_t *nbytes) {
     struct decimal one, other;
     uint32_t device = log_find(line, at, "cuda:") == at ? log_find(line, at, "(") : LOG_NONE;
     at = device != LOG_NONE ? device : at;
     at += at < line.nbytes && line.at[at] == '(';
     uint32_t begin = at, stroke = at + number_read(line, at, &one), next = stroke;
     uint64_t own = stroke != at ? log_unit(line, stroke, &next) : 0;
-    stroke = own != 0 ? next : stroke;
+    stroke = log_skip(line, own != 0 ? next : stroke);
     uint32_t behind = log_skip(line, stroke + 1), end = behind + number_read(line, behind, &other);
     if (stroke == begin || stroke >= line.nbytes || (line.at[stroke] != '/' && line.at[stroke] != ',') ||
         end == behind)
@@ -81,12 +80,14 @@ static bool figure_read(struct text line, uint32_t at, uint32_t end, const struc
                         uint64_t *number) {
     uint32_t behind = log_skip(line, end);
     switch (figure->place) {
-    case BEHIND: return log_size(line, behind, figure->unit, number) != LOG_NONE;
+    case BEHIND:
+        return (figure->what == NOTE_ASKED ? log_size_asked : log_size)(line, behind, figure->unit, number) !=
+               LOG_NONE;
     case BEFORE: return log_size_before(line, at, number);
     case CELL: return log_size(line, cell_skip(line, end), figure->unit, number) != LOG_NONE;
     case DECIMAL: return decimal_size(line, behind, figure->unit, number);
     case USED_OF:
-    case TOTAL_OF: return pair_size(line, behind, figure->place == TOTAL_OF, figure->unit, number);
+    case TOTAL_OF: return log_pair_size(line, behind, figure->place == TOTAL_OF, figure->unit, number);
     case PAGES: return log_size(line, cell_skip(line, end), 1, number) != LOG_NONE && *number % 512 == 0;
     case NUMBER_BEFORE: return number_before(line, at, figure->unit, number);
     case COUNTED: return log_count(line, behind, number) != LOG_NONE;

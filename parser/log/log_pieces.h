@@ -32,6 +32,9 @@ struct log_figure {
 /* Reads the figure at the first occurrence of its words that has one. False: none. O(line). */
 bool log_figure_find(struct text line, const struct log_figure *figure, uint64_t *number);
 
+/* The first or second of "(18.40/79.15 GiB", "(18.40 GiB/79.15 GiB", "(0.9, 71.27 GiB", "cuda:0 (18.40/79.15 GiB". */
+bool log_pair_size(struct text line, uint32_t at, bool second, uint64_t unit, uint64_t *nbytes);
+
 /* Puts all figures of a list that the line has into the row. Returns how many. */
 unsigned log_figures_read(struct text line, const struct log_figure *figures, struct log_row *row);
 

@@ -123,7 +123,7 @@ static uint32_t number_read(struct text text, uint32_t at, struct decimal *decim
     return length;
 }
 
-uint32_t log_size(struct text text, uint32_t at, uint64_t unit, uint64_t *nbytes) {
+static uint32_t size_within(struct text text, uint32_t at, uint64_t unit, uint64_t limit, uint64_t *nbytes) {
     struct decimal decimal = {0};
     uint32_t length = number_read(text, at, &decimal);
     uint32_t next = at + length;
@@ -135,10 +135,18 @@ uint32_t log_size(struct text text, uint32_t at, uint64_t unit, uint64_t *nbytes
         return LOG_NONE; /* "1e400", "12x" */
     unit = named != 0 ? named : unit;
     bool again = at_or_blank(text, next) == '.' && is_digit(at_or_blank(text, next + 1)); /* "1.2.3" */
-    if (unit == 0 || again || !decimal_times(&decimal, unit, &product) || product > SIZE_LIMIT)
+    if (unit == 0 || again || !decimal_times(&decimal, unit, &product) || product > limit)
         return LOG_NONE;
     *nbytes = product;
     return next;
+}
+
+uint32_t log_size(struct text text, uint32_t at, uint64_t unit, uint64_t *nbytes) {
+    return size_within(text, at, unit, SIZE_LIMIT, nbytes);
+}
+
+uint32_t log_size_asked(struct text text, uint32_t at, uint64_t unit, uint64_t *nbytes) {
+    return size_within(text, at, unit, COUNT_LIMIT, nbytes);
 }
 
 bool log_size_before(struct text text, uint32_t at, uint64_t *nbytes) {

@@ -22,6 +22,8 @@ uint32_t log_count(struct text text, uint32_t at, uint64_t *count);
  * Returns what follows; LOG_NONE: no figure, or more than 64 TiB.
  */
 uint32_t log_size(struct text text, uint32_t at, uint64_t unit, uint64_t *nbytes);
+/* A request may be more than any device has. */
+uint32_t log_size_asked(struct text text, uint32_t at, uint64_t unit, uint64_t *nbytes);
 
 /* The unit at `at` in bytes, and the place after it in `*next`; 0: none. */
 uint64_t log_unit(struct text text, uint32_t at, uint32_t *next);
