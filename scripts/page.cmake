@@ -128,7 +128,8 @@ if(STRATA_WASM_OPT)
     # A large function with one caller stays one: packed, that is 1.1 KB shorter; repeated until nothing changes, and
     # without hints of alignment, 0.5 KB.
     set(wasm_shrink COMMAND ${STRATA_WASM_OPT} -Os --converge --dealign --one-caller-inline-max-function-size=100
-        --low-memory-unused --enable-simd --enable-bulk-memory --enable-mutable-globals --enable-sign-ext --strip-producers ${wasm_file} -o ${wasm_file})
+        --low-memory-unused --enable-simd --enable-bulk-memory --enable-mutable-globals --enable-sign-ext
+        --strip-producers ${wasm_file} -o ${wasm_file})
 endif()
 # What runs for every pixel, event or allocation while somebody drags is made for speed; the rest for size, since every
 # page carries it.
