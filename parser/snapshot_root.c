@@ -245,6 +245,23 @@ static bool unread_diagnose(struct snapshot *snapshot, const struct value *root)
     return true;
 }
 
+/* Of a list of lists of the host's events the first with events is read; the others are named by their place. */
+static bool host_lists_diagnose(struct snapshot *snapshot, const struct value *traces) {
+    const struct value *read = events_of(snapshot, traces);
+    uint32_t at = read != NULL && read != traces ? snapshot->nodes.row[traces->bits].first : 0, n_unread = 0;
+    for (uint32_t place = 0; at != 0; at = snapshot->items.row[at - 1].next, place++) {
+        const struct value *list = &snapshot->items.row[at - 1].value;
+        if (list->tag != VALUE_EVENTS || list->bits == read->bits || ++n_unread > UNREAD_TOLD)
+            continue;
+        char name[32];
+        int n = snprintf(name, sizeof name, "host_traces[%u]", place);
+        uint32_t key = trace_string_add(snapshot->trace, name, (size_t)n);
+        if (key == 0 || !unread_tell(snapshot, key))
+            return snapshot_fail_memory(snapshot);
+    }
+    return true;
+}
+
 static bool nothing_diagnose(struct snapshot *snapshot) {
     return snapshot->trace->n_devices != 0 ||
            trace_diagnose(snapshot->trace, "empty_snapshot", ORDINAL_NONE, NULL) ||
@@ -289,7 +306,8 @@ bool snapshot_finish(struct snapshot *snapshot, struct value root) {
     if (traces == NULL)
         traces = dict_find(snapshot, &root, KEY_TRACES);
     devices_number(snapshot, traces);
-    host_number(snapshot, dict_find(snapshot, &root, KEY_HOST_TRACES));
+    const struct value *host_traces = dict_find(snapshot, &root, KEY_HOST_TRACES);
+    host_number(snapshot, host_traces);
     if (settings != NULL && !settings_text(snapshot, settings, &snapshot->trace->settings))
         return false;
     return segments_record(snapshot, segments) &&
@@ -297,5 +315,5 @@ bool snapshot_finish(struct snapshot *snapshot, struct value root) {
            devices_finish(snapshot) && stacks_finish(snapshot) &&
            overflow_diagnose(snapshot, &root, settings) && rounding_diagnose(snapshot) &&
            misplaced_diagnose(snapshot) && left_out_diagnose(snapshot) && unread_diagnose(snapshot, &root) &&
-           nothing_diagnose(snapshot);
+           host_lists_diagnose(snapshot, host_traces) && nothing_diagnose(snapshot);
 }

@@ -232,6 +232,10 @@ class Host(unittest.TestCase):
         self.assertEqual(said, ['The key "future_key" of the snapshot is not read.', 'The key "other" of the snapshot is not read.'])
         said = [one["message"] for one in self.report(self.write("dict", host_traces={0: self.host.events}))["diagnostics"] if one["code"] == "unread_key"]
         self.assertEqual(said, ['The key "host_traces" of the snapshot is not read.'])
+        half = len(self.host.events) // 2
+        lists = self.write("lists", host_traces=[[], self.host.events[:half], self.host.events[half:]])
+        said = [one["message"] for one in self.report(lists)["diagnostics"] if one["code"] == "unread_key"]
+        self.assertEqual(said, ['The key "host_traces[2]" of the snapshot is not read.'])
         host = json.loads(json.dumps(self.host.segments()))
         for segment in host:
             segment["numa_node"] = 1
