@@ -145,6 +145,9 @@ function startToolbar(/** @type {Page} */ page) {
         page.element("panel-why", HTMLDivElement).scrollTop = 0;
     });
     ui.trust.addEventListener("click", () => openTrust(page));
+    const own = page.element("own-tab", HTMLButtonElement);
+    own.hidden = parent === window || !/^(http|file)/.test(location.protocol);
+    own.addEventListener("click", () => window.open(location.href));
     page.element("help", HTMLButtonElement).addEventListener("click", () => ui.keysDialog.showModal());
     page.element("about", HTMLButtonElement).addEventListener("click", () => openTrust(page));
     page.element("fit-opening", HTMLButtonElement).addEventListener("click", () => fitOpening(page));

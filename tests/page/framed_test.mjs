@@ -30,7 +30,7 @@ async function withServer(answer, act) {
 
 test("a sandbox without allow-downloads is named when a picture is saved", { skip }, async () => {
     const page = path.basename(writePage(recording));
-    for (const [sandbox, says] of /** @type {[string, boolean][]} */ ([["allow-scripts", true], ["allow-scripts allow-downloads allow-same-origin", false]])) {
+    for (const [sandbox, says] of /** @type {[string, boolean][]} */ ([["allow-scripts", true], ["allow-scripts allow-downloads allow-same-origin allow-popups", false]])) {
         const host = path.join(folder, "framed.html");
         writeFileSync(host, `<!doctype html><iframe sandbox="${sandbox}" src="${page}" width="1200" height="800"></iframe>`);
         // The frame's own address is a file's: only a server can give both one origin.
@@ -58,6 +58,12 @@ test("a sandbox without allow-downloads is named when a picture is saved", { ski
             } else {
                 await saved;
                 assert.equal(await frame.locator("#not-saved").count(), 0);
+                const [own] = await Promise.all([tab.context().waitForEvent("page"), frame.locator("#own-tab").click()]);
+                await until(() => own.evaluate("Boolean(window.strata && strata.stats)"), "the page in a tab of its own");
+                assert.equal(own.url(), frame.url());
+                await own.evaluate("strata.ready");
+                assert.ok(await own.locator("#own-tab").isHidden());
+                await own.close();
             }
         });
     }
