@@ -1,4 +1,4 @@
-// What every canvas of a page needs: its size, the style sheet's colours, texts that fit, units of ticks.
+// Shared by all canvases of a page: sizes, the style sheet's colours, texts that fit, units of ticks.
 import { decimalsOf } from "./text.js";
 
 /**
@@ -18,12 +18,12 @@ export function cutText(context, text, width) {
     return low < 3 ? "" : `${text.slice(0, low)}\u2026`;
 }
 
-/** A cut name of a box has so many letters at least. */
+/** The fewest letters of a cut name in a box. */
 const NAME_LEAST = 12;
 
 /**
- * What of a name is written in a box: all of it, else the first shorter one that fits, else its beginning where that is
- * much of it; "": nothing, and there is no box, as in the PNG.
+ * The text of a name in a box: the whole name, otherwise the first shorter one that fits, otherwise a large part of
+ * its beginning; "": no text and no box, as in the PNG.
  * @param {CanvasRenderingContext2D} context
  * @param {string[]} names the whole and shorter ones
  * @param {number} room
@@ -35,7 +35,7 @@ export function boxText(context, names, room) {
     return text === fits || text.length > NAME_LEAST ? text : "";
 }
 
-/** What the style sheet says, read once per theme: asking it makes the browser compute styles. */
+/** Values of the style sheet, read once per theme: reading makes the browser compute styles. */
 export const theme = { dark: "", font: "sans-serif", colors: /** @type {Map<string, string>} */ (new Map()) };
 
 /** A colour of the style sheet. @param {string} name */

@@ -1,4 +1,4 @@
-// The page of a difference: two pages of one recording each, which move together, and what differs beside them.
+// The page of a difference: two pages of one recording each, which move together, and the differences beside them.
 import { followAddress, formAddress, hashOfState, readHash, scheduleHash, setDevice } from "./address.js";
 import { checkView, valueText } from "./calls.js";
 import { setFilter } from "./filter.js";
@@ -43,7 +43,7 @@ import { atOnce, nextTurn } from "./turns.js";
 
 /** @typedef {import("./pair/rows.js").Figures} Figures */
 
-/** What stands in the page, and where that is in the address; the first is usual. */
+/** The page's forms and their spelling in the address; the first is the default. */
 const CHOICES = /** @type {Record<"show" | "align" | "rows" | "at", string[]>} */ ({
     show: ["two", "a", "b", "difference"],
     align: ALIGNMENTS,
@@ -90,7 +90,7 @@ function copyElements(suffix) {
     }
 }
 
-/** Its letter, and the tab of what differs. @param {Page} page @param {string} letter */
+/** Its letter, and the tab of the differences. @param {Page} page @param {string} letter */
 function addElements(page, letter) {
     const app = page.element("app", HTMLDivElement);
     app.dataset.letter = letter;
@@ -145,7 +145,7 @@ function createPair(viewA, viewB, figures) {
         link,
         shown,
         usual,
-        /** What keys and the side are about. */
+        /** The page that keys and the side act on. */
         inHand: a,
         renames: new Map(figures.matches.map(({ a_site, site }) => [a_site, site])),
         /** The moments that the rows are of. @returns {[import("./pair/rows.js").End, import("./pair/rows.js").End]} */
@@ -264,7 +264,7 @@ function createDifferenceStage(pair) {
     };
 }
 
-/** What keys and the side are about from now on. @param {Pair} pair @param {Page} page */
+/** Selects the page that keys and the side act on. @param {Pair} pair @param {Page} page */
 function takeInHand(pair, page) {
     const app = page.element("app", HTMLDivElement);
     if (app.classList.contains("in-hand")) return;
@@ -284,7 +284,7 @@ function hashOfPair({ a, b, shown, usual, inHand }) {
     for (const name of /** @type {(keyof typeof CHOICES)[]} */ (Object.keys(CHOICES)))
         if (shown[name] !== usual[name]) hash.set(name === "at" ? "when" : name, shown[name]);
     if (inHand === b) hash.set("hand", "b");
-    // What is not linked stands for itself.
+    // Parts that are not linked stay independent.
     if (!shown.linked) hash.set("other", hashOfState(b).slice(1));
     return `#${hash}`;
 }
@@ -323,7 +323,7 @@ function readPair(pair, text) {
 
 /* ---- start ---- */
 
-/** What is shown; null until it is read. @type {Pair | null} */
+/** The open pair; null until it is read. @type {Pair | null} */
 let shown = null;
 
 /** @returns {Promise<Pair>} */
@@ -388,10 +388,10 @@ startFaults(() => shown?.inHand ?? null);
 
 const ready = start();
 
-// boot.js says what has failed.
+// boot.js reports the failure.
 ready.catch(() => {});
 
-/** What a view says of both, and what it may be. @param {Pair} pair */
+/** The fields of a view that concern both, with their allowed values. @param {Pair} pair */
 const viewOfBoth = ({ shown: { show, align, linked }, inHand, a }) => ({
     show,
     align,
@@ -411,7 +411,7 @@ const FIELDS = {
 const callsOfPair = (pair) => ({
     /** What the verb found. */
     difference: () => pair.figures,
-    /** Where an event of one lies in the other. @param {"a" | "b"} letter @param {number} event */
+    /** The place of one recording's event in the other. @param {"a" | "b"} letter @param {number} event */
     belongs(letter, event) {
         if (!FIELDS.inHand(letter) || !Number.isFinite(event))
             throw new RangeError(`There is no event ${valueText(event)} of ${valueText(letter)}.`);
@@ -431,7 +431,7 @@ const callsOfPair = (pair) => ({
         for (const page of pair.pages) flush(page);
         return { ...view, ...viewOfBoth(pair) };
     },
-    /** What A and B hold: at the compared moments where none is named. @param {any} question */
+    /** The memory of A and B, at the compared moments unless the question names others. @param {any} question */
     compare({ a, b, by = "site" } = {}) {
         const [endA, endB] = pair.moments.map((at, i) => ({ view: pair.pages[i].view, about: [a, b][i] ?? { at } }));
         const rows = atOnce(rowsAt(endA, endB, by, pair.renames)).map((row) => ({

@@ -11,7 +11,7 @@ const uiOf = perPage((page) => ({
 }));
 
 /**
- * What is offered now, what is always offered for words that were typed, and which Enter takes.
+ * The current entries, the entries that every typed text has, and the entry that Enter takes.
  */
 const offerOf = perPage(
     () =>
@@ -31,7 +31,7 @@ function mark(/** @type {Page} */ page) {
     ui.words.setAttribute("aria-activedescendant", `palette-${offer.at}`);
 }
 
-/** Those whose names have every word, and after them what can be done with any words. @param {Page} page */
+/** Entries whose names have every word, and after them the entries that every text has. @param {Page} page */
 function find(page) {
     const ui = uiOf(page);
     const offer = offerOf(page);

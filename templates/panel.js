@@ -1,4 +1,4 @@
-// The side panel's list: who holds the memory at a moment, or what happened in a range.
+// The side panel's list: who holds the memory at a moment, or the events of a range.
 import { KIND_MEMORY_TIMELINE } from "./api.js";
 import { plotOf } from "./canvas.js";
 import { fillName, firstBelow, foldByArrows, makeFigures, makeRowHead, showFold } from "./grid.js";
@@ -43,10 +43,11 @@ export const panelOf = perPage((page) => ({
     scroll: page.element("list-scroll", HTMLDivElement),
     body: page.element("list", HTMLDivElement),
     save: page.element("list-save", HTMLButtonElement),
-    /** What the list holds. @type {ListContent | null} */
+    /** The list's contents. @type {ListContent | null} */
     content: null,
     /**
-     * What that was asked for with: as long as it is the same, the module's groups are read again and not made again.
+     * The request for these contents: while it stays the same, the module's groups are read again without being made
+     * again.
      */
     asked: "",
     /** @type {VirtualList<ListRow> | null} */
@@ -226,7 +227,7 @@ function chooseRow(page, index) {
     toggleFocus(page, row.focus);
 }
 
-/** What arrows turn. @param {Page} page */
+/** The fold of the active row, which the arrow keys open and close. @param {Page} page */
 function activeFold(page) {
     const at = panelOf(page).list?.active ?? -1;
     if (at < 0 || !folds(page, rowAt(page, at))) return null;
@@ -279,7 +280,7 @@ function listTitle(page, moment) {
 }
 
 /**
- * Groups by what the list is grouped by: of a moment, or of what happened in a range.
+ * The list's groups: of a moment, or of a range.
  * @param {Page} page @param {import("./questions.js").About} about
  * @returns {Held}
  */
@@ -295,12 +296,12 @@ function listGroups(page, about) {
     return { count: groups, allocations: count, bytes };
 }
 
-/** What tells rows apart. @param {Focus} focus @param {number} part */
+/** A row's key. @param {Focus} focus @param {number} part */
 function rowKey({ id }, part) {
     return `${id} ${part}`;
 }
 
-/** Of what is allocated in a range: what is never freed, by row. @param {{from: number, to: number}} range */
+/** By row: allocations of a range that are never freed. @param {{from: number, to: number}} range */
 function lastingBytes(/** @type {Page} */ page, range) {
     const { count } = listGroups(page, { ...range, what: "lasting" });
     return new Map(
@@ -320,13 +321,13 @@ function listsSums(page) {
 const RANGE_WORDS = { allocated: "allocated in", freed: "freed in", kept: "kept in", through: "alive through it in" };
 
 /**
- * What the list shows of the selected range.
+ * The list's contents for the selected range.
  * @param {Page} page @param {{first: number, end: number}} range @returns {ListSummary}
  */
 function rangeContent(page, { first, end }) {
     const { state, view } = page;
     const about = { from: first, to: end, what: state.rangeOf };
-    // With an end of the recording nothing is known of what follows.
+    // Nothing is known after the end of the recording.
     const lasting = state.rangeOf === "kept" && end < view.facts.events ? lastingBytes(page, about) : null;
     const never = lasting && [...lasting.values()].reduce((sum, bytes) => sum + bytes, 0);
     const groups = listGroups(page, about);
@@ -350,7 +351,7 @@ function rangeContent(page, { first, end }) {
 }
 
 /**
- * What the list shows: the state at a moment, or what happened in the selected range.
+ * The list's contents: the state at a moment, or the events of the selected range.
  * @param {Page} page @param {number} moment
  * @returns {ListSummary}
  */
@@ -431,7 +432,7 @@ const SORTED_MOST = 100000;
 const staysByBytes = (page, count) => count > SORTED_MOST && !page.state.sortBy.endsWith("bytes");
 
 /**
- * Rows in the order that was asked for; null: as the module has them, by falling bytes.
+ * Rows in the requested order; null: the module's order, by falling bytes.
  * @param {Page} page @param {number} count
  * @param {(index: number) => ListEntry} entry
  */
@@ -467,7 +468,7 @@ export const listKeysOf = perPage((page) => ({
 /** Rows between two turns of the browser: no task may be long. */
 const CSV_ROWS = 5000;
 
-/** The list as it stands, as a table. @param {Page} page */
+/** The current list as a table. @param {Page} page */
 async function saveList(page) {
     const panel = panelOf(page);
     const { content } = panel;
@@ -491,7 +492,7 @@ async function saveList(page) {
         saveBlob(page, new Blob(parts, { type: "text/csv" }), "csv", `-${page.state.groupBy}`);
 }
 
-/** What a click on each head of the list sorts by. */
+/** The sort order of a click on each head of the list. */
 const SORTS = ["name", "bytes", "bytes", "count"];
 
 /** A click on a head sorts by it, another one the other way round. @param {Page} page */

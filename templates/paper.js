@@ -1,4 +1,4 @@
-// Paper: one sheet of A4, made of the recording and not of what is open: the picture, its key, Why and Plan.
+// Paper: one sheet of A4, made from the recording whatever view is open: the picture, its key, Why and Plan.
 import { makePicture, pictureLines } from "./picture.js";
 import { createPlan, devicePlan } from "./plan_view.js";
 import { askFindings } from "./questions.js";
@@ -6,7 +6,7 @@ import { momentText, rangeEvents } from "./state.js";
 import { deviceName, formatBytes, formatCount, make } from "./text.js";
 import { createWhy } from "./why.js";
 
-/** Where memory ran out: what the process could have. @param {Page} page */
+/** The process's limit where memory ran out. @param {Page} page */
 function limitText({ view }) {
     const last = view.facts.ooms - 1;
     const { reserved_known, reserved_bytes } =
@@ -33,7 +33,7 @@ function figuresText(page) {
     return parts.filter(Boolean).join(" \u00b7 ");
 }
 
-/** What the colours and lines are. @param {Page} page */
+/** The meaning of colours and lines. @param {Page} page */
 function keyOf(page) {
     const key = make("ul", "paper-key");
     for (const { color, text, strong } of pictureLines(page)) {

@@ -1,4 +1,4 @@
-// "Save PNG": what is shown, composed on a canvas: title, timeline with its axes and lane, legend or call sites.
+// "Save PNG": the current view, composed on a canvas: title, timeline with its axes and lane, legend or call sites.
 import { addressOf, writeHash } from "./address.js";
 import { FRAME_USER } from "./api.js";
 import { AXIS_HEIGHT, context2d, cutText, gutterOf, plotOf, theme, themeColor } from "./canvas.js";
@@ -40,7 +40,7 @@ const HEAD = 52;
  * "dash"}} PictureLine a swatch or a line, and a text
  */
 
-/** What the legend is of, and its lines: a colour and a text. @param {Page} page @returns {PictureLine[]} */
+/** The legend's title and its lines: a colour and a text. @param {Page} page @returns {PictureLine[]} */
 function legendLines(page) {
     const { session, state, view } = page;
     const legendUi = legendOf(page);
@@ -80,7 +80,7 @@ function legendLines(page) {
     ];
 }
 
-/** What lines and plates of the picture stand for. @param {Page} page @returns {PictureLine[]} */
+/** The meaning of lines and plates of the picture. @param {Page} page @returns {PictureLine[]} */
 function keyLines(page) {
     const { state, view } = page;
     const search = searchOf(page);
@@ -112,7 +112,7 @@ function keyLines(page) {
 /** @param {Page} page */
 export const pictureLines = (page) => [...legendLines(page), ...keyLines(page)];
 
-/** What is pinned, with the frames of its stack that people wrote. @param {Page} page @returns {PictureLine[]} */
+/** The pinned thing, with the user's own frames of its stack. @param {Page} page @returns {PictureLine[]} */
 function pinnedLines(page) {
     const { session, state, view } = page;
     const stack = pinnedStack(page);
@@ -130,7 +130,7 @@ function pinnedLines(page) {
     return rest > 0 ? [...lines, { text: `${formatPlural(rest, "other frame")}` }] : lines;
 }
 
-/** What the picture is of, in a line. @param {Page} page @param {number} rows */
+/** The picture's subject, in a line. @param {Page} page @param {number} rows */
 function pictureTitle(page, rows) {
     const { kept, meta, session, state, view } = page;
     const device = state.all
@@ -306,7 +306,7 @@ function savePicture(page, scale) {
     }, "image/png");
 }
 
-/** Where the page is, for a link. */
+/** The page's address, for a link. */
 const pageName = () => location.href.replace(/#.*/, "");
 
 /** Says for a moment that something was done. @param {HTMLButtonElement} button @param {string} text */

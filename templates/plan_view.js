@@ -26,7 +26,7 @@ const planOf = perPage(() => ({
     read: undefined,
 }));
 
-/** What was planned for the device that is shown; null: nothing was. @param {Page} page */
+/** The plan of the shown device; null: there is none. @param {Page} page */
 export function devicePlan(page) {
     const own = planOf(page);
     if (own.read === undefined) {
@@ -40,13 +40,13 @@ export function devicePlan(page) {
 /** Is a change enough? */
 export const isServed = (/** @type {Row} */ { fits }) => fits === "yes" || fits === "with_retries";
 
-/** Of it only one end is known. @param {Figures} row */
+/** True if only the lower end of its range is known. @param {Figures} row */
 const isBound = (row) => row.live_peak_bytes_max === null;
 
-/** What a row needs in use: of a bound the least that is known. @param {Figures} row */
+/** The memory in use that a row needs; for a bound, the least that is known. @param {Figures} row */
 export const needed = (row) => row.live_peak_bytes_max ?? row.live_peak_bytes_min;
 
-/** What a change gives at best; of a set, which serves, anything. @param {Row & Partial<Change>} row */
+/** The best saving of a change; a set that serves needs none. @param {Row & Partial<Change>} row */
 const saves = (row) => Math.max(row.saves_peak_bytes ?? 1, row.saves_reserved_bytes ?? 0);
 
 /** Served first, bounds last, then by effort, then as they are listed. @param {DevicePlan} plan @returns {Row[]} */
@@ -61,7 +61,7 @@ export function planRows({ plans, changes }) {
 }
 
 /**
- * The figure, what is left of the limit, or what is short of the most that there may have been.
+ * The figure, the rest of the limit, or the bytes missing from the largest possible limit.
  * @param {Row} row @param {DevicePlan["budget"]} budget
  */
 export function verdict(row, { used_bytes: limit, from, at_most_bytes }) {

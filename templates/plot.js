@@ -1,5 +1,5 @@
-// The timeline: its canvas holds the module's pixels and nothing else. Axes, markers and what follows the pointer lie
-// on canvases of their own, so hovering never draws the stack again.
+// The timeline: its canvas holds the module's pixels and nothing else. Axes, markers and the pointer's marks are on
+// canvases of their own, so hovering never draws the stack again.
 import {
     DRAW_DARK,
     DRAW_FITTED,
@@ -66,7 +66,7 @@ export function layoutPlot(page) {
 
 /* ---- the stack ---- */
 
-/** What the view's highlight is of. */
+/** The subject of the view's highlight. */
 const litOf = perPage(() => ({ asked: "" }));
 
 /** Brings the view's highlight up to the state. @param {Page} page */
@@ -151,14 +151,14 @@ export function drawTimelineStack(page) {
     nameBandsSoon(page, plot);
 }
 
-/** What lies around it; after the stack. @param {Page} page */
+/** Draws the surroundings, after the stack. @param {Page} page */
 export function drawTimelineAxes(page) {
     drawAxes(page);
     placeMarkers(page, plotOf(page));
 }
 
 /**
- * What a picture of the state lays over the stack: the module draws it, so that `strata png --view` has the same.
+ * A picture's marks over the stack: the module draws them, so that `strata png --view` has the same.
  * @param {Page} page @param {Pane} pane
  */
 function laidOver(page, pane) {
@@ -177,7 +177,7 @@ function laidOver(page, pane) {
             ...outlineRequest(page),
         };
     }
-    // In another device's row they stand at their times.
+    // In another device's row they are at their times.
     const shift = clockShift(page, pane.view);
     const [held, a, b, c] = marks.map((event) => (event === null ? NaN : usOfEvent(page, event) + shift));
     return {
@@ -191,7 +191,7 @@ function laidOver(page, pane) {
 }
 
 /**
- * A timeline and what lies around it, on canvases of their own: what a picture is made of.
+ * A timeline and its surroundings, on canvases of their own, for a picture.
  * @param {Page} page
  * @param {Pane} pane @param {import("./lane.js").Lane} lane @param {boolean} found its search is done
  * @param {number} scale pixels for each CSS pixel
@@ -222,7 +222,7 @@ export function drawForPicture(page, pane, lane, found, scale, inside) {
     const over = context2d(made.axes);
     over.lineWidth = 1 / scale;
     drawOverPicture(page, over, pane, inside);
-    // Later questions are about what the screen shows.
+    // Later questions are about the picture on the screen.
     Object.assign(pane, { timeline, axes, ratio });
     return { timeline: made.timeline, axes: made.axes, height: GUTTER.top + pane.height + lane.height };
 }
@@ -343,7 +343,7 @@ function breakAxis(page, context) {
 }
 
 /**
- * Where what the search finds was made: ticks above the timeline.
+ * Ticks above the timeline where the allocations that the search finds were made.
  * @param {Page} page @param {CanvasRenderingContext2D} context
  * @param {Pane} pane
  */
@@ -395,7 +395,7 @@ function nameLines(page, context, pane) {
         pane,
     );
     const near = placed.length > 1 && Math.abs(placed[0].y - placed[1].y) < 18;
-    // From right to left, what a name must not lie on: the markers' lines, and the ghosts of requests that failed.
+    // Obstacles for names, from right to left: the markers' lines, and the ghosts of failed requests.
     const marks = visibleMarkers(page, pane).map(({ x }) => ({ from: x, to: x }));
     for (const { left } of visibleGhosts(page, pane)) marks.push({ from: left, to: left + GHOST_WIDTH });
     marks.sort((a, b) => b.to - a.to);
@@ -431,7 +431,7 @@ function nameLines(page, context, pane) {
 }
 
 /**
- * What lies around the stack of any device.
+ * The surroundings of the stack of any device.
  * @param {Page} page @param {Pane} pane
  * @param {import("./lane.js").Lane} lane below it
  * @param {boolean} found its search is done

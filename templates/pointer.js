@@ -24,26 +24,26 @@ import { bottomBytes, fitWindow, panWindow, setBytes, setWindow, topBytes, zoomB
 
 const handsOf = perPage(() => ({
     /**
-     * What a drag on the timeline does.
-     * @type {{x: number, y: number, from: number, to: number, bottom: number, top: number, range: boolean,
+     * The current drag on the timeline. @type {{x: number, y: number, from: number, to: number, bottom: number, top:
+     * number, range: boolean,
      * moved: boolean} | null}
      */
     drag: null,
     /**
-     * What was pinned before each of the last two clicks: a double click, which is both, only fits.
+     * The pins before each of the last two clicks, since a double click, which is both, must only fit.
      * @type {Pick<PageState, "moment" | "selected" | "focus">[]}
      */
     beforeClicks: [],
-    /** Where each finger (or the mouse) that is down lies. @type {Map<number, {x: number, y: number}>} */
+    /** The place of each pressed finger (or the mouse). @type {Map<number, {x: number, y: number}>} */
     fingers: new Map(),
     /**
-     * What two fingers hold on to: the positions under them when the second came down.
+     * The positions under two fingers when the second one came down.
      * @type {{a: number, b: number} | null}
      */
     pinch: null,
-    /** What the list said stays for a while after the pointer has left. */
+    /** The list's contents stay for a while after the pointer has left. */
     leaveTimer: 0,
-    /** What a pinch on a trackpad has come to so far. */
+    /** The sum of a pinch on a trackpad so far. */
     gestureScale: 1,
 }));
 
@@ -74,7 +74,7 @@ function startPinch(page) {
     hands.pinch = Math.abs(a - b) > 0 ? { a, b } : null;
 }
 
-/** Keeps what was under each finger under it. @param {Page} page */
+/** Keeps under each finger the place that was under it. @param {Page} page */
 function movePinch(page) {
     const hands = handsOf(page);
     const [first, second] = [...hands.fingers.values()];
@@ -173,7 +173,7 @@ function plotUp(page, event) {
     else toggleFocus(page, { by: /** @type {import("./state.js").Focus["by"]} */ (state.viewBy), id: area });
 }
 
-/** What the list said stays for a while: it is where the pointer often goes next. */
+/** The list's contents stay for a while: the pointer often goes there next. */
 const LEAVE_MS = 2000;
 
 /** The pointer is back, or its moment is over. @param {Page} page @param {boolean} left */

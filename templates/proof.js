@@ -1,5 +1,5 @@
-// The proof of a card: its set alone is bright, at its moment, and a strip above the plot counts what is lit. Esc goes
-// back to what was shown before, the window included.
+// The proof of a card: its set alone is bright, at its moment, and a strip above the plot counts what is lit. Esc
+// goes back to the view before, the window included.
 import { fitOpening, goToView, hashOfState, readHash, writeHash } from "./address.js";
 import { plotOf } from "./canvas.js";
 import { askFindings } from "./questions.js";
@@ -16,7 +16,8 @@ const shownOf = perPage(() => ({
     proof: null,
 }));
 
-/** What is bright now, of what is alive at the moment; null: nothing is fainter than the rest. @param {Page} page */
+/** The bright part of the allocations alive at the moment; null: nothing is fainter than the rest.
+ * @param {Page} page */
 export function litNow(page) {
     const { state, view } = page;
     const found = state.finding === null && !state.focus && state.search !== "" && searchOf(page).ready;
@@ -32,7 +33,7 @@ export function litNow(page) {
 }
 
 /**
- * Shows something, of which `text` is said where no set is lit.
+ * Shows a view; the strip says `text` if no set is lit.
  * @param {Page} page @param {HTMLElement} button
  * @param {string} text
  * @param {() => void} show
@@ -50,7 +51,7 @@ export function prove(page, button, text, show, site = 0) {
 /** The call site that is spoken of; 0: none. @param {Page} page */
 export const provedSite = (page) => shownOf(page).proof?.site ?? 0;
 
-/** Exactly what a card speaks of. @param {HTMLElement} button @param {PageFinding} finding @param {number} index */
+/** Lights exactly the set of a card. @param {HTMLElement} button @param {PageFinding} finding @param {number} index */
 export function showFinding(/** @type {Page} */ page, button, finding, index) {
     prove(
         page,
@@ -76,7 +77,7 @@ export function leaveProof(page) {
     invalidate(page, HEADER);
 }
 
-/** Goes back to what was shown before; false: nothing is being proved. @param {Page} page */
+/** Goes back to the view before; false: nothing is being proved. @param {Page} page */
 export function endProof(page) {
     const shown = shownOf(page);
     if (!shown.proof && page.state.finding === null) return false;
@@ -93,7 +94,7 @@ export function endProof(page) {
     return true;
 }
 
-/** What the strip says of a lit set. @param {Page} page @param {number} index */
+/** The strip's text about a lit set. @param {Page} page @param {number} index */
 function litText(page, index) {
     const finding = askFindings(page.view)[index];
     const { count, bytes, event } = countLit(page);

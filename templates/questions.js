@@ -1,10 +1,10 @@
-// Questions that the module answers about a set of allocations: who holds them, through whom, and what differs.
+// Questions that the module answers about a set of allocations: who holds them, through whom, and the differences.
 import { valueText } from "./calls.js";
 
 /** @typedef {import("./session.js").View} View */
 /**
- * @typedef {{at: number | "peak"} | {from: number, to: number, what?: string}} About alive after an event, or what
- * happened in the events [from, to)
+ * @typedef {{at: number | "peak"} | {from: number, to: number, what?: string}} About alive after an event, or the
+ * changes in the events [from, to)
  */
 /** @typedef {{bytes: number, count: number, key: number, stack: number}} SumRow */
 /**
@@ -15,7 +15,7 @@ import { valueText } from "./calls.js";
 /** As the module counts them (enum compare_by). */
 export const GROUPINGS = ["site", "stack", "file", "category", "stream", "pool", "module"];
 
-/** What stands over the names of each. @type {Record<string, string>} */
+/** The head over the names of each. @type {Record<string, string>} */
 export const GROUP_HEADS = {
     site: "Call site",
     stack: "Stack",
@@ -32,7 +32,7 @@ export const ORDERS = ["birth", "bytes", "lifetime", "site", "category", "stream
 /** As the module counts them (enum extent_what); the first is a moment. */
 export const WHATS = ["at", "peak", "allocated", "freed", "kept", "through", "lasting"];
 
-/** What can be asked of a range, and what the page calls it. @type {Record<string, string>} */
+/** The questions about a range, and the page's names for them. @type {Record<string, string>} */
 export const QUESTIONS = {
     allocated: "Made",
     freed: "Freed",
@@ -41,13 +41,13 @@ export const QUESTIONS = {
     peak: "At the peak",
 };
 
-/** The same of a comparison's ends, and what their last event leaves. @type {Record<string, string>} */
+/** The same for a comparison's ends, and the memory after their last event. @type {Record<string, string>} */
 export const COMPARE_QUESTIONS = { ...QUESTIONS, end: "Alive at the end" };
 
-/** What a row is called whose bytes are all given back after the range. */
+/** The name of a row whose bytes are all freed after the range. */
 export const FREED_LATER = "freed later";
 
-/** What an `About` is in numbers. @param {View} view @param {About} about */
+/** An `About` as numbers. @param {View} view @param {About} about */
 export function extentOf(view, about) {
     if (typeof about !== "object" || !about) throw new RangeError("A question is about { at } or { from, to }.");
     if ("at" in about) {
@@ -112,7 +112,7 @@ export function listSums(sums) {
 
 /** @typedef {{name: string, key: number, stack: number, a: number, b: number, delta: number}} Difference */
 
-/** Slots of A and B: of the page's comparison, and of what is asked for beside it. */
+/** Slots of A and B: of the page's comparison, and of other questions. */
 const [PAIR_SLOTS, BESIDE_SLOTS] = [
     [1, 2],
     [5, 6],
@@ -184,7 +184,7 @@ export function askTree(view, about, direction, before = null, through = 0, with
 }
 
 /**
- * What a node of a tree is called; of places by its level: file, function, line.
+ * The name of a tree's node; for places, by its level: file, function, line.
  * @param {View} view
  * @param {string} direction
  * @param {number} frame
@@ -228,7 +228,7 @@ const BLOCK_STATES = ["free", "allocated", "waiting"];
 
 const SEGMENT_EXPANDABLE = 1;
 
-/** What the allocator holds after an event. @param {View} view @param {number | "peak"} at */
+/** The allocator's state after an event. @param {View} view @param {number | "peak"} at */
 export function askBlocks(view, at) {
     const { from } = extentOf(view, { at });
     const refusal = view.sentence("map_refusal");
@@ -265,7 +265,7 @@ export function askBlocks(view, at) {
  */
 
 /**
- * What is asked of a device once: the recording does not change.
+ * Caches an answer per device: the recording does not change.
  * @template T
  * @param {(view: View) => T} ask
  * @returns {(view: View) => T}
@@ -282,7 +282,7 @@ export function once(ask) {
     };
 }
 
-/** The steps of the loop; none where none was found. @type {(view: View) => Step[]} */
+/** The steps of the loop; empty if there are none. @type {(view: View) => Step[]} */
 export const askSteps = once((view) =>
     Array.from({ length: view.c.judged().steps }, (_, i) => {
         const step = view.c.step(i);
@@ -319,7 +319,7 @@ export const askFindings = once((view) =>
         const text = (/** @type {number} */ which) => view.session.decode(view.c.finding_text(i, which));
         const { site, per_bytes, per_n, bytes, count, saves_peak_bytes, from_event, to_event, at_event, own } =
             view.c.finding(i);
-        /** What only some kinds have. @type {Record<string, object>} */
+        /** Fields of some kinds only. @type {Record<string, object>} */
         const more = {
             optimizer_temporaries: { implementation: text(8) },
             next_step_peak: { expected_peak_bytes: own },
@@ -346,7 +346,7 @@ export const askFindings = once((view) =>
     }),
 );
 
-/** What a finding is about, of what is alive at its event; null: no set. @param {View} view @param {number} i */
+/** The set of a finding among the allocations alive at its event; null: no set. @param {View} view @param {number} i */
 export function findingIds(view, i) {
     const { place, count } = view.c.finding_ids(i);
     return count < 0 ? null : Array.from(new Uint32Array(view.module.memory.buffer, place, count));

@@ -1,19 +1,19 @@
-// What the allocator's model tells of a recording: sizes of blocks and the largest hole. It runs a little at a time.
+// The allocator's model of a recording: sizes of blocks and the largest hole. It runs a little at a time.
 import { invalidate, LIST, MAP, perPage, TIMELINE } from "./state.js";
 
 /** Recordings of more events are not replayed unasked: the sizes of a few blocks are then the least they can be. */
 const REPLAYED_EVENTS = 2000000;
 
-/** So many operations in one go: some 10 ms on a quiet machine, so that the page answers all the while. */
+/** Operations in one go: some 10 ms on a quiet machine, so that the page stays responsive. */
 const REPLAYED_IN_ONE = 25000;
 
-/** Of so many it takes little, and runs when the page is there. */
+/** Up to this many it takes little time, and runs as soon as the page is open. */
 export const REPLAYED_AT_ONCE = 500000;
 
 /** Devices that were replayed. */
 const replayedOf = perPage(() => /** @type {Set<number>} */ (new Set()));
 
-/** How many replays are over: what they tell is drawn anew. Under way: of the device with that index; -1: none. */
+/** `over`: number of finished replays, each drawn anew. `under`: index of the device being replayed; -1: none. */
 export const replaysOf = perPage(() => ({ over: 0, under: -1 }));
 
 /** Goes on with the replay of a device, as long as it is shown. @param {Page} page @param {number} device */
@@ -30,8 +30,8 @@ function replaySome(page, device) {
 }
 
 /**
- * Sizes of blocks and the largest free block as a replay tells them: once, where that is quick. What takes more than a
- * stretch begins when the frame is drawn.
+ * Sizes of blocks and the largest free block from a replay: at once if that is quick. A longer replay begins when
+ * the frame is drawn.
  * @param {Page} page @param {number} [most] events
  */
 export function replayOnce(page, most = REPLAYED_EVENTS) {

@@ -18,7 +18,7 @@ export function saveBlob(page, blob, ending, detail = "") {
     if (why) void sayWhy(page, why, blob);
 }
 
-/** What keeps this page from saving a file in a frame, where browsers drop it and say nothing. "": nothing. */
+/** The reason why this page cannot save a file in a frame, where browsers drop it silently. "": it can. */
 function whyNotSaved() {
     const { frameElement, parent } = window;
     if (parent === window || (!frameElement && self.origin !== "null")) return "";
@@ -30,7 +30,7 @@ function whyNotSaved() {
     );
 }
 
-/** What was to be saved, to copy: a picture, or text, and the button that copies it. @param {Blob} blob */
+/** Shows the file's contents for copying: a picture, or text, and a button that copies it. @param {Blob} blob */
 async function copyable(blob) {
     const isPicture = blob.type === "image/png";
     const shown = isPicture ? make("img") : make("textarea");

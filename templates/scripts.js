@@ -106,7 +106,7 @@ function currentView(page) {
 
 const isNumber = (/** @type {unknown} */ value) => typeof value === "number" && !Number.isNaN(value);
 
-/** What the fields of a view may be. */
+/** Allowed values of a view's fields. */
 const fieldsOf = perPage(
     (page) =>
         /** @type {Record<string, (value: any, wanted: any) => boolean>} */ ({
@@ -184,7 +184,7 @@ function allocationForScripts(page, allocation) {
     return { allocation, bytes, birth, death, stream, stack: page.session.stack(stack) };
 }
 
-/** The first frame with this name, 0 where none is asked for. @param {Page} page @param {string} [name] */
+/** The first frame with this name; 0 without a name. @param {Page} page @param {string} [name] */
 function frameOf(page, name) {
     if (name === undefined) return 0;
     for (let frame = 1; frame < page.session.facts.frames; frame++)
@@ -193,7 +193,7 @@ function frameOf(page, name) {
 }
 
 /**
- * A moment, the peak where none is named, or a range.
+ * A moment (by default the peak), or a range.
  * @param {{at?: number | "peak", from?: number, to?: number, what?: string}} question
  * @returns {import("./questions.js").About}
  */
@@ -201,7 +201,7 @@ function aboutOf({ at = "peak", from, to, what }) {
     return from !== undefined && to !== undefined ? { from, to, what } : { at };
 }
 
-/** What scripts may ask of a page. */
+/** A page's calls for scripts. */
 export const callsOf = perPage((page) => {
     const { kept, session, view } = page;
     const search = searchOf(page);
@@ -313,10 +313,9 @@ export const callsOf = perPage((page) => {
 });
 
 /**
- * Calls that say so where there is no recording yet, or never will be.
+ * Calls that report if there is no recording yet, or never will be.
  * @param {Promise<void>} ready
- * @param {() => Page | null} inHand what they are about
- * @param {string[]} [names] of further calls
+ * @param {() => Page | null} inHand the page that they act on @param {string[]} [names] of further calls
  * @param {() => object} [own] which take the place of the page's
  * @returns {PageApi}
  */

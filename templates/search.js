@@ -1,5 +1,6 @@
-// Search over all allocations, not only the visible ones: words as in the filter (layout/filter.h), joined by AND. What
-// does not match fades. The module knows what the words mean; a regular expression is matched in a worker (words.js).
+// Search over all allocations, not only the visible ones: words as in the filter (layout/filter.h), joined by AND.
+// Allocations that do not match fade. The module understands the words; a regular expression is matched in a worker
+// (words.js).
 import { axisOfEvent, change, eventOfAxis, EVERYTHING, invalidate, perPage } from "./state.js";
 import { setWindow } from "./window.js";
 import { Matcher, selectWords } from "./words.js";
@@ -7,20 +8,20 @@ import { Matcher, selectWords } from "./words.js";
 const SEARCH_SLOT = 1;
 
 export const searchOf = perPage(() => ({
-    /** What was asked for last, and of which device and filter. */
+    /** The last search, with its device and filter. */
     asked: "",
-    /** The view holds what was found. */
+    /** The view has the matches. */
     ready: false,
     running: false,
-    /** Counts what was found so far: sums of what an older one left are out of date. */
+    /** Counts the results so far: sums of an older result are out of date. */
     version: 0,
     /** @type {SearchResult} */
     result: { allocations: 0, bytesAtPeak: 0 },
-    /** What is wrong with the words. */
+    /** The error in the words. */
     error: "",
     /** @type {Matcher | null} */
     matcher: null,
-    /** Resolves when what runs is done. @type {Promise<void>} */
+    /** Resolves when the running search is done. @type {Promise<void>} */
     done: Promise.resolve(),
 }));
 
@@ -55,7 +56,7 @@ export function setOnly(page, only) {
     applyOnly(page);
 }
 
-/** Brings what is found up to the words, the device and the filter. @param {Page} page */
+/** Updates the matches to the words, the device and the filter. @param {Page} page */
 export function updateSearch(page) {
     const { session, state, view } = page;
     const search = searchOf(page);
@@ -69,7 +70,7 @@ export function updateSearch(page) {
         result: { allocations: 0, bytesAtPeak: 0 },
     });
     if (!state.search) {
-        // What was found before is given back: a table of what nothing narrows is of all.
+        // The old matches are dropped: a table without a search lists all.
         view.c.words(SEARCH_SLOT, 0);
         applyOnly(page);
         return;
@@ -99,7 +100,7 @@ function isInWindow(page, allocation) {
 }
 
 /**
- * Where going through the matches begins: at the pinned allocation, where it is in sight, else at the window's edge.
+ * The start of a walk through the matches: the pinned allocation if it is in sight, otherwise the window's edge.
  * @param {Page} page @param {1 | -1} direction
  */
 function matchesFrom(page, direction) {

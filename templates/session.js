@@ -7,8 +7,8 @@ import { atOnce } from "./turns.js";
 
 /** @typedef {record_group} Group allocations of a call site or of a stack */
 /**
- * @typedef {"site" | "stack" | "parts"} GroupBy what lists of many rows are grouped by; parts of call sites: what an
- * optimizer keeps apart, and what is known by its free
+ * @typedef {"site" | "stack" | "parts"} GroupBy the grouping of lists with many rows; parts of call sites: an
+ * optimizer's kinds of state, and allocations known by their free
  */
 
 /** Names between two turns of the browser. */
@@ -16,7 +16,7 @@ const SITES_AT_ONCE = 1000;
 
 const GROUP_BYS = ["site", "stack", "parts"];
 
-/** What stands after a site's name, by enum group_part: as in the picture. */
+/** The ending of a site's name, by enum group_part: as in the picture. */
 export const OF_FREE = 3;
 export const PARTS = ["", " (state)", " (temporary)", " (freed here)"];
 
@@ -49,8 +49,8 @@ export function readRecord(module, fields, place, call) {
 }
 
 /**
- * Calls of a kind of handle, bound to one. Numbers of 32 bits come from WebAssembly as signed ones: what the list of
- * calls says is a place or a count is made unsigned where it is used.
+ * Calls of a kind of handle, bound to one. Numbers of 32 bits come from WebAssembly as signed ones: results that the
+ * list of calls marks as a place or a count are made unsigned here.
  * @param {ModuleExports} module
  * @param {"session_" | "view_"} kind
  * @param {Record<string, string>} rows what fills a record
@@ -80,7 +80,7 @@ export function writeRecord(module, place, fields, values) {
     floats(module, place, fields.length).set(fields.map((field) => values[field]));
 }
 
-/** Of a request that names none of them: no marks, no areas. */
+/** The values that a request leaves out: no marks, no areas. */
 const PLAIN = {
     scale: 1,
     areas: 0,
@@ -110,7 +110,7 @@ export class Session {
         this.strings = new Map();
         /** @type {Map<number, string>} */
         this.siteTexts = new Map();
-        /** What is in it; known when the recording is read. @type {record_recording} */
+        /** The contents; known once the recording is read. @type {record_recording} */
         this.facts = {
             meta: 0,
             settings: 0,
@@ -246,22 +246,22 @@ export class View {
         );
         this.device = device;
         this.facts = this.c.facts();
-        /** Call site of every stack, asked for once. @type {Uint32Array | null} */
+        /** Call site of every stack, requested once. @type {Uint32Array | null} */
         this.sites = null;
         /** The same by their names. @type {Map<string, number> | null} */
         this.named = null;
         /** Totals of the groups that it holds now. @type {Held} */
         this.held = { count: 0, allocations: 0, bytes: 0 };
-        /** What is written of phases, by string, and of parts. @type {Map<string, string[]>} */
+        /** Texts of phases, by string, and of parts. @type {Map<string, string[]>} */
         this.names = new Map();
     }
 
-    /** What is written of a phase: its whole name, then shorter ones. @param {number} phase */
+    /** Texts for a phase: its whole name, then shorter ones. @param {number} phase */
     phaseNames(phase) {
         return this.namesOf(`phase ${this.c.phase(phase).name}`, (nth) => this.c.phase_name(phase, nth));
     }
 
-    /** The same of forward, backward and the like. @param {number} kind */
+    /** The same for forward, backward and the like. @param {number} kind */
     partNames(kind) {
         return this.namesOf(`part ${kind}`, (nth) => this.c.part_name(kind, nth));
     }
@@ -286,7 +286,7 @@ export class View {
     }
 
     /**
-     * What the module says in words, "" where it has nothing to say.
+     * A text of the module, "" if it has none.
      * @param {"map_refusal" | "replay_reason" | "peak_made"} name
      */
     sentence(name) {
@@ -322,7 +322,7 @@ export class View {
         };
     }
 
-    /** What is under a pixel of the last drawing. @param {number} column @param {number} row */
+    /** The thing under a pixel of the last drawing. @param {number} column @param {number} row */
     pick(column, row) {
         const { allocation, event } = this.c.pick(column, row);
         return { allocation: allocation < 0 ? null : allocation, event };
@@ -354,7 +354,7 @@ export class View {
     }
 
     /**
-     * Highest total per column, or what the filter leaves of it.
+     * Highest total per column, of all allocations or of the filter's matches.
      * @param {number} axis
      * @param {number} from
      * @param {number} to
@@ -403,7 +403,7 @@ export class View {
     }
 
     /**
-     * What is alive after an event, in groups by falling bytes: totals over all; group() reads one.
+     * The allocations alive after an event, in groups by falling bytes: returns totals over all; group() reads one.
      * @param {number} event
      * @param {GroupBy} by
      */
@@ -412,7 +412,7 @@ export class View {
     }
 
     /**
-     * The same of what a question about the events [from, to) means.
+     * The same for a question about the events [from, to).
      * @param {number} from
      * @param {number} to
      * @param {number} what as the module counts it
@@ -435,7 +435,7 @@ export class View {
     }
 
     /**
-     * One of the groups that were asked for last; they stay in the module, so a million of them make no objects here.
+     * One of the groups of the last request; they stay in the module, so a million of them make no objects here.
      * @param {number} i
      * @returns {Group}
      */
@@ -443,7 +443,7 @@ export class View {
         return this.c.group(i);
     }
 
-    /** The first of the groups that were asked for last. @param {number} most */
+    /** The first groups of the last request. @param {number} most */
     firstGroups(most) {
         return Array.from({ length: Math.min(most, this.held.count) }, (_, i) => this.c.group(i));
     }

@@ -2,7 +2,7 @@
 
 const HEIGHTS = ["low", "half", "full"];
 
-/** A drag over so many pixels is one height. */
+/** A drag over this many pixels changes the sheet by one height. */
 const DRAG = 40;
 
 /** @param {Page} page */

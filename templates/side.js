@@ -19,7 +19,7 @@ import { createWhy } from "./why.js";
  */
 
 /**
- * Its name is what the palette calls it.
+ * Its name is the palette's.
  * @typedef {[id: string, create: (page: Page, box: HTMLElement) => SideView, name: string]} Registered
  */
 
@@ -43,7 +43,7 @@ const sideOf = perPage(() => ({
     views: [],
     /** The view that is open. */
     placed: "",
-    /** Widths that somebody has chosen, by tab. @type {Map<string, number>} */
+    /** Widths that the user has chosen, by tab. @type {Map<string, number>} */
     widths: new Map(),
 }));
 
@@ -63,7 +63,7 @@ const FORMS = ["who", "tree", "each"];
 /** The tab of a view. @param {string} id */
 const tabIdOf = (id) => (FORMS.includes(id) ? "who" : id);
 
-/** What stands beside the timeline, before either is drawn. True: it may be of another width. @param {Page} page */
+/** Updates the side before it and the timeline are drawn. True: its width may have changed. @param {Page} page */
 export function placeSide(page) {
     const side = sideOf(page);
     const shown = current(page);
@@ -95,12 +95,12 @@ export function drawSide(/** @type {Page} */ page) {
     drawSiteLine(page, shownMoment(page));
 }
 
-/** What a key does in the open view. @param {Page} page @param {string} key */
+/** A key in the open view. @param {Page} page @param {string} key */
 export function sideKey(page, key) {
     return current(page).keys?.[key];
 }
 
-/** The tabs in their order; one that nothing stands behind is not shown. */
+/** The tabs in their order; tabs without contents are not shown. */
 const TABS = ["why", "plan", "who", "compare", "allocator"];
 
 /** @param {Page} page */
@@ -127,7 +127,7 @@ export function openTab(page, nth) {
 }
 
 /**
- * What opens each view, whichever is open, in the order of the tabs; a form of Who has no key of its own.
+ * Commands that open each view, in the order of the tabs; a form of Who has no key of its own.
  * @param {Page} page
  * @returns {import("./palette.js").Command[]}
  */

@@ -1,4 +1,4 @@
-// What each row of a list held over the run, as a small curve.
+// The memory of each row of a list over the run, as a small curve.
 import { curveShape } from "./paint.js";
 import { floats } from "./session.js";
 import { FOCUS_KINDS, invalidate, LIST, perPage } from "./state.js";
@@ -7,7 +7,7 @@ import { FOCUS_KINDS, invalidate, LIST, perPage } from "./state.js";
 
 const SPARK_WIDTH = 56;
 
-/** Curves by what they are of, and rows that wait for theirs. */
+/** Curves by their subject, and rows that wait for theirs. */
 const sparksOf = perPage(() => ({
     known: /** @type {Map<string, Float64Array>} */ (new Map()),
     waiting: /** @type {Map<string, Focus>} */ (new Map()),

@@ -1,4 +1,4 @@
-// Handles between two parts of the page: dragged, moved by arrows, and back where they were by a double click or Home.
+// Handles between two parts of the page: dragged, moved by arrows, and reset by a double click or Home.
 
 /**
  * @typedef {{read: () => number, write: (pixels: number | null) => void, least: number, most: () => number, sign: 1 |

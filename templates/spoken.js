@@ -1,4 +1,4 @@
-// What a reader of screens hears: what was opened, done or found, each once and as a sentence. Nothing here follows the
+// Texts for screen readers: each thing opened, done or found, once and as a sentence. Nothing here follows the
 // pointer, and no other part of the page is a live region while it is open.
 import { plotOf } from "./canvas.js";
 import { lifetimeText } from "./describe.js";
@@ -8,10 +8,10 @@ import { placeOfMatch, searchOf } from "./search.js";
 import { allocationWord, flush, perPage } from "./state.js";
 import { formatBytes, formatCount, formatPlural, setText } from "./text.js";
 
-/** What follows within this time is said together: people type, and a click changes several things. */
+/** Changes within this time are announced together: people type, and a click changes several things. */
 const SAID_AFTER_MS = 400;
 
-/** What was said last of each kind, so that it is not said again. */
+/** The last announcement of each kind, so that it is not repeated. */
 const saidOf = perPage(() => ({
     started: false,
     opened: false,
@@ -27,7 +27,7 @@ export function say(page, text) {
     setText(page.element("spoken", HTMLParagraphElement), text);
 }
 
-/** The file, and what is most urgent in it. @param {Page} page */
+/** The file, and its most urgent finding. @param {Page} page */
 function openedText(page) {
     const { meta, view } = page;
     const [first] = askFindings(view);
@@ -53,7 +53,7 @@ function searchText(/** @type {Page} */ page) {
     );
 }
 
-/** What is pinned, and its place among the matches. @param {Page} page */
+/** The pinned thing, and its place among the matches. @param {Page} page */
 function pinText(page) {
     const { session, state, view } = page;
     if (state.selected === null) return "Nothing selected.";
@@ -96,7 +96,8 @@ export function startSpoken(page) {
     speakSoon(page);
 }
 
-/** After a drawing: says what was done since, when all of it is done. @param {boolean} [moved] to a view of before */
+/** After a drawing: announces the changes since the last time, once all are done.
+ * @param {boolean} [moved] to a view of before */
 export function speakSoon(/** @type {Page} */ page, moved = false) {
     const said = saidOf(page);
     if (!said.started) return;

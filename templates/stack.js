@@ -1,11 +1,11 @@
-// A stack as a list: the user's own frames, and what is folded away between them.
+// A stack as a list: the user's own frames, and the folded frames between them.
 import { FRAME_LIBRARY, FRAME_NATIVE, FRAME_NOISE, FRAME_USER } from "./api.js";
 import { change } from "./state.js";
 import { baseName, formatCount, formatPlural, make } from "./text.js";
 
 /* ---- the stack ---- */
 
-/** Frames and folds of a stack that are there at once; what is left of a deeper one is a last fold. */
+/** Frames and folds of a stack that are made at once; the rest of a deeper stack is a last fold. */
 const FRAMES_MOST = 200;
 
 /** Runs of the same frame, one after the other. @param {number[]} frames @returns {{id: number, times: number}[]} */
@@ -62,12 +62,13 @@ function foldLabel(page, runs) {
         kinds.has(FRAME_LIBRARY) ? "library" : "",
         kinds.has(FRAME_NOISE) ? "interpreter" : "",
     ].filter(Boolean);
-    // A person's own frames are folded only where a stack is very deep.
+    // The user's own frames are folded only in a very deep stack.
     const which = kinds.has(FRAME_USER) ? "further" : names.join(", ");
     return `${formatCount(count)} ${which} frame${count === 1 ? "" : "s"}`;
 }
 
-/** Frames that are folded away until somebody asks. @param {{id: number, times: number}[]} runs @param {number} site */
+/** Frames that are folded until somebody opens them.
+ * @param {{id: number, times: number}[]} runs @param {number} site */
 function makeFold(/** @type {Page} */ page, runs, site) {
     const item = make("li", "fold");
     const details = make("details");
@@ -106,8 +107,8 @@ export function makeStack(page, stack) {
 }
 
 /**
- * A stack as text, one frame a line, innermost first: those of Python, else of C++ without the interpreter's; or all
- * where everything is asked for.
+ * A stack as text, one frame a line, innermost first: those of Python, otherwise of C++ without the interpreter's;
+ * with `all`, every frame.
  * @param {Page} page @param {number} stack @param {boolean} [all]
  */
 export function stackAsText(page, stack, all = false) {

@@ -1,4 +1,4 @@
-// Labels of stacks in a list, and what tells those apart that would look the same.
+// Labels of stacks in a list, with words that tell equal ones apart.
 import { FRAME_USER } from "./api.js";
 import { perPage } from "./state.js";
 
@@ -18,17 +18,16 @@ export function stackText(page, stack, site) {
         : `${session.siteText(site)} \u2039 ${session.siteText(caller)}`;
 }
 
-/** More stacks than these are not told apart: reading all their frames would take too long. */
+/** Limit on the stacks that are told apart: reading all frames would take too long. */
 export const TOLD_MOST = 20000;
 
-/** What tells stacks with one label apart, by stack. */
+/** Words that tell stacks with one label apart, by stack. */
 export const toldOf = perPage(
     () => /** @type {{of: unknown, words: Map<number, string>}} */ ({ of: null, words: new Map() }),
 );
 
 /**
- * Words after the labels of stacks that would look the same: the innermost frame that not all of them have, else a
- * number.
+ * Words after equal labels of stacks: the innermost frame that not all of them have, otherwise a number.
  */
 export function tellStacks(/** @type {Page} */ page) {
     const { view } = page;

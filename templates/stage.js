@@ -1,4 +1,4 @@
-// What timelines beside each other have in common: canvases in a box, lines, labels, the axis of bytes, and the mouse.
+// Shared by all timelines: canvases in a box, lines, labels, the axis of bytes, and the mouse.
 import { clearCanvas, lineScale, sizeCanvas, themeColor, tickUnit } from "./paint.js";
 import { BYTE_UNITS, decimalsOf, make } from "./text.js";
 
@@ -6,7 +6,7 @@ import { BYTE_UNITS, decimalsOf, make } from "./text.js";
 /**
  * @typedef {{zoom: (factor: number, at: number) => void, pan: (share: number) => void, hover: (event: number | null,
  * at: {x: number, y: number}) => void, choose: (event: number, allocation: number | null) => void, fit: () => void}}
- * Hands what the mouse does
+ * Hands actions of the mouse
  */
 
 /** By decimals: making one takes longer than drawing the labels of an axis. */
@@ -15,7 +15,7 @@ const TICK_FORMATS = [0, 1, 2, 3].map(
 );
 
 /**
- * Canvases in a box that takes the room there is: pixels of the plot, what lies around them, what follows the pointer.
+ * Canvases in a box that takes all room: pixels of the plot, its surroundings, the pointer's marks.
  * @param {string} name
  * @param {HTMLElement} box
  * @param {{left: number, right: number, top: number, bottom: number}} gutter CSS pixels around the plot
@@ -127,7 +127,7 @@ export function drawBytes(context, view, low, high, { width, height, ratio }, li
 }
 
 /**
- * What the mouse does to a plot.
+ * The mouse on a plot.
  * @param {ReturnType<typeof makeStage>["stage"]} stage
  * @param {(x: number, y: number) => {event: number, allocation: number | null} | null} at
  * @param {Hands} hands

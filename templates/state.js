@@ -1,4 +1,4 @@
-// The one state of the page, what may be done with it, and its form in the URL's hash. change() sets fields and
+// The one state of the page, its changes, and its form in the URL's hash. change() sets fields and
 // asks for a new drawing of what shows them; the drawing itself happens once per animation frame (draw() in page.js).
 import { COLORING_TITLES, KIND_LOG } from "./api.js";
 import { View } from "./session.js";
@@ -37,19 +37,18 @@ export const MAP_ORDERS = ["size", "address", "free", "age", "hole"];
 
 export const THEMES = ["auto", "light", "dark"];
 
-/** What can be highlighted, as the module counts them (enum compare_by, HIGHLIGHT_BY_FRAME). @type {Focus["by"][]} */
+/** Kinds of highlights, as the module counts them (enum compare_by, HIGHLIGHT_BY_FRAME). @type {Focus["by"][]} */
 export const FOCUS_KINDS = ["site", "stack", "file", "category", "stream", "pool", "module", "frame"];
 
 /**
  * @typedef {{by: "site" | "stack" | "file" | "category" | "stream" | "pool" | "module"
- * | "frame", id: number}} Focus what is
- * highlighted: an id of its kind, of a file a frame in it
+ * | "frame", id: number}} Focus the highlight: an id of its kind, of a file a frame in it
  */
 
 export const newState = () => ({
     /** Index of the device. */
     device: 0,
-    /** The other devices stand beside it, on one axis of time. */
+    /** The other devices are shown with it, on one axis of time. */
     all: false,
     /** @type {"events" | "time"} */
     axis: "events",
@@ -60,15 +59,15 @@ export const newState = () => ({
     bottom: 0,
     top: 0,
     colorBy: "site",
-    /** What lies together: "age" (each allocation a band), or sums by "category", "stream" or "pool". */
+    /** The order of the stack: "age" (each allocation a band), or sums by "category", "stream" or "pool". */
     viewBy: "age",
-    /** "each": bands too thin to be told apart are drawn one by one all the same. */
+    /** "each": bands that are too thin to tell apart are drawn one by one nevertheless. */
     bands: "",
-    /** What the list groups by, of questions.js' GROUPINGS. */
+    /** The list's grouping, of questions.js' GROUPINGS. */
     groupBy: "site",
     theme: "auto",
     search: "",
-    /** List and sums are of what the search finds. */
+    /** List and sums cover the search's matches only. */
     only: false,
     /** Order of the table of allocations, a key of each_view.js' columns, "-" before it: falling. */
     order: "-bytes",
@@ -78,11 +77,11 @@ export const newState = () => ({
     focus: null,
     /** Finding whose set is highlighted, by its number. @type {number | null} */
     finding: null,
-    /** What a change of the plan would need in use. @type {{title: string, bytes: number} | null} */
+    /** The memory in use that a change of the plan would need. @type {{title: string, bytes: number} | null} */
     planned: null,
     /** Event that the list is held at; null: the peak. @type {number | null} */
     moment: null,
-    /** What the list says about the selected range, a key of questions.js' QUESTIONS. */
+    /** The list's question about the selected range, a key of questions.js' QUESTIONS. */
     rangeOf: "allocated",
     /** @type {PageFilter} */
     filter: {
@@ -97,9 +96,9 @@ export const newState = () => ({
         own: false,
         words: "",
     },
-    /** Counts what the filter has left so far: a change draws what it leaves. */
+    /** Counts the filter's results so far: a change draws the new result. */
     filtered: 0,
-    /** What the side shows: an id of side.js' registry. */
+    /** The open tab of the side: an id of side.js' registry. */
     tab: "who",
     /** Of questions.js' TREES. */
     treeDirection: "callees",
@@ -107,15 +106,15 @@ export const newState = () => ({
     treeFrom: 0,
     /** Levels of the icicle. */
     treeDepth: 9,
-    /** The tree is coloured by what has changed since mark A. */
+    /** The tree is coloured by the change since mark A. */
     treeChange: false,
-    /** What the list is sorted by, with "-" the other way round. */
+    /** The list's sort order, with "-" reversed. */
     sortBy: "bytes",
     /** Ends of a comparison, as compare_view.js spells them; "": its own choice. */
     compareA: "",
     compareB: "",
     compareBy: "site",
-    /** Moments that are marked A, B and C, with what people call them. @type {{event: number, note: string}[]} */
+    /** Moments that are marked A, B and C, with people's notes. @type {{event: number, note: string}[]} */
     marks: [],
     compareWhat: "peak",
     /** The map below the timeline is open, its segments in an order of MAP_ORDERS. */
@@ -138,7 +137,8 @@ export const newState = () => ({
 });
 
 /**
- * What a field's change makes out of date. What is not here (the pointer) is drawn by who changes it.
+ * The parts that a field's change makes out of date. Fields that are not listed (the pointer) are drawn by the code
+ * that changes them.
  * @type {Partial<Record<keyof PageState, number>>}
  */
 const SHOWN_BY = {
@@ -185,18 +185,19 @@ const SHOWN_BY = {
     misread: HEADER,
 };
 
-/** What a filter leaves: so far there is none. */
+/** The filter's results, empty at first. */
 const newKept = () => ({
     active: false,
     allocations: 0,
     bytesAtPeak: 0,
-    /** Counts the filters so far: what was summed up under an older one is out of date. */
+    /** Counts the filters so far: sums made under an older one are out of date. */
     version: 0,
     /** What is wrong with the words. */
     error: "",
     /** Resolves when the filter is done. @type {Promise<void>} */
     done: Promise.resolve(),
-    /** Top of the y axis, where what is left would fill less than a third of the whole run's; 0: that one. */
+    /** Top of the y axis if the filter's matches would fill less than a third of the whole run's; 0: the whole
+     * run's. */
     top: 0,
 });
 
@@ -206,7 +207,8 @@ const newKept = () => ({
  */
 
 /**
- * A recording as it is shown: what shows a part of it takes this as its first argument. A document may have several.
+ * A shown recording: every function that shows a part of it takes this as its first argument. A document may have
+ * several.
  * @param {View} view
  * @param {string} suffix of the ids of its elements
  * @param {Beside | null} beside
@@ -222,7 +224,7 @@ export function createPage(view, suffix, beside) {
         /** Facts that the writer of the page added. @type {Record<string, unknown>} */
         meta: view.session.meta(),
         state: newState(),
-        /** What the module's filter leaves. */
+        /** The matches of the module's filter. */
         kept: newKept(),
         /** Paper is light. */
         printing: false,
@@ -234,7 +236,7 @@ export function createPage(view, suffix, beside) {
 }
 
 /**
- * What each page has one of, made when it is first asked for.
+ * A value of each page, made when it is first requested.
  * @template T
  * @param {(page: Page) => T} make
  * @returns {(page: Page) => T}
@@ -249,7 +251,8 @@ export function perPage(make) {
     };
 }
 
-/** What is out of date, and who draws it; `changed` hears of every change that the address shows. */
+/** The parts that are out of date, and the function that draws them; `changed` is called after every change that the
+ * address shows. */
 const frameOf = perPage(() => ({
     parts: 0,
     request: 0,
@@ -258,7 +261,7 @@ const frameOf = perPage(() => ({
 }));
 
 /**
- * From now on what is out of date is drawn.
+ * From now on parts that are out of date are drawn.
  * @param {Page} page
  * @param {(parts: number) => void} draw what draws some parts
  * @param {() => void} changed
@@ -272,7 +275,7 @@ export function isStale(page, parts) {
     return (frameOf(page).parts & parts) !== 0;
 }
 
-/** Draws at once what is out of date, so that a script reads what it has set. @param {Page} page */
+/** Draws parts that are out of date at once, so that a script reads what it has set. @param {Page} page */
 export function flush(page) {
     if (frameOf(page).parts) drawNow(page);
 }
@@ -286,7 +289,7 @@ function drawNow(/** @type {Page} */ page) {
     frame.draw(parts);
 }
 
-/** Draws what is out of date, the browser having a turn after each part. @param {() => Promise<void>} turn */
+/** Draws parts that are out of date, with a turn of the browser after each. @param {() => Promise<void>} turn */
 export async function flushInTurns(/** @type {Page} */ page, turn) {
     const frame = frameOf(page);
     const { parts } = frame;
@@ -306,7 +309,7 @@ export function invalidate(page, parts) {
 }
 
 /**
- * The one way to change the state: what shows the fields that differ is drawn with the next frame.
+ * The one way to change the state: parts that show a changed field are drawn with the next frame.
  * @param {Page} page @param {Partial<PageState>} fields
  */
 export function change(page, fields) {
@@ -325,12 +328,12 @@ export function change(page, fields) {
     frameOf(page).changed();
 }
 
-/** What a band stands for: a log holds levels. @param {Page} page */
+/** The name of a band: a log has levels. @param {Page} page */
 export function allocationWord(page) {
     return page.session.facts.kind === KIND_LOG ? "level" : "allocation";
 }
 
-/** Memory of a device: what the person who made the page said, else what the file says; 0: unknown. */
+/** Memory of a device: as given when the page was made, otherwise from the file; 0: unknown. */
 export function capacityBytes(/** @type {Page} */ page, device = page.state.device) {
     return Number(page.meta.capacity ?? 0) || page.session.devices[device].capacity_bytes;
 }
@@ -417,7 +420,8 @@ export function askAll(page, question, device = page.view.device) {
     }
 }
 
-/** What a position along the shown device's time is more in another's. @param {Page} page @param {View} other */
+/** The difference between a position along the shown device's time and the same moment in another's.
+ * @param {Page} page @param {View} other */
 export function clockShift(page, other) {
     return page.view.facts.first_us - other.facts.first_us;
 }
@@ -452,7 +456,7 @@ export function exactPlace(position) {
     return Math.round(position * 1000) / 1000;
 }
 
-/** What of a range lies in the run; null: nothing. @param {{from: number, to: number} | null} range */
+/** The part of a range in the run; null: none. @param {{from: number, to: number} | null} range */
 export function rangeInRun(/** @type {Page} */ page, range) {
     const whole = wholeRange(page);
     const [from, to] = [Math.max(range?.from ?? NaN, whole.from), Math.min(range?.to ?? NaN, whole.to)].map(exactPlace);
@@ -470,7 +474,7 @@ export function heldMoment(page) {
     return page.state.moment ?? page.view.facts.peak_event;
 }
 
-/** Bands by age, or sums; what the colours and the list say follows. @param {Page} page @param {string} viewBy */
+/** Bands by age, or sums; colours and list follow. @param {Page} page @param {string} viewBy */
 export function setViewBy(page, viewBy) {
     const { meta, state } = page;
     // Bands do not keep the colours that sums had.
@@ -507,7 +511,7 @@ export function removeMark(page, nth) {
     });
 }
 
-/* ---- what is pinned and highlighted ---- */
+/* ---- pins and highlights ---- */
 
 /** Pins an allocation and highlights its call site. @param {Page} page @param {number | null} allocation */
 export function select(page, allocation) {

@@ -25,7 +25,7 @@ export function formatBytes(bytes) {
 }
 
 /**
- * How the figures of one table are written, of which `most` is the largest: one unit, fixed decimals. The rule is that
+ * The number format of one table whose largest figure is `most`: one unit, fixed decimals. The rule is that
  * of
  * format_unit and format_bytes_in (base/format.h); fine: that of format_unit_fine, for changes.
  * @param {number} most @param {boolean} [fine]
@@ -54,7 +54,7 @@ export function formatChange(bytes, figure = formatBytes) {
     return bytes === 0 ? "0" : `${bytes > 0 ? "+" : "\u2212"}${figure(Math.abs(bytes))}`;
 }
 
-/** What formatBytes rounds, with a true minus sign. @param {number} bytes */
+/** formatBytes with a true minus sign. @param {number} bytes */
 export function formatExactBytes(bytes) {
     return `${formatCount(bytes).replace("-", "\u2212")} bytes`;
 }
@@ -82,7 +82,7 @@ export function formatDuration(us) {
 }
 
 /**
- * "31 %"; what is not nothing is at least "<1 %", what is not all at most ">99 %".
+ * "31 %"; shares above zero are at least "<1 %", shares below all at most ">99 %".
  * @param {number} part
  * @param {number} whole
  */
@@ -93,7 +93,7 @@ export function formatShare(part, whole) {
     return `${percent} %`;
 }
 
-/** "event 18,204", or what stands before it. @param {number} event */
+/** "event 18,204", or "before the first event". @param {number} event */
 export function formatEvent(event) {
     return event < 0 ? "before the first event" : `event ${formatCount(event)}`;
 }
@@ -221,7 +221,7 @@ export function deviceName(ordinal) {
     return ordinal === -2 ? "host (pinned)" : ordinal < 0 ? "CPU" : String(ordinal);
 }
 
-/* ---- what is pinned ---- */
+/* ---- pins ---- */
 
 /** @param {HTMLDListElement} facts @param {string} name @param {string} value @param {string} [title] */
 export function addFact(facts, name, value, title) {
@@ -250,7 +250,7 @@ export function numberPair(text) {
     return Number.isFinite(from) && Number.isFinite(to) && from < to ? { from, to } : null;
 }
 
-/** What was requested and what was free; a log may print neither: -1. @param {number} size @param {number} free */
+/** The requested and the free bytes; a log may print neither: -1. @param {number} size @param {number} free */
 export function askedText(size, free) {
     if (size < 0) return "the log does not print what was requested";
     return `${formatBytes(size)} requested${free < 0 ? "" : `, ${formatBytes(free)} free on the GPU`}`;

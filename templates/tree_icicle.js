@@ -1,4 +1,4 @@
-// The icicle of a tree: a box for each node, as wide as what goes through it.
+// The icicle of a tree: a box for each node, as wide as its bytes.
 import { nodeName } from "./questions.js";
 import { change, isDark } from "./state.js";
 import { cssTexture, formatBytes, formatPlural, formatShare, make, setText } from "./text.js";
@@ -25,7 +25,7 @@ function textOn(rgb) {
 }
 
 /**
- * A colour from less (teal) by what is the same (grey) to more (orange).
+ * A colour from less (teal) over equal (grey) to more (orange).
  * @param {Page} page @param {number} bytes
  * @param {number} before
  */
@@ -39,7 +39,7 @@ function changeColor(page, bytes, before) {
 }
 
 /**
- * What a node is highlighted as; a function of several lines is nothing that can be.
+ * A node's highlight; a function of several lines has none.
  * @param {Page} page @param {number} frame
  * @param {number} level
  * @returns {import("./state.js").Focus | null}
@@ -127,7 +127,7 @@ export function drawIcicle(tree, over) {
     const whole = node(tree, 0).bytes;
     const below = boxesOf(tree, tree.state.treeDirection);
     const above = Math.max(0, ...over.map(({ level }) => level - 1));
-    // Between callers and callees the frame itself stands once; the root says nothing more.
+    // Between callers and callees the frame itself appears once; the root adds nothing.
     const first = tree.state.treeFrom && tree.state.treeDirection !== "places" ? 1 : 0;
     const parts = [
         ...over.filter(({ level }) => level > 1).map((drawn) => makeBox(tree, drawn, whole, above + 1 - drawn.level)),

@@ -1,4 +1,4 @@
-// Many small rows of a tree in one: the frame that they are all reached through says what they are.
+// Many small rows of a tree in one: the frame through which all are reached names them.
 
 /** Share of the small rows' bytes that a frame must explain. */
 const EXPLAINED = 0.9;

@@ -23,7 +23,7 @@ import { commonFrame } from "./tree_small.js";
 /** More nodes than these are not searched through. */
 const SEARCHED_MOST = 200000;
 
-/** What holds less than this share of its parent's bytes is one row, until somebody opens it. */
+/** Nodes below this share of their parent's bytes are one row until somebody opens it. */
 const SMALL_SHARE = 0.01;
 
 /** @typedef {ReturnType<typeof makeTree>} Tree */
@@ -51,7 +51,7 @@ function makeLine() {
     return { element: row, what, fold, swatch, text, bar, bytes, share, count, change };
 }
 
-/** The word of a filter that leaves what goes through a frame. @param {Page} page @param {number} frame */
+/** The word of a filter for allocations through a frame. @param {Page} page @param {number} frame */
 function frameWord(page, frame) {
     const { file, line, name } = page.session.frame(frame);
     return (
@@ -69,7 +69,7 @@ function focusWord(page, { by, id }) {
 }
 
 /**
- * The small children of a node: one row, or two where most come through a frame that says what they are.
+ * The small children of a node: one row, or two if most come through one frame that names them.
  * @param {Tree} tree
  * @param {number} parent
  * @param {number} level
@@ -86,7 +86,8 @@ function addSmall(tree, parent, level, small) {
     if (all.size) tree.rows.push({ node: parent, level, small: [...all] });
 }
 
-/** What a row says for itself already: below it are nothing but small ones. @param {Tree} tree @param {number} index */
+/** True if a row has only small ones below it.
+ * @param {Tree} tree @param {number} index */
 function onlySmall(tree, index) {
     const { first_child, children, bytes } = node(tree, index);
     return children > 3 && node(tree, first_child).bytes < bytes * SMALL_SHARE;
@@ -125,12 +126,12 @@ function addNode(tree, index, level) {
     if (tree.met || tree.open.has(index)) addChildren(tree, index, level + 1);
 }
 
-/** Marks what the words are in, and all above. @param {Tree} tree @param {number} count */
+/** Marks the nodes whose text has the words, and all nodes above. @param {Tree} tree @param {number} count */
 function search(tree, count) {
     const wanted = tree.words.value.trim().toLowerCase();
     tree.met = wanted && count <= SEARCHED_MOST ? new Uint8Array(count) : null;
     if (!tree.met) return;
-    // A frame stands in many nodes.
+    // A frame is in many nodes.
     /** @type {Map<number, boolean>} */
     const named = new Map();
     const isNamed = (/** @type {number} */ frame) => {
@@ -207,7 +208,7 @@ function fillLine(tree, line, row) {
     line.element.setAttribute("aria-expanded", String(tree.open.has(row.node)));
 }
 
-/** Opens or closes a row; what goes through its frame is highlighted. @param {Tree} tree @param {TreeRow} row */
+/** Opens or closes a row; allocations through its frame are highlighted. @param {Tree} tree @param {TreeRow} row */
 function choose(tree, row) {
     keepTree(tree);
     if (row.itself) return;
@@ -223,7 +224,7 @@ function choose(tree, row) {
 }
 
 /**
- * Plants a tree and forgets what was read of the one before.
+ * Makes a tree and forgets the nodes of the one before.
  * @param {Tree} tree
  * @param {import("./questions.js").About} question
  * @param {string} direction
@@ -246,7 +247,7 @@ function keepTree(tree) {
 }
 
 /**
- * Who called the frame that the tree begins with: they stand above it.
+ * The callers of the tree's first frame, which are above it.
  * @param {Tree} tree
  * @param {import("./questions.js").About} question
  */
@@ -336,7 +337,7 @@ function goBack(page) {
 }
 
 /**
- * The view's elements, and what they show.
+ * The view's elements, and their contents.
  * @param {Page} page
  * @param {HTMLElement} box
  * @param {{fill: (line: TreeLine, index: number) => void, choose: (index: number) => void, search: () => void}} use
@@ -388,7 +389,7 @@ function makeTree(page, box, use) {
     const back = makeButton("quiet", "Everything", () => goBack(page), "Back to the whole tree (Backspace)");
     tools.append(words, depth, levels, here, back, only);
     const icicle = make("div", "icicle");
-    // Where it scrolls, keys scroll it.
+    // If it scrolls, keys scroll it.
     icicle.tabIndex = 0;
     icicle.setAttribute("role", "group");
     icicle.setAttribute("aria-label", "Icicle of callers");

@@ -19,7 +19,7 @@ export function turns() {
 }
 
 /**
- * Does work step by step: before it returns where that takes a moment, else in turns, in which it may become stale.
+ * Does work step by step: before it returns if that is quick, otherwise in turns, during which it may become stale.
  * @template T
  * @param {Iterator<unknown, T>} steps
  * @param {(result: T) => void} done not called when it is stale

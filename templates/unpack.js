@@ -1,4 +1,4 @@
-// What stands packed in an inert element of the page, unpacked: the program and the WebAssembly module.
+// Unpacks the inert elements of the page: the program and the WebAssembly module.
 
 /** The text of scripts/pack.c, in base 94. @param {string} text */
 function bytesOf(text) {
@@ -16,7 +16,7 @@ function bytesOf(text) {
     return bytes.subarray(0, nBytes);
 }
 
-/** Where the probabilities of each kind of bit begin, behind those of "a match", and how many there are. */
+/** The first index of each kind of bit's probabilities, after those of "a match", and their number. */
 const [REPEATED, SECOND, LONG, THIRD, FOURTH, LENGTH, AGAIN, SLOT, FAR, ALIGN, LITERAL, PROBABILITIES] = [
     12, 24, 36, 48, 60, 72, 346, 620, 876, 1004, 1020, 7164,
 ];
@@ -42,11 +42,11 @@ function bitReader(from) {
     };
 }
 
-/** So many milliseconds at a time, as others wait: below 50 on a machine that is half as fast. */
+/** Milliseconds at a time, since other work waits: below 50 on a machine that is half as fast. */
 const TURN = 20;
 
 /**
- * All bytes of such a stream, of which there are `to.length`, in turns.
+ * Decodes all `to.length` bytes of such a stream, in turns.
  * @param {Uint8Array} from
  * @param {Uint8Array} to
  */
@@ -139,7 +139,7 @@ async function unpacked(text) {
     return bytes;
 }
 
-/** What an inert element holds, in a task of its own. @param {string} id @returns {Promise<Uint8Array<ArrayBuffer>>} */
+/** Unpacks an inert element, in a task of its own. @param {string} id @returns {Promise<Uint8Array<ArrayBuffer>>} */
 export async function unpack(id) {
     await new Promise((resolve) => setTimeout(resolve));
     try {

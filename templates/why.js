@@ -1,4 +1,4 @@
-// Why: what Strata concludes, as cards with their figures and buttons that show what they speak of.
+// Why: Strata's conclusions, as cards with figures and buttons that show their evidence.
 import { CHECK_CLEAR, CHECK_FOUND, CHECK_NOT_JUDGED } from "./api.js";
 import { actionLine } from "./action_line.js";
 import { KIND_TITLES, findingFigure, titleText } from "./finding_words.js";
@@ -23,14 +23,15 @@ const OPEN_MOST = 3;
 /** @param {string} text @param {() => void} act @param {boolean} [first] */
 const actionButton = (text, act, first) => makeButton(first ? "quiet first-action" : "quiet", text, act);
 
-/** The same with what it does, as scripts know it. @param {string} action @param {HTMLButtonElement} button */
+/** The same with its action's name for scripts. @param {string} action @param {HTMLButtonElement} button */
 function named(action, button) {
     button.dataset.action = action;
     return button;
 }
 
 /**
- * What of a finding is alive at the end of each step: of a leak its set, of gradients all of them, else its call site.
+ * A finding's live bytes at the end of each step: for a leak its set, for gradients all of them, otherwise its call
+ * site.
  * @param {Page} page
  * @param {PageFinding} finding
  * @param {number} index
@@ -68,8 +69,8 @@ function barSteps(page, { kind, at_event: at }) {
 }
 
 /**
- * Bytes that are alive at the end of each step, the new part of each red; none where they do not come to what the title
- * says.
+ * Bytes that are alive at the end of each step, the new part of each red; none if they do not add up to the title's
+ * figure.
  * @param {Page} page
  * @param {PageFinding} finding
  * @param {number} index
@@ -114,7 +115,7 @@ function sparkOf(all, site) {
 }
 
 /**
- * The run small: what is alive, of it the finding's call site, and where the finding speaks of.
+ * The run in small: live memory, the finding's call site in it, and the finding's place.
  * @param {Page} page @param {PageFinding} finding
  * @param {record_finding} record
  */
@@ -148,7 +149,7 @@ function runPicture(page, finding, record) {
     return [box];
 }
 
-/** What is reserved, by why it is not in use. @param {Page} page @param {PageFinding} finding */
+/** The reserved memory, by the reason why it is not in use. @param {Page} page @param {PageFinding} finding */
 function gapPicture(page, { at_event: at }) {
     const { view } = page;
     if (view.sentence("map_refusal") || view.facts.events > REPLAYED_AT_ONCE) return [];
@@ -162,12 +163,12 @@ function gapPicture(page, { at_event: at }) {
     ]);
 }
 
-/** Is it about what is reserved and not in use? @param {PageFinding} finding */
+/** Is it about memory that is reserved but not in use? @param {PageFinding} finding */
 function isOfGap({ kind }) {
     return kind === "fragmentation" || kind === "cached_free";
 }
 
-/** What shows a finding at a glance. @param {Page} page @param {PageFinding} finding @param {number} index */
+/** A finding's picture. @param {Page} page @param {PageFinding} finding @param {number} index */
 function findingPicture(page, finding, index) {
     if (isOfGap(finding)) return gapPicture(page, finding);
     const bars = finding.per?.unit === "step" ? stepBars(page, finding, index) : [];
@@ -190,7 +191,7 @@ function findingBody(page, finding, index) {
 }
 
 /**
- * A button that shows something else, from which Escape comes back.
+ * A button that shows another view, from which Escape comes back.
  * @param {Page} page
  * @param {string} text
  * @param {string} said of what is shown
@@ -220,7 +221,7 @@ function stackButton(/** @type {Page} */ page, row, stack) {
     return button;
 }
 
-/** Shows what the card's sentence is about. @param {Page} page @param {PageFinding} finding @param {number} index */
+/** Shows the evidence for the card's sentence. @param {Page} page @param {PageFinding} finding @param {number} index */
 function showButton(page, finding, index) {
     const has = page.view.c.finding_ids(index).count >= 0;
     const things = finding.kind === "gradients_kept" ? " gradients" : "";
@@ -232,7 +233,7 @@ function showButton(page, finding, index) {
 }
 
 /**
- * The ends of two whole steps, where what the card speaks of is more at the second.
+ * The ends of two whole steps, if the card's set is larger at the second.
  * @param {Page} page @param {PageFinding} finding
  * @param {record_finding} record
  */
@@ -264,7 +265,7 @@ function findingActions(/** @type {Page} */ page, finding, record, index) {
         row.append(
             provingButton(page, "Show the map", `Showing the map ${formatAt(moment)}`, { mapOpen: true, moment }),
         );
-        // What is wholly free is kept by nothing.
+        // Nothing keeps a wholly free segment.
         const what = finding.kind === "fragmentation" ? "what keeps it" : "the empty segments";
         const said = `Showing ${what} ${formatAt(moment)}`;
         row.append(provingButton(page, `Show ${what}`, said, { tab: "allocator", moment }));
@@ -276,7 +277,7 @@ function findingActions(/** @type {Page} */ page, finding, record, index) {
 }
 
 /**
- * What was found, with its stack; with Shift the stack's C++ as well.
+ * The finding with its stack; with Shift, also the stack's C++ frames.
  * @param {Page} page @param {string} text @param {number} stack
  */
 function copyButton(page, text, stack) {
@@ -366,7 +367,7 @@ function findingCard(page, finding, index, open) {
     );
     const actions = findingActions(page, finding, record, index);
     card.append(actions);
-    // The rest of what a card holds is made when it is first opened: bars of every step are not free.
+    // The rest of a card is made when it is first opened: bars of every step take time.
     const fill = () => {
         if (actions.previousElementSibling?.tagName === "SUMMARY") actions.before(...findingBody(page, finding, index));
     };
@@ -375,7 +376,7 @@ function findingCard(page, finding, index, open) {
     return card;
 }
 
-/** What was looked for besides growth: a tick where it would have been seen, a dash where it could not be. */
+/** The checks other than growth: a tick if the fault would have been seen, a dash if it could not be. */
 function checkList(/** @type {Page} */ page) {
     const { session, view } = page;
     const list = make("ul", "looked-for");
@@ -393,7 +394,7 @@ function checkList(/** @type {Page} */ page) {
 }
 
 /**
- * What was judged, and what could not be, as the report says it: no text reassures about the rest.
+ * The judgements made, and those that were impossible, as in the report: no text reassures about the rest.
  * @param {Page} page @param {number} count of findings
  */
 function judgedFoot(page, count) {
@@ -409,7 +410,7 @@ function judgedFoot(page, count) {
     return foot;
 }
 
-/** What the peak is made of, in one sentence, before everything else. @param {Page} page */
+/** The composition of the peak, in one sentence, before everything else. @param {Page} page */
 function peakMade(page) {
     const made = page.view.sentence("peak_made");
     return made ? [make("p", "peak-made", made)] : [];

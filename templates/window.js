@@ -1,4 +1,4 @@
-// The window of the timeline: what of the run is shown, along the axis and in bytes, and how it moves.
+// The window of the timeline: the shown part of the run, along the axis and in bytes, and its moves.
 import {
     axisNumber,
     axisOfEvent,
@@ -28,7 +28,7 @@ const MIN_WINDOW_BYTES = 4096;
  */
 const headroomOf = perPage(() => ({ device: -1, bytes: 1 }));
 
-/** Highest the y axis goes: what the filter leaves has a scale of its own where it would be flat otherwise. */
+/** The top of the y axis: the filter's matches have a scale of their own if they would be flat otherwise. */
 function mostBytes(/** @type {Page} */ page) {
     const { kept, state, view } = page;
     const headroom = headroomOf(page);
@@ -119,7 +119,7 @@ export function zoomBytes(page, factor, at) {
     setBytes(page, middle - (range / factor) * at, middle + (range / factor) * (1 - at));
 }
 
-/** `f`: the range, else the lifetime of the pinned allocation, else everything. @param {Page} page */
+/** `f`: fits the range, otherwise the lifetime of the pinned allocation, otherwise everything. @param {Page} page */
 export function fitSelection(page) {
     const { state, view } = page;
     if (state.range) {

@@ -3,7 +3,7 @@
 
 import { nextTurn } from "./turns.js";
 
-/** What an expression may take. */
+/** Limits of an expression. */
 const PATIENCE_MS = 2000;
 
 /** @typedef {{frames: Uint8Array, strings: Uint8Array}} Hits one byte for each text */
@@ -37,7 +37,7 @@ export class Matcher {
         this.cancel = () => {};
     }
 
-    /** Ids of what contexts and torch.fx say. */
+    /** Ids of the texts of contexts and torch.fx. */
     notedStrings() {
         if (this.noted) return this.noted;
         const { c, facts } = this.session;
@@ -79,7 +79,7 @@ export class Matcher {
     }
 
     /**
-     * Which texts an expression meets; one that is asked for later takes the place of one that still runs.
+     * The texts that an expression matches; a later request replaces one that still runs.
      * @param {string} source
      * @param {string} flags
      * @returns {Promise<Hits>}
@@ -137,7 +137,7 @@ function writeWords(view, slot, text) {
 }
 
 /**
- * What is wrong with the words, as a sentence; "": nothing.
+ * The error in the words, as a sentence; "": none.
  * @param {View} view
  * @param {number} slot
  * @param {string} text
@@ -178,18 +178,17 @@ function writeHits(view, slot, nth, hits, noted) {
 function reasonOf(error) {
     const message = error instanceof Error ? error.message : String(error);
     if (!(error instanceof SyntaxError)) return message;
-    // Browsers repeat the expression, which stands beside it.
+    // Browsers repeat the expression, which is shown beside it.
     const reason = message.replace(/^Invalid regular expression: (\/.*\/\w*: )?/s, "");
     return `Not a regular expression: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}`;
 }
 
-/** So many allocations are looked through in one go; more in turns with the browser. */
+/** Allocations searched in one go; more are searched in turns with the browser. */
 export const AT_ONCE = 200000;
 
 /**
- * Finds what words mean: `done` is called with what is wrong ("": nothing) before this returns, where no expression is
- * among them and allocations are few, and else when all has been looked through. Not at all, if other words came in
- * between.
+ * Finds the matches of words and calls `done` with the error ("": none): before this returns if there is no
+ * expression and few allocations, otherwise after the whole search. Not at all if other words came in between.
  * @param {View} view
  * @param {Matcher} matcher
  * @param {number} slot

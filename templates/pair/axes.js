@@ -11,12 +11,12 @@ import { formatCount } from "../text.js";
 
 export const ALIGNMENTS = ["annotation", "step", "peak", "start"];
 
-/** Notes of the program are paired up to so many. */
+/** Limit on the program's notes that are paired. */
 const ANNOTATIONS_MOST = 20000;
 
 /** @typedef {{name: string, from: number, to: number}} Stretch events [from, to) of something with a name */
 
-/** What the program noted, each with how often its name came before. @param {View} view @returns {Stretch[]} */
+/** The program's notes, each with the number of earlier ones of its name. @param {View} view @returns {Stretch[]} */
 function annotationsOf(view) {
     /** @type {Map<string, number>} */
     const seen = new Map();
@@ -34,7 +34,7 @@ function annotationsOf(view) {
     return found;
 }
 
-/** What annotations are not paired, in a sentence. @param {View} a @param {View} b */
+/** A sentence about the annotations that are not paired. @param {View} a @param {View} b */
 export function annotationsLeftOut(a, b) {
     const most = Math.max(a.facts.phases, b.facts.phases);
     return most > ANNOTATIONS_MOST
@@ -46,7 +46,7 @@ export function annotationsLeftOut(a, b) {
 }
 
 /**
- * Begins and ends of what both have, in the order of both.
+ * Begins and ends of the stretches that both have, in the order of both.
  * @param {Stretch[]} ofA
  * @param {Stretch[]} ofB
  * @returns {{anchors: Anchor[], count: number}}
@@ -73,7 +73,7 @@ function anchorsOf(ofA, ofB) {
 }
 
 /**
- * By what is asked for, or the next of ALIGNMENTS that both recordings allow.
+ * By the requested alignment, or the next of ALIGNMENTS that both recordings allow.
  * @param {View} a
  * @param {View} b
  * @param {string} by
@@ -91,7 +91,7 @@ export function align(a, b, by) {
 }
 
 /**
- * Where an event of one side lies in the other: beyond the first and the last pair one event is one event.
+ * The place of one side's event in the other: outside of the first and the last pair, event by event.
  * @param {Anchor[]} anchors
  * @param {number} event
  * @param {0 | 1} from 0: of A, 1: of B

@@ -1,4 +1,4 @@
-// Two pages that move together: what is chosen in one is chosen in the other, at the place that belongs to it.
+// Two pages that move together: a choice in one is made in the other, at the matching place.
 import { axisOfX, plotOf, xOfAxis } from "../canvas.js";
 import { setFilter } from "../filter.js";
 import { setSearch } from "../search.js";
@@ -8,7 +8,7 @@ import { align, ALIGNMENTS, belongs } from "./axes.js";
 
 /** @typedef {import("../state.js").Focus} Focus */
 
-/** What both have alike. */
+/** The fields that both have in common. */
 const SAME = /** @type {(keyof PageState)[]} */ ([
     ...[
         "bottom",
@@ -43,11 +43,11 @@ export function createLink(a, b, matches, beside) {
     ];
     const link = { alignment: align(a.view, b.view, ALIGNMENTS[0]), linked: true };
     let follows = false;
-    /** Those that the alignment is of. */
+    /** The devices of the alignment. */
     let devices = `${a.view.device} ${b.view.device}`;
     const sideOf = (/** @type {Page} */ page) => (page === a ? 0 : 1);
     const other = (/** @type {Page} */ page) => (page === a ? b : a);
-    /** Where an event of one lies in the other. @param {Page} page @param {number} event */
+    /** The place of one page's event in the other. @param {Page} page @param {number} event */
     const mapped = (page, event) => belongs(link.alignment.anchors, event, sideOf(page));
     /** The same of a place along its axis. @param {Page} page @param {number} place */
     const placed = (page, place) => axisOfEvent(other(page), mapped(page, eventOfAxis(page, place)));
@@ -73,7 +73,7 @@ export function createLink(a, b, matches, beside) {
         return id < 0 ? null : { by: "site", id };
     };
 
-    /** Brings the other one to where a page is. @param {Page} page */
+    /** Moves the other page to the place of this one. @param {Page} page */
     const follow = (page) => {
         if (follows) return;
         follows = true;
@@ -94,7 +94,7 @@ export function createLink(a, b, matches, beside) {
         follows = false;
     };
 
-    /** The cursor of one stands in the other. @param {Page} page */
+    /** Shows the cursor of one in the other. @param {Page} page */
     const point = (page) => {
         const [its, { pointer }] = [other(page), page.state];
         const plot = plotOf(its);

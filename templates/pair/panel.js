@@ -1,4 +1,4 @@
-// What differs, beside the timelines: causes as cards; call sites, files, categories or calls as rows that add up.
+// The differences, beside the timelines: causes as cards; call sites, files, categories or calls as rows that add up.
 import {
     asSum,
     fillEnds,
@@ -35,7 +35,7 @@ import { makePairs } from "./tree.js";
 
 const CAUSES_SHOWN = 60;
 
-/** What the rows are of, and what one of them is called. */
+/** The kinds of rows, and the name of one row. */
 export const ROWS = /** @type {Record<string, string>} */ ({
     causes: "Causes",
     site: "Call sites",
@@ -75,7 +75,8 @@ function makeVerdict(figures) {
     return verdict;
 }
 
-/** A cause as a card, with what lights its call site. @param {Pair} pair @param {Pair["figures"]["causes"][0]} cause */
+/** A cause as a card, with the button that highlights its call site.
+ * @param {Pair} pair @param {Pair["figures"]["causes"][0]} cause */
 function makeCause(pair, { title, site, bytes, kind, sites }) {
     const card = make("article", `card cause${bytes > 0 ? " cause-more" : bytes < 0 ? " cause-less" : ""}`);
     const [amount, sentence] = /^([+-]?[\d.,]+ \w+): (.*)$/s.exec(title)?.slice(1) ?? [formatChange(bytes), title];
@@ -146,7 +147,7 @@ function* makeCalls(pair) {
     return { open, pairs, rows: () => below(pairs.root) };
 }
 
-/** What is below nothing. @param {Row[]} rows */
+/** The rows without a parent. @param {Row[]} rows */
 function sumOf(rows) {
     const top = rows.filter(({ level = 0 }) => level === 0);
     return top.reduce((all, { a, b }) => ({ a: all.a + a, b: all.b + b }), { a: 0, b: 0 });
@@ -202,7 +203,7 @@ export const createDifference = (pair) => (page, box) => {
     let asked = "";
     /** @type {Row[]} */
     let rows = [];
-    /** Of the tree, whose rows are calls. @type {Calls | null} */
+    /** For the tree, whose rows are calls. @type {Calls | null} */
     let calls = null;
     let figures = tableFigures(0, true);
     const isLit = (/** @type {Row} */ { name }) => pair.litSite() === name;

@@ -1,5 +1,5 @@
-// What two recordings hold, in rows: the program's at the moments that it compared, or sums of any two moments, by the
-// matches that the program found. The rows add up to the difference to the byte.
+// The memory of two recordings in rows: the program's rows at the moments that it compared, or sums of any two
+// moments by the program's matches. The rows add up to the difference to the byte.
 import { askSums } from "../questions.js";
 
 /** @typedef {import("../session.js").View} View */

@@ -10,7 +10,7 @@ import { askTree, planted } from "../questions.js";
 /** Nodes between two turns of the browser. */
 const NODES_AT_ONCE = 1000;
 
-/** A name without its line: what stays where only the line has moved. @param {string} name */
+/** A name without its line number, which is equal if only the line has moved. @param {string} name */
 function withoutLine(name) {
     return name.replace(/:\d+ /, " ");
 }
@@ -52,7 +52,7 @@ export function makePairs(endA, endB, renames) {
         }
         return found;
     }
-    /** Finds what a node calls in both. @param {Pair} pair @returns {Generator<undefined, Pair[]>} */
+    /** Finds the callees of a node in both. @param {Pair} pair @returns {Generator<undefined, Pair[]>} */
     function* open(pair) {
         if (pair.children) return pair.children;
         const [ofA, ofB] = [yield* below(a, pair.nodeA), yield* below(b, pair.nodeB)];
@@ -67,7 +67,7 @@ export function makePairs(endA, endB, renames) {
         };
         const left = ofA.filter((one) => !meet(one, named.get(renames.get(one.name) ?? one.name)));
         yield;
-        // Of what is left, calls from another line of the same function, where there is no doubt which.
+        // Among the rest, calls from another line of the same function, if the match is unambiguous.
         const nameOf = (/** @type {{name: string}} */ { name }) => withoutLine(name);
         const open = pairs.filter(({ nodeA }) => nodeA < 0);
         const [ofName, leftOfName] = [onlyOnes(open, nameOf), onlyOnes(left, nameOf)];
