@@ -1,5 +1,4 @@
 #include "analysis/plan/edit.h"
-
 #include "base/bytes.h"
 #include "base/search.h"
 #include "layout/segments.h"

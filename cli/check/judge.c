@@ -2,36 +2,20 @@
 #include "analysis/findings/budget.h"
 #include "analysis/findings/levels.h"
 #include "base/format.h"
-#include "base/search.h"
 #include "cli/check/check.h"
+#include "cli/check/sites.h"
 #include "cli/clock.h"
 #include "cli/exit_code.h"
 #include "cli/filter.h"
 #include "layout/groups.h"
-#include "layout/site.h"
 
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SITES_MOST = 1000, SITE_NAME = 160, MILLION = 1000000 };
+enum { SITES_MOST = 1000, MILLION = 1000000 };
 
 /* ---- the recording ---- */
-
-/* Call sites at a moment; also sorted by name from the second rule for the same moment on. */
-struct named_site {
-    const char *name;
-    uint64_t bytes;
-};
-
-struct moment_sites {
-    struct arena arena;
-    uint32_t moment;
-    struct group *groups;
-    uint32_t n_groups, n_asked;
-    struct named_site *by_name; /* [n_groups]; NULL: not yet */
-};
 
 struct subject {
     const struct recording *recording;
@@ -48,16 +32,6 @@ struct subject {
     struct moment_sites at_peak, at_other; /* at_other: the last moment requested besides the peak */
 };
 
-/* "attention.py:88": the name of a site in a rule's pattern and in a baseline. */
-static void site_name(const struct trace *trace, uint32_t frame, char *name, size_t capacity) {
-    char text[1024];
-    site_text(trace, frame, text, sizeof text);
-    char *blank = strchr(text, ' ');
-    if (frame != 0 && blank != NULL && trace->frames.frame[frame].line != 0 && blank != text)
-        *blank = '\0';
-    snprintf(name, capacity, "%.*s", (int)capacity - 1, text);
-}
-
 static char *string_copy(const struct trace *trace, uint32_t id) {
     struct text bytes = trace_text(trace, id);
     return strndup((const char *)bytes.at, bytes.nbytes);
@@ -71,7 +45,7 @@ static bool sites_keep(struct check_file *file, const struct subject *subject) {
     for (uint32_t i = 0; file->sites != NULL && i < count; i++) {
         const struct group *group = &subject->groups[i];
         struct check_site *site = &file->sites[file->n_sites];
-        site_name(trace, group->site, site->name, sizeof site->name);
+        rule_site_name(trace, group->site, site->name, sizeof site->name);
         site->bytes = group->bytes;
         site->line = trace->frames.frame[group->site].line;
         site->file = string_copy(trace, trace->frames.frame[group->site].file);
@@ -84,62 +58,6 @@ static bool sites_keep(struct check_file *file, const struct subject *subject) {
 
 /* ---- sites of a moment ---- */
 
-static void moment_sites_begin(struct moment_sites *sites, struct subject *subject) {
-    *sites = (struct moment_sites){0};
-    arena_init(&sites->arena, arena_share(&subject->arena), SIZE_MAX);
-}
-
-static int names_compare(const void *a, const void *b) {
-    return strcmp(((const struct named_site *)a)->name, ((const struct named_site *)b)->name);
-}
-
-/* False: no memory. */
-static bool sites_name(struct moment_sites *sites, const struct trace *trace) {
-    struct named_site *named = arena_column(&sites->arena, sites->n_groups, sizeof *named);
-    for (uint32_t i = 0; named != NULL && i < sites->n_groups; i++) {
-        char name[SITE_NAME];
-        site_name(trace, sites->groups[i].site, name, sizeof name);
-        char *own = arena_alloc(&sites->arena, strlen(name) + 1);
-        if (own == NULL)
-            return false;
-        memcpy(own, name, strlen(name) + 1);
-        named[i] = (struct named_site){own, sites->groups[i].bytes};
-    }
-    if (named != NULL)
-        qsort(named, sites->n_groups, sizeof *named, names_compare);
-    sites->by_name = named;
-    return named != NULL;
-}
-
-/* Bytes of a pattern before its first special character, with the terminator if it has none: all matching names begin so. */
-static size_t pattern_prefix(const char *pattern) {
-    size_t length = strcspn(pattern, "*?[\\");
-    return pattern[length] == '\0' ? length + 1 : length;
-}
-
-/* Names with equal beginnings are adjacent. */
-static uint64_t named_sum(const struct moment_sites *sites, const char *pattern) {
-    size_t prefix = pattern_prefix(pattern);
-    uint32_t low = SEARCH(0, sites->n_groups, i, strncmp(sites->by_name[i].name, pattern, prefix) < 0);
-    uint64_t bytes = 0;
-    for (uint32_t i = low; i < sites->n_groups && strncmp(sites->by_name[i].name, pattern, prefix) == 0; i++)
-        if (fnmatch(pattern, sites->by_name[i].name, 0) == 0)
-            bytes += sites->by_name[i].bytes;
-    return bytes;
-}
-
-static uint64_t unnamed_sum(const struct moment_sites *sites, const struct trace *trace,
-                            const char *pattern) {
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < sites->n_groups; i++) {
-        char name[SITE_NAME];
-        site_name(trace, sites->groups[i].site, name, sizeof name);
-        if (fnmatch(pattern, name, 0) == 0)
-            bytes += sites->groups[i].bytes;
-    }
-    return bytes;
-}
-
 /* NULL: no memory. */
 static struct moment_sites *sites_at(struct subject *subject, uint32_t moment) {
     struct moment_sites *sites =
@@ -147,7 +65,7 @@ static struct moment_sites *sites_at(struct subject *subject, uint32_t moment) {
     if (sites->n_asked != 0 && sites->moment == moment)
         return sites;
     arena_release(&sites->arena);
-    moment_sites_begin(sites, subject);
+    moment_sites_begin(sites, &subject->arena);
     sites->moment = moment;
     sites->groups = subject->groups;
     sites->n_groups = subject->n_groups;
@@ -157,15 +75,10 @@ static struct moment_sites *sites_at(struct subject *subject, uint32_t moment) {
     return sites;
 }
 
-/* Bytes of the sites at a moment whose "file:line" meets the pattern. Naming and sorting them pays when more than one rule
- * asks. False: no memory. */
+/* Bytes of the sites at a moment whose "file:line" matches the pattern. False: no memory. */
 static bool sites_sum(struct subject *subject, uint32_t moment, const char *pattern, uint64_t *bytes) {
-    const struct trace *trace = subject->timeline.trace;
     struct moment_sites *sites = sites_at(subject, moment);
-    if (sites == NULL || (++sites->n_asked == 2 && !sites_name(sites, trace)))
-        return false;
-    *bytes = sites->by_name != NULL ? named_sum(sites, pattern) : unnamed_sum(sites, trace, pattern);
-    return true;
+    return sites != NULL && moment_sites_sum(sites, subject->timeline.trace, pattern, bytes);
 }
 
 /* ---- one rule ---- */
@@ -200,11 +113,8 @@ static bool counts(const struct counted *counted, uint32_t allocation) {
     if (counted->meets == NULL)
         return subject->verdicts.category[allocation] == counted->category;
     uint32_t site = timeline->site[timeline->device->allocations.stack[allocation]];
-    if (counted->meets[site] == 0) {
-        char name[SITE_NAME];
-        site_name(timeline->trace, site, name, sizeof name);
-        counted->meets[site] = fnmatch(counted->rule->name, name, 0) == 0 ? 2 : 1;
-    }
+    if (counted->meets[site] == 0)
+        counted->meets[site] = rule_site_meets(timeline->trace, site, counted->rule->name) ? 2 : 1;
     return counted->meets[site] == 2;
 }
 
@@ -551,8 +461,8 @@ static void recording_judge(struct check_file *file, const struct recording *rec
                             const struct check_plan *plan, const struct settings *settings) {
     struct subject subject = {.recording = recording};
     recording_scratch(recording, &subject.arena);
-    moment_sites_begin(&subject.at_peak, &subject);
-    moment_sites_begin(&subject.at_other, &subject);
+    moment_sites_begin(&subject.at_peak, &subject.arena);
+    moment_sites_begin(&subject.at_other, &subject.arena);
     if (!filter_set_make(&subject.filter, recording, settings, &subject.arena)) {
         unreadable(file, "there is not enough memory");
     } else if (!subject_judge(file, &subject, plan, device)) {
