@@ -200,7 +200,7 @@ class Redacted(Outputs):
 
 
 SIGNS = ["(x)", "[1]", "{a}", "<b>", '"q"', "'q'", "a,", "a;", "a=", "a|", "`b`", "a\0", "a\x01", "a\n", "a:", "50%", "~", "a b", "\u00e9",
-         " at ", "a.py(1)", "~operator", "=a_operator", "x" * 17_000]  # a reader cuts what is longer than 16 KiB
+         " at ", ":12:3}x at ", "k.cu:1:2}, {lambda at ", "a.py(1)", "~operator", "=a_operator", "x" * 17_000]  # a reader cuts what is longer than 16 KiB
 TEXTS = ["{path}", "{{lambda(int)#1}} at {path}:12:3", "void f<{{lambda at {path}:12:3}}>()", "h['{path}'+0x12]", 'open "{path}"', "load {path} now",
          "{path}(12): forward", "(anonymous class at {path}:3)"]
 
@@ -211,7 +211,7 @@ def planted_path(dice):
     for _ in range(dice.randint(1, 4)):
         sign = dice.choice(SIGNS)
         folders.append(dice.choice(["SECRETdir", "SECRETa b", "a SECRETb"]) + dice.choice(["", " ", ""]) + sign)
-    base = dice.choice(["k.cu", "x.py", "z.so"])
+    base = dice.choice(["k.cu", "x.py", "z.so", "z.bin?user=SECRETname&at=/SECRETx/z;SECRETy=1"])
     shape = dice.randrange(8)
     if shape == 0:
         return "C:\\" + "\\".join([*folders, base])
@@ -325,7 +325,8 @@ class Planted(Outputs):
                         self.assertEqual(set(), set(SECRET.findall(content)), (seed, option, path.name, name))
 
     def test_words_around_a_path_stay(self):
-        kept = {"void f<{lambda at /home/me/k.cu:12:3}, {lambda at /home/you/z.cu:9}>": b"void f<{lambda at k.cu:12:3}, {lambda at z.cu:9}>",
+        kept = {"void f<{lambda at /home/me/k.cu:12:3}, {lambda at /home/you/z.cu:9}>": b"void f<{lambda at z.cu:9}>",
+                "get https://host/a/b.bin?user=me&x=%2Fhome%2Fyou now": b"get  now", "get https://host/a/b.bin?user=me now": b"get b.bin now",
                 "load /home/me/d.py": b"load d.py", "operator/(int, a/b.h)": b"operator/(int, b.h)",
                 "{lambda at /home/jane/Project (SECRET)/k.cu:12:3}": b"{lambda at k.cu:12:3}"}
         frames = [frame(name, f"/a/{i}.cpp") for i, name in enumerate(kept)]

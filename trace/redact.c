@@ -37,23 +37,23 @@ struct redaction {
 
 /* ---- paths ---- */
 
-static bool is_hex(uint8_t c, const char *pair) {
-    return c == (uint8_t)pair[0] || c == (uint8_t)pair[1];
-}
-
-/* The length of a slash at `at`: one byte, or more if it is percent-encoded ("%2F", "%252f"). 0: no slash. */
-static uint32_t slash_nbytes(const uint8_t *text, uint32_t nbytes, uint32_t at) {
-    if (text[at] == '/' || text[at] == '\\')
-        return 1;
+/* The length of a sign at `at`: one byte, or more if it is percent-encoded ("%2F", "%252f"). 0: another stands there. */
+static uint32_t sign_nbytes(const uint8_t *text, uint32_t nbytes, uint32_t at, uint8_t sign) {
     uint32_t from = at++;
+    if (text[from] == sign)
+        return 1;
     if (text[from] != '%')
         return 0;
     while (at + 1 < nbytes && text[at] == '2' && text[at + 1] == '5')
         at += 2;
-    if (at + 1 < nbytes &&
-        ((text[at] == '2' && is_hex(text[at + 1], "Ff")) || (text[at] == '5' && is_hex(text[at + 1], "Cc"))))
-        return at + 2 - from;
-    return 0;
+    bool is_sign = at + 1 < nbytes && text[at] == '0' + (sign >> 4) &&
+                   (text[at + 1] | 0x20) == "0123456789abcdef"[sign & 15];
+    return is_sign ? at + 2 - from : 0;
+}
+
+static uint32_t slash_nbytes(const uint8_t *text, uint32_t nbytes, uint32_t at) {
+    uint32_t n = sign_nbytes(text, nbytes, at, '/');
+    return n != 0 ? n : sign_nbytes(text, nbytes, at, '\\');
 }
 
 /* Does the text have `word` at `at`? A slash in it also matches a backslash. */
@@ -124,6 +124,16 @@ static uint32_t python_nbytes(const uint8_t *path, uint32_t nbytes, const uint8_
     return 0;
 }
 
+/* Appends a path from `base` on, without an address's query, which may hold names: from "?" to a blank or quote. */
+static void base_add(struct buffer *out, const uint8_t *path, uint32_t nbytes, const uint8_t *base) {
+    bool in_query = false;
+    for (uint32_t at = 0; at < nbytes; at++) {
+        in_query = path[at] > ' ' && path[at] != '"' && (in_query || sign_nbytes(path, nbytes, at, '?') != 0);
+        if (path + at >= base && !in_query)
+            buffer_add(out, path + at, 1);
+    }
+}
+
 /* Appends the part of a path that stays: below a known package, all of it; in Python's library and in the
  * compiler's cache, whose path has the user's name in it, the words that they are known by; and the base name. */
 static void path_add(struct buffer *out, const uint8_t *path, uint32_t nbytes) {
@@ -137,7 +147,7 @@ static void path_add(struct buffer *out, const uint8_t *path, uint32_t nbytes) {
         buffer_add(out, python, n_python);
         buffer_add_text(out, "/");
     }
-    buffer_add(out, base, nbytes - (size_t)(base - path));
+    base_add(out, path, nbytes, base);
 }
 
 /* ---- paths inside of text ---- */
@@ -187,9 +197,9 @@ static uint32_t path_begin(const uint8_t *text, uint32_t slash) {
     return begin;
 }
 
-/* Copies a stretch of text without the directories in it. Any characters between two slashes may be a directory's
- * name, so only the text after the last slash stays. */
-static void path_strip(struct buffer *out, const uint8_t *text, uint32_t nbytes) {
+/* Copies a text without the directories of the paths in it. Any characters between two slashes may be a directory's
+ * name, also "k.cu:12:3}, {lambda at ", so only the text before the first and after the last slash stays. */
+static void paths_strip(struct buffer *out, const uint8_t *text, uint32_t nbytes) {
     uint32_t slash = 0;
     while (slash < nbytes && (slash_nbytes(text, nbytes, slash) == 0 || is_division(text, nbytes, slash)))
         slash++;
@@ -197,35 +207,6 @@ static void path_strip(struct buffer *out, const uint8_t *text, uint32_t nbytes)
     buffer_add(out, text, begin);
     if (begin < nbytes)
         path_add(out, text + begin, nbytes - begin);
-}
-
-/*
- * In "{lambda at /home/u/k.cu:12}", the text after " at " is a path of its own. Where another path stands before it, a line
- * number and a bracket end that path, as in "k.cu:12:3}, {lambda"; any other text after a slash may be a directory's name.
- * Returns where the next path begins, or the end.
- */
-static uint32_t at_next(const uint8_t *text, uint32_t from, uint32_t nbytes) {
-    bool is_over = true, in_line = false;
-    for (uint32_t at = from; at + 4 < nbytes; at++) {
-        uint8_t c = text[at];
-        if (is_over && memcmp(text + at, " at ", 4) == 0 && text[at + 4] != '\0' &&
-            strchr("/\\~.", text[at + 4]) != NULL)
-            return at + 4;
-        if (slash_nbytes(text, nbytes, at) != 0)
-            is_over = false;
-        else if (in_line && (c == '}' || c == ')'))
-            is_over = true;
-        in_line = is_digit(c) ? in_line || (at > from && text[at - 1] == ':') : in_line && c == ':';
-    }
-    return nbytes;
-}
-
-/* Copies a text without the directories of the paths in it. */
-static void paths_strip(struct buffer *out, const uint8_t *text, uint32_t nbytes) {
-    for (uint32_t from = 0, end; from < nbytes; from = end) {
-        end = at_next(text, from, nbytes);
-        path_strip(out, text + from, end - from);
-    }
 }
 
 /* ---- strings ---- */
