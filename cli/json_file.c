@@ -1,8 +1,11 @@
 #include "cli/json_file.h"
 
+#include "base/utf8.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +42,54 @@ static void fault_note(struct json_fault *fault, const char *what, const char *k
                  key != NULL ? "\" is there twice" : "", offset);
 }
 
-/* ---- what cJSON lets pass: a key that is there twice, and anything after the end ---- */
+/* ---- what cJSON lets pass: numbers, characters and escapes that are no JSON ---- */
+
+/* The end of the digits at `at`; NULL: there are none. */
+static const char *digits_end(const char *at) {
+    size_t n = strspn(at, "0123456789");
+    return n != 0 ? at + n : NULL;
+}
+
+/* The end of a number; NULL: it is written otherwise than JSON's ("01", "1."), or too large for a double. */
+static const char *number_end(const char *at) {
+    const char *digits = at + (*at == '-'), *end = digits_end(digits);
+    if (end != NULL && *digits == '0' && end != digits + 1)
+        return NULL;
+    if (end != NULL && *end == '.')
+        end = digits_end(end + 1);
+    if (end != NULL && (*end | 0x20) == 'e')
+        end = digits_end(end + 1 + (end[1] == '-' || end[1] == '+'));
+    return isfinite(strtod(at, NULL)) ? end : NULL;
+}
+
+/* Moves `*at` from the quote of a string past its end. False: `*at` is at what no string of JSON may hold. */
+static bool string_skip(const char *text, size_t nbytes, size_t *at) {
+    for (size_t next = ++*at; *at < nbytes && text[*at] != '"'; *at = next) {
+        uint32_t code = utf8_next(text, nbytes, &next);
+        bool invalid = code == UTF8_REPLACEMENT && next == *at + 1, escape = code == '\\';
+        if (invalid || code < ' ' ||
+            (escape && text[next] == 'u' && strspn(text + next + 1, "0123456789ABCDEFabcdef") < 4))
+            return false;
+        next += escape;
+    }
+    ++*at;
+    return true;
+}
+
+/* The offset of the first such fault in a text that cJSON takes; `nbytes`: none. A NUL follows the text. */
+static size_t words_check(const char *text, size_t nbytes) {
+    for (size_t at = 0; at < nbytes;) {
+        char c = text[at];
+        const char *end = (c >= '0' && c <= '9') || c == '-' ? number_end(text + at) : text + at + 1;
+        bool control = c >= 0 && c < ' ' && memchr("\t\r\n", c, 3) == NULL;
+        if (end == NULL || control || (c == '"' && !string_skip(text, nbytes, &at)))
+            return at;
+        at = c == '"' ? at : (size_t)(end - text);
+    }
+    return nbytes;
+}
+
+/* ---- what it also lets pass: a key that is there twice, and anything after the end ---- */
 
 static int names_compare(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -107,9 +157,13 @@ static cJSON *document_check(cJSON *document, const char *text, size_t nbytes, c
     size_t n_keys = 0;
     while (end < text + nbytes && strchr(" \t\r\n", *end) != NULL && *end != '\0')
         end++;
-    const char *twice = end == text + nbytes ? key_twice(document, &n_keys) : "";
+    size_t n_sound = words_check(text, (size_t)(end - text));
+    errno = 0; /* strtod's */
+    const char *twice = n_sound == nbytes ? key_twice(document, &n_keys) : "";
     if (twice == NULL)
         errno = ENOMEM;
+    else if (n_sound != (size_t)(end - text))
+        fault_note(fault, "it is not JSON", NULL, n_sound);
     else if (end != text + nbytes)
         fault_note(fault, "something follows the JSON", NULL, (size_t)(end - text));
     else if (*twice != '\0')
@@ -130,6 +184,7 @@ static cJSON *parse_within(const char *text, size_t nbytes, size_t memory_nbytes
     cJSON_InitHooks(NULL);
     if (document != NULL)
         return document_check(document, text, nbytes, end, fault);
+    errno = errno == ERANGE ? 0 : errno; /* a number's */
     if (errno == 0)
         fault_note(fault, "it is not JSON", NULL, end != NULL ? (size_t)(end - text) : 0);
     return NULL;
@@ -157,8 +212,10 @@ cJSON *json_file_read(const char *path, size_t memory_nbytes, struct json_fault 
     size_t nbytes = plain ? (size_t)status.st_size : 0;
     char *text = plain ? malloc(nbytes + 1) : NULL;
     errno = plain && text == NULL ? ENOMEM : 0;
-    if (text != NULL && read_all(fd, text, nbytes))
+    if (text != NULL && read_all(fd, text, nbytes)) {
+        text[nbytes] = '\0';
         document = parse_within(text, nbytes, memory_nbytes, fault);
+    }
     int error = errno;
     free(text);
     close(fd);

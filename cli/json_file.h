@@ -12,8 +12,8 @@ struct json_fault {
     char text[160]; /* ": the key \"files\" is there twice (offset 12)"; "": it is not that */
 };
 
-/* NULL: not there, not a plain file (a pipe is not waited for), larger than 64 MiB, not JSON, JSON with anything after it or
- * with a key twice in one object, or a tree that takes more than `memory_nbytes`; nothing is printed; errno is then ENOMEM
+/* NULL: not there, not a plain file (a pipe is not waited for), larger than 64 MiB, not JSON to the letter of RFC 8259, with
+ * a key twice in one object, or a tree that takes more than `memory_nbytes`; nothing is printed; errno is then ENOMEM
  * where there was no memory, another error where the file could not be opened or read, E2BIG for the limit, and 0 for what the
  * file says, which `fault` (NULL: not asked) names. Delete it with cJSON_Delete. Not thread safe. O(n log n). */
 cJSON *json_file_read(const char *path, size_t memory_nbytes, struct json_fault *fault);

@@ -350,7 +350,7 @@ class Shards(Folder):
         self.assertIn("did not see the same files", summary(self.folder / "out")["notes"][0])
 
     def test_damaged_records_are_told_with_their_place(self):
-        """JSON with anything after it, or with a key twice, is not taken: an index without a rank is not whole."""
+        """JSON with anything after it, a key twice or what is no JSON is not taken: an index without a rank is not whole."""
         for rank in range(3):
             self.put(f"rank{rank}.pickle")
         self.run_batch("--shard", "1/2")
@@ -360,6 +360,8 @@ class Shards(Folder):
         for path, text, offset in (
                 (out / "rank1.strata.json", lambda text: text + "{}", len),
                 (out / "rank1.strata.json", lambda text: text.replace("{", '{"batch": 2,', 1), lambda text: text.rindex('"batch"')),
+                (out / "rank1.strata.json", lambda text: text.replace("{", '{"x": 01,', 1), lambda text: text.index("01,")),
+                (records[0], lambda text: text.replace("{", '{"x": "\t",', 1), lambda text: text.index("\t")),
                 (records[0], lambda text: text + "x", len)):
             sound = path.read_text()
             path.write_text(text(sound))

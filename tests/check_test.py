@@ -296,8 +296,13 @@ def twice(text):
     return any(len(set(keys)) != len(keys) for keys in seen)
 
 
+# What JSON has not, and where in it.
+WRONG = {b"01": 0, b"-00": 0, b"1.": 0, b"1.e5": 0, b".5": 0, b"1e999": 0, b"-1e999": 0, b"+1": 0, b"1e": 1, b'"a\tb"': 2, b'"\0"': 1, b'"\xff"': 1,
+         b'"\xc3"': 1, b'"a\xed\xa0\x80"': 2, b'"\\u00g0"': 1, b"\v1": 0, b"[1, \x001]": 4, b"[1e999, x]": 8}
+
+
 class Strict(unittest.TestCase):
-    """What others' readers let pass: anything after the end, and a key that is there twice. The place is said."""
+    """What others' readers let pass: anything after the end, a key that is there twice, and what is no JSON. The place is said."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -305,7 +310,7 @@ class Strict(unittest.TestCase):
         self.at = pathlib.Path(folder.name, "file.json")
 
     def refused(self, words, code, text, offset):
-        self.at.write_text(text)
+        self.at.write_bytes(text if isinstance(text, bytes) else text.encode())
         done = run(*words, self.at, *(rules("peak <= baseline") if code == 1 else ()), TRAIN)
         self.assertEqual(code, done.returncode, text[-60:])
         self.assertIn(f"(offset {offset})".encode(), done.stderr)
@@ -331,6 +336,22 @@ class Strict(unittest.TestCase):
             self.assertTrue(twice(again))
             self.refused(["--config"], 2, again, again.rindex(key))
         self.refused(["--config"], 2, text + "]", len(text))
+
+    def test_what_is_no_json(self):
+        """The RFC's grammar, as CPython's reader of JSON knows it (a number beyond a double, which that reads as infinite, aside)."""
+        self.assertEqual(0, run("--baseline", self.at, "--update-baseline", TRAIN).returncode)
+        baseline = self.at.read_bytes()
+        for words, code, begin, end in ((["--config"], 2, b'{"rules": ["peak < 1TiB"], "skip_steps": ', b"}"),
+                                        (["--baseline"], 1, baseline.rstrip()[:-1] + b', "more": ', b"}")):
+            for value, at in WRONG.items():
+                if b"1e999" not in value:
+                    self.assertRaises(ValueError, lambda: json.loads((begin + value + end).decode()))
+                self.refused(words, code, begin + value + end, len(begin) + at)
+            for value in (b"0", b"0.25e-1", b"1E+0", b"0e0"):
+                self.at.write_bytes(begin + value + end + b"\r\n")
+                self.assertEqual(0, run(*words, self.at, *rules("peak < 1TiB"), TRAIN).returncode, value)
+        self.at.write_bytes('{"rules": ["peak < 1TiB"], "files": {"\u00e9\\u00E9\\n\\"\\\\\U0001f600\ufffd": []}}'.encode())
+        self.assertEqual(0, run("--config", self.at, TRAIN).returncode)
 
 
 class Baselines(unittest.TestCase):
