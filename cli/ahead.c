@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Large enough that the price of a system call and of a wake-up vanishes, small enough for the cache. */
+/* A block is large enough that a system call and a wake-up cost nothing beside it, and small enough for the cache. */
 enum { BLOCK_NBYTES = 1 << 20, BLOCK_COUNT = 4, LENT_COUNT = 2 };
 
 struct ahead_block {
-    uint8_t *bytes; /* after READ_LENT_ROOM */
+    uint8_t *bytes; /* READ_LENT_ROOM bytes into the block */
     size_t nbytes;
 };
 
@@ -20,9 +20,9 @@ struct ahead {
     pthread_t thread;
     bool started;
 
-    pthread_mutex_t mutex; /* guards the following */
+    pthread_mutex_t mutex; /* guards the members below */
     pthread_cond_t changed;
-    uint64_t filled, emptied; /* blocks, since the beginning */
+    uint64_t filled, emptied; /* blocks, counted from the beginning */
     bool ended, draining, stopped;
     int error; /* errno of a failed read */
     struct ahead_block block[BLOCK_COUNT];
@@ -34,7 +34,7 @@ struct ahead {
 
 /* ---- the thread ---- */
 
-/* The next block to fill, NULL: stopped. */
+/* Returns the next block to fill. NULL: the reading was stopped. */
 static struct ahead_block *block_claim(struct ahead *ahead) {
     pthread_mutex_lock(&ahead->mutex);
     while (ahead->filled - ahead->emptied == BLOCK_COUNT && !ahead->draining && !ahead->stopped)
@@ -44,7 +44,7 @@ static struct ahead_block *block_claim(struct ahead *ahead) {
     return block;
 }
 
-/* Hands a block to the user's side; `n` 0: the end, below 0: failed with errno. */
+/* Hands a block to the user's side. `n` is 0 at the end, below 0 after a failure with errno. */
 static void block_publish(struct ahead *ahead, struct ahead_block *block, int64_t n) {
     int error = errno;
     pthread_mutex_lock(&ahead->mutex);
@@ -66,7 +66,8 @@ static void *thread_run(void *context) {
         block_publish(ahead, block, n);
         if (n <= 0)
             break;
-        /* The block is not filled again before this thread claims it, so it may be looked at while it is used. */
+        /* Nobody fills this block before this thread claims it again, so the watcher may read it while the user
+         * does. */
         if (ahead->watcher.seen != NULL)
             ahead->watcher.seen(ahead->watcher.context, block->bytes, (size_t)n);
     }
@@ -106,7 +107,7 @@ struct ahead *ahead_new(struct read_source source, struct ahead_watcher watcher)
     return NULL;
 }
 
-/* Waits for the block after the lent ones. NULL: the end or a failure. */
+/* Waits for the block after the lent ones. NULL: the source has ended or failed. */
 static struct ahead_block *block_wait(struct ahead *ahead) {
     pthread_mutex_lock(&ahead->mutex);
     uint64_t next = ahead->emptied + ahead->lent;
@@ -117,7 +118,7 @@ static struct ahead_block *block_wait(struct ahead *ahead) {
     return filled ? &ahead->block[next % BLOCK_COUNT] : NULL;
 }
 
-/* To be filled again. */
+/* Gives blocks back, to be filled again. */
 static void blocks_release(struct ahead *ahead, uint64_t count) {
     pthread_mutex_lock(&ahead->mutex);
     ahead->emptied += count;
@@ -130,7 +131,7 @@ static void lent_release(struct ahead *ahead, uint64_t count) {
     blocks_release(ahead, count);
 }
 
-/* The answer to a reader that gets no block: the end, or the error. */
+/* What a reader gets where no block is left: the end (0), or the error. */
 static int64_t end_tell(const struct ahead *ahead) {
     errno = ahead->error;
     return ahead->error != 0 ? -1 : 0;
@@ -176,7 +177,7 @@ int ahead_stop(struct ahead *ahead, bool draining) {
     pthread_mutex_unlock(&ahead->mutex);
     pthread_join(ahead->thread, NULL);
     ahead->started = false;
-    blocks_free(ahead); /* what follows the reading takes as much memory as it does */
+    blocks_free(ahead); /* frees the ring now: the work that follows takes as much memory as reading does */
     return ahead->error;
 }
 

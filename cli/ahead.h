@@ -13,7 +13,7 @@
 
 struct ahead;
 
-/* Shown every block in its order, in the thread, after the user may have it. */
+/* Sees every block in order, in the reading thread, after the user may have it. */
 struct ahead_watcher {
     void (*seen)(void *context, const void *bytes, size_t nbytes); /* NULL: none */
     void *context;
@@ -26,9 +26,10 @@ struct ahead *ahead_new(struct read_source source, struct ahead_watcher watcher)
 int64_t ahead_read(void *context, void *to, size_t nbytes);
 int64_t ahead_lend(void *context, uint8_t **bytes);
 
-/* Ends the thread: `draining`, when the source has ended, with everything shown to the watcher; otherwise as soon as its
- * present read returns. Then the source is the caller's again, after whatever was read, and the ring is gone with all that
- * was lent of it. Returns the errno of a read that failed, 0: none did. A second call does nothing. */
+/* Ends the thread. With `draining`, it first reads to the end of the source and shows everything to the watcher;
+ * otherwise it ends as soon as its present read returns. Then the source is the caller's again, behind whatever was
+ * read, and the ring is gone with all blocks that were lent. Returns the errno of a failed read, or 0. A second call
+ * does nothing. */
 int ahead_stop(struct ahead *ahead, bool draining);
 
 /* Ends the thread if it still runs. NULL is fine. */

@@ -25,7 +25,7 @@ bool browser_agrees(const char *verb, const struct settings *settings) {
     return false;
 }
 
-/* "firefox --new-window:chromium" names two browsers, of which the first is tried. */
+/* Tries the first of the browsers that "firefox --new-window:chromium" names. */
 static void environment_run(const char *given, const char *path) {
     char text[1024];
     char *words[WORDS_MAX + 2], *rest = NULL;
@@ -44,7 +44,7 @@ static void environment_run(const char *given, const char *path) {
     execvp(words[0], words);
 }
 
-/* In the child: the browser's input and output are not ours. */
+/* Runs in the child. The browser must not have our input and output. */
 __attribute__((noreturn)) static void child_run(const char *path) {
     const char *given = getenv("BROWSER");
     int nothing = open("/dev/null", O_RDWR);
@@ -62,7 +62,7 @@ __attribute__((noreturn)) static void child_run(const char *path) {
     _exit(CANNOT_RUN);
 }
 
-/* Waits briefly: openers exit at once with a status, but a browser itself keeps running. */
+/* Waits briefly: an opener exits at once with a status, while a browser itself keeps running. */
 static bool child_is_well(pid_t child) {
     const struct timespec pause = {0, WAIT_NS};
     int status = 0;

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Microseconds since some moment of the past. */
+/* Microseconds since an arbitrary moment in the past. */
 static inline int64_t clock_us(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

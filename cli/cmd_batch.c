@@ -33,7 +33,7 @@ static void note_series(const struct index *index, const struct batch *batch) {
                       format_count(index->n_series).text);
 }
 
-/* DIR/ranks.sqlite of the databases of all rows; rows of one file are one database. False: printed. */
+/* Joins the databases of all rows to DIR/ranks.sqlite; rows of one file share a database. False: printed. */
 static bool databases_join(const struct index *index, struct batch *batch) {
     struct export_part *parts = arena_column(&batch->arena, index->n_rows, sizeof *parts);
     char reason[EXPORT_REASON_NBYTES] = "no memory";
@@ -90,7 +90,7 @@ static int index_run(struct batch *batch) {
 
 /* ---- converting ---- */
 
-/* Says that no snapshot was found, and what was; unreadable files have been reported already. */
+/* Says that no snapshot was found, and what was found instead. Unreadable files have been reported already. */
 static void nothing_say(const struct batch *batch) {
     uint32_t failed = batch_count(batch, BATCH_FAILED), others = batch->count - failed;
     char others_text[60] = "", failed_text[60] = "";
@@ -103,7 +103,7 @@ static void nothing_say(const struct batch *batch) {
     terminal_error(batch->settings->input, "no snapshot was found%s%s", others_text, failed_text);
 }
 
-/* Files that are taken on, with their names. False: printed. */
+/* Finds the files to convert and names them. False: printed. */
 static bool batch_prepare(struct batch *batch, const struct rank_pattern *pattern) {
     if (!batch_find(batch, pattern))
         return false;
@@ -155,7 +155,7 @@ static int batch_convert_all(struct batch *batch) {
     return code;
 }
 
-/* A watched batch does nothing while nothing has changed. */
+/* One look of a watched batch, which does nothing while nothing has changed. */
 static int batch_look(struct batch *batch) {
     if (batch->watch == NULL || watch_look(batch->watch, batch))
         return batch_convert_all(batch);
@@ -178,7 +178,7 @@ static int batch_work(struct batch *batch) {
 
 /* ---- the verb ---- */
 
-/* Combinations that mean nothing. True: printed. */
+/* Refuses combinations of options that mean nothing. True: printed. */
 static bool usage_is_wrong(const struct settings *settings) {
     const char *wrong = NULL;
     if (settings->index_directory != NULL && settings->input != NULL)
@@ -204,7 +204,7 @@ static bool usage_is_wrong(const struct settings *settings) {
     return wrong != NULL;
 }
 
-/* DIR/ and DIR are the same place; the root is its own. */
+/* Drops slashes at the end of a directory's path: DIR/ and DIR are the same place. The root stays as it is. */
 static const char *directory_plain(struct batch *batch, const char *path) {
     size_t length = strlen(path);
     while (length > 1 && path[length - 1] == '/')
@@ -212,7 +212,7 @@ static const char *directory_plain(struct batch *batch, const char *path) {
     return batch_text(batch, "%.*s", (int)length, path);
 }
 
-/* `watch` NULL: one look at the inputs. */
+/* One batch. `watch` NULL: it looks at the inputs once. */
 static int batch_once(const struct settings *settings, struct watch *watch) {
     struct batch batch = {.settings = settings, .watch = watch, .shard = 1, .n_shards = 1};
     arena_init(&batch.arena, memory_host(),
@@ -228,7 +228,8 @@ static int batch_once(const struct settings *settings, struct watch *watch) {
     return code;
 }
 
-/* Until a signal comes, which only conversions do not let wait, or something that the next look would not mend. */
+/* Runs batches until a signal comes (only conversions do not let it wait), or until a fault that the next look would
+ * not mend. */
 static int batch_watch(const struct settings *settings) {
     struct settings look = *settings;
     struct watch watch = {0};

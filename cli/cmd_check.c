@@ -33,7 +33,8 @@ static bool file_take(void *context, const void *bytes, size_t nbytes) {
     return fwrite(bytes, 1, nbytes, context) == nbytes;
 }
 
-/* GitHub names a file that every step appends to. A pipe without a reader is not waited for. */
+/* Appends the summary to the file that GitHub names, to which every step appends. A pipe without a reader is not waited
+ * for. */
 static bool summary_append(const struct check_file *files, uint32_t n_files) {
     const char *path = getenv("GITHUB_STEP_SUMMARY");
     if (path == NULL || *path == '\0')
@@ -116,7 +117,7 @@ static int check_all(const struct check_plan *plan, const struct settings *setti
     }
     int code = files_judge(files, plan, settings);
     bool told = results_write(files, settings->n_inputs, plan, settings);
-    /* A run whose verdict could not be written does not count: the next one is compared with the old figures. */
+    /* A run whose verdict could not be written does not count: the next run is compared with the old figures. */
     if (!told || (plan->update && any_readable(files, settings->n_inputs) &&
                   !baseline_replace(plan, files, settings->n_inputs)))
         code = worse(code, EXIT_CODE_FAILED);

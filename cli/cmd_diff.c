@@ -26,7 +26,7 @@
 
 struct side {
     struct operand operand;
-    struct settings settings; /* of its reading: with the operand's path and device */
+    struct settings settings; /* settings for reading it: with the operand's path and device */
     struct recording recording;
     bool open;
     struct arena scratch;
@@ -38,7 +38,7 @@ struct side {
     char shown[512]; /* the file's name and the keys after it */
 };
 
-/* NULL: printed. */
+/* Makes an empty side. NULL: printed. */
 static struct side *side_new(void) {
     struct side *side = calloc(1, sizeof *side);
     if (side == NULL)
@@ -73,7 +73,8 @@ static int side_compute(struct side *side, uint32_t device) {
     return EXIT_CODE_DONE;
 }
 
-/* Opens, reads and computes; `used` bytes of the memory are another side's. An enum exit_code. */
+/* Opens a side, reads it and computes its timeline; another side uses `used` bytes of the memory. Returns an enum
+ * exit_code. */
 static int side_open(struct side *side, const char *word, const struct settings *settings, size_t used) {
     uint32_t device;
     int code;
@@ -135,7 +136,7 @@ static int step_missing(const struct side *side) {
     return EXIT_CODE_USAGE;
 }
 
-/* The moment given after the path. */
+/* Finds the moment that the operand names after the path. */
 static int side_moment(struct side *side) {
     const struct operand *operand = &side->operand;
     const char *reason = NULL;
@@ -159,7 +160,8 @@ static bool moment_is_given(const struct side *side) {
 
 /* ---- alignment ---- */
 
-/* The step of A that holds its peak (or the nearest), and the same of B, by number where both are numbered. */
+/* Aligns the step of A that holds its peak (or the nearest one) with the same step of B, by number where both are
+ * numbered. */
 static bool align_steps(struct side *a, struct side *b) {
     const struct spans *of_a = &a->verdicts.steps, *of_b = &b->verdicts.steps;
     uint32_t step = 0;
@@ -177,7 +179,7 @@ static bool align_steps(struct side *a, struct side *b) {
 
 struct named {
     const uint8_t *name;
-    uint32_t nbytes, nth; /* which of that name */
+    uint32_t nbytes, nth; /* `nth`: which of the phases with that name */
 };
 
 static uint32_t phase_moment(const struct timeline *timeline, int64_t us) {
@@ -192,7 +194,7 @@ static uint32_t phase_peak(const struct timeline *timeline, const struct phase *
                                         : timeline->n_moments - 1;
 }
 
-/* The innermost phase around the peak. False: none. */
+/* Finds the innermost phase around the peak. False: there is none. */
 static bool phase_of_peak(const struct side *side, const struct phases *phases, struct named *named,
                           uint32_t *moment) {
     const struct timeline *timeline = &side->timeline;
@@ -213,7 +215,7 @@ static bool phase_of_peak(const struct side *side, const struct phases *phases, 
     return true;
 }
 
-/* The phase of that name and number, or the last of that name. */
+/* Finds the phase of that name and number; if there are fewer, the last of that name. */
 static bool phase_find(const struct side *side, const struct phases *phases, struct named named,
                        uint32_t *moment) {
     const struct phase *found = NULL;
@@ -260,7 +262,7 @@ static const char *sides_align(struct side *a, struct side *b, enum align align)
 
 /* ---- output ---- */
 
-/* A fault of the target was printed. An enum exit_code. */
+/* Nothing was written. A fault of the target was printed already. Returns an enum exit_code. */
 static int side_not_written(const struct side *side, const struct buffer *out) {
     return out->refused ? EXIT_CODE_FAILED : side_no_memory(side);
 }
@@ -286,7 +288,7 @@ static const struct timeline *side_shown(const struct side *side) {
     return side->filter.query != NULL ? &side->selection.timeline : &side->timeline;
 }
 
-/* An enum exit_code. */
+/* Draws the difference. Returns an enum exit_code. */
 static int diff_draw(struct buffer *out, const struct diff *diff, const struct side *a, const struct side *b,
                      const struct settings *settings, struct arena *arena) {
     struct diff_chart_options options = {.width = settings->width,
@@ -320,7 +322,7 @@ static void note_merged(const struct side *side, const struct html_outcome *outc
             format_count(outcome->n_bands).text, format_count(outcome->n_hidden).text);
 }
 
-/* Says what became of the page. An enum exit_code. */
+/* Turns the result of writing the page into an exit code, and prints why it failed. */
 static int page_answer(enum html_result result, const struct side *a, const struct side *b,
                        const struct html_outcome *of_a, const struct html_outcome *of_b) {
     if (result == HTML_NO_MEMORY)
@@ -335,7 +337,7 @@ static int page_answer(enum html_result result, const struct side *a, const stru
     return EXIT_CODE_DONE;
 }
 
-/* The page of both. An enum exit_code. */
+/* Writes the page of both sides. Returns an enum exit_code. */
 static int diff_show(struct buffer *out, const struct diff *diff, struct side *a, struct side *b) {
     char title[sizeof a->shown + sizeof b->shown + 16];
     struct buffer figures = {.host = arena_share(&b->scratch)};
@@ -389,7 +391,8 @@ static bool document_end(struct diff_writer *writer, struct side *base) {
     return done;
 }
 
-/* Compares each of the others with the first, one at a time in memory. `output` NULL: not a file of its own. */
+/* Compares each of the other operands with the first; one at a time is in memory. `output` NULL: none gets a file of
+ * its own. */
 static int diff_others(struct diff_writer *writer, struct side *base, const struct settings *settings,
                        const struct output *output) {
     int code = EXIT_CODE_DONE;
@@ -412,7 +415,7 @@ static int diff_others(struct diff_writer *writer, struct side *base, const stru
     return code == EXIT_CODE_DONE && !document_end(writer, base) ? side_not_written(base, writer->out) : code;
 }
 
-/* The first operand is opened, the others are read. An enum exit_code. */
+/* Writes the page: the first operand is opened here, the others are read. Returns an enum exit_code. */
 static int diff_page_of(struct side *base, struct diff_writer *writer, const struct settings *settings) {
     int code = side_open(base, settings->inputs[0], settings, 0);
     if (code == EXIT_CODE_DONE)
@@ -456,7 +459,7 @@ static int diff_write_all(struct side *base, const struct settings *settings, co
     return code;
 }
 
-/* The output's ending says the format where no option does. False: printed. */
+/* Chooses the format by the output's ending where no option names one. False: printed. */
 static bool format_choose(struct settings *settings) {
     if (!ending_choose("diff", settings))
         return false;

@@ -19,7 +19,7 @@
 struct ranging {
     const struct recording *recording;
     const struct settings *settings;
-    bool any_oom; /* of the devices that are exported */
+    bool any_oom; /* one of the exported devices ran out of memory */
 };
 
 static bool range_refuse(const struct ranging *ranging, const char *option, const char *reason) {
@@ -27,7 +27,7 @@ static bool range_refuse(const struct ranging *ranging, const char *option, cons
     return false;
 }
 
-/* A device without such an event is left out where another has one. */
+/* Do the settings name an out-of-memory event? Then a device without one is left out, if another has one. */
 static bool names_oom(const struct settings *settings) {
     return settings->at.base == POSITION_OOM || settings->from.base == POSITION_OOM ||
            settings->to.base == POSITION_OOM;
@@ -54,9 +54,9 @@ static bool range_find(void *context, const struct timeline *timeline, struct ex
            range_refuse(ranging, "--at: ", reason);
 }
 
-/* ---- the device, where a file has one ---- */
+/* ---- the device, where the export shows one ---- */
 
-/* Ordinal of the device with the highest peak, the first of equal ones. False: no memory, printed. */
+/* Finds the ordinal of the device with the highest peak, the first of equal ones. False: no memory, printed. */
 static bool device_highest(const struct recording *recording, int32_t *ordinal) {
     const struct trace *trace = &recording->trace;
     uint64_t highest = 0;
@@ -98,7 +98,7 @@ static bool any_oom(const struct trace *trace, int32_t device) {
 
 /* ---- the export ---- */
 
-/* The folder that the output will be in, from malloc; NULL: standard output, or no memory. */
+/* The folder of the output, from malloc. NULL: standard output, or no memory. */
 static char *output_folder(const struct settings *settings) {
     const char *path = settings->output != NULL ? settings->output : settings->input;
     struct stat status;
@@ -126,7 +126,7 @@ static int export_end(const struct recording *recording, enum export_result resu
     return EXIT_CODE_FAILED;
 }
 
-/* Notes on an export whose content may surprise. */
+/* Prints notes on an export whose content may surprise. */
 static void peculiarities_tell(const struct recording *recording, const struct settings *settings) {
     const char *shown = recording->input.shown;
     bool moment = settings->at.base != POSITION_NONE || settings->allocated;

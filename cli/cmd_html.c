@@ -37,7 +37,7 @@ static void note_merged(const struct recording *recording, const struct html_out
             format_count(outcome->n_bands).text, format_count(outcome->n_hidden).text);
 }
 
-/* The filter as the page's address has it: words, encoded as the value of a query. */
+/* Writes the filter as the page's address has it: its words, encoded as the value of a query. */
 static int filter_text(char *text, size_t capacity, const char *words) {
     int n = snprintf(text, capacity, "&filter=");
     for (; *words != '\0'; words++) {
@@ -47,7 +47,7 @@ static int filter_text(char *text, size_t capacity, const char *words) {
     return n;
 }
 
-/* The view that the page opens with, as in its own address. An enum exit_code. */
+/* Writes the view that the page opens with, as in its own address. Returns an enum exit_code. */
 static int first_view(char *text, size_t capacity, const struct recording *recording,
                       const struct settings *settings, const struct timeline *timeline) {
     struct view view = {.axis = settings->axis, .width = 1, .height = 1};
@@ -114,7 +114,7 @@ static void still_add(struct buffer *out, const struct buffer *png, uint32_t hei
     buffer_add_text(out, "\">\n");
 }
 
-/* If the picture is too large, the next one is lower. */
+/* Draws the picture. If it is too large, it is drawn again with less height. */
 static bool still_draw(struct buffer *out, const struct verdicts *verdicts, const void *context,
                        struct arena *scratch) {
     static const uint32_t heights[] = {520, 400, 300};
@@ -145,7 +145,7 @@ static bool still_draw(struct buffer *out, const struct verdicts *verdicts, cons
         if (fits)
             break;
     }
-    return error == CHART_OK || error == CHART_SIZE; /* libraries that lack memory call it otherwise */
+    return error == CHART_OK || error == CHART_SIZE; /* libraries report missing memory as another error */
 }
 
 /* The parts of the report in the page, as text. */
@@ -153,7 +153,7 @@ struct page_words {
     struct buffer follows, still;
 };
 
-/* `turn` NULL: no other thread helps. */
+/* Finds the texts of the report. `turn` NULL: no other thread helps. */
 static bool page_words_find(struct page_words *words, const struct recording *recording,
                             const struct settings *settings, uint32_t device,
                             const struct report_turn *turn) {
@@ -188,8 +188,8 @@ static void page_words_release(struct page_words *words) {
     buffer_release(&words->still);
 }
 
-/* The payload, packed in another thread while the rest of the page is found: what follows from running out of memory is in
- * it, so where nothing did. */
+/* The payload, packed in another thread while the rest of the page is found. The consequences of running out of memory
+ * belong to the payload, so this is for recordings in which nothing ran out. */
 struct packing {
     struct trace trace; /* a copy of the original; the recording's arena keeps changing */
     struct html_options options;
@@ -199,8 +199,8 @@ struct packing {
     bool begun;
 };
 
-/* With fewer events, taking memory for both at once costs more than a tenth of a second saves; sanitizers see only
- * small files. */
+/* With fewer events, the memory for doing both at once costs more than the saved tenth of a second is worth. Sanitizers
+ * see only small files, so there the limit is low. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 enum { PACKED_BESIDE_LEAST = BESIDE_EVENTS_LEAST };
 #else
@@ -231,7 +231,7 @@ static void packing_begin(void *context) {
 static void packing_init(struct packing *packing, const struct recording *recording,
                          const struct html_options *options) {
     *packing = (struct packing){.trace = recording->trace, .options = *options};
-    packing->options.threads = 1; /* it is the second one */
+    packing->options.threads = 1; /* it is the second thread already */
     recording_scratch(recording, &packing->memory);
     beside_init(&packing->beside, &packing->memory);
     packing->payload.host = packing->beside.hooks.host;
@@ -245,7 +245,7 @@ static void packing_release(struct packing *packing) {
 
 static const char nothing_follows[] = "{}";
 
-/* Completes the options, and packs the payload beside that. False: printed. */
+/* Completes the options, and packs the payload at the same time. False: printed. */
 static bool page_find(struct html_options *options, struct page_words *words, struct buffer *plan,
                       struct packing *packing, const struct recording *recording,
                       const struct settings *settings, uint32_t device, bool beside) {

@@ -1,4 +1,4 @@
-/* strata plan: the least change with which the recorded requests would be served. */
+/* strata plan: finds the smallest change with which the recorded requests would be served. */
 #include "analysis/plan/plan.h"
 #include "cli/beside.h"
 #include "cli/convert.h"
@@ -21,10 +21,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Shorter searches are over before a line could be read. */
+/* Searches of fewer events are over before anybody could read a line of progress. */
 enum { PROGRESS_EVENTS_LEAST = 100000 };
 
-/* The line of progress: how much of the recording was replayed, over all runs. */
+/* Shows how much of the recording was replayed, over all runs. */
 static void search_progress(void *context, uint64_t n_replayed) {
     char line[128];
     (void)context;
@@ -46,7 +46,7 @@ static bool device_plan(struct plan *plan, const struct trace *trace, uint32_t i
     return done;
 }
 
-/* A second thread helps; what both take is of one memory. */
+/* A second thread that helps; both threads take from one memory. */
 struct helped {
     struct plan_request request;
     struct beside beside;
@@ -67,12 +67,13 @@ static int helped_end(struct helped *helped, bool done, const struct buffer *out
     return done ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
 }
 
-/* The devices one after the other: a plan takes room for all devices, so that those of a thousand are not held at once. */
+/* Plans the devices one after the other: a plan takes room for all devices, so the plans of a thousand are not held at
+ * once. */
 struct plan_maker {
     const struct trace *trace;
     const struct settings *settings;
     struct helped *helped;
-    struct arena arena; /* of the one plan */
+    struct arena arena; /* memory of the current plan */
     struct plan plan;
 };
 
@@ -85,7 +86,7 @@ static const struct plan *plan_make(void *context, uint32_t i) {
                                                                                               : NULL;
 }
 
-/* An enum exit_code. */
+/* Writes the plan as text. Returns an enum exit_code. */
 static int plan_build(struct buffer *out, const struct recording *recording, const struct settings *settings,
                       struct arena *scratch) {
     struct helped helped;
@@ -104,7 +105,7 @@ static int plan_build(struct buffer *out, const struct recording *recording, con
     return helped_end(&helped, done, out, recording, scratch->limit_hit);
 }
 
-/* An enum exit_code. */
+/* Draws the plan. Returns an enum exit_code. */
 static int picture_build(struct buffer *out, struct recording *recording, const struct settings *settings,
                          uint32_t device) {
     const struct whatif_chart_options options = {.width = settings->width,
@@ -142,7 +143,7 @@ int page_render_plan(struct buffer *out, struct recording *recording, const stru
                                                                               : EXIT_CODE_FAILED;
 }
 
-/* False: said; the usage is wrong. */
+/* False: the usage is wrong; printed. */
 static bool settings_check(const struct settings *settings) {
     const char *wrong = NULL;
     if (settings->gpu_bytes != 0 && settings->keep_bytes >= settings->gpu_bytes)

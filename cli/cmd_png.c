@@ -42,8 +42,8 @@ static uint32_t moment_of(const struct timeline *timeline, int64_t event) {
     return event >= (int64_t)last - 1 ? last : (uint32_t)(event + 1);
 }
 
-/* The event that the page is held at: a file that ran out of memory opens there, unless the address names
- * another. */
+/* Finds the event at which the page stands: a file that ran out of memory opens there, unless the address names another
+ * event. */
 static bool view_held(const struct picture_view *view, const struct timeline *timeline, int64_t *event) {
     const struct device_trace *device = timeline->device;
     if (view->has_at && view->at < device->n_events)
@@ -79,7 +79,7 @@ static struct chart_end chart_end_of(struct view_end end) {
     return (struct chart_end){kinds[end.kind], end.step, end.from, end.to};
 }
 
-/* The parts of an address beyond the window. Both structs are the caller's. */
+/* Copies the parts of an address other than the window. Both structs are the caller's. */
 static void picture_address(const struct picture_view *view, const struct timeline *timeline,
                             struct chart_address *address, struct highlight *highlight) {
     static const enum color_by areas[] = {[VIEW_BY_CATEGORY] = COLOR_BY_CATEGORY,
@@ -100,7 +100,8 @@ static void picture_address(const struct picture_view *view, const struct timeli
         address->notes[i] = view->mark[i].note;
 }
 
-/* The window of an address, of the `whole` that there is to see, and its moment, as the page would show them. */
+/* Applies the window of an address, within the `whole` that can be seen, and its moment, as the page would show
+ * them. */
 static void picture_view(const struct picture_view *view, const struct timeline *timeline,
                          const struct view *whole, struct chart_options *options) {
     int64_t held;
@@ -117,7 +118,7 @@ static void picture_view(const struct picture_view *view, const struct timeline 
         view_held(view, timeline, &held) ? moment_of(timeline, held) : timeline->peak_moment;
 }
 
-/* An enum exit_code. */
+/* Applies the window of the settings. Returns an enum exit_code. */
 static int picture_window(const struct recording *recording, const struct settings *settings,
                           const struct timeline *timeline, struct chart_options *options) {
     struct view view = {.axis = options->axis, .width = options->width, .height = options->height};
@@ -137,7 +138,8 @@ static int picture_window(const struct recording *recording, const struct settin
     return EXIT_CODE_USAGE;
 }
 
-/* The limit is on the plot; its surroundings are a small part of a picture of that size. */
+/* Prints the limit on the size. The limit is on the plot; what surrounds it is a small part of a picture of that
+ * size. */
 static void print_size(const struct settings *settings) {
     uint32_t side = settings->width > settings->height ? settings->width : settings->height;
     if (side * settings->scale > VIEW_MAX_SIDE)
@@ -160,14 +162,14 @@ int picture_print_error(const char *file, enum chart_error error, const struct s
     return EXIT_CODE_FAILED;
 }
 
-/* The data of a picture of an address. */
+/* The parts of an address that a picture shows. */
 struct picture_address {
-    struct chart_address address, *row; /* of the device in hand, of each other one */
+    struct chart_address address, *row; /* of the chosen device; of each other one */
     struct highlight highlight;
     struct picture_rows rows;
 };
 
-/* False: no memory. */
+/* Fills it from the settings. False: no memory. */
 static bool picture_address_fill(struct picture_address *shown, const struct recording *recording,
                                  const struct timeline *timeline, const struct settings *settings,
                                  struct chart_options *options, struct arena *scratch) {
@@ -278,7 +280,7 @@ static int png_render_picture(struct buffer *out, struct recording *recording,
     return picture_render(out, recording, settings, device);
 }
 
-/* Both pictures of a recording may be beside it. */
+/* The two pictures of a recording may be made beside each other. */
 static int png_run(const struct settings *settings) {
     if (!ending_agrees("png", settings->output, ENDING_PICTURE))
         return EXIT_CODE_USAGE;

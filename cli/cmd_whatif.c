@@ -22,11 +22,11 @@
 
 enum { MOST_THREADS = WHATIF_SCENARIOS_MAX };
 
-/* State that the threads share. */
+/* What the threads share. */
 struct solving {
     struct whatif *whatif;
-    size_t limit_nbytes; /* of each thread */
-    atomic_uint next;    /* scenario */
+    size_t limit_nbytes; /* the limit for each thread */
+    atomic_uint next;    /* number of the next scenario to solve */
     atomic_bool failed;
 };
 
@@ -87,7 +87,7 @@ static uint32_t device_index(const struct trace *trace, const struct whatif *wha
     return (uint32_t)(whatif->program->device - trace->devices);
 }
 
-/* The report's verdicts, if a request failed for good. False: no memory. */
+/* Finds the report's verdicts, if a request failed for good. False: no memory. */
 static bool verdicts_find(const struct verdicts **verdicts, const struct whatif *whatif,
                           const struct recording *recording, struct arena *scratch) {
     struct timeline *timeline = NULL;
@@ -178,7 +178,7 @@ static int picture_build(struct buffer *out, const struct recording *recording,
     return drawing_make(out, &drawing, settings, strcmp(settings->theme, "dark") == 0, scratch);
 }
 
-/* An enum exit_code. */
+/* Writes the answer as text. Returns an enum exit_code. */
 static int words_build(struct buffer *out, const struct recording *recording, const struct settings *settings,
                        struct arena *scratch) {
     struct whatif_report report = {.format = settings->format,
@@ -192,7 +192,7 @@ static int words_build(struct buffer *out, const struct recording *recording, co
     return EXIT_CODE_FAILED;
 }
 
-/* An enum exit_code. */
+/* Writes the answer in the format that was asked for. Returns an enum exit_code. */
 static int whatif_build(struct buffer *out, const struct recording *recording,
                         const struct settings *settings, struct arena *scratch) {
     return ending_kind(settings->output) == ENDING_PICTURE ? picture_build(out, recording, settings, scratch)

@@ -5,7 +5,7 @@
 #include "cli/filter.h"
 #include "cli/output.h"
 
-/* The way from the opened recording to the output: `write` knows which of the two it calls. */
+/* A conversion of the opened recording to the output: `write` knows which of the two functions it calls. */
 struct conversion {
     int (*write)(struct recording *recording, const struct settings *settings, const struct output *output,
                  const struct conversion *conversion);
@@ -52,7 +52,7 @@ static int words_write(struct recording *recording, const struct settings *setti
     return code;
 }
 
-/* Inputs after the first, and the file of --rules, must not be overwritten either. */
+/* Refuses an output that would overwrite an input after the first, or the file of --rules. */
 static bool others_are_spared(const struct output *output, const struct settings *settings) {
     bool spared = output_spares_path(output, settings->rules);
     for (uint32_t i = 1; spared && settings->series && i < settings->n_inputs; i++)

@@ -1,4 +1,5 @@
-/* Shared by the verbs of one recording: html and png make a file of a device, report and whatif describe all of it. */
+/* Shared by the verbs for one recording: html and png make a file of one device, report and whatif describe all
+ * devices. */
 #pragma once
 
 #include "base/buffer.h"
@@ -9,8 +10,8 @@
 typedef int convert_render(struct buffer *out, struct recording *recording, const struct settings *settings,
                            uint32_t device);
 
-/* Reads the input, chooses the device and writes what `render` makes of it, to a file beside the input with this ending
- * where no output is named. Returns an enum exit_code. */
+/* Reads the input, chooses the device and writes what `render` makes of it; where no output is named, to a file beside
+ * the input with this ending. Returns an enum exit_code. */
 int convert_run(const struct settings *settings, const char *ending, convert_render *render);
 
 /* Appends the text about the recording to `out`; works in `scratch`, whose limit holds for `out` too.
@@ -18,9 +19,10 @@ int convert_run(const struct settings *settings, const char *ending, convert_ren
 typedef int convert_tell(struct buffer *out, const struct recording *recording,
                          const struct settings *settings, struct arena *scratch);
 
-/* Reads the input and writes what `tell` makes of it: to standard output, or where -o says, with this ending where that
- * is a directory. Returns an enum exit_code. */
+/* Reads the input and writes what `tell` makes of it to standard output, or where -o says; if that is a directory, to a
+ * file in it with this ending. Returns an enum exit_code. */
 int convert_words(const struct settings *settings, const char *ending, convert_tell *tell);
 
-/* The same into a file beside the input where no output is named; `binary`: not for a terminal. */
+/* Does the same, but where no output is named it writes a file beside the input. `binary`: never written to a
+ * terminal. */
 int convert_file(const struct settings *settings, const char *ending, bool binary, convert_tell *tell);

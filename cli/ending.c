@@ -5,11 +5,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Longer endings first: the first that a name ends with is its own. */
+/* Longer endings come first, because the first ending that a name has is taken. */
 static const struct ending {
     const char *text;
     enum ending_kind kind;
-    enum report_format format; /* of ENDING_WORDS; REPORT_FORMATS: a file of strata export */
+    enum report_format format; /* of ENDING_WORDS; REPORT_FORMATS: the format of a file of strata export */
     const char *verb, *what;
 } endings[] = {
     {".speedscope.json", ENDING_WORDS, REPORT_FORMATS, "export", "a speedscope profile"},
@@ -38,7 +38,7 @@ static const char *name_of(const char *path) {
     return slash != NULL ? slash + 1 : path;
 }
 
-/* NULL: none that is known; a name that is nothing but an ending has none. */
+/* Finds the ending of a path. NULL: none that is known; a name that is nothing but an ending has none. */
 static const struct ending *ending_find(const char *path) {
     const char *name = path != NULL ? name_of(path) : "";
     size_t length = strlen(name);
@@ -50,7 +50,7 @@ static const struct ending *ending_find(const char *path) {
     return NULL;
 }
 
-/* From the last dot of the name on, a leading one aside; "": none. */
+/* The text from the last dot of the name on, if that is not its first character; "": none. */
 static const char *ending_text(const char *path) {
     const char *name = name_of(path), *dot = strrchr(name, '.');
     return dot != NULL && dot != name ? dot : "";
@@ -71,7 +71,7 @@ static bool is_directory(const char *path) {
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* False: printed; no verb writes files of this ending. */
+/* Refuses an ending for which no verb writes files. False: printed. */
 static bool ending_is_ours(const char *output, const struct ending *ending) {
     if (ending == NULL || ending->kind != ENDING_OTHER || is_directory(output))
         return true;
@@ -94,7 +94,7 @@ bool ending_agrees(const char *verb, const char *output, enum ending_kind kind) 
     return false;
 }
 
-/* The option and the ending must name the same format. */
+/* Refuses an option and an ending that name different formats. */
 static bool formats_agree(const struct settings *settings, const struct ending *ending) {
     enum report_format asked = settings->format == REPORT_BRIEF ? REPORT_JSON : settings->format;
     if (ending == NULL || ending->format == asked || is_directory(settings->output))
@@ -113,7 +113,7 @@ bool ending_choose_format(struct settings *settings) {
     return true;
 }
 
-/* Words whose ending says something. */
+/* Chooses the format of a text whose ending names one. */
 static bool words_choose(const char *verb, struct settings *settings) {
     const char *text = ending_text(settings->output);
     if (settings->has_format || ending_find(settings->output) != NULL || text[0] == '\0' ||

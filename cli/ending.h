@@ -3,24 +3,26 @@
 
 #include "cli/options.h"
 
-/* Words: also no ending that says anything. Other: a known format that no verb writes, such as .svg and .gz. */
+/* ENDING_WORDS: a text, also where there is no ending that means something. ENDING_OTHER: a known format that no verb
+ * writes, such as .svg and .gz. */
 enum ending_kind { ENDING_WORDS, ENDING_PICTURE, ENDING_PAGE, ENDING_OTHER };
 
 /* The kind that the ending of a path means; the path may be NULL. */
 enum ending_kind ending_kind(const char *path);
 
-/* The name of the verb that makes a file of this name out of one recording. NULL: the ending does not say. */
+/* The name of the verb that makes a file with this name from one recording. NULL: the ending does not say. */
 const char *ending_verb(const char *path);
 
-/* Does the ending of -o, where it has one that says something, name what `verb` writes? Directories and standard output
- * take all. False: printed. */
+/* Does the ending of -o, where it means something, name what `verb` writes? Directories and standard output accept
+ * everything. False: printed. */
 bool ending_agrees(const char *verb, const char *output, enum ending_kind kind);
 
-/* Sets settings->format by an ending that names one, where no option says it. False: printed; they contradict each other. */
+/* Sets settings->format by an ending that names one, where no option does. False: an option contradicts the ending;
+ * printed. */
 bool ending_choose_format(struct settings *settings);
 
 /*
- * Sets settings->format where no option says it: .md is Markdown, .json JSON, .txt, no ending, a directory and standard
- * output are text. False: printed; two formats, another ending, or a format with a picture or page.
+ * Sets settings->format where no option does: .md is Markdown, .json JSON; .txt, no ending, a directory and standard
+ * output are text. False: printed, because of two formats, another ending, or a format together with a picture or page.
  */
 bool ending_choose(const char *verb, struct settings *settings);

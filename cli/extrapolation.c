@@ -1,4 +1,4 @@
-/* strata whatif --extrapolate: two recordings of a program, and its needs at a third size. */
+/* strata whatif --extrapolate: from recordings of a program at two sizes, what it needs at a third. */
 #include "cli/ending.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
@@ -42,7 +42,7 @@ static const char *not_exact(const struct replay *replay) {
     return replay->grade == REPLAY_EXACT ? NULL : "one of the recordings is not replayed exactly";
 }
 
-/* The largest size that fits, for each scenario. False: no memory. */
+/* Finds the largest size that fits, for each scenario. False: no memory. */
 static bool device_largest(struct extrapolated *device, const struct program program[2],
                            const struct extrapolation_report *report, const struct settings *settings,
                            struct arena *scratch) {
@@ -101,7 +101,7 @@ static bool device_extrapolate(struct extrapolated *device, struct sized sized[2
             scenarios_solve(&device->whatif, scratch));
 }
 
-/* False: no memory. */
+/* Extrapolates every device. False: no memory. */
 static bool devices_extrapolate(struct sized sized[2], struct extrapolation_report *report,
                                 const struct settings *settings, struct arena *scratch) {
     const struct trace *trace = &sized[0].recording.trace;
@@ -115,14 +115,14 @@ static bool devices_extrapolate(struct sized sized[2], struct extrapolation_repo
     return done;
 }
 
-/* The data for a drawing, in scratch memory. */
+/* What a drawing needs, in scratch memory. */
 struct extrapolated_drawing {
     struct device_trace device;
     struct trace trace;
     struct drawing drawing;
 };
 
-/* NULL: no memory. */
+/* Prepares a drawing. NULL: no memory. */
 static const struct drawing *drawing_of(const struct sized *first, const struct extrapolation_report *report,
                                         uint32_t nth, struct arena *scratch) {
     struct extrapolated_drawing *made = arena_alloc(scratch, sizeof *made);
@@ -145,7 +145,7 @@ static const struct drawing *drawing_of(const struct sized *first, const struct 
     return failed ? NULL : &made->drawing;
 }
 
-/* The device that would have most in use; UINT32_MAX: all are refused. */
+/* The device that would have most in use. UINT32_MAX: all devices are refused. */
 static uint32_t fullest_device(const struct extrapolation_report *report) {
     uint32_t best = UINT32_MAX;
     uint64_t most = 0;
@@ -165,7 +165,7 @@ static int no_memory(const struct buffer *out, const struct sized *first, const 
     return EXIT_CODE_FAILED;
 }
 
-/* An enum exit_code. */
+/* Draws the fullest device. Returns an enum exit_code. */
 static int picture_build(struct buffer *out, const struct sized *first,
                          const struct extrapolation_report *report, const struct settings *settings,
                          struct arena *scratch) {
@@ -181,7 +181,7 @@ static int picture_build(struct buffer *out, const struct sized *first,
                : no_memory(out, first, scratch);
 }
 
-/* An enum exit_code. */
+/* Writes the answer in the format that was asked for. Returns an enum exit_code. */
 static int extrapolation_build(struct buffer *out, struct sized sized[2], struct extrapolation_report *report,
                                const struct settings *settings, struct arena *scratch) {
     if (!devices_extrapolate(sized, report, settings, scratch))

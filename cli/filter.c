@@ -13,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Longer texts are tested as far as that: a hostile file repeats long names in millions of frames. */
+/* Only the first TEXT_NBYTES of a text are tested: a hostile file repeats long names in millions of frames. */
 enum { TEXT_NBYTES = 4096, EXPRESSION_NBYTES = 4 * FILTER_TEXT_MAX_NBYTES + 1 };
 
 /* ---- expressions ---- */
@@ -49,8 +49,9 @@ static bool expression_compile(regex_t *expression, const struct filter_word *wo
 
 /* ---- unknown words ---- */
 
-/* The part of a word before its colon, where it looks like a key: at least three letters, then a value that is no number,
- * no path and no second colon (so "train.py:41", "http://a" and "at::native" are texts). 0: it does not. */
+/* The length of a word before its colon, where that looks like a key: at least three letters, then a value that is not
+ * a number, not a path and has no second colon (so "train.py:41", "http://a" and "at::native" are texts). 0: it does
+ * not look like one. */
 static size_t key_length(const char *word, size_t nbytes) {
     size_t n = 0;
     while (n < nbytes && ((word[n] >= 'a' && word[n] <= 'z') || word[n] == '_'))
@@ -153,7 +154,7 @@ static bool string_is_noted(const uint64_t *noted, uint32_t id) {
     return (noted[id / 64] >> id % 64 & 1) != 0;
 }
 
-/* Strings outside of frames: in contexts, and in the notes of torch.fx. */
+/* Notes the strings outside of frames: those in contexts, and in the notes of torch.fx. */
 static void strings_note(const struct trace *trace, uint64_t *noted) {
     for (uint32_t i = 1; i < trace->contexts.count; i++) {
         const struct context *context = &trace->contexts.context[i];
@@ -170,7 +171,7 @@ static void strings_note(const struct trace *trace, uint64_t *noted) {
     }
 }
 
-/* False: no memory. */
+/* Tests every noted string. False: no memory. */
 static bool texts_match(const regex_t *expression, const struct trace *trace, const uint64_t *noted,
                         uint64_t *frames, uint64_t *strings) {
     char text[TEXT_NBYTES];
@@ -190,7 +191,7 @@ static bool texts_match(const regex_t *expression, const struct trace *trace, co
     return !failed;
 }
 
-/* False: no memory. */
+/* Runs one expression over the recording's texts. False: no memory. */
 static bool regex_match(struct filter_regex *regex, const struct filter_word *word, const struct trace *trace,
                         struct arena *arena) {
     uint64_t *frames = arena_bits(arena, trace->frames.count),
@@ -228,7 +229,7 @@ bool filter_set_of(struct filter_set *set, const struct recording *recording, co
     struct filter_error error;
     *set = (struct filter_set){.parsed = {.text = words, .regexes = set->regex}};
     if (words[0] == '\0' || !filter_parse(&set->parsed.filter, words, (uint32_t)strlen(words), &error))
-        return true; /* options_parse has refused what cannot be read */
+        return true; /* options_parse has refused expressions that cannot be read */
     for (uint32_t i = 0; i < set->parsed.filter.n_words; i++) {
         const struct filter_word *word = &set->parsed.filter.word[i];
         if (word->kind == FILTER_REGEX &&
@@ -245,9 +246,10 @@ bool filter_set_of(struct filter_set *set, const struct recording *recording, co
 /* ---- the filtered recording ---- */
 
 struct looked {
-    uint64_t allocations;            /* that pass, of all devices that are shown */
-    const struct filter_word *phase; /* the first word that asks for one, which may be misspelt; NULL: none */
-    bool known;                      /* some phase has its name */
+    uint64_t allocations; /* allocations that pass, on all devices that are shown */
+    /* the first word that asks for a phase, which may be misspelt; NULL: none */
+    const struct filter_word *phase;
+    bool known; /* a phase of that name exists */
     struct suggestion suggestion;
     char typed[FILTER_TEXT_MAX_NBYTES + 1], closest[FILTER_TEXT_MAX_NBYTES + 1];
 };
@@ -274,7 +276,7 @@ static void looked_start(struct looked *looked, const struct filter *filter) {
     looked->suggestion = suggestion_start(looked->typed);
 }
 
-/* False: no memory. */
+/* Counts what passes on one device. False: no memory. */
 static bool device_look(struct looked *looked, const struct recording *recording, uint32_t device,
                         const struct filter_query *query, struct arena *scratch) {
     struct trace part;

@@ -1,5 +1,5 @@
-/* --filter: its words are checked as soon as they are read, and its regular expressions are run over a recording's
- * texts, which layout/filter.h leaves to its caller. */
+/* --filter: its words are checked as soon as they are read. Its regular expressions, which layout/filter.h leaves to
+ * its caller, are run over a recording's texts. */
 #pragma once
 
 #include "analysis/findings/selection.h"
@@ -9,26 +9,26 @@
 struct recording;
 struct settings;
 
-/* Are these words a filter with known keys and categories? False: `wrong` names the fault in a phrase;
- * memory was lacking if `*no_memory` is set, which otherwise stays as it is. */
+/* Are these words a filter with known keys and categories? False: `wrong` names the fault in a phrase, unless
+ * `*no_memory` was set, which otherwise stays as it is. */
 bool filter_check(const char *words, char *wrong, size_t capacity, bool *no_memory);
 
 struct filter_set {
-    const struct filter_query *query; /* into this struct; NULL: the settings have no filter */
+    const struct filter_query *query; /* points into this struct; NULL: the settings have no filter */
     struct filter_query parsed;
     struct filter_regex regex[FILTER_WORDS_MAX];
 };
 
-/* Makes the settings' filter for this recording. `set` must not move; memory of the tables comes from
- * `arena`, the texts are the settings'. O(expressions * length of all texts). False: no memory, printed. */
+/* Makes the settings' filter for this recording. `set` must not move; the tables are in `arena`, the texts are the
+ * settings'. O(expressions * length of all texts). False: no memory, printed. */
 bool filter_set_make(struct filter_set *set, const struct recording *recording,
                      const struct settings *settings, struct arena *arena);
 
-/* The same for other words, which must have been checked and must outlive the set. */
+/* Does the same for other words, which must have been checked and must outlive the set. */
 bool filter_set_of(struct filter_set *set, const struct recording *recording, const char *words,
                    struct arena *arena);
 
-/* Says in a note where the settings' filter leaves nothing of the device (index into trace.devices; NULL: of all that the
- * settings show). An enum exit_code: EXIT_CODE_USAGE where it asks for a phase whose name is a misspelt one, printed.
- * O(selection_make for each device); without a filter nothing is done. */
+/* Prints a note where the settings' filter leaves nothing of the device (index into trace.devices; NULL: of all devices
+ * that the settings show). Returns an enum exit_code: EXIT_CODE_USAGE where the filter asks for a phase whose name is
+ * misspelt, printed. O(selection_make for each device); does nothing without a filter. */
 int filter_look(const struct recording *recording, const struct settings *settings, const uint32_t *device);

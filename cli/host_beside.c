@@ -9,19 +9,20 @@
 #include <sys/stat.h>
 
 enum {
-    LOGS_MOST = 16,               /* beside a dump: those of many more are not searched for its name */
-    HOST_NOTES_MOST = 2048,       /* of a longer log the highest of neighbours */
-    BEFORE_US = 60 * 1000 * 1000, /* a level so old still holds when a recording begins */
-    LOG_NBYTES_MOST = 256 << 20   /* of four days of a machine with eight GPUs, read in 6 s */
+    LOGS_MOST = 16,               /* at most so many logs beside a dump are searched for its name */
+    HOST_NOTES_MOST = 2048,       /* notes at most; of a longer log the highest of neighbours */
+    BEFORE_US = 60 * 1000 * 1000, /* a level of this age still holds when a recording begins */
+    LOG_NBYTES_MOST = 256 << 20   /* the log of four days on a machine with eight GPUs, read in 6 s */
 };
 
-/* The file's name, for a series that of its first file; `input->name` may be made up. */
+/* The file's name; for a series that of its first file, since `input->name` may be made up. */
 static const char *dump_name(const struct input *input) {
     const char *slash = strrchr(input->path, '/');
     return slash != NULL ? slash + 1 : input->path;
 }
 
-/* "DIR/host.log" for "DIR/dump"; of the next ones "DIR/host-2.log", ... False: there is no such file, or one too large. */
+/* The path of a log: "DIR/host.log" for "DIR/dump", then "DIR/host-2.log", ... False: there is no such file, or it is
+ * too large. */
 static bool path_beside(const struct input *input, int number, char path[FOLDER_PATH]) {
     char name[24] = "host.log";
     int directory = (int)(dump_name(input) - input->path);
@@ -35,7 +36,7 @@ static bool path_beside(const struct input *input, int number, char path[FOLDER_
 
 enum names { NAMES_NOTHING, NAMES_DUMP, NAMES_ELSEWHERE };
 
-/* A log's entry for a dump: a watched process wrote it, or one that ran elsewhere. */
+/* What a log says of a dump: a watched process wrote it, or one that ran elsewhere. */
 static enum names log_names(const char *path, const char *dump) {
     FILE *file = fopen(path, "re");
     char line[600], wanted[FOLDER_PATH];
@@ -51,8 +52,8 @@ static enum names log_names(const char *path, const char *dump) {
     return names;
 }
 
-/* The log that names the dump, or the only log, if its process ran nowhere else. False: none, or their owners are
- * unknown. */
+/* Finds the log that names the dump, or the only log, if its process ran nowhere else. False: there is none, or it is
+ * unknown whose dump this is. */
 static bool log_find(const struct input *input, char path[FOLDER_PATH]) {
     int n = 0;
     while (n < LOGS_MOST && path_beside(input, n + 1, path))
@@ -65,7 +66,7 @@ static bool log_find(const struct input *input, char path[FOLDER_PATH]) {
     return false;
 }
 
-/* False: it cannot be read. Release it in both cases. */
+/* Reads a log. False: it cannot be read. Release `host` in both cases. */
 static bool host_read(struct recording *host, const char *path, size_t limit) {
     struct read_progress progress = {0};
     memset(host, 0, sizeof *host);
@@ -75,7 +76,7 @@ static bool host_read(struct recording *host, const char *path, size_t limit) {
     return trace_read(&host->trace, &source, &progress, &host->error) && host->trace.kind == TRACE_LOG;
 }
 
-/* The event at or before a time, from `event` on. */
+/* The last event at or before a time, searched from `event` on. */
 static uint32_t event_at(const struct device_trace *device, uint32_t event, int64_t time_us) {
     while (event + 1 < device->n_events && device->time_us[event + 1] <= time_us)
         event++;
@@ -86,7 +87,8 @@ static bool is_of_time(const struct device_trace *device, int64_t time_us) {
     return time_us >= device->time_us[0] - BEFORE_US && time_us <= device->time_us[device->n_events - 1];
 }
 
-/* Rows for a device, at most one an event and HOST_NOTES_MOST; of several the highest, or of those before it the last. */
+/* Chooses notes for a device: at most one per event and HOST_NOTES_MOST in all. Of several it takes the highest, of
+ * those before the recording the last. */
 static uint32_t notes_choose(const struct device_trace *device, const struct device_trace *host,
                              struct note *to) {
     uint32_t n = 0, event = 0, step = device->n_events / HOST_NOTES_MOST + 1;
@@ -106,7 +108,7 @@ static uint32_t notes_choose(const struct device_trace *device, const struct dev
     return n;
 }
 
-/* Both inputs are by rising event; `device` has room. */
+/* Merges two lists of notes, both by rising event; `device` has room. */
 static void notes_merge(struct note *to, const struct note *own, uint32_t n_own, const struct note *more,
                         uint32_t n_more) {
     while (n_own + n_more > 0)
@@ -121,7 +123,7 @@ static void notes_merge(struct note *to, const struct note *own, uint32_t n_own,
 
 static bool device_note(struct trace *trace, struct device_trace *device, const struct device_trace *host) {
     if (device->time_us == NULL || device->n_events == 0 ||
-        levels_host_most(device, 0, device->n_events + 1) != 0) /* a page that has these notes already */
+        levels_host_most(device, 0, device->n_events + 1) != 0) /* a page that has them already */
         return true;
     struct arena *arena = &trace->arena;
     struct note *more = arena_column(arena, HOST_NOTES_MOST + 1, sizeof *more);

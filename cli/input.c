@@ -16,12 +16,13 @@
 
 struct input_reader {
     int fd;
-    bool waits;       /* a pipe or a device: its reads may take for ever */
-    int stop_pipe[2]; /* closing [1] wakes a thread that waits for a pipe */
+    bool waits;       /* it is a pipe or a device, whose reads may take for ever */
+    int stop_pipe[2]; /* closing [1] wakes a reading thread that waits for a pipe */
     struct fingerprint *fingerprint;
     struct ahead *ahead;
-    atomic_uint_least64_t position; /* handed out; asked by the thread that shows progress */
-    off_t first, again;             /* of a file: where it was opened at, and where it is read once more */
+    atomic_uint_least64_t position; /* bytes handed out; the thread that shows progress asks for it */
+    /* of a file: the offset at which it was opened, and at which it is read once more */
+    off_t first, again;
 };
 
 /* ---- in the reading thread ---- */
@@ -103,7 +104,7 @@ static void open_error_print(const struct input *input, int error) {
         terminal_error(input->shown, "cannot open: %s", strerror(error));
 }
 
-/* Opens what `input` names and looks at it. Below 0: printed. */
+/* Opens what `input` names and examines it. Below 0: printed. */
 static int input_open_file(struct input *input) {
     bool standard = strcmp(input->path, "-") == 0;
     int fd =

@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 
 struct input {
-    const char *name;   /* for outputs: without the directory, "stdin" for standard input */
-    const char *shown;  /* for messages: as given, or "standard input" */
+    const char *name;   /* the name for outputs: without the directory; "stdin" for standard input */
+    const char *shown;  /* the name for messages: as given, or "standard input" */
     const char *path;   /* as given; "-": standard input */
     struct stat status; /* of the open file */
     struct input_reader *reader;
@@ -33,9 +33,9 @@ struct read_source input_source(struct input *input);
 /* Bytes handed out by the source so far. */
 uint64_t input_position(const struct input *input);
 
-/* Reads what the parser left (anything may follow a pickle) and computes the fingerprint of the whole file,
- * compressed or not. False: printed. */
+/* Reads what the parser left (anything may follow a pickle) and computes the fingerprint of the whole file as it is
+ * stored, packed or not. False: printed. */
 bool input_finish(struct input *input, char fingerprint[FINGERPRINT_CHARACTERS + 1]);
 
-/* Stops reading, closes and frees. Also after input_finish. */
+/* Stops reading, closes the file and frees everything. Call it after input_finish too. */
 void input_close(struct input *input);

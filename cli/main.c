@@ -21,16 +21,16 @@
 #define VERB_ENTRY(BIT, name) &verb_##name,
 static const struct verb *const verbs[N_VERBS] = {STRATA_VERBS(VERB_ENTRY)};
 
-/* Opens descriptors that were closed at the start, so that messages never go into a file that we open.
- * Each one fails when it is used. */
+/* Opens the standard descriptors that were closed at the start, so that messages never go into a file that we open.
+ * Using one of them fails. */
 static void standard_descriptors_fill(void) {
     for (int fd = 0; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_WRONLY) != fd)
             _exit(EXIT_CODE_FAILED);
 }
 
-/* `python _memory_viz.py trace_plot snapshot.pickle -o snapshot.html` is the command of PyTorch's own introduction: it
- * works here too. */
+/* `python _memory_viz.py trace_plot snapshot.pickle -o snapshot.html` is the command of PyTorch's own introduction, so
+ * it works here too. */
 static const char verb_html_too[] = "trace_plot";
 
 static const struct verb *verb_find(const char *name) {
@@ -77,7 +77,7 @@ static int help_print(void) {
     return printed();
 }
 
-/* Without a verb a directory, or several files, are more than one page. True: printed. */
+/* Refuses to make one page of a directory or of several files where no verb is named. True: printed. */
 static bool means_batch(const struct settings *settings) {
     struct stat info;
     if (settings->input == NULL || stat(settings->input, &info) != 0 || !S_ISDIR(info.st_mode))
@@ -102,7 +102,7 @@ static int verb_run_settings(const struct verb *verb, enum options_result result
     return verb->run(settings);
 }
 
-/* `given`: the command line names the verb. */
+/* Runs a verb. `given`: the command line names it. */
 static int verb_start(const struct verb *verb, bool given, int n_words, char **words) {
     struct settings settings;
     enum options_result result = options_parse(verb, n_words, words, &settings);
@@ -113,7 +113,7 @@ static int verb_start(const struct verb *verb, bool given, int n_words, char **w
     return code;
 }
 
-/* Without a verb the output's ending chooses it: -o peak.png is a picture. */
+/* The verb that the output's ending means where none is named: -o peak.png is a picture. */
 static const struct verb *verb_by_output(int n_words, char **words) {
     const char *name = ending_verb(options_output(n_words, words));
     const struct verb *verb = name != NULL ? verb_find(name) : NULL;
@@ -128,12 +128,12 @@ static int help_run(const char *name) {
     return printed();
 }
 
-/* For building and installing the program (scripts/manual.cmake). */
+/* Prints pages of the manual and completions, for building and installing the program (scripts/manual.cmake). */
 static int manual_run(const char *what) {
     return manual_print(what, verbs, N_VERBS, STRATA_VERSION) ? printed() : EXIT_CODE_USAGE;
 }
 
-/* The other commands of _memory_viz.py, and what does the same here. */
+/* The other commands of _memory_viz.py, and the verbs that do the same here. */
 static const struct {
     const char *word, *verb, *why;
 } words_known[] = {
@@ -145,7 +145,7 @@ static const struct {
     {"trace", "html", "shows every event, in one page"},
 };
 
-/* Handles a word known from _memory_viz.py. True: printed the verb that does the same, with the operands. */
+/* Answers a command of _memory_viz.py with the verb that does the same and its operands. True: printed. */
 static bool word_of_memory_viz(int argc, char **argv) {
     for (size_t i = 0; i < sizeof words_known / sizeof *words_known; i++) {
         if (strcmp(argv[1], words_known[i].word) != 0)
@@ -160,7 +160,7 @@ static bool word_of_memory_viz(int argc, char **argv) {
     return false;
 }
 
-/* A first word that looks like a mistyped verb and names no file. True: printed. */
+/* Refuses a first word that looks like a mistyped verb and names no file. True: printed. */
 static bool mistyped_verb(const char *word) {
     char found[PATH_MAX];
     if (strpbrk(word, "./") != NULL || access(word, F_OK) == 0)
@@ -178,7 +178,7 @@ static bool mistyped_verb(const char *word) {
     return true;
 }
 
-/* No arguments: lists the verbs, and says that something is missing. */
+/* Answers a command without arguments: lists the verbs, and says that something is missing. */
 static int verbs_list(void) {
     if (help_print() != EXIT_CODE_DONE)
         return EXIT_CODE_FAILED;
@@ -186,7 +186,7 @@ static int verbs_list(void) {
     return EXIT_CODE_USAGE;
 }
 
-/* The first word is no verb, and no file of this name is there. True: it was answered, with this exit code. */
+/* Answers a first word that is neither a verb nor a file. True: printed, and the exit code is in `code`. */
 static bool word_answer(int argc, char **argv, int *code) {
     const char *word = argv[1];
     if (word[0] == '-' || access(word, F_OK) == 0)

@@ -9,7 +9,7 @@
 
 /* ---- pages of the manual ---- */
 
-/* Text of roff: a backslash and a hyphen are escaped, and no line begins with a dot or a quote. */
+/* Prints text of roff: escapes a backslash and a hyphen, and lets no line begin with a dot or a quote. */
 static void roff_print(const char *text, size_t nbytes) {
     bool begins = true;
     for (size_t i = 0; i < nbytes; i++) {
@@ -29,7 +29,7 @@ static void roff_text(const char *text) {
     roff_print(text, strlen(text));
 }
 
-/* A heading of the page; TH's name is in capitals. */
+/* Prints the heading of a page; its name is in capitals. */
 static void page_begin(const char *verb, const char *summary, const char *version) {
     char title[64];
     snprintf(title, sizeof title, "strata%s%s", verb != NULL ? "-" : "", verb != NULL ? verb : "");
@@ -113,7 +113,7 @@ static void bash_print(const struct verb *const *verbs, size_t n_verbs) {
     printf("' -- \"$word\"))\n    fi\n}\ncomplete -o default -F _strata strata\n");
 }
 
-/* In single quotes, first line only: brackets and colons mean something to zsh. */
+/* Prints the first line of a text in single quotes, without brackets and colons, which mean something to zsh. */
 static void zsh_text(const char *text) {
     for (; *text != '\0'; text++)
         if (*text == '\'')

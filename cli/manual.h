@@ -3,6 +3,6 @@
 
 #include "cli/options.h"
 
-/* Prints to standard output: "man" the page of the program, the name of a verb its page, "bash", "zsh" or "fish" what that
- * shell completes. False: `what` is none of these, and nothing was printed. O(text). */
+/* Prints to standard output: for "man" the program's page, for the name of a verb that verb's page, for "bash", "zsh"
+ * or "fish" the completions for that shell. False: `what` is none of these, and nothing was printed. O(text). */
 bool manual_print(const char *what, const struct verb *const *verbs, size_t n_verbs, const char *version);

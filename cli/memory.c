@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* arena.h promises its users 16 bytes. */
+/* arena.h promises an alignment of 16 bytes. */
 static_assert(alignof(max_align_t) >= 16, "realloc aligns less than arenas promise");
 
 static void *host_resize(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
@@ -31,9 +31,9 @@ struct arena_host memory_host(void) {
     return (struct arena_host){host_resize, NULL};
 }
 
-/* Left to itself, glibc takes ever larger blocks from its heap as larger ones are freed, where a hole below another block
- * is never given back: a fifth of all memory in large recordings. Telling it one threshold keeps the others where they
- * are. */
+/* Fixes one threshold of glibc, which keeps its other thresholds fixed too. Left to itself, glibc takes ever larger
+ * blocks from its heap as larger ones are freed, and a hole below another block of the heap is never given back: that
+ * was a fifth of all memory in large recordings. */
 void memory_begin(void) {
 #if defined(__GLIBC__)
     enum { TRIM_NBYTES = 16 << 20 };
@@ -41,7 +41,7 @@ void memory_begin(void) {
 #endif
 }
 
-/* Keeps freed blocks for the next replay: the system would clear every page of new ones. */
+/* Keeps freed blocks for the next replay: the system would have to clear every page of a new block. */
 void memory_keep(void) {
 #if defined(__GLIBC__)
     enum { OWN_BLOCK_NBYTES = 32 << 20, KEPT_NBYTES = 256 << 20 };
@@ -56,7 +56,7 @@ static uint64_t machine_nbytes(void) {
     return pages > 0 && page_nbytes > 0 ? (uint64_t)pages * (uint64_t)page_nbytes : UINT64_MAX;
 }
 
-/* A limit file of a control group: a number, or "max". UINT64_MAX: no limit, or no such file. */
+/* Reads a limit file of a control group: a number, or "max". UINT64_MAX: no limit, or no such file. */
 static uint64_t limit_file_read(const char *path) {
     char text[32];
     uint64_t limit;
@@ -88,7 +88,7 @@ static uint64_t group_limit(const char *mount, char *group, const char *file) {
     }
 }
 
-/* One line of /proc/self/cgroup: "0::/group" (version 2) or "7:memory:/group" (version 1). */
+/* The limit of one line of /proc/self/cgroup: "0::/group" (version 2) or "7:memory:/group" (version 1). */
 static uint64_t group_line_limit(char *line) {
     line[strcspn(line, "\n")] = '\0';
     char *controllers = strchr(line, ':');

@@ -38,7 +38,7 @@ static const char *keys_read(struct operand *operand, char *text) {
     return NULL;
 }
 
-/* The beginning of the keys: the first # after the last slash. NULL: there are none. */
+/* The first # after the last slash, where the keys begin. NULL: there are no keys. */
 static char *keys_of(char *path) {
     char *slash = strrchr(path, '/');
     return strchr(slash != NULL ? slash : path, '#');

@@ -6,14 +6,14 @@
 
 struct operand {
     const char *word; /* as given */
-    char *path;       /* without the choices after it; free with operand_release */
+    char *path;       /* the path without the keys; free it with operand_release */
     bool has_device, has_step, no_memory;
     int32_t device;
-    uint64_t step;      /* its number as people see it */
+    uint64_t step;      /* number of the step as people see it */
     struct position at; /* POSITION_NONE: not given */
 };
 
-/* Keys after the path begin with # or &. A path that exists is taken whole. False: printed, release
- * nothing; for want of memory if no_memory is set. */
+/* Splits an operand; its keys begin with # or &. A path that exists is taken whole. False: printed, nothing to release;
+ * no_memory is set if memory was the cause. */
 bool operand_parse(struct operand *operand, const char *word);
 void operand_release(struct operand *operand);

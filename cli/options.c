@@ -12,7 +12,7 @@ struct parse {
     const struct verb *verb;
     struct settings *settings;
     char **words;
-    int n_words, at; /* `at`: the next word */
+    int n_words, at; /* `at`: index of the next word */
     bool operands_only;
 };
 
@@ -78,7 +78,7 @@ static enum options_result option_apply(struct parse *parse, const struct option
     return OPTIONS_RUN;
 }
 
-/* The word after an option, for its value. NULL: none, and an error was printed. */
+/* Takes the word after an option as its value. NULL: there is none; printed. */
 static const char *value_take(struct parse *parse, const struct option *option) {
     if (parse->at < parse->n_words)
         return parse->words[parse->at++];
@@ -102,7 +102,7 @@ static enum options_result parse_long(struct parse *parse, const char *name) {
     return option_apply(parse, option, value);
 }
 
-/* "-fq", "-oFILE", "-o FILE" */
+/* Reads letters in a cluster: "-fq", "-oFILE", "-o FILE". */
 static enum options_result parse_cluster(struct parse *parse, const char *letters) {
     for (; *letters != '\0'; letters++) {
         const struct option *option = option_by_letter(parse->verb->bit, *letters);
@@ -124,7 +124,7 @@ static enum options_result parse_cluster(struct parse *parse, const char *letter
 
 static enum options_result parse_operand(struct parse *parse, const char *word) {
     struct settings *settings = parse->settings;
-    if (parse->verb->bit == VERB_RUN) { /* a command and its own words, to the end */
+    if (parse->verb->bit == VERB_RUN) { /* the rest of the line is a command with its own words */
         settings->input = word;
         settings->inputs = parse->words + parse->at - 1;
         settings->n_inputs = (uint32_t)(parse->n_words - parse->at + 1);
@@ -132,7 +132,7 @@ static enum options_result parse_operand(struct parse *parse, const char *word) 
         return OPTIONS_RUN;
     }
     if ((parse->verb->bit & (VERB_MANY | VERB_PICTURE | VERB_REPORT | VERB_EXPORT | VERB_PLAN)) != 0) {
-        /* The words before this one have been read, so their places are free. */
+        /* Operands go to the places of words that have been read. */
         settings->inputs = parse->words;
         settings->inputs[settings->n_inputs++] = parse->words[parse->at - 1];
     } else if (settings->input != NULL) {
@@ -210,7 +210,7 @@ enum options_result options_parse(const struct verb *verb, int n_words, char **w
     return wrong(verb);
 }
 
-/* The value of a cluster's last letter, which may be the next word; `*output` is that of -o. */
+/* Skips a cluster, with the value of its last letter, which may be the next word. `*output` becomes the value of -o. */
 static int cluster_skip(int at, int n_words, char **words, const char **output) {
     for (const char *letters = words[at] + 1; *letters != '\0'; letters++) {
         const struct option *option = option_by_letter(VERB_ANY, *letters);

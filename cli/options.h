@@ -12,8 +12,8 @@
 #include "render/raster/raster.h"
 #include "render/report/report.h"
 
-/* Every verb, in the order of the help. A new one is its file, cmd_NAME.c, and its line here; options_table.c says which options
- * it takes. */
+/* Every verb, in the order of the help. A new verb needs its file, cmd_NAME.c, and a line here; options_table.c says
+ * which options it has. */
 #define STRATA_VERBS(X) \
     X(HTML, html)       \
     X(PNG, png)         \
@@ -40,7 +40,7 @@ enum verb_bit {
 #undef STRATA_VERB_BIT
 };
 
-/* The moments of two recordings that are compared. */
+/* What the moments of two compared recordings are aligned by. */
 enum align { ALIGN_PEAK, ALIGN_STEP, ALIGN_ANNOTATION };
 
 /* A value of --own or --library. */
@@ -56,55 +56,55 @@ struct settings {
     const char *input;
     const char *output;
     bool force, quiet, verbose, has_device;
-    bool open;      /* the page, in the browser */
+    bool open;      /* open the page in the browser */
     uint32_t color; /* enum terminal_color */
     int32_t device;
     size_t max_memory_nbytes; /* 0: memory_default_limit */
 
     const char *title;
-    const char *theme; /* "auto" at first */
+    const char *theme; /* "auto" by default */
     uint64_t capacity_bytes;
-    uint64_t max_html_nbytes; /* of a page; 100 MiB at first */
+    uint64_t max_html_nbytes; /* limit for a page; 100 MiB by default */
 
-    uint32_t width, height, scale; /* 1600, 900, 1 at first */
+    uint32_t width, height, scale; /* 1600, 900, 1 by default */
     enum axis axis;
     enum color_by color_by;
     bool has_color_by, redact, redact_all, map, no_names;
-    bool has_format;  /* an option says it */
-    bool two_formats; /* of a report, which can be in one; `format` is the last one */
+    bool has_format;  /* an option names the format */
+    bool two_formats; /* two formats of a report are named; `format` is the last one */
     struct position from, to, at;
     struct picture_view view;     /* png */
     const char *rules;            /* path of a file; NULL: none */
     struct owner_pattern *owners; /* [n_owners] as given; the last that a file meets decides */
     uint32_t n_owners;
     char filter[FILTER_CAPACITY]; /* words of layout/filter.h, of --filter and --hide-internal; "": none */
-    bool no_memory;               /* why the last value was not taken */
-    char wrong[320];              /* the fault of the last value; "": its help says enough */
+    bool no_memory;               /* there was no memory for the last value */
+    char wrong[320];              /* what is wrong with the last value; "": its help says enough */
 
     enum report_format format;
     enum compare_by group;
-    uint32_t top; /* 20 at first; 0: all */
+    uint32_t top; /* 20 by default; 0: all */
 
     enum align align; /* diff */
 
-    enum export_kind export_kind; /* export: EXPORT_KINDS: the output's ending says it; batch: none */
+    enum export_kind export_kind; /* export: EXPORT_KINDS: the output's ending names it; batch: no export */
     bool allocated;               /* export: sums of what was allocated, not of what is live */
     bool join;                    /* batch: one database of all exports */
 
-    const char *set[SETS_CAPACITY]; /* whatif: of the allocator, "key=value" or "key:value" */
+    const char *set[SETS_CAPACITY]; /* whatif: settings of the allocator, "key=value" or "key:value" */
     uint32_t n_set;
-    bool find_budget;      /* whatif: the smallest that does */
-    bool to_max;           /* plan: the largest size of --extrapolate */
-    bool plan_all;         /* a page of strata plan: of every device */
-    bool no_plan;          /* html, png, report, batch */
-    uint64_t gpu_bytes;    /* whatif, plan; 0: what the recording shows */
-    uint64_t n_ranks;      /* plan: 0: not said */
-    uint64_t keep_bytes;   /* plan: of the device, for others */
-    uint32_t keep_percent; /* plan: the same; 2 at first, 0 where keep_bytes says it */
+    bool find_budget;      /* whatif: find the smallest budget that is enough */
+    bool to_max;           /* plan: find the largest size with --extrapolate */
+    bool plan_all;         /* plan: the page shows the plan of every device */
+    bool no_plan;          /* html, png, report, batch: make no plan */
+    uint64_t gpu_bytes;    /* whatif, plan: size of the device; 0: as the recording shows it */
+    uint64_t n_ranks;      /* plan; 0: not given */
+    uint64_t keep_bytes;   /* plan: what stays free of the device, for others */
+    uint32_t keep_percent; /* plan: the same in per cent; 2 by default, 0 where keep_bytes is given */
     uint32_t without;      /* plan: bits of enum plan_word */
-    /* whatif: "PATH=SIZE" of the smaller recording, `input` of the larger; NULL: not */
+    /* whatif: "PATH=SIZE" of the smaller recording; `input` is the larger one's. NULL: not given */
     const char *extrapolate;
-    uint64_t to_size;         /* whatif: the wanted size; 0: none */
+    uint64_t to_size;         /* whatif: the size that is asked for; 0: none */
     const char **check_rules; /* check: [n_rules] as given */
     uint32_t n_rules;
     const char *config, *baseline; /* paths; NULL: none */
@@ -112,41 +112,42 @@ struct settings {
     uint32_t check_format; /* enum check_format of cli/check/check.h */
     uint32_t skip_steps;
 
-    uint32_t n_steps, max_entries, keep;  /* run: 5, 1,000,000, 8 at first */
-    uint64_t every_us;                    /* between two looks; run: 1 s at first, batch --watch: 5 s */
+    uint32_t n_steps, max_entries, keep;  /* run: 5, 1,000,000, 8 by default */
+    uint64_t every_us;                    /* between two looks; run: 1 s by default, batch --watch: 5 s */
     bool python_stacks, stops, no_report; /* run */
 
     char **inputs; /* all operands; `input` is the first */
     uint32_t n_inputs;
     uint32_t jobs;               /* 0: as many as cores and memory allow */
-    bool png, flat, resume;      /* flat: do not descend into directories */
+    bool png, flat, resume;      /* flat: do not go down into directories */
     uint32_t pages;              /* batch: enum batch_pages */
-    bool watch;                  /* batch: until a signal ends it */
+    bool watch;                  /* batch: look again until a signal comes */
     bool series;                 /* html, png, report: several inputs are one recording */
-    bool no_series;              /* batch: nor are dumps of one rank */
-    bool flags_are_cut;          /* of `flags`: some did not fit */
+    bool no_series;              /* batch: do not join the dumps of one rank */
+    bool flags_are_cut;          /* `flags` lacks options that did not fit */
     const char *index_directory; /* NULL: convert; otherwise only join existing results */
     const char *rank_regex;      /* NULL: the names in use */
     const char *group_by;        /* words of paths, "tp,pp"; NULL: role and stage */
     const char *shard;           /* NULL: everything */
 
-    char flags[FLAGS_CAPACITY]; /* the given options that shape the result, in long form: "--scale 2 --from
-                                   peak-500" */
+    /* the given options that shape the result, in their long form: "--scale 2 --from peak-500" */
+    char flags[FLAGS_CAPACITY];
 };
 
 struct verb {
     const char *name;
     enum verb_bit bit;
-    const char *summary;                         /* one line for the list of verbs */
-    const char *operands;                        /* as its usage names them; NULL: one snapshot */
-    const char *about;                           /* a paragraph for its own help */
-    const char *examples;                        /* lines, each with two blanks before it */
+    const char *summary; /* one line, for the list of verbs */
+    /* what its usage calls them; NULL: it takes one snapshot */
+    const char *operands;
+    const char *about;                           /* a paragraph, for its own help */
+    const char *examples;                        /* lines that begin with two blanks */
     int (*run)(const struct settings *settings); /* an enum exit_code */
 };
 
 enum options_result {
     OPTIONS_RUN,  /* the settings are complete */
-    OPTIONS_HELP, /* -h was met */
+    OPTIONS_HELP, /* -h was given */
     OPTIONS_VERSION,
     OPTIONS_WRONG,     /* printed */
     OPTIONS_NO_MEMORY, /* printed */
@@ -156,18 +157,18 @@ enum options_result {
 enum options_result options_parse(const struct verb *verb, int n_words, char **words,
                                   struct settings *settings);
 
-/* The value of -o among the words of a command line without a verb. NULL: it has none. */
+/* Finds the value of -o on a command line without a verb. NULL: it has no -o. */
 const char *options_output(int n_words, char **words);
 
-/* Frees what reading took; for every result of it. */
+/* Frees what options_parse took, whatever it returned. */
 void options_release(struct settings *settings);
 
-/* A colouring as --color-by names it. */
+/* The name of a colouring, as --color-by has it. */
 const char *options_color_name(enum color_by color_by);
 
-/* Prints words in lines of at most 80 characters to standard output, from column `at` on; the second and further lines begin
- * at `indent`. Ends the last one. Ends of lines in `text` are blanks. */
+/* Prints words to standard output in lines of at most 80 characters, beginning at column `at`; the second and further
+ * lines begin at column `indent`. The last line is ended too. Ends of lines in `text` count as blanks. */
 void help_words_print(const char *text, size_t at, size_t indent);
 
-/* Prints a verb's help to standard output, in such lines. */
+/* Prints a verb's help to standard output, in lines of at most 80 characters. */
 void options_print_help(const struct verb *verb);

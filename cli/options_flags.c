@@ -1,11 +1,13 @@
-/* The options that shape a result, written down for the result to tell: as given, but no paths and no texts without end. */
+/* Writes down the options that shape a result, so that the result can name them: as given, but without paths and
+ * endless texts. */
 #include "cli/options_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The number of bytes of a value that are noted: all of a usual one, the beginning of a long title, in whole characters. */
+/* The number of bytes of a value that are kept: all of a usual value, the beginning of a long title, in whole
+ * characters. */
 static int value_kept_nbytes(const char *value) {
     enum { MOST = 512 };
     size_t kept = strlen(value);
@@ -16,7 +18,8 @@ static int value_kept_nbytes(const char *value) {
     return (int)kept;
 }
 
-/* "..." replaces the rest of a value that was shortened, and once, at the end, the options that did not fit. */
+/* Adds an option. "..." stands for the rest of a value that was shortened, and once, at the end, for the options that
+ * did not fit. */
 static void flags_add(struct settings *settings, const struct option *option, const char *value) {
     static const char omission[] = " ...";
     size_t used = strlen(settings->flags), left = sizeof settings->flags - used;
@@ -31,7 +34,7 @@ static void flags_add(struct settings *settings, const struct option *option, co
         snprintf(settings->flags + used, left, "%s", omission);
 }
 
-/* A result tells the name of a file that shaped it, not where that lies. */
+/* The value that a result shows: of a file that shaped it the name, but not where it lies. */
 static const char *flag_value(const struct option *option, const char *value) {
     const char *slash = option_names_file(option) && value != NULL ? strrchr(value, '/') : NULL;
     return slash != NULL ? slash + 1 : value;
@@ -42,7 +45,7 @@ void options_note(struct settings *settings, const struct option *option, const 
         flags_add(settings, option, flag_value(option, value));
 }
 
-/* Hashes (FNV-1a) are enough to see that other patterns were given. */
+/* Adds hashes (FNV-1a) of the patterns, which are enough to see whether other patterns were given. */
 void options_note_owners(struct settings *settings) {
     for (uint32_t i = 0; i < settings->n_owners; i++) {
         const struct owner_pattern *pattern = &settings->owners[i];

@@ -1,4 +1,4 @@
-/* A verb's help: its usage, its options from the table, examples; in lines of at most 80 characters. */
+/* A verb's help: its usage, its options (from the table) and examples, in lines of at most 80 characters. */
 #include "cli/options_internal.h"
 
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 enum { LINE = 80, COLUMN = 28 };
 
-/* The next word of a text in which line ends are blanks. Returns its length; 0: none. */
+/* Moves to the next word of a text in which ends of lines count as blanks. Returns its length; 0: no word is left. */
 static size_t word_next(const char **text) {
     *text += strspn(*text, " \n");
     return strcspn(*text, " \n");
@@ -27,7 +27,7 @@ void help_words_print(const char *text, size_t at, size_t indent) {
     printf("\n");
 }
 
-/* "  -o, --output PATH" padded to the column of the explanations. */
+/* Prints " -o, --output PATH", padded to the column of the explanations. */
 static void option_print(const struct option *option) {
     char left[80];
     char letter[8] = "    ";
@@ -41,7 +41,7 @@ static void option_print(const struct option *option) {
     help_words_print(option->help, COLUMN, COLUMN);
 }
 
-/* Where to break a long line with a backslash: the last blank that leaves room for it. */
+/* Where a long line is broken with a backslash: at the last blank that leaves room for it. */
 static size_t example_break(const char *line, size_t length) {
     size_t at = LINE - 2;
     if (length <= LINE)
@@ -51,7 +51,8 @@ static size_t example_break(const char *line, size_t length) {
     return at <= 4 ? length : at;
 }
 
-/* A command; its description after several blanks goes below it where it does not fit beside it. */
+/* Prints a command with its description, which follows after several blanks: below the command where it does not fit
+ * beside it. */
 static void example_print(const char *line, size_t length) {
     size_t note = 2;
     while (note + 2 < length && strncmp(line + note, "   ", 3) != 0)

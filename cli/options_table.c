@@ -1,4 +1,4 @@
-/* The table of options: the verbs that have each, its effect on the settings, and its help. */
+/* The table of options: for each the verbs that have it, its effect on the settings, and its help. */
 #include "cli/options_internal.h"
 
 #include "analysis/model/whatif.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Place of `value` in `words`, "peak|step|annotation"; -1: it is none of them. */
+/* The place of `value` among `words`, "peak|step|annotation". -1: it is none of them. */
 static int choice_of(const char *value, const char *words) {
     size_t length = strlen(value);
     for (int i = 0;; i++, words++) {
@@ -24,14 +24,15 @@ static int choice_of(const char *value, const char *words) {
     }
 }
 
-/* Fields are of 1, 4 or 8 bytes; a number that is too large for one (a size_t of 32 bits) becomes the largest. */
+/* Stores a number in a field of 1, 4 or 8 bytes; one too large for the field (a size_t of 32 bits) becomes the largest
+ * that fits. */
 static void number_store(void *field, size_t nbytes, uint64_t number) {
     uint8_t byte = (uint8_t)number;
     uint32_t word = number > UINT32_MAX ? UINT32_MAX : (uint32_t)number;
     memcpy(field, nbytes == 1 ? (void *)&byte : nbytes == 4 ? (void *)&word : (void *)&number, nbytes);
 }
 
-/* A size of the device: a number without a unit usually means GiB. */
+/* Refuses a small size of a device without a unit: whoever writes one usually means GiB. */
 static bool unit_is_there(struct settings *settings, const char *value, uint64_t bytes) {
     if (size_lacks_unit(value, bytes))
         snprintf(settings->wrong, sizeof settings->wrong, "%s bytes? write %sGiB", value, value);
@@ -48,7 +49,7 @@ static bool apply_theme(struct settings *settings, const char *value) {
     return choice_of(value, "light|dark|auto") >= 0;
 }
 
-/* Several filters are one: words are joined by AND. */
+/* Adds a filter. Several filters are one whose words are joined by AND. */
 static bool apply_filter(struct settings *settings, const char *value) {
     if (!filter_check(value, settings->wrong, sizeof settings->wrong, &settings->no_memory))
         return false;
@@ -99,8 +100,8 @@ static bool apply_color_by(struct settings *settings, const char *value) {
     return settings->has_color_by = choice >= 0;
 }
 
-/* A part with an option of its own sets that option; other parts are stored. Parts unknown to the page are left
- * out. */
+/* Applies a part of a view: a part with an option of its own sets that option, other parts are stored, and parts that
+ * the page does not know are left out. */
 static bool view_part_apply(struct settings *settings, const char *name, const char *value) {
     if (strcmp(name, "device") == 0)
         (void)apply_device(settings, value);
@@ -132,7 +133,7 @@ static bool is_json(enum report_format format) {
     return format == REPORT_JSON || format == REPORT_BRIEF;
 }
 
-/* --json --brief is brief, in any order. */
+/* Sets the format; --json and --brief together are the brief report, in either order. */
 static bool apply_format(struct settings *settings, enum report_format format) {
     bool both_json = is_json(settings->format) && is_json(format);
     settings->two_formats |= settings->format != REPORT_TEXT && settings->format != format && !both_json;
@@ -157,7 +158,8 @@ static bool apply_export(struct settings *settings, const char *value) {
 static const char export_kind_words[] = STRATA_EXPORT_KINDS(EXPORT_KIND_WORD);
 #undef EXPORT_KIND_WORD
 
-/* --to names the kind; beside it, --to ends a window as in every verb. No position is the name of a kind. */
+/* --to names the kind of an export; a second --to ends a window as in every verb. No position has the name of a
+ * kind. */
 static bool apply_export_to(struct settings *settings, const char *value) {
     enum export_kind kind = export_kind_by_name(value);
     if (kind == EXPORT_KINDS && position_parse(value, &settings->to))
@@ -188,7 +190,7 @@ static bool apply_set(struct settings *settings, const char *value) {
     return true;
 }
 
-/* "10%" or a size. */
+/* Reads how much stays free: "10%" or a size. */
 static bool apply_kept(struct settings *settings, const char *value) {
     size_t n = strlen(value);
     char digits[8];
@@ -306,7 +308,7 @@ bool option_set(struct settings *settings, const struct option *option, const ch
 #define SET(name, value)         FIELD(SET, name, value, 0)
 #define NUMBER(name, low, high)  FIELD(NUMBER, name, low, high)
 #define TEXT(name, least_nbytes) FIELD(TEXT, name, least_nbytes, 0)
-#define WORD(name)               FIELD(WORD, name, 0, 0) /* the words are the option's `value` */
+#define WORD(name)               FIELD(WORD, name, 0, 0) /* the words are those of the option's `value` */
 #define BYTES(name)              FIELD(BYTES, name, 0, 0)
 #define DEVICE_BYTES(name)       FIELD(DEVICE_BYTES, name, 0, 0)
 #define POSITION(name)           FIELD(POSITION, name, 0, 0)

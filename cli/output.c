@@ -17,7 +17,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-/* The temporary file that a signal must remove; empty: none. Changed only while those signals are blocked. */
+/* The temporary file that a signal must remove; empty: none. It changes only while those signals are blocked. */
 static char doomed_path[PATH_MAX];
 
 /* Directories that a signal must remove; NULL: none. */
@@ -40,7 +40,7 @@ static void signal_leave(int number) {
     _exit(128 + number);
 }
 
-/* Replaces `from` by `to`; does nothing if `from` is not listed. */
+/* Replaces `from` by `to` in that list; does nothing if `from` is not in it. */
 static void doomed_directory_replace(const char *from, const char *to) {
     for (size_t i = 0; i < DOOMED_DIRECTORIES; i++)
         if (doomed_directories[i] == from) {
@@ -85,7 +85,8 @@ void output_hold_signals(sigset_t *before) {
 
 /* ---- the target ---- */
 
-/* Endings that the output's one replaces, outermost first: "x.pickle.gz" becomes "x.html". */
+/* The length of a name without the endings that the output's ending replaces: "x.pickle.gz" becomes "x.html". Outermost
+ * endings come first. */
 static size_t stem_length(const char *name) {
     static const char *const endings[] = {".gz", ".zst", ".xz", ".pickle", ".pkl", ".json", ".html"};
     size_t length = strlen(name);
@@ -132,7 +133,7 @@ static char *target_path(const struct output_request *request, const struct inpu
     return path;
 }
 
-/* A rename would replace a symbolic link instead of the file it names: follow it first. */
+/* Follows symbolic links, because a rename would replace the link instead of the file that it names. */
 static void target_follow_links(struct output *output) {
     char *real = realpath(output->path, NULL);
     if (real == NULL)
@@ -182,7 +183,7 @@ static bool target_check_file(struct output *output, const struct input *input) 
     target_follow_links(output);
     if (!output_spares(output, input))
         return false;
-    (void)stat(output->path, &status); /* of the links' target, if it exists */
+    (void)stat(output->path, &status); /* of the file that the links lead to, if it exists */
     output->in_place = S_ISCHR(status.st_mode) || S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode);
     if (output->in_place)
         return true;
@@ -247,7 +248,7 @@ static bool write_all(int fd, const void *bytes, size_t nbytes) {
     return true;
 }
 
-/* Pipes and some network file systems answer EINVAL or ENOTSUP: there is nothing to sync. */
+/* Pipes and some network file systems answer EINVAL or ENOTSUP, which means that there is nothing to sync. */
 static bool sync_to_disk(int fd) {
     while (fsync(fd) != 0) {
         if (errno == EINVAL || errno == ENOTSUP || errno == ENOSYS || errno == EROFS)
@@ -258,7 +259,7 @@ static bool sync_to_disk(int fd) {
     return true;
 }
 
-/* `keep`: the written bytes are on the disk before this returns. False: errno. */
+/* Closes a file. `keep`: the written bytes are on the disk before this returns. False: errno. */
 static bool close_written(int fd, bool keep) {
     bool kept = !keep || sync_to_disk(fd);
     int error = errno;
@@ -268,7 +269,7 @@ static bool close_written(int fd, bool keep) {
     return kept;
 }
 
-/* If a pipe's reader has gone, exits silently, like programs that never handle SIGPIPE. */
+/* Exits silently where a pipe's reader has gone, like a program that does not handle SIGPIPE. */
 static void leave_quietly(void) {
     signal(SIGPIPE, SIG_DFL);
     raise(SIGPIPE);
@@ -301,13 +302,13 @@ static bool is_temporary(const char *name) {
            strcmp(name + strlen(head) + TEMPORARY_DIGITS, TEMPORARY_END) == 0;
 }
 
-/* Locks the file, so that output_sweep sees that its writer lives; a file system without locks has nothing to say. False:
- * it was swept up before. */
+/* Locks the file, so that output_sweep sees that its writer lives; a file system without locks refuses nothing. False:
+ * the file was swept before it was locked. */
 static bool temporary_lock(int fd) {
     struct stat status;
     (void)flock(fd, LOCK_EX);
     return fstat(fd, &status) != 0 ||
-           status.st_nlink != 0; /* if it was swept all the same, its renaming fails */
+           status.st_nlink != 0; /* a file that was swept nevertheless fails at its renaming */
 }
 
 void output_sweep(int directory, const char *name) {
@@ -338,7 +339,7 @@ static int temporary_open(const char *path) {
         int fd = open(doomed_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd >= 0 && temporary_lock(fd))
             return fd;
-        doomed_path[0] = '\0'; /* it may be another's, or was swept up */
+        doomed_path[0] = '\0'; /* the name may be another run's file now, or the file was swept */
         if (fd >= 0)
             close(fd);
         else if (errno != EEXIST)
@@ -347,7 +348,8 @@ static int temporary_open(const char *path) {
     return -1;
 }
 
-/* For file systems without RENAME_NOREPLACE: a hard link, or else an empty file, holds the name. */
+/* Renames without replacing an old file, for file systems without RENAME_NOREPLACE: a hard link, or else an empty file,
+ * reserves the name. */
 static bool rename_keeping_old(const char *from, const char *to) {
     if (link(from, to) == 0) {
         unlink(from);
@@ -378,8 +380,8 @@ static bool temporary_commit(const char *path, bool force) {
     return rename_keeping_old(doomed_path, path);
 }
 
-/* To make its names last: a power failure would otherwise leave the old ones, or none. Below 0: errno; EACCES: it may be
- * written but not read, so nothing can be done. */
+/* Opens the directory of a path to make its names last: after a power failure the old names would be there otherwise,
+ * or none. Below 0: errno; EACCES means that it may be written but not read, so nothing can be done. */
 static int directory_open(const char *path) {
     char directory[PATH_MAX];
     int length = snprintf(directory, sizeof directory, "%.*s", (int)directory_length(path), path);
@@ -402,8 +404,8 @@ bool output_keep_names(const char *path) {
     return (fd >= 0 || errno == EACCES) && directory_sync_and_close(fd);
 }
 
-/* The signals are blocked only where a file is there under a name that is not yet, or no longer, the doomed
- * one. Below 0: errno. */
+/* Opens and dooms the temporary file. Signals are blocked only while a file has a name that is not yet, or no longer,
+ * the doomed one. Below 0: errno. */
 static int doomed_open(const char *path) {
     sigset_t before;
     output_hold_signals(&before);
@@ -429,12 +431,11 @@ static bool doomed_end(const struct output *output, bool done) {
 
 /* Closes the temporary file and gives it its name, for good. False: errno, and nothing is left of it. */
 static bool temporary_finish(const struct output *output, int fd, bool done) {
-    int error = errno, lock = fcntl(fd, F_DUPFD_CLOEXEC, 3); /* the file has its lock until it has its name */
+    int error = errno, lock = fcntl(fd, F_DUPFD_CLOEXEC, 3); /* keeps the file locked until it has its name */
     bool closed = close_written(fd, done);
     done = done && closed;
     error = closed ? error : errno;
-    int directory =
-        done ? directory_open(output->path) : -1; /* so that little can fail once the name is there */
+    int directory = done ? directory_open(output->path) : -1; /* so that little can fail later */
     if (done && directory < 0 && errno != EACCES) {
         error = errno;
         done = false;
@@ -472,7 +473,7 @@ void output_stream(struct output_stream *stream, const struct output *output, st
     out->sink = (struct buffer_sink){stream_take, stream};
 }
 
-/* False: printed. */
+/* Writes what is left in the buffer. False: printed. */
 static bool stream_finish(struct output_stream *stream) {
     if (!buffer_flush(stream->out)) {
         if (!stream->out->refused)

@@ -1,7 +1,7 @@
 /*
- * The destination of a result. A file appears whole or not at all: it is written under a temporary name in the
- * target's directory and renamed. Existing files are kept unless forced, also when they appear while we work.
- * Signals remove the temporary file. Errors are printed here.
+ * The destination of a result. A file appears whole or not at all: it is written under a temporary name in the target's
+ * directory and renamed. An existing file is kept unless forced, also if it appears while we work. Signals remove the
+ * temporary file. Errors are printed here.
  */
 #pragma once
 
@@ -23,35 +23,36 @@ struct output_request {
     const char *path;
     const char *ending; /* such as ".html" */
     bool force;
-    bool binary; /* not for a terminal's eyes */
+    bool binary; /* must not be shown on a terminal */
 };
 
 /* Catches SIGINT, SIGTERM and SIGHUP (unless ignored by the parent): they remove the temporary file and exit
  * with 128 plus their number. A closed pipe and a file size limit become errors of write. */
 void output_catch_signals(void);
 
-/* For a program that is to be run: what output_catch_signals() ignored is as it was. Handlers end by themselves. */
+/* Restores what output_catch_signals() ignored, for a program that is about to be run. (Handlers end by themselves at
+ * an exec.) */
 void output_restore_signals(void);
 
-/* The signals stay blocked until the thread's mask is `before` again, so that the result can be doomed. */
+/* Blocks the signals, so that the result can be doomed. They stay blocked until the thread's mask is `before` again. */
 void output_hold_signals(sigset_t *before);
 
-/* A directory that these signals remove too where it is empty, of this process and not of its children, until it is spared.
- * `path` must stay where it is as long; two at most. */
+/* Makes these signals remove a directory too, if it is empty, until it is spared; in this process, not in its children.
+ * `path` must stay valid as long. Two directories at most. */
 void output_doom_directory(const char *path);
 void output_spare_directory(const char *path);
 
 /*
- * Decides the target and refuses early what would be refused in the end: an existing file without force, the
- * input itself, a directory that is not there, a terminal. False: printed; release nothing.
+ * Decides the target and refuses early what would fail in the end: an existing file without force, the input itself, a
+ * directory that does not exist, a terminal. False: printed; nothing to release.
  */
 bool output_choose(struct output *output, const struct output_request *request, const struct input *input);
 
-/* Is the target another file than this input? For verbs with several inputs; output_choose has tested the one given
- * to it. False: printed. */
+/* Is the target another file than this input? For verbs with several inputs; output_choose has tested the input that it
+ * was given. False: printed. */
 bool output_spares(const struct output *output, const struct input *input);
 
-/* The same for a file that is not open yet, such as rules; NULL: none. A device may be both. */
+/* Does the same for a file that is not open yet, such as rules; NULL: none. A device may be both. */
 bool output_spares_path(const struct output *output, const char *path);
 
 /*
@@ -71,10 +72,9 @@ struct output_stream {
 void output_stream(struct output_stream *stream, const struct output *output, struct buffer *out);
 
 /*
- * Finishes a result whose `code` is EXIT_CODE_DONE: the rest is written, and a file's bytes and its name are on the disk
- * when it returns; a note says where it is and how large. Any other result is abandoned without a trace, unless the disk
- * fails after the renaming.
- * Returns an enum exit_code; a fault is printed (but not for a closed pipe).
+ * Finishes a result whose `code` is EXIT_CODE_DONE: writes the rest, puts a file's bytes and its name on the disk, and
+ * prints in a note where it is and how large. Any other result is abandoned without a trace, unless the disk fails
+ * after the renaming. Returns an enum exit_code; a fault is printed (but not for a closed pipe).
  */
 int output_end(struct output_stream *stream, int code);
 
@@ -87,20 +87,21 @@ int output_end(struct output_stream *stream, int code);
  */
 struct output_file {
     struct output output;
-    /* the file's content is written into it; out.refused: the fault was printed already */
+    /* takes the file's content; out.refused: the fault was printed already */
     struct buffer out;
     struct output_stream stream;
 };
 
-/* `path` ("-": standard output) and `shown`, the name for messages, come from malloc and are the file's from now on, also
- * after a failure. False: one of them is NULL, and it is printed that there is no memory; nothing to end. */
+/* Begins the file. `path` ("-": standard output) and `shown`, the name for messages, come from malloc and belong to the
+ * file from now on, also after a failure. False: one of them is NULL, which is printed as a lack of memory; nothing to
+ * end. */
 bool output_file_begin(struct output_file *file, char *path, char *shown, struct arena_host host);
 
-/* Finishes the file, or leaves no trace of it where it is not `done`. False: not done, or printed. */
+/* Finishes the file; unless `done`, leaves no trace of it. False: it was not done, or a fault was printed. */
 bool output_file_end(struct output_file *file, bool done);
 
-/* Removes NAME from the open directory, if it is the temporary file of a run that was killed: no living one holds its lock.
- * Only for file systems whose locks hold for all who write there. */
+/* Removes NAME from the open directory if it is the temporary file of a run that was killed: nobody holds its lock.
+ * Call it only on file systems whose locks hold for everybody who writes there. */
 void output_sweep(int directory, const char *name);
 
 /* Waits until renames in the directory of `path` are on the disk. False: errno. */

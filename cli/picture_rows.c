@@ -11,7 +11,7 @@ static void whole_widen(struct picture_rows *rows, const struct timeline *timeli
         rows->whole.to_q16 = own.to_q16;
 }
 
-/* Recordings of other days are not on one axis: nothing of them could be seen. */
+/* Is a recording's shift small enough for one axis? Of recordings days apart nothing could be seen on one. */
 static bool shift_is_near(int64_t shift_us) {
     const int64_t limit = INT64_C(1) << 45;
     return shift_us > -limit && shift_us < limit;
@@ -61,7 +61,7 @@ void picture_row_fill(struct picture_rows *rows, uint32_t nth, const struct char
     part->options.legend_moment = part->timeline->peak_moment;
     *address = *options->address;
     address->compares = false;
-    /* Streams and pools are numbered by device. */
+    /* Drops a highlight by stream or pool, because each device numbers its own. */
     if (highlight != NULL && (highlight->by == COMPARE_BY_STREAM || highlight->by == COMPARE_BY_POOL))
         address->highlight = NULL;
     struct raster_marks *marks = &address->marks;

@@ -20,7 +20,7 @@ static int without_waiting(const char *path, int flags) {
     return open(path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 }
 
-/* From here on, reads and writes wait. */
+/* Makes reads and writes of the descriptor wait again. */
 static int waiting_again(int fd) {
     if (fd < 0 || fcntl(fd, F_SETFL, 0) == 0)
         return fd;
@@ -30,7 +30,7 @@ static int waiting_again(int fd) {
     return -1;
 }
 
-/* Waits until something was written, or the writer has gone again. */
+/* Waits until something is written, or the writer has gone again. */
 static void wait_for_writer(int fd, const char *shown) {
     struct pollfd end = {.fd = fd, .events = POLLIN};
     if (fd < 0 || poll(&end, 1, PATIENCE_MS) != 0)
@@ -48,7 +48,7 @@ int pipe_open_to_read(const char *path, const char *shown) {
     return waiting_again(fd);
 }
 
-/* A pipe without a reader cannot be opened without waiting: ENXIO. */
+/* Waits for a pipe's reader: opening without waiting fails with ENXIO while there is none. */
 static int wait_for_reader(const char *path, const char *shown) {
     enum { LOOK_MS = 50 };
     for (int waited_ms = 0; waited_ms < PATIENCE_MS; waited_ms += LOOK_MS) {

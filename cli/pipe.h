@@ -1,10 +1,10 @@
 /*
- * Opening what may be a named pipe. Whoever opens one waits until the other end is opened too, for ever if need be, as
- * every program does; so that it does not look like a program that hangs, it is said after a second.
+ * Opens what may be a named pipe. Opening one takes until the other end is opened too, for ever if need be, as in every
+ * program. After a second this is said, so that the program does not seem to hang.
  */
 #pragma once
 
-/* A descriptor for reading; for writing, of what is there already. Closed by exec, never the controlling terminal, and it
- * waits as files do. `shown`: the name for messages. Below 0: errno. */
+/* Opens a path for reading; the other function for writing into what is there already. The descriptor is closed by
+ * exec, is never the controlling terminal, and waits as files do. `shown`: the name for messages. Below 0: errno. */
 int pipe_open_to_read(const char *path, const char *shown);
 int pipe_open_to_write(const char *path, const char *shown);

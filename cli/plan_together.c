@@ -1,4 +1,5 @@
-/* strata plan for several recordings: one setting for all of them. Each is read, replayed and released again. */
+/* strata plan for several recordings: finds one setting for all of them. Each recording is read, replayed and released
+ * again. */
 #include "cli/plan_together.h"
 
 #include "cli/exit_code.h"

@@ -1,7 +1,7 @@
-/* strata plan of several recordings: settings alone are compared, by what they need over all. */
+/* strata plan for several recordings: compares settings only, by what they need for all recordings. */
 #pragma once
 
 #include "cli/options.h"
 
-/* An enum exit_code. `ending`: of the output where only a directory is named. */
+/* Runs it. `ending`: the output's ending where only a directory is named. Returns an enum exit_code. */
 int plan_together_main(const struct settings *settings, const char *ending);

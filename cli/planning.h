@@ -1,15 +1,18 @@
-/* Plans beside another output: for the page, the picture and the report of what ran out of memory, or with --gpu. */
+/* Plans that go into another output: into the page, the picture and the report of a recording that ran out of memory,
+ * or of any with --gpu. */
 #pragma once
 
 #include "analysis/plan/plan.h"
 #include "cli/recording.h"
 
-/* The request, by the settings, for a plan beside another output, within its work; false: none (--no-plan). */
+/* Makes the request for such a plan from the settings, limited to the work that one beside another output may take.
+ * False: none is wanted (--no-plan). */
 bool planning_request(struct plan_request *request, const struct settings *settings);
 
 /* The budget: --gpu less --keep; 0: no device is named. */
 uint64_t planning_budget(const struct settings *settings);
 
-/* The plans of all devices that ran out of memory, of all with --gpu, as `strata plan --json` has them; devices whose search
- * would take long are left out. Stays empty where none is left. False: no memory, printed. */
+/* Appends the plans, as `strata plan --json` has them, of all devices that ran out of memory, or of all devices with
+ * --gpu. Devices whose search would take long are left out; `out` stays empty if none is left. False: no memory,
+ * printed. */
 bool planning_json(struct buffer *out, const struct recording *recording, const struct settings *settings);

@@ -47,7 +47,8 @@ static void print_read_error(const struct recording *recording, const struct rea
             error->message, error->offset);
 }
 
-/* The reader counts decompressed bytes, but the rest is known only in bytes of the file. */
+/* Estimates the progress. The reader counts decompressed bytes, while the rest of the file is known only in its own
+ * bytes. */
 static bool report_progress(void *context, uint64_t nbytes, uint64_t n_events) {
     (void)nbytes;
     progress_report(input_position(context), n_events);
@@ -88,7 +89,7 @@ static const struct diagnostic *diagnostic_find(const struct trace *trace, const
     return NULL;
 }
 
-/* Says in one line which parts of the recording are missing, without being asked. */
+/* Prints one line, without being asked, about the parts of the recording that are missing. */
 static void note_cut(const struct recording *recording) {
     static const struct {
         const char *code, *lead;
@@ -108,7 +109,7 @@ static void note_cut(const struct recording *recording) {
     }
 }
 
-/* A pattern that no file meets is often a typing error. */
+/* Applies the patterns of owners, and notes a pattern that no file meets: it is often a typing error. */
 static bool owners_apply(struct recording *recording, const struct settings *settings) {
     for (uint32_t i = 0; i < settings->n_owners; i++) {
         const struct owner_pattern *pattern = &settings->owners[i];
@@ -124,8 +125,8 @@ static bool owners_apply(struct recording *recording, const struct settings *set
     return true;
 }
 
-/* Rules and patterns match paths, so they come before redaction; the recording's id comes before everything, since
- * it is of the decoded file. The meaning of frames is found last, once for all devices. */
+/* Prepares the trace in this order: its id first, since that is the decoded file's; rules and patterns before
+ * redaction, since they match paths; the meaning of frames last, once for all devices. */
 static bool recording_prepare(struct recording *recording, const struct settings *settings) {
     if (settings->format == REPORT_JSON && !recording_id(&recording->trace, recording->id)) {
         recording_print_no_memory(recording, recording->trace.arena.limit_hit);
@@ -147,7 +148,7 @@ static bool recording_prepare(struct recording *recording, const struct settings
     return false;
 }
 
-/* The one input. */
+/* Reads the one input. */
 static bool input_fill(struct recording *recording) {
     struct read_source source = input_source(&recording->input);
     struct read_progress progress = {report_progress, &recording->input};
@@ -213,7 +214,7 @@ const char *recording_kind(const struct recording *recording) {
 
 /* ---- devices ---- */
 
-/* "0 (10,000 events, ran out of memory), 3 (no events)", all but device `shown`; UINT32_MAX: all. */
+/* Writes all devices but `shown` (UINT32_MAX: all): "0 (10,000 events, ran out of memory), 3 (no events)". */
 static void devices_text(const struct trace *trace, uint32_t shown, char *text, size_t capacity) {
     size_t used = 0;
     *text = '\0';
@@ -230,7 +231,7 @@ static void devices_text(const struct trace *trace, uint32_t shown, char *text, 
     }
 }
 
-/* Index of the device with this ordinal; UINT32_MAX: printed. */
+/* Index of the device with this ordinal. UINT32_MAX: there is none; printed. */
 static uint32_t device_find(const struct recording *recording, int32_t ordinal) {
     const struct trace *trace = &recording->trace;
     const struct device_trace *device = trace_device(trace, ordinal);
@@ -245,7 +246,7 @@ static uint32_t device_find(const struct recording *recording, int32_t ordinal) 
     return UINT32_MAX;
 }
 
-/* Is `a` more likely to be wanted: a GPU, one that ran out of memory, one with more events? */
+/* Is `a` more likely to be wanted than `b`? A GPU is, then one that ran out of memory, then one with more events. */
 static bool device_is_likelier(const struct device_trace *a, const struct device_trace *b) {
     bool a_oom = a->n_ooms != 0, b_oom = b->n_ooms != 0;
     bool a_host = a->ordinal == ORDINAL_HOST, b_host = b->ordinal == ORDINAL_HOST;
@@ -254,7 +255,7 @@ static bool device_is_likelier(const struct device_trace *a, const struct device
     return a_oom != b_oom ? a_oom : a->n_events > b->n_events;
 }
 
-/* Index of the likeliest device, the first of equal ones; of a log a GPU, where it is about any. */
+/* Index of the likeliest device, the first of equal ones; in a log a GPU, if the log mentions any. */
 static uint32_t device_likeliest(const struct trace *trace) {
     uint32_t best =
         trace->kind == TRACE_LOG && trace->n_devices > 1 && trace->devices[0].ordinal == ORDINAL_CPU;
@@ -280,8 +281,8 @@ static bool device_peak(const struct recording *recording, uint32_t index, uint6
     return done;
 }
 
-/* Of the devices as likely as `*index`, the one with the highest peak; the peaks are computed only if there
- * are several. False: no memory, printed. */
+/* Finds, among the devices as likely as `*index`, the one with the highest peak. Peaks are computed only if there are
+ * several. False: no memory, printed. */
 static bool device_with_highest_peak(const struct recording *recording, uint32_t *index) {
     const struct trace *trace = &recording->trace;
     const struct device_trace *first = &trace->devices[*index];
@@ -302,7 +303,7 @@ static bool device_with_highest_peak(const struct recording *recording, uint32_t
     return true;
 }
 
-/* Says which device is shown and why, where there are others. */
+/* Prints which device is shown and why, if there are others. */
 static void device_note(const struct recording *recording, uint32_t index) {
     const struct device_trace *device = &recording->trace.devices[index];
     char text[512];
@@ -312,7 +313,7 @@ static void device_note(const struct recording *recording, uint32_t index) {
                       device->ordinal, device->n_ooms != 0 ? ", which ran out of memory" : "", text);
 }
 
-/* The named device may not be the one with the trouble that people look for. */
+/* Prints a note if another device than the named one had the trouble that people look for. */
 static void chosen_device_note(const struct recording *recording, uint32_t index) {
     const struct trace *trace = &recording->trace;
     const struct device_trace *device = &trace->devices[index];
@@ -328,7 +329,7 @@ static void chosen_device_note(const struct recording *recording, uint32_t index
                       text);
 }
 
-/* Index of the device that -d names; UINT32_MAX: printed. */
+/* Index of the device that -d names. UINT32_MAX: printed. */
 static uint32_t device_chosen(const struct recording *recording, const struct settings *settings) {
     uint32_t index = device_find(recording, settings->device);
     if (index != UINT32_MAX)

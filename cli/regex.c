@@ -7,17 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A repetition is compiled as that many copies; the closure of n of them takes n * n steps. */
+/* A repetition is compiled as so many copies, and closing over n copies takes n * n steps. */
 enum { COPIES_MAX = 2000, DEPTH_MAX = 250 };
 
 /* The size of an expression with its repetitions written out. Saturates. */
 struct extent {
     const char *at;
-    uint64_t atom, sum[DEPTH_MAX], copies; /* the last atom's, each open group's, what repetitions add */
+    /* atom: the last atom's; sum: of each open group; copies: what repetitions add */
+    uint64_t atom, sum[DEPTH_MAX], copies;
     unsigned depth;
 };
 
-/* After the bracket expression at `text`. */
+/* Skips the bracket expression at `text`. */
 static const char *brackets_skip(const char *text) {
     const char *at = text + 1;
     at += *at == '^';
@@ -35,7 +36,7 @@ static void atom_add(struct extent *extent, uint64_t size) {
     extent->sum[extent->depth] += size;
 }
 
-/* Below 2^40 times 2^16. */
+/* Repeats the last atom. The result stays below 2^40 times 2^16. */
 static void atom_repeat(struct extent *extent, uint64_t times) {
     uint64_t more = times > 1 ? extent->atom * (times - 1) : 0;
     more = more < UINT64_C(1) << 40 ? more : UINT64_C(1) << 40;
@@ -44,7 +45,7 @@ static void atom_repeat(struct extent *extent, uint64_t times) {
     extent->copies += more;
 }
 
-/* "{2,5}" counts as five times, "{2,}" as three. Anything else in braces is literal. */
+/* Reads a repetition: "{2,5}" counts as five times, "{2,}" as three. Anything else in braces is literal. */
 static void braces_take(struct extent *extent) {
     char *end;
     unsigned long least = is_digit(extent->at[1]) ? strtoul(extent->at + 1, &end, 10) : 0, most = least;
@@ -74,7 +75,7 @@ static void group_end(struct extent *extent) {
     atom_add(extent, inside + 2);
 }
 
-/* Takes the next item. NULL, or why it is not taken. */
+/* Takes the next item. NULL: taken; otherwise the reason why not. */
 static const char *extent_step(struct extent *extent) {
     char c = *extent->at;
     if (c == '{') {
@@ -103,7 +104,7 @@ static const char *extent_step(struct extent *extent) {
     return NULL;
 }
 
-/* NULL, or why an expression is not compiled. */
+/* The reason why an expression is not compiled. NULL: it may be. */
 static const char *objection(const char *expression, uint64_t *copies) {
     struct extent extent = {.at = expression};
     const char *reason = NULL;
@@ -113,8 +114,8 @@ static const char *objection(const char *expression, uint64_t *copies) {
     return reason == NULL && extent.copies > COPIES_MAX ? "it repeats too much" : reason;
 }
 
-/* The same expression in more characters: "(a){1}{1}". The GNU library makes room for as many nodes as there are characters,
- * and where it cannot make more of it later, it frees the room twice. NULL: no memory; free it. */
+/* The same expression in more characters, "(a){1}{1}". The GNU library makes room for as many nodes as there are
+ * characters, and if it later cannot enlarge that room, it frees it twice. NULL: no memory. Free the result. */
 static char *roomy(const char *expression, uint64_t copies) {
     static const char once[] = "{1}";
     const size_t nbytes = strlen(expression), times = nbytes + (size_t)copies + 16;
@@ -132,7 +133,8 @@ static char *roomy(const char *expression, uint64_t copies) {
     return text;
 }
 
-/* An error code of regcomp. Numbers of groups matter only to callers that ask for them. */
+/* Compiles an expression. Returns an error code of regcomp. Numbers of groups matter only to callers that ask for
+ * them. */
 static int compile(regex_t *regex, const char *expression, int flags, uint64_t copies) {
     if ((flags & REG_NOSUB) == 0)
         return regcomp(regex, expression, REG_EXTENDED | flags);
@@ -158,7 +160,7 @@ bool regex_compile(regex_t *regex, const char *expression, int flags, struct reg
     return false;
 }
 
-/* The GNU library answers "no" when memory ends. */
+/* The GNU library answers "no" when memory ends, so a "no" is checked. */
 bool regex_meets(const regex_t *regex, const char *text, size_t n_matches, regmatch_t *matches,
                  bool *failed) {
     errno = 0;

@@ -16,7 +16,7 @@
 
 enum field { FIELD_FILE, FIELD_FUNCTION, FIELD_METADATA, FIELD_COUNT };
 
-/* Each rule costs a search of every text, and no two expressions can be answered together. */
+/* Each rule costs a search of every text, and no two expressions can be searched in one pass. */
 enum { RULES_MAX = 1000, LINE_NBYTES = 4096, NOT_ASKED = RULES_MAX };
 
 struct rule {
@@ -29,9 +29,9 @@ struct rule_list {
     const char *path;
     struct rule *rule;
     uint32_t count;
-    char *text;      /* for what an expression is held against: as long as the longest string */
-    uint32_t *first; /* [strings][FIELD_COUNT] the first rule that it meets, UINT32_MAX: none */
-    bool failed;     /* no memory while matching */
+    char *text;      /* holds the text that an expression is matched against: room for the longest string */
+    uint32_t *first; /* [strings][FIELD_COUNT] the first rule that the string meets; UINT32_MAX: none */
+    bool failed;     /* memory ended while matching */
 };
 
 /* ---- reading ---- */
@@ -49,7 +49,7 @@ static enum field field_by_name(const char *name) {
     return (enum field)i;
 }
 
-/* The next word of a line, terminated in place; "" at its end. */
+/* Takes the next word of a line, terminated in place; "" at its end. */
 static char *word_take(char **rest) {
     char *word = *rest + strspn(*rest, " \t");
     size_t length = strcspn(word, " \t");
@@ -59,7 +59,7 @@ static char *word_take(char **rest) {
     return word;
 }
 
-/* CATEGORY_COUNT: no category that a rule may name. That a profiler could not tell is not for a rule to say. */
+/* The category of a rule. CATEGORY_COUNT: none that a rule may name; "unknown to the profiler" is not one. */
 static enum category category_of_rule(const char *name) {
     enum category category = category_by_name((const uint8_t *)name, (uint32_t)strlen(name));
     return category == CATEGORY_UNKNOWN ? CATEGORY_COUNT : category;
@@ -95,7 +95,7 @@ static bool rules_parse(struct rule_list *list, FILE *file) {
     bool done = true;
     for (unsigned number = 1; done && fgets(line, sizeof line, file) != NULL; number++) {
         size_t length = strcspn(line, "\r\n");
-        if (line[length] == '\0' && !feof(file)) /* a device of zeros would never end */
+        if (line[length] == '\0' && !feof(file)) /* a device that gives zeros would never end */
             return rule_wrong(list, number, "a line that is too long, or is not text", line);
         line[length] = '\0';
         done = rule_parse(list, number, line);
@@ -103,7 +103,7 @@ static bool rules_parse(struct rule_list *list, FILE *file) {
     return done;
 }
 
-/* A pipe will do (`--rules <(...)`), a directory opens and then has no lines. */
+/* Reads the file. A pipe is accepted (`--rules <(...)`); a directory opens, but has no lines. */
 static bool rules_read(struct rule_list *list) {
     int fd = pipe_open_to_read(list->path, list->path);
     FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
@@ -120,7 +120,7 @@ static bool rules_read(struct rule_list *list) {
     return done;
 }
 
-/* The workers of a batch read the file again: what can be read only once is refused. */
+/* Refuses a file that can be read only once, because the workers of a batch read it again. */
 static bool file_is_plain(FILE *file) {
     struct stat status;
     if (fstat(fileno(file), &status) != 0)
@@ -129,7 +129,7 @@ static bool file_is_plain(FILE *file) {
     return S_ISREG(status.st_mode);
 }
 
-/* False: no memory, or the file cannot be read; errno says which. */
+/* Computes the file's fingerprint. False: no memory, or the file cannot be read; errno says which. */
 static bool file_fingerprint(FILE *file, char text[FINGERPRINT_CHARACTERS + 1]) {
     struct fingerprint *fingerprint = fingerprint_new();
     unsigned char block[LINE_NBYTES];
@@ -192,7 +192,7 @@ static bool string_meets(struct rule_list *list, const struct rule *rule, const 
     return regex_meets(&rule->expression, list->text, 0, NULL, &list->failed);
 }
 
-/* The first rule that a text matches as `field`; each text is tested once, however many frames have it. */
+/* The first rule that a text meets as `field`. Each text is tested once, however many frames have it. */
 static uint32_t first_rule_of(struct rule_list *list, const struct trace *trace, enum field field,
                               uint32_t id) {
     uint32_t *known = &list->first[(size_t)id * FIELD_COUNT + field];
@@ -217,7 +217,7 @@ static uint32_t first_rule_of_context(struct rule_list *list, const struct trace
     return metadata == 0 ? UINT32_MAX : first_rule_of(list, trace, FIELD_METADATA, metadata);
 }
 
-/* The first rule of a stack is its innermost frame's or its parent's, whichever comes first. */
+/* Finds the first rule of every stack: its innermost frame's or its parent's, whichever comes first in the file. */
 static bool stacks_match(struct rule_list *list, const struct trace *trace, uint32_t *of_stack) {
     uint32_t *of_frame = malloc(((size_t)trace->frames.count + 1) * sizeof *of_frame);
     if (of_frame == NULL)
@@ -235,13 +235,13 @@ static bool stacks_match(struct rule_list *list, const struct trace *trace, uint
 
 /* ---- noting ---- */
 
-/* The results of the rules: the index of the first rule that matches; UINT32_MAX: none. */
+/* What the rules decide: the index of the first rule that matches; UINT32_MAX: none. */
 struct verdict {
     uint32_t *of_stack;   /* [stacks.count] */
     uint32_t *of_context; /* [n_contexts] */
-    uint32_t n_contexts;  /* those of the file; rules add more */
-    uint32_t *noted;      /* [n_contexts][CATEGORY_COUNT] the context with that category; 0: not yet made */
-    uint32_t name[CATEGORY_COUNT]; /* strings; 0: not yet added */
+    uint32_t n_contexts;  /* the file's own contexts; rules add more */
+    uint32_t *noted;      /* [n_contexts][CATEGORY_COUNT] the context with that category; 0: not made yet */
+    uint32_t name[CATEGORY_COUNT]; /* strings; 0: not added yet */
 };
 
 static bool verdict_find(struct verdict *verdict, struct rule_list *list, const struct trace *trace) {
@@ -265,7 +265,7 @@ static void verdict_release(struct verdict *verdict) {
     free(verdict->noted);
 }
 
-/* The context with another category. 0: no memory. */
+/* Returns the context with another category; makes it where it is not there yet. 0: no memory. */
 static uint32_t context_noting(struct verdict *verdict, struct trace *trace, uint32_t context,
                                enum category category) {
     uint32_t *noted = &verdict->noted[(size_t)context * CATEGORY_COUNT + category];

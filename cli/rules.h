@@ -13,9 +13,9 @@
 #include "parser/fingerprint.h"
 #include "trace/trace.h"
 
-/* Reads a file of rules and notes the category in the context of every allocation that one meets, as a profiler would
- * have done: so picture, report and page show it, and a page keeps it. False: printed. O(rules * distinct
- * files, functions and metadata + frames + stacks + allocations); at most 1,000 rules. */
+/* Reads a file of rules and notes the category in the context of every allocation that meets one, as a profiler would
+ * have done; so picture, report and page show it, and a page keeps it. False: printed. O(rules * distinct files,
+ * functions and metadata + frames + stacks + allocations); at most 1,000 rules. */
 bool rules_apply(const char *path, struct trace *trace);
 
 /* The fingerprint of a file of rules; "" for the path NULL. False: printed. */

@@ -15,7 +15,7 @@ static bool part_read(struct recording *part, const struct settings *settings, c
     own.input = path;
     own.series = false;
     own.max_memory_nbytes = limit != 0 ? limit : 1;
-    own.format = REPORT_TEXT; /* only the whole has an id that is asked for */
+    own.format = REPORT_TEXT; /* an id, if asked for, is that of the whole only */
     own.rules = NULL;
     own.n_owners = 0;
     own.redact = false;
@@ -55,7 +55,7 @@ static bool parts_join(struct recording *recording, const struct recording *part
     return result == SERIES_DONE;
 }
 
-/* The fingerprint of a series is that of its files' fingerprints, one after the other. */
+/* Makes the fingerprint of a series from its files' fingerprints, one after the other. */
 static bool fingerprint_join(struct recording *recording, const struct recording *parts, uint32_t n) {
     struct fingerprint *fingerprint = fingerprint_new();
     for (uint32_t i = 0; fingerprint != NULL && i < n; i++)

@@ -1,4 +1,4 @@
-/* Several dumps, read one after the other and joined to one recording (parser/series/series.h). */
+/* Reads several dumps one after the other and joins them to one recording (parser/series/series.h). */
 #pragma once
 
 #include "cli/recording.h"

@@ -11,7 +11,7 @@ static unsigned least(unsigned a, unsigned b, unsigned c) {
     return ab < c ? ab : c;
 }
 
-/* Insertions, deletions, replacements and swaps of neighbours that lead from one word to the other. */
+/* The number of insertions, deletions, replacements and swaps of neighbours that lead from one word to the other. */
 static unsigned word_distance(const char *a, size_t n, const char *b, size_t m) {
     unsigned table[WORD_MAX + 1][WORD_MAX + 1];
     for (size_t i = 0; i <= n; i++)
@@ -39,8 +39,8 @@ void suggestion_offer(struct suggestion *suggestion, const char *word) {
         return;
     unsigned distance = word_distance(suggestion->typed, n, word, m);
     if (n >= 3 && n < m && strncmp(suggestion->typed, word, n) == 0)
-        distance = 1; /* the beginning of a word is close, however long the rest */
-    /* One mistake in three letters is a typing error; more is another word. */
+        distance = 1; /* a word that is the beginning of another is close to it, however long the rest */
+    /* One mistake in three letters is a typing error; more make another word. */
     if (distance > (n + 2) / 3 || distance > MISTAKES_MAX ||
         (suggestion->closest != NULL && distance >= suggestion->distance))
         return;
@@ -48,7 +48,7 @@ void suggestion_offer(struct suggestion *suggestion, const char *word) {
     suggestion->distance = distance;
 }
 
-/* Takes the name where it is closer than `best`, or as close and before it. */
+/* Takes the name if it is closer than `best`, or equally close and before it in the alphabet. */
 static void name_offer(struct suggestion *suggestion, const char *name, char best[NAME_MAX + 1]) {
     struct suggestion one = suggestion_start(suggestion->typed);
     suggestion_offer(&one, name);

@@ -32,7 +32,7 @@ static bool environment_has(const char *name) {
     return value != NULL && *value != '\0';
 }
 
-/* Is that a terminal which can more than print? */
+/* Is that a terminal that can do more than print? */
 static bool is_capable(int fd) {
     const char *term = getenv("TERM");
     return isatty(fd) && term != NULL && strcmp(term, "dumb") != 0;
@@ -51,7 +51,7 @@ void terminal_init(bool quiet, enum terminal_color color) {
     terminal.color = may_color(STDERR_FILENO);
 }
 
-/* Columns of a terminal; 0: it is none. */
+/* Columns of a terminal; 0: it is not one. */
 static uint32_t terminal_columns(int fd) {
     struct winsize size;
     return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 0;

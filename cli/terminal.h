@@ -15,30 +15,31 @@
 /* Values of --color. */
 enum terminal_color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
-/* Notes are kept back when `quiet`; errors never are. Progress needs a terminal that is not TERM=dumb; COLOR_AUTO
- * needs in addition that NO_COLOR is unset or empty. */
+/* Sets what is printed. Notes are left out when `quiet`; errors never are. Progress needs a terminal that is not
+ * TERM=dumb; with COLOR_AUTO, NO_COLOR must also be unset or empty. */
 void terminal_init(bool quiet, enum terminal_color color);
 
-/* The look of text for `output` (-o; NULL and "-": standard output): there as wide as COLUMNS or the terminal. */
+/* The look of a text for `output` (-o; NULL and "-": standard output). On standard output it is as wide as COLUMNS or
+ * the terminal. */
 struct text_look terminal_look(const char *output);
 
-/* `file` NULL: the line is about no file. */
+/* Prints an error about a file. `file` NULL: the line is about no file. */
 void terminal_error(const char *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void terminal_note(const char *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Copies `text` with what steers a terminal, reorders text beside it or is no UTF-8 as \xNN. Cuts what does not fit. */
+/* Copies `text`, with \xNN for bytes that steer a terminal, reorder text beside them or are not UTF-8. Cuts off what
+ * does not fit. */
 void terminal_tame(char *to, size_t capacity, const char *text);
 
-/* A line that is rewritten in place, at most ten times a second and not in the first half second.
- * `total_nbytes` 0: unknown, then without an estimate of the time left. Does nothing where progress is not
- * wanted. */
+/* Begins a line that is rewritten in place, at most ten times a second and not in the first half second. `total_nbytes`
+ * 0: unknown, so that no time left is shown. Does nothing where progress is not wanted. */
 void progress_start(const char *file, uint64_t total_nbytes);
 void progress_report(uint64_t nbytes, uint64_t n_events);
 void progress_end(void);
 
-/* The same for a line that the caller has composed (no control characters). False: progress is not wanted here. */
+/* Shows a line that the caller has composed (no control characters). False: progress is not wanted here. */
 bool progress_show(const char *line);
 
-/* Bytes that a signal handler must write to leave the terminal's line clean; NULL: none. Safe in a signal
+/* The bytes that a signal handler must write to leave a clean line on the terminal; NULL: none. Safe in a signal
  * handler. */
 const char *progress_wipe(void);

@@ -4,6 +4,6 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* Starts a thread with every signal blocked: signals belong to the main thread, which owns the output. False: there is
- * none. */
+/* Starts a thread with every signal blocked, because signals belong to the main thread, which owns the output. False:
+ * the thread could not be started. */
 bool thread_begin(pthread_t *thread, void *(*run)(void *context), void *context);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* No word of a command line is longer than 4 GiB, but nothing is believed. */
+/* The length of a text. No word of a command line is longer than 4 GiB, but this is checked nevertheless. */
 static bool text_nbytes(const char *text, uint32_t *nbytes) {
     size_t length = strlen(text);
     *nbytes = (uint32_t)length;
@@ -30,7 +30,7 @@ bool number_parse(const char *text, uint64_t low, uint64_t high, uint64_t *numbe
     return true;
 }
 
-/* "-500" or "+500" or nothing, as a signed number of events. */
+/* Reads "-500", "+500" or nothing as a signed number of events. */
 static bool offset_parse(const char *text, int64_t *offset) {
     uint64_t number = 0;
     if (*text == '\0')

@@ -17,7 +17,7 @@ static int hex_digit(char digit) {
     return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
 }
 
-/* Decodes up to `end`, into so much room. */
+/* Decodes the text up to `end` into `out`. */
 static bool decode(const char *text, const char *end, char *out, size_t capacity) {
     size_t n = 0;
     while (text < end && n + 1 < capacity) {
@@ -42,7 +42,7 @@ bool view_next(const char **text, char name[32], char value[VIEW_VALUE_CAPACITY]
            decode(equals < end ? equals + 1 : end, end, value, VIEW_VALUE_CAPACITY);
 }
 
-/* "from_to", rising. */
+/* Reads two rising numbers: "from_to". */
 static bool pair_parse(const char *text, double *from, double *to) {
     char *rest;
     double first = strtod(text, &rest), second;
@@ -72,7 +72,7 @@ static void note_at(struct picture_view *view, const char *value) {
     view->has_at = rest != value && *rest == '\0' && view->at >= -1;
 }
 
-/* "120~before the loss,900" */
+/* Notes marks: "120~before the loss,900". */
 static void note_marks(struct picture_view *view, const char *value) {
     view->names_marks = true;
     for (uint32_t i = 0; i < VIEW_MARKS; i++)
@@ -89,7 +89,7 @@ static void note_marks(struct picture_view *view, const char *value) {
     }
 }
 
-/* "e120": older addresses have no marks but the moments that they compare. */
+/* Notes a mark of an older address, "e120", which has no marks but the moments that it compares. */
 static void note_compared(struct picture_view *view, uint32_t nth, const char *value) {
     char *rest;
     if (value[0] != 'e' || view->names_marks)
@@ -98,7 +98,7 @@ static void note_compared(struct picture_view *view, uint32_t nth, const char *v
     view->mark[nth].given = rest != value + 1 && *rest == '\0' && view->mark[nth].event >= -1;
 }
 
-/* Digits and nothing else, at most so many. */
+/* Reads digits and nothing else, at most so many. */
 static bool digits_parse(const char *text, const char *end, size_t most, uint64_t *number) {
     *number = 0;
     if (text == end || (size_t)(end - text) > most)
@@ -111,7 +111,7 @@ static bool digits_parse(const char *text, const char *end, size_t most, uint64_
     return true;
 }
 
-/* "s3", "r10_90", "peak" */
+/* Notes an end of a comparison: "s3", "r10_90", "peak". */
 static void note_end(struct view_end *end, const char *value) {
     static const char *const moments[] = {"start", "peak", "end"};
     const char *rest = value + strlen(value), *low = strchr(value, '_');
@@ -193,9 +193,9 @@ void view_note(struct picture_view *view, const char *name, const char *value) {
         snprintf(view->search, sizeof view->search, "%s", value);
 }
 
-/* ---- what is highlighted ---- */
+/* ---- the highlight ---- */
 
-/* The call site with this name, of any stack. */
+/* Finds the call site with this name, in any stack. */
 static bool site_of_text(const struct timeline *timeline, const char *text, uint32_t *site) {
     char name[VIEW_VALUE_CAPACITY];
     for (uint32_t i = 0; i < timeline->trace->stacks.count; i++) {

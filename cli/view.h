@@ -1,4 +1,4 @@
-/* --view: an address of the page, "#device=0&window=200_500&search=conv", as far as a picture shows what it says. */
+/* --view: reads an address of the page, "#device=0&window=200_500&search=conv", as far as a picture can show it. */
 #pragma once
 
 #include "layout/filter.h"
@@ -16,29 +16,31 @@ struct view_mark {
     char note[VIEW_NOTE_CAPACITY];
 };
 
-/* An end of the comparison: "s3" is a step, "r10_90" a range of events; of all others nothing is outlined. */
+/* An end of the comparison: "s3" is a step, "r10_90" a range of events. Other ends are not outlined. */
 struct view_end {
     enum view_end_kind {
         VIEW_END_NONE,
         VIEW_END_STEP,
         VIEW_END_RANGE,
         VIEW_END_MOMENT
-    } kind; /* none: the page's own choice */
+    } kind; /* not given: the page's own choice */
     uint64_t step, from, to;
 };
 
-/* The things that lie together in the picture. */
+/* What lies together in the picture. */
 enum view_by { VIEW_BY_AGE, VIEW_BY_CATEGORY, VIEW_BY_STREAM, VIEW_BY_POOL, VIEW_BY_SEGMENTS };
 
-/* The parts of --view that have no options of their own. */
+/* The parts of --view that are not options of their own. */
 struct picture_view {
     bool given, has_window, has_bytes, has_at, has_range, has_selected;
-    bool names_moment; /* something that says where to look: a file with an OOM opens at that, else */
-    bool names_marks;  /* all of them: older addresses have but the moments that they compare */
-    bool each;         /* bands of one call site are never one area */
-    bool only;         /* sums count only the search's matches */
-    bool all;          /* all devices are shown on one axis */
-    bool map;          /* the map is open, in this order */
+    /* the address names a moment, so a file with an out-of-memory event does not open there */
+    bool names_moment;
+    /* the address names all its marks; an older one has only the moments that it compares */
+    bool names_marks;
+    bool each; /* bands of one call site are never merged to one area */
+    bool only; /* sums count only what the search finds */
+    bool all;  /* all devices are shown on one axis */
+    bool map;  /* the map is open, in this order */
     enum map_order map_order;
     bool compares; /* the comparison is open, of: */
     struct view_end end[2];
@@ -46,28 +48,29 @@ struct picture_view {
     double from, to;             /* along the axis, in events or microseconds */
     double range_from, range_to; /* the selected range, the same */
     uint64_t bottom_bytes, top_bytes;
-    int64_t at;        /* event */
-    uint32_t selected; /* allocation */
+    int64_t at;        /* index of an event */
+    uint32_t selected; /* index of an allocation */
     struct view_mark mark[VIEW_MARKS];
     char focus[VIEW_VALUE_CAPACITY];  /* "site_12", "line_train.py:41 forward"; "": nothing is highlighted */
     char search[VIEW_VALUE_CAPACITY]; /* words; "": none */
 };
 
-/* Takes "name=value" from the front of `*text` and moves it on, decoded as browsers write addresses. False: there is none
- * left, or one is longer than the room for it. */
+/* Takes "name=value" from the front of `*text`, decoded as browsers write addresses, and moves `*text` on. False:
+ * nothing is left, or a part is longer than the room for it. */
 bool view_next(const char **text, char name[32], char value[VIEW_VALUE_CAPACITY]);
 
-/* Notes a value of the address under `name`; names and values that no picture has are left out, as the page does. */
+/* Notes a value of the address under `name`. Names and values that no picture has are left out, as the page does. */
 void view_note(struct picture_view *view, const char *name, const char *value);
 
-/* The window that the page would show: clipped to the `whole` that there is to see, and never too narrow. Sets from_q16 and to_q16. */
+/* Computes the window that the page would show: clipped to the `whole` that can be seen, and never too narrow. Sets
+ * from_q16 and to_q16. */
 void view_window(const struct picture_view *view, const struct view *whole, int64_t *from_q16,
                  int64_t *to_q16);
 
-/* A point of the axis as the layout counts it. */
+/* Converts a point of the axis to the layout's unit, 1/65536. */
 int64_t view_q16(double position);
 
-/* The highlight for this recording. False: none, or none that it has. */
+/* Finds the highlight in this recording. False: there is none, or the recording does not have it. */
 struct highlight;
 bool view_highlight(const struct picture_view *view, const struct timeline *timeline,
                     struct highlight *highlight);

@@ -1,4 +1,4 @@
-/* Inside of `strata whatif`: what a recording and a program at another size (cli/extrapolation.c) share. */
+/* Shared inside `strata whatif`: by one recording's answer and a program's at another size (cli/extrapolation.c). */
 #pragma once
 
 #include "analysis/model/whatif.h"
@@ -8,22 +8,22 @@
 /* Solves all scenarios, each by a thread. False: no memory. */
 bool scenarios_solve(struct whatif *whatif, const struct arena *scratch);
 
-/* The ending added to the input's name if only a directory is given. */
+/* The ending of the output where only a directory is given. */
 const char *whatif_ending(enum report_format format);
 
-/* One device to be drawn. */
+/* One device that is drawn. */
 struct drawing {
-    const struct recording *recording; /* whose memory it takes */
+    const struct recording *recording; /* the recording whose memory limit holds */
     const struct trace *trace;
-    uint32_t index; /* of the device in it */
+    uint32_t index; /* index of the device in it */
     const struct whatif *whatif;
     const char *file, *fingerprint;
     bool extrapolated; /* struct whatif_chart_options */
 };
 
-/* Appends its picture as PNG. An enum exit_code; errors are said. */
+/* Appends its picture as PNG. Returns an enum exit_code; errors are printed. */
 int drawing_make(struct buffer *out, const struct drawing *drawing, const struct settings *settings,
                  bool dark, struct arena *scratch);
 
-/* strata whatif --extrapolate. An enum exit_code. */
+/* Runs strata whatif --extrapolate. Returns an enum exit_code. */
 int extrapolation_main(const struct settings *settings);

@@ -9,7 +9,7 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high) {
     return value < low ? low : value > high ? high : value;
 }
 
-/* The event a position speaks of, before offsets and clamping; -1: the state before the first. */
+/* The event that a position names, before offsets and clamping. -1: the state before the first event. */
 static bool base_event(const struct timeline *timeline, struct position position, int64_t *event,
                        const char **reason) {
     const struct device_trace *device = timeline->device;
@@ -25,7 +25,7 @@ static bool base_event(const struct timeline *timeline, struct position position
     return true;
 }
 
-/* A position in events as one on the axis, in 1/65536. */
+/* Converts a position in events to one on the axis, in 1/65536. */
 static int64_t axis_of_event(const struct view *view, const struct timeline *timeline, int64_t event) {
     int64_t n_events = (int64_t)timeline->n_moments - 1;
     event = clamp(event, -1, n_events);
@@ -42,8 +42,8 @@ static int64_t axis_of_time(const struct view *view, const struct timeline *time
     return ((int64_t)timeline_moment_at(timeline, us) - 1) * 65536;
 }
 
-/* Just after an event, at the beginning of the next one. Of several in one microsecond that is where time goes
- * on: a window that ends there holds the event's mark, which stands where the event begins. */
+/* The point just after an event, where the next one begins. Of several events in one microsecond it is the point where
+ * time goes on: a window that ends there holds the event's mark, which stands where the event begins. */
 static int64_t axis_behind_event(const struct view *view, const struct timeline *timeline, int64_t event) {
     int64_t n_events = (int64_t)timeline->n_moments - 1, next = event + 1;
     int64_t begin = axis_of_event(view, timeline, event), end = axis_of_event(view, timeline, next);
@@ -52,15 +52,15 @@ static int64_t axis_behind_event(const struct view *view, const struct timeline 
     return end;
 }
 
-/* A window that ends at a place with a name shows what happens there; one that ends at a number does not. */
+/* Does a window that ends here include it? A place with a name is included, a number is not. */
 static bool position_is_inclusive(struct position position) {
     return position.base == POSITION_PEAK || position.base == POSITION_OOM;
 }
 
-/* The sentence of a refusal, until the next one. */
+/* The sentence of the last refusal. */
 static char refusal[160];
 
-/* An index of an event, or behind the last one where a window ends. */
+/* Is it the index of an event or, where a window ends, the index behind the last one? */
 static bool event_is_there(const struct timeline *timeline, int64_t event, bool is_end, const char **reason) {
     int64_t n_events = (int64_t)timeline->n_moments - 1;
     if (event < n_events + is_end)
@@ -88,7 +88,7 @@ static bool time_is_there(const struct timeline *timeline, int64_t us, const cha
     return false;
 }
 
-/* `is_end`: of a window. */
+/* Resolves a position. `is_end`: it is the end of a window. */
 static bool position_resolve(const struct view *view, const struct timeline *timeline,
                              struct position position, bool is_end, int64_t *axis_q16, const char **reason) {
     int64_t event;

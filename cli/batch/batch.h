@@ -12,14 +12,14 @@
 #include "cli/options.h"
 #include "cli/rules.h"
 
-enum { BATCH_UNKNOWN = -1 }; /* a rank or step that the name does not tell */
+enum { BATCH_UNKNOWN = -1 }; /* the name tells no rank or no step */
 
-/* Which recordings get pages, in the order of the words of --pages. */
+/* Which recordings get pages; in the order of the words of --pages. */
 enum batch_pages { PAGES_ALL, PAGES_ODD, PAGES_NONE };
 
 enum batch_state {
     BATCH_WAITING,
-    BATCH_ELSEWHERE,  /* another shard's */
+    BATCH_ELSEWHERE,  /* belongs to another shard */
     BATCH_UP_TO_DATE, /* --resume found its results */
     BATCH_DONE,
     BATCH_FAILED,
@@ -30,20 +30,21 @@ enum batch_state {
 struct batch_file {
     const char *path;  /* to open */
     const char *input; /* the name in results: relative to the command line's path */
-    /* name of its outputs without ending: letters, digits, '.', '_' and '-'; of many files with a folder
-     * before it, "pages-0c/rank3" */
+    /* name of its outputs without ending: letters, digits, '.', '_' and '-'; in a large batch with a folder before it,
+     * "pages-0c/rank3" */
     const char *name;
     int64_t rank, step, local_rank;
-    const char *host; /* "node1", as the path has it; NULL: it has none */
-    /* of ranks that do the same work, from the name or --rank-regex: "actor pp2"; NULL: unknown */
+    const char *host; /* "node1", as the path has it; NULL: the path names none */
+    /* names the ranks that do the same work, from the path or --rank-regex: "actor pp2"; NULL: unknown */
     const char *group;
-    int64_t loose;      /* a number that is a rank or a step, which the other files of its family tell */
+    /* a number in the name that is a rank or a step; the other files of its family decide which */
+    int64_t loose;
     uint64_t family;    /* hash of the path without that number */
-    bool loose_is_step; /* unless the family counts from 0 */
+    bool loose_is_step; /* unless the family counts from 0, which makes it a rank */
     uint64_t nbytes;
     int64_t mtime_ns;
     uint64_t device, inode; /* to recognise the same file under two names */
-    bool named;             /* on the command line itself */
+    bool named;             /* the command line names it */
     bool compressed;
     enum batch_state state;
     bool odd;           /* --pages odd: its page is wanted */
@@ -58,7 +59,7 @@ struct batch_series {
     char **pages; /* [n] paths, oldest first */
     uint32_t n;
     uint32_t *rows;   /* [n] of the index */
-    bool merged;      /* a page is kept small and holds too little, which is no failure */
+    bool merged;      /* a page was kept too small to be joined, which is no failure */
     bool must_join;   /* only their events show that they belong together */
     uint64_t made_of; /* hash of what the pages were made of */
 };
@@ -75,17 +76,17 @@ struct batch {
     uint32_t count, capacity;
     struct batch_file *files; /* by rising `input` */
     uint32_t shard, n_shards; /* 1 of 1: everything */
-    bool incomplete; /* a timeline or a difference that the index should link to failed, which was said */
+    bool incomplete; /* a timeline or a difference that the index should link to failed; this was printed */
     char rules_fingerprint[FINGERPRINT_CHARACTERS + 1]; /* "": no rules */
 };
 
-/* Text into the batch's arena. NULL: no memory. */
+/* Formats a text into the batch's arena. NULL: no memory. */
 char *batch_text(struct batch *batch, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* One more file, zeroed. NULL: no memory. */
+/* Adds a zeroed file. NULL: no memory. */
 struct batch_file *batch_add(struct batch *batch);
 
-/* The number of files in a state. O(files). */
+/* Counts the files in a state. O(files). */
 uint32_t batch_count(const struct batch *batch, enum batch_state state);
 
 /* The name of a file's outputs without the folder. */
@@ -96,7 +97,7 @@ static inline bool batch_exports(const struct batch *batch, const struct batch_f
     return batch->settings->export_kind != EXPORT_KINDS && file->series == NULL;
 }
 
-/* Does the file get a page? A shard cannot know which rows are odd: the final join removes pages. */
+/* Does the file get a page? A shard cannot know which rows are odd, so it writes all; the final join removes pages. */
 static inline bool batch_writes_page(const struct batch *batch, const struct batch_file *file) {
     const struct settings *settings = batch->settings;
     return settings->pages == PAGES_ALL ||

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The destination of a file's results: under `staging`; messages name their final place. */
+/* Where a file's results are written: under `staging`. Messages name their final place. */
 struct parts {
     const struct batch *batch;
     const struct batch_file *file;
@@ -27,7 +27,8 @@ static bool part_begin(struct output_file *part, const struct parts *parts, cons
     return output_file_begin(part, path, shown, host);
 }
 
-/* `code`: the result of making it. If the file refused its bytes, that was printed, and memory is not the cause. */
+/* Ends a part whose making gave `code`. Where the file refused its bytes, that was printed, and memory is not the
+ * cause. */
 static enum convert_code part_end(struct output_file *part, enum convert_code code) {
     code = part->out.refused ? CONVERT_FAILED : code;
     bool done = output_file_end(part, code == CONVERT_DONE);
@@ -89,8 +90,8 @@ static enum convert_code convert_export(const struct parts *parts, const struct 
     return code;
 }
 
-/* Texts of all kinds quote lines of logs: an unnamed text is a log if it is called so and reports an
- * error, or levels at several lines. */
+/* Is this text a log? Texts of all kinds quote lines of logs, so one that the command line does not name must be called
+ * like a log and report an error, or report levels at several lines. */
 static bool log_convinces(const struct trace *trace, const struct batch_file *file) {
     enum { LINES_LEAST = 4 };
     uint64_t n_events = 0, n_ooms = 0;
@@ -101,7 +102,7 @@ static bool log_convinces(const struct trace *trace, const struct batch_file *fi
     return names_is_log(file->input) && (n_ooms != 0 || n_events >= LINES_LEAST);
 }
 
-/* Do windows of events overlap on any device? */
+/* Do the windows of events overlap on any device? */
 static bool series_joins(const struct trace *trace) {
     for (uint32_t i = 0; i < trace->n_diagnostics; i++)
         if (text_is(trace_text(trace, trace->diagnostics[i].code), "series_joined"))

@@ -12,7 +12,7 @@ static char *row_operand(struct batch *batch, const struct index_row *row) {
     return batch_text(batch, "%s/%s.html#device=%" PRId64, batch->directory, row->name, row->device);
 }
 
-/* Pages of a large batch lie in folders; that of a difference lies beside the index. */
+/* The name of a difference's page. It lies beside the index, while pages of a large batch lie in folders. */
 static char *diff_name(struct batch *batch, const struct index_row *odd, const struct index_row *median) {
     char *name = batch_text(batch, "diff-%s-%s.html", odd->name, median->name);
     for (char *p = name; p != NULL && *p != '\0'; p++)
@@ -35,7 +35,7 @@ static void diff_make(struct index *index, struct batch *batch, struct index_fin
     batch->incomplete |= finding->diff == NULL;
 }
 
-/* An earlier finding about the same row has its page already. */
+/* The page that an earlier finding about the same row has already; NULL: none. */
 static const char *diff_of_same(const struct index *index, const struct index_finding *finding) {
     for (const struct index_finding *other = index->findings; other < finding; other++)
         if (other->against == finding->against && other->rows[0] == finding->rows[0] && other->diff != NULL)

@@ -6,11 +6,11 @@
 
 enum {
     BATCH_DIFFS = 4
-}; /* pages, of the first findings of kinds rank_...; each reads two recordings again */
+}; /* at most so many pages, for the first findings of kinds rank_...; each page reads two recordings again */
 
 /*
- * Writes these pages into the directory, named diff-ODD-MEDIAN.html, and sets `diff` of their findings and rows. They are made of
- * the pages that are there, so that a shard's inputs need not be. Where one cannot be made or written, that is printed,
- * noted in batch->incomplete, and its finding has none. After index_choose_medians.
+ * Writes diff-ODD-MEDIAN.html for these findings into the directory, and sets `diff` of the findings and of their rows.
+ * Call it after index_choose_medians. It reads the pages that are there, so a shard's inputs need not be. A page that
+ * cannot be made or written is printed and noted in batch->incomplete; its finding gets none.
  */
 void diffs_write(struct index *index, struct batch *batch);

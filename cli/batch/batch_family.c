@@ -9,7 +9,7 @@
 
 enum { NUMBER_DIGITS = 18, STAMP_DIGITS = 8 };
 
-/* A path as it is copied, its numbers of rank, step and time as 'N'. */
+/* A path being copied, with 'N' in place of its numbers of rank and step, and 'T' of a date with a time. */
 struct copy {
     char *to;
     size_t used;
@@ -42,8 +42,8 @@ static size_t month_length(const char *text) {
     return 0;
 }
 
-/* A date with a time, or enough digits to be one, but not the rank's number: of "2025-06-01-12-30_3" all
- * but the last group. */
+/* The length of a date with a time, or of digits enough to be one. The rank's number is not part of it: of
+ * "2025-06-01-12-30_3" all but the last group counts. */
 static size_t stamp_length(const char *text) {
     size_t digits = strspn(text, "0123456789");
     unsigned groups;
@@ -74,7 +74,7 @@ static void put(struct copy *copy, const char *text, size_t nbytes) {
     copy->used += nbytes;
 }
 
-/* The number at `*at`, of a file's own name or of a directory. */
+/* Copies the number at `*at`, which stands in a file's own name or (`directory`) in a directory's. */
 static void number_put(struct copy *copy, const char *begin, const char **at, bool directory) {
     size_t digits = strspn(*at, "0123456789");
     int64_t number = digits <= NUMBER_DIGITS ? strtoll(*at, NULL, 10) : -1;

@@ -20,15 +20,15 @@ enum { DEPTH_LIMIT = 64 };
 struct search {
     struct batch *batch;
     const struct rank_pattern *pattern;
-    size_t prefix;      /* characters of a path that are left out in `input` */
-    struct stat output; /* of the output directory */
+    size_t prefix;      /* `input` leaves out so many characters of a path */
+    struct stat output; /* the output directory's */
     bool output_exists;
     bool no_memory;
 };
 
 /* ---- recognition ---- */
 
-/* An empty file whose name is that of a snapshot is a lost dump; any other is ignored. */
+/* Is the file named like a snapshot? If so, an empty file is a lost dump; any other empty file is ignored. */
 static bool name_promises(const struct batch_file *file) {
     static const char *const endings[] = {".pickle", ".pkl", ".gz", ".zst", ".xz", ".zip", ".pt"};
     size_t length = strlen(file->input);
@@ -45,19 +45,19 @@ static void file_skip(struct batch_file *file, const char *reason) {
     file->reason = reason;
 }
 
-/* A text counts only if the command line names it, or if it is called like a log. */
+/* Is it a text that does not count? A text counts only if the command line names it, or if it is called like a log. */
 static bool is_prose(const struct format *format, const struct batch_file *file) {
     return strcmp(format->name, "log") == 0 && !names_is_log(file->input);
 }
 
-/* A file that cannot be examined does not count as a snapshot. */
+/* Reports a file that cannot be examined. It does not count as a snapshot. */
 static void file_fail(struct batch *batch, struct batch_file *file, const char *what) {
     file->state = BATCH_FAILED;
     file->reason = batch_text(batch, "%s: %s", what, strerror(errno));
     terminal_error(file->path, "%s", file->reason != NULL ? file->reason : what);
 }
 
-/* A file named on the command line is read in any case: the reader then reports its fault. */
+/* A file that the command line names is read in any case: the reader then reports what is wrong with it. */
 static void file_recognise(struct batch *batch, struct batch_file *file) {
     uint8_t head[FORMAT_NBYTES];
     int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -88,7 +88,7 @@ static struct batch_file *search_note(struct search *search, const char *path) {
     return file;
 }
 
-/* A file of another shard is known by name only: the file system is not asked about it. */
+/* Is the file another shard's? It is known by its name only: the file system is not asked about it. */
 static bool search_pass(struct search *search, const char *path) {
     struct batch_file *file = search_note(search, path);
     if (file == NULL)
@@ -112,7 +112,7 @@ static bool search_add(struct search *search, const char *path, const struct sta
     return file->state != BATCH_FAILED || file->reason != NULL;
 }
 
-/* A path that is not there costs only itself. False: no memory. */
+/* Reports a path that cannot be searched; the search goes on without it. False: no memory. */
 static bool search_fail(struct search *search, const char *path, const char *what, const char *why) {
     struct batch_file *file = search_note(search, path);
     if (file == NULL)
@@ -136,7 +136,7 @@ static bool is_output(const struct search *search, const struct stat *status) {
            status->st_ino == search->output.st_ino;
 }
 
-/* Do results go into this folder, or into one that has it for them? */
+/* Is this folder the batch's output directory, or one of the folders in it for results? */
 static bool takes_results(const struct search *search, char *folder) {
     struct stat status;
     for (int above = 0; above < 2; above++) {
@@ -150,7 +150,7 @@ static bool takes_results(const struct search *search, char *folder) {
     return false;
 }
 
-/* An earlier result, named or linked as a snapshot: its own result would overwrite it. */
+/* Is this path, under a snapshot's name or by a link, an earlier result? Its own result would overwrite it. */
 static bool is_own_result(const struct search *search, const char *path) {
     char *real = search->output_exists ? realpath(path, NULL) : NULL;
     char *slash = real != NULL ? strrchr(real, '/') : NULL;
@@ -168,7 +168,7 @@ static bool search_refuse_result(struct search *search, const char *path) {
                        "is in the output directory and would be overwritten; name another -o DIR");
 }
 
-/* The directory of another batch's results. */
+/* Is this the directory of another batch's results? */
 static bool is_report(const char *path) {
     char *summary, *shards;
     bool is = false;
@@ -184,7 +184,7 @@ static bool is_report(const char *path) {
 
 static bool search_directory(struct search *search, const char *path, int depth);
 
-/* `type` is the directory's word, DT_UNKNOWN where it has none. Links are looked at by every shard, since one may lead
+/* `type` is what the directory says, DT_UNKNOWN where it says nothing. Every shard looks at links, since one may lead
  * out of the directory or nowhere. */
 static bool search_entry(struct search *search, const char *path, unsigned char type, int depth) {
     struct stat status, target;
@@ -235,7 +235,7 @@ static bool search_directory(struct search *search, const char *path, int depth)
     return done;
 }
 
-/* Named on the command line itself. */
+/* Adds a path that the command line names. */
 static bool search_add_named(struct search *search, const char *path, const struct stat *status) {
     const char *input = strlen(path) > search->prefix ? path + search->prefix : path;
     return shard_has(search->batch, input) ? search_add(search, path, status, true)
@@ -256,7 +256,8 @@ static bool search_path(struct search *search, const char *path) {
 
 /* ---- what results call the files ---- */
 
-/* Bytes of the directory in `path`: all of a directory (with its slash), the directory of a file. */
+/* The length of the directory in `path`: the whole path of a directory (with its slash), the part before the name of a
+ * file. */
 static size_t directory_part(const char *path) {
     struct stat status;
     size_t length = strlen(path);
@@ -266,7 +267,7 @@ static size_t directory_part(const char *path) {
     return slash != NULL ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* The common part of several paths, up to a slash: a/r0 and a/r1 become r0/... and r1/... */
+/* The length of the part that several paths share, up to a slash: a/r0 and a/r1 become r0/... and r1/... */
 static size_t shared_prefix(char *const *paths, uint32_t count) {
     size_t shared = directory_part(paths[0]);
     for (uint32_t i = 1; i < count; i++) {
@@ -316,7 +317,7 @@ static bool twins_skip(struct batch *batch) {
     return true;
 }
 
-/* The same path twice needs no message. */
+/* Drops files that are in the batch twice. The same path twice needs no message. */
 static void repeats_drop(struct batch *batch) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < batch->count; i++)

@@ -5,8 +5,8 @@
 #include "cli/batch/batch_names.h"
 
 /*
- * Fills batch->files from settings->inputs, sorted by `input`, ranks and steps read from the names. What does not begin
- * like anything that is read is BATCH_SKIPPED with its reason, unless it is named on the command line; the output
+ * Fills batch->files from settings->inputs, sorted by `input`, with ranks and steps read from the names. A file that
+ * begins like nothing that Strata reads is BATCH_SKIPPED with a reason, unless the command line names it. The output
  * directory, reports of other batches and names that begin with a dot are passed over. Symbolic links to files are
  * followed, those to directories are not. False: printed (a path that is not there, no memory).
  */

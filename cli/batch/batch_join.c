@@ -26,7 +26,7 @@ enum { MISSING_SHOWN = 400 };
 /* ---- rows and refusals ---- */
 
 static bool index_reserve(struct index *index, uint32_t count) {
-    size_t n = (size_t)count + 1; /* one more note: of series */
+    size_t n = (size_t)count + 1; /* room for one more note, about series */
     index->failed = arena_alloc(index->arena, n * sizeof *index->failed);
     index->skipped = arena_alloc(index->arena, n * sizeof *index->skipped);
     index->notes = arena_alloc(index->arena, n * sizeof *index->notes);
@@ -53,7 +53,8 @@ bool join_batch(struct index *index, struct batch *batch) {
         }
         if (file->row != NULL) {
             struct index_row row = *file->row;
-            row.group = row.has_allocations ? file->group : row.group; /* --group-by is of this run */
+            /* the --group-by of this run counts, not that of the run that wrote the sidecar */
+            row.group = row.has_allocations ? file->group : row.group;
             done = index_add_row(index, &row);
             continue;
         }
@@ -76,7 +77,8 @@ bool join_batch(struct index *index, struct batch *batch) {
 
 /* ---- joining a directory ---- */
 
-/* A shard's record. Records with the same number of shards are a group, whose runs should have seen the same files. */
+/* A shard's record. Records with the same number of shards form a group; the runs of a group should have seen the same
+ * files. */
 struct shard_record {
     uint32_t of, shard;
     char fingerprint[24];
@@ -90,15 +92,16 @@ struct join {
     struct shard_record *records;
     uint32_t n_records, records_capacity;
     bool (*take)(struct join *join, const char *name); /* handles each sidecar; false: no memory */
-    struct name_list kept;                             /* of join_remove: names that the files have */
-    bool lacks_sidecars;                               /* there is one that cannot be read */
-    uint32_t n_older;                                  /* sidecars of older versions of Strata, */
-    struct sidecar older;                              /* the first of them */
-    bool told;                                         /* why it cannot go on */
+    /* used by join_remove: the names that the files have */
+    struct name_list kept;
+    bool lacks_sidecars;  /* there is one that cannot be read */
+    uint32_t n_older;     /* sidecars of older versions of Strata, */
+    struct sidecar older; /* the first of them */
+    bool told;            /* an error that ends the join was printed */
 };
 
-/* Names in a directory with this ending, without it, sorted; `*names` is in the arena. A missing directory has
- * none. False: no memory, or it cannot be read (already printed). */
+/* Lists the names in a directory that have this ending, without the ending, sorted; `*names` is in the arena. A missing
+ * directory has none. False: no memory, or the directory cannot be read (already printed). */
 static bool directory_names(struct join *join, const char *path, const char *ending,
                             struct name_list *names) {
     bool done = true;
@@ -136,7 +139,7 @@ static struct batch_file *join_add(struct join *join, const char *input, int64_t
     return file;
 }
 
-/* "0.1.0" as numbers; a part that is missing or no number stays as it is. */
+/* Reads "0.1.0" as numbers; a part that is missing or not a number stays as it is. */
 static void version_read(const char *version, unsigned long part[3]) {
     char *end;
     for (size_t i = 0; i < 3 && *version >= '0' && *version <= '9'; i++) {
@@ -145,7 +148,7 @@ static void version_read(const char *version, unsigned long part[3]) {
     }
 }
 
-/* Is "0.1.0" older than this version? No version is the oldest. */
+/* Is "0.1.0" older than this version? A missing version is the oldest. */
 static bool version_is_older(const char *version) {
     unsigned long theirs[3] = {0}, ours[3] = {0};
     version_read(version, theirs);
@@ -250,7 +253,7 @@ static int record_compare(const void *a, const void *b) {
     return (x->shard > y->shard) - (x->shard < y->shard);
 }
 
-/* "2, 5-7": shards of which `records` has none; they are of one group and sorted. False: none is missing. */
+/* Writes "2, 5-7": the shards without a record. `records` is of one group and sorted. False: none is missing. */
 static bool missing_text(const struct shard_record *records, uint32_t count, char *text, size_t capacity) {
     size_t used = 0;
     uint32_t next = 1; /* the first that was not seen yet */
@@ -282,7 +285,7 @@ static void join_note(struct join *join, const char *note) {
     terminal_error(join->batch->directory, "%s", note);
 }
 
-/* An older version's figures are shown, but they may lack what this one would say. */
+/* Notes sidecars of an older version: their figures are shown, but they may lack what this version would say. */
 static void join_note_older(struct join *join) {
     const struct sidecar *older = &join->older;
     char others[40] = "";
@@ -330,7 +333,8 @@ static bool join_notes(struct join *join) {
 
 /* ---- one entry per input ---- */
 
-/* By input; sidecars before refusals (a file that went well once is well), failures before skips. */
+/* Sorts by input; sidecars before refusals, because a file that succeeded once counts as good; failures before
+ * skips. */
 static int entry_compare(const void *a, const void *b) {
     const struct batch_file *x = a, *y = b;
     int order = strcmp(x->input, y->input);
@@ -346,7 +350,7 @@ static const struct index_row *row_find(const struct join *join, const char *nam
     return at < join->n_rows && strcmp(join->rows[at].name, name) == 0 ? &join->rows[at] : NULL;
 }
 
-/* Keeps one entry per input: the first, and remembers the sidecars of the others by their names only. */
+/* Keeps the first entry of each input; of the others it remembers the names of their sidecars only. */
 static uint32_t entries_unite(struct batch *batch, struct batch_file *all) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < batch->count; i++)
@@ -382,7 +386,7 @@ static bool join_entries(struct join *join) {
     return true;
 }
 
-/* The sidecars of a folder below the batch's directory; NULL: of the directory itself. */
+/* Handles the sidecars of a folder below the batch's directory; NULL: of the directory itself. */
 static bool join_folder(struct join *join, const char *folder) {
     struct batch *batch = join->batch;
     const char *path =
@@ -438,7 +442,8 @@ bool join_directory(struct index *index, struct batch *batch, bool *complete) {
 
 /* ---- leftovers of earlier runs ---- */
 
-/* Removes what belongs to a sidecar that no file of the batch has now; foreign files of these names are kept. */
+/* Removes the outputs of a sidecar that belongs to no file of the batch any more. Files of these names that Strata did
+ * not write are kept. */
 static bool join_remove(struct join *join, const char *name) {
     static const char *const endings[] = {".html", ".png", ".strata.json"};
     bool done = true;
@@ -469,7 +474,7 @@ bool join_remove_stale(struct batch *batch) {
     return done;
 }
 
-/* Writes one of the two results of all. */
+/* Writes one of the two results for the whole batch. */
 static bool join_result(const struct index *index, const struct batch *batch, const char *name,
                         bool (*render)(struct buffer *out, const struct index *index)) {
     struct output_file file;
@@ -481,7 +486,8 @@ static bool join_result(const struct index *index, const struct batch *batch, co
     return output_file_end(&file, done);
 }
 
-/* A grouping given on the command line is kept, and logs are grouped already. */
+/* Reads places of ranks, unless the command line groups them (that is kept) or the rows are of logs (which are grouped
+ * already). */
 static void places_read(struct index *index, const struct batch *batch) {
     for (uint32_t i = 0; i < index->n_rows; i++) {
         struct index_row *row = &index->rows[i];

@@ -4,17 +4,17 @@
 #include "analysis/compare/index.h"
 #include "cli/batch/batch.h"
 
-/* Removes pages, pictures and sidecars that an earlier run made of inputs that are gone or could not be read now; files that are
- * not ours are kept. False: printed. */
+/* Removes the pages, pictures and sidecars that an earlier run made of inputs that are gone or could not be read now.
+ * Files that Strata did not write are kept. False: printed. */
 bool join_remove_stale(struct batch *batch);
 
-/* The batch's own results and the sidecars of its finished files. `index` is empty at first, in the
- * batch's arena. False: printed. */
+/* Fills the index from the batch's own results and the sidecars of its finished files. `index` is empty at first, in
+ * the batch's arena. False: printed. */
 bool join_batch(struct index *index, struct batch *batch);
 
 /*
- * All sidecars and records of a directory. Missing shards, and shards that saw other files than the rest, become notes
- * of the index; `*complete` is false then. False: printed (nothing there, no memory).
+ * Fills the index from all sidecars and records of a directory. Missing shards, and shards that saw other files than
+ * the rest, become notes of the index; then `*complete` is false. False: printed (nothing there, no memory).
  */
 bool join_directory(struct index *index, struct batch *batch, bool *complete);
 

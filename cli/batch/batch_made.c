@@ -15,7 +15,7 @@ static bool names_add(struct name_list *names, struct batch *batch, const char *
     return name_list_add(names, batch, batch_text(batch, "%s%s", stem, ending));
 }
 
-/* Sorted; two findings may have one page. */
+/* Collects the names, sorted; two findings may have one page. */
 static bool names_collect(struct name_list *names, struct batch *batch, const struct index *index) {
     bool done = true;
     for (uint32_t i = 0; done && i < index->n_findings; i++)

@@ -1,4 +1,4 @@
-/* The files that an index had made beside its recordings' pages, so that the next index removes those it no longer needs. */
+/* The files that an index made beside its recordings' pages: the next index removes those that it no longer needs. */
 #pragma once
 
 #include "analysis/compare/index.h"

@@ -45,7 +45,7 @@ size_t names_stem_length(const char *name) {
     return length;
 }
 
-/* The path in one word that every file system takes. NULL: no memory. */
+/* Turns the path into one word that every file system accepts. NULL: no memory. */
 static const char *path_word(struct batch *batch, const char *input) {
     size_t length = names_stem_length(input);
     char *word = batch_text(batch, "%.*s", (int)length, input);
@@ -74,7 +74,7 @@ static const char *name_long(struct batch *batch, const struct batch_file *file)
     return batch_text(batch, "%s-%s", file->name, word);
 }
 
-/* Two files of one path cannot be, so the hash decides; a number would depend on the other files. */
+/* Adds a hash of the path to the name. No two files have one path, and a number would depend on the other files. */
 static const char *name_unique(struct batch *batch, const struct batch_file *file) {
     return batch_text(batch, "%s-%016" PRIx64, file->name, batch_hash(file->input));
 }
@@ -84,12 +84,12 @@ static int name_compare(const void *a, const void *b) {
     return strcasecmp((*x)->name, (*y)->name);
 }
 
-/* The page of the whole batch has these names. */
+/* Does the page of the whole batch use this name? */
 static bool name_reserved(const char *name) {
     return strcasecmp(name, "index") == 0 || strcasecmp(name, "summary") == 0;
 }
 
-/* Gives other names to the files whose name is not theirs alone (some file systems know no case). */
+/* Renames the files that share a name (some file systems ignore case). */
 static bool names_part(struct batch *batch, struct batch_file **order, uint32_t count,
                        const char *(*rename)(struct batch *, const struct batch_file *)) {
     if (count != 0)
@@ -125,14 +125,14 @@ bool names_is_log(const char *input) {
     return ends_like(input, logs, sizeof logs / sizeof logs[0]);
 }
 
-/* Logs and notes beside the snapshots: their names are not to take a name away from these. Decided by the name alone, so
- * that a worker that has not looked into a file of another shard decides it as all others do. */
+/* Is this a log or a note beside the snapshots? Such a file must not take a name away from a snapshot. The name alone
+ * decides, so that a worker that has not looked into another shard's file decides as all others do. */
 static bool name_is_prose(const char *input) {
     static const char *const prose[] = {".txt", ".md", ".yml", ".yaml", ".py", ".sh"};
     return names_is_log(input) || ends_like(input, prose, sizeof prose / sizeof prose[0]);
 }
 
-/* Short names of all files of a kind, after `order[count]`. False: no memory. */
+/* Adds the short names of all files of a kind to `order`, from `order[*count]` on. False: no memory. */
 static bool names_begin(struct batch *batch, bool prose, struct batch_file **order, uint32_t *count) {
     for (uint32_t i = 0; i < batch->count; i++) {
         struct batch_file *file = &batch->files[i];

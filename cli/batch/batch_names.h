@@ -10,7 +10,7 @@ enum { RANK_PATTERN_GROUPS = 10 };
 /* --rank-regex, ready to match. */
 struct rank_pattern {
     bool given;
-    char names[RANK_PATTERN_GROUPS][16]; /* of its groups; "": none */
+    char names[RANK_PATTERN_GROUPS][16]; /* of its groups; "": no name */
     regex_t regex;
     size_t rank_group, step_group; /* 0: the expression has none */
 };
@@ -23,13 +23,13 @@ bool rank_pattern_init(struct rank_pattern *pattern, const char *regex);
 void rank_pattern_release(struct rank_pattern *pattern);
 
 /*
- * Fills rank, step, local_rank, host and group of a file from its path, the file's own name before its directories; a
- * number that may be a rank or a step is kept for names_settle. docs/cluster.md lists the names that are understood.
- * Fields that the path does not tell stay unknown. False: no memory to match the pattern in.
+ * Fills rank, step, local_rank, host and group of a file from its path: the file's own name counts before its
+ * directories. A number that may be a rank or a step is kept for names_settle. docs/cluster.md lists the names that are
+ * understood. Fields that the path does not tell stay unknown. False: no memory for matching the pattern.
  */
 bool names_read(struct batch *batch, struct batch_file *file, const struct rank_pattern *pattern);
 
-/* The group by --group-by, from a path alone: "tp1 pp2"; NULL: the names tell no group, or no memory. */
+/* The group by --group-by, read from a path alone: "tp1 pp2". NULL: the path names no group, or no memory. */
 const char *names_group(struct batch *batch, const char *input, const char *host);
 
 /* The numbers after ep, cp and tp in a path; BATCH_UNKNOWN if missing. */
@@ -41,10 +41,10 @@ bool names_settle(struct batch *batch);
 /* Does the file's name look like a run's output: .log, .out, .err, .csv? */
 bool names_is_log(const char *input);
 
-/* Does a name end so, with something before it? */
+/* Does a name end with `ending`, with something before it? */
 bool names_end(const char *name, const char *ending);
 
-/* Names, in order once they are sorted. Starts as {0}. */
+/* A list of names; name_list_has needs it sorted. Starts as {0}. */
 struct name_list {
     const char **name; /* in the batch's arena */
     uint32_t count, capacity;
@@ -61,8 +61,8 @@ size_t names_stem_length(const char *name);
 
 enum { NAMES_FOLDERS_FROM = 2000, NAMES_PER_FOLDER = 800 };
 
-/* The number of folders for the outputs of this many files: 0 (all in the output directory itself), or a power of
- * two that leaves few folders with more than a thousand files. */
+/* The number of folders for the outputs of this many files: 0 (all in the output directory itself), or a power of two
+ * such that few folders get more than a thousand files. */
 uint32_t names_folders(uint32_t n_files);
 
 enum { NAMES_FOLDER_CAPACITY = 16 };
@@ -73,14 +73,14 @@ void names_folder(uint32_t folder, char text[NAMES_FOLDER_CAPACITY]);
 /* Is a directory's name one that names_folder makes? */
 bool names_is_folder(const char *name);
 
-/* May a text from a file become a link and a path: letters, digits, '.', '_' and '-', not hidden, in one
- * folder of names_folder at most? */
+/* May a text from a file become a link and a path? It may if it has only letters, digits, '.', '_' and '-', is not
+ * hidden, and lies in at most one folder of names_folder. */
 bool names_is_plain(const char *name);
 
 /*
- * Sets `name` of every file: rank3-step10, or the path's text where no rank is known. Files that would share a name get the
- * path's text as well, so both of two files of one rank are kept. From NAMES_FOLDERS_FROM files on a hash of the path deals
- * them to folders, so that a few files more move few of the others. Depends on the set of inputs only, not on their order nor
- * on what is in them, so that all shards agree. False: no memory.
+ * Sets `name` of every file: rank3-step10, or the path's text where no rank is known. Files that would share a name get
+ * the path's text as well, so both of two files of one rank are kept. From NAMES_FOLDERS_FROM files on, a hash of the
+ * path distributes them over folders, so that a few more files move few of the others. The result depends only on the
+ * set of inputs, not on their order or content, so that all shards agree. False: no memory.
  */
 bool names_assign(struct batch *batch);

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The names of the outputs that keep a page, which the ranks of a log share: of the rows that the word "odd" finds in the
- * index, and of those that differences are taken against. */
+/* Finds the outputs that keep a page: those of the rows that the word "odd" finds in the index, and of the rows that
+ * differences are taken against. The ranks of one log share a name. */
 static bool kept_find(struct name_list *kept, struct batch *batch, const struct index *index) {
     bool done = true;
     for (uint32_t i = 0; done && i < index->n_rows; i++)
@@ -25,14 +25,16 @@ static bool kept_find(struct name_list *kept, struct batch *batch, const struct 
     return done;
 }
 
-/* On the stack, so that the answer never depends on memory; a page whose path does not fit does not exist. */
+/* The path is on the stack, so that the answer never depends on memory; a page whose path does not fit does not
+ * exist. */
 static bool page_exists(const struct batch *batch, const char *name) {
     char path[PATH_MAX];
     int n = snprintf(path, sizeof path, "%s/%s.html", batch->directory, name);
     return n > 0 && (size_t)n < sizeof path && access(path, R_OK) == 0;
 }
 
-/* Sidecars are there already; the same file gives the same once more. */
+/* Makes the pages by converting their files once more. The sidecars are there already, and the same file gives the same
+ * bytes. */
 static bool pages_convert(const struct name_list *kept, struct batch *batch, int *number) {
     uint32_t n_waiting = 0, n_failed = 0;
     for (uint32_t i = 0; i < batch->count; i++) {

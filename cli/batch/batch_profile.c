@@ -79,7 +79,7 @@ bool profile_add(struct json_writer *json, const struct timeline *timeline, stru
 
 /* ---- reading ---- */
 
-/* A whole number, clamped to the bounds; `least` if it is not a number. */
+/* Reads a whole number, clamped to the bounds; `least` if the item is not a number. */
 static int64_t bounded(const cJSON *item, int64_t least, int64_t most) {
     if (item == NULL || !cJSON_IsNumber(item) || !(item->valuedouble > (double)least))
         return least;
@@ -117,7 +117,7 @@ static void read_step(struct rank_step *step, const cJSON *item) {
     };
 }
 
-/* Steps rise, or they are not believed. */
+/* Reads the steps; they are rejected unless their numbers rise. */
 static bool read_steps(struct rank_profile *profile, const cJSON *steps, struct arena *arena) {
     const cJSON *item;
     uint32_t most = count_of(steps, RANK_STEPS_MOST);
@@ -151,7 +151,7 @@ static bool read_calls(struct index_row *row, const cJSON *calls, struct arena *
             call.made[i] = (uint32_t)bounded(at, 0, UINT32_MAX);
         bool rises = profile->n_calls == 0 || call.site > profile->call[profile->n_calls - 1].site;
         if (!rises || profile->n_calls == most)
-            break; /* tables name calls by their place */
+            break; /* ends here: tables name calls by their place in this list */
         row->call_names[profile->n_calls] = json_file_keep(arena, cJSON_GetStringValue(at));
         if (row->call_names[profile->n_calls] == NULL)
             return false;

@@ -6,8 +6,9 @@
 
 #include <cjson/cJSON.h>
 
-/* Adds "steps", "calls", "tables" and more to an object. False: no memory. */
+/* Adds the members "steps", "calls", "tables" and more to an object. False: no memory. */
 bool profile_add(struct json_writer *json, const struct timeline *timeline, struct arena *arena);
 
-/* Reads it back; members that are missing or malformed are left out, and counts are bounded. False: no memory. */
+/* Reads the profile back. Members that are missing or malformed are left out, and counts are bounded. False: no
+ * memory. */
 bool profile_read(struct index_row *row, const cJSON *device, struct arena *arena);

@@ -12,5 +12,5 @@ struct batch_progress {
 void batch_progress_start(struct batch_progress *progress);
 void batch_progress_expect(struct batch_progress *progress, uint64_t nbytes); /* one more file to come */
 void batch_progress_add(struct batch_progress *progress, uint64_t nbytes);    /* one file is done */
-void batch_progress_show(struct batch_progress *progress);                    /* call it now and then */
+void batch_progress_show(struct batch_progress *progress);                    /* call it every now and then */
 void batch_progress_end(struct batch_progress *progress);

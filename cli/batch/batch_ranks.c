@@ -21,7 +21,8 @@ enum {
 
 /* ---- --rank-regex ---- */
 
-/* The name of a group at "(?P<name>" or "(?<name>"; 0: none. `*length` covers everything after the '('. */
+/* The name of a group at "(?P<name>" or "(?<name>". Returns its length; 0: no name. `*length` covers everything after
+ * the '('. */
 static size_t group_name(const char *at, const char **name, size_t *length) {
     size_t skip = strncmp(at, "?P<", 3) == 0 ? 3 : strncmp(at, "?<", 2) == 0 ? 2 : 0;
     size_t n = skip != 0 ? strcspn(at + skip, ">") : 0;
@@ -41,7 +42,7 @@ static void group_note(struct rank_pattern *pattern, size_t group, const char *n
         snprintf(pattern->names[group], sizeof pattern->names[group], "%.*s", (int)length, name);
 }
 
-/* Rewrites what POSIX has not. False: too long. */
+/* Rewrites what POSIX expressions lack. False: the result is too long. */
 static bool pattern_translate(struct rank_pattern *pattern, const char *from, char *to, size_t capacity) {
     size_t used = 0, n_groups = 0;
     for (bool in_class = false; *from != '\0' && used + 8 < capacity; from++) {
@@ -103,7 +104,7 @@ void rank_pattern_release(struct rank_pattern *pattern) {
 
 /* ---- numbers in names ---- */
 
-/* Digits at `text` as a number; BATCH_UNKNOWN: none, or too many for one. */
+/* Reads the digits at `text` as a number. BATCH_UNKNOWN: there are none, or too many for a number. */
 static int64_t number_at(const char *text, size_t *length) {
     size_t n = strspn(text, "0123456789");
     *length = n;
@@ -118,7 +119,7 @@ static int64_t group_number(const char *text, const regmatch_t *match) {
     return (regoff_t)length == match->rm_eo - match->rm_so ? number : BATCH_UNKNOWN;
 }
 
-/* Does a comma-separated list have this word? `otherwise` where there is no list. */
+/* Is this word in a comma-separated list? `otherwise` is the answer where there is no list. */
 static bool group_is_wanted(const char *list, const char *word, bool otherwise) {
     size_t length = strlen(word);
     for (const char *at = list; at != NULL && *at != '\0'; at += at[0] == ',') {
@@ -130,7 +131,8 @@ static bool group_is_wanted(const char *list, const char *word, bool otherwise) 
     return list == NULL && otherwise;
 }
 
-/* "tp=1 pp=2": matches of the groups with other names. Replicas of data parallelism do the same, so dp is left out. */
+/* "tp=1 pp=2": what the groups with other names matched. Replicas of data parallelism do the same work, so dp is left
+ * out. */
 static const char *pattern_group(struct batch *batch, const struct rank_pattern *pattern, const char *input,
                                  const regmatch_t *matches) {
     char text[GROUP_CAPACITY] = "";
@@ -180,8 +182,9 @@ struct numbered {
 };
 
 /*
- * The word must not follow a letter, and at most one separator may precede its number. A word of one letter ("r0")
- * must not follow a digit either, and only a separator may follow its number. False: not found.
+ * Finds a word and its number. The word must not follow a letter, and at most one separator may stand before its
+ * number. A word of one letter ("r0") must not follow a digit either, and only a separator may follow its number.
+ * False: not found.
  */
 static bool part_find(struct part part, const char *word, struct numbered *found) {
     size_t length = strlen(word), digits;
@@ -201,8 +204,8 @@ static bool part_find(struct part part, const char *word, struct numbered *found
     return false;
 }
 
-/* The next part of a path, from the file's name outwards; begin with at = path + strlen(path), nbytes 0. Slashes at the
- * path's end, which only a sidecar's text can have, end no part. */
+/* Takes the next part of a path, from the file's name outwards. Begin with at = path + strlen(path), nbytes 0. Slashes
+ * at the path's end, which only a sidecar's text can have, end no part. */
 static bool part_next(const char *path, struct part *part) {
     size_t end = (size_t)(part->at - path);
     if (part->nbytes != 0 || end != strlen(path)) {
@@ -224,7 +227,7 @@ static struct part part_last(const char *path) {
     return (struct part){path + strlen(path), 0};
 }
 
-/* "local_rank_3" */
+/* Is the word at `begin` part of "local_rank_3"? */
 static bool is_local(struct part part, size_t begin) {
     static const char local[] = "local";
     size_t n = sizeof local - 1;
@@ -247,7 +250,7 @@ static void read_rank(struct batch_file *file) {
     }
 }
 
-/* "steps1-3" is not a step. */
+/* Is it a range? "steps1-3" names no step. */
 static bool is_range(struct part part, const struct numbered *found) {
     return found->end + 1 < part.nbytes && part.at[found->end] == '-' &&
            isdigit((unsigned char)part.at[found->end + 1]);
@@ -263,7 +266,7 @@ static void read_step(struct batch_file *file) {
                 file->step = found.number;
 }
 
-/* "node1", "host-a": a part of the path that begins like that. */
+/* Reads the host from a part of the path that begins like "node1" or "host-a". */
 static void read_host(struct batch *batch, struct batch_file *file) {
     static const char *const words[] = {"node", "host"};
     struct part part = part_last(file->input);
@@ -280,7 +283,7 @@ static void read_host(struct batch *batch, struct batch_file *file) {
         }
 }
 
-/* ---- groups of ranks that do the same ---- */
+/* ---- groups of ranks that do the same work ---- */
 
 static size_t group_add(char *text, size_t used, const char *name, int64_t number) {
     const char *blank = used != 0 ? " " : "";
@@ -304,7 +307,7 @@ static bool path_find(const char *path, const char *word, int64_t *number) {
 static const char *const roles[] = {"actor",   "critic",  "reward",  "reference", "ref",
                                     "rollout", "learner", "prefill", "decode"};
 
-/* The part that a rank has in a job of several programs. */
+/* Adds the role that a rank has in a job of several programs, such as "actor". */
 static size_t group_add_roles(char *text, size_t used, const char *input) {
     int64_t number;
     for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++)
@@ -313,7 +316,7 @@ static size_t group_add_roles(char *text, size_t used, const char *input) {
     return used;
 }
 
-/* "actor5": its number is a rank if nothing else is. */
+/* Takes the number of "actor5" as the rank if nothing else names one. */
 static void read_role_rank(struct batch_file *file) {
     int64_t number;
     for (size_t i = 0; i < sizeof roles / sizeof roles[0] && file->rank == BATCH_UNKNOWN; i++)
@@ -321,7 +324,7 @@ static void read_role_rank(struct batch_file *file) {
             file->rank = number;
 }
 
-/* The words of --group-by in their order, each with its number in the path. */
+/* Adds the words of --group-by in their order, each with its number in the path. */
 static size_t group_add_words(char *text, size_t used, const char *list, const char *input) {
     char word[32];
     int64_t number;
@@ -342,8 +345,9 @@ void names_places(const char *input, int64_t place[3]) {
             place[i] = BATCH_UNKNOWN;
 }
 
-/* Without --group-by ranks of one role and stage do the same. Their place in tensor, context or expert parallelism counts where
- * their figures say so (index_split_places), that in data parallelism never. */
+/* Without --group-by, ranks of one role and stage do the same work. Their place in tensor, context or expert
+ * parallelism counts where their figures differ by it (index_split_places); their place in data parallelism never
+ * does. */
 const char *names_group(struct batch *batch, const char *input, const char *host) {
     const char *list = batch->settings->group_by;
     char text[GROUP_CAPACITY] = "";
@@ -362,8 +366,9 @@ const char *names_group(struct batch *batch, const char *input, const char *host
 
 /*
  * The shapes of whole names, without their endings:
- *   R rank, S step, L a loose number that is rather a rank, l one that is rather a step, T eight digits or more (a time),
- *   Z a rank of six digits, D a date and time with separators, '_' a separator (or none between a letter and a number), else the letter itself.
+ * R rank, S step, L a loose number that is more likely a rank, l one that is more likely a step, T a time of eight
+ * digits or more, Z a rank of six digits, D a date and time with separators, '_' a separator (or none between a letter
+ * and a number). Any other letter stands for itself.
  */
 static const char *const shapes[] = {
     "Z_step_S",
@@ -400,7 +405,7 @@ struct shape_numbers {
     size_t loose_at, loose_length;
 };
 
-/* A number of the shape at `text`; its length, 0: it does not fit. */
+/* Reads a number of the shape at `text`. Returns its length; 0: it does not fit. */
 static size_t shape_number(char kind, const char *text, size_t at, struct shape_numbers *numbers) {
     size_t length;
     int64_t number = number_at(text + at, &length);
@@ -423,7 +428,7 @@ static size_t shape_number(char kind, const char *text, size_t at, struct shape_
     return length;
 }
 
-/* Does [at, end) of `text` have this shape? */
+/* Does text[at, end) have this shape? */
 static bool shape_fits(const char *shape, const char *text, size_t at, size_t end,
                        struct shape_numbers *numbers) {
     *numbers = (struct shape_numbers){.rank = BATCH_UNKNOWN, .step = BATCH_UNKNOWN, .loose = BATCH_UNKNOWN};
@@ -446,7 +451,7 @@ static bool shape_fits(const char *shape, const char *text, size_t at, size_t en
     return at == end;
 }
 
-/* At the beginning of the name, or after something that no letter or digit ends. */
+/* Finds the shape at the beginning of the name, or behind a character that is neither letter nor digit. */
 static bool shape_find(const char *shape, const char *base, size_t length, struct shape_numbers *numbers) {
     for (size_t at = 0; at < length; at++) {
         if (at != 0 && (isalnum((unsigned char)base[at - 1]) || !islower((unsigned char)shape[0])))
@@ -457,7 +462,7 @@ static bool shape_find(const char *shape, const char *base, size_t length, struc
     return false;
 }
 
-/* The path without the number, as a number. */
+/* Hashes the path without this number. */
 static uint64_t family_of(struct batch *batch, const char *input, size_t at, size_t length) {
     const char *text = batch_text(batch, "%.*s#%s", (int)at, input, input + at + length);
     return text != NULL ? batch_hash(text) : 0;
@@ -480,7 +485,7 @@ static void read_shape(struct batch *batch, struct batch_file *file, const char 
     }
 }
 
-/* Words that name a rank only if nothing else does. */
+/* Reads a rank behind a word that names one only if nothing else does. */
 static void read_weak_words(struct batch_file *file, const char *base) {
     static const char *const words[] = {"worker", "process", "proc", "gpu", "cuda"};
     struct numbered found;
@@ -489,7 +494,7 @@ static void read_weak_words(struct batch_file *file, const char *base) {
             file->rank = found.number;
 }
 
-/* rank0/snapshot_200.pickle, rank3.100.memory_snapshot: where the rank is known, the other number is the step. */
+/* rank0/snapshot_200.pickle, rank3.100.memory_snapshot: once the rank is known, the other number is the step. */
 static void read_step_behind_rank(struct batch_file *file, const char *base) {
     static const char *const steps[] = {"memory_snapshot_S", "snapshot_S", "rank_R_S_memory_snapshot",
                                         "rank_R_S_snapshot"};
@@ -532,8 +537,8 @@ static int family_compare(const void *a, const void *b) {
     return (x->loose > y->loose) - (x->loose < y->loose);
 }
 
-/* Sorted numbers of one family. From 0 without gaps they are ranks; "snapshot_3" alone is one too, and so are numbers
- * with a gap (a dump that is lost), but not 100, 200, 300. */
+/* Are the sorted numbers of one family steps? Numbers from 0 without gaps are ranks; so is a single "snapshot_3", and
+ * so are numbers with a gap (a lost dump), but not 100, 200, 300. */
 static bool family_is_steps(struct batch_file *const *files, uint32_t count) {
     uint64_t divisor = 0, distinct = 1;
     for (uint32_t i = 1; i < count; i++) {

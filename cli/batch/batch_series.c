@@ -11,11 +11,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A row that may be a dump of a series: the members that dumps share, and its place among them. */
+/* A row that may be a dump of a series: what the dumps of one series share, and this one's place among them. */
 struct candidate {
     const struct index_row *row;
     const char *family;
-    bool by_events; /* the path tells no moment: its events must */
+    bool by_events; /* the path tells no moment, so its events must */
     uint64_t first_us, last_us;
     uint32_t number; /* of the row */
 };
@@ -26,7 +26,7 @@ static int number_compare(int64_t a, int64_t b) {
     return (a > b) - (a < b);
 }
 
-/* The same rank of the same part of a job. */
+/* Compares rank and part of a job; 0: the same. */
 static int who_compare(const struct candidate *x, const struct candidate *y) {
     int order = number_compare(x->row->rank, y->row->rank);
     if (order == 0)
@@ -48,7 +48,7 @@ static int candidate_compare(const void *a, const void *b) {
     return order != 0 ? order : strcmp(x->row->input, y->row->input);
 }
 
-/* Does `b`, which ends later, begin before `a` has ended? The last sample's begin is known, not its end. */
+/* Does `b`, which ends later, begin before `a` has ended? Only the begin of the last sample is known, not its end. */
 static bool windows_meet(const struct candidate *a, const struct candidate *b) {
     return b->first_us <= a->last_us + (a->last_us - a->first_us) / (INDEX_SAMPLES / 2) + 1;
 }
@@ -63,7 +63,7 @@ static const char *directory_text(struct batch *batch, const char *input) {
     return batch_text(batch, "%.*s/rank", slash != NULL ? (int)(slash - input) : 0, input);
 }
 
-/* May a row be a dump of a series? False with `*no_memory` unset: it may not. */
+/* May a row be a dump of a series? False: it may not, or, with `*no_memory` set, there is no memory. */
 static bool candidate_init(struct candidate *candidate, struct batch *batch, const struct index_row *row,
                            bool *no_memory) {
     bool stamped = false;
@@ -110,7 +110,7 @@ static bool series_add(struct batch *runs, const struct batch *batch, const stru
     file->rank = candidates[0].row->rank;
     file->input = candidates[0].family;
     file->path = batch_text(runs, "%s/%s", runs->directory, file->input);
-    file->compressed = true; /* as payloads are */
+    file->compressed = true; /* as the payloads of pages are */
     return series->pages != NULL && series->rows != NULL && file->path != NULL &&
            series_fill(runs, batch, series, candidates);
 }
@@ -139,7 +139,7 @@ static const char *what_text(struct batch *batch, const struct batch_file *file)
     return file->rank != BATCH_UNKNOWN ? batch_text(batch, "rank %" PRId64, file->rank) : file->input;
 }
 
-/* Takes a series whose outputs are there and current. False: no memory. */
+/* Takes over a series whose outputs are there and current. False: no memory. */
 static bool series_take(struct index *index, struct batch *batch, const struct batch *runs,
                         struct batch_file *file) {
     struct index_series *series = &index->series[index->n_series];
@@ -168,7 +168,7 @@ static bool series_take_those(struct index *index, struct batch *batch, struct b
     return done;
 }
 
-/* One note for all that could not be made. */
+/* Adds one note for all series that could not be made. */
 static bool series_note(struct index *index, struct batch *batch, const struct batch *runs) {
     const struct batch_file *first = runs->files;
     uint32_t count = batch_count(runs, BATCH_FAILED);
@@ -191,7 +191,7 @@ static int series_compare(const void *a, const void *b) {
     return order != 0 ? order : strcmp(x->name, y->name);
 }
 
-/* Sums the bytes to read, from which its memory is estimated. */
+/* Sums the bytes to read, from which the memory of the conversion is estimated. */
 static void series_measure(struct batch_file *file) {
     for (uint32_t i = 0; file->state == BATCH_WAITING && i < file->series->n; i++) {
         struct stat status;
@@ -205,13 +205,13 @@ static bool series_make(struct batch *runs, int *number) {
     for (uint32_t i = 0; i < runs->count; i++)
         series_measure(&runs->files[i]);
     if (!store_open(&store, runs))
-        return true; /* printed; the index does without */
+        return true; /* printed; the index is written without it */
     *number = workers_run(runs, &store);
     store_close(&store);
     return *number == 0;
 }
 
-/* Neither there nor, by what its dumps hold, impossible. */
+/* Is a series missing, although its dumps hold enough to make it? */
 static bool some_are_lacking(const struct batch *runs) {
     for (uint32_t i = 0; i < runs->count; i++) {
         const struct batch_file *file = &runs->files[i];
@@ -239,13 +239,13 @@ static bool series_run(struct index *index, struct batch *batch, struct batch *r
 
 bool series_write(struct index *index, struct batch *batch, int *number) {
     struct settings settings = *batch->settings;
-    /* The pages are redacted, and have the categories of rules and patterns. */
+    /* The pages are redacted already and have the categories of rules and patterns. */
     settings.redact = false;
     settings.rules = NULL;
     settings.n_owners = 0;
     struct batch runs = {.settings = &settings, .shard = 1, .n_shards = 1};
     *number = 0;
-    if (settings.no_series || settings.pages != PAGES_ALL) /* they are made of pages */
+    if (settings.no_series || settings.pages != PAGES_ALL) /* series are made of pages */
         return true;
     arena_init(&runs.arena, arena_share(&batch->arena), SIZE_MAX);
     runs.directory = batch_text(&runs, "%s/series", batch->directory);

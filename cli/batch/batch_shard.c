@@ -13,9 +13,9 @@
 
 enum { SHARDS_MAX = 1 << 20 };
 
-/* ---- which one ---- */
+/* ---- which shard ---- */
 
-/* A number in the environment. False: not there, or none. */
+/* Reads a number from the environment. False: the variable is not set, or is not a number. */
 static bool environment_number(const char *name, uint64_t *number) {
     const char *value = name != NULL ? getenv(name) : NULL;
     return value != NULL && number_parse(value, 0, UINT32_MAX, number);
@@ -25,11 +25,11 @@ static bool environment_number(const char *name, uint64_t *number) {
 struct scheduler {
     const char *name;
     const char *index;
-    const char *counts[3]; /* the first that is there */
+    const char *counts[3]; /* the first one that is set counts */
 };
 
-/* A launcher's own variables come before those of the scheduler that it runs under: below mpirun, Slurm's are those
- * of the launcher's daemon. */
+/* A launcher's own variables come before those of the scheduler it runs under: below mpirun, Slurm's variables describe
+ * the launcher's daemon. */
 static const struct scheduler launchers[] = {
     {"Open MPI", "OMPI_COMM_WORLD_RANK", {"OMPI_COMM_WORLD_SIZE"}},
     {"PMI", "PMI_RANK", {"PMI_SIZE"}},
@@ -57,7 +57,7 @@ static bool scheduler_ask(const struct scheduler *scheduler, struct part *part) 
     return true;
 }
 
-/* A job array, each of whose jobs may have several tasks. */
+/* Slurm: a job array, each of whose jobs may have several tasks. */
 static bool slurm_ask(struct part *part) {
     uint64_t id, least, count, step = 1;
     bool tasks = scheduler_ask(&slurm_tasks, part);
@@ -136,7 +136,7 @@ bool shard_choose(struct batch *batch, const char *text) {
     return true;
 }
 
-/* ---- dealing ---- */
+/* ---- which files are its own ---- */
 
 bool shard_has(const struct batch *batch, const char *input) {
     return batch_hash(input) % batch->n_shards + 1 == batch->shard;

@@ -4,17 +4,17 @@
 #include "cli/batch/batch.h"
 
 /*
- * Understands "2/8", "auto" and "auto/8": sets batch->shard (from 1) and batch->n_shards. "auto" asks the environment
- * for Open MPI, PMI, PMIx, Slurm (tasks and arrays), Kubernetes' indexed jobs and RANK/WORLD_SIZE, in this order. NULL:
- * everything. False: printed.
+ * Sets batch->shard (from 1) and batch->n_shards from "2/8", "auto" or "auto/8". "auto" asks the environment for Open
+ * MPI, PMI, PMIx, Slurm (tasks and arrays), Kubernetes' indexed jobs and RANK/WORLD_SIZE, in this order. NULL: one
+ * shard has everything. False: printed.
  */
 bool shard_choose(struct batch *batch, const char *text);
 
-/* Does this shard do the file that results call `input`? A hash of the name decides, so a worker needs to
- * know nothing of other files. */
+/* Does this shard convert the file that results call `input`? A hash of the name decides, so a worker needs to know
+ * nothing of other files. */
 bool shard_has(const struct batch *batch, const char *input);
 
-/* A number that is the same for workers that see the same paths. */
+/* Hashes the batch's paths, so that workers that see the same paths get the same number. */
 uint64_t shard_fingerprint(const struct batch *batch);
 
 /* Writes shards/shard-I-of-N.json: which files this shard has refused and why, and what all shards must agree on. Its

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A sidecar may hold anything: a member that is no number of bytes counts as 0. */
+/* Reads a number of bytes. A sidecar may hold anything: a member that is not one counts as 0. */
 static uint64_t number_from(const cJSON *item) {
     return cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble <= 0x1p63
                ? (uint64_t)item->valuedouble
@@ -25,7 +25,7 @@ static uint64_t number_of(const cJSON *object, const char *name) {
     return number_from(json_member(object, name));
 }
 
-/* The same for an out-of-memory error; null is OOM_UNKNOWN. */
+/* Reads a figure of an out-of-memory error; null is OOM_UNKNOWN. */
 static uint64_t figure_of(const cJSON *oom, const char *name) {
     return cJSON_IsNull(json_member(oom, name)) ? OOM_UNKNOWN : number_of(oom, name);
 }
@@ -70,7 +70,7 @@ static bool read_curve(struct index_row *row, const cJSON *curve, struct arena *
     row->samples = arena_alloc(arena, (INDEX_SAMPLES + 1) * sizeof *row->samples);
     if (row->samples == NULL)
         return false;
-    /* No sample may exceed the peak, because the index draws them on a scale that ends there. */
+    /* No sample may exceed the peak, because the index draws samples on a scale that ends there. */
     cJSON_ArrayForEach(sample, curve) {
         uint64_t bytes = number_from(sample);
         row->samples[row->n_samples++] = bytes < row->peak_bytes ? bytes : row->peak_bytes;
@@ -78,7 +78,7 @@ static bool read_curve(struct index_row *row, const cJSON *curve, struct arena *
     return true;
 }
 
-/* When the samples begin. None where one is missing, or comes before the one before it. */
+/* Reads when the samples begin. The row gets no times where one is missing or comes before its predecessor. */
 static bool read_curve_times(struct index_row *row, const cJSON *extra, struct arena *arena) {
     const cJSON *sample;
     int64_t first = json_file_number(extra, "curve_first_us", -1), last = INT64_MIN;
@@ -98,7 +98,7 @@ static bool read_curve_times(struct index_row *row, const cJSON *extra, struct a
     return true;
 }
 
-/* As many as are written, which bounds the comparison. */
+/* Reads at most as many sites as are written, which bounds the comparison. */
 static bool read_sites(struct index_row *row, const cJSON *sites, struct arena *arena) {
     const cJSON *item;
     row->sites = arena_alloc(arena, SIDECAR_SITES * sizeof *row->sites);
@@ -132,7 +132,8 @@ static bool read_settings(struct index_row *row, const cJSON *settings, struct a
     return row->settings != NULL;
 }
 
-/* Names are what this version writes; what an older or a later one calls otherwise counts as the least that is a finding. */
+/* The severity of a name that this version writes. A name of an older or a later version counts as the least that is a
+ * finding. */
 static enum finding_severity severity_of(const char *name) {
     enum finding_severity severity = SEVERITY_HIGH;
     while (severity > SEVERITY_INFO && strcmp(finding_severity_name(severity), name) != 0)
@@ -147,7 +148,7 @@ static enum finding_confidence confidence_of(const char *name) {
     return confidence;
 }
 
-/* Findings of the report, the first INDEX_NOTES. */
+/* Reads the report's findings, the first INDEX_NOTES. */
 static bool read_notes(struct index_note **notes, uint32_t *count, const cJSON *findings,
                        struct arena *arena) {
     const cJSON *item;
@@ -174,7 +175,7 @@ static bool read_notes(struct index_note **notes, uint32_t *count, const cJSON *
     return true;
 }
 
-/* The reader's sentence about a file that is cut short. False: no memory. */
+/* Reads the sentence about a file that is cut short. False: no memory. */
 static bool read_truncation(struct index_row *row, const cJSON *document, struct arena *arena) {
     const cJSON *diagnostic;
     cJSON_ArrayForEach(diagnostic, json_member(document, "diagnostics")) {
@@ -187,7 +188,7 @@ static bool read_truncation(struct index_row *row, const cJSON *document, struct
     return true;
 }
 
-/* A hash of the origin of the outputs beside a sidecar: the input as it was then, the options and the program. */
+/* Hashes what the outputs beside a sidecar were made of: the input as it was then, the options and the program. */
 static uint64_t stamp_of(const cJSON *document, const cJSON *batch) {
     const cJSON *item;
     uint64_t stamp = batch_hash(json_file_text(document, "recording_id", "")) + number_of(batch, "size");
@@ -199,7 +200,7 @@ static uint64_t stamp_of(const cJSON *document, const cJSON *batch) {
     return stamp;
 }
 
-/* Reads a device from the sidecar. False: no memory. */
+/* Reads a device. False: no memory. */
 static bool read_device(struct index_row *row, const cJSON *figures, const cJSON *extra,
                         struct arena *arena) {
     row->device = json_file_number(figures, "device", 0);
@@ -226,7 +227,8 @@ static bool device_is_fine(const cJSON *figures, const cJSON *extra) {
 
 /* ---- logs: a row for each rank or GPU ---- */
 
-/* Ranks of one log are compared with each other, and those of logs that are known to be of one rank each: by the same level. */
+/* Sets a row's group: ranks of one log are compared with each other, and so are logs known to be of one rank each, by
+ * the same level. */
 static bool log_group(struct index_row *row, const cJSON *figures, bool alone, struct arena *arena) {
     const cJSON *levels = json_member(figures, "levels");
     char *group;
@@ -237,7 +239,7 @@ static bool log_group(struct index_row *row, const cJSON *figures, bool alone, s
     return row->group != NULL;
 }
 
-/* The host's memory is not a rank's, unless the log has nothing else. */
+/* Is it a rank? The host's memory is not one, unless the log has nothing else. */
 static bool is_rank(const cJSON *device) {
     return json_file_number(device, "device", -1) >= 0;
 }
@@ -266,7 +268,7 @@ static bool read_other(struct index_row *row, const struct index_row *main, cons
     return read_device(row, figures, extra, arena) && log_group(row, figures, false, arena);
 }
 
-/* Both lists have the same devices in the same order; devices that differ are left out. */
+/* Reads the other devices. Both lists have the same devices in the same order; devices that differ are left out. */
 static bool read_others(struct index_row *row, const cJSON *document, const cJSON *batch, uint32_t n_ranks,
                         bool ranks_named, struct arena *arena) {
     const cJSON *extra = json_member(batch, "devices"), *figures;
@@ -308,7 +310,7 @@ static enum sidecar_result read_document(struct sidecar *sidecar, const cJSON *d
                *mtime = json_file_text(batch, "mtime_ns", NULL);
     int64_t ordinal = json_file_number(batch, "device", INT64_MIN);
     const cJSON *figures = device_of(document, ordinal), *extra = device_of(batch, ordinal);
-    uint64_t schema = number_of(document, "schema"); /* 1 had figures besides that nothing here reads */
+    uint64_t schema = number_of(document, "schema"); /* 1 had more figures, which nothing here reads */
     if (schema < 1 || schema > 2 || input == NULL || mtime == NULL || !device_is_fine(figures, extra))
         return SIDECAR_NONE;
     struct index_row *row = &sidecar->row;
@@ -338,7 +340,7 @@ static enum sidecar_result read_document(struct sidecar *sidecar, const cJSON *d
     return kept ? SIDECAR_READ : SIDECAR_NO_MEMORY;
 }
 
-/* A loop of links, a socket or a tree of gigabytes is no sidecar. */
+/* The answer for a file that cannot be opened: a loop of links, a socket or a tree of gigabytes is not a sidecar. */
 static enum sidecar_result result_of_errno(int error) {
     if (error == ENOMEM)
         return SIDECAR_NO_MEMORY;
@@ -374,7 +376,7 @@ enum sidecar_result sidecar_read(struct sidecar *sidecar, const char *directory,
     return result;
 }
 
-/* The dumps of a series, as many as it was made of. */
+/* Reads the dumps of a series, as many as it was made of. */
 static bool read_dumps(struct index_series *series, const cJSON *dumps) {
     const cJSON *item;
     uint32_t count = 0;

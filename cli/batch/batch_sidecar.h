@@ -19,7 +19,7 @@ bool sidecar_build(struct buffer *out, const struct recording *recording, const 
 
 struct sidecar {
     struct index_row row;
-    int64_t rank; /* by the path; the row's may be that of a log's lines */
+    int64_t rank; /* the rank that the path tells; the row's own may come from a log's lines */
     int64_t mtime_ns;
     const char *flags, *rules_fingerprint, *version; /* "": none */
     struct json_fault fault;                         /* why the file is no JSON; also after SIDECAR_NONE */
@@ -36,13 +36,13 @@ enum sidecar_result {
 enum sidecar_result sidecar_read(struct sidecar *sidecar, const char *directory, const char *name,
                                  struct arena *arena);
 
-/* Reads that of a series, whose dumps are counted (`series->dump` is room for them) and whose name is `file`'s. SIDECAR_NONE also
- * where it was made of other recordings, with other options or by another version. */
+/* Reads the sidecar of a series: its dumps are counted (`series->dump` is room for them), its name is `file`'s.
+ * SIDECAR_NONE also where it was made of other recordings, with other options or by another version. */
 enum sidecar_result sidecar_read_series(struct index_series *series, const struct batch *batch,
                                         const struct batch_file *file, struct arena *arena);
 
 /* Does the file have its page, picture and export, as far as they are wanted? */
 bool sidecar_has_outputs(const struct batch *batch, const struct batch_file *file);
 
-/* Do the file's outputs exist, made of it as it is now, with these options? If so, sets file->row. */
+/* Do the file's outputs exist, made of the file as it is now and with these options? If so, sets file->row. */
 bool sidecar_is_current(struct batch *batch, struct batch_file *file);

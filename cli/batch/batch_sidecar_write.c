@@ -13,7 +13,7 @@
 
 enum { SITE_CAPACITY = 400 };
 
-/* The highest total of each of at most INDEX_SAMPLES equal parts of the run, so that no peak is lost. */
+/* Adds the highest total of each of at most INDEX_SAMPLES equal parts of the run, so that no peak is lost. */
 static void add_curve(struct json_writer *json, const struct timeline *timeline) {
     uint64_t n = timeline->n_moments, count = n < INDEX_SAMPLES ? n : INDEX_SAMPLES;
     json_array(json, "curve", JSON_COMPACT);
@@ -50,7 +50,7 @@ static bool add_sites(struct json_writer *json, const struct timeline *timeline,
     return true;
 }
 
-/* The source of a sidecar's members beyond the report. */
+/* Where a sidecar's members beyond the report come from. */
 struct source {
     const struct recording *recording;
     const struct batch *batch;
@@ -59,7 +59,7 @@ struct source {
     uint32_t device;
 };
 
-/* Each setting's need, if a device is named: the index finds the one for all ranks. False: no memory. */
+/* Adds each setting's need, if a device is named: the index picks the setting for all ranks. False: no memory. */
 static bool add_settings(struct json_writer *json, const struct source *source, uint32_t device,
                          struct arena *arena) {
     const struct trace *trace = &source->recording->trace;
@@ -116,7 +116,7 @@ static void add_name(struct json_writer *json, const char *name, const struct ba
     json_string_end(json);
 }
 
-/* With what was requested. */
+/* Adds the outputs, with what was requested. */
 static void add_outputs(struct json_writer *json, const struct source *source) {
     const struct batch *batch = source->batch;
     json_text(json, "flags", batch->settings->flags);

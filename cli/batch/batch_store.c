@@ -25,7 +25,7 @@ static const char sidecar_ending[] = ".strata.json";
 /* Endings of a file's outputs in the order in which they are put in place. The sidecar vouches for the others. */
 enum { ENDING_PNG, ENDING_EXPORT, ENDING_HTML, ENDING_SIDECAR, N_ENDINGS };
 
-/* NULL: no such output is wanted. */
+/* The ending of an output. NULL: no such output is wanted. */
 static const char *ending_of(const struct batch *batch, const struct batch_file *file, unsigned which) {
     switch (which) {
     case ENDING_PNG: return batch->settings->png ? ".png" : NULL;
@@ -36,9 +36,9 @@ static const char *ending_of(const struct batch *batch, const struct batch_file 
     }
 }
 
-/* ---- whose files ---- */
+/* ---- who wrote a file ---- */
 
-/* The mark of Strata in the beginning of each kind of output. */
+/* How each kind of output begins if Strata wrote it. */
 static const struct {
     const char *ending, *mark;
 } marks[] = {
@@ -112,7 +112,7 @@ const char *store_objection(struct batch *batch, const struct batch_file *file) 
 
 /* ---- staging ---- */
 
-/* Removes the files of a directory, not what lies deeper: nothing of ours does. */
+/* Removes the files of a directory. Nothing of ours lies deeper. */
 static void directory_empty(DIR *directory) {
     rewinddir(directory);
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
@@ -128,7 +128,7 @@ static bool directory_make(const char *path) {
     return false;
 }
 
-/* With those above it. */
+/* Makes a directory and those above it. */
 static bool directories_make(const char *path) {
     char *above = strdup(path), *slash = above != NULL ? strrchr(above, '/') : NULL;
     struct stat status;
@@ -173,7 +173,7 @@ static bool staging_give_up(struct store *store, bool made) {
     return false;
 }
 
-/* A link is not followed: what lies there is removed, and it may be anybody's. */
+/* Opens a directory to list it. A link is not followed, because what lies there is removed and may be anybody's. */
 static DIR *entries_open(int above, const char *path) {
     int fd = openat(above, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
@@ -195,7 +195,7 @@ static bool staging_open(struct store *store) {
             return staging_give_up(store, made);
         if (store->entries == NULL)
             continue;
-        /* A file system without locks has none to refuse. */
+        /* A file system without locks refuses nothing. */
         bool refused = flock(dirfd(store->entries), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
         if (!refused && (staging_is_there(store) || attempt == ATTEMPTS))
             return true;
@@ -208,7 +208,7 @@ static bool staging_open(struct store *store) {
     }
 }
 
-/* At no time is a signal taken while it is there and not doomed. */
+/* No signal is taken between making the directory and dooming it. */
 static bool staging_open_and_doom(struct store *store) {
     sigset_t before;
     output_hold_signals(&before);
@@ -219,7 +219,8 @@ static bool staging_open_and_doom(struct store *store) {
     return done;
 }
 
-/* The text after a number from 1 without leading zeros. NULL: none, or `text` is NULL. */
+/* Skips a number from 1 on without leading zeros, and returns the text behind it. NULL: no such number, or `text` is
+ * NULL. */
 static const char *number_skip(const char *text) {
     return text == NULL || *text < '1' || *text > '9' ? NULL : text + strspn(text, "0123456789");
 }
@@ -229,7 +230,7 @@ static const char *word_skip(const char *text, const char *word) {
     return text != NULL && strncmp(text, word, length) == 0 ? text + length : NULL;
 }
 
-/* As STAGING_FORMAT has it. */
+/* Is it a name of STAGING_FORMAT? */
 static bool is_staging(const char *name) {
     const char *behind = number_skip(word_skip(number_skip(word_skip(name, ".strata-")), "-of-"));
     return behind != NULL && strcmp(behind, ".tmp") == 0;
@@ -260,8 +261,8 @@ static void directory_sweep(const char *path, const char *mine) {
     closedir(directory);
 }
 
-/* A run without shards has the directory to itself. One with shards has not, and some file systems of clusters lock for
- * one machine only. */
+/* Removes what killed runs left. A run without shards has the directory to itself. One with shards has not, and some
+ * clusters' file systems lock for one machine only. */
 static void leftovers_sweep(const struct store *store) {
     const char *mine = strrchr(store->staging, '/') + 1;
     char *records;
@@ -312,7 +313,7 @@ static void staged_path(const struct store *store, const struct batch_file *file
         *path = NULL;
 }
 
-/* The names of the others are on the disk before that of the sidecar, which vouches for them. */
+/* The other names are on the disk before the sidecar's, because the sidecar vouches for them. */
 const char *store_commit(const struct store *store, struct batch *batch, const struct batch_file *file) {
     const char *reason = NULL;
     for (unsigned i = 0; reason == NULL && i < N_ENDINGS; i++) {
@@ -320,7 +321,7 @@ const char *store_commit(const struct store *store, struct batch *batch, const s
         const char *ending = ending_of(batch, file, i);
         const char *to =
             batch_text(batch, "%s/%s%s", batch->directory, file->name, ending != NULL ? ending : ".html");
-        if (ending == NULL && i == ENDING_HTML && to != NULL) /* the sidecar would vouch for an older one */
+        if (ending == NULL && i == ENDING_HTML && to != NULL) /* the sidecar would vouch for an older page */
             store_unlink(to);
         if (ending == NULL)
             continue;
@@ -354,7 +355,7 @@ void store_unlink(const char *path) {
         unlink(path);
 }
 
-/* Removes the export that a sidecar tells of: most kinds of file do not name their writer. */
+/* Removes the export that a sidecar names: most kinds of file do not name their writer. */
 static void export_unlink(const char *sidecar) {
     cJSON *document = json_file_read(sidecar, SIDECAR_MEMORY, NULL);
     const char *flags = json_file_text(cJSON_GetObjectItemCaseSensitive(document, "batch"), "flags", "");

@@ -13,9 +13,9 @@
 struct store {
     const struct batch *batch;
     char *staging; /* path */
-    DIR *
-        entries; /* of the staging directory, which is locked through it; open from the start, since what removes them
-                      must not need memory */
+    /* of the staging directory, which is locked through it; open from the start, because removing files must not need
+     * memory */
+    DIR *entries;
 };
 
 /* Makes the output directory, with its parents, and the staging directory, and removes leftovers of killed runs: of
@@ -39,11 +39,11 @@ void store_discard(const struct store *store, const struct batch_file *file);
 /* Removes the file at `path`, if Strata wrote it. */
 void store_unlink(const char *path);
 
-/* Removes the sidecar of `file`, if it is one, and the export that it tells of: they are no longer the input's. */
+/* Removes the sidecar of `file`, if it is one, and the export that it names: they no longer describe the input. */
 void store_forget(const struct batch *batch, const struct batch_file *file);
 
-/* Removes NAME from the batch's directory if Strata wrote it, with a sidecar the export that it tells of, and its folder if
- * that is then empty. */
+/* Removes NAME from the batch's directory if Strata wrote it; with a sidecar the export that it names, and with the
+ * last file its folder. */
 void store_remove(struct batch *batch, const char *name);
 
 /* Begins DIRECTORY/NAME, which output_file_end ends: it appears whole or not at all and replaces only what a batch has

@@ -16,7 +16,8 @@ static uint64_t file_hash(const struct batch_file *file) {
     return ((batch_hash(file->path) ^ file->nbytes) * prime ^ (uint64_t)file->mtime_ns) * prime;
 }
 
-/* Does the file seem complete: unchanged since the last look, or at first for the time between two? */
+/* Does the file seem complete? It has not changed since the last look, or, at the first, for the time between two
+ * looks. */
 static bool file_rests(const struct watch *watch, const struct batch *batch, const struct batch_file *file) {
     struct timespec now;
     uint64_t hash = file_hash(file);

@@ -1,5 +1,4 @@
-/* strata batch --watch: finds the inputs that have not changed since the last look, and whether there is anything
- * to do. */
+/* strata batch --watch: finds the inputs that have come to rest, and whether there is anything to do. */
 #pragma once
 
 #include "cli/batch/batch.h"
@@ -10,13 +9,13 @@ struct watch {
     uint64_t *seen;
     uint32_t n_seen;
     bool looked;
-    uint64_t shown; /* hash of all that the index was made of */
-    int code;       /* the exit code now: that of the last index */
+    uint64_t shown; /* hash of everything that the index was made of */
+    int code;       /* the exit code so far: that of the last index */
 };
 
 /*
- * Between batch_find's names and the work. Inputs that have changed since the last look, at first those that changed within the
- * time between two, are left out of the batch, or keep the result that they have. True: what is left differs from what the
- * last index was made of. Nothing is printed; with no memory for the look all inputs count as at rest.
+ * Call it between batch_find's names and the work. Inputs that have changed since the last look (at the first: within
+ * the time between two looks) are left out of the batch, or keep the result that they have. True: what is left differs
+ * from what the last index was made of. Nothing is printed; with no memory for the look, all inputs count as at rest.
  */
 bool watch_look(struct watch *watch, struct batch *batch);

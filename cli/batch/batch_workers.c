@@ -19,8 +19,8 @@
 
 enum { LOG_CAPACITY = 4096 };
 
-/* Memory of a conversion per byte of the file. Measured: a training run's 60 MB took 40 MiB; 15 MB in which no two
- * stacks are equal, the worst case, took 65 MiB, the same compressed to 1.3 MB took 63 MiB. */
+/* Memory that a conversion takes per byte of the file. Measured: a training run's 60 MB took 40 MiB; 15 MB in which no
+ * two stacks are equal, the worst case, took 65 MiB; the same compressed to 1.3 MB took 63 MiB. */
 static const uint64_t memory_factor = 3, memory_factor_compressed = 50;
 static const uint64_t memory_least = 32 << 20;
 
@@ -35,7 +35,7 @@ struct pool {
     struct batch *batch;
     const struct store *store;
     struct batch_file **queue; /* largest first; [next] is the next to start */
-    struct batch_file **again; /* to be tried alone */
+    struct batch_file **again; /* to be tried again, alone */
     uint32_t n_queue, next, n_again;
     struct worker *workers;
     uint32_t n_workers, n_running;
@@ -58,7 +58,7 @@ static uint64_t file_estimate(const struct batch_file *file) {
                                                                : file->nbytes * factor + memory_least;
 }
 
-/* An even share of the memory, or more if the file is large; never more than there is. */
+/* The memory to reserve for a file: an even share, more if the file is large, never more than there is. */
 static uint64_t file_reservation(const struct pool *pool, const struct batch_file *file) {
     uint64_t even = pool->memory_nbytes / pool->n_workers, wanted = file_estimate(file);
     uint64_t more = wanted > even ? wanted : even;
@@ -67,13 +67,13 @@ static uint64_t file_reservation(const struct pool *pool, const struct batch_fil
 
 /* ---- one worker ---- */
 
-/* The process of one file. Its text on standard error becomes the reason. */
+/* Runs the process of one file. What it writes to standard error becomes the reason. */
 __attribute__((noreturn)) static void worker_main(const struct pool *pool, const struct worker *worker,
                                                   pid_t parent) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* an orphan's results are not needed */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody needs an orphan's results */
     if (getppid() != parent)
         _exit(CONVERT_FAILED);
-    setpgid(0, 0); /* the terminal's Ctrl-C is for the parent, who tells us */
+    setpgid(0, 0); /* the terminal's Ctrl-C goes to the parent, who tells us */
     if (dup2(worker->log, STDERR_FILENO) < 0)
         _exit(CONVERT_FAILED);
     pthread_sigmask(SIG_SETMASK, &pool->before, NULL);
@@ -150,7 +150,7 @@ static void worker_killed(struct pool *pool, struct batch_file *file, int number
                                strsignal(number), hint));
 }
 
-/* Concludes a worker's file from its exit status. */
+/* Settles the state of a worker's file by its exit status. */
 static void worker_conclude(struct pool *pool, const struct worker *worker, int status) {
     struct batch_file *file = worker->file;
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -192,7 +192,7 @@ static bool pool_has_room(const struct pool *pool, uint64_t nbytes) {
            (pool->n_running < pool->n_workers && nbytes <= pool->memory_nbytes - pool->reserved_nbytes);
 }
 
-/* Checked just before the work, so that it is not done in vain. False: the file has failed. */
+/* Checks for an objection just before the work, so that the work is not wasted. False: the file has failed. */
 static bool file_admit(struct pool *pool, struct batch_file *file) {
     const char *objection = store_objection(pool->batch, file);
     if (objection == NULL)
@@ -239,7 +239,7 @@ static void pool_kill(struct pool *pool) {
     }
 }
 
-/* Waits for a worker's end or a signal to us; answers that signal's number, or 0. */
+/* Waits for a worker's end or a signal to us. Returns that signal, or 0. */
 static int pool_wait(struct pool *pool) {
     struct timespec moment = {.tv_sec = 0, .tv_nsec = 200 * 1000 * 1000};
     int number = sigtimedwait(&pool->waited, NULL, &moment);
@@ -262,7 +262,7 @@ static int pool_loop(struct pool *pool) {
     return number;
 }
 
-/* Signals that ask us to stop are taken by pool_wait, unless whoever started us wants them ignored. */
+/* Blocks the signals that ask us to stop: pool_wait takes them, unless whoever started us wants them ignored. */
 static void pool_block_signals(struct pool *pool) {
     static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction action;

@@ -5,12 +5,12 @@
 
 /*
  * Converts every file that is BATCH_WAITING, the largest first, and leaves each BATCH_DONE, BATCH_FAILED or
- * BATCH_SKIPPED. As many run at once as settings->jobs (or the cores) allow and the memory: each reserves what its
- * size suggests, and one that fails for want of memory is tried again alone. Prints failures and progress. Returns 0,
- * or the number of the signal that ended it: then all workers are gone, and files that were not finished are still
- * BATCH_WAITING. -1: no memory, printed.
+ * BATCH_SKIPPED. As many run at once as settings->jobs (or the cores) and the memory allow: each reserves what its size
+ * suggests, and one that fails for lack of memory is tried again alone. Prints failures and progress. Returns 0, or the
+ * signal that ended it: then all workers are gone, and unfinished files are still BATCH_WAITING. -1: no memory,
+ * printed.
  */
 int workers_run(struct batch *batch, const struct store *store);
 
-/* Waits for this time, or until a signal comes that would end workers_run; returns its number, or 0. */
+/* Waits for this time, or until a signal comes that would end workers_run. Returns the signal, or 0. */
 int workers_pause(uint64_t us);

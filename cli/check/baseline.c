@@ -75,12 +75,12 @@ bool baseline_figure(const struct check_plan *plan, const struct check_file *fil
 
 /* ---- writing ---- */
 
-/* Names of members are written as they are; these come from files, so they are escaped before. */
+/* Begins a member. The writer does not escape members' names, and these come from files, so they are escaped here. */
 static void member_begin(struct buffer *name, const char *text) {
     struct json_writer json = json_writer_of(name);
     json_text(&json, NULL, text);
     if (!name->failed)
-        name->nbytes--; /* the closing quote */
+        name->nbytes--; /* drops the closing quote */
     buffer_add(name, "", 1);
 }
 
@@ -108,7 +108,7 @@ static int sites_compare(const void *a, const void *b) {
     return strcmp(((const struct check_site *)a)->name, ((const struct check_site *)b)->name);
 }
 
-/* By name, those of one name (several functions of a line) as one. */
+/* Writes the sites by name; sites of one name (several functions of a line) are one. */
 static void sites_write(struct json_writer *json, const struct check_file *file) {
     struct check_site *sites = malloc(((size_t)file->n_sites + 1) * sizeof *sites);
     if (sites == NULL) {

@@ -14,7 +14,7 @@ enum check_status { CHECK_HELD, CHECK_BROKEN, CHECK_UNTRUSTED, CHECK_UNREADABLE 
 /* Rules of the command line and of the configuration, and the files that each is for. */
 struct check_rule {
     struct rule rule;
-    const char *pattern; /* of base names or whole paths, as a shell has it; NULL: every file */
+    const char *pattern; /* a shell's pattern of base names or whole paths; NULL: every file */
 };
 
 struct check_plan {
@@ -23,11 +23,11 @@ struct check_plan {
     cJSON *config;        /* keeps its texts; NULL: none */
     const char *baseline; /* path; NULL: none */
     cJSON *known;         /* the baseline as read; NULL: none */
-    const char
-        *filter; /* words; NULL: none. Peak, end, categories and sites are of the filtered allocations */
+    /* words; NULL: none. With a filter, peak, end, categories and sites are those of the filtered allocations */
+    const char *filter;
     uint64_t skip_steps;
     bool update;
-    bool no_memory; /* why a rule was not taken */
+    bool no_memory; /* there was no memory for a rule */
 };
 
 /* The verdict of a rule on one file. */
@@ -35,11 +35,12 @@ struct check_verdict {
     const struct rule *rule;
     enum check_status status;
     bool has_actual, has_limit;
-    uint64_t actual, limit; /* bytes, a count, or parts in a million; for trust 1 is complete */
-    char reason[200];       /* "" where it is held */
+    /* bytes, a count, or parts in a million; of METRIC_TRUST 1 where the recording is complete */
+    uint64_t actual, limit;
+    char reason[200]; /* why the rule is broken or not judged; "" where it holds */
 };
 
-/* One call site at the peak, for the baseline and for where an annotation points. */
+/* One call site at the peak: for the baseline, and for the place of an annotation. */
 struct check_site {
     char name[160]; /* "attention.py:88" */
     char *file;     /* as recorded; owned */
@@ -51,10 +52,10 @@ struct check_site {
 struct check_file {
     const char *path;
     const char *name;  /* base name */
-    const char *shown; /* the name in results: `path`, or `name` if paths are redacted */
+    const char *shown; /* the file's name in results: `path`, or `name` if paths are redacted */
     enum check_status status;
     char reason[200]; /* of CHECK_UNREADABLE */
-    int64_t taken_us; /* reading and judging it; for JUnit */
+    int64_t taken_us; /* time for reading and judging it; for JUnit */
     struct check_verdict *verdicts;
     uint32_t n_verdicts;
 
@@ -68,31 +69,31 @@ void check_file_release(struct check_file *file);
 
 /* ---- plan.c ---- */
 
-/* Reads rules, configuration and baseline of the settings. An enum exit_code; unless DONE, printed. */
+/* Reads rules, configuration and baseline of the settings. Returns an enum exit_code; a failure was printed. */
 int check_plan_make(struct check_plan *plan, const struct settings *settings);
 void check_plan_release(struct check_plan *plan);
 bool check_rule_applies(const struct check_rule *rule, const struct check_file *file);
 
 /* ---- judge.c ---- */
 
-/* Reads a file and judges the rules that are for it. False: a device that is not there (printed); what cannot be read is
- * in the file's status. */
+/* Reads a file and judges the rules that are for it. False: there is no such device (printed). A file that cannot be
+ * read has that as its status. */
 bool check_file_judge(struct check_file *file, const char *path, const struct check_plan *plan,
                       const struct settings *settings);
 
-/* The spread of the files' peaks, which only all of them show. */
+/* Judges the spread of the files' peaks, which needs all files. */
 void check_spread_judge(struct check_file *files, uint32_t n_files);
 
-/* The worst of a file's verdicts becomes its status. */
+/* Sets the file's status to the worst of its verdicts. */
 void check_file_settle(struct check_file *file);
 
 /* ---- baseline.c ---- */
 
-/* A figure of the file in the baseline. False: it has none. */
+/* Finds a figure of the file in the baseline. False: it has none. */
 bool baseline_figure(const struct check_plan *plan, const struct check_file *file, const struct rule *rule,
                      uint64_t *bytes);
 
-/* A site's bytes in the baseline; 0 where it is not there. */
+/* A site's bytes in the baseline; 0: it has no such site. */
 uint64_t baseline_site(const struct check_plan *plan, const struct check_file *file, const char *name);
 bool baseline_knows(const struct check_plan *plan, const struct check_file *file);
 
@@ -113,5 +114,5 @@ void check_write(struct buffer *out, enum check_format format, const struct chec
 /* Appends a summary in Markdown, as GitHub shows it beside a run. */
 void check_write_summary(struct buffer *out, const struct check_file *files, uint32_t n_files);
 
-/* The site that has grown most since the baseline, or without one the largest; NULL: none. */
+/* The site that has grown most since the baseline; without a baseline, the largest. NULL: none. */
 const struct check_site *check_grown_site(const struct check_file *file, const struct check_plan *plan);

@@ -14,7 +14,7 @@ static FILE *group_open(const char *folder, const char *name) {
     return fopen(path, "re");
 }
 
-/* A number, or "max". False: no such file. */
+/* Reads a number, or "max". False: no such file. */
 static bool number_read(const char *folder, const char *name, uint64_t *number) {
     FILE *file = group_open(folder, name);
     char text[32];
@@ -39,13 +39,13 @@ static void count_read(FILE *file, const char *word, uint64_t *count) {
     fclose(file);
 }
 
-/* ---- where it is ---- */
+/* ---- where the group is ---- */
 
 /* The two versions: how to recognise a mount, a line of /proc/self/cgroup, and the names of the files. */
 static const struct cgroup_files {
     const char *mount, *option, *line;
     const char *current, *peak, *max;
-    const char *killed, *over; /* counts: of kills, and of requests that met the limit */
+    const char *killed, *over; /* names of counts: of kills, and of requests that met the limit */
 } versions[] = {
     {" - cgroup2 ", "", "0::", "memory.current", "memory.peak", "memory.max", "memory.events", NULL},
     {" - cgroup ", "memory", ":memory:", "memory.usage_in_bytes", "memory.max_usage_in_bytes",
@@ -66,7 +66,7 @@ static bool mount_find(char mount[CGROUP_PATH], const struct cgroup_files *files
     return found;
 }
 
-/* "0::/user.slice/job" or "4:memory:/job" of /proc/self/cgroup, below the mount. */
+/* Finds the group's path below the mount in /proc/self/cgroup: "0::/user.slice/job" or "4:memory:/job". */
 static bool path_find(char path[CGROUP_PATH], const char *mount, const char *wanted) {
     FILE *file = fopen("/proc/self/cgroup", "re");
     char line[CGROUP_PATH + 8], *at = NULL;
@@ -93,7 +93,8 @@ static bool step_up(char *path, size_t least) {
     return true;
 }
 
-/* In a container the path may lie outside of the mount: then the nearest group above it that exists. */
+/* Finds the group. In a container its path may lie outside of the mount; then the nearest group above it that exists is
+ * taken. */
 static bool group_find_mounted(struct cgroup *cgroup) {
     char mount[CGROUP_PATH];
     if (!mount_find(mount, cgroup->files) || !path_find(cgroup->path, mount, cgroup->files->line))
@@ -104,7 +105,7 @@ static bool group_find_mounted(struct cgroup *cgroup) {
     return true;
 }
 
-/* Version 2, or else 1: both may be mounted, but only one of them has memory. */
+/* Tries version 2, then 1: both may be mounted, but only one of them has memory. */
 static bool group_find(struct cgroup *cgroup) {
     const char *named = getenv("STRATA_CGROUP");
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
@@ -119,7 +120,7 @@ static bool group_find(struct cgroup *cgroup) {
 
 /* ---- its figures ---- */
 
-/* Version 1 writes the largest number of pages where there is no limit. */
+/* Reads the limit. Version 1 writes the largest number of pages where there is none. */
 static void limit_read(struct cgroup *cgroup) {
     char path[CGROUP_PATH];
     uint64_t limit;
@@ -138,7 +139,7 @@ void cgroup_read(struct cgroup *cgroup) {
         return;
     const struct cgroup_files *files = cgroup->files;
     number_read(cgroup->path, files->current, &cgroup->current_bytes);
-    if (!number_read(cgroup->path, files->peak, &cgroup->peak_bytes) && /* Linux 5.19 */
+    if (!number_read(cgroup->path, files->peak, &cgroup->peak_bytes) && /* there since Linux 5.19 */
         cgroup->current_bytes > cgroup->peak_bytes)
         cgroup->peak_bytes = cgroup->current_bytes;
     limit_read(cgroup);

@@ -1,4 +1,4 @@
-/* The control group (version 2, or else 1) of this process: its memory, its limit, and its kills. */
+/* The control group (version 2, or else 1) of this process: its memory, its limit, and the kills in it. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,11 +11,12 @@ struct cgroup {
     const struct cgroup_files *files; /* this version's names */
     char path[CGROUP_PATH];
     uint64_t current_bytes, peak_bytes;
-    uint64_t limit_bytes; /* the lowest of this group and those above it; UINT64_MAX: none */
-    uint64_t n_limit;  /* times that the limit was reached; in version 2, that nothing could be given back */
-    uint64_t n_killed; /* processes of the group that were killed for memory, by whomever */
-    uint64_t n_killed_anywhere;                                /* on this machine, by the kernel */
-    uint64_t first_limit, first_killed, first_killed_anywhere; /* at the beginning */
+    uint64_t limit_bytes; /* the lowest limit of this group and of those above it; UINT64_MAX: none */
+    /* how often the limit was reached; in version 2, how often nothing could be given back */
+    uint64_t n_limit;
+    uint64_t n_killed;          /* processes of the group that were killed for memory, by whomever */
+    uint64_t n_killed_anywhere; /* on this machine, by the kernel */
+    uint64_t first_limit, first_killed, first_killed_anywhere; /* counts when the run began */
 };
 
 /* Finds the group: STRATA_CGROUP names its folder (for tests and unusual mounts), otherwise /proc does. Without a

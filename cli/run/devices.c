@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* NVML, as its documentation has it: 0 is success, a device a pointer. */
+/* NVML's interface as its documentation has it: 0 is success, a device is a pointer. */
 struct nvml_memory {
     unsigned long long total, free, used;
 };
@@ -24,13 +24,13 @@ struct nvml {
 
 static const char library_name[] = "libnvidia-ml.so.1";
 
-/* A function of the library by its type; POSIX has functions fit in a pointer. */
+/* Finds a function of the library, of whatever type; POSIX guarantees that functions fit in a pointer. */
 static void function_find(void *library, const char *name, void *function) {
     void *found = dlsym(library, name);
     memcpy(function, &found, sizeof found);
 }
 
-/* False: one is missing. */
+/* Finds all functions. False: one is missing. */
 static bool functions_find(struct nvml *nvml, void *library) {
     function_find(library, "nvmlInit_v2", &nvml->init);
     function_find(library, "nvmlDeviceGetCount_v2", &nvml->count);
@@ -54,7 +54,7 @@ static void *library_load(struct devices *devices) {
 }
 #endif
 
-/* False: `devices` says why. */
+/* Opens NVML. False: `devices` says why not. */
 static bool library_open(struct nvml *nvml, struct devices *devices) {
     void *library = library_load(devices);
     int code = 0;
@@ -70,7 +70,7 @@ static bool library_open(struct nvml *nvml, struct devices *devices) {
     return devices->why_not[0] == '\0';
 }
 
-/* A device that does not answer this time is left out. */
+/* Reads one device. A device that does not answer this time is left out. */
 static void device_look(const struct nvml *nvml, struct devices *devices, unsigned index,
                         const struct folder *folder) {
     struct nvml_memory memory = {0};

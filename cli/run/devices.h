@@ -9,11 +9,13 @@
 
 enum { DEVICES_MAX = 64, DEVICES_REASON = 200 };
 
-/* Shared with the process that asks, which alone writes. */
+/* Shared between the process that asks NVML, which alone writes, and us. */
 struct devices {
-    uint32_t n;                                                 /* 0: none, or not yet asked */
-    uint64_t most_bytes[DEVICES_MAX], total_bytes[DEVICES_MAX]; /* in use at most, of all that there is */
-    char why_not[DEVICES_REASON];                               /* "": they are asked */
+    uint32_t n; /* 0: none, or not yet asked */
+    /* the most in use, and all that the device has */
+    uint64_t most_bytes[DEVICES_MAX], total_bytes[DEVICES_MAX];
+    /* why devices are not asked; "": they are */
+    char why_not[DEVICES_REASON];
 };
 
 /* Starts the process, which appends a line for each device and look to the folder's host.log until it is killed:
@@ -21,5 +23,5 @@ struct devices {
  * or one that says why there are none. Signals are blocked. NULL: no memory, or no process. */
 struct devices *devices_begin(pid_t *process, const struct folder *folder, uint64_t every_us);
 
-/* Kills it; the figures stay. NULL is fine. */
+/* Ends the process; the figures stay. NULL is fine. */
 void devices_end(const struct devices *devices, pid_t process);

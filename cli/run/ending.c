@@ -20,11 +20,11 @@
 enum {
     LINE_NBYTES = 1000,
     FIRST_FINDINGS = 3,
-    NEAR_US = 3 * 1000 * 1000, /* a process and the count of kills are seen a sample or two apart */
-    TIME_LIMIT_SLACK_S = 120   /* between a scheduler's limit and the last process that it kills */
+    NEAR_US = 3 * 1000 * 1000, /* a process and the count of kills may be seen a sample or two apart */
+    TIME_LIMIT_SLACK_S = 120   /* time between a scheduler's limit and the last process that it kills */
 };
 
-/* "  Host peak      12.3 GiB in 9 processes" */
+/* Prints a row: " Host peak 12.3 GiB in 9 processes". */
 __attribute__((format(printf, 2, 3))) static void row(const char *name, const char *format, ...) {
     char text[LINE_NBYTES], tame[2 * LINE_NBYTES];
     va_list arguments;
@@ -37,7 +37,7 @@ __attribute__((format(printf, 2, 3))) static void row(const char *name, const ch
 
 /* ---- pages ---- */
 
-/* Runs a verb in a process of its own, with memory of its own; its output goes to .run/NAME.log. */
+/* Runs a verb in a process of its own, with its own memory; its output goes to .run/NAME.log. */
 __attribute__((noreturn)) static void verb_child(const struct folder *folder, const struct verb *verb,
                                                  char **words) {
     struct settings settings;
@@ -59,7 +59,7 @@ __attribute__((noreturn)) static void verb_child(const struct folder *folder, co
     _exit(code);
 }
 
-/* Its exit code; -1: it has none. */
+/* Runs a verb and waits for it. Returns its exit code; -1: it has none. */
 static int verb_beside(const struct folder *folder, const struct verb *verb, char **words) {
     int status = 0;
     fflush(NULL);
@@ -84,7 +84,8 @@ static struct figure duration_of(int64_t us) {
     return format_duration(us / 1000000 * 1000000);
 }
 
-/* "python3 (4711), 15.9 GiB when last seen, up from 1.2 GiB in its last 42 s (0.3 GiB a second)" */
+/* Describes a process: "python3 (4711), 15.9 GiB when last seen, up from 1.2 GiB in its last 42 s (0.3 GiB a
+ * second)". */
 static void process_text(const struct watch *watch, const struct process *process, char text[LINE_NBYTES]) {
     int64_t since;
     uint64_t from;
@@ -105,7 +106,7 @@ static void process_text(const struct watch *watch, const struct process *proces
              format_bytes(per_second).text);
 }
 
-/* The command itself if it was killed, otherwise the largest process that ended at about that time. */
+/* The process that was killed: the command itself, or else the largest process that ended at about that time. */
 static const struct process *process_killed(const struct watch *watch) {
     bool killed = WIFSIGNALED(watch->status) && WTERMSIG(watch->status) == SIGKILL;
     int64_t since = watch->killed_us - NEAR_US - 2 * (int64_t)watch->settings->every_us;
@@ -133,7 +134,7 @@ static void memory_kill_say(const struct watch *watch) {
     row("Killed", "%s", text);
 }
 
-/* The end of the job according to its scheduler, in seconds since 1970; 0: unknown. */
+/* When the scheduler ends the job, in seconds since 1970; 0: unknown. */
 static int64_t job_end(void) {
     const char *text = getenv("SLURM_JOB_END_TIME");
     return text != NULL ? strtoll(text, NULL, 10) : 0;
@@ -163,7 +164,7 @@ static void asked_say(const struct watch *watch) {
             duration_of(watch->asked_us - watch->begin_us).text);
 }
 
-/* A process that came near to its RLIMIT_AS: Python then ends by MemoryError, nothing is killed. */
+/* The process that came near to its RLIMIT_AS. Python then ends with MemoryError, and nothing is killed. */
 static const struct process *process_limited(const struct watch *watch) {
     for (uint32_t i = 0; i < watch->tree.n_gone; i++) {
         const struct process *process = &watch->tree.gone[i];
@@ -219,7 +220,7 @@ static void why_say(const struct watch *watch) {
 
 /* ---- what was recorded ---- */
 
-/* The first line of strata plan for a dump. */
+/* Prints the first line of strata plan for a dump. */
 static void plan_say(const struct folder *folder, const char *input) {
     char dump[2 * FOLDER_PATH], said[FOLDER_PATH + 32];
     char brief[] = "--brief", force[] = "-f", output[] = "-o", end[] = "--";
@@ -238,11 +239,11 @@ static void plan_say(const struct folder *folder, const char *input) {
     cJSON_Delete(report);
 }
 
-/* The input of the first dump that ran out; NULL: none did. */
+/* Prints what ran out on the devices. Returns the input of the first dump that ran out; NULL: none did. */
 static const char *device_say(const cJSON *rows) {
     const cJSON *item, *highest = NULL;
     const char *ran_out = NULL;
-    int64_t said = -1; /* each rank once: its later dumps are of the same request */
+    int64_t said = -1; /* each rank once, because its later dumps are of the same request */
     cJSON_ArrayForEach(item, rows) {
         if (strcmp(json_file_text(item, "kind", ""), "log") == 0)
             continue;

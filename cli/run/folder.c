@@ -27,7 +27,7 @@ static bool fail(const char *path, const char *what) {
 
 /* ---- making it ---- */
 
-/* Makes the missing directories above it too. */
+/* Makes a directory and the missing ones above it. */
 static bool folders_make(const char *path) {
     char part[FOLDER_PATH];
     for (size_t i = 1; path[i - 1] != '\0' && i < sizeof part; i++) {
@@ -50,7 +50,7 @@ static bool folder_choose(char name[FOLDER_PATH]) {
     return true;
 }
 
-/* Written beside and renamed: another run may read it at the same moment. */
+/* Writes the recorder under another name and renames it, because another run may read it at the same moment. */
 static bool recorder_write(const struct folder *folder) {
     char path[FOLDER_PATH + 64], part[FOLDER_PATH + 96];
     snprintf(path, sizeof path, "%s/.run/python", folder->path);
@@ -126,7 +126,8 @@ void folder_touch(const struct folder *folder) {
     utimensat(AT_FDCWD, folder->mark, NULL, 0);
 }
 
-/* A mark "run-HOST-PID": of this machine by its process, of another by how long ago it was touched. */
+/* Does the run of a mark "run-HOST-PID" live? On this machine its process tells, on another the time since it was
+ * touched. */
 static bool mark_lives(const char *folder, const char *name) {
     char path[FOLDER_PATH + 400], host[256] = "";
     struct stat status;
@@ -156,7 +157,7 @@ bool folder_end(struct folder *folder) {
     return alone;
 }
 
-/* "2026-11-23 10:00:00.123" */
+/* Writes the time as "2026-11-23 10:00:00.123". */
 static void log_time_write(char text[32]) {
     struct timespec now;
     struct tm parts;

@@ -17,22 +17,22 @@ enum { FOLDER_PATH = 4096 };
 
 struct folder {
     char path[FOLDER_PATH]; /* absolute */
-    const char *shown;      /* as given, or as chosen: the last part of the path */
+    const char *shown;      /* for messages: as given; if chosen, the last part of the path */
     char log_name[32];      /* "host.log", or "host-2.log" where another run writes that */
-    int log;                /* open for appending, locked as long as we live; below 0: none */
+    int log;                /* open for appending, locked as long as we live; below 0: not open */
     char mark[FOLDER_PATH + 400];
 };
 
-/* Makes or takes the folder (`named` NULL: strata-run, strata-run-2, ...) with the recorder in it, and marks it as in use.
- * False: printed. */
+/* Makes or takes the folder (`named` NULL: strata-run, strata-run-2, ...), puts the recorder into it and marks it as in
+ * use. False: printed. */
 bool folder_begin(struct folder *folder, const char *named);
 
-/* Says that we are still there, for runs on other machines. */
+/* Touches our mark, so that runs on other machines see that we still live. */
 void folder_touch(const struct folder *folder);
 
 /* Appends a line with the time of day to host.log, in one write, so that lines of several writers stay whole. A
  * full disk costs the line. */
 __attribute__((format(printf, 2, 3))) void folder_log(const struct folder *folder, const char *format, ...);
 
-/* Removes this run's mark. True: no other run is active in the folder. */
+/* Removes this run's mark. True: no other run uses the folder. */
 bool folder_end(struct folder *folder);

@@ -13,9 +13,8 @@
 
 enum {
     STAT_NBYTES = 1024,
-    SHARE_BUDGET_US =
-        2000,         /* per scan: reading a share walks all pages of a process, 10 ms for some 10 GiB */
-    REREAD_SCANS = 60 /* a process id may be used again by another */
+    SHARE_BUDGET_US = 2000, /* per scan: reading a share walks all pages, 10 ms for some 10 GiB */
+    REREAD_SCANS = 60       /* another process may have got the id by then */
 };
 
 void tree_init(struct tree *tree, int32_t self) {
@@ -34,10 +33,10 @@ static bool file_read(const char *path, char *text, size_t capacity) {
     return n > 0;
 }
 
-/* Indexes of words behind the name, from 1. */
+/* Indexes of the words behind the name, from 1. */
 enum { FIELD_PARENT = 2, FIELD_FLAGS = 7, FIELD_ADDRESS = 21, FIELD_PAGES = 22, FLAG_EXITING = 4 };
 
-/* The number that is the word `field`; 0: there is none. */
+/* Reads the word `field` as a number; 0: there is none. */
 static uint64_t field_read(const char *text, unsigned field) {
     for (; field > 0 && *text != '\0'; field--) {
         text += strspn(text, " ");
@@ -48,7 +47,7 @@ static uint64_t field_read(const char *text, unsigned field) {
     return 0;
 }
 
-/* "PID (NAME) STATE PPID ...": a name may hold blanks and parentheses. */
+/* Reads /proc/PID/stat: "PID (NAME) STATE PPID ...". A name may hold blanks and parentheses. */
 static bool stat_read(struct process *process) {
     char path[40], text[STAT_NBYTES];
     snprintf(path, sizeof path, "/proc/%" PRId32 "/stat", process->pid);
@@ -64,7 +63,7 @@ static bool stat_read(struct process *process) {
              resident_bytes = field_read(end + 1, FIELD_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     bool exits = state == 'Z' || (field_read(end + 1, FIELD_FLAGS) & FLAG_EXITING) != 0;
     if (exits ||
-        (resident_bytes == 0 && process->resident_bytes != 0)) /* it is exiting: keep the sizes seen before */
+        (resident_bytes == 0 && process->resident_bytes != 0)) /* it exits: keeps the sizes seen before */
         return false;
     process->address_bytes = address_bytes > process->address_bytes ? address_bytes : process->address_bytes;
     process->resident_bytes = resident_bytes;
@@ -152,7 +151,7 @@ static bool process_add(struct tree *tree, int32_t pid) {
     return true;
 }
 
-/* Whatever /proc lists: those that we know are marked, the others added behind them. */
+/* Lists all processes of /proc: marks those that we know, and adds the others behind them. */
 static void processes_list(struct tree *tree) {
     DIR *directory = opendir("/proc");
     uint32_t n_known = tree->n;
@@ -184,7 +183,7 @@ static void process_join(struct process *process) {
         process->growth->stride = 1;
 }
 
-/* Ours are our children and the children of ours, in whatever order their numbers came. */
+/* Finds our processes: our children and their children, in whatever order their ids came. */
 static void ours_find(struct tree *tree) {
     for (bool more = true; more;) {
         more = false;
@@ -200,7 +199,7 @@ static void ours_find(struct tree *tree) {
     }
 }
 
-/* Takes the growth over. */
+/* Adds a process to those that are gone, and takes its growth over. */
 static void gone_add(struct tree *tree, struct process *process) {
     struct process *place = &tree->gone[0];
     if (tree->n_gone < TREE_GONE)
@@ -241,7 +240,7 @@ static void process_measure(struct process *process, int64_t now_us) {
         growth_add(process->growth, now_us, process->bytes);
 }
 
-/* A few each time, in turn. */
+/* Reads the shares of a few processes at a time, in turn. */
 static void shares_read(struct tree *tree) {
     int64_t begin = clock_us();
     for (uint32_t i = 0; i < tree->n && clock_us() - begin < SHARE_BUDGET_US; i++) {

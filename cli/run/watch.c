@@ -80,7 +80,7 @@ static void environment_set(const struct watch *watch) {
     setenv("STRATA_RUN_STOP", settings->stops ? "1" : "0", 1);
 }
 
-/* The child's end: the pipe tells why the command could not be run, and closes when it runs. */
+/* Runs the command in the child. The pipe tells the parent why that failed, and closes when the command runs. */
 __attribute__((noreturn)) static void command_exec(const struct watch *watch, const sigset_t *mask,
                                                    int pipe_end) {
     if (watch->own_group)
@@ -95,8 +95,9 @@ __attribute__((noreturn)) static void command_exec(const struct watch *watch, co
     _exit(error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN);
 }
 
-/* A command on a terminal stays in our process group: it may read from the terminal, and Ctrl-C reaches it from there, as
- * without us. Elsewhere it leads a group of its own, so that a signal to ours reaches it once, by way of us. */
+/* Starts the command. On a terminal it stays in our process group: it may read from the terminal, and Ctrl-C reaches it
+ * from there, as it does without us. Elsewhere it leads a group of its own, so that a signal to our group reaches it
+ * once, through us. */
 static int command_start(struct watch *watch, const sigset_t *mask) {
     int ends[2], error = 0;
     watch->own_group = isatty(STDIN_FILENO) == 0;
@@ -121,7 +122,7 @@ static int command_start(struct watch *watch, const sigset_t *mask) {
     return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN;
 }
 
-/* True: the command has ended. Orphans below it are ours to reap. */
+/* Reaps children, orphans below the command too. True: the command has ended. */
 static bool children_reap(struct watch *watch) {
     struct rusage usage;
     bool ended = false;
@@ -152,7 +153,7 @@ static void tree_kill(struct watch *watch) {
     group_signal(watch, SIGKILL);
 }
 
-/* SIGUSR2 is for the recorders alone: it ends a process that does not know it, a shell for one. */
+/* Signals the recorders only: SIGUSR2 ends a process that does not handle it, such as a shell. */
 static void recorders_signal(struct watch *watch) {
     char path[FOLDER_PATH + 8], host[256] = "", prefix[300];
     gethostname(host, sizeof host - 1);
@@ -187,7 +188,7 @@ static void asked_note(struct watch *watch, const siginfo_t *info) {
         fclose(file);
 }
 
-/* From the terminal (SI_KERNEL) it has reached the command already, where that shares our group. */
+/* Passes a signal on. One from the terminal (SI_KERNEL) has reached the command already, if that shares our group. */
 static void interrupted(struct watch *watch, const siginfo_t *info) {
     if (++watch->n_interrupts > 1)
         tree_kill(watch);
