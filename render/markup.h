@@ -3,6 +3,6 @@
 
 #include "base/buffer.h"
 
-/* Text for an element or a quoted attribute. Bytes that are not UTF-8, and characters of utf8_steers except line
- * ends and tabs, become U+FFFD. */
+/* Appends text for an element or a quoted attribute. Bytes that are not UTF-8, and characters of utf8_steers except
+ * ends of lines and tabs, become U+FFFD. */
 void markup_add_text(struct buffer *out, const char *text);

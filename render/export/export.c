@@ -31,7 +31,7 @@ bool export_kind_is_text(enum export_kind kind) {
 }
 
 bool export_kind_of_one_device(enum export_kind kind) {
-    return kind == EXPORT_FOLDED; /* its lines cannot say whose they are */
+    return kind == EXPORT_FOLDED; /* a line of folded stacks cannot say which device it is of */
 }
 
 bool export_kind_of_moment(enum export_kind kind) {
@@ -90,7 +90,8 @@ static bool device_make(struct export_device *device, uint32_t index) {
                                     device->arena))));
 }
 
-/* A timeline takes several times the memory of its columns, so no two of them are kept at once. */
+/* Exports one device. A timeline takes several times the memory of its columns, so no two timelines are kept at
+ * once. */
 static bool device_export(struct export_work *work, uint32_t index, uint32_t first_id,
                           export_device_writer *write, void *context) {
     struct arena arena;

@@ -26,7 +26,7 @@ enum export_kind {
         EXPORT_KINDS
 };
 
-/* "csv"; its ending of files, ".csv"; may it be printed on a terminal? */
+/* export_kind_name: "csv". Of the others: the ending of its files, ".csv"; may it be printed on a terminal? */
 const char *export_kind_name(enum export_kind kind);
 const char *export_kind_ending(enum export_kind kind);
 bool export_kind_is_text(enum export_kind kind);
@@ -35,10 +35,10 @@ bool export_kind_is_text(enum export_kind kind);
 enum export_kind export_kind_by_name(const char *name);
 enum export_kind export_kind_of_path(const char *path);
 
-/* Is there one device per file, unless one is named? Then the caller chooses it. */
+/* Does a file of this kind hold one device? Then the caller chooses the device unless one is named. */
 bool export_kind_of_one_device(enum export_kind kind);
 
-/* Does it sum up what is live at a moment, or allocated in a range? Other kinds export the whole of both. */
+/* Does the kind sum up what is live at a moment, or was allocated in a range? Others export the whole range. */
 bool export_kind_of_moment(enum export_kind kind);
 
 enum { EXPORT_ALL_DEVICES = ORDINAL_NONE };
@@ -48,7 +48,7 @@ struct export_range {
     uint32_t from, until;
     uint32_t at;
     bool whole; /* no range was given */
-    bool none;  /* the device has no such moment, and is left out */
+    bool none;  /* the device has no such moment and is left out */
 };
 
 struct export_options {
@@ -57,9 +57,9 @@ struct export_options {
     const char *fingerprint;           /* of the input, "xxh128:" and 32 hex digits */
     const char *source;                /* "snapshot", "kineto", ... */
     const char *version;               /* of the program */
-    const struct filter_query *filter; /* only what passes is exported; NULL: everything */
+    const struct filter_query *filter; /* only allocations that pass it are exported; NULL: all */
     int32_t device;                    /* ordinal, or EXPORT_ALL_DEVICES */
-    bool allocated; /* flame graphs sum up what was allocated in the range, not what is live */
+    bool allocated; /* flame graphs sum up what was allocated in the range instead of what is live */
     /* The range of a device. False: there is no such range, and the caller knows why. NULL: the whole recording. */
     bool (*range)(void *context, const struct timeline *timeline, struct export_range *range);
     void *context;
@@ -69,33 +69,33 @@ struct export_options {
 
 enum export_result {
     EXPORT_DONE,
-    EXPORT_NO_MEMORY, /* or the sink took no more: out->refused */
-    EXPORT_NO_RANGE,  /* options.range said so */
+    EXPORT_NO_MEMORY, /* also where the sink took no more: out->refused */
+    EXPORT_NO_RANGE,  /* options.range refused */
     EXPORT_FAILED     /* `reason` says why */
 };
 
 enum { EXPORT_REASON_NBYTES = 256 };
 
 /*
- * Writes the export into `out`, which should have a sink: rows are written as they are made, and the devices are
- * computed one after the other in `scratch`. `reason` gets a phrase if the result is EXPORT_FAILED. O(allocations *
- * length of a row). After a failure `out` has a part of the export.
+ * Writes the export into `out`, which should have a sink: rows are written as they are made, and devices are computed
+ * one after the other in `scratch`. After EXPORT_FAILED `reason` holds a phrase. O(allocations * length of a row).
+ * After a failure `out` holds a part of the export.
  */
 enum export_result export_render(struct buffer *out, const struct trace *trace,
                                  const struct export_options *options, struct arena *scratch,
                                  char reason[EXPORT_REASON_NBYTES]);
 
-/* One of the databases that are joined. */
+/* One of the databases that are joined to one. */
 struct export_part {
     const char *path;
     const char *name, *input; /* the name of its outputs; the input's name */
-    int64_t rank, step;       /* below 0: not known */
+    int64_t rank, step;       /* below 0: unknown */
 };
 
 /* "Stra": the application id in a database's header. */
 enum { EXPORT_APPLICATION = 0x53747261, EXPORT_APPLICATION_AT = 68 };
 
-/* Appends one database of all parts to `out`: each table has a column `recording` in front, which table `recording` explains.
- * Works in a file of `directory`. False: `reason` says why, or out->refused. O(rows). */
+/* Appends one database made of all parts to `out`: each table gets a first column `recording`, which refers to the
+ * table `recording`. Works in a file of `directory`. False: `reason` says why, or out->refused. O(rows). */
 bool export_join(struct buffer *out, const struct export_part *parts, uint32_t n_parts, const char *directory,
                  char reason[EXPORT_REASON_NBYTES]);

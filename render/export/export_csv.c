@@ -1,18 +1,18 @@
 /*
- * Rows as RFC 4180 has them: CRLF, and quotes around what holds a comma, a quote or a line's end. A text that a spreadsheet
- * would run as a formula gets an apostrophe before it, which spreadsheets take for "this is text".
+ * Writes rows as RFC 4180 defines them: CRLF, and quotes around what holds a comma, a quote or an end of line. A text
+ * that a spreadsheet would run as a formula gets an apostrophe in front, which spreadsheets read as "this is text".
  */
 #include "render/export/export_parts.h"
 
 #include <string.h>
 
-/* The cells of site and stack are the same in every row of a stack, and most of a row's bytes: they are made once, as far as
- * their texts find room here. */
+/* The cells of site and stack are the same in every row of a stack and make up most of a row's bytes, so they are made
+ * once, as long as their texts fit in here. */
 enum { KEPT_NBYTES_MOST = 8 << 20 };
 
 struct csv {
     struct buffer *out;
-    struct buffer cell; /* a text before it is quoted, after an apostrophe */
+    struct buffer cell; /* a text before it is quoted; begins with the apostrophe, if it needs one */
     struct buffer text; /* cells that are kept */
     struct export_frames frames;
     struct csv_kept {
@@ -46,7 +46,7 @@ static void quoted_add(struct buffer *out, const uint8_t *bytes, size_t nbytes) 
     buffer_add(out, "\"", 1);
 }
 
-/* Ends the text in `cell` as a cell of `out`, and adds a comma. */
+/* Quotes the text in `cell` where it must be, appends it to `out`, and adds a comma. */
 static void cell_end(struct csv *csv, struct buffer *out) {
     out->failed |= csv->cell.failed;
     if (out->failed)
@@ -61,7 +61,7 @@ static void cell_end(struct csv *csv, struct buffer *out) {
     buffer_add(out, ",", 1);
 }
 
-/* A short text of ours, and the comma. */
+/* Appends a short text of ours and a comma. */
 static void word_add(struct buffer *out, const char *word) {
     bool quoted = strchr(word, ',') != NULL;
     buffer_add(out, "\"", quoted);

@@ -2,7 +2,7 @@
 #include "base/sort.h"
 #include "render/export/export_parts.h"
 
-/* Each slice gives its highest and lowest live total and its highest reserved one. */
+/* Each slice gives three points: its highest and lowest live total and its highest reserved one. */
 enum { SLICES = 1280, SLICE_POINTS = 3, OOMS_MOST = 128 };
 
 struct points {
@@ -14,7 +14,7 @@ static void point_add(struct points *points, uint32_t moment) {
     points->row[points->count++].key = moment;
 }
 
-/* The moments [from, until) of one slice. */
+/* Adds the points of one slice, the moments [from, until). */
 static void slice_add(struct points *points, const struct timeline *timeline, uint32_t from, uint32_t until) {
     uint32_t high = from, low = from, reserved = from;
     uint64_t most = timeline_reserved_at(timeline, from);

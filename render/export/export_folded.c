@@ -1,4 +1,4 @@
-/* Stacks with their bytes, a line each, as flamegraph.pl, inferno and speedscope read them. */
+/* Writes stacks with their bytes, one per line, as flamegraph.pl, inferno and speedscope read them. */
 #include "render/export/export_parts.h"
 
 static void stack_add(struct buffer *out, const struct export_device *device, const struct export_sum *sum,

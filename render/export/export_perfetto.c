@@ -42,7 +42,7 @@ struct perfetto {
     struct buffer packet, event, part;
     const struct export_device *device;
     uint64_t first_uuid;
-    bool annotated; /* the annotations of the whole recording are written */
+    bool annotated; /* the annotations of the whole recording have been written */
 };
 
 static uint64_t uuid_of(const struct perfetto *to, uint32_t track) {
@@ -144,7 +144,7 @@ static void reserved_add(struct perfetto *to) {
 
 /* Deaths by moment: lists of allocations. */
 struct deaths {
-    uint32_t *first, *next; /* [moments], [allocations]: an allocation plus 1; 0: no more */
+    uint32_t *first, *next; /* [moments], [allocations]: an allocation plus 1; 0: the list ends */
 };
 
 static bool deaths_find(struct deaths *deaths, const struct export_device *device) {
@@ -164,7 +164,7 @@ static bool deaths_find(struct deaths *deaths, const struct export_device *devic
 
 struct categories {
     uint64_t bytes[CATEGORY_COUNT];
-    uint32_t used, changed; /* a bit for each: has a track; must be written */
+    uint32_t used, changed; /* bits of the categories that have a track; of those that must be written */
 };
 
 static void category_change(struct categories *categories, const struct export_device *device,
@@ -184,7 +184,7 @@ static void categories_tell(struct perfetto *to, struct categories *categories, 
     categories->changed = 0;
 }
 
-/* Tracks of the categories that the range has; others may come and go before it. */
+/* Finds the categories that need a track because they occur in the range. Others may come and go before it. */
 static uint32_t category_tracks(struct perfetto *to) {
     const struct allocations *allocations = &to->device->device->allocations;
     uint32_t used = 0;
@@ -219,7 +219,7 @@ static bool categories_add(struct perfetto *to) {
 
 /* ---- the largest free block ---- */
 
-/* As the replay follows it, at every change. */
+/* Writes the largest free block at every change, as the replay follows it. */
 static void largest_of_replay(struct perfetto *to, const struct replay *replay) {
     const struct export_device *device = to->device;
     for (uint32_t i = 0; i < replay->n_largest && !to->work->out->failed; i++) {
@@ -246,7 +246,8 @@ static bool largest_at(struct perfetto *to, const struct segments *segments, uin
     return done;
 }
 
-/* Uses gaps between known blocks, at some moments of the curve: each costs as much as what is alive then. */
+/* Writes the largest free block at some moments of the curve, from the gaps between known blocks. Each moment costs as
+ * much as is alive then. */
 static bool largest_of_segments(struct perfetto *to) {
     enum { WORK = 1 << 24, POINTS_LEAST = 16, POINTS_MOST = 512 };
     const struct export_device *device = to->device;
@@ -263,7 +264,7 @@ static bool largest_of_segments(struct perfetto *to) {
     return true;
 }
 
-/* Are there blocks with places in segments? */
+/* Does the device have blocks with addresses in segments? */
 static bool largest_is_told(const struct export_device *device) {
     return segments_refusal(device->trace, device->device) == NULL &&
            device->device->allocations.count != 0 && device->timeline.reserved_peak != 0;
@@ -323,7 +324,7 @@ static void phases_add(struct perfetto *to) {
                      span_kind_name((enum span_kind)phases->span[i].kind));
 }
 
-/* Ends the open annotations that are over at `us`. */
+/* Ends the open annotations that end at or before `us`. */
 static void annotations_close(struct perfetto *to, int64_t *open, uint32_t *n_open, int64_t us) {
     while (*n_open > 0 && open[*n_open - 1] <= us)
         event_add(to, ns_of_us(to->device->timeline.first_us + open[--*n_open]), TRACK_ANNOTATIONS, EVENT_END,

@@ -19,7 +19,8 @@
 enum { PROFILE_SAMPLE_TYPE = 1, PROFILE_SAMPLE, PROFILE_LOCATION = 4, PROFILE_FUNCTION, PROFILE_STRING };
 enum { PROFILE_DEFAULT_SAMPLE_TYPE = 14 };
 
-/* Strings of ours; then the categories; then file and function of each frame that is met. */
+/* The string table begins with strings of ours and the categories; file and function of each frame follow as it is
+ * met. */
 static const char *const words[] = {"",       "inuse_space",  "bytes",         "inuse_objects",
                                     "count",  "alloc_space",  "alloc_objects", "category",
                                     "device", EXPORT_OF_FREE, EXPORT_NO_STACK, EXPORT_MORE_FRAMES};
@@ -39,14 +40,14 @@ enum {
     FIRST_FRAME_STRING = WORDS + CATEGORY_COUNT
 };
 
-/* Locations 1 to 3 are the last three words; the frames' locations follow. */
+/* Locations 1 to 3 have the last three words as names; the frames' locations follow. */
 enum { LOCATION_OF_FREE = 1, LOCATION_NO_STACK, LOCATION_MORE, LOCATIONS_MADE = 3 };
 
 struct pprof {
     struct buffer out; /* the message: deflated into the file as it comes */
     struct buffer part, inner;
     struct export_work *work;
-    uint32_t *number; /* [frames] location less LOCATIONS_MADE; 0: not met */
+    uint32_t *number; /* [frames] the frame's location less LOCATIONS_MADE; 0: not met yet */
     uint32_t *met, n_met, capacity;
     z_stream zip;
 };

@@ -1,10 +1,11 @@
-/* An allocation as the row that CSV and SQLite have of it. */
+/* Makes of an allocation the row that CSV and SQLite write. */
 #include "render/export/export_parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The span that a birth lies in, of spans by rising begin which do not overlap; `*next` is the first that begins later. */
+/* Finds the span in which an allocation was made. The spans do not overlap and have rising begins; `*next` is the first
+ * that begins later. */
 static const struct span *span_at(const struct spans *spans, uint32_t *next, uint32_t birth) {
     while (*next < spans->count && spans->span[*next].kind != SPAN_ANNOTATION &&
            spans->span[*next].from_moment <= birth)

@@ -1,4 +1,5 @@
-/* speedscope's own format (https://www.speedscope.app/file-format-schema.json): a sampled profile of each device, in bytes. */
+/* Writes speedscope's own format (https://www.speedscope.app/file-format-schema.json): a sampled profile of each
+ * device, in bytes. */
 #include "base/json_writer.h"
 #include "render/export/export_parts.h"
 #include "render/words/device.h"
@@ -7,19 +8,19 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Frames get their numbers when they are first met; those that are no line of a program come first. */
+/* Frames are numbered as they are met. The first numbers are those of frames that are not lines of a program. */
 enum { FRAME_OF_FREE, FRAME_NO_STACK, FRAME_MORE, FRAMES_MADE };
 static const char *const made_frame[FRAMES_MADE] = {EXPORT_OF_FREE, EXPORT_NO_STACK, EXPORT_MORE_FRAMES};
 
 struct speedscope {
     struct json_writer json;
-    uint32_t *number; /* [trace's frames] plus 1; 0: not met */
+    uint32_t *number; /* [trace's frames] the frame's number plus 1; 0: not met yet */
     uint32_t *met;    /* [n_met] frames by number, from FRAMES_MADE on */
     uint32_t n_met, capacity;
     struct arena *arena;
 };
 
-/* False: no memory. */
+/* Writes a frame that is met for the first time. False: no memory. */
 static bool frame_write(struct speedscope *to, uint32_t frame) {
     if (to->number[frame] == 0) {
         if (!ARENA_GROW(to->arena, to->met, to->capacity, (uint64_t)to->n_met + 1))

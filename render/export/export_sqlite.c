@@ -1,6 +1,5 @@
-/* A database, written by SQLite's own library in one transaction. SQLite needs a file that it can seek in,
- * so it gets an unnamed one beside the output, which is copied out when complete: a half-written file
- * never has a name. */
+/* Writes a database with SQLite's own library, in one transaction. SQLite needs a file that it can seek in, so it gets
+ * an unnamed one beside the output, which is copied out when it is complete: a half-written file never has a name. */
 #include "render/export/export_parts.h"
 
 #ifndef STRATA_SQLITE
@@ -102,10 +101,10 @@ struct database {
     sqlite3 *db;
     sqlite3_stmt *insert[TABLES];
     sqlite3_stmt *row; /* the table that is being filled */
-    int column;        /* number of its columns bound so far */
+    int column;        /* number of its columns that are bound so far */
     struct buffer text;
     struct export_frames frames;
-    uint64_t *stacks, *known_frames, *sites; /* bits: written already */
+    uint64_t *stacks, *known_frames, *sites; /* bitmaps of what is written already */
     int fd;
 };
 
@@ -139,7 +138,7 @@ static void put_known(struct database *to, int64_t number, bool known) {
         put_null(to);
 }
 
-/* NULL and "" are NULL. The text must live until the row's end. */
+/* Binds a word; NULL and "" become NULL. The text must live until the row ends. */
 static void put_word(struct database *to, const char *word) {
     if (word != NULL && word[0] != '\0')
         sqlite3_bind_text(to->row, ++to->column, word, -1, SQLITE_STATIC);
@@ -166,7 +165,7 @@ static bool row_end(struct database *to) {
     return true;
 }
 
-/* ---- stacks, frames, sites: each once ---- */
+/* ---- stacks, frames, sites: each is written once ---- */
 
 static bool bit_is_new(uint64_t *bits, uint32_t at) {
     bool is_new = (bits[at / 64] >> at % 64 & 1) == 0;
@@ -323,7 +322,7 @@ static bool steps_put(struct database *to, const struct export_device *device) {
     return true;
 }
 
-/* Annotations by their own name, phases by that of their kind. */
+/* Writes annotations under their own name, and phases under the name of their kind. */
 static bool annotations_put(struct database *to, const struct export_device *device) {
     const struct verdicts *verdicts = &device->verdicts;
     for (uint32_t i = 0; i < verdicts->phases.count; i++) {
@@ -443,7 +442,7 @@ static const char *directory_of(const struct export_options *options) {
     return chosen != NULL ? chosen : "/var/tmp";
 }
 
-/* A temporary file, which has a name only while SQLite opens it. */
+/* Opens a temporary file, which has a name only while SQLite opens it. */
 static bool database_open(struct database *to) {
     char path[4096];
     int n = snprintf(path, sizeof path, "%s/.strata-export-XXXXXX", directory_of(to->work->options));
@@ -473,7 +472,7 @@ static bool database_fill(struct database *to) {
            execute(to, views);
 }
 
-/* Hands the file on, where `done`, and closes it. */
+/* Hands the file on if it is `done`, and closes it. */
 static bool database_end(struct database *to, bool done) {
     for (uint32_t i = 0; i < TABLES; i++)
         sqlite3_finalize(to->insert[i]);

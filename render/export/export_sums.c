@@ -8,7 +8,7 @@ struct summing {
     uint32_t *first; /* [stacks] the first sum of a stack, plus 1; 0: none */
 };
 
-/* The sum that an allocation belongs to. NULL: no memory. */
+/* Finds the sum that an allocation belongs to, or adds it. NULL: no memory. */
 static struct export_sum *sum_of(struct summing *summing, uint32_t stack, uint8_t category, bool of_free) {
     struct export_sums *sums = summing->sums;
     for (uint32_t at = summing->first[stack]; at != 0; at = sums->sum[at - 1].next)
@@ -40,7 +40,8 @@ static bool allocation_sum(struct summing *summing, uint32_t allocation, bool li
     return true;
 }
 
-/* Is it allocated by an event of the range? A part's range excludes the event that leads to its first moment. */
+/* Is it allocated by an event of the range? If the range is a part of the recording, the event that leads to its first
+ * moment does not count. */
 static bool is_allocated(const struct export_range *range, uint32_t birth) {
     return birth != 0 && birth >= range->from + !range->whole && birth < range->until;
 }

@@ -1,4 +1,4 @@
-/* Text of a recording for files that others read: valid UTF-8, on one line, and cut where a stack has no end. */
+/* Turns text of a recording into valid UTF-8 on one line for files that others read, and cuts endless stacks. */
 #include "base/utf8.h"
 #include "layout/place.h"
 #include "layout/site.h"
@@ -15,7 +15,7 @@ static bool is_plain(uint8_t byte, char forbidden) {
     return byte >= 0x20 && byte < 0x7f && byte != (uint8_t)forbidden;
 }
 
-/* The code point to write for a character. */
+/* The code point that is written for a character. */
 static uint32_t character_shown(uint32_t code, char forbidden, char instead) {
     if (code == (uint8_t)forbidden && forbidden != 0)
         return (uint8_t)instead;
@@ -56,7 +56,7 @@ void export_frame_add(struct buffer *out, const struct trace *trace, uint32_t fr
     export_text_add(out, place.name, forbidden, instead);
 }
 
-/* Names of call sites are short; of a hostile one only so much is written. */
+/* Names of call sites are short; so much of a hostile one is written. */
 enum { SITE_NBYTES = 4096 };
 
 void export_site_add(struct buffer *out, const struct trace *trace, uint32_t site) {
@@ -66,7 +66,7 @@ void export_site_add(struct buffer *out, const struct trace *trace, uint32_t sit
         out, (struct text){(const uint8_t *)text, length < SITE_NBYTES ? length : SITE_NBYTES - 1}, 0, 0);
 }
 
-/* The limit on the frames of one stack. */
+/* How many frames of one stack are written at most. */
 static uint32_t frames_most(const struct export_frames *frames) {
     return frames->asked > EXPORT_FRAMES_FREE ? EXPORT_FRAMES_LEAST : EXPORT_FRAMES_MOST;
 }

@@ -1,18 +1,19 @@
-/* Writes an index; analysis/compare/index.h finds its content. */
+/* Writes an index, whose content analysis/compare/index.h finds. */
 #pragma once
 
 #include "analysis/compare/index.h"
 #include "base/json_writer.h"
 
-/* summary.json: totals, one row per file, findings, refusals. False: no memory. */
+/* Writes summary.json: totals, one row per file, findings, refusals. False: no memory. */
 bool index_json(struct buffer *out, const struct index *index);
 
-/* summary.csv and metrics.prom: a line for each row, and for each of its figures. False: no memory. */
+/* index_csv writes summary.csv, a line for each row; the other metrics.prom, a line for each figure of each row. False:
+ * no memory. */
 bool index_csv(struct buffer *out, const struct index *index);
 bool index_prometheus(struct buffer *out, const struct index *index);
 
-/* index.html, self-contained. False: no memory. */
+/* Writes index.html, self-contained. False: no memory. */
 bool index_html(struct buffer *out, const struct index *index);
 
-/* The document of both, with curves, steps and notes of the rows where the writer is for the page. False: no memory. */
+/* Writes the document of both: for the page with the curves, steps and notes of the rows. False: no memory. */
 bool index_write(struct json_writer *json, const struct index *index);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* null where it is unknown. */
+/* Adds a number; null where it is unknown. */
 static void add_number(struct json_writer *json, const char *name, int64_t number) {
     json_known_i64(json, name, number != INDEX_UNKNOWN, number);
 }
@@ -71,13 +71,13 @@ static void add_oom(struct json_writer *json, const struct index_row *row) {
     json_known_u64(json, "oom_free_bytes", row->oom_free_bytes != OOM_UNKNOWN, row->oom_free_bytes);
 }
 
-/* Was the recording dumped before its last step had ended? */
+/* Was the recording dumped before its last step ended? */
 static bool row_ends_in_step(const struct index_row *row) {
     uint32_t n = row->profile.n_steps;
     return n != 0 && !row->profile.step[n - 1].complete;
 }
 
-/* The members that summary.json and the page share. */
+/* Adds the members of a row that summary.json and the page share. */
 static void add_row_members(struct json_writer *json, const struct index_row *row) {
     json_text(json, "input", row->input);
     json_text(json, "kind", !row->has_allocations ? "log" : row->is_snapshot ? "snapshot" : "profile");
@@ -141,7 +141,7 @@ static void add_together(struct json_writer *json, const struct index *index) {
     json_end(json);
 }
 
-/* The one setting that is best for all ranks. */
+/* Adds the one setting that is best for all ranks. */
 static void add_best_setting(struct json_writer *json, const struct index *index) {
     const struct index_setting *best = index_best_setting(index);
     struct buffer text = {.host = json->out->host};
@@ -167,7 +167,7 @@ static void add_notes(struct json_writer *json, const struct index *index) {
     json_end(json);
 }
 
-/* The ranks of a finding's rows, each once, and the rows. */
+/* Adds the ranks of a finding's rows, each once, and the rows. */
 static void add_whom(struct json_writer *json, const struct index *index,
                      const struct index_finding *finding) {
     json_array(json, "ranks", JSON_COMPACT);
@@ -267,11 +267,11 @@ static void add_totals(struct json_writer *json, const struct index *index, cons
 
 enum { CELLS_MOST = 1 << 19, PAGE_NOTES = 6, SHARE_MOST = 65535 };
 
-/* The page's curves are 16-bit shares of these scales: ten thousand of them stay small and share one scale. */
+/* The page's curves are 16-bit shares of these scales, so that ten thousand curves stay small and share one scale. */
 struct page_scale {
-    uint64_t peak_most;         /* share SHARE_MOST of bytes */
-    uint64_t first_us, last_us; /* shares 0 and SHARE_MOST of times */
-    uint32_t step_stride; /* of the steps that are shown; thinned where there are more than CELLS_MOST */
+    uint64_t peak_most;         /* bytes that are drawn as the share SHARE_MOST */
+    uint64_t first_us, last_us; /* times that are drawn as the shares 0 and SHARE_MOST */
+    uint32_t step_stride; /* every so many steps are shown; above 1 where there are more than CELLS_MOST */
 };
 
 static unsigned share_of(uint64_t part, uint64_t whole) {
@@ -298,7 +298,7 @@ static struct page_scale page_scale_of(const struct index *index, const struct t
     return scale;
 }
 
-/* 16-bit shares of a whole, little endian, as the page's typed arrays are on every machine that has a browser. */
+/* Adds 16-bit shares of a whole in little endian, as typed arrays have them on every machine with a browser. */
 static void add_shares(struct json_writer *json, const char *name, const uint64_t *values, uint32_t count,
                        uint64_t from, uint64_t whole) {
     uint8_t bytes[INDEX_SAMPLES * 2], text[(INDEX_SAMPLES * 2 + 2) / 3 * 4];
@@ -319,7 +319,8 @@ static void add_samples(struct json_writer *json, const struct index_row *row,
                    scale->last_us - scale->first_us);
 }
 
-/* Number, whether it is complete, begin and end as shares of the run, peak and end as shares of the highest peak. */
+/* Adds for each step: its number, whether it is complete, begin and end as shares of the run, peak and end as shares of
+ * the highest peak. */
 static void add_steps(struct json_writer *json, const struct index_row *row, const struct page_scale *scale) {
     json_array(json, "steps_at", JSON_COMPACT);
     for (uint32_t i = 0; i < row->profile.n_steps; i++) {
@@ -340,7 +341,7 @@ static void add_steps(struct json_writer *json, const struct index_row *row, con
     json_end(json);
 }
 
-/* The first few conclusions of a recording's own report, with the views that show them. */
+/* Adds the first few conclusions of a recording's own report, with the views that show them. */
 static void add_own_notes(struct json_writer *json, const struct index_note *notes, uint32_t count) {
     json_array(json, "notes", JSON_COMPACT);
     for (uint32_t i = 0; i < count && i < PAGE_NOTES; i++) {
@@ -354,7 +355,7 @@ static void add_own_notes(struct json_writer *json, const struct index_note *not
     json_end(json);
 }
 
-/* A dump and what changed since the one before it; of the first nothing is known. */
+/* Adds a dump and what changed since the one before it; of the first nothing is known. */
 static void add_dump(struct json_writer *json, const struct index_dump *dump, bool first) {
     const uint64_t changes[] = {dump->stayed_bytes, dump->new_bytes, dump->gone_bytes};
     static const char *const names[] = {"stayed_bytes", "new_bytes", "gone_bytes"};
@@ -389,7 +390,7 @@ static void add_series(struct json_writer *json, const struct index *index) {
     json_end(json);
 }
 
-/* `scale` NULL: for summary.json. */
+/* Adds a row. `scale` NULL: it is for summary.json. */
 static void add_row(struct json_writer *json, const struct index_row *row, const struct page_scale *scale) {
     json_object(json, NULL, JSON_COMPACT);
     add_row_members(json, row);

@@ -1,11 +1,11 @@
-/* The rows of an index for spreadsheets (RFC 4180) and for Prometheus' text format. */
+/* Writes the rows of an index for spreadsheets (RFC 4180) and in Prometheus' text format. */
 #include "render/index/index.h"
 
 #include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
 
-/* Columns of the one, metrics of the other: members of a row. */
+/* A member of a row: a column of the CSV file, or a metric. */
 #define MEMBER(member) offsetof(struct index_row, member), sizeof(((struct index_row *)0)->member)
 
 static const struct row_figure {
@@ -26,7 +26,7 @@ static const struct row_figure {
 };
 enum { N_FIGURES = sizeof figures / sizeof *figures };
 
-/* False: the row does not tell it. */
+/* Reads a figure of a row. False: the row does not have it. */
 static bool figure_of(const struct row_figure *figure, const struct index_row *row, uint64_t *value) {
     const char *member = (const char *)row + figure->offset;
     uint32_t word;

@@ -27,7 +27,7 @@ static void fill_title(struct buffer *out, const void *context) {
     template_add_title(out, parts->page->title);
 }
 
-/* Not "payload": a reader of one recording's page must not take one of two for it. */
+/* The element is not called "payload", because a reader of one recording's page must not take a page of two for one. */
 static void fill_data(struct buffer *out, const void *context) {
     const struct parts *parts = context;
     template_add_inert(out, "figures", parts->figures.packed, parts->figures.packed_nbytes);
@@ -47,7 +47,7 @@ static enum html_result fit_a(struct parts *parts, uint64_t frame_nbytes, struct
     return payload_fit(&parts->a, parts->page->a, parts->page->of_a, frame_nbytes, outcome);
 }
 
-/* Fits each into half of the room, then the one that had to shrink into the room that the other leaves. */
+/* Fits each recording into half of the room, then the one that had to shrink into what the other leaves. */
 static enum html_result fit_both(struct parts *parts, uint64_t shell_nbytes, struct html_outcome *a,
                                  struct html_outcome *b) {
     uint64_t most = parts->page->of_a->max_nbytes, room = most > shell_nbytes ? most - shell_nbytes : 0;

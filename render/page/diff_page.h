@@ -6,15 +6,16 @@
 struct diff_page {
     const char *title;
     const struct trace *a, *b;
-    struct arena_host host;                 /* of all memory but the output's */
-    const struct html_options *of_a, *of_b; /* theme, max_nbytes and threads: those of `of_a` */
-    const struct buffer *figures;           /* the JSON that templates/difference.js reads */
+    struct arena_host host; /* provides all memory but the output's */
+    /* theme, max_nbytes and threads of the page are those of `of_a` */
+    const struct html_options *of_a, *of_b;
+    const struct buffer *figures; /* the JSON that templates/difference.js reads */
 };
 
 /*
- * Appends the page to `out`. With max_nbytes each recording may take half of the size plus what the smaller one
- * leaves; the figures are of the whole recordings in any case. `outcome_a` and `outcome_b` report the result. The
- * same input gives the same bytes, whatever `threads` is.
+ * Appends the page to `out`. With max_nbytes each recording may take half of the size plus what the smaller one leaves;
+ * the figures are always of the whole recordings. `outcome_a` and `outcome_b` say how each was fitted. The same input
+ * gives the same bytes, whatever `threads` is.
  */
 enum html_result diff_page_render(struct buffer *out, const struct diff_page *page,
                                   struct html_outcome *outcome_a, struct html_outcome *outcome_b);

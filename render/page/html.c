@@ -20,7 +20,7 @@ static const struct shell_assets assets = {
 struct page_parts {
     const struct html_options *options;
     struct buffer payload;
-    bool bare; /* the still goes without its picture */
+    bool bare; /* the still has no picture */
 };
 
 static void fill_title(struct buffer *out, const void *context) {
@@ -28,7 +28,7 @@ static void fill_title(struct buffer *out, const void *context) {
     template_add_title(out, html_title(parts->options));
 }
 
-/* JSON unchanged, except that nothing in it ends the element. */
+/* Writes the JSON unchanged, except for what would end the element. */
 static void fill_plan(struct buffer *out, const struct html_options *options) {
     buffer_add_text(out, "<script type=\"application/json\" id=\"plan\">");
     for (size_t i = 0, from = 0; i <= options->plan_nbytes; i++)
@@ -76,7 +76,7 @@ enum html_result html_render(struct buffer *out, const struct trace *trace, stru
     enum html_result result;
     const struct template_holes own = {holes, sizeof holes / sizeof *holes, &parts, NULL};
     result = page_fit(&parts, trace, &own, &took);
-    if (result == HTML_TOO_LARGE) { /* the least can do without */
+    if (result == HTML_TOO_LARGE) { /* the smallest page goes without what it can do without */
         buffer_release(&parts.payload);
         parts.payload = (struct buffer){.host = host};
         parts.bare = true;

@@ -9,31 +9,30 @@ struct html_options {
     const char *fingerprint; /* of the input, "xxh128:" and 32 hex digits */
     const char *title;       /* NULL: the file's name */
     const char *theme;       /* "light", "dark" or "auto" */
-    const char *color;       /* colouring shown first: "site", "category", ...; NULL: the page's default */
-    const char *view;        /* view shown first, as in the fragment of the page's address; NULL: all */
-    /* advice after running out of memory: a JSON object of arrays of { code, text, short_bytes } by
-     * ordinals; NULL: not known */
+    const char *color;       /* the first colouring: "site", "category", ...; NULL: the page's default */
+    const char *view;        /* the first view, as in the fragment of the page's address; NULL: all */
+    /* advice after running out of memory: a JSON object of arrays of { code, text, short_bytes }, by ordinals; NULL:
+     * not known */
     const char *follows;
-    /* HTML shown until the page's program runs; its <img> is left out where the page would be too large;
-     * NULL: nothing */
+    /* HTML shown until the page's program runs, without its <img> where the page would be too large; NULL: none */
     const char *still;
-    const char *plan; /* [plan_nbytes] JSON of strata plan, for the tab of that name; NULL: none */
+    const char *plan; /* [plan_nbytes] JSON of strata plan, for the tab "Plan"; NULL: none */
     size_t plan_nbytes;
-    int32_t device;          /* ordinal shown first */
+    int32_t device;          /* ordinal of the device that is shown first */
     uint64_t capacity_bytes; /* 0: unknown */
-    /* of the page; 0: any. Small allocations are merged until it fits, see layout/merge.h */
+    /* limit for the page; 0: none. Small allocations are merged until it fits, see layout/merge.h */
     uint64_t max_nbytes;
-    unsigned threads; /* for deflate; 0: one per core */
+    unsigned threads; /* for deflate; 0: as many as cores */
     /* made by html_payload with these options; html_render takes it over. NULL or failed: html_render makes its own */
     struct buffer *payload;
 };
 
 enum html_result { HTML_DONE, HTML_NO_MEMORY, HTML_TOO_LARGE };
 
-/* How html_render met max_nbytes. */
+/* What html_render did to meet max_nbytes. */
 struct html_outcome {
     uint64_t n_allocations, n_merged, n_bands,
-        n_hidden;          /* as in layout/merge.h; 0 where the page fitted as it was */
+        n_hidden;          /* as in layout/merge.h; 0 where nothing had to be merged */
     uint64_t least_nbytes; /* HTML_TOO_LARGE: the size of the smallest page */
 };
 
@@ -41,8 +40,8 @@ struct html_outcome {
  * and `plan` affect only the page's size, so they may be set later. Without memory payload->failed is set. */
 void html_payload(struct buffer *payload, const struct trace *trace, const struct html_options *options);
 
-/* Appends the page to `out`, in pieces where it has a sink. `outcome` may be NULL. All memory but that of `out` comes from
- * `host`. The same input gives the same bytes, whatever `threads` is. O(size of the trace), with max_nbytes some ten
- * times that. */
+/* Appends the page to `out`, in pieces if that has a sink. `outcome` may be NULL. All memory but that of `out` comes
+ * from `host`. The same input gives the same bytes, whatever `threads` is. O(size of the trace); with max_nbytes about
+ * ten times that. */
 enum html_result html_render(struct buffer *out, const struct trace *trace, struct arena_host host,
                              const struct html_options *options, struct html_outcome *outcome);

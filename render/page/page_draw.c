@@ -2,7 +2,7 @@
 #include "render/page/page_heap.h"
 #include "render/page/page_state.h"
 
-/* Rounds half up without a C library; far-out values are brought to where arithmetic cannot overflow. */
+/* Rounds half up without a C library. Far-out values are clamped to where arithmetic cannot overflow. */
 static int64_t q16_of(double position) {
     const double limit = 140737488355328.0; /* 2^47 */
     if (!(position > -limit))
@@ -27,13 +27,13 @@ bool page_window_of(const struct page_view *view, struct view *window, bool time
            window->from_q16 < window->to_q16;
 }
 
-/* A number that a record brings, as a small integer; 0 for anything else. */
+/* Turns a number of a record into a small integer; 0 for anything else. */
 static uint32_t small_of(double value) {
     return value >= 0 && value < 4294967296.0 ? (uint32_t)value : 0;
 }
 
-/* Every drawing writes all of it, so old contents need not be copied, and a larger window takes only the
- * memory it needs. */
+/* Makes room for the picture. Every drawing writes all of it, so the old content is not copied, and a larger window
+ * takes only the memory that it needs. */
 static bool picture_reserve(struct page_view *view, uint64_t nbytes) {
     if (nbytes > view->rgba_capacity) {
         ARENA_DROP(&view->arena, view->rgba);
@@ -58,14 +58,14 @@ struct raster_style view_style(struct page_view *view, uint32_t flags, uint32_t 
     return style;
 }
 
-/* Segments are neither found nor highlighted, and have no category. */
+/* Removes from the style what segments do not have: they are neither found nor highlighted, and have no category. */
 static void style_of_segments(struct raster_style *style) {
     style->lit = NULL;
     style->category = NULL;
     style->color_by = style->color_by == COLOR_BY_CATEGORY ? COLOR_BY_SITE : style->color_by;
 }
 
-/* The scene that a drawing is of. NULL: no memory. */
+/* The scene that is to be drawn. NULL: no memory. */
 static struct scene *scene_asked(struct page_view *view, uint32_t flags, struct raster_style *style) {
     view->by_segments = false;
     if ((flags & DRAW_SEGMENTS) == 0)
@@ -97,8 +97,9 @@ static bool areas_asked(struct page_view *view, struct scene *scene, struct rast
     return true;
 }
 
-/* Are bands too thin to be told apart? Yes where most bytes lie in bands under 3 pixels; once told apart, only under
- * 2.5, so that the picture does not flicker. With DRAW_FITTED a window may get heights of its own first. */
+/* Are bands too thin to be told apart? Yes, if most bytes lie in bands under 3 pixels; where they were told apart
+ * before, only under 2.5, so that the picture does not flicker. With DRAW_FITTED a window may first get heights of its
+ * own. */
 static bool dense_find(struct page_view *view, const struct raster_style *style, uint32_t flags) {
     uint32_t lines = style->scale == 0 ? 1 : style->scale, thin = SCENE_THIN_Q8 * lines, parted = 640 * lines;
     bool was_fitted = view->fitted;

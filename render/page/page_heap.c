@@ -7,18 +7,19 @@
  *
  *     | small | small | large      | free      | large | ... | top
  *
- * Small blocks are powers of two (in steps of a quarter) from free lists, so that a freed one is found again without a
- * search. Large ones, which columns of a recording are, are as long as they need be: those that are free lie in one list
- * by address, neighbours in it become one, and what is free at the top is given back to it. There are few of them.
+ * Small blocks have sizes of powers of two (in steps of a quarter) and come from free lists, so that a freed block is
+ * found again without a search. Large blocks hold the columns of a recording and are as long as these need. Free large
+ * blocks lie in one list by address, neighbours in it are joined, and free memory at the top is given back to the heap.
+ * There are few large blocks.
  */
 
 enum {
     PAGE_NBYTES = 65536,
     SIZE_CLASSES = 64,
     BLOCK_HEADER = 16,
-    LARGE_LEAST = 256 << 10, /* bytes from which on a block is large */
+    LARGE_LEAST = 256 << 10, /* a block of so many bytes or more is large */
     LARGE_STEP = 4096,
-    LARGE = SIZE_CLASSES /* instead of a class */
+    LARGE = SIZE_CLASSES /* stands in place of a size class */
 };
 
 extern uint8_t __heap_base;
@@ -49,7 +50,7 @@ static uint64_t size_of_class(uint32_t size_class) {
     return (UINT64_C(16) << (size_class / 4)) * (4 + size_class % 4);
 }
 
-/* Size of the block for this many bytes, header included. */
+/* The size of the block for so many bytes, header included. */
 static uint64_t block_nbytes(uint64_t nbytes) {
     nbytes += BLOCK_HEADER;
     return nbytes < LARGE_LEAST ? size_of_class(size_class_of(nbytes))
@@ -97,7 +98,7 @@ static void large_give(struct heap_block *block) {
     large_join(block);
     if (before != NULL)
         large_join(before);
-    /* The last one may have ended at the top, and be free now. */
+    /* The last block may have ended at the top, and may be free now. */
     for (link = &heap.large; *link != NULL && (*link)->next != NULL;)
         link = &(*link)->next;
     if (*link != NULL && block_end(*link) == heap.top) {
@@ -117,7 +118,7 @@ static void large_cut(struct heap_block *block, uint64_t nbytes) {
     large_give(other);
 }
 
-/* The smallest that is free and large enough; NULL: none is. */
+/* Finds the smallest free block that is large enough. NULL: there is none. */
 static struct heap_block *large_find(uint64_t nbytes) {
     struct heap_block **best = NULL;
     for (struct heap_block **link = &heap.large; *link != NULL; link = &(*link)->next)
@@ -237,7 +238,7 @@ int memcmp(const void *a, const void *b, size_t nbytes) {
     return 0;
 }
 
-/* Products of 128 bits, which checked products of 64 bits use. */
+/* Products of 128 bits, which the compiler uses for checked products of 64 bits. */
 __int128 __multi3(__int128 a, __int128 b);
 __int128 __multi3(__int128 a, __int128 b) {
     const uint64_t low = UINT32_MAX;

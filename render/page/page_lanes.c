@@ -1,5 +1,5 @@
-/* The allocator over time: figures of each column for the lane below the timeline, when it gave memory back and why, and its
- * segments as bands. */
+/* The allocator over time: for the lane below the timeline the figures of each column, when it gave memory back and
+ * why, and its segments as bands. */
 #include "analysis/findings/levels.h"
 #include "base/search.h"
 #include "render/page/page_state.h"
@@ -16,7 +16,7 @@ static bool device_unused(struct page_session *session, struct page_device *devi
     return device->unused != NULL;
 }
 
-/* The most of the moments [from, to), as a PNG has it. */
+/* The most unused memory in the moments [from, to), as a PNG shows it. */
 static uint64_t unused_most(const struct page_device *device, uint32_t from, uint32_t to) {
     uint64_t most = 0;
     for (uint32_t end; from < to; from = end) {
@@ -53,7 +53,7 @@ static double largest_at(const struct page_device *device, uint32_t moment) {
     const struct replay *replay = &device->replay;
     if (!device->replayed || replay->n_largest == 0)
         return -1;
-    /* the first after the moment */
+    /* the first change after the moment */
     uint32_t low = SEARCH(1, replay->n_largest, i, replay->largest[i].moment <= moment);
     return (double)replay->largest[low - 1].bytes;
 }
@@ -84,7 +84,7 @@ place view_lanes(struct page_view *view) {
         uint32_t from = view_moment_from(&scene->view, scene->timeline, x),
                  to = view_moment_from(&scene->view, scene->timeline, x + 1);
         column_fill(view->lanes + x, width, device, moment, before);
-        /* If no moment begins in the column, uses the one still going on. */
+        /* If no moment begins in the column, the one that still goes on counts. */
         view->lanes[(size_t)LANE_UNUSED * width + x] =
             (double)(from < to ? unused_most(device, from, to) : unused_most(device, moment, moment + 1));
     }

@@ -1,10 +1,10 @@
-/* The allocator's state after an event: as a picture, by causes, by pools. It is computed once per event,
- * and all answers read it. */
+/* The allocator's state after an event: as a picture, by causes, by pools. The state is computed once per event, and
+ * all answers read it. */
 #include "render/page/page_state.h"
 
 /* ---- the replay, which gives sizes of blocks ---- */
 
-/* True: there is more to do. */
+/* Replays some operations. True: there is more to do. */
 static bool replay_some(struct page_session *session, struct page_device *device, u32 n_operations) {
     const struct timeline *timeline = &device->timeline;
     if (device->replayed)
@@ -71,7 +71,7 @@ static bool map_is_of(const struct page_map *map, const struct page_device *devi
     return map->there && map->moment == moment && map->device == device && map->replayed == device->replayed;
 }
 
-/* The state at a moment, made unless it is there. */
+/* Makes the state at a moment, unless it is there. */
 static bool map_hold(struct page_view *view, struct page_map *map, uint32_t moment) {
     struct page_device *device = view_now(view);
     if (map_is_of(map, device, moment))
@@ -237,7 +237,7 @@ place view_map_place(struct page_view *view, u32 block, u32 nth) {
     return FILL(view, map_place, found.x_q8 / 256.0, found.end_q8 / 256.0, found.y);
 }
 
-/* Free blocks that have room for their size, of the rows shown. */
+/* Finds the free blocks of the rows shown that have room for a text with their size. */
 static uint32_t labels_of_part(struct page_map *map, const struct map_part *part, uint32_t least,
                                uint32_t count, uint32_t most) {
     const struct held_segment *segment = &map->held.segment[part->segment];
@@ -299,7 +299,7 @@ place view_gap(struct page_view *view, f64 event) {
                 (double)gap->pinned_free_bytes, map->pools.count);
 }
 
-/* Finds the bytes in use in a segment. False: none are, so its free bytes are no hole. */
+/* Finds the bytes in use in a segment. False: there are none, so its free bytes are not a hole. */
 static bool segment_use(const struct held *held, const struct held_segment *segment,
                         struct record_hole *hole) {
     uint64_t used = 0, largest = 0;
@@ -324,7 +324,7 @@ struct holes_after {
     uint64_t bytes;
 };
 
-/* By falling size, as they come: looks at all blocks. */
+/* Looks at all blocks for the holes after this one, by falling size and then in their order. */
 static struct holes_after holes_after(const struct held *held, i32 after) {
     struct holes_after found = {.largest = ALLOCATION_NONE};
     struct record_hole use;

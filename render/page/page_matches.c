@@ -1,4 +1,4 @@
-/* The search's matches for lists: their columns, their order, and sums of them alone. */
+/* The search's matches in lists: their columns, their order, and sums of the matches alone. */
 #include "base/bytes.h"
 #include "base/search.h"
 #include "base/sort.h"
@@ -14,13 +14,13 @@ static bool allocation_is_found(const struct page_view *view, uint32_t allocatio
 
 /* ---- columns ---- */
 
-/* The first column at or after a position; `window` is as wide as the array. */
+/* The first column at or after the beginning of a moment; `window` is as wide as the array. */
 static uint32_t column_of_birth(const struct page_view *view, const struct view *window, uint32_t birth) {
     int32_t x = view_x_q8(window, view_timeline(view), birth);
     return x < 0 ? 0 : (uint32_t)x / 256 < window->width ? (uint32_t)x / 256 : window->width;
 }
 
-/* First allocation of the births from `moment` on. */
+/* The first allocation that was made at `moment` or later. */
 static uint32_t allocation_from(const struct allocations *allocations, uint32_t moment) {
     return SEARCH(0, allocations->count, i, allocations->birth[i] < moment);
 }
@@ -93,9 +93,9 @@ enum match_order { BY_BIRTH, BY_BYTES, BY_LIFETIME, BY_CALL_SITE, BY_CATEGORY, B
 
 enum {
     NAME_CHUNKS = 6
-}; /* eight bytes each: names that begin with the same 48 keep the order of their ids */
+}; /* eight bytes each: names with the same first 48 bytes stay in the order of their ids */
 
-/* Eight bytes of a text as a number that sorts as they do. */
+/* Eight bytes of a text as a number; numbers sort as their texts do. */
 static uint64_t chunk_of(const char *text, uint32_t length, uint32_t chunk) {
     uint64_t key = 0;
     for (uint32_t i = 8 * chunk; i < 8 * chunk + 8; i++)
@@ -103,7 +103,7 @@ static uint64_t chunk_of(const char *text, uint32_t length, uint32_t chunk) {
     return key;
 }
 
-/* The place of each call site in the alphabet, by frame id. NULL: no memory. */
+/* The rank of each call site's name in the alphabet, by frame id. NULL: no memory. */
 static uint32_t *site_ranks(const struct page_view *view, struct arena *arena) {
     const struct trace *trace = &view->session->trace;
     const uint32_t *site = view_timeline(view)->site;
@@ -140,7 +140,7 @@ static uint64_t match_key(const struct page_view *view, enum match_order by, uin
     return allocation;
 }
 
-/* Allocations that are looked at in a step, which takes some milliseconds. */
+/* So many allocations are looked at in one step, which takes some milliseconds. */
 enum { MATCHES_AT_ONCE = 1 << 18 };
 
 static uint32_t step_end(uint32_t next, uint32_t count) {
@@ -153,7 +153,7 @@ static i32 matching_end(struct page_view *view, uint32_t count, i32 code) {
     return code;
 }
 
-/* Makes what the order needs in addition to the matches. */
+/* Prepares what the order needs besides the matches. */
 static bool keys_begin(struct page_view *view) {
     struct matching *matching = &view->matching;
     struct sort_row *rows, *spare;
@@ -182,7 +182,7 @@ static i32 matches_find(struct page_view *view) {
     return keys_begin(view) ? PAYLOAD_MORE : matching_end(view, 0, PAYLOAD_NO_MEMORY);
 }
 
-/* Falling: the keys turned round, so that equal ones stay in the order of their births. */
+/* To sort falling, keys are inverted, so that equal ones stay in the order of their births. */
 static i32 matches_key(struct page_view *view) {
     struct matching *matching = &view->matching;
     uint32_t end = step_end(matching->next, matching->count);

@@ -1,5 +1,5 @@
-/* Questions about a set of allocations: those alive at a moment, or those of a range. Summed by what people group them
- * by, as a tree of callers, or two of them against each other; and what lies where in the device's memory. */
+/* Answers questions about a set of allocations, those alive at a moment or those of a range: sums by what people group
+ * them by, a tree of callers, two sets against each other; and what lies where in the device's memory. */
 #include "analysis/findings/oom.h"
 #include "render/page/page_state.h"
 
@@ -12,7 +12,7 @@ struct extent view_extent(const struct page_view *view, uint32_t what, double fr
     return extent;
 }
 
-/* Finds the extent's allocations that count, in `arena`, which is emptied first. False: no memory. */
+/* Finds the extent's allocations that the filter leaves, in `arena`, which is emptied first. False: no memory. */
 static bool allocations_of(const struct page_view *view, struct extent extent, struct arena *arena,
                            uint32_t **allocations, uint32_t *n_allocations) {
     arena_release(arena);

@@ -1,5 +1,5 @@
-/* Selects allocations by filter, search and highlight. The words are those of layout/filter.h; JavaScript
- * matches the regular expressions among them. */
+/* Selects allocations by filter, search and highlight, whose words are those of layout/filter.h. JavaScript matches the
+ * regular expressions among them. */
 #include "analysis/compare/highlight.h"
 #include "base/bytes.h"
 #include "render/page/page_state.h"
@@ -67,9 +67,9 @@ place view_regex(struct page_view *view, u32 slot, u32 nth) {
     return 0;
 }
 
-/* ---- what they mean ---- */
+/* ---- what the words mean ---- */
 
-/* A search is only a bitmap; a filter also has a curve. */
+/* Begins a query. A search needs only a bitmap, a filter also a curve. */
 static void query_begin(struct page_view *view, struct page_query *query) {
     if (query->selecting.selection != NULL)
         return;
@@ -100,7 +100,7 @@ i32 view_select(struct page_view *view, u32 slot) {
         view->keep = query->selection.keep;
         view->scene.keep = view->keep;
         view->scene.timeline =
-            &query->selection.timeline; /* columns show the highest moments of the filtered allocations */
+            &query->selection.timeline; /* a column shows the highest moment of the filtered allocations */
     }
     return PAYLOAD_OK;
 }
@@ -199,7 +199,7 @@ i32 view_light_finding(struct page_view *view, u32 index) {
     return view->is_lit ? PAYLOAD_OK : PAYLOAD_BAD_VALUE;
 }
 
-/* Is the allocation one of those that are bright, and alive at a moment? */
+/* Is the allocation bright, and alive at the moment? */
 static bool is_bright(const struct page_view *view, const uint64_t *bright, uint32_t allocation,
                       uint32_t moment) {
     const struct allocations *allocations = view_allocations(view);
@@ -232,7 +232,7 @@ void view_light_off(struct page_view *view) {
 
 /* ---- a group over the run ---- */
 
-/* More moments than these are taken together, to bound the memory. */
+/* If there are more moments than this, several are summed as one, to bound the memory. */
 enum { SPARK_WIDTH_MAX = 4096, SPARK_MOMENTS_MAX = 1 << 20 };
 
 /* Sums the bytes of these allocations over `n` steps of the run; a column shows the highest of its steps. */
@@ -248,8 +248,8 @@ static void spark_sum(const struct page_view *view, const uint64_t *bits, uint64
         if (allocations->death[i] < n_moments)
             change[allocations->death[i] * (uint64_t)n / n_moments] -= allocations->size[i];
     }
-    /* By column, because a division for each step would take most of the time. If there are more columns than
-     * steps, a step fills several. */
+    /* By column: a division for each step would take most of the time. If there are more columns than steps, a step
+     * fills several columns. */
     for (uint32_t x = 0, step = 0; x < width; x++) {
         uint64_t last = (((uint64_t)x + 1) * n - 1) / width, most = step > last ? live : 0;
         for (; step <= last; step++) {
@@ -280,7 +280,7 @@ place view_spark(struct page_view *view, u32 by, u32 key, u32 width) {
 
 /* ---- what one call site made ---- */
 
-/* Before another in time; what began at the same moment in the order of the stack. */
+/* Is one allocation before another in time? Those that began at the same moment are in the order of the stack. */
 static bool allocation_is_before(const struct allocations *allocations, uint32_t one, uint32_t other) {
     return allocations->birth[one] != allocations->birth[other]
                ? allocations->birth[one] < allocations->birth[other]

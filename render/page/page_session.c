@@ -1,4 +1,4 @@
-/* Recordings: how one gets into the module, and its texts. */
+/* Recordings: how they get into the module, and their texts. */
 #include "analysis/loop/category.h"
 #include "analysis/loop/frame_bits.h"
 #include "base/bytes.h"
@@ -32,7 +32,7 @@ void session_release(struct page_session *session) {
     host.resize(host.context, session, sizeof *session, 0);
 }
 
-/* The protocol is kept here: a call that comes at another time than its own is refused, whatever the page does. */
+/* This file enforces the protocol: a call at the wrong time is refused, whatever the page does. */
 place session_reserve(struct page_session *session, u32 nbytes) {
     if (session->stage > SESSION_RESERVED)
         return 0;
@@ -43,7 +43,7 @@ place session_reserve(struct page_session *session, u32 nbytes) {
     return (place)session->bytes;
 }
 
-/* Frees the memory needed only to read the payload. */
+/* Frees the memory that only reading the payload needed. */
 static void loading_end(struct page_session *session, enum session_stage stage) {
     arena_release(&session->loading);
     session->payload = (struct payload){0};
@@ -72,7 +72,7 @@ place session_piece(struct page_session *session, u32 index) {
                 (double)(place)piece->target, piece->raw_nbytes);
 }
 
-/* The last step: the recording is read, or it cannot be. */
+/* The last step of unpacking: the recording is read, or cannot be read. */
 static i32 unpack_end(struct page_session *session, int32_t error) {
     loading_end(session, SESSION_READY);
     session->unpacking = NULL;
@@ -93,7 +93,7 @@ i32 session_unpack(struct page_session *session) {
     if (session->stage == SESSION_OPEN) {
         if (!trace_init(&session->trace, page_heap(), SIZE_MAX))
             return PAYLOAD_NO_MEMORY;
-        session->payload.n_pieces = 0; /* their places are being read */
+        session->payload.n_pieces = 0; /* the memory of their places is being reused */
         session->stage = SESSION_UNPACKING;
         session->unpacking = payload_unpacking(&session->payload, &session->trace);
         return session->unpacking != NULL ? PAYLOAD_MORE : unpack_end(session, PAYLOAD_NO_MEMORY);
@@ -199,7 +199,7 @@ place session_category_name(struct page_session *session, u32 category) {
 
 /* ---- devices ---- */
 
-/* One step towards everything that is made of a device. After a failure its part is begun anew. */
+/* Does one step of what is made of a device. A part that fails is begun anew. */
 static bool device_step(struct page_session *session, struct page_device *device) {
     uint32_t index = (uint32_t)(device - session->devices), step = device->step;
     if (step < TIMELINE_STEPS) {

@@ -19,7 +19,7 @@ static bool parts_of(struct page_view *view, const uint32_t *allocations, uint32
     return true;
 }
 
-/* Groups of what an extent means and the filter leaves. */
+/* Groups the allocations of an extent that the filter leaves. */
 static uint32_t extent_group(struct page_view *view, struct extent extent, uint32_t by) {
     uint32_t *allocations = NULL, n_allocations = 0;
     view->n_groups = 0;
@@ -94,7 +94,7 @@ f64 view_key_from(struct page_view *view, u32 by, u32 key) {
     return (double)from;
 }
 
-/* Filtered-out allocations do not count. */
+/* Allocations that the filter takes out do not count. */
 f64 view_key_bytes(struct page_view *view, u32 by, u32 key, f64 event) {
     const struct timeline *timeline = view_timeline(view);
     const struct allocations *allocations = view_allocations(view);

@@ -30,7 +30,7 @@
 #include "render/raster/raster.h"
 #include "trace/payload.h"
 
-/* The constants that JavaScript uses equal the program's enums. */
+/* The constants that JavaScript uses are equal to the program's enums. */
 _Static_assert((int)PAGE_FRAME_NOISE == FRAME_NOISE && (int)PAGE_FRAME_NATIVE == FRAME_NATIVE &&
                    (int)PAGE_FRAME_LIBRARY == FRAME_LIBRARY && (int)PAGE_FRAME_USER == FRAME_USER,
                "enum frame_kind");
@@ -41,17 +41,17 @@ _Static_assert((int)PAGE_ALLOCATION_STACK_OF_FREE == ALLOCATION_STACK_OF_FREE &&
                "enum allocation_flag");
 _Static_assert((int)PAGE_WHOLE_FILE == ORDINAL_NONE, "an ordinal that no device has");
 
-/* A device's recording, shared by all views of it. Built when the first view needs it. */
+/* What is made of a device, shared by all its views; made when the first view needs it. */
 enum { DEVICE_BUILT = TIMELINE_STEPS + 1, DEVICE_JUDGED = DEVICE_BUILT + VERDICTS_STEPS };
 struct page_device {
-    uint32_t step; /* progress: the timeline's steps, then the phases, then the verdicts' steps */
+    uint32_t step; /* steps done: the timeline's, then the phases, then the verdicts' */
     struct timeline timeline;
     struct phases phases;
     struct verdicts verdicts;
     struct segments segments; /* its `device` NULL: not requested yet */
     struct replay replay;     /* valid if `replayed` */
     bool replayed;
-    struct replay_work *replaying; /* NULL: not under way */
+    struct replay_work *replaying; /* NULL: no replay is in progress */
     struct segment_counts counts;  /* valid if `laned` */
     uint64_t *unused; /* [n_moments / 64 + 1] the most unused of 64 moments each; valid if `laned` */
     struct releases releases;
@@ -60,10 +60,10 @@ struct page_device {
         shadow; /* valid if `banded`: the recording with one device, whose allocations are segments */
     struct device_trace as_allocations;
     struct timeline bands;
-    uint32_t *piece; /* [as_allocations] the piece of each */
+    uint32_t *piece; /* [as_allocations] the piece that each is */
     bool banded;
     uint8_t *module;          /* of each allocation; NULL: not requested yet */
-    struct layer_span *layer; /* [n_layers]; NULL: the same */
+    struct layer_span *layer; /* [n_layers]; NULL: not requested yet */
     uint32_t n_layers;
 };
 
@@ -79,10 +79,10 @@ struct page_sums {
 
 /* The allocator's state at a moment, and its picture. */
 struct page_map {
-    struct arena holding, laying; /* of the state; of the picture */
+    struct arena holding, laying; /* holding: memory of the state; laying: of the picture */
     const struct page_device *device;
     uint32_t moment;
-    bool there, replayed; /* the state is; with the sizes of a replay */
+    bool there, replayed; /* there: the state is known; replayed: with the sizes of a replay */
     struct held held;
     struct fragmentation gap;
     struct pool_uses pools;
@@ -94,7 +94,7 @@ struct page_map {
 
 void page_map_forget(struct page_map *map);
 
-union page_record { /* the last one that a call has filled */
+union page_record { /* the record that a call filled last */
     struct record_recording recording;
     struct record_text text;
     struct record_piece piece;
@@ -172,7 +172,7 @@ struct page_session {
     struct payload payload;
     struct reader *unpacking;
     struct trace trace; /* readable when the session is ready */
-    struct arena arena; /* for what is computed from the trace */
+    struct arena arena; /* memory for what is computed from the trace */
     struct page_device *devices;
     uint32_t frames_capacity, *frames; /* of the stack requested last */
     double ticks[TICKS_MAX];
@@ -180,7 +180,7 @@ struct page_session {
     union page_record record;
 };
 
-/* A filter's words and what they mean: slot PAGE_FILTER takes out, slot PAGE_SEARCH finds. */
+/* A filter's words and what they mean. Slot PAGE_FILTER takes allocations out, slot PAGE_SEARCH finds them. */
 enum { PAGE_FILTER, PAGE_SEARCH, PAGE_QUERIES };
 struct page_query {
     struct arena arena;
@@ -189,14 +189,15 @@ struct page_query {
     bool ready; /* the words were understood */
     struct filter_query parsed;
     struct filter_regex *regexes; /* [n_regexes], whose bits JavaScript sets */
-    struct selecting selecting;   /* under way, where it is of a selection */
+    struct selecting selecting;   /* valid while a selection is being made */
     struct selection selection;   /* its `keep` NULL: not made */
 };
 
-/* The search's matches while they are sorted, a step at a time. */
+/* The search's matches while they are sorted, step by step. */
 struct matching {
     enum { MATCHES_READY, MATCHES_FOUND, MATCHES_KEYED, MATCHES_SORTED } doing;
-    uint32_t by, next, count; /* next: allocation or match that is looked at next; matches so far */
+    /* next: the allocation or match that is next to be looked at; count: matches so far */
+    uint32_t by, next, count;
     bool falling;
     const uint32_t *rank; /* of call sites, where they order */
     struct sorting sorting;
@@ -204,25 +205,26 @@ struct matching {
 
 struct page_view {
     struct page_session *session;
-    uint32_t index; /* of its device */
+    uint32_t index; /* index of its device */
     uint32_t n_also;
     struct arena arena, grouping;
-    struct arena planting, pairing, holding, listing; /* of the tree, the pairs, the blocks, the matches */
+    /* memory of the tree, the pairs, the blocks, the matches */
+    struct arena planting, pairing, holding, listing;
     struct scene scene;
-    struct scene banded; /* of segments, where `by_segments`: it is shown instead */
+    struct scene banded; /* scene of segments; shown instead of `scene` if `by_segments` */
     struct raster raster;
     struct band_names names; /* of the last search */
     struct also_shown also[ALSO_SHOWN_MAX];
     struct page_sums sums[PAGE_SLOTS];
-    enum compare_by within_by; /* if `is_within`, sums cover only the group `within_key` of this kind */
+    enum compare_by within_by; /* sums cover only the group `within_key` of this kind, if `is_within` */
     uint32_t within_key;
     struct compare_pair *pairs;
     uint32_t n_pairs;
     struct tree tree;
-    uint32_t through; /* frame that trees begin with; 0: everything */
+    uint32_t through; /* frame that trees begin with; 0: trees hold everything */
     struct held held;
     struct page_map map;
-    struct page_map beside;  /* only the state: of a moment that the map does not show */
+    struct page_map beside;  /* holds only the state, of a moment that the map does not show */
     struct page_map *gap_of; /* the map whose gap was requested last; NULL: neither */
     char name[4096];         /* of a group, or a finding's text */
     struct record_request request;
@@ -234,7 +236,7 @@ struct page_view {
     uint64_t *lit;        /* bitmap of the highlighted allocations, if is_lit */
     uint64_t *only;       /* bitmap of the search's matches in `keep`, if is_narrow */
     bool filtered, is_lit, is_narrow, by_segments, is_within;
-    bool parted; /* bands of the last drawing were high enough to be distinguished */
+    bool parted; /* bands of the last drawing were high enough to be told apart */
     bool fitted; /* the window had a vertical scale of its own */
     struct record_phase_mark *marks;
     struct phase_span *spans; /* of the phases of device `spans_of` / 2 - 1, along axis `spans_of` % 2 */
@@ -298,7 +300,7 @@ static inline const struct allocations *view_allocations(const struct page_view 
     return &view_timeline(view)->device->allocations;
 }
 
-/* The moment after an event; events outside of the recording mean its ends. */
+/* The moment after an event. Events outside of the recording stand for its ends. */
 static inline uint32_t moment_of(const struct page_view *view, double event) {
     if (!(event >= 0))
         return 0;
@@ -306,7 +308,7 @@ static inline uint32_t moment_of(const struct page_view *view, double event) {
     return event >= last ? last : (uint32_t)event + 1;
 }
 
-/* One past the moments of the events before `event`. */
+/* The end, exclusive, of the moments of events before `event`. */
 static inline uint32_t moment_end_of(const struct page_view *view, double event) {
     const struct timeline *timeline = view_timeline(view);
     return event >= timeline->device->n_events ? timeline->n_moments : moment_of(view, event);
@@ -316,7 +318,7 @@ static inline uint64_t bytes_of(double bytes) {
     return !(bytes > 0) ? 0 : bytes >= 18446744073709549568.0 ? UINT64_MAX : (uint64_t)bytes;
 }
 
-/* Does the filter leave it? */
+/* Does the filter leave this allocation? */
 static inline bool allocation_is_kept(const struct page_view *view, uint32_t allocation) {
     return filter_keeps(view->filtered ? view->keep : NULL, allocation);
 }
@@ -327,11 +329,13 @@ struct extent view_extent(const struct page_view *view, uint32_t what, double fr
 /* The style of a drawing of the view. */
 struct raster_style view_style(struct page_view *view, uint32_t flags, uint32_t color_by);
 
-/* A window of the page in the layout's numbers; `time` where the recording has times. False: it is not one. */
+/* Converts a window of the page to the layout's numbers; `time`: along time, if the recording has times. False: it is
+ * not a window. */
 bool page_window_of(const struct page_view *view, struct view *window, bool time, double from, double to,
                     uint32_t width, uint32_t height);
 
-/* The allocations that groups, sums and trees count: the filtered ones, or only the matches among them. NULL: all. */
+/* Bitmap of the allocations that groups, sums and trees count: the filtered ones, or only the matches among them. NULL:
+ * all. */
 static inline const uint64_t *view_counted(const struct page_view *view) {
     return view->is_narrow ? view->only : view->filtered ? view->keep : NULL;
 }

@@ -1,4 +1,4 @@
-/* The verdicts of analysis/ for the page, judged once: steps, categories, findings. */
+/* The verdicts of analysis/ for the page, made once: steps, categories, findings. */
 #include "analysis/findings/peak_made.h"
 #include "render/page/page_state.h"
 
@@ -47,7 +47,7 @@ place view_step(struct page_view *view, u32 index) {
                 (double)span->end_bytes, span->name);
 }
 
-/* Annotations are the lane's own. */
+/* Annotations are left to their own lane. */
 u32 view_parts(struct page_view *view) {
     const struct verdicts *verdicts = verdicts_of(view);
     uint32_t count = 0;
@@ -159,7 +159,7 @@ place view_finding_ids(struct page_view *view, u32 index) {
     return FILL(view, ids, (double)(place)finding->ids, finding->ids == NULL ? -1.0 : (double)finding->n_ids);
 }
 
-/* Words of a finding, in the order of the list's comment. */
+/* A text of a finding; `which` counts as in the comment of page_api.def. */
 place view_finding_text(struct page_view *view, u32 index, u32 which) {
     const struct verdicts *verdicts = verdicts_of(view);
     const struct finding *finding = finding_at(verdicts, index);

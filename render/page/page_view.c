@@ -1,4 +1,4 @@
-/* Views: which device one shows, and that device's figures. */
+/* Views: the device that each one shows, and that device's figures. */
 #include "analysis/findings/levels.h"
 #include "base/bytes.h"
 #include "render/page/page_heap.h"
@@ -176,7 +176,7 @@ f64 view_headroom(struct page_view *view, f64 from, f64 to, f64 capacity_bytes) 
                                         bytes_of(capacity_bytes));
 }
 
-/* -1: a log does not print it. */
+/* A figure of a log; -1: the log does not print it. */
 static double known_or_less(uint64_t bytes) {
     return bytes == OOM_UNKNOWN ? -1 : (double)bytes;
 }
@@ -283,12 +283,13 @@ place view_phase_name(struct page_view *view, u32 index, u32 nth) {
     return FILL(view, text, (double)(place)name.at, name.nbytes);
 }
 
-/* A phase's place on the axis, in 1/65536. */
+/* A phase's begin and end on the axis, in 1/65536. */
 struct phase_span {
     int64_t start, end;
 };
 
-/* Finding a time among the moments is the dearest part of a phase's lane, so the result is kept. */
+/* Finds the phases' places on the axis. Looking up a time among the moments is the dearest part of a phase's lane, so
+ * the result is kept. */
 static const struct phase_span *phase_spans(struct page_view *view, enum axis axis) {
     const struct phases *phases = &view_now(view)->phases;
     uint32_t wanted = (view->index + 1) * 2 + (axis == AXIS_TIME);
@@ -304,16 +305,16 @@ static const struct phase_span *phase_spans(struct page_view *view, enum axis ax
     return view->spans;
 }
 
-/* Bands that would lie within the last pixel of their row's band before are left out: it is painted already. */
+/* A band within the last pixel of the band before it in its row is left out, because that pixel is painted already. */
 u32 view_phase_marks(struct page_view *view, u32 internal, u32 most_rows) {
     const struct phases *phases = &view_now(view)->phases;
     const struct view *window = &view_scene(view)->view;
     double painted[PHASE_OPEN_MAX] = {0},
            scale = (double)window->width /
-                   (double)(window->to_q16 - window->from_q16); /* nothing drawn: no number */
+                   (double)(window->to_q16 - window->from_q16); /* nothing was drawn: not a number */
     const struct phase_span *spans = window->width == 0 ? NULL : phase_spans(view, window->axis);
     uint32_t count = 0;
-    /* They start in order: from the first one after the window on, none is seen. */
+    /* Phases are in the order of their starts, so the first one that starts after the window ends the loop. */
     for (uint32_t i = 0; spans != NULL && i < phases->count && spans[i].start < window->to_q16; i++) {
         const struct phase *phase = &phases->phase[i];
         uint32_t row = internal ? phase->depth : phase->plain_depth;

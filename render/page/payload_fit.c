@@ -13,8 +13,8 @@ const char *html_title(const struct html_options *options) {
     return options->title ? options->title : options->file;
 }
 
-/* The facts that the page cannot find in the trace, as JSON text. `merge` may be NULL. NULL: no memory. To be freed
- * with cJSON_free. */
+/* The facts that the page cannot find in the trace, as JSON text. `merge` may be NULL. Free the text with cJSON_free.
+ * NULL: no memory. */
 static char *meta_text(const struct html_options *options, const struct merge *merge) {
     cJSON *meta = cJSON_CreateObject();
     bool complete = cJSON_AddStringToObject(meta, "file", options->file) &&
@@ -56,7 +56,7 @@ static void payload_write(struct buffer *out, struct payload *payload, unsigned 
     deflate_release(payload->pieces, payload->n_pieces, out->host);
 }
 
-/* The trace in its compact form, ready for base64. `out` has a host, which brings all the memory. */
+/* Writes the trace in its compact form, ready for base64. `out` has a host, which provides all memory. */
 static void payload_make(struct buffer *out, const struct trace *trace, unsigned threads) {
     struct arena arena;
     arena_init(&arena, out->host, SIZE_MAX);
@@ -70,7 +70,7 @@ static void payload_make(struct buffer *out, const struct trace *trace, unsigned
 
 /* ---- pages of limited size ---- */
 
-/* Makes the smaller recording state what it lacks, in its diagnostics and in the page's data. */
+/* Adds what the smaller recording lacks to its diagnostics and to the page's data. */
 static bool merge_explain(struct merge *merge, struct trace *trace, const struct html_options *options) {
     char message[512];
     snprintf(message, sizeof message,
@@ -101,7 +101,7 @@ static bool merge_explain(struct merge *merge, struct trace *trace, const struct
     return true;
 }
 
-/* The search for the level that merges as little as it must. */
+/* The search for the lowest level of merging with which the page fits. */
 struct fitting {
     const struct html_options *options;
     struct trace *trace;
@@ -140,7 +140,8 @@ static uint64_t level_try(struct fitting *fitting, unsigned level) {
     return nbytes;
 }
 
-/* Bisects the levels: a higher one makes a smaller page, give or take a little. Content with 98 % of the limit. */
+/* Bisects the levels. A higher level makes a smaller page, or one about as large. The search ends at 98 % of the
+ * limit. */
 static enum html_result level_find(struct fitting *fitting) {
     const uint64_t most = fitting->options->max_nbytes, enough = most - most / 50;
     unsigned low = 0, high = MERGE_LEVELS;
@@ -163,8 +164,8 @@ static enum html_result level_find(struct fitting *fitting) {
     return HTML_DONE;
 }
 
-/* A copy of the recording with a table of texts of its own, so that texts added by a page stay out of the
- * recording. Release the arena in any case. False: no memory. */
+/* Copies the recording with a table of texts of its own, so that texts added for a page stay out of the recording.
+ * Release the arena in any case. False: no memory. */
 static bool trace_borrow(struct trace *own, const struct trace *trace, struct arena_host host) {
     const struct string_table *from = &trace->strings;
     uint32_t nbytes = from->start[from->count];

@@ -1,5 +1,5 @@
-/* The parts common to every page with recordings: the opening, elements, styles, program, and the
- * WebAssembly module (templates/shell.html). */
+/* The parts of every page with recordings: opening, elements, styles, program, and the WebAssembly module
+ * (templates/shell.html). */
 #pragma once
 
 #include "render/page/template.h"
@@ -9,8 +9,8 @@ struct shell_assets {
     struct template_asset markup, style, program;
 };
 
-/* Writes the page. `own` are the holes TITLE, STILL and DATA. */
+/* Writes the page. `own` has the holes TITLE, STILL and DATA. */
 void shell_fill(struct buffer *out, const struct shell_assets *assets, const struct template_holes *own);
 
-/* Size of the same; 0: no memory. */
+/* Measures the same page; 0: no memory. */
 uint64_t shell_measure(const struct shell_assets *assets, const struct template_holes *own);

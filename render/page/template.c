@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* A multiple of 3, so that steps follow each other without padding. */
+/* Bytes encoded at a time: a multiple of 3, so that no padding comes between two steps. */
 enum { BASE64_STEP = 36 << 10 };
 
 void template_add_base64(struct buffer *out, const uint8_t *bytes, size_t nbytes) {
@@ -77,7 +77,7 @@ static bool hole_is(const struct template_hole *hole, const char *name) {
     return strncmp(name, hole->name, length) == 0 && name[length] == ' ';
 }
 
-/* Fills the hole that `name` begins with, up to the space after its name. False: there is none. */
+/* Fills the hole whose name `name` begins with, up to the space after it. False: there is no such hole. */
 static bool hole_fill(struct buffer *out, const struct template_holes *holes, const char *name) {
     for (; holes != NULL; holes = holes->others)
         for (size_t i = 0; i < holes->count; i++)

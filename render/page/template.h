@@ -1,5 +1,5 @@
-/* Fills the files of templates/ into one page that fetches nothing: what the page of a recording and the index of a
- * batch share. */
+/* Fills the files of templates/ into one page that fetches nothing. The page of a recording and the index of a batch
+ * share this. */
 #pragma once
 
 #include "base/buffer.h"
@@ -10,7 +10,7 @@ struct template_hole {
     void (*fill)(struct buffer *out, const void *context); /* a failure shows in out->failed */
 };
 
-/* Holes whose `fill` gets the same context, and others (NULL: no more). */
+/* Holes whose `fill` gets the same context; `others` has more (NULL: none). */
 struct template_holes {
     const struct template_hole *hole;
     size_t count;
@@ -19,8 +19,8 @@ struct template_holes {
 };
 
 /*
- * Appends the template with its holes filled. The text in a hole is a default, so that the template opens by itself
- * in an editor or a browser. A template with an unknown or unclosed hole is a build mistake: out->failed is set.
+ * Appends the template with its holes filled. The text in a hole is a default, so that the template opens by itself in
+ * an editor or a browser. A template with an unknown or unclosed hole is a mistake of the build: out->failed is set.
  */
 void template_fill(struct buffer *out, const char *template, const struct template_holes *holes);
 
@@ -33,7 +33,7 @@ struct template_asset {
 
 void template_add_base64(struct buffer *out, const uint8_t *bytes, size_t nbytes);
 
-/* <title>TITLE - Strata</title> */
+/* Appends <title>TITLE - Strata</title>. */
 void template_add_title(struct buffer *out, const char *title);
 
 /* The sources that a page's Content-Security-Policy allows. */
@@ -43,14 +43,14 @@ struct template_policy {
     const char *more_scripts; /* added to the sources of scripts: "" or " 'wasm-unsafe-eval'" */
 };
 
-/* The policy that allows these scripts and styles and nothing else. */
+/* Appends the policy that allows these scripts and styles and nothing else. */
 void template_add_policy(struct buffer *out, const struct template_policy *policy);
 
 void template_add_style(struct buffer *out, const struct template_asset *style);
 void template_add_script(struct buffer *out, const struct template_asset *script);
 
-/* An inert element with a packed asset (scripts/pack.c). */
+/* Appends an inert element with a packed asset (scripts/pack.c). */
 void template_add_packed(struct buffer *out, const char *id, const struct template_asset *asset);
 
-/* An element with bytes in base64, which has no '<', so nothing in it can end the element. */
+/* Appends an element with bytes in base64. Base64 has no '<', so nothing in it can end the element. */
 void template_add_inert(struct buffer *out, const char *id, const uint8_t *bytes, size_t nbytes);

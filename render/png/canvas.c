@@ -82,15 +82,15 @@ void canvas_frame(struct canvas *canvas, struct rect rect, uint32_t thickness, u
 }
 
 /*
- * Shapes with smooth edges are small (markers, swatches), so each pixel asks at GRID x GRID points whether it
- * is inside. Points are given in 1/(2 * GRID) pixels from the rectangle's corner, which keeps the centres of
- * the sub-pixels whole.
+ * Draws a shape with smooth edges. Such shapes are small (markers, swatches), so each pixel is tested at GRID x GRID
+ * points. Points are given in 1/(2 * GRID) pixels from the rectangle's corner, which makes the centres of the
+ * sub-pixels integers.
  */
 enum { GRID = 8, UNIT = 2 * GRID };
 
 struct shape {
     struct rect rect;
-    int64_t radius; /* in units; swatches only */
+    int64_t radius; /* in units; for swatches only */
     bool (*inside)(const struct shape *shape, int64_t x, int64_t y);
 };
 
@@ -113,7 +113,7 @@ static void canvas_shape(struct canvas *canvas, const struct shape *shape, uint3
 static bool triangle_inside(const struct shape *shape, int64_t x, int64_t y) {
     int64_t width = (int64_t)shape->rect.width * UNIT, height = (int64_t)shape->rect.height * UNIT;
     int64_t off_centre = 2 * x > width ? 2 * x - width : width - 2 * x;
-    /* Half of the width that is left at y, both sides doubled to stay whole. */
+    /* The half width that is left at y; both sides are doubled to stay integers. */
     return off_centre * height <= width * (height - y);
 }
 

@@ -1,7 +1,6 @@
 /*
- * An opaque picture to draw on. Everything is clipped at its edges; coordinates are pixels from the upper
- * left corner. Colours are 0xRRGGBB, `alpha` is 0 (nothing) .. 255 (all of it). Integer arithmetic only,
- * apart from FreeType's.
+ * An opaque picture to draw on. Everything is clipped at its edges. Coordinates are pixels from the upper left corner,
+ * colours 0xRRGGBB, `alpha` is 0 (nothing) .. 255 (opaque). Only integer arithmetic, apart from FreeType's.
  */
 #pragma once
 
@@ -12,43 +11,42 @@ struct rect {
 };
 
 struct canvas {
-    uint8_t *rgba; /* width * height pixels, bytes R, G, B, A, rows from the top */
+    uint8_t *rgba; /* width * height pixels of bytes R, G, B, A, rows from the top */
     uint32_t width, height;
 };
 
-/* Memory for the pixels, filled with `color`. False: no memory. */
+/* Takes memory for the pixels and fills them with `color`. False: no memory. */
 bool canvas_init(struct canvas *canvas, uint32_t width, uint32_t height, uint32_t color);
 void canvas_release(struct canvas *canvas);
 
 /* Lays `color` over the pixels of `rect`. */
 void canvas_fill(struct canvas *canvas, struct rect rect, uint32_t color, uint8_t alpha);
 
-/* A line one `rect` thick in its shorter side, drawn `on` pixels, left out `off` pixels along the longer one.
- */
+/* Draws a dashed line in `rect`: along the longer side `on` pixels are drawn and `off` pixels left out. */
 void canvas_dash(struct canvas *canvas, struct rect rect, uint32_t on, uint32_t off, uint32_t color,
                  uint8_t alpha);
 
-/* The frame inside of `rect`, `thickness` pixels. */
+/* Draws a frame of `thickness` pixels inside of `rect`. */
 void canvas_frame(struct canvas *canvas, struct rect rect, uint32_t thickness, uint32_t color, uint8_t alpha);
 
-/* A triangle that fills `rect` and points down at the middle of its lower edge. Smooth edges. */
+/* Draws a triangle that fills `rect` and points down at the middle of its lower edge. Smooth edges. */
 void canvas_triangle(struct canvas *canvas, struct rect rect, uint32_t color);
 
-/* A rectangle with rounded corners. Smooth edges. */
+/* Draws a rectangle with rounded corners. Smooth edges. */
 void canvas_swatch(struct canvas *canvas, struct rect rect, uint32_t radius, uint32_t color);
 
 /* Copies `width` x `height` pixels (as canvas->rgba) to (x, y); alpha is ignored. */
 void canvas_blit(struct canvas *canvas, int32_t x, int32_t y, const uint8_t *rgba, uint32_t width,
                  uint32_t height);
 
-/* One line of text that starts at x on the baseline y. False: no memory. */
+/* Draws one line of text that starts at x on the baseline y. False: no memory. */
 bool canvas_text(struct canvas *canvas, struct font *font, struct font_style style, const char *text,
                  int32_t x, int32_t y, uint32_t color);
 
-/* A line of text at the left or right side of `area`, whose height does not matter, elided to its width. Returns the width
- * drawn; below 0: no memory. */
+/* Draws a line of text at the left or right side of `area`, elided to its width; the area's height does not matter.
+ * Returns the width drawn; below 0: no memory. */
 int32_t canvas_line(struct canvas *canvas, struct font *font, struct font_style style, struct rect area,
                     bool right, enum font_cut cut, uint32_t color, const char *text);
 
-/* Height of such a line. */
+/* The height of such a line. */
 int32_t canvas_line_height(struct font_style style);

@@ -33,7 +33,7 @@ static void draw_hatch(struct canvas *canvas, const struct chart_box *box, uint3
                 canvas_fill(canvas, (struct rect){box->rect.x + x, box->rect.y + y, 1, 1}, ground, 110);
 }
 
-/* Corners stay round: stripes end where the outer pixels begin. */
+/* Stripes end where the outer pixels begin, so that corners stay round. */
 static void draw_swatch(struct canvas *canvas, const struct chart_box *box, int32_t pen) {
     const uint32_t color = box->color & 0xFFFFFF, texture = box->color >> 24;
     canvas_swatch(canvas, box->rect, 3 * (uint32_t)pen, color);
@@ -136,7 +136,7 @@ static bool draw_plot(struct canvas *canvas, struct font *font, const struct cha
             chart_names_draw(canvas, font, layout, input, scene));
 }
 
-/* The other devices, without names on their bands. */
+/* Draws the other devices, without names on their bands. */
 static bool draw_rows(struct canvas *canvas, const struct chart_layout *layout,
                       const struct chart_input *input) {
     bool drawn = true;
@@ -162,7 +162,7 @@ static bool draw_all(struct canvas *canvas, struct font *font, const struct char
 
 /* ---- the file ---- */
 
-/* "1 60 520 900 160, 2 ..." */
+/* Writes the places of the rows: "1 60 520 900 160, 2 ...". */
 static void rows_text(const struct chart_layout *layout, const struct chart_options *options, char *text,
                       size_t capacity) {
     size_t used = 0;
@@ -192,13 +192,14 @@ static enum chart_error write_png(struct buffer *out, const struct png_picture *
     return out->failed ? CHART_NO_MEMORY : CHART_PNG;
 }
 
-/* The size limit of a picture, so that it can be attached to a bug report: 1 MB up to 1600 x 900 pixels, beyond in proportion. */
+/* The size limit of a picture, so that it can be attached to a bug report: 1 MB up to 1600 x 900 pixels, in proportion
+ * beyond. */
 static size_t most_nbytes(const struct png_picture *picture) {
     const uint64_t most = 1000000, usual = 1600 * 900, pixels = (uint64_t)picture->width * picture->height;
     return (size_t)(pixels <= usual ? most : pixels * most / usual) - 1;
 }
 
-/* A sink that refuses bytes beyond its limit, so that a picture that is too large is noticed while it is written. */
+/* A sink that refuses bytes beyond its limit, so that a picture that gets too large is noticed while it is written. */
 struct limited {
     struct buffer kept;
     size_t most_nbytes;
@@ -229,10 +230,11 @@ static enum chart_error write_reduced(struct buffer *out, struct png_picture pic
 }
 
 /*
- * Where thousands of allocations change between two columns, or tens of thousands are alive and each is thinner than a
- * pixel, the pixels have nothing in common, and deflate can do little: 50,000 alive take 1.9 MB. With 256 colours a
- * pixel takes at most a byte. Tried too: repeating the left or upper neighbour's colour where it is near (1.7 MB for
- * differences up to 8), and rounding channels to multiples of 16 (0.9 MB, but 1.2 MB of 800 that change fast).
+ * Writes the picture in 256 colours, so that a pixel takes at most a byte. Where thousands of allocations change
+ * between two columns, or tens of thousands are alive and each is thinner than a pixel, pixels have nothing in common
+ * and deflate can do little: 50,000 alive take 1.9 MB. Tried too: repeating the left or upper neighbour's colour where
+ * it is near (1.7 MB for differences up to 8), and rounding channels to multiples of 16 (0.9 MB, but 1.2 MB of 800 that
+ * change fast).
  */
 static enum chart_error write_small(struct buffer *out, const struct canvas *canvas,
                                     const struct chart_layout *layout, const struct chart_options *options) {
@@ -297,13 +299,13 @@ static void style_fill(struct raster_style *style, const struct chart_input *inp
     style->color_by = style->color_by == COLOR_BY_CATEGORY ? COLOR_BY_SITE : style->color_by;
 }
 
-/* The parts of a picture that only a page's address asks for. All memory is the picture's scratch memory. */
+/* The parts of a picture that only a page's address asks for, in the picture's scratch memory. */
 struct chart_asked {
     struct selection selection, found;
     uint64_t *lit, *counted;
     struct raster_marks marks;
     struct segments segments;
-    struct trace shadow; /* the recording, of one device whose allocations are segments */
+    struct trace shadow; /* the recording as one device whose allocations are segments */
     struct device_trace as_allocations;
     struct timeline bands;
 };
@@ -332,7 +334,8 @@ static bool bands_find(struct chart_asked *asked, struct chart_input *input, str
 
 /* ---- a comparison ---- */
 
-/* The events [*from, *to) of an end; `chosen`: the step where the address names none. False: it is not a range. */
+/* Finds the events [*from, *to) of an end; `chosen` is the step that counts if the address names none. False: it is not
+ * a range. */
 static bool end_events(const struct chart_input *input, const struct chart_end *end, uint64_t chosen,
                        int64_t *from, int64_t *to) {
     const struct spans *steps = &input->verdicts->steps;
@@ -364,7 +367,7 @@ static uint64_t step_events(const struct spans *steps, uint32_t step) {
     return steps->span[step].to_moment - steps->span[step].from_moment + UINT64_C(1);
 }
 
-/* Is the last of several steps cut off: has it under nine tenths of the median step's events? */
+/* Is the last of several steps cut off? It is if it has less than nine tenths of the median step's events. */
 static bool last_is_cut(const struct spans *steps) {
     uint32_t n_longer = 0;
     for (uint32_t i = 0; i < steps->count; i++)
@@ -372,8 +375,8 @@ static bool last_is_cut(const struct spans *steps) {
     return steps->count > 2 && n_longer >= steps->count - steps->count / 2;
 }
 
-/* B's outline over A, as the page has it while the comparison is open: without others, of the first whole step and the last one
- * (wholeSteps in templates/ends.js). */
+/* Finds B's outline over A, as the page shows it while the comparison is open: without ends in the address, it compares
+ * the first whole step with the last one (wholeSteps in templates/ends.js). */
 static struct raster_outline outline_find(const struct chart_input *input) {
     const struct chart_address *address = input->options->address;
     const struct spans *steps = &input->verdicts->steps;
@@ -398,7 +401,7 @@ static uint64_t *lit_find(const struct chart_input *input, struct highlight high
     return done ? lit : NULL;
 }
 
-/* False: no memory. */
+/* Finds what the address asks for. False: no memory. */
 static bool address_find(struct chart_asked *asked, struct chart_input *input, struct arena *arena) {
     const struct chart_address *address = input->options->address;
     if (address == NULL)
@@ -413,7 +416,7 @@ static bool address_find(struct chart_asked *asked, struct chart_input *input, s
            (!address->segments || bands_find(asked, input, arena));
 }
 
-/* The data behind a picture of a device, all of it in the picture's scratch memory. */
+/* What a picture of a device is drawn from, in the picture's scratch memory. */
 struct chart_sources {
     struct chart_input input;
     struct raster_style style;
@@ -421,7 +424,7 @@ struct chart_sources {
     struct chart_asked asked;
 };
 
-/* Everything but the groups. False: no memory. */
+/* Finds everything but the groups. False: no memory. */
 static bool sources_find(struct chart_sources *sources, const struct timeline *timeline,
                          const struct chart_options *options, struct arena_host host, struct arena *scratch) {
     struct chart_input *input = &sources->input;
@@ -448,7 +451,7 @@ static bool sources_find(struct chart_sources *sources, const struct timeline *t
     if ((options->verdicts == NULL && !verdicts_init(&sources->verdicts, timeline, scratch)) ||
         !address_find(asked, input, scratch))
         return false;
-    /* As in the page, the highlight takes precedence over the search. */
+    /* The highlight takes precedence over the search, as in the page. */
     style_fill(&sources->style, input, asked->lit != NULL ? asked->lit : input->found,
                options->address != NULL ? &asked->marks : NULL);
     return true;

@@ -4,7 +4,7 @@
 #include "base/format.h"
 #include "render/png/chart_groups.h"
 
-/* So that figures can be compared at a glance. */
+/* The unit of the legend, so that figures can be compared at a glance. */
 static unsigned unit_of(const struct chart_maker *maker) {
     uint64_t most = 0;
     for (uint32_t i = 0; i < maker->in->n_groups; i++)
@@ -35,7 +35,7 @@ int32_t chart_also_height(const struct chart_maker *maker) {
                               : also_heading(maker) + (int32_t)maker->n_also * chart_row(maker) + maker->em;
 }
 
-/* "backward of MmBackward0    123.4 MiB" */
+/* Adds a row such as "backward of MmBackward0 123.4 MiB". */
 static void also_row_put(struct chart_maker *maker, const struct also_shown *also, struct rect row) {
     const struct chart_colors *colors = &maker->out->colors;
     const struct group group = {.site = also->site, .of_free = also->of_free};

@@ -1,4 +1,4 @@
-/* Labels of the axes and what they are called. The grid itself belongs to the raster. */
+/* Labels and titles of the axes. The grid itself belongs to the raster. */
 #include "render/png/chart_maker.h"
 
 #include "base/format.h"
@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* ---- y: bytes in one unit, the largest that writes every tick with two decimals at most ---- */
+/* ---- y: all numbers in one unit, the largest in which every tick needs two decimals at most ---- */
 
 struct y_unit {
     uint64_t one;
@@ -82,7 +82,8 @@ void chart_y_axis_put(struct chart_maker *maker, const struct view *view, struct
     struct y_scale scale = y_scale_of(view);
     int32_t line = chart_line(maker->small), width = y_labels_width(maker, view) - maker->em / 2;
     struct rect at = {plot.x - maker->em / 2 - width, 0, width, line};
-    int32_t free_to = INT32_MAX; /* numbers go upwards; one that would touch the one below is left out */
+    /* numbers go upwards; a number that would touch the one below it is left out */
+    int32_t free_to = INT32_MAX;
     for (uint32_t i = 0; i < ticks.count; i++) {
         char text[48];
         y_label(&unit, (uint64_t)ticks.at[i], text, sizeof text);
@@ -93,7 +94,7 @@ void chart_y_axis_put(struct chart_maker *maker, const struct view *view, struct
         chart_put_text(maker, at, CHART_RIGHT, maker->small, out->colors.quiet, text);
         free_to = at.y;
     }
-    /* Half a line above the plot may belong to the uppermost number. */
+    /* The uppermost number may reach half a line above the plot. */
     at.y = plot.y - line / 2 - line - maker->scale;
     chart_put_text(maker, at, CHART_RIGHT, maker->small, out->colors.quiet, unit.name);
 }
@@ -111,7 +112,7 @@ static struct x_unit x_unit_of(const struct view *view) {
                                           {1000000, "seconds since the first event"},
                                           {1000, "milliseconds since the first event"},
                                           {1, "microseconds since the first event"}};
-    /* Ten of a unit make it worth while: 8 minutes are read as 480 seconds, 30 as minutes. */
+    /* A unit is used from ten of it on: 8 minutes are shown as 480 seconds, 30 as minutes. */
     uint64_t span = ((uint64_t)view->to_q16 - (uint64_t)view->from_q16) / 65536;
     if (view->axis == AXIS_EVENTS)
         return (struct x_unit){0, "event number"};
@@ -121,7 +122,7 @@ static struct x_unit x_unit_of(const struct view *view) {
     return units[4];
 }
 
-/* Ticks in thousandths of the unit, so that "0.5 s" can be one. */
+/* Ticks in thousandths of the unit, so that "0.5 s" is possible. */
 static struct ticks x_ticks(const struct chart_maker *maker, const struct x_unit *unit) {
     const struct view *view = &maker->out->view;
     uint32_t most = (uint32_t)(maker->out->plot.width / (6 * maker->em));
@@ -156,13 +157,12 @@ static int64_t x_tick_q16(const struct x_unit *unit, int64_t at) {
     return unit->us >= 1000 ? at * (unit->us / 1000) * 65536 : at * 65536;
 }
 
-/* Draws number and mark of one tick, if there is room right of `free_from`. Returns the right edge of the used
- * room. */
+/* Draws number and mark of one tick if there is room right of `free_from`. Returns the right edge of what it took. */
 static int32_t x_tick_put(struct chart_maker *maker, int32_t x, int32_t y, const char *text,
                           int32_t free_from) {
     const struct chart_layout *out = maker->out;
     int32_t width = chart_text_width(maker, maker->small, text), height = maker->em / 4;
-    /* A number may hang over the plot's edge, but not below those of the y axis. */
+    /* A number may stand out over the plot's edge, but not below the numbers of the y axis. */
     int32_t most = out->plot.x + out->plot.width + maker->em / 2 - width, least = out->plot.x - maker->em / 4;
     int32_t left = x - width / 2;
     left = left > most ? most : left;
@@ -175,7 +175,7 @@ static int32_t x_tick_put(struct chart_maker *maker, int32_t x, int32_t y, const
     return left + width + maker->em / 2;
 }
 
-/* The axis title: its unit, and a remark on the bands where they are grouped or the scale is cut. */
+/* Writes the axis' title: its unit, and a remark if bands are grouped or the scale is cut. */
 static void x_title(const struct chart_layout *out, const char *title, char *text, size_t capacity) {
     if (out->scene.n_groups != 0)
         snprintf(text, capacity, "%s \302\267 grouped by call site: most bands are under 3 px high", title);
@@ -209,7 +209,7 @@ void chart_axes_put(struct chart_maker *maker) {
     if (out->plot_is_text)
         return;
     chart_y_axis_put(maker, &maker->out->view, maker->out->plot);
-    /* Without an event there is one state, and no axis to number. */
+    /* Without events there is one state, and no axis to number. */
     int32_t y = out->plot.y + out->plot.height + chart_unused_height(maker) + chart_phases_height(maker);
     if (maker->in->timeline->n_moments > 1)
         x_axis_put(maker, y);

@@ -1,4 +1,4 @@
-/* A plot that has nothing to draw says why, and what happened nevertheless. */
+/* Says in a plot that has nothing to draw why that is so, and what happened nevertheless. */
 #include "render/png/chart_maker.h"
 #include "render/words/device.h"
 
@@ -49,7 +49,8 @@ static struct rect line_put(struct chart_maker *maker, struct rect area, uint32_
     return (struct rect){area.x, area.y + height, area.width, area.height - height};
 }
 
-/* Without an axis there is no flag, so the same words are put here with their event, if there is room. */
+/* Without an axis there is no flag for an out-of-memory event, so its words and its event are put here if there is
+ * room. */
 static struct rect oom_put(struct chart_maker *maker, struct rect area, const struct oom_event *oom) {
     char what[128], when[96], both[256];
     chart_oom_text(oom, "OOM", what, sizeof what);

@@ -1,12 +1,12 @@
 /*
- * What follows from the recording, above the legend: the most urgent findings, each with its title and the beginning of
- * its sentences. Where memory ran out, a bar shows what the device's memory was taken by.
+ * The findings above the legend: the most urgent ones, each with its title and the beginning of its sentences. Where
+ * memory ran out, a bar shows what took the device's memory.
  *
  *     The peak of 6.5 GiB is reached in a forward: 61 % activations ...
  *
- *     | Out of memory: 1.5 GiB asked for, 384 MiB free     bold, in the colour of its urgency
+ *     | Out of memory: 1.5 GiB asked for, 384 MiB free       bold, in the colour of its urgency
  *     | [live ==============|unused///|free]
- *     | The request came from loss.py:19 ...               two or three lines
+ *     | The request came from loss.py:19 ...                  two or three lines
  */
 #include "render/png/chart_maker.h"
 
@@ -18,7 +18,7 @@
 
 enum { FINDINGS_SHOWN = 3, DETAIL_LINES = 3, MADE_LINES = 3, TITLE_LINES = 3, BAR_PARTS = 3 };
 
-/* Remarks about the recording itself belong to the notes and the report. */
+/* Is the finding shown? Remarks about the recording itself belong to the notes and the report. */
 static bool finding_is_shown(const struct finding *finding) {
     return finding->severity != SEVERITY_INFO && finding->confidence != CONFIDENCE_POSSIBLE;
 }
@@ -39,7 +39,7 @@ static int32_t indent_of(const struct chart_maker *maker) {
     return maker->em * 3 / 4;
 }
 
-/* The height of at most `most` lines. */
+/* The height of a text in at most `most` lines. */
 static int32_t lines_height(const struct chart_maker *maker, int32_t width, struct font_style style,
                             const char *text, int32_t most) {
     int32_t height = chart_paragraph_height(maker, width, style, text), line = chart_line(style);
@@ -49,7 +49,8 @@ static int32_t lines_height(const struct chart_maker *maker, int32_t width, stru
 static void title_of(const struct chart_maker *maker, const struct finding *finding,
                      char text[FINDING_TEXT_NBYTES]) {
     finding_title(maker->in->verdicts, finding, text, FINDING_TEXT_NBYTES);
-    /* A title that begins with a word begins with a capital; one that begins with a place in the code stays as it is. */
+    /* A title that begins with a word gets a capital letter; one that begins with a place in the code stays as it
+     * is. */
     size_t word = strcspn(text, " :.");
     if (text[0] >= 'a' && text[0] <= 'z' && text[word] == ' ')
         text[0] = (char)(text[0] - 'a' + 'A');
@@ -68,7 +69,7 @@ static int32_t finding_height(const struct chart_maker *maker, const struct find
     return height + lines_height(maker, room, maker->small, text, DETAIL_LINES) + maker->em;
 }
 
-/* The sentence about the peak's parts, which comes first. False: there is none. */
+/* Writes the sentence about the parts of the peak, which comes first. False: there is none. */
 static bool made_text(const struct chart_maker *maker, char text[FINDING_TEXT_NBYTES]) {
     const struct verdicts *verdicts = maker->in->verdicts;
     struct peak_made made;
@@ -160,7 +161,7 @@ static void bar_put(struct chart_maker *maker, const struct finding *finding, st
 
 /* ---- all of it ---- */
 
-/* Red is for what ran out and for what leaks. */
+/* The colour of a finding: red is for what ran out and for what leaks. */
 static uint32_t finding_color(const struct chart_maker *maker, const struct finding *finding) {
     bool alarm = finding->severity == SEVERITY_HIGH &&
                  (finding->kind == FINDING_OUT_OF_MEMORY || finding->kind == FINDING_LEAK);
@@ -169,7 +170,7 @@ static uint32_t finding_color(const struct chart_maker *maker, const struct find
                                                   : maker->out->colors.quiet;
 }
 
-/* Returns the y below. */
+/* Draws a finding. Returns the y below it. */
 static int32_t finding_put(struct chart_maker *maker, const struct finding *finding, struct rect area) {
     char text[FINDING_TEXT_NBYTES];
     int32_t indent = indent_of(maker), y = area.y, width = area.width - indent;

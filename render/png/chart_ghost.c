@@ -13,8 +13,8 @@
 #include "base/format.h"
 #include "base/numbers.h"
 
-/* For an address, as in the page: the request that ends the recording, whose gutter stays in every window. The
- * raster draws the others. */
+/* The request that ends the recording. For an address its gutter stays in every window, as in the page; the raster
+ * draws the other requests. */
 static const struct oom_event *last_of(const struct chart_maker *maker) {
     const struct timeline *timeline = maker->in->timeline;
     const struct device_trace *device = timeline->device;
@@ -24,7 +24,8 @@ static const struct oom_event *last_of(const struct chart_maker *maker) {
                : NULL;
 }
 
-/* The one that ends the window: only the last fiftieth of it follows. One in the middle has its flag alone. */
+/* The request that ends the window: at most the last fiftieth of the window follows it. A request in the middle has
+ * only its flag. */
 static const struct oom_event *ghost_of(const struct chart_maker *maker) {
     const struct chart_window *window = &maker->in->window;
     if (maker->in->options->address != NULL)
@@ -45,7 +46,7 @@ int32_t chart_ghost_width(const struct chart_maker *maker) {
     return ghost_of(maker) != NULL ? maker->em * 5 : 0;
 }
 
-/* Pixels below the plot's upper edge; what lies above the picture is at its edge. */
+/* Pixels below the plot's upper edge. What lies above the picture is drawn at its edge. */
 static int32_t ghost_y(const struct chart_maker *maker, struct rect area, uint64_t bytes) {
     struct y_scale scale = y_scale_of(&maker->out->view);
     uint64_t top = maker->out->view.top_bytes;
@@ -57,7 +58,7 @@ uint64_t chart_ghost_limit(const struct chart_maker *maker) {
     return sum_at_most(timeline_reserved_at(maker->in->timeline, oom->event + 1), oom->device_free);
 }
 
-/* For an address: is the ghost drawn here, because the raster has no room for it? */
+/* Is the ghost of an address drawn here, because the raster has no room for it? */
 static bool ghost_is_beside(const struct chart_maker *maker, const struct oom_event *oom) {
     if (maker->in->options->address == NULL)
         return true;
@@ -69,7 +70,7 @@ static bool ghost_is_beside(const struct chart_maker *maker, const struct oom_ev
 static void ghost_text_put(struct chart_maker *maker, struct rect box, const struct oom_event *oom) {
     int32_t line = chart_line(maker->small), y = box.y + (box.height - 2 * line) / 2;
     if (box.height < 2 * line + maker->em / 2)
-        return; /* the flag above says it */
+        return; /* the flag above the plot says it already */
     chart_put_text(maker, (struct rect){box.x, y, box.width, 0}, CHART_CENTER,
                    (struct font_style){FONT_BOLD, maker->small.px}, maker->out->colors.alarm,
                    format_bytes(oom->size).text);

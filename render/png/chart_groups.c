@@ -16,13 +16,12 @@ static uint32_t keys_count(const struct device_trace *device, enum color_by by) 
     return by == COLOR_BY_STREAM ? device->n_streams : by == COLOR_BY_POOL ? device->n_pools : RASTER_KEYS;
 }
 
-/* Is a to be listed before b? Scales from their upper end, the rest by bytes. */
+/* Is a listed before b? Scales are listed from their upper end, everything else by bytes. */
 static bool goes_before(enum color_by by, const struct group *a, const struct group *b) {
     return by == COLOR_BY_SIZE || by == COLOR_BY_AGE ? a->site > b->site : a->bytes > b->bytes;
 }
 
-/* Moves the keys that were seen to the front, in order. There are few keys, except for streams: real files have
- * tens at most. */
+/* Moves the keys that were seen to the front, in order. Keys are few; real files have some tens of streams at most. */
 static uint32_t keys_sort(struct group *groups, const bool *seen, uint32_t n_keys, enum color_by by) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < n_keys; i++) {
@@ -38,7 +37,7 @@ static uint32_t keys_sort(struct group *groups, const bool *seen, uint32_t n_key
     return n;
 }
 
-/* A colour that the window shows is explained, also where nothing of it is alive at the legend's moment. */
+/* Sums the keys. A colour that the window shows is explained even if nothing of it is alive at the legend's moment. */
 static bool keys_sum(const struct chart_input *input, const struct raster_style *style, struct arena *arena,
                      struct group **groups, uint32_t *n_groups) {
     const struct timeline *timeline = input->timeline;

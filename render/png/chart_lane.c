@@ -17,7 +17,7 @@
 enum { FLAGS_MAX = 3, FLAG_ROWS = 2, FLAG_PLACES = FLAG_ROWS * 3 };
 
 struct flag {
-    int32_t x; /* of the moment, in the picture */
+    int32_t x; /* place of the moment in the picture */
     uint32_t color;
     int32_t width;
     char text[FONT_TEXT_NBYTES];
@@ -31,7 +31,7 @@ static int32_t flag_marker_height(const struct chart_maker *maker) {
     return maker->em * 5 / 8;
 }
 
-/* Only one state was recorded, so its maximum says nothing. */
+/* Was only one state recorded? Then its maximum says nothing. */
 static bool lane_is_static(const struct chart_maker *maker) {
     return maker->in->timeline->device->n_events < 2;
 }
@@ -45,7 +45,7 @@ static bool oom_is_shown(const struct chart_maker *maker, const struct oom_event
     return chart_moment_is_shown(maker, oom->event + 1);
 }
 
-/* The peak has a flag of its own. */
+/* Does the legend's moment have a flag? The peak has one of its own. */
 static bool legend_is_flagged(const struct chart_maker *maker) {
     return maker->in->moment != maker->in->window.peak_moment &&
            chart_moment_is_shown(maker, maker->in->moment);
@@ -70,7 +70,7 @@ static int32_t lane_rows(const struct chart_maker *maker) {
 }
 
 int32_t chart_lane_height(const struct chart_maker *maker) {
-    /* At least two lines, because the unit of the y axis is beside the lane. */
+    /* At least two lines high, because the unit of the y axis stands beside the lane. */
     int32_t line = chart_line(maker->small);
     int32_t height = lane_rows(maker) * line + flag_marker_height(maker) + maker->em / 4;
     return height > 2 * line ? height : 2 * line;
@@ -136,7 +136,7 @@ static uint32_t lane_flags(const struct chart_maker *maker, struct flag flags[FL
     return n;
 }
 
-/* Centred on the moment, beginning there or ending there; kept inside of the lane. */
+/* Places a flag's text: centred on the moment, beginning there or ending there, and always inside of the lane. */
 static struct place flag_place(const struct flag *flag, uint32_t choice, struct rect lane) {
     int32_t shift = choice % 3 == 0 ? flag->width / 2 : choice % 3 == 1 ? 0 : flag->width;
     int32_t x = flag->x - shift, most = lane.x + lane.width - flag->width;
@@ -161,7 +161,7 @@ static int64_t place_cost(const struct flag *flag, struct place place, int32_t e
     return (int64_t)place.row * 8 * em + (off < 0 ? -off : off);
 }
 
-/* Tries one arrangement; `code` has one digit of base FLAG_PLACES for each flag. -1: texts collide. */
+/* The cost of one arrangement; `code` has one digit of base FLAG_PLACES for each flag. -1: texts collide. */
 static int64_t arrangement_cost(const struct chart_maker *maker, const struct flag *flags, uint32_t n,
                                 uint32_t code, struct rect lane, struct place *places) {
     int64_t cost = 0;
@@ -181,7 +181,7 @@ static int64_t arrangement_cost(const struct chart_maker *maker, const struct fl
     return cost;
 }
 
-/* The best arrangement of the first n flags. False: none. */
+/* Finds the best arrangement of the first n flags. False: there is none. */
 static bool lane_arrange(const struct chart_maker *maker, const struct flag *flags, uint32_t n,
                          struct rect lane, struct place *best) {
     uint32_t codes = n == 0 ? 0 : n == 1 ? FLAG_PLACES : n == 2 ? FLAG_PLACES * FLAG_PLACES : 216;
@@ -200,7 +200,7 @@ static bool lane_arrange(const struct chart_maker *maker, const struct flag *fla
 
 static void marker_put(struct chart_maker *maker, struct rect lane, int32_t x, uint32_t color) {
     int32_t height = flag_marker_height(maker), width = height * 5 / 4 | 1;
-    /* Narrower, so that a peak that ends in an OOM shows on both sides of it. */
+    /* The marker is narrower, so that it shows on both sides of a peak that ends in an out-of-memory event. */
     if (color == maker->out->colors.alarm)
         width = width / 2 | 1;
     struct rect rect = {x - width / 2, lane.y + lane.height - height - maker->scale, width, height};
@@ -226,7 +226,8 @@ static void flag_put(struct chart_maker *maker, const struct flag *flag, struct 
     chart_put_text(maker, text, CHART_LEFT, maker->small, flag->color, flag->text);
 }
 
-/* All of them, also those without a text; those that share a pixel share a triangle. */
+/* Draws the markers of all out-of-memory events, also of those without a text. Events in the same pixel share a
+ * triangle. */
 static void oom_markers_put(struct chart_maker *maker, struct rect lane) {
     const struct device_trace *device = maker->in->timeline->device;
     int32_t last = -1;
@@ -239,7 +240,7 @@ static void oom_markers_put(struct chart_maker *maker, struct rect lane) {
     }
 }
 
-/* Ticks at the plot's upper edge where the search's matches were allocated. */
+/* Draws ticks at the plot's upper edge where the search's matches were allocated. */
 static void hits_put(struct chart_maker *maker, struct rect lane) {
     const struct allocations *allocations = &maker->in->timeline->device->allocations;
     int32_t last = -1, height = 4 * maker->scale;
@@ -258,7 +259,7 @@ static void hits_put(struct chart_maker *maker, struct rect lane) {
     }
 }
 
-/* Letters of the marks of an address, above their lines. */
+/* Draws the letters of an address's marks above their lines. */
 static void marks_put(struct chart_maker *maker, struct rect lane) {
     const struct chart_address *address = maker->in->options->address;
     for (uint32_t i = 0; i < RASTER_MARKS && address != NULL; i++)
@@ -267,7 +268,7 @@ static void marks_put(struct chart_maker *maker, struct rect lane) {
                        maker->out->colors.mark[i]);
 }
 
-/* Why there is no curve. The other device is named where there is room for it. */
+/* Says why there is no curve, and names the other device if there is room for it. */
 static void lane_put_reason(struct chart_maker *maker, struct rect lane) {
     const char *reason = maker->in->timeline->device->n_events == 0
                              ? "No history was recorded: this is what was there when the snapshot was taken."

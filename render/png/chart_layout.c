@@ -9,7 +9,7 @@
 
 /* ---- sizes and colours ---- */
 
-/* The page's own (templates/base.css). */
+/* The colours of the page (templates/base.css). */
 static const struct chart_colors colors_light = {.background = 0xffffff,
                                                  .text = 0x1c2128,
                                                  .quiet = 0x59636e,
@@ -43,8 +43,8 @@ static uint32_t square_root(uint32_t n) {
 }
 
 /*
- * Text grows with the square root of the picture: 12 px at 800x450, 15 px at 1600x900, 23 px at 3840x2160. So
- * a large picture has more room for data, and is still readable when it is shown at half its size.
+ * Text grows with the square root of the picture: 12 px at 800x450, 15 px at 1600x900, 23 px at 3840x2160. So a large
+ * picture has more room for data and can still be read at half its size.
  */
 static void maker_sizes(struct chart_maker *maker) {
     const struct chart_options *options = maker->in->options;
@@ -92,7 +92,8 @@ struct chart_window chart_window_of(const struct timeline *timeline, const struc
     return window;
 }
 
-/* The page's axis: for the whole run, or for what a filter keeps if that would fill less than a third of it. */
+/* The top of the page's axis: for the whole run, or, if that would fill less than a third, for what the filter
+ * leaves. */
 static uint64_t whole_top(const struct chart_input *in) {
     uint64_t highest = in->selection == NULL ? 0 : in->selection->timeline.peak_bytes;
     if (highest > 0 && highest <= (timeline_headroom(in->timeline) - 1) / 3)
@@ -137,7 +138,7 @@ static void subtitle_facts(const struct chart_maker *maker, char *text, size_t c
                  format_count(window->end_moment > 1 ? window->end_moment - 2 : 0).text);
 }
 
-/* With a title, the file's name precedes the facts, elided so that the facts are complete. */
+/* Puts the subtitle. With a title, it begins with the file's name, elided so that the facts stay complete. */
 static void subtitle_put(struct chart_maker *maker, struct rect line) {
     const struct chart_colors *colors = &maker->out->colors;
     char facts[256];
@@ -159,7 +160,7 @@ static void subtitle_put(struct chart_maker *maker, struct rect line) {
     chart_put_text(maker, line, CHART_LEFT, maker->body, colors->quiet, facts);
 }
 
-/* Title and subtitle. Returns the y below. */
+/* Puts title and subtitle. Returns the y below them. */
 static int32_t head_put(struct chart_maker *maker, struct rect page) {
     const struct chart_options *options = maker->in->options;
     const struct chart_colors *colors = &maker->out->colors;
@@ -179,7 +180,7 @@ static int32_t head_put(struct chart_maker *maker, struct rect page) {
 
 /* ---- middle ---- */
 
-/* The middle of the page, divided. A width of 0: the part is missing. */
+/* The middle of the page, divided into parts. A part of width 0 is missing. */
 struct parts {
     struct rect chart, legend;
 };
@@ -202,7 +203,7 @@ static struct parts parts_below(struct chart_maker *maker, struct rect area) {
     parts.chart.height -= height + gap;
     parts.legend.y += area.height - height;
     parts.legend.height = height;
-    /* Figures far from their names are hard to read. */
+    /* A wide legend is made narrower, because figures far from their names are hard to read. */
     if (parts.legend.width > 44 * maker->em)
         parts.legend.width = 44 * maker->em;
     return parts;
@@ -217,14 +218,14 @@ static struct parts parts_of(struct chart_maker *maker, struct rect area) {
     return area.height >= 26 * maker->em ? parts_below(maker, area) : alone;
 }
 
-/* The plot is what lane, phases and labels leave of the chart's part. */
+/* Gives the plot what lane, phases and labels leave. */
 static bool plot_place(struct chart_maker *maker, struct rect area) {
     struct chart_layout *out = maker->out;
-    /* The width of the y labels depends on a height that is not known yet. */
+    /* The width of the y labels depends on a height that is not known yet, so it is estimated. */
     chart_phases_fit(maker, area.width - chart_ghost_width(maker) - 4 * maker->em);
     int32_t lane = chart_lane_height(maker), below = chart_unused_height(maker) + chart_phases_height(maker);
     int32_t x_labels = 2 * chart_line(maker->small) + maker->em / 4;
-    /* For an address the plot is as large as in a page, which counts in CSS pixels. */
+    /* For an address the plot is as large as in a page, whose sizes are CSS pixels. */
     int32_t whole = maker->in->options->address != NULL ? maker->scale : 1;
     int32_t map = chart_map_height(maker, area.height), rows = chart_rows_height(maker, area.height - map);
     if (!chart_rows_find(maker, rows)) {
@@ -262,7 +263,7 @@ static void chart_parts_put(struct chart_maker *maker, struct rect area) {
 
 /* ---- all of it ---- */
 
-/* The plot's bands. Where these are drawn between edges of their own, the axis has other labels. */
+/* Builds the plot's bands. If they are drawn between edges of their own, the axis gets other labels. */
 static bool scene_make(struct chart_maker *maker, struct rect area) {
     struct chart_layout *out = maker->out;
     bool built = chart_scene_build(&out->scene, &out->view, maker->in);
@@ -277,8 +278,8 @@ static bool scene_make(struct chart_maker *maker, struct rect area) {
     return built;
 }
 
-/* Until the plot has enough room, a small picture goes without its legend, then without the lane of unused memory,
- * then without phases. */
+/* Places the parts. Until the plot has enough room, a small picture goes without its legend, then without the lane of
+ * unused memory, then without phases. */
 static bool parts_place(struct chart_maker *maker, struct rect area, struct parts *parts) {
     *parts = parts_of(maker, area);
     bool placed = plot_place(maker, parts->chart);

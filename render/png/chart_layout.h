@@ -29,10 +29,11 @@
 
 struct chart_colors {
     uint32_t background, text, quiet, line, alarm, note;
-    uint32_t live;                    /* the part of a bar that is in use */
-    uint32_t unused, unused_soft;     /* reserved memory that is not in use, and its ground */
-    uint32_t phase[2];                /* neighbours alternate */
-    uint32_t mark[RASTER_MARKS], hit; /* as in the page: marks A to C, where a search finds something */
+    uint32_t live;                /* the part of a bar that is in use */
+    uint32_t unused, unused_soft; /* reserved memory that is not in use, and the ground below it */
+    uint32_t phase[2];            /* neighbouring phases alternate */
+    /* as in the page: marks A to C, and places where a search found something */
+    uint32_t mark[RASTER_MARKS], hit;
 };
 
 enum chart_box_kind {
@@ -59,9 +60,9 @@ struct chart_box {
 struct chart_window {
     enum axis axis;
     int64_t from_q16, to_q16;
-    uint32_t first_moment, end_moment; /* [first, end), never empty */
-    uint32_t peak_moment;              /* the first of the highest total in the window */
-    bool whole;                        /* the whole run */
+    uint32_t first_moment, end_moment; /* [first, end), at least one */
+    uint32_t peak_moment;              /* the first moment with the highest total of the window */
+    bool whole;                        /* the window is the whole run */
 };
 
 /* The window that the options ask for; events where the file has no times. */
@@ -72,23 +73,23 @@ struct chart_input {
     const struct timeline *timeline;
     const struct selection *selection; /* the filtered allocations; NULL: all */
     const struct chart_options *options;
-    struct arena_host host; /* for all memory whose size depends on the recording */
+    struct arena_host host; /* provides all memory whose size depends on the recording */
     struct chart_window window;
-    const struct raster_style *style; /* of the plot; NULL where nothing is drawn */
-    const uint64_t *found;            /* bitmap of the search's matches; NULL: nothing is searched */
+    const struct raster_style *style; /* style of the plot; NULL where nothing is drawn */
+    const uint64_t *found;            /* bitmap of the search's matches; NULL: there is no search */
     const uint64_t
         *counted; /* bitmap of the allocations that sums count, if fewer than are drawn; otherwise NULL */
     const struct timeline *bands; /* the allocator's segments, if they are drawn; otherwise NULL */
-    const struct group *groups;   /* of `moment`, as chart_groups_find makes them */
+    const struct group *groups;   /* groups at `moment`, as chart_groups_find makes them */
     uint32_t n_groups;
-    uint32_t moment;                 /* the legend's */
-    const struct verdicts *verdicts; /* of the timeline; NULL: nothing is concluded */
+    uint32_t moment;                 /* the legend's moment */
+    const struct verdicts *verdicts; /* verdicts of the timeline; NULL: there are none */
     /* [n_rows] the other devices of an address that shows all; without groups */
     const struct chart_input *rows;
     uint32_t n_rows;
 };
 
-/* The timeline that is drawn and listed: the recording's, or that of the filtered allocations. */
+/* The timeline that is drawn and listed: that of the filtered allocations, or the recording's. */
 static inline const struct timeline *chart_shown(const struct chart_input *input) {
     return input->selection != NULL ? &input->selection->timeline : input->timeline;
 }
@@ -97,7 +98,7 @@ static inline const uint64_t *chart_keep(const struct chart_input *input) {
     return input->selection != NULL ? input->selection->keep : NULL;
 }
 
-/* The allocations that figures count: those drawn, or only the matches among them. NULL: all. */
+/* Bitmap of the allocations that figures count: those drawn, or only the matches among them. NULL: all. */
 static inline const uint64_t *chart_counted(const struct chart_input *input) {
     return input->counted != NULL ? input->counted : chart_keep(input);
 }
@@ -113,18 +114,18 @@ struct chart_map {
     bool asked;
     const char *refusal; /* why there is no map; NULL: there is one */
     struct held held;
-    struct memory_map laid; /* its `held` NULL: there was no room */
-    struct rect rect;       /* of its pixels, whole rows */
+    struct memory_map laid; /* its `held` is NULL if there was no room */
+    struct rect rect;       /* place of its pixels, whole rows only */
 };
 
 struct chart_layout {
     struct rect plot;
     struct view view;        /* of the plot */
     struct scene scene;      /* of the plot, built for `view`; unless the plot is text */
-    struct font_style names; /* of the call sites on the bands */
-    bool plot_is_text;       /* there is nothing to draw; text boxes inside of the plot say why */
+    struct font_style names; /* style of the call sites' names on bands */
+    bool plot_is_text;       /* there is nothing to draw; text boxes in the plot say why */
     struct chart_map map;
-    struct chart_row *rows; /* [n_rows], as the input's */
+    struct chart_row *rows; /* [n_rows], one for each of the input's */
     uint32_t n_rows;
     struct chart_colors colors;
     struct chart_box *boxes; /* in drawing order */
@@ -132,14 +133,14 @@ struct chart_layout {
     struct arena arena;
 };
 
-/* Sums by stream, pool or category instead of bands. */
+/* Does the picture show sums by stream, pool or category instead of bands? */
 bool chart_has_areas(const struct chart_input *input);
 
-/* An empty scene of the drawn timeline. */
+/* Makes an empty scene of the timeline that is drawn. */
 void chart_scene_init(struct scene *scene, const struct chart_input *input);
 
-/* Its bands, as a page that is opened with this window has them: those too thin to be told apart as one area for each call site,
- * or, in a narrow window, between edges of its own (scene->view). False: no memory. */
+/* Builds its bands as a page that opens with this window has them: bands that are too thin to be told apart become one
+ * area per call site, or, in a narrow window, get edges of their own (scene->view). False: no memory. */
 bool chart_scene_build(struct scene *scene, const struct view *view, const struct chart_input *input);
 
 /*

@@ -24,8 +24,8 @@ struct key_facts {
 };
 
 /*
- * The raster hatches only what is high enough (MIN_PATTERN_Q8 in raster.c). Before the plot has its height, when
- * the legend is only measured, the whole picture's stands for it.
+ * The fewest bytes that the raster hatches (MIN_PATTERN_Q8 in raster.c). When the legend is only measured, before the
+ * plot has its height, the whole picture's height stands for it.
  */
 static uint64_t hatch_least_bytes(const struct chart_maker *maker) {
     enum { HATCH_LEAST_PX = 4 };
@@ -146,7 +146,7 @@ static void key_of_highlight(const struct chart_maker *maker, struct key *key) {
     snprintf(key->text, sizeof key->text, "highlighted: %s", name);
 }
 
-/* Keys for what a page's address adds to the picture. */
+/* Adds keys for what a page's address adds to the picture. */
 static uint32_t keys_of_address(const struct chart_maker *maker, struct key *keys) {
     const struct chart_address *address = maker->in->options->address;
     uint32_t n = 0;
@@ -198,14 +198,14 @@ static uint32_t keys_of(const struct chart_maker *maker, struct key keys[KEYS_MA
 
 /* ---- table ---- */
 
-/* One row: texts of the columns. */
+/* One row: the texts of its columns. */
 struct row {
     char site[FONT_TEXT_NBYTES];
-    const char *mark; /* a suffix that is never cut */
+    const char *mark; /* a suffix of the name that is never cut */
     struct figure bytes, share, count;
 };
 
-/* Widths of the columns, and how many rows they were made for. */
+/* The widths of the columns, and for how many rows they were made. */
 struct columns {
     int32_t swatch, site, bytes, share, count;
 };
@@ -226,7 +226,7 @@ static void row_of_group(const struct chart_maker *maker, const struct group *gr
     row_figures(maker, row, group->bytes, group->count);
 }
 
-/* The groups from `first` on, as one row. */
+/* Makes one row of the groups from `first` on. */
 static void row_of_rest(const struct chart_maker *maker, uint32_t first, struct row *row) {
     uint64_t bytes = 0, count = 0;
     for (uint32_t i = first; i < maker->in->n_groups; i++) {
@@ -249,7 +249,7 @@ static void columns_widen(const struct chart_maker *maker, struct columns *colum
     columns->count = count > columns->count ? count : columns->count;
 }
 
-/* Natural widths for the first n_rows groups and the sum of the rest. */
+/* The natural widths for the first n_rows groups and the sum of the rest. */
 static struct columns columns_of(const struct chart_maker *maker, uint32_t n_rows) {
     struct columns columns = {.swatch = maker->em * 3 / 2};
     struct row row;
@@ -269,8 +269,8 @@ static int32_t columns_width(const struct chart_maker *maker, const struct colum
            3 * legend_gap(maker);
 }
 
-/* Beyond the first few rows, those below a thousandth of the whole are only noise; their sum is shown. But colours
- * that the legend must explain are all listed. */
+/* How many rows are worth showing. Beyond the first few, rows below a thousandth of the whole are only noise and are
+ * summed up; but all colours that the legend must explain are listed. */
 static uint32_t legend_rows_wanted(const struct chart_maker *maker) {
     enum color_by by = maker->in->options->color_by;
     bool sites = by == COLOR_BY_SITE || by == COLOR_BY_EACH;
@@ -279,7 +279,7 @@ static uint32_t legend_rows_wanted(const struct chart_maker *maker) {
     while (n < maker->in->n_groups && n < LEGEND_ROWS_MAX &&
            (n < LEGEND_ROWS_MIN || maker->in->groups[n].bytes >= least))
         n++;
-    /* A sum of one would hide a name and save nothing. */
+    /* A sum of one group would hide a name and save nothing. */
     return n + 1 == maker->in->n_groups && n < LEGEND_ROWS_MAX ? n + 1 : n;
 }
 
@@ -299,7 +299,7 @@ static void header_what(const struct chart_maker *maker, char *text, size_t capa
     if (timeline->device->n_events == 0)
         snprintf(text, capacity, "When the snapshot was taken");
     else if (moment == timeline->peak_moment && !chart_moment_is_shown(maker, moment))
-        snprintf(text, capacity, "At the peak, %s", when); /* no flag says when that is */
+        snprintf(text, capacity, "At the peak, %s", when); /* no flag says when the peak is */
     else if (moment == timeline->peak_moment)
         snprintf(text, capacity, "At the peak");
     else if (moment == maker->in->window.peak_moment)
@@ -327,7 +327,7 @@ static void header_of(const struct chart_maker *maker, struct header *header) {
     snprintf(header->both, sizeof header->both, "%.150s \xc2\xb7 %.90s", header->what, header->figure);
 }
 
-/* One line if it fits, otherwise two. Returns the height. */
+/* Puts the header in one line if it fits, otherwise in two. Returns its height. */
 static int32_t header_put(struct chart_maker *maker, struct rect area) {
     struct header header;
     const struct chart_colors *colors = &maker->out->colors;
@@ -371,8 +371,8 @@ int32_t chart_legend_height(struct chart_maker *maker) {
            keys_height(maker, keys_of(maker, keys));
 }
 
-/* File and line tell call sites apart, so the name of the function gives way first: "adam_forward.py:168
- * up...se", and where nothing of it fits, "adam_f...py:168". */
+/* Puts the name of a call site. File and line tell call sites apart, so the function's name is cut first:
+ * "adam_forward.py:168 up...se", and where nothing of it fits, "adam_f...py:168". */
 static int32_t name_put(struct chart_maker *maker, struct rect cell, uint32_t color, const char *site) {
     size_t place_nbytes = chart_site_place_nbytes(site);
     char place[FONT_TEXT_NBYTES];
@@ -401,8 +401,7 @@ void chart_put_site(struct chart_maker *maker, struct rect cell, uint32_t color,
                    maker->small, color, mark);
 }
 
-/* Puts a figure at the right end of `*room` and takes its column away from there. A column of width 0 was
- * dropped. */
+/* Puts a figure at the right end of `*room` and takes its column away from there. A column of width 0 was dropped. */
 static void figure_put(struct chart_maker *maker, struct rect *room, int32_t width, uint32_t color,
                        const char *text) {
     if (width == 0)
@@ -429,7 +428,7 @@ static struct rect swatch_rect(const struct chart_maker *maker, struct rect row,
                          side};
 }
 
-/* Fits the columns into `width`: the site gets what the figures leave, and if that is almost nothing, the count is
+/* Fits the columns into `width`: the site gets what the figures leave; if that is almost nothing, first the count is
  * dropped and then the share. */
 static void columns_fit(const struct chart_maker *maker, struct columns *columns, int32_t width) {
     int32_t least = columns->site < 11 * maker->em ? columns->site : 11 * maker->em;
@@ -453,7 +452,7 @@ static void table_put(struct chart_maker *maker, struct rect area) {
     int32_t height = chart_row(maker);
     uint32_t room = area.height > 0 ? (uint32_t)(area.height / height) : 0,
              wanted = legend_rows_wanted(maker);
-    /* The sum of the rest takes a row. */
+    /* The sum of the rest takes a row too. */
     uint32_t n_rows = wanted == in->n_groups && wanted <= room ? wanted : room == 0 ? 0 : room - 1;
     n_rows = n_rows < wanted ? n_rows : wanted;
     struct columns columns = columns_of(maker, n_rows);
@@ -462,7 +461,7 @@ static void table_put(struct chart_maker *maker, struct rect area) {
     columns_fit(maker, &columns, area.width);
     for (uint32_t i = 0; i < n_rows; i++, at.y += height) {
         row_of_group(maker, &in->groups[i], &row);
-        if (in->options->color_by != COLOR_BY_EACH) /* a site has no colour then */
+        if (in->options->color_by != COLOR_BY_EACH) /* in this colouring a site has no colour of its own */
             chart_put(maker, CHART_SWATCH, swatch_rect(maker, at, 0), group_color(maker, &in->groups[i]));
         row_put(maker, &row, &columns, at, in->groups[i].count == 0);
     }
@@ -500,7 +499,7 @@ void chart_legend_put(struct chart_maker *maker, struct rect area) {
     area.y += findings;
     area.height -= findings;
     int32_t header = header_put(maker, area), row = chart_row(maker);
-    /* An address has many keys: in a low picture there is no room for the last ones. */
+    /* An address has many keys; a low picture has no room for the last ones. */
     while (n_keys > 0 && header + keys_height(maker, n_keys) > area.height)
         n_keys--;
     int32_t keys_top = area.y + area.height - (keys_height(maker, n_keys) - maker->em / 2);

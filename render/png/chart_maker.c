@@ -46,7 +46,7 @@ static const char *chart_keep_text(struct chart_maker *maker, const char *text) 
     return copy;
 }
 
-/* Adds a text that is known to be as wide as that. */
+/* Adds a text whose width is known to be that of `rect`. */
 static void chart_put_fitted(struct chart_maker *maker, struct rect rect, struct font_style style,
                              uint32_t color, const char *text) {
     const char *kept = chart_keep_text(maker, text);
@@ -80,7 +80,7 @@ int32_t chart_put_sentence(struct chart_maker *maker, struct rect line, struct f
 
 enum { LINES_MAX = 12, LINE_NBYTES = 256 };
 
-/* Returns how many lines the text has, at most `most` of them. */
+/* The number of lines that a text takes, at most `most`. */
 static int32_t chart_break_text(const struct chart_maker *maker, const char *text, int32_t width,
                                 struct font_style style, int32_t most, char lines[LINES_MAX][LINE_NBYTES]) {
     int32_t n = 0;
@@ -108,7 +108,7 @@ void chart_put_paragraph(struct chart_maker *maker, struct rect area, struct fon
                        lines[i]);
 }
 
-/* Ends a line with an ellipsis, at the cost of as many words as it takes. */
+/* Ends a line with an ellipsis, in place of as many words as that takes. */
 static void chart_line_cut(const struct chart_maker *maker, char line[LINE_NBYTES], int32_t width,
                            struct font_style style) {
     static const char more[] = " \xe2\x80\xa6";
@@ -174,7 +174,7 @@ int32_t chart_axis_x(const struct chart_maker *maker, int64_t q16) {
         return (int32_t)view->width;
     uint64_t part = (uint64_t)q16 - (uint64_t)view->from_q16;
     uint64_t whole = (uint64_t)view->to_q16 - (uint64_t)view->from_q16;
-    /* The product must stay within 64 bits; the loss is far below a pixel. */
+    /* Halves both numbers, so that the product stays within 64 bits; the loss is far below a pixel. */
     while (whole > UINT64_MAX / VIEW_MAX_SIDE) {
         whole /= 2;
         part /= 2;
@@ -182,7 +182,7 @@ int32_t chart_axis_x(const struct chart_maker *maker, int64_t q16) {
     return (int32_t)(part * view->width / whole);
 }
 
-/* The beginning of a moment; for n_moments, the end of the last. */
+/* The point on the axis where a moment begins; for n_moments, where the last one ends. */
 static int64_t chart_moment_q16(const struct chart_maker *maker, uint32_t moment) {
     const struct timeline *timeline = maker->in->timeline;
     if (maker->out->view.axis == AXIS_EVENTS)

@@ -9,7 +9,7 @@
 
 enum { LABELS_MAX = 400 };
 
-/* State and sizes, of the replay where that is quick and exact. */
+/* Finds state and sizes; the sizes are the replay's, if that is quick and exact. */
 static bool state_find(struct chart_maker *maker, struct chart_map *map) {
     const struct timeline *timeline = maker->in->timeline;
     struct arena *arena = &maker->out->arena;
@@ -36,13 +36,13 @@ int32_t chart_map_height(const struct chart_maker *maker, int32_t room) {
     const struct chart_map *map = &maker->out->map;
     if (!map->asked || maker->out->plot_is_text || room < 24 * maker->em)
         return 0;
-    /* Beside rows of other devices it takes less. */
+    /* The map takes less height if there are rows of other devices. */
     return map->refusal != NULL ? 2 * chart_line(maker->small) : room * (maker->in->n_rows > 0 ? 6 : 9) / 20;
 }
 
 /* ---- its words ---- */
 
-/* The beginning of a line's last part, with the separator before it; NULL: there is only one part. */
+/* The beginning of a line's last part, including the separator before it. NULL: there is only one part. */
 static char *last_part(char *text) {
     static const char *const marks[] = {" \xc2\xb7 ", ", ", ": "};
     char *last = NULL;
@@ -52,7 +52,7 @@ static char *last_part(char *text) {
     return last;
 }
 
-/* Parts that have no room go, so that what stays is not cut. */
+/* Puts a line, without its last parts if there is no room for them, so that what stays is not cut. */
 static void parts_put(struct chart_maker *maker, struct rect line, struct font_style style, uint32_t color,
                       char *text) {
     for (char *last; chart_text_width(maker, style, text) > line.width && (last = last_part(text)) != NULL;)
@@ -106,7 +106,7 @@ static void groups_put(struct chart_maker *maker) {
     }
 }
 
-/* Writes the sizes of segments that have a row of their own beside it. */
+/* Writes the sizes of segments beside their rows, if these are high enough. */
 static void rows_put(struct chart_maker *maker, int32_t left) {
     const struct chart_map *map = &maker->out->map;
     const struct memory_map *laid = &map->laid;
@@ -182,7 +182,7 @@ static void rest_put(struct chart_maker *maker, struct rect area) {
                    CHART_RIGHT, maker->small, maker->out->colors.quiet, text);
 }
 
-/* Whole rows only. */
+/* The height of the rows that fit as a whole. */
 static int32_t rows_height(const struct memory_map *laid, int32_t room) {
     uint32_t height = 0;
     for (uint32_t i = 0; i < laid->n_parts && laid->part[i].y + laid->grid.row <= (uint32_t)room; i++)
@@ -222,8 +222,7 @@ void chart_map_put(struct chart_maker *maker, struct rect area, struct rect plot
     }
     heading_put(maker, line);
     int32_t used = chart_line(maker->bold) + maker->em / 4, rest = chart_line(maker->small);
-    int32_t left =
-        area.x + 5 * maker->em > plot.x ? area.x + 5 * maker->em : plot.x; /* room for sizes beside */
+    int32_t left = area.x + 5 * maker->em > plot.x ? area.x + 5 * maker->em : plot.x; /* room for sizes */
     struct rect rect = {left, area.y + used, plot.x + plot.width - left, area.height - used - rest};
     if (rect.height < 2 * maker->em || rect.width < 2 * maker->em)
         return;

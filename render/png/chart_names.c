@@ -1,4 +1,4 @@
-/* The names of call sites on the bands that have room for them. */
+/* Writes the names of call sites on the bands that have room for them. */
 #include "render/png/chart_names.h"
 
 #include "layout/site.h"
@@ -20,7 +20,7 @@ static int32_t line_height(struct font_style style) {
     return (int32_t)(font_ascent(style) + font_descent(style));
 }
 
-/* A plate in the band's colour, so that neither dots nor edges are behind the letters. */
+/* Writes a name on a plate in the band's colour, so that neither dots nor edges are behind the letters. */
 static bool name_write(const struct names_pen *pen, const struct band_name *name, const char *text,
                        int32_t width) {
     int32_t height = line_height(pen->style), room = (int32_t)(name->room.top - name->room.bottom);
@@ -32,7 +32,7 @@ static bool name_write(const struct names_pen *pen, const struct band_name *name
                        plate.y + (int32_t)font_ascent(pen->style), name->ink);
 }
 
-/* Whole, or without the name of the function, or not at all. */
+/* Writes a name whole, or without the function, or not at all. */
 static bool name_put(const struct names_pen *pen, const struct band_name *name) {
     char text[FONT_TEXT_NBYTES];
     site_text(pen->trace, name->site, text, sizeof text);

@@ -1,9 +1,10 @@
-/* The names of call sites on the bands that have room for them. Private to render/png/. */
+/* Writes the names of call sites on bands. Private to render/png/. */
 #pragma once
 
 #include "layout/scene.h"
 #include "render/png/chart_layout.h"
 
-/* Writes them over the plot, which is drawn from `scene`. False: no memory. */
+/* Writes the names on the bands of the plot that have room for them; the plot is drawn from `scene`. False: no
+ * memory. */
 bool chart_names_draw(struct canvas *canvas, struct font *font, const struct chart_layout *layout,
                       const struct chart_input *input, const struct scene *scene);

@@ -5,12 +5,13 @@
 
 #include <stdio.h>
 
-/* Only the first few notes are shown, so those that change the meaning of the picture come first. */
+/* The rank of a note. Only the first few notes are shown, so those that change the meaning of the picture come
+ * first. */
 enum note_rank {
-    NOTE_INCOMPLETE, /* the picture lacks a part of the run */
-    NOTE_OTHER,      /* about something else, or leaves events out */
-    NOTE_DOUBT,      /* figures that do not agree; codes that are not known here */
-    NOTE_BASELINE,   /* the source of the memory from before the recording */
+    NOTE_INCOMPLETE, /* a part of the run is missing in the picture */
+    NOTE_OTHER,      /* the note is about something else, or events were left out */
+    NOTE_DOUBT,      /* figures do not agree, or the code of the note is not known here */
+    NOTE_BASELINE,   /* where the memory from before the recording comes from */
     NOTE_RANKS
 };
 
@@ -34,7 +35,7 @@ static enum note_rank note_rank_of(const struct trace *trace, const struct diagn
     return NOTE_DOUBT;
 }
 
-/* Two notes, or one where the picture is very small. */
+/* How many notes are shown: two, or one if the picture is very small. */
 static uint32_t notes_most(const struct chart_maker *maker) {
     return maker->height < 24 * maker->em ? 1 : 2;
 }
@@ -75,7 +76,7 @@ static void note_put(struct chart_maker *maker, const struct diagnostic *note, s
     line_put(maker, "!", maker->out->colors.note, text, line);
 }
 
-/* Puts those of a rank in the file's order, `most` at most. Returns how many. */
+/* Puts at most `most` notes of a rank, in the file's order. Returns how many. */
 static uint32_t notes_put_rank(struct chart_maker *maker, enum note_rank rank, uint32_t most,
                                struct rect line) {
     const struct trace *trace = maker->in->timeline->trace;

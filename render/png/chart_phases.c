@@ -5,7 +5,7 @@
 
 enum { PHASE_ROWS = 2 };
 
-/* In 1/1024 of the window; -1: outside. Also measures the part of the window that a phase takes. */
+/* The part of the window that a phase takes, in 1/1024; -1: it lies outside. */
 static int32_t phase_share(const struct chart_maker *maker, const struct phase *phase) {
     const struct view *view = &maker->out->view;
     int64_t from = phase_q16(maker->in->timeline, view->axis, phase->start_us),
@@ -17,8 +17,8 @@ static int32_t phase_share(const struct chart_maker *maker, const struct phase *
     return (int32_t)((to - from) / ((view->to_q16 - view->from_q16) / 1024 + 1));
 }
 
-/* Chooses the label for `room`: the longest form of the name that fits, or, in a room of at least 10 em (some 20
- * letters), the name cut. False: no label. */
+/* Chooses the label for `room`: the longest form of the name that fits. In a room of at least 10 em (some 20 letters),
+ * a name that does not fit is cut. False: there is no label. */
 static bool phase_label(const struct chart_maker *maker, const struct phase *phase, int32_t room, char *text,
                         size_t capacity) {
     struct text whole = trace_text(maker->in->timeline->trace, phase->name), name;
@@ -38,7 +38,7 @@ static bool phase_will_say(const struct chart_maker *maker, const struct phase *
     return share > 0 && phase_label(maker, phase, room, text, sizeof text);
 }
 
-/* Rows that are worth their room: in each, one phase at least has a label. */
+/* How many rows are worth their room: in each of them at least one phase has a label. */
 static uint32_t phase_rows_wanted(const struct chart_maker *maker, int32_t width) {
     const struct phases *phases = &maker->phases;
     uint32_t rows = 0;
@@ -51,7 +51,7 @@ static uint32_t phase_rows_wanted(const struct chart_maker *maker, int32_t width
     return rows;
 }
 
-/* The compiler's timers take no row: the page too shows them only on request. */
+/* The compiler's timers get no row, because the page too shows them only on request. */
 void chart_phases_fit(struct chart_maker *maker, int32_t width) {
     struct phases *phases = &maker->phases;
     uint32_t kept = 0, rows = phase_rows_wanted(maker, width);
@@ -89,7 +89,7 @@ static int32_t phase_x(const struct chart_maker *maker, int64_t us) {
     return x < 0 ? 0 : x;
 }
 
-/* Leaves out a box without room for a distinguishing name. */
+/* Puts a phase. A box without room for a name that tells it from others is left out. */
 static void phase_put(struct chart_maker *maker, const struct phase *phase, struct rect band,
                       uint32_t color) {
     char text[FONT_TEXT_NBYTES];
@@ -112,7 +112,7 @@ void chart_phases_put(struct chart_maker *maker, struct rect area) {
         right = right < left + gap ? left + gap : right;
         if (left + gap > area.width)
             continue;
-        /* a pixel of space separates neighbours */
+        /* leaves a pixel of space between neighbours */
         int32_t width = right - left > 4 * gap ? right - left - gap : right - left;
         struct rect band = {area.x + left, area.y + (int32_t)row * height + 2 * gap, width, height - 2 * gap};
         phase_put(maker, phase, band, maker->out->colors.phase[n[row]++ % 2]);

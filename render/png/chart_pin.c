@@ -1,4 +1,5 @@
-/* The allocation that an address of the page has pinned: its facts and the user's own frames of its stack, above the legend. */
+/* Shows the allocation that an address of the page pins, above the legend: its facts and the user's own frames of its
+ * stack. */
 #include "render/png/chart_maker.h"
 
 #include "base/format.h"
@@ -13,7 +14,7 @@ enum { PIN_FRAMES = 8 };
 struct pin {
     uint32_t allocation, stack;
     uint32_t frame[PIN_FRAMES], n_frames; /* innermost first */
-    uint32_t rest;                        /* frames that are not among them */
+    uint32_t rest;                        /* number of frames that are not listed */
 };
 
 static bool pin_find(const struct chart_maker *maker, struct pin *pin) {
@@ -44,7 +45,7 @@ int32_t chart_pin_height(const struct chart_maker *maker) {
            maker->em;
 }
 
-/* "from event 568 (31 ms) to the end, 0x7f2a4c693000" */
+/* Writes "from event 568 (31 ms) to the end, 0x7f2a4c693000". */
 static void pin_facts(const struct chart_maker *maker, const struct pin *pin, char *text, size_t capacity) {
     const struct timeline *timeline = maker->in->timeline;
     const struct allocations *allocations = &timeline->device->allocations;

@@ -14,12 +14,12 @@
 
 #include <stdio.h>
 
-/* Heading, and the room for the unit and half a number above the plot. */
+/* The height of the heading, with room for the unit and half a number above the plot. */
 static int32_t row_head(const struct chart_maker *maker) {
     return chart_line(maker->bold) + chart_line(maker->small) + maker->em / 2;
 }
 
-/* The plot in hand is twice as high as one of the others. */
+/* The chosen device's plot is twice as high as one of the others. */
 int32_t chart_rows_height(const struct chart_maker *maker, int32_t room) {
     int32_t n = (int32_t)maker->in->n_rows, least = row_head(maker) + 3 * maker->em;
     if (n == 0 || maker->out->plot_is_text)

@@ -1,4 +1,4 @@
-/* The scene of a plot: its bands, as a page that is opened with this window has them. */
+/* Builds the bands of a plot, as a page that opens with this window has them. */
 #include "render/png/chart_layout.h"
 
 bool chart_has_areas(const struct chart_input *input) {
@@ -12,7 +12,7 @@ void chart_scene_init(struct scene *scene, const struct chart_input *input) {
         scene->keep = chart_keep(input);
 }
 
-/* Draws the bands of each call site as one area, if most are too thin to be distinguished. False: no memory. */
+/* Makes one area of each call site's bands if most bands are too thin to be told apart. False: no memory. */
 static bool group_dense(struct scene *scene, const struct chart_input *input) {
     const struct chart_address *address = input->options->address;
     uint32_t thin = SCENE_THIN_Q8 * input->options->scale;

@@ -42,7 +42,7 @@ bool chart_side_find(struct chart_maker *maker) {
     return true;
 }
 
-/* The largest categories, falling; those of equal size in their own order. Returns their number. */
+/* Sorts the largest categories by falling bytes; equal ones stay in their own order. Returns how many. */
 static uint32_t categories_ranked(const struct chart_maker *maker, enum category ranked[CATEGORY_COUNT]) {
     uint32_t n = 0;
     for (uint32_t category = 0; category < CATEGORY_COUNT; category++) {
@@ -57,7 +57,8 @@ static uint32_t categories_ranked(const struct chart_maker *maker, enum category
     return n;
 }
 
-/* By category the legend says it all already. One category alone needs no bar. */
+/* Are categories shown? In the colouring by category the legend has them already, and one category alone needs no
+ * bar. */
 static bool categories_are_shown(const struct chart_maker *maker) {
     enum category ranked[CATEGORY_COUNT];
     return maker->in->options->color_by != COLOR_BY_CATEGORY && categories_ranked(maker, ranked) > 1;
@@ -71,7 +72,7 @@ static void bar_put(struct chart_maker *maker, struct rect bar, const enum categ
     uint64_t whole = 0, before = 0;
     for (uint32_t i = 0; i < n; i++)
         whole += sum_of(maker, ranked[i]);
-    uint32_t shift = 0; /* the product with a width must not pass 64 bits */
+    uint32_t shift = 0; /* keeps the product with a width within 64 bits */
     while (whole >> shift >> 40 != 0)
         shift++;
     for (uint32_t i = 0; i < n; i++) {
@@ -86,7 +87,7 @@ static void bar_put(struct chart_maker *maker, struct rect bar, const enum categ
     }
 }
 
-/* Names and sums, as many in a line as fit. Without `put` they are only measured. Returns the height. */
+/* Places names and sums, as many in a line as fit. Without `put` they are only measured. Returns the height. */
 static int32_t names_place(struct chart_maker *maker, struct rect area, const enum category *ranked,
                            uint32_t n, bool put) {
     int32_t x = 0, y = 0, swatch = maker->em * 5 / 4, side = maker->em * 7 / 8;
@@ -141,7 +142,7 @@ static int32_t settings_height(const struct chart_maker *maker, int32_t width) {
                : heading_height(maker) + chart_paragraph_height(maker, width, maker->small, text) + maker->em;
 }
 
-/* Parts of the side from the one that is kept longest where room is short. */
+/* The parts of the side, beginning with the one that is kept longest if there is little room. */
 /* Colours missing from the legend are next to it, and come first if there is little room. */
 enum side_part { SIDE_ALSO, SIDE_BY_CATEGORY, SIDE_SETTINGS, SIDE_PARTS };
 

@@ -19,7 +19,7 @@ static bool unused_is_known(const struct chart_maker *maker) {
            !maker->out->plot_is_text && maker->in->selection == NULL;
 }
 
-/* The lane is shown if at some time a twentieth of the reserved memory was unused. */
+/* The lane is shown if at some moment a twentieth of the reserved memory was not in use. */
 bool chart_unused_find(struct chart_maker *maker) {
     const struct timeline *timeline = maker->in->timeline;
     const struct chart_window *window = &maker->in->window;
@@ -41,7 +41,7 @@ static bool group_is_marked(const struct chart_maker *maker, const struct releas
     return group->cause == RELEASE_RETRY && chart_moment_is_shown(maker, group->event + 1);
 }
 
-/* The retries that gave most back, at most UNUSED_MARKS of them; returns their number. */
+/* Chooses the retries that gave back most, at most UNUSED_MARKS of them. Returns how many. */
 static uint32_t marks_choose(const struct chart_maker *maker,
                              const struct release_group *marks[UNUSED_MARKS]) {
     uint32_t n = 0;
@@ -57,7 +57,7 @@ static uint32_t marks_choose(const struct chart_maker *maker,
     return n;
 }
 
-/* Room above the curve for the labels of the marks; 0: none. */
+/* The height above the curve for the labels of the marks; 0: there are none. */
 static int32_t marks_height(const struct chart_maker *maker) {
     const struct release_group *marks[UNUSED_MARKS];
     return marks_choose(maker, marks) != 0 ? chart_line(maker->small) : 0;
@@ -71,16 +71,16 @@ int32_t chart_unused_height(const struct chart_maker *maker) {
     return (maker->unused_bytes != 0 ? maker->em * 3 + marks_height(maker) : 0) + host_height(maker);
 }
 
-/* Pixels of a part of the lane's scale. */
+/* The height in pixels of so many bytes on the lane's scale. */
 static int32_t unused_height(uint64_t bytes, uint64_t most, int32_t height) {
-    while (most >> 32 != 0) { /* the product must not pass 64 bits */
+    while (most >> 32 != 0) { /* keeps the product within 64 bits */
         most >>= 1;
         bytes >>= 1;
     }
     return (int32_t)(bytes * (uint64_t)height / (most != 0 ? most : 1));
 }
 
-/* First moment at or after the left edge of a column. */
+/* The first moment at or after the left edge of a column. */
 static uint32_t column_moment(const struct chart_maker *maker, int32_t x, int32_t width) {
     const struct chart_window *window = &maker->in->window;
     const struct view *view = &maker->out->view;
@@ -92,7 +92,7 @@ static uint32_t column_moment(const struct chart_maker *maker, int32_t x, int32_
                                          : moment;
 }
 
-/* A column and, where it differs from the one before, the step between them. */
+/* Draws a column and, if it differs from the one before, the step between them. */
 static void column_put(struct chart_maker *maker, struct rect lane, int32_t x, int32_t width, int32_t height,
                        bool is_host) {
     const struct chart_colors *colors = &maker->out->colors;
@@ -120,7 +120,8 @@ static void curve_put(struct chart_maker *maker, struct rect lane, bool is_host)
     column_put(maker, lane, begin, lane.width - begin, before, is_host);
 }
 
-/* A line over the lane, and above the curve how much; to the left where there is no room to the right. */
+/* Draws a line over the lane and above the curve how much was given back: to the right, or to the left if there is no
+ * room. */
 static void mark_put(struct chart_maker *maker, struct rect lane, const struct release_group *group,
                      int32_t taken[2]) {
     char text[64];

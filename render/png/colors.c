@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* A cell has the pixels that share the upper 5 bits of each channel. */
+/* A cell holds the pixels that share the upper 5 bits of each channel. */
 enum { BITS = 5, SIDE = 1 << BITS, CELLS = SIDE * SIDE * SIDE };
 
 struct cell {
@@ -10,8 +10,8 @@ struct cell {
     uint64_t count;
 };
 
-/* Cells [from, to) of the order, and what is lost if one colour stands for all: the sum of the squared distances from
- * the mean, of the axis with the most of it. */
+/* Cells [from, to) of the order, and the error of replacing them by one colour: the sum of the squared distances from
+ * the mean, along the axis where it is largest. */
 struct box {
     uint32_t from, to;
     unsigned axis;
@@ -20,7 +20,7 @@ struct box {
 
 struct cutter {
     struct cell cells[CELLS];
-    uint16_t order[CELLS]; /* cells with pixels; those of a box are next to each other */
+    uint16_t order[CELLS]; /* cells that have pixels; the cells of a box are adjacent */
     uint8_t index[CELLS];  /* of a cell's colour */
     struct box boxes[COLORS_MAX];
     uint32_t n_boxes;
@@ -64,11 +64,11 @@ static void box_measure(const struct cutter *cutter, struct box *box) {
             box->mean = sum[axis] / count;
         }
     }
-    if (box->to - box->from == 1) /* whatever the rounding says */
+    if (box->to - box->from == 1) /* stops at a single cell, whatever rounding says */
         box->error = 0;
 }
 
-/* Moves cells up to the mean to the front; returns where the others begin. */
+/* Moves the cells up to the mean to the front. Returns where the others begin. */
 static uint32_t box_part(struct cutter *cutter, const struct box *box) {
     uint32_t middle = box->from;
     for (uint32_t i = box->from; i < box->to; i++) {
@@ -81,7 +81,7 @@ static uint32_t box_part(struct cutter *cutter, const struct box *box) {
     return middle;
 }
 
-/* False: no box can be cut. */
+/* Cuts the box with the largest error. False: none can be cut. */
 static bool cutter_cut(struct cutter *cutter) {
     struct box *worst = &cutter->boxes[0];
     for (uint32_t i = 1; i < cutter->n_boxes; i++)
@@ -112,7 +112,7 @@ static void cutter_run(struct cutter *cutter) {
         continue;
 }
 
-/* The mean of the pixels in a box, which all get its index. */
+/* The mean colour of the pixels in a box, which all get its index. */
 static uint32_t box_settle(struct cutter *cutter, uint32_t index) {
     const struct box *box = &cutter->boxes[index];
     uint64_t sum[3] = {0}, count = 0;

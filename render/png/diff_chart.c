@@ -13,12 +13,12 @@ struct pad {
     const struct diff *diff;
     const struct diff_chart_options *options;
     struct picture picture;
-    int64_t left, right; /* moments before and after the compared one, of the longer side */
+    int64_t left, right; /* the most moments before and after the compared one, over both sides */
 };
 
 /* ---- texts ---- */
 
-/* A paragraph of at most `most` lines; returns the y below it. */
+/* Puts a paragraph of at most `most` lines. Returns the y below it. */
 static int32_t paragraph_put(struct pad *pad, struct rect area, struct font_style style, uint32_t color,
                              uint32_t most, const char *text) {
     char line[LINE_NBYTES];
@@ -41,7 +41,7 @@ struct plot_side {
     const struct timeline *shown;
 };
 
-/* Position of a moment's beginning along the plot: the compared moments of both sides have the same. */
+/* The place along the plot where a moment begins. The compared moments of both sides get the same place. */
 static int32_t plot_x(const struct pad *pad, const struct plot_side *plot, int64_t moment, int32_t width) {
     return (int32_t)((moment - (int64_t)plot->side->moment + pad->left) * width / (pad->left + pad->right));
 }
@@ -49,7 +49,7 @@ static int32_t plot_x(const struct pad *pad, const struct plot_side *plot, int64
 static void scene_put(struct pad *pad, const struct plot_side *plot, struct rect area) {
     int32_t from = plot_x(pad, plot, 0, area.width),
             to = plot_x(pad, plot, plot->shown->n_moments, area.width);
-    /* A recording of a single event is a stripe that can be seen. */
+    /* A recording of a single event is drawn as a visible stripe. */
     int32_t least = pad->picture.em / 2;
     if (to - from < least)
         from = from + least > area.width ? area.width - least : from;
@@ -175,7 +175,7 @@ static void scales_find(struct pad *pad, const struct plot_side *a, const struct
             behind_b = (int64_t)b->shown->n_moments - b->side->moment;
     uint64_t most = a->shown->peak_bytes > b->shown->peak_bytes ? a->shown->peak_bytes : b->shown->peak_bytes;
     pad->picture.top_bytes =
-        most + most / 16 + 1; /* the reserved line is not drawn, so only what is alive counts */
+        most + most / 16 + 1; /* the reserved line is not drawn, so only live bytes count */
     pad->left = a->side->moment > b->side->moment ? a->side->moment : b->side->moment;
     pad->right = behind_a > behind_b ? behind_a : behind_b;
 }

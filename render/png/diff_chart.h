@@ -20,7 +20,7 @@
 #include "render/report/diff.h"
 
 struct diff_chart_options {
-    uint32_t width, height, scale; /* as of struct chart_options */
+    uint32_t width, height, scale; /* as in struct chart_options */
     bool dark;
     const char *version; /* of Strata */
     const char *flags;   /* for the text chunk; may be "" */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* DejaVu Sans and DejaVu Sans Bold, put into the program by scripts/embed.cmake. */
+/* DejaVu Sans and DejaVu Sans Bold; scripts/embed.cmake puts them into the program. */
 extern const unsigned char asset_font_regular[];
 extern const size_t asset_font_regular_nbytes;
 extern const unsigned char asset_font_bold[];
@@ -19,23 +19,23 @@ extern const size_t asset_font_bold_nbytes;
 enum { FACES = 2, ELLIPSIS = 0x2026 };
 
 /*
- * No hinting. What a hinter does depends on FreeType's version and on the size: pictures would differ between
- * machines, and text would change its width from one scale to the next. Without it, a picture at scale 2 is
- * laid out exactly like the one at scale 1. Compared by eye at 11 to 18 px, light hinting is a little crisper
- * at the smallest sizes only, where DejaVu's large x-height is readable anyway.
+ * Glyphs are not hinted. What a hinter does depends on FreeType's version and on the size, so pictures would differ
+ * between machines, and text would change its width from one scale to the next. Without hinting, a picture at scale 2
+ * is laid out exactly like the one at scale 1. Compared by eye at 11 to 18 px, light hinting is a little crisper only
+ * at the smallest sizes, where DejaVu's large x-height is readable anyway.
  */
 enum { GLYPH_LOAD = FT_LOAD_NO_HINTING | FT_LOAD_NO_BITMAP };
 
 struct font {
     FT_Library library;
     FT_Face face[FACES];
-    uint32_t px[FACES]; /* size a face is set to */
+    uint32_t px[FACES]; /* the size that each face is set to */
 };
 
 /* Decoded text, printable. */
 struct run {
     uint32_t count;
-    bool cut; /* characters are missing; an ellipsis replaces them */
+    bool cut; /* characters are missing, and an ellipsis stands for them */
     uint32_t code[FONT_TEXT_CODES];
 };
 
@@ -65,7 +65,7 @@ void font_close(struct font *font) {
     free(font);
 }
 
-/* Characters that would hide, reorder or break text. */
+/* Would this character hide, reorder or break text? */
 static bool code_is_invisible(uint32_t code) {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0xad || code == 0x61c || code == 0x180e ||
            (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
@@ -73,8 +73,8 @@ static bool code_is_invisible(uint32_t code) {
            (code >= 0xe0000 && code <= 0xe0fff);
 }
 
-/* Decodes the text. Of longer text the beginning and the end are kept: the first half in place, the end in a
- * ring. */
+/* Decodes the text. Of a text that is too long the beginning and the end are kept: the first half in place, the end in
+ * a ring. */
 static void run_decode(struct run *run, const char *text) {
     enum { HEAD = FONT_TEXT_CODES / 2, TAIL = FONT_TEXT_CODES - HEAD - 1 };
     uint32_t ring[TAIL + 1], n = 0;
@@ -96,7 +96,7 @@ static void run_decode(struct run *run, const char *text) {
         run->code[i] = ring[(n - run->count + i - HEAD) % (TAIL + 1)];
 }
 
-/* Walks over the glyphs of a run in font units; kerned. */
+/* Walks over the glyphs of a run in font units, with kerning. */
 struct pen {
     FT_Face face;
     FT_UInt glyph; /* the current one */
@@ -118,7 +118,7 @@ static void pen_step(struct pen *pen, uint32_t code) {
     pen->next = pen->units + advance;
 }
 
-/* Position in 1/64 px. */
+/* Converts font units to a position in 1/64 px. */
 static int64_t pen_q6(const struct pen *pen, int64_t units, uint32_t px) {
     return units * px * 64 / pen->face->units_per_EM;
 }
@@ -145,7 +145,7 @@ uint32_t font_descent(struct font_style style) {
     return (style.px * 16 + 63) / 64;
 }
 
-/* `to` gets `kept` characters of `from`, an ellipsis in place of the others. */
+/* Copies `kept` characters of `from` to `to`, with an ellipsis in place of the others. */
 static void run_shorten(struct run *to, const struct run *from, uint32_t kept, enum font_cut cut) {
     uint32_t head = cut == FONT_CUT_END ? kept : (kept + 1) / 2, tail = kept - head;
     memcpy(to->code, from->code, head * sizeof *to->code);
@@ -155,8 +155,7 @@ static void run_shorten(struct run *to, const struct run *from, uint32_t kept, e
     to->cut = true;
 }
 
-/* Keeps as many characters as fit, found by halving: more characters are never narrower, but for a kerning
- * pair. */
+/* Keeps as many characters as fit, found by bisection: more characters are never narrower, but for a kerning pair. */
 static void run_fit(struct font *font, struct font_style style, struct run *run, uint32_t max_px,
                     enum font_cut cut) {
     struct run shorter;
@@ -188,8 +187,8 @@ bool font_elide(struct font *font, struct font_style style, const char *text, ui
     return !run.cut;
 }
 
-/* Draws the pen's glyph at its exact horizontal position: the outline is moved by the fraction of a pixel
- * before it is turned into coverage. */
+/* Draws the pen's glyph at its exact horizontal position: its outline is moved by the fraction of a pixel before it is
+ * turned into coverage. */
 static bool pen_render(const struct pen *pen, uint32_t px, font_glyph_sink *sink, void *context) {
     FT_GlyphSlot slot = pen->face->glyph;
     if (FT_Load_Glyph(pen->face, pen->glyph, GLYPH_LOAD) != 0)

@@ -12,9 +12,9 @@ enum { ROWS_MOST = PLAN_CHANGES_MAX + PLAN_PLANS_MAX };
 /* A change, or the set of a plan. */
 struct row {
     const struct plan_figures *figures;
-    const struct plan_change *change; /* NULL: of a set */
-    const struct plan_set *set;       /* NULL: of a change */
-    uint32_t effort;                  /* cost, then share */
+    const struct plan_change *change; /* NULL: the row is a set */
+    const struct plan_set *set;       /* NULL: the row is a change */
+    uint32_t effort;                  /* sort key: cost, then share */
 };
 
 struct plan_sheet {
@@ -78,7 +78,7 @@ static void title_say(struct words *words, const struct plan *plan, const struct
     (void)words_end(words);
 }
 
-/* "4.09 GiB, costs 27 % time" */
+/* Writes "4.09 GiB, costs 27 % time". */
 static void figures_say(struct words *words, const struct plan *plan, const struct row *row) {
     static const char *const fits[] = {"", "", ", after retries", ", unsure", ", not served"};
     const struct plan_figures *own = row->figures;
@@ -99,7 +99,7 @@ static int32_t bar_x(const struct plan_sheet *sheet, struct rect bar, uint64_t b
     return bar.x + (int32_t)(bytes / 4096 * (uint64_t)bar.width / (sheet->most_bytes / 4096 + 1));
 }
 
-/* A line from the least to the most. */
+/* Draws a line from the least to the most. */
 static void whisker_put(struct plan_sheet *sheet, struct rect bar, uint64_t least, uint64_t most, int32_t y) {
     int32_t from = bar_x(sheet, bar, least), to = bar_x(sheet, bar, most), pen = sheet->picture.scale;
     if (to - from < 2 * pen)
@@ -164,7 +164,7 @@ static int32_t request_width(const struct plan_sheet *sheet) {
     return sheet->plan->ended_by_oom ? sheet->picture.em : 0;
 }
 
-/* Fills the area below a curve, of which each pixel shows the maximum. */
+/* Fills the area below a curve. Each pixel shows its highest value. */
 static void curve_put(struct plan_sheet *sheet, struct rect plot, const uint64_t *column, uint32_t color,
                       uint8_t alpha) {
     for (int32_t x = 0; x < plot.width; x++) {
@@ -174,7 +174,7 @@ static void curve_put(struct plan_sheet *sheet, struct rect plot, const uint64_t
         for (uint32_t i = from + 1; i < to; i++)
             most = column[i] > most ? column[i] : most;
         int32_t y = plot_y(sheet, plot, most);
-        /* The request that failed is the last moment: wide enough to be seen. */
+        /* The request that failed is the last moment, so it is drawn wide enough to be seen. */
         int32_t width = x + 1 == plot.width ? 1 + request_width(sheet) : 1;
         canvas_fill(&sheet->picture.canvas, (struct rect){plot.x + x, plot.y + y, width, plot.height - y},
                     color, alpha);

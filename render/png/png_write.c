@@ -8,7 +8,7 @@
 #include <string.h>
 #include <zlib.h>
 
-/* Key and value of a chunk, as libpng wants them; `ascii` tells tEXt (Latin-1) from iTXt (UTF-8). */
+/* Key and value of a text chunk, as libpng wants them; `ascii` chooses between tEXt (Latin-1) and iTXt (UTF-8). */
 struct chunk {
     struct buffer value;
     bool ascii;
@@ -36,7 +36,7 @@ static void writer_warn(png_structp png, png_const_charp message) {
     (void)message;
 }
 
-/* Text that neither breaks a chunk nor a terminal that prints it. */
+/* Fills in a text that breaks neither the chunk nor a terminal that prints it. */
 static void chunk_fill(struct chunk *chunk, const char *value) {
     size_t nbytes = strlen(value);
     chunk->ascii = true;
@@ -82,7 +82,7 @@ static void writer_put_colors(png_structp png, png_infop info, const struct colo
     png_set_PLTE(png, info, table, (int)colors->count);
 }
 
-/* All inputs in one struct, so that the function that calls setjmp changes no variable after it. */
+/* All inputs in one struct, so that the function that calls setjmp has no variable that changes after it. */
 struct job {
     const struct png_picture *picture;
     const struct png_text *texts;
@@ -91,11 +91,11 @@ struct job {
 };
 
 /*
- * No filter: the pictures are flat areas, thin bands and text, and deflate finds the repeated rows by itself.
- * Measured on 14 pictures of real recordings, level 6: none 2.0 MB in 0.63 s, "up" 2.5 MB in 0.54 s, all
+ * Rows are not filtered: the pictures are flat areas, thin bands and text, and deflate finds the repeated rows by
+ * itself. Measured on 14 pictures of real recordings at level 6: no filter 2.0 MB in 0.63 s, "up" 2.5 MB in 0.54 s, all
  * filters by libpng's heuristic, which was made for photographs, 2.4 MB in 1.1 s. Level 3 takes 44 % of the time of
- * level 6 for 9 % more bytes, which nobody will notice in a picture of 100 KB; one of few colours was too large
- * already.
+ * level 6 for 9 % more bytes, which nobody notices in a picture of 100 KB; a picture of few colours was too large
+ * already, so it is worth level 6.
  */
 static void writer_choose(png_structp png, png_infop info, const struct job *job) {
     const struct png_picture *picture = job->picture;
@@ -124,7 +124,7 @@ static void writer_put(png_structp png, png_infop info, const struct job *job) {
     png_write_end(png, info);
 }
 
-/* The only function that libpng's errors come back to. Nothing is assigned between setjmp and the return. */
+/* The only function to which libpng's errors return. Nothing is assigned between setjmp and the return. */
 static bool writer_run(png_structp png, png_infop info, const struct job *job) {
     if (setjmp(png_jmpbuf(png)))
         return false;

@@ -15,7 +15,7 @@ struct sheet_of_whatif {
     const struct timeline *timeline;
     const struct whatif_chart_options *options;
     struct picture picture;
-    uint32_t curve[CURVES_MOST], n_curves; /* scenarios */
+    uint32_t curve[CURVES_MOST], n_curves; /* numbers of the scenarios that have a curve */
 };
 
 static void text_put(struct sheet_of_whatif *sheet, struct rect area, struct font_style style, uint32_t color,
@@ -23,7 +23,7 @@ static void text_put(struct sheet_of_whatif *sheet, struct rect area, struct fon
     picture_text(&sheet->picture, area, style, color, right, FONT_CUT_END, text);
 }
 
-/* ---- which scenarios have a curve: those that differ from all before, the lowest first ---- */
+/* ---- which scenarios have a curve: those that differ from all before them, the lowest first ---- */
 
 static bool is_drawn(const struct sheet_of_whatif *sheet, uint32_t index) {
     for (uint32_t i = 0; i < sheet->n_curves; i++)
@@ -167,7 +167,7 @@ static void rows_put(struct sheet_of_whatif *sheet, struct rect area) {
 
 /* ---- all of it ---- */
 
-/* Title and the replay's check. Returns the y below. */
+/* Draws the title and the replay's check. Returns the y below them. */
 static int32_t head_put(struct sheet_of_whatif *sheet, struct rect page) {
     char text[TEXT_NBYTES];
     struct buffer nothing = {.host = arena_share(sheet->picture.memory)};
