@@ -2,7 +2,7 @@
 
 #include "base/bytes.h"
 
-/* From the bottom up: what stays lies below what comes and goes. */
+/* Categories from the bottom up: what stays lies below what comes and goes. */
 static const uint8_t category_order[] = {
     CATEGORY_PARAMETER,  CATEGORY_OPTIMIZER_STATE, CATEGORY_GRADIENT, CATEGORY_WEIGHT_COPY,
     CATEGORY_ACTIVATION, CATEGORY_TEMPORARY,       CATEGORY_INPUT,    CATEGORY_WORKSPACE,
@@ -36,7 +36,8 @@ static uint32_t keys_count(const struct device_trace *device, enum color_by by) 
     return n > AREAS_KEYS_MAX ? AREAS_KEYS_MAX : n;
 }
 
-/* Changes at each column. What no column shows changes nothing: the bands are all there is to look at. */
+/* Sums the changes at each column. A change that no column shows is left out, because the bands are all that is
+ * read. */
 static void changes_sum(struct areas *areas, const struct scene *scene, const struct raster_style *style) {
     const uint64_t *size = scene->timeline->device->allocations.size;
     uint32_t width = areas->width;

@@ -9,7 +9,7 @@
 
 #include "render/raster/raster.h"
 
-enum { AREAS_KEYS_MAX = 64 }; /* the last key is for all others */
+enum { AREAS_KEYS_MAX = 64 }; /* the last key stands for all others */
 
 struct areas {
     struct arena arena;

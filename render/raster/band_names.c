@@ -7,12 +7,12 @@
 /* Neighbours in the stack that look like one band. */
 struct run {
     uint32_t first, end; /* bands [first, end) of the scene */
-    uint32_t limit;      /* end of the neighbours that are taken together */
-    uint32_t allocation; /* the first of them */
+    uint32_t limit;      /* end of the neighbours that may be taken together */
+    uint32_t allocation; /* the first allocation of the run */
     uint32_t site;
-    uint32_t from, to; /* columns that it has a part of */
-    uint64_t bytes;    /* of all its bands, the most at once */
-    uint64_t foreign;  /* of bands too thin to be seen that lie between them */
+    uint32_t from, to; /* columns in which a part of it lies */
+    uint64_t bytes;    /* the most bytes of all its bands at once */
+    uint64_t foreign;  /* bytes of bands in between that are too thin to be seen */
 };
 
 struct finder {
@@ -23,21 +23,22 @@ struct finder {
     uint32_t rows, columns;
     uint64_t pixel_bytes;
     uint64_t *below;      /* [width + 1] changes from column to column of what lies below the run */
-    uint64_t *own;        /* [width + 1] the same of the run */
-    uint32_t *low, *high; /* [width] its edges */
+    uint64_t *own;        /* [width + 1] the same changes of the run itself */
+    uint32_t *low, *high; /* [width] edges of the run */
     uint32_t *scratch;    /* [2 * width] of label_room_find */
 };
 
 /* ---- ink ---- */
 
-/* White has (1 + 0.05) / (light + 0.05), black (light + 0.05) / 0.05: they are equal at sqrt(1.05 * 0.05) - 0.05. */
+/* Contrast to white is 1.05 / (light + 0.05), to black (light + 0.05) / 0.05: they are equal at sqrt(1.05 * 0.05) -
+ * 0.05. */
 uint32_t band_ink(uint32_t color) {
     return color_light(color) > 11739 ? 0x000000 : 0xFFFFFF;
 }
 
 /* ---- what lies below ---- */
 
-/* The edges of the run in its columns, as the raster has them. */
+/* Computes the edges of the run in its columns, as the raster draws them. */
 static void run_edges(struct finder *finder, const struct run *run) {
     uint64_t below = 0, own = 0;
     bytes_zero(finder->own + run->from, (run->to - run->from + 1) * sizeof *finder->own);
@@ -53,8 +54,8 @@ static void run_edges(struct finder *finder, const struct run *run) {
     }
 }
 
-/* The widest room, or one at most half as wide that is higher: in the middle of a band a name reads better than at its
- * edge. */
+/* Finds the widest room, or a higher one that is at least half as wide: a name reads better in the middle of a band
+ * than at its edge. */
 static bool run_room(const struct finder *finder, const struct run *run, struct label_room *room) {
     struct label_room higher;
     uint32_t rows = finder->rows, least = finder->columns;
@@ -103,7 +104,7 @@ static void run_begin(const struct finder *finder, struct run *run, uint32_t ind
     const struct scene_group *group = finder->scene->group, *last = group + finder->scene->n_groups;
     while (group < last && index >= group->end)
         group++;
-    bool is_rest = group < last && group->is_rest; /* its call sites have one colour, so no name */
+    bool is_rest = group < last && group->is_rest; /* its call sites share one colour, so no name fits */
     *run = (struct run){
         .first = index,
         .end = index,
@@ -127,7 +128,7 @@ static bool look_alike(const struct finder *finder, uint32_t a, uint32_t b) {
            raster_key(timeline, style, a) == raster_key(timeline, style, b);
 }
 
-/* Does the band look like a part of the run? What is too thin to be seen hides in it, up to a pixel or a sixteenth in
+/* Does the band look like a part of the run? Bands too thin to be seen may hide in it, up to a pixel or a sixteenth in
  * all. */
 static bool run_takes(const struct finder *finder, struct run *run, const struct band *band) {
     uint64_t size = finder->scene->timeline->device->allocations.size[band->allocation];

@@ -1,7 +1,7 @@
 /*
- * Every colouring, in the order of its number: what options and addresses call it, what the page's menu does, and what a
- * picture says of it (the default one needs no words). C and JavaScript read this list; what shares a colour, and which,
- * stands in raster.c.
+ * Every colouring, in the order of its number: its name in options and addresses, what the page's menu does, and what a
+ * picture says of it (the default one needs no words). C and JavaScript read this list. raster.c decides what shares a
+ * colour, and which.
  */
 #pragma once
 

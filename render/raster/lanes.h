@@ -1,6 +1,6 @@
 /*
- * Four columns at once. Vectors of 128 bits are what x86-64, ARM64 and WebAssembly all have; the compilers' vector
- * extension names them without naming a machine. Every function works lane by lane, integers only.
+ * Computes four columns at once. Vectors of 128 bits exist on x86-64, ARM64 and WebAssembly alike, and the compilers'
+ * vector extension names them without naming a machine. Every function works lane by lane, with integers only.
  */
 #pragma once
 
@@ -15,8 +15,8 @@ typedef uint16_t u16x8 __attribute__((vector_size(16)));
 typedef uint32_t u32x4 __attribute__((vector_size(16)));
 typedef uint64_t u64x2 __attribute__((vector_size(16)));
 
-/* LANES_SHUFFLE(MASK, a, b, i...): the lanes with these numbers, those of `b` counted on from those of `a`; MASK is the
- * vector type of the numbers where the compiler wants them as a vector (gcc up to 11). */
+/* LANES_SHUFFLE(MASK, a, b, i...): the lanes with these numbers, where the lanes of `b` are counted on from those of
+ * `a`. MASK is the vector type of the numbers, for compilers that want them as a vector (gcc up to 11). */
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_shufflevector)
 #define LANES_SHUFFLE(mask, a, b, ...) __builtin_shufflevector((a), (b), __VA_ARGS__)
@@ -24,7 +24,7 @@ typedef uint64_t u64x2 __attribute__((vector_size(16)));
 #endif
 #ifndef LANES_SHUFFLE
 #define LANES_SHUFFLE(mask, a, b, ...) __builtin_shuffle((a), (b), (mask){__VA_ARGS__})
-#define LANES_WITHOUT_PAIRS            /* vectors of 64 bits cannot be made of halves of one */
+#define LANES_WITHOUT_PAIRS            /* vectors of 64 bits cannot be made from two halves */
 #endif
 
 static inline u32x4 u32x4_load(const uint32_t *from) {
@@ -86,7 +86,7 @@ static inline u64x2 u64x2_shift(u64x2 a, uint32_t bits) {
 #endif
 }
 
-/* The lower halves, first those of `a`. */
+/* The lower halves of the lanes, first those of `a`. */
 static inline u8x16 u16x8_narrow(u16x8 a, u16x8 b) {
 #ifdef __wasm_simd128__
     return (u8x16)wasm_u8x16_narrow_i16x8((v128_t)a, (v128_t)b);
@@ -113,8 +113,8 @@ static inline u64x2 u32x4_last_wide(u32x4 a) {
 #endif
 }
 
-/* Upper halves of the 64-bit products. Written so that the compilers see a widening multiplication, which machines
- * have; a 64-bit one they would put together from three. */
+/* The upper halves of the 64-bit products. Written so that compilers see a widening multiplication, which machines
+ * have; they would put a 64-bit multiplication together from three. */
 static inline u32x4 u32x4_high_product(u32x4 a, u32x4 b) {
     u64x2 low = u32x4_first_wide(a) * u32x4_first_wide(b);
     u64x2 high = u32x4_last_wide(a) * u32x4_last_wide(b);

@@ -5,10 +5,10 @@
 #include "render/raster/mix.h"
 
 enum {
-    HATCH_EVERY = 7, /* pixels, as wide as the timeline's */
+    HATCH_EVERY = 7, /* pixels between two lines, as wide as in the timeline */
     HATCH_WIDE = 2,
-    FADED_SHARE = 205,       /* of 256: what does not match is nearly gone */
-    EDGE_LEAST_Q8 = 4 * 256, /* blocks of this width have an edge */
+    FADED_SHARE = 205,       /* of 256: a block that does not match is nearly gone */
+    EDGE_LEAST_Q8 = 4 * 256, /* blocks of at least this width have an edge */
     WHOLE = 256
 };
 
@@ -21,10 +21,10 @@ static const struct map_theme themes[2] = {
     {.ground = 0x14181E, .free = 0x46381E, .hatch = 0xA97622, .other = 0x4A525D},
 };
 
-/* The coverage of a part's column so far, in 1/256 of a pixel. */
+/* What covers a part's column so far, in 1/256 of a pixel. */
 struct column {
     uint32_t red, green, blue, weight;
-    uint32_t free, waiting; /* of the weight */
+    uint32_t free, waiting; /* of the covered part */
     bool edge;
 };
 
@@ -33,7 +33,7 @@ struct map_painter {
     const struct map_theme *theme;
     struct column *column;
     uint32_t *pixels, width;
-    bool plain; /* the segment is wholly free, and has no hatching */
+    bool plain; /* the segment is wholly free and is not hatched */
 };
 
 static uint32_t color_of(struct map_painter *painter, uint32_t allocation) {
@@ -56,7 +56,7 @@ static uint32_t block_color(struct map_painter *painter, const struct held_block
                : color_mix(rgb, painter->theme->ground, FADED_SHARE);
 }
 
-/* The texture of a block, which those that the filter takes out or that are faded have not. */
+/* The texture of a block. Blocks that the filter takes out, or that are faded, have none. */
 static uint32_t block_twin(const struct map_picture *picture, uint32_t allocation) {
     const struct timeline *timeline = picture->timeline;
     if (allocation == ALLOCATION_NONE || picture->style->color_by != COLOR_BY_SITE ||
@@ -75,7 +75,7 @@ static void column_cover(struct column *column, uint32_t rgb, const struct held_
     column->waiting += block->state == BLOCK_PENDING_FREE ? share : 0;
 }
 
-/* Covers [from, to) of a part; both in 1/256 px. What is thinner than that counts as one. */
+/* Covers [from, to) of a part; both in 1/256 px. Anything thinner than 1/256 px counts as 1/256 px. */
 static void block_cover(struct map_painter *painter, const struct held_block *block, uint32_t from,
                         uint32_t to) {
     uint32_t rgb = block_color(painter, block), twin = block_twin(painter->picture, block->allocation);

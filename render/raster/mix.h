@@ -1,9 +1,9 @@
-/* Colours between colours, 0xRRGGBB. Freestanding. */
+/* Mixes colours, 0xRRGGBB. Freestanding. */
 #pragma once
 
 #include <stdint.h>
 
-/* `share` of 256 parts of `b`, the rest of `a`. */
+/* Mixes `share` of 256 parts of `b` with the rest of `a`. */
 static inline uint32_t color_mix(uint32_t a, uint32_t b, uint32_t share) {
     uint32_t result = 0;
     for (unsigned shift = 0; shift < 24; shift += 8)
@@ -11,7 +11,7 @@ static inline uint32_t color_mix(uint32_t a, uint32_t b, uint32_t share) {
     return result;
 }
 
-/* Linear light of an sRGB channel, times 2^16: c (c (0.305306 c + 0.682171) + 0.012523), within 0.002 of
+/* Linear light of an sRGB channel, times 2^16, by c (c (0.305306 c + 0.682171) + 0.012523), which is within 0.002 of
  * the definition. */
 static inline uint32_t channel_light(uint32_t channel) {
     uint32_t c = channel * 257 + (channel >> 7);
@@ -26,7 +26,7 @@ static inline uint32_t color_light(uint32_t rgb) {
            10000;
 }
 
-/* Opaque, bytes R, G, B, A in memory order on a little-endian machine. */
+/* An opaque pixel: bytes R, G, B, A in the memory of a little-endian machine. */
 static inline uint32_t color_pixel(uint32_t rgb) {
     return 0xFF000000u | (rgb & 255) << 16 | (rgb & 0xFF00u) | (rgb >> 16 & 255);
 }

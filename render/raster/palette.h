@@ -1,10 +1,11 @@
-/* Colours of call sites, chosen by hand so that any two keep apart, also for eyes that lack a cone, and each keeps 3:1 to its
- * ground: tests/palette_test.py measures it. The scales go from few to many in even steps of lightness. */
+/* Colours of call sites, chosen by hand so that any two can be told apart, also by people who lack a kind of cone, and
+ * each has a contrast of 3:1 to its ground; tests/palette_test.py measures this. The scales go from few to many in even
+ * steps of lightness. */
 #pragma once
 
 #include <stdint.h>
 
-enum { PALETTE_SITES = 12 }; /* and the one that all other call sites share */
+enum { PALETTE_SITES = 12 }; /* one more colour is shared by all other call sites */
 
 static const uint32_t palette_sites_light[13] = {
     0x5697A4, 0x898BE6, 0xBF5B84, 0x9E973D, 0x2670BB, 0xAD8B77, 0x177468,

@@ -1,4 +1,4 @@
-/* Bands: each by itself, or summed up with its neighbours if they are thinner than a pixel. */
+/* Draws bands: each by itself, or summed up with its neighbours if they are thinner than a pixel. */
 #include "render/raster/raster_internal.h"
 
 #include "layout/filter.h"
@@ -10,12 +10,12 @@
 
 enum {
     MIN_OUTLINED_Q8 = 3 * 256, /* bands of this height get an edge of one pixel at the top */
-    MIN_PARTED_Q8 = 9 * 256,   /* and this high, also below one of their own colour */
-    MIN_EDGE_COLUMNS = 4,      /* and, when so wide, one on the left */
+    MIN_PARTED_Q8 = 9 * 256,   /* bands of this height get one also below a band of their own colour */
+    MIN_EDGE_COLUMNS = 4,      /* bands so many columns wide get one on the left too */
     MIN_PATTERN_Q8 = 4 * 256,
-    TEXTURE_COLUMNS = 6, /* stripes come every six at most */
-    PATTERN_SHARE = 110, /* of 256, of the colour that dots and hatching are drawn in */
-    DOT_EVERY = 6,       /* pixels both ways */
+    TEXTURE_COLUMNS = 6, /* one stripe in so many columns */
+    PATTERN_SHARE = 110, /* of 256: share of the colour that dots and hatching have */
+    DOT_EVERY = 6,       /* pixels between dots, both ways */
     DOT_AT = 2,
 };
 
@@ -35,12 +35,12 @@ static void column_fill(struct painter *painter, uint32_t column, uint32_t row, 
         *pixel = hatched && hatch_at(column, row, painter->pen) ? other : plain;
 }
 
-/* Covers a column from where it is up to `y_q8`. */
+/* Covers a column from where it stands up to `y_q8`. */
 static inline void column_paint(struct painter *painter, uint32_t column, uint32_t y_q8, uint32_t rgb,
                                 bool hatched) {
     uint32_t from = painter->y[column];
     if (y_q8 > painter->scale.limit_q8)
-        y_q8 = painter->scale.limit_q8; /* whatever the sums were: never outside of the picture */
+        y_q8 = painter->scale.limit_q8; /* stays inside of the picture, whatever the sums were */
     if (y_q8 <= from)
         return;
     uint64_t lanes = spread(rgb);
@@ -56,12 +56,12 @@ static inline void column_paint(struct painter *painter, uint32_t column, uint32
     painter->lanes[column] = lanes * (y_q8 & 255);
 }
 
-/* The heights of four columns: y_scale_q8, in 32-bit lanes as soon as the units are taken. */
+/* The heights of four columns, as y_scale_q8 computes them, in 32-bit lanes once the units are divided out. */
 static inline u32x4 quad_y(const struct painter *painter, u64x2 a, u64x2 b) {
     const struct y_scale *scale = &painter->scale;
     a -= u64x2_all(scale->bottom);
     b -= u64x2_all(scale->bottom);
-    u32x4 below = u64x2_high_halves(a, b) >> 31; /* 1: below the lower edge */
+    u32x4 below = u64x2_high_halves(a, b) >> 31; /* -1 becomes 1: below the lower edge */
     a = u64x2_shift(a, scale->shift);
     b = u64x2_shift(b, scale->shift);
     u32x4 units = u64x2_low_halves(a, b);
@@ -70,12 +70,12 @@ static inline u32x4 quad_y(const struct painter *painter, u64x2 a, u64x2 b) {
     return u32x4_choose(above, u32x4_all(scale->limit_q8), y) & (below - 1);
 }
 
-/* Four pixels while they are filled: those of the first two columns, and of the others. */
+/* Four pixels being filled: those of the first two columns, and those of the other two. */
 struct quad {
     u16x8 first, second;
 };
 
-/* A number of 16 bits of each column, to all lanes of its pixel. */
+/* Spreads a 16-bit number of each column to all lanes of its pixel. */
 static inline struct quad quad_of(u32x4 numbers) {
     numbers |= numbers << 16;
     return (struct quad){(u16x8)LANES_SHUFFLE(u32x4, numbers, numbers, 0, 0, 1, 1),
@@ -87,8 +87,8 @@ static inline u32x4 quad_gather(struct quad quad) {
 }
 
 /*
- * Puts the pixels of four columns where they belong. Those that are not complete are written once more when they are:
- * that costs less than asking, as the answer cannot be guessed.
+ * Writes the pixels of four columns to their places, also incomplete ones, which are written once more when they are
+ * complete. That costs less than testing, because the outcome of the test cannot be predicted.
  */
 static inline void quad_store(struct painter *painter, uint32_t column, u32x4 rows, u32x4 pixels) {
     if (!u32x4_any(rows ^ u32x4_all(rows[0]))) {
@@ -102,14 +102,14 @@ static inline void quad_store(struct painter *painter, uint32_t column, u32x4 ro
             *pixel_at(painter, column + i, rows[i]) = pixels[i];
 }
 
-/* Whole pixels between: there are seldom any. */
+/* Fills the whole pixels in between, of which there are seldom any. */
 static void quad_fill(struct painter *painter, uint32_t column, u32x4 rows, u32x4 lasts, uint32_t rgb) {
     for (uint32_t i = 0; i < 4; i++)
         if (rows[i] < lasts[i])
             column_fill(painter, column + i, rows[i], lasts[i], rgb, false);
 }
 
-/* column_paint for [column, column + 4), which grow by the bytes in `a` and `b` in one colour. */
+/* Does column_paint for [column, column + 4): they grow by the bytes in `a` and `b`, in one colour. */
 static inline void quad_paint(struct painter *painter, uint32_t column, u64x2 a, u64x2 b, u16x8 color,
                               uint32_t rgb) {
     a += u64x2_load(painter->base + column);
@@ -133,14 +133,14 @@ static inline void quad_paint(struct painter *painter, uint32_t column, u64x2 a,
     u64x2_store(painter->lanes + column + 2, (u64x2)second);
 }
 
-/* Covers columns [from, to) by `bytes` more. */
+/* Covers columns [from, to) with `bytes` more. */
 static void columns_paint(struct painter *painter, uint32_t from, uint32_t to, uint64_t bytes, uint32_t rgb) {
     u16x8 color = (u16x8)u64x2_all(spread(rgb));
     uint32_t column = from;
     for (; to - column >= 4; column += 4)
         quad_paint(painter, column, u64x2_all(bytes), u64x2_all(bytes), color, rgb);
     uint32_t rest = to - column;
-    if (rest > 1 && painter->width - column >= 4) { /* the others grow by nothing */
+    if (rest > 1 && painter->width - column >= 4) { /* the other lanes grow by nothing */
         quad_paint(painter, column, u64x2_all(bytes), (u64x2){rest > 2 ? bytes : 0, 0}, color, rgb);
         return;
     }
@@ -188,7 +188,8 @@ static void band_column(struct painter *painter, const struct band *band, uint32
     column_paint(painter, column, y, rgb, false);
 }
 
-/* From which height on a band is parted from the one above: a run of one call site would be a grille. */
+/* The height from which on a band is separated from the one above it. Without that limit, a run of bands of one call
+ * site would look like a grille. */
 static uint32_t parted_from(struct painter *painter, const struct band *band, uint32_t rgb) {
     const struct scene *scene = painter->scene;
     const struct band *above = band + 1;
@@ -196,7 +197,8 @@ static uint32_t parted_from(struct painter *painter, const struct band *band, ui
     return same ? MIN_PARTED_Q8 : MIN_OUTLINED_Q8;
 }
 
-/* The column up to which the band above joins this one: memory older than the recording is one band per call site. */
+/* The column up to which the band above joins this one: memory older than the recording is drawn as one band per call
+ * site. */
 static uint32_t joined_until(struct painter *painter, const struct band *band, uint32_t rgb) {
     const struct scene *scene = painter->scene;
     const struct timeline *timeline = scene->timeline;
@@ -210,8 +212,8 @@ static uint32_t joined_until(struct painter *painter, const struct band *band, u
     return above->tail;
 }
 
-/* A band's texture; 0: none. In a narrow band it would look like another colour, in a faded one it would be too
- * prominent. */
+/* The texture of a band; 0: none. In a narrow band it would look like another colour, in a faded one it would stand out
+ * too much. */
 static uint32_t texture_of(const struct painter *painter, const struct band *band) {
     const struct timeline *timeline = painter->scene->timeline;
     bool wide = (uint32_t)(band->tail - band->start) >= TEXTURE_COLUMNS * painter->pen;
@@ -243,7 +245,8 @@ static void band_draw(struct painter *painter, const struct band *band) {
 
 /* ---- sums of bands that are thinner than a pixel ---- */
 
-/* The mean, with one division for its three channels: 2^32 over the weight, of 32 bits because those are faster. */
+/* The mean colour, with one division for the three channels: 2^32 divided by the weight, in 32 bits because that is
+ * faster. */
 static uint32_t sum_color(u32x4 color) {
     uint32_t weight = color[0];
     uint64_t inverse = (uint64_t)(UINT32_MAX / weight) + ((weight & (weight - 1)) == 0);
@@ -251,7 +254,7 @@ static uint32_t sum_color(u32x4 color) {
            (uint32_t)(color[3] * inverse >> 32);
 }
 
-/* First column in [column, to) with a change, `to`: none has. */
+/* The first column in [column, to) with a change; `to`: there is none. */
 static uint32_t sum_next(const struct sum *sum, uint32_t column, uint32_t to) {
     for (; column < to; column = (column / 64 + 1) * 64) {
         uint64_t bits = sum->changed[column / 64] >> column % 64;
@@ -263,7 +266,7 @@ static uint32_t sum_next(const struct sum *sum, uint32_t column, uint32_t to) {
     return to;
 }
 
-/* Weights are wrapping 32-bit numbers, so taking away is adding the negative. */
+/* Weights are 32-bit numbers that wrap around, so subtracting is adding the negative. */
 static void sum_span(struct sum *sum, uint32_t from, uint32_t to, uint64_t bytes, u32x4 color) {
     sum->bytes[from] += bytes;
     sum->bytes[to] -= bytes;
@@ -283,7 +286,7 @@ static void sum_settle(struct sum *sum) {
     sum->run_color = (u32x4){0};
 }
 
-/* Draws the changes, and takes them away. */
+/* Draws the changes and clears them. */
 static void sum_paint(struct painter *painter, struct sum *sum) {
     uint64_t bytes = 0;
     u32x4 color = {0};
@@ -307,7 +310,7 @@ static void sum_paint(struct painter *painter, struct sum *sum) {
 static void sum_flush(struct painter *painter) {
     struct sum *sum = &painter->sum;
     if (!sum->mixed) {
-        /* All in the same columns, as nearly always where a column shows many moments. */
+        /* All are in the same columns, which is nearly always so where a column shows many moments. */
         columns_paint(painter, sum->from, sum->to, sum->run_bytes, sum_color(sum->run_color));
         sum->run_from = sum->run_to = 0;
         sum->run_bytes = 0;
@@ -321,7 +324,7 @@ static void sum_flush(struct painter *painter) {
     sum->now_bytes = 0;
 }
 
-/* Bands come with rising start, so the bytes alive in the newest column are known: that sum stays below a pixel. */
+/* Does the sum stay below a pixel? Bands come with rising start, so the bytes alive in the newest column are known. */
 static bool sum_fits(struct painter *painter, const struct band *band, uint64_t size) {
     struct sum *sum = &painter->sum;
     if (sum->count == 0)
@@ -333,7 +336,7 @@ static bool sum_fits(struct painter *painter, const struct band *band, uint64_t 
     return sum->now_bytes + size <= painter->pixel_bytes && sum->count < 60000;
 }
 
-/* 1/256 of a pixel's bytes, at least one; 60,000 of at most 256 times 255 stay below 2^32. */
+/* Weights count in 1/256 of a pixel's bytes, at least 1; 60,000 of at most 256 times 255 stay below 2^32. */
 static u32x4 sum_weights(const struct painter *painter, uint64_t size, uint32_t rgb) {
     uint32_t weight = (uint32_t)(size / painter->weight_bytes) + 1;
     return weight * (u32x4){1, rgb >> 16 & 255, rgb >> 8 & 255, rgb & 255};
@@ -366,8 +369,8 @@ static void sum_add(struct painter *painter, const struct band *band) {
 }
 
 /*
- * Adds dots to everything drawn so far: memory older than the recording, which is at the bottom of every column.
- * The dots do not depend on the bands, so that thousands of thin ones have them too.
+ * Adds dots to everything drawn so far: that is memory older than the recording, which lies at the bottom of every
+ * column. The dots do not depend on the bands, so that thousands of thin bands have them too.
  */
 static void baseline_mark(struct painter *painter) {
     const uint32_t pen = painter->pen, ink = gather(spread(painter->theme->ink) << 8) & 0xFFFFFF;
@@ -411,7 +414,7 @@ static void bands_draw(struct painter *painter) {
 
 /* ---- groups ---- */
 
-/* Bands [from, end), in one colour. */
+/* Draws bands [from, end) in one colour. */
 static void part_draw(struct painter *painter, uint32_t from, uint32_t end, uint32_t rgb) {
     uint64_t *changes = painter->sum.bytes, bytes = 0;
     for (uint32_t i = from; i < end; i++)
@@ -428,7 +431,7 @@ static void part_draw(struct painter *painter, uint32_t from, uint32_t end, uint
     painter->merged += end - from;
 }
 
-/* An edge at the top, and the call site's texture. */
+/* Draws an edge at the top and the call site's texture. */
 static void group_end(struct painter *painter, uint32_t twin) {
     const uint32_t pen = painter->pen;
     for (uint32_t column = 0; column < painter->width; column++) {
@@ -468,8 +471,8 @@ static void groups_draw(struct painter *painter) {
 
 enum { AREA_GAP_COLUMNS = 8, AREA_GAP_Q8 = 5 * 256 };
 
-/* Columns [from, to) of one area, which is as high in all of them. A gap to the one below only where the run is wide: it
- * would paint over a peak of one pixel. */
+/* Draws columns [from, to) of an area, which has the same height in all of them. Only a wide run gets a gap to the area
+ * below: the gap would hide a peak of one pixel. */
 static void area_run(struct painter *painter, uint32_t from, uint32_t to, uint64_t bytes, uint32_t rgb) {
     uint64_t below = painter->base[from];
     uint32_t y0 = y_scale_q8(&painter->scale, below), y1 = y_scale_q8(&painter->scale, below + bytes);

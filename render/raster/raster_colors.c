@@ -1,4 +1,4 @@
-/* The colour of an allocation under each colouring, and the key that allocations of a colour share. */
+/* The colour of an allocation in each colouring, and the key that allocations of one colour share. */
 #include "render/raster/raster_internal.h"
 
 #include "base/numbers.h"
@@ -41,12 +41,12 @@ uint32_t raster_texture(uint32_t color, uint32_t twin, uint32_t x) {
     return twin == 0 || x % EVERY < EVERY - WIDE ? color : color_mix(color, 0xFFFFFF, SHARE);
 }
 
-/* Powers of two that the scale of a colouring lies between. */
+/* The powers of two between which the scale of a colouring lies. */
 struct powers {
     unsigned low, high;
 };
 
-/* No allocation is older than the recording is long. */
+/* The ages' scale ends with the recording's length, because no allocation is older than that. */
 static struct powers powers_of(const struct timeline *timeline, enum color_by by) {
     if (by == COLOR_BY_SIZE)
         return (struct powers){9, 33};
@@ -77,7 +77,7 @@ void raster_key_range(const struct timeline *timeline, enum color_by by, uint32_
     }
 }
 
-/* Categories take the palette's colours, so that they are equally distinguishable; those that only a profiler
+/* Categories take colours of the palette, so that they are as easy to tell apart. Categories that only a profiler
  * knows, or that are not tensors, are muted. */
 static uint32_t category_color(uint32_t category, bool dark) {
     static const uint8_t slot[CATEGORY_COUNT] = {
@@ -99,7 +99,7 @@ static uint32_t category_of(const struct timeline *timeline, const struct raster
     return category == CATEGORY_COUNT ? CATEGORY_OTHER : category;
 }
 
-/* Small numbers as colours: neighbours in the table are far apart. */
+/* The colour of a small number: neighbours get entries far apart in the table. */
 static uint32_t number_color(uint32_t number, bool dark) {
     return slot_color(number % PALETTE_SITES, dark);
 }
@@ -121,8 +121,8 @@ uint32_t raster_key(const struct timeline *timeline, const struct raster_style *
     return 0;
 }
 
-/* Neighbours in number are far apart in the table; each round through it begins elsewhere, so that what comes once per
- * layer does not have one colour. */
+/* Neighbouring numbers get entries far apart in the table. Each round through the table begins elsewhere, so that what
+ * comes once per layer does not always get the same colour. */
 static uint32_t each_color(uint32_t number, bool dark) {
     return number_color(number % PALETTE_SITES + number / PALETTE_SITES % PALETTE_SITES * 5, dark);
 }

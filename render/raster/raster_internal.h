@@ -1,10 +1,10 @@
 /*
- * The picture while it is being filled, shared by raster.c (bands), raster_colors.c (colours) and raster_lines.c (ground,
- * grid, lines). Private to them.
+ * The picture while it is being filled, shared by raster.c (bands), raster_colors.c (colours) and raster_lines.c
+ * (ground, grid, lines). Private to them.
  *
- * The stack grows from the bottom, in all columns at once. Each column has one pixel that is partly covered; what is
- * covered in full goes to the picture. Colours are 0xRRGGBB; while a pixel is being filled they are "spread", one
- * 16-bit lane each, so that one multiplication by a coverage (0..256) does all of them:   | A | B | G | R |
+ * The stack grows from the bottom, in all columns at once. Each column has one pixel that is partly covered; covered
+ * pixels go to the picture. Colours are 0xRRGGBB. While a pixel is being filled its colour is "spread", one 16-bit lane
+ * per channel, so that one multiplication by a coverage (0..256) does all channels: | A | B | G | R |
  */
 #pragma once
 
@@ -13,26 +13,27 @@
 
 struct theme {
     uint32_t ground, grid, edge, ink, no_stack;
-    uint32_t mark[RASTER_MARKS]; /* as in the style sheet: the selected and pinned ones have the first */
-    uint32_t select_share;       /* of 256, that a selected range has of it */
-    uint32_t bad, ghost_share;   /* of a request that failed: its colour, and what its ground has of it */
+    /* as in the style sheet; the selected and the pinned allocation have the first */
+    uint32_t mark[RASTER_MARKS];
+    uint32_t select_share;     /* of 256: share of that colour in a selected range */
+    uint32_t bad, ghost_share; /* colour of a failed request, and its share in the box's ground */
 };
 
 /* Light, dark. */
 extern const struct theme raster_themes[2];
 
-/* Allocations that are thinner than a pixel, next to each other: they are drawn as one. */
+/* Adjacent allocations that are thinner than a pixel, drawn as one. */
 struct sum {
     uint32_t from, to; /* columns */
     uint32_t count;    /* allocations */
-    uint32_t now;      /* newest column: bands come with rising start */
+    uint32_t now;      /* the newest column; bands come with rising start */
     uint64_t now_bytes;
-    /* The newest span, all of it in the same columns and not yet in the changes. */
+    /* The newest span. All of it is in the same columns and not in the changes yet. */
     uint32_t run_from, run_to;
     uint64_t run_bytes;
     u32x4 run_color;
-    bool mixed; /* there are changes */
-    /* Changes at each column: bytes, and the weights of colours (1, red, green, blue, each times the weight). */
+    bool mixed; /* there are changes to draw */
+    /* The changes at each column: bytes, and the weights of colours (1, red, green, blue, each times the weight). */
     uint64_t *bytes;
     u32x4 *color;
     uint64_t *changed; /* bitmap of the columns with a change */
@@ -43,18 +44,18 @@ struct painter {
     const struct raster_style *style;
     const struct theme *theme;
     struct y_scale scale;
-    u32x4 factor; /* the scale's, in every lane */
+    u32x4 factor; /* the scale's factor in every lane */
     uint32_t width, height;
-    uint32_t pen;     /* pixels of a line: the style's scale */
+    uint32_t pen;     /* width of a line in pixels: the style's scale */
     uint64_t *base;   /* [width] bytes below the next band */
-    uint32_t *y;      /* [width] the same in 1/256 px above the lower edge */
-    uint64_t *lanes;  /* [width] the pixel that is partly covered so far */
+    uint32_t *y;      /* [width] the same height in 1/256 px above the lower edge */
+    uint64_t *lanes;  /* [width] the pixel that is partly covered, so far */
     uint32_t *pixels; /* [height][width], rows from the top */
     struct sum sum;
-    uint64_t pixel_bytes;  /* below this an allocation is thinner than a pixel */
-    uint64_t weight_bytes; /* that a colour in a sum gains weight by */
+    uint64_t pixel_bytes;  /* an allocation of fewer bytes is thinner than a pixel */
+    uint64_t weight_bytes; /* so many bytes add 1 to a colour's weight in a sum */
     uint32_t drawn, merged;
-    uint32_t *begun; /* [width] heights where the group begins, as in `y` */
+    uint32_t *begun; /* [width] heights where the group began, as in `y` */
 };
 
 static inline uint64_t spread(uint32_t rgb) {
@@ -62,8 +63,7 @@ static inline uint64_t spread(uint32_t rgb) {
            (rgb >> 16 & 255);
 }
 
-/* Lanes hold value * 256; the result is opaque, bytes R, G, B, A in memory order on a little-endian machine.
- */
+/* Joins lanes that hold value * 256 to an opaque pixel: bytes R, G, B, A in the memory of a little-endian machine. */
 static inline uint32_t gather(uint64_t lanes) {
     lanes += UINT64_C(0x8000800080);
     return (uint32_t)(lanes >> 8 & 255) | (uint32_t)(lanes >> 24 & 255) << 8 |
@@ -74,20 +74,20 @@ static inline uint32_t *pixel_at(const struct painter *painter, uint32_t column,
     return painter->pixels + (size_t)(painter->height - 1 - row) * painter->width + column;
 }
 
-/* ---- raster_marks.c: what the style adds on top of the picture. False: no memory in `arena`. ---- */
+/* ---- raster_marks.c: what the style draws over the picture. False: no memory in `arena`. ---- */
 
 bool painter_marks(struct painter *painter, struct arena *arena);
 
 /* ---- raster_lines.c ---- */
 
-/* The rest of the column's last pixels, and everything above them. */
+/* Draws the ground: the rest of each column's last pixel, and everything above it. */
 void painter_ground(struct painter *painter);
 
-/* Only where there is ground. */
+/* Draws the grid, only where there is ground. */
 void painter_grid(struct painter *painter);
 
-/* Steps are joined by a vertical run, so that the line has no gaps. */
+/* Draws the line of reserved bytes. A vertical run joins its steps, so that it has no gaps. */
 void painter_reserved(struct painter *painter);
 
-/* A dashed line. */
+/* Draws the dashed line of the capacity. */
 void painter_capacity(struct painter *painter);

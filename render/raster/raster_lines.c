@@ -1,7 +1,7 @@
-/* Draws around the bands: the ground above them, the grid, the lines of reserved bytes and capacity. */
+/* Draws what surrounds the bands: the ground above them, the grid, and the lines of reserved bytes and capacity. */
 #include "render/raster/raster_internal.h"
 
-enum { TICK_PX = 70 }; /* between two lines of the grid, at least */
+enum { TICK_PX = 70 }; /* at least so many pixels between two lines of the grid */
 
 void painter_ground(struct painter *painter) {
     uint32_t ground = gather(spread(painter->theme->ground) << 8), lowest = painter->height, highest = 0;
@@ -30,7 +30,7 @@ struct ticks raster_ticks(const struct view *view, uint32_t scale) {
     return ticks_bytes(view->bottom_bytes, view->top_bytes, most < 2 ? 2 : most > 12 ? 12 : most);
 }
 
-/* Only where there is ground. */
+/* Draws a line of the grid, only where there is ground. */
 static void grid_row_draw(struct painter *painter, uint32_t row, uint32_t color) {
     for (uint32_t column = 0; row < painter->height && column < painter->width; column++)
         if (row > painter->y[column] >> 8)
@@ -47,7 +47,7 @@ void painter_grid(struct painter *painter) {
     }
 }
 
-/* A pen's width upwards and to the right. */
+/* Draws a dot as large as the pen, upwards and to the right. */
 static void dot_draw(struct painter *painter, uint32_t column, uint32_t row) {
     uint32_t ink = gather(spread(painter->theme->ink) << 8), pen = painter->pen;
     for (uint32_t x = column; x < column + pen && x < painter->width; x++)
@@ -55,7 +55,7 @@ static void dot_draw(struct painter *painter, uint32_t column, uint32_t row) {
             *pixel_at(painter, x, y) = ink;
 }
 
-/* Steps are joined by a vertical run, so that the line has no gaps. */
+/* A vertical run joins the steps of the line, so that it has no gaps. */
 void painter_reserved(struct painter *painter) {
     const struct timeline *timeline = painter->scene->timeline;
     if (timeline->reserved_peak == 0)

@@ -1,4 +1,4 @@
-/* Draws an address's overlays: the selected range, failed requests, the held moment, the outline of a
+/* Draws what an address puts over the picture: the selected range, failed requests, the held moment, the outline of a
  * comparison, marks, and the pinned allocation. */
 #include "render/raster/raster_internal.h"
 
@@ -35,7 +35,7 @@ static void line_draw(struct painter *painter, int64_t x_q8, uint32_t pens, uint
     box_lay(painter, x, 0, x + wide, (int32_t)painter->height, rgb, 256);
 }
 
-/* The middle of the visible part of a moment. */
+/* The middle of the visible part of a moment, in 1/256 px. */
 static int64_t moment_middle_q8(const struct painter *painter, uint32_t moment) {
     const struct scene *scene = painter->scene;
     int64_t from = view_x_q8(&scene->view, scene->timeline, moment),
@@ -44,7 +44,7 @@ static int64_t moment_middle_q8(const struct painter *painter, uint32_t moment) 
     return (from + (to > from ? to : from)) / 2;
 }
 
-/* At a moment, or at a place of the axis. */
+/* Draws a mark at a moment or at a place of the axis. */
 static void mark_draw(struct painter *painter, uint32_t moment, int64_t place_q16, uint32_t pens,
                       uint32_t rgb) {
     if (!painter->style->marks->placed && moment != MOMENT_NONE)
@@ -68,12 +68,12 @@ static void range_draw(struct painter *painter) {
     line_draw(painter, to, 1, painter->theme->mark[0]);
 }
 
-/* Row of a height, from the top. */
+/* The row at a height, counted from the top. */
 static int32_t row_of(const struct painter *painter, uint64_t bytes) {
     return (int32_t)painter->height - (int32_t)((y_scale_q8(&painter->scale, bytes) + 128) >> 8);
 }
 
-/* A pen of `wide` pixels along an edge that begins in a column. */
+/* Draws an edge that begins in a column, with a pen of `wide` pixels. */
 static void edge_draw(struct painter *painter, uint32_t start, const int32_t *row, uint32_t count,
                       int32_t wide, uint32_t rgb) {
     int32_t half = wide / 2, before = row[0];
@@ -97,7 +97,7 @@ static void outline_draw(struct painter *painter, const struct band *band, const
             lower[count - 1] - half + wide, rgb, 256);
 }
 
-/* The band's edges, with a halo, so that they are seen on every colour. */
+/* Draws the edges of the pinned allocation's band, with a halo, so that they are seen on every colour. */
 static bool pin_draw(struct painter *painter, struct arena *arena) {
     const struct scene *scene = painter->scene;
     const struct band *band = scene_band(scene, painter->style->marks->pinned);
@@ -175,12 +175,12 @@ static void ghosts_draw(struct painter *painter) {
 
 /* ---- a comparison ---- */
 
-/* No recording lies farther from zero; sums of what does not cannot overflow. */
+/* Is the place near enough to zero? No recording lies farther out, and sums of near places cannot overflow. */
 static bool is_near(int64_t q16) {
     return q16 > -(INT64_C(1) << 61) && q16 < INT64_C(1) << 61;
 }
 
-/* Totals of B where A's are, with a halo. */
+/* Draws the totals of B over those of A, with a halo. */
 static bool compared_draw(struct painter *painter, struct arena *arena) {
     const struct raster_marks *marks = painter->style->marks;
     const struct raster_outline *outline = &marks->outline;
@@ -213,7 +213,7 @@ static bool compared_draw(struct painter *painter, struct arena *arena) {
     return done;
 }
 
-/* Covers what lies before the recording and after it. */
+/* Covers what lies before and after the recording. */
 static void outside_draw(struct painter *painter) {
     const struct view *view = &painter->scene->view;
     struct view whole = {.axis = view->axis};

@@ -98,7 +98,7 @@ static enum site_change row_change(const struct compare_named *row) {
     return row->a_count < row->b_count ? CHANGE_GROWN : CHANGE_SHRUNK;
 }
 
-/* `thing`: the meaning of the rows' names. */
+/* Adds rows. `thing`: what the rows' names mean. */
 static void add_rows(struct json_writer *json, const char *name, const char *thing,
                      const struct diff_rows *rows) {
     json_array(json, name, JSON_LINES);
@@ -138,7 +138,7 @@ static void add_causes(struct json_writer *json, const struct diff *diff) {
     json_end(json);
 }
 
-/* Each phase at its own highest moment. */
+/* Adds each phase at its own highest moment. */
 static void add_phases(struct json_writer *json, const struct diff *diff) {
     json_array(json, "phases", JSON_LINES);
     for (uint32_t p = 0; p < PHASE_PEAKS; p++) {
@@ -192,7 +192,7 @@ static const char *diff_file(struct sheet *sheet, const struct diff_side *side) 
     return sheet_name(sheet, side->file, strlen(side->file));
 }
 
-/* "B has 14.8 GiB more than A: 86.0 GiB instead of 71.2 GiB." */
+/* Writes "B has 14.8 GiB more than A: 86.0 GiB instead of 71.2 GiB." */
 static void verdict_write(struct sheet *sheet, const struct diff *diff) {
     const struct comparison *comparison = &diff->comparison;
     int64_t delta = compare_delta(comparison->a_bytes, comparison->b_bytes);
@@ -277,7 +277,7 @@ static void sum_cells(struct sheet *sheet, uint64_t a, uint64_t b, uint64_t a_co
     sheet_cell(sheet, "%s", format_count(b_count).text);
 }
 
-/* The number of sites that differ; they come first. */
+/* The number of sites that differ; they are listed first. */
 static uint32_t sites_that_differ(const struct comparison *comparison) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < comparison->n_listed; i++)
@@ -333,7 +333,7 @@ static void sites_write(struct sheet *sheet, const struct diff *diff, uint32_t t
                                comparison->n_listed - differ == 1 ? "is" : "are"));
 }
 
-/* "categories": a table of them, with no more than `top` rows; 0: all. */
+/* Writes "categories": a table of at most `top` rows; 0: all. */
 static void rows_write(struct sheet *sheet, const struct diff_rows *rows, enum compare_by by, uint32_t top) {
     const char *thing = compare_by_thing(by);
     const char *headings[] = {"Difference", "A", "B", "in A", "in B", words_capital(sheet, thing), NULL};
@@ -370,7 +370,7 @@ static void layers_missing(struct sheet *sheet, const struct diff_rows *rows) {
 static void groups_write(struct sheet *sheet, const struct diff *diff, uint32_t top) {
     if (diff->by == COMPARE_BY_SITE)
         sites_write(sheet, diff, top);
-    else if (diff->by != COMPARE_BY_CATEGORY) /* a table of its own, in any case */
+    else if (diff->by != COMPARE_BY_CATEGORY) /* categories have a table of their own in any case */
         rows_write(sheet, &diff->groups, diff->by, top);
     if (diff->by == COMPARE_BY_MODULE)
         layers_missing(sheet, &diff->groups);
@@ -405,7 +405,7 @@ static void text_write(struct sheet *sheet, const struct diff *diff, uint32_t to
     figures_write(sheet, diff);
 }
 
-/* ---- several ---- */
+/* ---- several recordings ---- */
 
 /* One of several recordings, as a row of the table before their texts. */
 struct several_row {
@@ -485,7 +485,7 @@ bool diff_write(struct diff_writer *writer, const struct diff *diff) {
     return !out->failed && !writer->rows.failed;
 }
 
-/* The table, then the texts. */
+/* Writes the table, then the texts. */
 static void several_end(struct diff_writer *writer) {
     struct buffer *out = writer->out;
     struct sheet sheet = sheet_of(writer, out, writer->arena);

@@ -8,8 +8,9 @@
 
 /* One side, computed; `timeline` is of the whole device. */
 struct diff_side {
-    const char *file;        /* as the user named it, with any choice after it: "run.pickle#step=3" */
-    const char *fingerprint; /* of the input */
+    /* as the user named it, including what follows the path: "run.pickle#step=3" */
+    const char *file;
+    const char *fingerprint; /* fingerprint of the input */
     const struct timeline *timeline;
     const uint64_t *keep; /* bitmap of the filtered allocations; NULL: all */
     uint32_t moment;
@@ -19,55 +20,55 @@ struct diff_side {
 struct diff {
     struct diff_side a, b;
     const char *aligned_by; /* "peak", "step" or "annotation" */
-    const char *filter;     /* its words; NULL: none */
-    enum compare_by by;     /* grouping of the rows beside call sites; COMPARE_BY_SITE: none */
+    const char *filter;     /* words of the filter; NULL: none */
+    enum compare_by by;     /* grouping of more rows beside those by call site; COMPARE_BY_SITE: none */
     struct comparison comparison;
     struct causes causes;
     struct diff_rows {
         struct compare_named *row;
         uint32_t count;
-    } categories, groups; /* the groups are of `by` */
+    } categories, groups; /* `groups` are grouped by `by` */
     struct phase_peak phase[PHASE_PEAKS];
 };
 
-/* Computes the difference from `a`, `b`, `aligned_by`, `filter` and `by`, which must be set. Memory from `arena`.
+/* Computes the difference from `a`, `b`, `aligned_by`, `filter` and `by`, which must be set. Memory comes from `arena`.
  * False: no memory. */
 bool diff_compute(struct diff *diff, struct arena *arena);
 
 struct diff_options {
     enum report_format format;
-    struct text_look look; /* text only */
-    uint32_t top;          /* sites in text and Markdown; 0: all. JSON has all of them */
-    bool as_several;       /* JSON is a list of comparisons, also of one */
+    struct text_look look; /* for text only */
+    uint32_t top;          /* number of sites in text and Markdown; 0: all. JSON has all of them */
+    bool as_several;       /* JSON is a list of comparisons, even of a single one */
 };
 
-/* Begins and ends a document of one or several diffs; each is written between. diff_write and diff_end work in `arena`.
- * False: no memory. */
+/* Writes a document of one or several differences: diff_begin, each difference, diff_end. diff_write and diff_end work
+ * in `arena`. False: no memory. */
 struct diff_writer {
     struct buffer *out;
     const struct diff_options *options;
     struct arena *arena;
     struct json_writer *json;
-    /* For several as text: the table, which comes first but is complete only after the last one, and the texts
-     * after it: some 5 KB for each, whatever the recordings' size. */
+    /* Several differences as text: the table comes first but is complete only after the last difference, so the texts
+     * are kept until then: some 5 KB for each, whatever the size of the recordings. */
     struct buffer rows, texts;
 };
 void diff_begin(struct diff_writer *writer);
 bool diff_write(struct diff_writer *writer, const struct diff *diff);
 bool diff_end(struct diff_writer *writer);
 
-/* Frees the writer's own memory, even without diff_end. */
+/* Frees the writer's own memory. Needed even without diff_end. */
 void diff_writer_release(struct diff_writer *writer);
 
-/* The figures that the page of a difference carries: the JSON of one difference, and `matches`: the names of all call
- * sites that are another in A, also of those that are alive at neither moment. False: no memory. */
+/* Writes the figures that the page of a difference carries: the JSON of one difference, and `matches`, the names of all
+ * call sites that A calls otherwise, also of those alive at neither moment. False: no memory. */
 bool diff_write_figures(struct buffer *out, const struct diff *diff);
 
-/* A cause as one sentence: "+14.8 GiB: attention.py:88 forward is new". Cut at capacity - 1 bytes. */
+/* Writes a cause as one sentence: "+14.8 GiB: attention.py:88 forward is new". Cut at capacity - 1 bytes. */
 void diff_cause_text(const struct diff *diff, const struct cause *cause, char *text, size_t capacity);
 
-/* "train.py:41 forward" of a row: as B calls it, where B has it. */
+/* Writes the name of a row's site, "train.py:41 forward", as B calls it if B has it. */
 void diff_site_text(const struct diff *diff, const struct compare_site *site, char *text, size_t capacity);
 
-/* "grown" */
+/* The word for a change: "grown". */
 const char *diff_change_name(enum site_change change);

@@ -35,7 +35,7 @@ static void new_text(const struct site_profile *profile, const char *verb, char 
              plural(profile->count), one_size || profile->count == 1 ? "" : "up to ", largest.text);
 }
 
-/* "in 12 call sites, most of it at x" for what many share. */
+/* Writes where a cause that several sites share is found: "in 12 call sites, most of it at x". */
 static void where_text(const struct cause *cause, const char *site, char *text, size_t capacity) {
     if (cause->n_sites == 1)
         snprintf(text, capacity, "%s", site);
@@ -72,7 +72,7 @@ static const char *death_name(uint8_t death) {
     return names[death];
 }
 
-/* "x is kept through backward; it was freed in forward before". */
+/* Writes "x is kept through backward; it was freed in forward before". */
 static void kept_by_phase_text(const struct cause *cause, const char *where, char *text, size_t capacity) {
     bool one = cause->n_sites == 1, later = cause->dies_a < cause->dies_b;
     if (later)
@@ -95,7 +95,7 @@ static void kept_text(const struct diff *diff, const struct cause *cause, const 
         kept_by_phase_text(cause, where, text, capacity);
         return;
     }
-    /* The middle lifetime may tell the opposite: where gradients add up, the few that stay do not move it. */
+    /* The median lifetime may say the opposite: where gradients add up, the few that stay do not move it. */
     if (lives)
         snprintf(allocations, sizeof allocations, " an allocation lives for about %s events, %s before;",
                  format_count(cause->to).text, format_count(cause->from).text);
@@ -105,7 +105,7 @@ static void kept_text(const struct diff *diff, const struct cause *cause, const 
         snprintf(text, capacity, "%s %s %s:%s %s %s alive here, %s before", where, verb, kept, allocations,
                  format_count(site->b.count).text, site->b.count == 1 ? "is" : "are",
                  format_count(site->a.count).text);
-    else /* as many, but larger or smaller ones */
+    else /* there are as many as before, but larger or smaller ones */
         snprintf(text, capacity, "%s %s %s:%s %s of %s are alive here, %s before", where, verb, kept,
                  allocations, format_bytes(site->b.bytes).text, cause->n_sites == 1 ? "it" : "the first",
                  format_bytes(site->a.bytes).text);
@@ -125,7 +125,7 @@ static void moved_text(const struct diff *diff, const struct cause *cause, const
     snprintf(text, capacity, "%s was %s before (%s)", site, before, whys[row->match]);
 }
 
-/* "B runs no backward: 5 call sites of A's, the first backward of DivBackward0". */
+/* Writes "B runs no backward: 5 call sites of A's, the first backward of DivBackward0". */
 static void phase_text(const struct cause *cause, const char *site, char *text, size_t capacity) {
     snprintf(text, capacity, "only %s runs %s: %s call site%s of it, %s %s", cause->from ? "A" : "B",
              cause->phase == SIDE_BACKWARD ? "a backward" : "an optimizer's step",
@@ -133,7 +133,8 @@ static void phase_text(const struct cause *cause, const char *site, char *text, 
              cause->n_sites == 1 ? "which is" : "the largest is", site);
 }
 
-/* "in forward B reaches 80.0 GiB at most and A 38.0 GiB, which the compared moments do not show: x and 5 other call sites ..." */
+/* Writes "in forward B reaches 80.0 GiB at most and A 38.0 GiB, which the compared moments do not show: x and 5 other
+ * call sites ...". */
 static void elsewhere_text(const struct diff *diff, const struct cause *cause, const char *where, char *text,
                            size_t capacity) {
     const struct phase_peak *peak = &diff->phase[cause->phase - SPAN_FORWARD];
@@ -165,7 +166,7 @@ static void older_text(const struct cause *cause, const char *where, char *text,
              cause->from == 0 ? "none" : format_count(cause->from).text);
 }
 
-/* The sentence about a cause: the change at its site. */
+/* Writes the sentence about a cause: what changed at its site. */
 static void cause_what(const struct diff *diff, const struct cause *cause, const char *site,
                        const char *where, char *what, size_t capacity) {
     const struct compare_site *row = &diff->comparison.site[cause->row];
@@ -197,7 +198,7 @@ void diff_cause_text(const struct diff *diff, const struct cause *cause, char *t
     char site[SITE_NBYTES], where[SITE_NBYTES + 100], what[SITE_NBYTES * 3];
     diff_site_text(diff, row, site, sizeof site);
     where_text(cause, site, where, sizeof where);
-    if (!trace_has_allocations(diff->a.timeline->trace)) { /* budgets of servers */
+    if (!trace_has_allocations(diff->a.timeline->trace)) { /* recordings of servers have budgets instead */
         snprintf(what, sizeof what, "%s: %s, %s before", site, format_bytes(row->b.bytes).text,
                  format_bytes(row->a.bytes).text);
     } else {

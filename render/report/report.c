@@ -41,7 +41,7 @@ uint32_t *report_keys(const struct report_device *report, const uint32_t *alloca
     return key;
 }
 
-/* Groups that are neither of call sites nor of stacks: their site is that of the stack with most bytes. */
+/* Groups by another key than call site or stack. A group's site is that of the stack with most bytes. */
 static bool groups_by_key(struct report_device *report) {
     enum compare_by by = report->options->group;
     const struct timeline *timeline = &report->timeline;
@@ -76,12 +76,12 @@ static bool report_groups_find(struct report_device *report) {
     return done;
 }
 
-/* ---- the replay, beside the rest where the host can ---- */
+/* ---- the replay, at the same time as the rest if the host can do that ---- */
 
 struct replaying {
     struct report_device *report;
-    bool beside; /* begun in another thread */
-    bool done;   /* and it had the memory; to be read after its end */
+    bool beside; /* it runs in another thread */
+    bool done;   /* it had enough memory; read it only after the replay has ended */
 };
 
 static void replaying_work(void *context) {
@@ -102,8 +102,8 @@ static void replaying_begin(struct replaying *replaying, struct report_device *r
                       replaying_work, replaying);
 }
 
-/* Waits for the replay beside the rest. If that failed, replays again: the rest's scratch memory is free
- * now. `wanted` false: only waits. False: no memory. */
+/* Waits for the replay. If it failed, replays again, because the scratch memory of the rest is free now. Without
+ * `wanted`, it only waits. False: no memory. */
 static bool replaying_end(struct replaying *replaying, bool wanted) {
     struct report_device *report = replaying->report;
     const struct beside_hooks *beside = report->options->beside;
@@ -118,7 +118,8 @@ static bool replaying_end(struct replaying *replaying, bool wanted) {
 
 /* ---- a device ---- */
 
-/* The other thread, unless it replays: then it makes half of the timeline, and what findings have no part in. */
+/* The hooks of the other thread, unless that replays. It makes half of the timeline, and parts that no finding
+ * needs. */
 static const struct beside_hooks *report_beside(const struct report_device *report) {
     bool free = !report->replayed && report->device->n_events >= BESIDE_EVENTS_LEAST;
     return free ? report->options->beside : NULL;
@@ -133,7 +134,7 @@ struct layering {
 static void layering_work(void *context) {
     struct layering *layering = context;
     struct report_device *report = layering->report;
-    layering->done = (report->options->still || /* a still does not show layers */
+    layering->done = (report->options->still || /* a page's still does not show layers */
                       layers_summarize(&report->layers, &report->timeline, &report->verdicts.runs,
                                        report->verdicts.category, layering->arena)) &&
                      free_blocks_find(&report->free_blocks, report->device, layering->arena);
@@ -172,7 +173,7 @@ static bool report_ooms_model(struct report_device *report) {
            oom_ground_model(report->oom_ground, &report->replay, report->arena);
 }
 
-/* All that needs no replay. */
+/* Computes everything that needs no replay. */
 static bool report_device_find(struct report_device *report, uint32_t index, struct arena *arena) {
     const struct report_options *options = report->options;
     if (!timeline_init_beside(&report->timeline, report->trace, index, report_beside(report), options->still,
@@ -201,7 +202,8 @@ static bool report_device_init(struct report_device *report, uint32_t index, str
     return true;
 }
 
-/* A timeline takes several times the memory of its columns, so no two of them are kept at once. */
+/* Reports one device. A timeline takes several times the memory of its columns, so no two timelines are kept at
+ * once. */
 static bool report_one_device(const struct trace *trace, uint32_t index, const struct report_options *options,
                               struct arena *scratch, report_device_writer *write, void *context) {
     struct arena arena;

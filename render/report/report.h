@@ -1,4 +1,4 @@
-/* The figures as text: for programs (JSON, schema 2) and for people. docs/report.md explains them. */
+/* Writes the figures as text, for programs (JSON, schema 2) and for people. docs/report.md explains them. */
 #pragma once
 
 #include "analysis/compare/compare.h"
@@ -8,8 +8,8 @@
 #include "base/json_writer.h"
 #include "render/report/text_look.h"
 
-/* The ways to write a report, each X(NUMBER, name, ending of a file, writer): strata report --format takes the name, and
- * report_WRITER writes it. Differences and scenarios have the first three. */
+/* Every format, X(NUMBER, name, ending of a file, writer): strata report --format takes the name, and report_WRITER
+ * writes it. Differences and scenarios have the first three formats. */
 #define STRATA_EXPORTS(X)               \
     X(TEXT, text, ".txt", text)         \
     X(JSON, json, ".report.json", json) \
@@ -33,7 +33,8 @@ struct report_more {
 
 struct plan_request;
 
-/* Work that a host begins beside a report once a device's timeline, which takes the most memory, is made. */
+/* Work that a host begins at the same time as a report, once a device's timeline, which takes the most memory, is
+ * made. */
 struct report_turn {
     void (*begin)(void *context);
     void *context;
@@ -41,43 +42,43 @@ struct report_turn {
 
 struct report_options {
     enum report_format format;
-    struct text_look look;    /* text only */
+    struct text_look look;    /* for text only */
     const char *file;         /* name of the input as the reader knows it */
     const char *fingerprint;  /* of the input, "xxh128:" and 32 hex digits */
-    const char *recording_id; /* of its content, in the same form; JSON only */
+    const char *recording_id; /* fingerprint of the content, in the same form; for JSON only */
     const char *kind;         /* "snapshot", "kineto" or "memory_timeline" */
     enum compare_by group;
-    const struct filter_query *filter; /* allocations that pass it are listed; NULL: all */
-    uint32_t top;                      /* groups shown; 0: all */
+    const struct filter_query *filter; /* only allocations that pass it are listed; NULL: all */
+    uint32_t top;                      /* number of groups that are shown; 0: all */
     int32_t device;                    /* ordinal, or REPORT_ALL_DEVICES */
-    const struct report_more *more;    /* JSON only; NULL: none */
-    /* plans where memory ran out or a device is named; NULL: no plan */
+    const struct report_more *more;    /* for JSON only; NULL: none */
+    /* asks for plans where memory ran out or a device is named; NULL: no plan */
     const struct plan_request *plan;
-    /* for a page: nothing is replayed but for devices that ran out of memory, and the timeline is drawn */
+    /* for a page: only devices that ran out of memory are replayed, and the timeline is drawn */
     bool still;
     const struct report_turn *turn; /* NULL: nothing */
-    /* NULL: everything is done one after the other; the scratch is of its host */
+    /* the other thread; NULL: there is none. The scratch memory must be of the same host */
     const struct beside_hooks *beside;
 };
 
-/* A format's name, and its ending of files. */
+/* report_format_name: a format's name. The other: the ending of its files. */
 const char *report_format_name(enum report_format format);
 const char *report_format_ending(enum report_format format);
 
-/* Appends the report to `out`. Builds the timelines it needs in `scratch`, within its limit; a report can be much
+/* Appends the report to `out`. Builds the timelines that it needs in `scratch`, within its limit. A report can be much
  * longer than its input, so `out` should share that limit. False: no memory. */
 bool report_render(struct buffer *out, const struct trace *trace, const struct report_options *options,
                    struct arena *scratch);
 
 /* The parts of the report that a page carries. */
 struct report_page {
-    struct buffer
-        *follows; /* advice after each device's last out-of-memory event, in the report's words: a JSON
-                   * object of arrays of sentences by the devices' ordinals */
-    struct buffer *still; /* for readers without the page's program: a device's figures, findings and call
-                       * sites as HTML */
-    const char *file;     /* as in report_options */
-    int32_t device;       /* ordinal: which one `still` is of */
+    /* advice after each device's last out-of-memory event, in the report's words: a JSON object of arrays of sentences,
+     * by the devices' ordinals */
+    struct buffer *follows;
+    /* for readers without the page's program: figures, findings and call sites of a device, as HTML */
+    struct buffer *still;
+    const char *file; /* as in report_options */
+    int32_t device;   /* ordinal of the device that `still` is about */
     /* Appends a picture to `still`; false: no memory. NULL: none. */
     bool (*picture)(struct buffer *out, const struct verdicts *verdicts, const void *context,
                     struct arena *scratch);
@@ -86,7 +87,7 @@ struct report_page {
     const struct report_turn *turn;    /* NULL: nothing */
 };
 
-/* Appends to `follows` and `still`. Works in `scratch`, which both should share. False: no memory. O(a report of these
- * devices). */
+/* Appends to `follows` and `still`. Works in `scratch`, whose limit both should share. False: no memory. O(a report of
+ * these devices). */
 bool report_page_write(const struct report_page *page, const struct trace *trace,
                        const struct plan_request *plan, struct arena *scratch);

@@ -1,7 +1,7 @@
 /*
- * A report on one screen, for chat windows, pull requests and language models: what ran out, what the peak is made of, what was
- * found, what would help. At most BRIEF_NBYTES of JSON, whatever the recording: where all of it would be longer, findings are
- * left out from the least urgent one on, then texts are cut.
+ * A report on one screen, for chat windows, pull requests and language models: what ran out, what the peak consists of,
+ * what was found, what would help. It has at most BRIEF_NBYTES of JSON, whatever the recording: if everything would be
+ * longer, findings are left out, the least urgent first, and then texts are cut.
  */
 #include "analysis/findings/levels.h"
 #include "analysis/findings/peak_made.h"
@@ -14,10 +14,10 @@
 
 enum {
     BRIEF_NBYTES = 4096,
-    BRIEF_DEVICES = 4,     /* those that ran out of memory, then those with the highest peaks */
+    BRIEF_DEVICES = 4,     /* devices that ran out of memory come first, then those with the highest peaks */
     BRIEF_FINDINGS = 6,    /* of a device */
     BRIEF_DIAGNOSTICS = 4, /* of the recording */
-    BRIEF_TEXT = 400       /* bytes of a text that are kept */
+    BRIEF_TEXT = 400       /* bytes that are kept of a text */
 };
 
 typedef char brief_text[BRIEF_TEXT];
@@ -29,15 +29,15 @@ struct brief_finding {
     bool saves_known;
 };
 
-/* The figures kept of a device after its computation is freed. Unknown figures of a log are OOM_UNKNOWN. */
+/* What is kept of a device once its computation is freed. Figures that a log does not have are OOM_UNKNOWN. */
 struct brief_device {
     int32_t ordinal;
     uint32_t n_ooms, n_findings;
     uint64_t peak, reserved_peak;
     uint64_t asked, device_free; /* of the last request that failed */
-    uint64_t rank;               /* those with the highest are shown */
+    uint64_t rank;               /* the devices with the highest rank are shown */
     brief_text oom_site, made_of;
-    char plan[PLAN_TEXT]; /* PLAN_LINES lines at most */
+    char plan[PLAN_TEXT]; /* at most PLAN_LINES lines */
     struct brief_finding finding[BRIEF_FINDINGS];
 };
 
@@ -46,7 +46,7 @@ struct brief {
     struct brief_device device[BRIEF_DEVICES];
 };
 
-/* Limits on the number of entries, and on their text. */
+/* Limits on the number of entries and on the length of their texts. */
 struct brief_detail {
     uint32_t devices, findings, diagnostics, text;
 };
@@ -107,7 +107,8 @@ static void device_keep(struct brief_device *brief, const struct report_device *
         finding_keep(&brief->finding[brief->n_findings++], report, &findings->finding[i]);
 }
 
-/* In the order of the file, BRIEF_DEVICES of them; a later one takes the place of the lowest. */
+/* Keeps BRIEF_DEVICES devices in the order of the file. A later device takes the place of the one with the lowest
+ * rank. */
 static bool device_take(void *context, const struct report_device *report) {
     struct brief *brief = context;
     uint64_t rank = report->device->n_ooms != 0 ? UINT64_MAX : report->timeline.peak_bytes;
@@ -129,7 +130,7 @@ static bool device_take(void *context, const struct report_device *report) {
 
 /* ---- JSON ---- */
 
-/* At most this many bytes of it, in whole characters. "" becomes null. */
+/* Adds at most this many bytes of a text, in whole characters. "" becomes null. */
 static void add_text(struct json_writer *json, const char *name, struct text text, uint32_t most) {
     size_t nbytes = 0, next = 0;
     while (next < text.nbytes && next <= most) {

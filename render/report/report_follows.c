@@ -1,5 +1,5 @@
-/* The parts of the report in a page: advice after running out of memory, as the page cannot run the model,
- * and the still for readers without its program. */
+/* Writes the parts of the report that a page carries: advice after running out of memory, because the page cannot run
+ * the model, and the still for readers without its program. */
 #include "render/report/report_parts.h"
 
 #include <stdio.h>

@@ -31,7 +31,7 @@ static void moments_table(struct sheet *sheet, const struct timeline *timeline) 
     sheet_table_end(sheet);
 }
 
-/* If the causes are known, rounding is among them. */
+/* Writes the last row. If the causes are known, rounding is one of them. */
 static void end_write(struct sheet *sheet, const struct free_blocks *all, bool causes_known) {
     if (all->n_free_blocks == 0)
         sheet_say(sheet, "By the final blocks, nothing of the %s reserved is free at the end.",

@@ -114,7 +114,7 @@ bool report_gap_is_one(const struct timeline *timeline) {
            timeline->live[timeline->reserved_peak_moment] == timeline->peak_bytes;
 }
 
-/* At each of the three moments, or at the last where they are alike. */
+/* Writes the causes at each of the three moments, or at the last one if all are alike. */
 static void causes_table(struct sheet *sheet, const struct report_device *report) {
     static const char *const headings[] = {"", "Most reserved", "Most in use", "At the end", NULL};
     static const char *const heading[] = {"", "Bytes", NULL};

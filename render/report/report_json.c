@@ -1,6 +1,6 @@
 /*
- * Schema 2, as docs/report-reference.md describes it. It is written as it goes, so that a report of every stack needs the memory
- * of one row. Integers are integers: a double would lose the last digits of an address space's worth of bytes.
+ * Writes schema 2, as docs/report-reference.md describes it, piece by piece, so that a report of every stack needs only
+ * the memory of one row. Integers are integers: a double would lose the last digits of large numbers of bytes.
  */
 #include "render/report/report_json.h"
 #include "base/bytes.h"
@@ -32,13 +32,13 @@ void report_site_json(struct json_writer *json, const struct trace *trace, uint3
     buffer_release(&text);
 }
 
-/* A real stack has some 20 KB of text, and a recording some thousand of them. A hostile stack names a long string a thousand
- * times over, or is one of very many that each go on where the one before ends. */
+/* A real stack has some 20 KB of text, and a recording some thousand stacks. A hostile stack names a long string a
+ * thousand times, or is one of very many that each continue the one before. */
 enum {
     MAX_STACK_TEXT_NBYTES = 1 << 20,
     MAX_STACKS_TEXT_NBYTES = 1 << 28,
     MIN_STACK_TEXT_NBYTES = 1 << 9,
-    FRAME_NOTATION_NBYTES = 40 /* quotes, names of members, line */
+    FRAME_NOTATION_NBYTES = 40 /* bytes of quotes, names of members and line */
 };
 
 static uint64_t frame_text_nbytes(const struct trace *trace, uint32_t id) {
@@ -58,7 +58,7 @@ static void add_frame(struct json_writer *json, const struct trace *trace, uint3
     json_end(json);
 }
 
-/* Stands for the outer frames of a stack that is too long to be shown. */
+/* Adds a frame that stands for the outer frames of a stack that is too long. */
 static void add_more_frames(struct json_writer *json) {
     json_object(json, NULL, JSON_COMPACT);
     json_text(json, "file", "");
@@ -67,7 +67,7 @@ static void add_more_frames(struct json_writer *json) {
     json_end(json);
 }
 
-/* Every frame, innermost first, as far as `most_nbytes` of text go. Returns the text's bytes. */
+/* Adds every frame, innermost first, up to `most_nbytes` of text. Returns the text's bytes. */
 static uint64_t add_stack(struct json_writer *json, const struct trace *trace, uint32_t stack,
                           uint64_t most_nbytes) {
     uint64_t nbytes = 0;
@@ -88,16 +88,16 @@ struct listed {
     struct report_callers callers;
     uint64_t (*bytes)[CATEGORY_COUNT]; /* [n_shown] */
     uint64_t (*count)[CATEGORY_COUNT];
-    uint64_t *of_free;      /* [n_shown] bytes of which only the free is known */
-    uint64_t stacks_nbytes; /* text of the stacks that are written */
+    uint64_t *of_free;      /* [n_shown] bytes whose stack is known only from the free */
+    uint64_t stacks_nbytes; /* bytes of text of the stacks that were written */
 };
 
-/* A stack listed after 256 MiB of others is written only in part. */
+/* The most text that the next stack may have: after 256 MiB of others it is written only in part. */
 static uint64_t listed_most_nbytes(const struct listed *listed) {
     return listed->stacks_nbytes < MAX_STACKS_TEXT_NBYTES ? MAX_STACK_TEXT_NBYTES : MIN_STACK_TEXT_NBYTES;
 }
 
-/* The listed group of each key, plus 1: `group_of[key]`; keys are below `*n`. */
+/* Finds the listed group of each key, plus 1: `group_of[key]`; keys are below `*n`. */
 static uint32_t *listed_keys(const struct report_device *report, uint32_t *n) {
     *n = 0;
     for (uint32_t i = 0; i < report->n_shown; i++)
@@ -110,7 +110,7 @@ static uint32_t *listed_keys(const struct report_device *report, uint32_t *n) {
     return group_of;
 }
 
-/* False: no memory. */
+/* Sums up the listed groups. False: no memory. */
 static bool listed_sum(struct listed *listed, const struct report_device *report, const uint32_t *alive,
                        uint32_t n_alive) {
     const struct allocations *allocations = &report->device->allocations;
@@ -128,7 +128,7 @@ static bool listed_sum(struct listed *listed, const struct report_device *report
     return group_of != NULL && key != NULL;
 }
 
-/* False: no memory. */
+/* Finds what is listed beside the groups. False: no memory. */
 static bool listed_find(struct listed *listed, const struct report_device *report) {
     const struct timeline *shown = report_shown(report);
     uint32_t n_alive, *alive = timeline_alive(shown, report->timeline.peak_moment, report->arena, &n_alive);
@@ -141,7 +141,7 @@ static bool listed_find(struct listed *listed, const struct report_device *repor
            report_callers_find(&listed->callers, report, alive, n_alive);
 }
 
-/* The categories that occur, by falling bytes. */
+/* Adds the categories that occur, by falling bytes. */
 static void add_group_categories(struct json_writer *json, const struct listed *listed, uint32_t index) {
     bool said[CATEGORY_COUNT] = {false};
     json_array(json, "categories", JSON_COMPACT);
@@ -249,7 +249,7 @@ static void add_free_blocks_groups(struct json_writer *json, const struct report
     json_end(json);
 }
 
-/* The free blocks at an event, by group. */
+/* Adds the free blocks at an event, by group. */
 static void add_oom_free_blocks(struct json_writer *json, const struct report_device *report,
                                 const struct report_oom *oom) {
     json_object(json, "holes", JSON_COMPACT);
@@ -259,7 +259,7 @@ static void add_oom_free_blocks(struct json_writer *json, const struct report_de
     json_end(json);
 }
 
-/* False: no memory. */
+/* Adds the state at an event. False: no memory. */
 static bool add_oom_detail(struct json_writer *json, const struct report_device *report,
                            const struct oom_event *event) {
     struct report_oom oom;
@@ -304,7 +304,7 @@ static void add_figures(struct json_writer *json, const struct report_device *re
     json_u64(json, "reserved_shift_bytes", timeline->reserved_shift);
 }
 
-/* The figures of the filtered allocations; all other figures count everything. */
+/* Adds the figures of the filtered allocations; all other figures count everything. */
 static void add_filtered(struct json_writer *json, const struct report_device *report) {
     const struct timeline *shown = report_shown(report);
     if (report->options->filter == NULL)
@@ -315,7 +315,7 @@ static void add_filtered(struct json_writer *json, const struct report_device *r
     json_i64(json, "filtered_peak_event", report_event(shown->peak_moment));
 }
 
-/* False: no memory. */
+/* Adds the groups. False: no memory. */
 static bool add_top(struct json_writer *json, const struct report_device *report) {
     struct listed listed;
     if (!listed_find(&listed, report))
@@ -327,7 +327,7 @@ static bool add_top(struct json_writer *json, const struct report_device *report
     return true;
 }
 
-/* False: no memory. */
+/* Adds the out-of-memory events. False: no memory. */
 static bool add_ooms(struct json_writer *json, const struct report_device *report) {
     bool done = true;
     json_array(json, "oom", JSON_LINES);

@@ -4,8 +4,8 @@
 #include "base/json_writer.h"
 #include "render/report/report_parts.h"
 
-/* "categories_inferred" and "categories_at_peak" of a device. */
+/* Writes "categories_inferred" and "categories_at_peak" of a device. */
 void report_json_categories(struct json_writer *json, const struct report_device *report);
 
-/* "findings", "judged", "steps" and "phases" of a device. */
+/* Writes "findings", "judged", "steps" and "phases" of a device. */
 void report_json_verdicts(struct json_writer *json, const struct report_device *report);

@@ -1,4 +1,4 @@
-/* Verdicts as JSON: categories, steps, phases, checks. */
+/* Writes verdicts as JSON: categories, steps, phases, checks. */
 #include "analysis/findings/levels.h"
 #include "analysis/findings/peak_made.h"
 #include "base/format.h"
@@ -33,7 +33,7 @@ void report_json_categories(struct json_writer *json, const struct report_device
     json_end(json);
 }
 
-/* The annotation's own text, or else "step 3", "turn 0", "forward". */
+/* Adds the annotation's own text, or else "step 3", "turn 0", "forward". */
 static void add_span_name(struct json_writer *json, const struct report_device *report,
                           const struct span *span) {
     const struct turns *turns = &report->verdicts.turns;
@@ -103,7 +103,7 @@ static void add_per(struct json_writer *json, const struct finding *finding) {
     json_end(json);
 }
 
-/* Members that only some kinds have. */
+/* Adds members that only some kinds of finding have. */
 static void add_own(struct json_writer *json, const struct finding *finding) {
     if (finding->kind == FINDING_OPTIMIZER_TEMPORARIES)
         json_text(json, "implementation", finding_way_name((enum finding_way)finding->variant));
@@ -169,7 +169,7 @@ static void add_older(struct json_writer *json, const struct older *older) {
     json_end(json);
 }
 
-/* A log has levels: the highest that it prints, and where. */
+/* Adds the peak of a log, which has levels: the highest one that it prints, and where. */
 static void add_peak_of_log(struct json_writer *json, const struct report_device *report) {
     struct levels levels;
     levels_find(&levels, report->device);
@@ -190,7 +190,7 @@ static void add_peak_of_log(struct json_writer *json, const struct report_device
     json_end(json);
 }
 
-/* The layers that repeat inside a forward; nothing where none do. */
+/* Adds the layers that repeat inside a forward; nothing if none do. */
 static void add_layers(struct json_writer *json, const struct report_device *report) {
     const struct layer_summary *layers = &report->layers;
     char site[512];

@@ -1,4 +1,4 @@
-/* The largest size of a program that is served, as text, Markdown and JSON. */
+/* Writes the largest size of a program that is served, as text, Markdown and JSON. */
 #include "base/json_writer.h"
 #include "render/report/report_plan.h"
 #include "render/report/report_sheet.h"

@@ -149,7 +149,7 @@ static void note_u64(struct json_writer *json, const struct report_device *repor
     json_known_u64(json, name, known, number);
 }
 
-/* The line of the user's own code that asked, where a traceback above the error has one. */
+/* Adds the line of the user's own code that made the request, if a traceback above the error has one. */
 static void add_oom_site(struct json_writer *json, const struct report_device *report, uint32_t stack) {
     char text[1024];
     uint32_t site = report->timeline.site[stack];

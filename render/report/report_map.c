@@ -1,8 +1,8 @@
 /*
- * The map of strata png --map in characters: a row for each of the segments with most free; those without anything in use
- * are told by the causes.
+ * Draws the map of strata png --map in characters: a row for each of the segments with most free bytes. Segments
+ * without anything in use are left to the causes.
  *
- *     1.2 GiB  666 MiB  ########################......................
+ *     1.2 GiB   666 MiB  ########################......................
  */
 #include "render/report/report_map.h"
 
@@ -10,7 +10,7 @@
 
 enum { FREE_LEAST = 1 << 20 };
 
-/* The segments with the most free bytes; of equal ones the lower. */
+/* The chosen segments: those with the most free bytes; of equal ones those at lower addresses. */
 struct chosen {
     uint32_t segment[REPORT_MAP_ROWS];
     uint64_t free_bytes[REPORT_MAP_ROWS];
@@ -37,7 +37,7 @@ static void chosen_add(struct chosen *chosen, uint32_t segment, uint64_t free_by
     }
 }
 
-/* Free bytes of [from, to) of a segment, whose blocks are looked at from `*at` on. */
+/* The free bytes in [from, to) of a segment; its blocks are looked at from `*at` on. */
 static uint64_t free_between(const struct held *held, const struct held_segment *segment, uint64_t from,
                              uint64_t to, uint32_t *at) {
     uint64_t bytes = 0;

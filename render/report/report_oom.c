@@ -1,4 +1,4 @@
-/* Out of memory: the state at that moment, and what follows from it. */
+/* Writes what is known about running out of memory: the state at that moment, and what follows from it. */
 #include "base/format.h"
 #include "base/words.h"
 #include "render/report/report_sites.h"
@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-    OOM_GROUPS_SHOWN = 5, /* groups that held the memory then */
+    OOM_GROUPS_SHOWN = 5, /* number of groups that held the memory then */
 };
 
 /* ---- the state ---- */
@@ -68,7 +68,7 @@ static void settings_row(struct sheet *sheet, const struct report_device *report
     "sequence, this request included, would have "
 #define UNUSED "{0} were reserved but not in use, more than was requested, "
 
-/* {0} to {2} are the advice's bytes, {variable} the variable that sets up the allocator, {unit} the word for the
+/* {0} to {2} are the advice's bytes, {variable} is the variable that sets up the allocator, {unit} the word for the
  * loop's turns, {device} the device. */
 static const char *const sentences[OOM_ADVICE_KINDS] = {
     [OOM_ADVICE_NOTHING_IN_USE] = "Nothing was allocated by this process at that moment: {0} requested, "
@@ -123,7 +123,7 @@ static const char *const sentences[OOM_ADVICE_KINDS] = {
         "see What to know.",
 };
 
-/* The variable that the recording's settings name (PYTORCH_NPU_ALLOC_CONF for Ascend, ...), otherwise CUDA's. */
+/* The variable that the recording's settings name (PYTORCH_NPU_ALLOC_CONF for Ascend, ...); if none, CUDA's. */
 static struct text variable_of(const struct trace *trace) {
     struct text settings = trace_text(trace, trace->settings);
     for (uint32_t at = 0, end; at < settings.nbytes; at = end) {
@@ -160,7 +160,7 @@ static void advice_tell(struct report_advice *told, const struct oom_advice *adv
     (void)words_end(&words);
 }
 
-/* The first event, for which a plan is made, or the last, which the page shows. */
+/* Is it the first event, for which a plan is made, or the last, which the page shows? */
 static bool is_end(const struct device_trace *device, const struct oom_event *event) {
     return event == device->ooms || event == device->ooms + device->n_ooms - 1;
 }
@@ -194,7 +194,7 @@ static void bytes_row(struct sheet *sheet, const char *name, uint64_t bytes) {
     sheet_cell(sheet, "%s", words_bytes(sheet, bytes));
 }
 
-/* Without the final segments a lower bound; without any, not known. */
+/* Writes a row of reserved bytes: without the final segments a lower bound, without any segments "not known". */
 static void reserved_row(struct sheet *sheet, const struct report_device *report, const char *name,
                          uint64_t bytes) {
     sheet_cell(sheet, "%s", name);

@@ -13,52 +13,52 @@
 
 struct category_sum {
     uint64_t bytes, count;
-    uint64_t older_bytes,
-        sized_bytes; /* older than the recording; of these, those that their size has named */
+    /* bytes older than the recording; of these, the bytes whose category their size tells */
+    uint64_t older_bytes, sized_bytes;
 };
 
 enum { REPORT_GAPS = 3 };
 
-/* Segments in use when most is reserved, those with most free first, in characters to one scale. */
+/* The segments in use when most is reserved, those with most free bytes first, in characters to one scale. */
 enum { REPORT_MAP_ROWS = 6, REPORT_MAP_WIDTH = 48 };
 struct report_map {
-    uint64_t cell_bytes; /* of a character */
+    uint64_t cell_bytes; /* bytes that a character stands for */
     uint32_t n_rows;
     struct report_map_row {
         uint64_t size, free_bytes;
-        char cell[REPORT_MAP_WIDTH + 1]; /* '#' in use, '+' in part, '.' free */
+        char cell[REPORT_MAP_WIDTH + 1]; /* '#' in use, '+' partly in use, '.' free */
     } row[REPORT_MAP_ROWS];
 };
 
-/* One device, computed; `arena` holds everything and is released after the device has been written. */
+/* One device, computed. `arena` holds everything and is released once the device is written. */
 struct report_device {
     const struct trace *trace;
     const struct device_trace *device;
     const struct report_options *options;
     struct timeline timeline;
-    struct selection selection; /* the allocations that pass the filter, where the options have one */
+    struct selection selection; /* the allocations that pass the filter, if the options have one */
     struct group *groups;       /* all groups of the filtered allocations at the peak */
     uint32_t n_groups, n_shown;
     struct category_sum category_at_peak[CATEGORY_COUNT];
-    uint64_t reason_at_peak[REASON_COUNT]; /* bytes of CATEGORY_OTHER */
-    bool categories_inferred;              /* of at least one allocation no event says it */
+    uint64_t reason_at_peak[REASON_COUNT]; /* bytes of CATEGORY_OTHER by reason */
+    bool categories_inferred;              /* no event gives the category of at least one allocation */
     struct free_blocks_summary free_blocks;
-    bool replayed; /* false: a recording so large is replayed on demand only */
+    bool replayed; /* false: a recording of this size is replayed only on demand */
     struct replay replay;
-    /* For `replay`, or for half of the timeline and `layers`: for the work of another thread; released with
+    /* Memory for what another thread does: `replay`, or half of the timeline and `layers`. Released together with
      * `arena`. */
     struct arena replay_arena;
     bool gap_known;
     struct fragmentation gap[REPORT_GAPS]; /* when most is reserved, when most is in use, at the end */
     struct report_map map;                 /* valid if `gap_known` */
     struct verdicts verdicts;
-    struct layer_summary layers;   /* not for a page */
+    struct layer_summary layers;   /* not made for a page */
     char plan[PLAN_TEXT];          /* the plan's first sentence without its full stop; "": no plan */
-    struct oom_ground *oom_ground; /* NULL: no such event */
+    struct oom_ground *oom_ground; /* NULL: there is no such event */
     struct arena *arena;
 };
 
-/* The part of a device for those who see a page without its program: `picture` is called after the headings. */
+/* Writes the part of a page about a device for readers without its program. `picture` is called after the headings. */
 bool report_still(const struct report_page *page, const struct report_device *report);
 
 /* Writes one device. False: no memory. */
@@ -68,43 +68,43 @@ typedef bool report_device_writer(void *context, const struct report_device *dev
 bool report_each_device(const struct trace *trace, const struct report_options *options,
                         struct arena *scratch, report_device_writer *write, void *context);
 
-/* An event as reports count them: -1 is the state before the first. */
+/* The number of an event in reports: -1 is the state before the first event. */
 static inline int64_t report_event(uint32_t moment) {
     return (int64_t)moment - 1;
 }
 
-/* The timeline that is listed: the recording's, or that of the filtered allocations. */
+/* The timeline that is listed: that of the filtered allocations, or the recording's. */
 static inline const struct timeline *report_shown(const struct report_device *report) {
     return report->options->filter != NULL ? &report->selection.timeline : &report->timeline;
 }
 
-/* The keys by which the report groups `allocations[n_allocations]`, as in `groups`. NULL: no memory. */
+/* The keys by which the report groups `allocations[n_allocations]`, those of `groups`. NULL: no memory. */
 uint32_t *report_keys(const struct report_device *report, const uint32_t *allocations,
                       uint32_t n_allocations);
 
-/* Figures of an out-of-memory event beyond its own; its free blocks are in the report's arena. */
+/* What is computed of an out-of-memory event. Its free blocks are in the report's arena. */
 struct report_oom {
     const struct oom_event *event;
     struct oom_state state; /* free blocks are known if `in_full` */
-    uint64_t pending_bytes; /* of the live bytes: freed, waiting for other streams */
+    uint64_t pending_bytes; /* of the live bytes, those that are freed but wait for other streams */
     bool in_full;           /* one of the first REPORT_OOMS_IN_FULL, or the last */
 };
-/* a run that continues after the first error tries the same again and again */
+/* only a few, because a run that continues after the first error tries the same again and again */
 enum { REPORT_OOMS_IN_FULL = 5 };
 
-/* Is there anything that says how much was reserved? */
+/* Does anything in the recording say how much was reserved? */
 bool report_reserved_known(const struct device_trace *device);
 
-/* O(1), in full O(allocations + blocks log). False: no memory. */
+/* Computes it: O(1), in full O(allocations + blocks log). False: no memory. */
 bool report_oom_of(struct report_oom *oom, const struct report_device *report, const struct oom_event *event);
 
-/* Advice after an out-of-memory event, one sentence each, with the figure that justifies it. O(1), in full
+/* Advice after an out-of-memory event: one sentence each, with the figure that justifies it. O(1), in full
  * O(blocks). */
-enum { REPORT_ADVICE_MAX = OOM_ADVICE_MOST + 1 }; /* the last: the plan's first sentence */
+enum { REPORT_ADVICE_MAX = OOM_ADVICE_MOST + 1 }; /* one more for the plan's first sentence */
 struct report_advice {
-    const char *code; /* never changes its spelling: "enable_expandable_segments" */
+    const char *code; /* its spelling never changes: "enable_expandable_segments" */
     char text[1024];
-    uint64_t short_bytes; /* the bytes still lacking after it; 0: enough, or not known */
+    uint64_t short_bytes; /* the bytes that are still lacking after it; 0: none, or not known */
 };
 uint32_t report_oom_advice(const struct report_device *report, const struct report_oom *oom,
                            struct report_advice advice[REPORT_ADVICE_MAX]);

@@ -28,7 +28,7 @@ static void share_json(struct json_writer *json, const struct plan *plan, uint32
         json_share(json, "share", share, 1000000);
 }
 
-/* A text that was said into words, in the sheet's arena. */
+/* The text of `words`, copied into the sheet's arena. */
 static const char *said(struct sheet *sheet, struct words *words) {
     (void)words_end(words);
     return sheet_quote(sheet, words->text, strlen(words->text));
@@ -222,7 +222,7 @@ static void device_json(struct json_writer *json, struct sheet *sheet, const str
     json_end(json);
 }
 
-/* NULL: no memory. */
+/* The plan of device `i`. NULL: no memory. */
 static const struct plan *plan_at(const struct plan_report *report, uint32_t i) {
     return report->device != NULL ? &report->device[i] : report->make(report->context, i);
 }
@@ -262,7 +262,7 @@ static const char *range(struct sheet *sheet, uint64_t least, uint64_t most) {
     return said(sheet, &words);
 }
 
-/* Without its unit where `beside` has the same. */
+/* The bytes as text, without their unit if `beside` has the same one. */
 static const char *instead_of(struct sheet *sheet, uint64_t bytes, const char *beside) {
     const char *text = fine(sheet, bytes), *unit = strrchr(text, ' '), *other = strrchr(beside, ' ');
     return unit == NULL || other == NULL || strcmp(unit, other) != 0
@@ -314,7 +314,7 @@ static void table_write(struct sheet *sheet, const struct plan *plan) {
     sheet_table_end(sheet);
 }
 
-/* The plan's figures: its need, the budget, and whether fewer changes would do. */
+/* Writes the plan's figures: its need, the budget, and whether fewer changes would do. */
 static void figures_write(struct sheet *sheet, const struct plan *plan, const struct plan_set *set) {
     const struct plan_figures *own = &set->figures;
     const char *live = range(sheet, own->live_min, own->live_max), *reserved = "", *alone = "", *time = "";
@@ -350,7 +350,7 @@ static void retries_write(struct sheet *sheet, const struct plan *plan, const st
         sheet_under(sheet, 0, "Without retries, at the same kind of cost: %s.", list);
 }
 
-/* Says what a plan for the end of the recording cannot know. */
+/* Writes what a plan for the end of the recording cannot know. */
 static void end_write(struct sheet *sheet, const struct plan *plan, const struct plan_set *set) {
     const struct blocks *blocks = &plan->blocks;
     const struct forward *last = blocks->n_forwards != 0 ? &blocks->forward[blocks->n_forwards - 1] : NULL;
@@ -506,7 +506,7 @@ bool plan_report_write(struct buffer *out, const struct plan_report *report, str
 
 /* ---- several recordings ---- */
 
-/* The candidate that serves all, else any, with the least reserved. */
+/* The candidate that serves all recordings (if none does, any candidate) and has the least reserved. */
 static const struct plan_candidate *least_candidate(const struct plan_together *together) {
     const struct plan_candidate *best = &together->candidate[0];
     for (const struct plan_candidate *one = best; one < together->candidate + together->n_candidates; one++)

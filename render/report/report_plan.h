@@ -1,4 +1,4 @@
-/* The answers of strata plan as text, Markdown and JSON. docs/plan.md explains each figure. */
+/* Writes the answers of strata plan as text, Markdown and JSON. docs/plan.md explains each figure. */
 #pragma once
 
 #include "render/report/report_whatif.h"
@@ -6,27 +6,26 @@
 
 struct plan_report {
     enum report_format format;
-    struct text_look look; /* text only */
+    struct text_look look; /* for text only */
     const char *file, *fingerprint;
     uint32_t n_devices;
-    const struct plan
-        *device; /* NULL: each is made when it is written, and holds until the next is. NULL: no memory */
+    const struct plan *device; /* NULL: a plan is made when it is written, and kept until the next one is */
     const struct plan *(*make)(void *context, uint32_t i);
     void *context;
 };
 
-/* One setting's need over several recordings. */
+/* What one setting needs over several recordings. */
 struct plan_candidate {
-    char name[WHATIF_NAME]; /* of whatif's scenarios */
-    uint64_t peak_bytes;    /* the largest of all */
-    bool known, served;     /* known: there is a limit for each */
+    char name[WHATIF_NAME]; /* the name of one of whatif's scenarios */
+    uint64_t peak_bytes;    /* the largest peak of all recordings */
+    bool known, served;     /* known: each recording has a limit */
 };
 
 struct plan_together {
     const char *const *file; /* [n_files] */
-    char fingerprint[64];    /* of the first */
+    char fingerprint[64];    /* of the first file */
     uint32_t n_files, n_devices, n_candidates;
-    uint64_t budget_bytes; /* for each of them; 0: not given */
+    uint64_t budget_bytes; /* for each recording; 0: not given */
     struct plan_candidate candidate[WHATIF_SCENARIOS_MAX];
 };
 
@@ -34,12 +33,14 @@ struct plan_together {
 bool plan_together_write(struct buffer *out, const struct plan_together *together, enum report_format format,
                          struct arena *scratch);
 
-/* Appends what fits at most of a program at two sizes: of extrapolated devices their `largest`. False: no memory. */
+/* Appends the largest size of a program that fits, from recordings at two sizes: `largest` of extrapolated devices.
+ * False: no memory. */
 bool plan_largest_write(struct buffer *out, const struct extrapolation_report *report, struct arena *scratch);
 
-/* Appends all devices to `out`; texts are made in `scratch`. False: no memory. */
+/* Appends all devices to `out`. Texts are made in `scratch`. False: no memory. */
 bool plan_report_write(struct buffer *out, const struct plan_report *report, struct arena *scratch);
 
-/* A plan_teller: the first lines of its answer, each ended by a line feed; nothing where plan_words_answer says nothing. */
+/* A plan_teller: writes the first lines of its answer, each ended by a line feed; nothing if plan_words_answer says
+ * nothing. */
 enum { PLAN_LINES = 3 };
 bool plan_lines_tell(struct words *words, const struct plan *plan, struct arena *scratch);

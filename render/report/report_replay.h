@@ -1,11 +1,11 @@
-/* The replay's self-check as JSON and as a sentence, for the report and for strata whatif. */
+/* Writes the replay's self-check as JSON and as a sentence, for the report and for strata whatif. */
 #pragma once
 
 #include "analysis/model/replay.h"
 #include "base/json_writer.h"
 #include "render/report/report_sheet.h"
 
-/* The member "replay" of a device. */
+/* Writes the member "replay" of a device. */
 void report_replay_json(struct json_writer *json, const struct replay *replay);
 
 /* "Replay check: 8,768 of 8,768 allocations, 678 of 678 driver allocations and the reserved curve reproduced exactly." */

@@ -8,11 +8,11 @@
 
 enum { SITES_SHOWN = 3 };
 
-/* A dump of the series, and what lies between the one before and it; of the first, everything is new. */
+/* A dump of the series, and what lies between the previous dump and it. In the first dump everything is new. */
 struct dump {
-    uint32_t name;   /* string */
-    uint32_t moment; /* its state */
-    bool gap;        /* events between it and the next are missing */
+    uint32_t name;   /* id of its string */
+    uint32_t moment; /* the moment of its state */
+    bool gap;        /* events between this dump and the next are missing */
     uint64_t total, stayed, came, gone;
 };
 
@@ -23,7 +23,7 @@ static uint32_t dumps_count(const struct device_trace *device) {
     return n;
 }
 
-/* O(dumps * allocations). */
+/* Finds the dumps. O(dumps * allocations). */
 static void dumps_find(const struct device_trace *device, struct dump *dump) {
     const struct allocations *allocations = &device->allocations;
     uint32_t n = 0;
@@ -47,7 +47,7 @@ static void dumps_find(const struct device_trace *device, struct dump *dump) {
 
 /* ---- text ---- */
 
-/* By site what came, or went, between two dumps: the largest, in one line. */
+/* Writes in one line the largest call sites of what came, or went, between two dumps. */
 static const char *sites_text(struct sheet *sheet, const struct report_device *report, uint64_t *bytes,
                               const struct dump *before, const struct dump *after, bool came) {
     const struct allocations *allocations = &report->device->allocations;
@@ -142,7 +142,7 @@ void report_series_json(struct json_writer *json, const struct report_device *re
     json_end(json);
 }
 
-/* The dumps of a device, into the sums by the number of their file. */
+/* Adds the dumps of a device to the sums, which are numbered by file. */
 static bool sums_add(const struct device_trace *device, struct dump *sum, uint32_t n_sums,
                      struct arena *arena) {
     struct dump *dump = arena_alloc(arena, ((size_t)dumps_count(device) + 1) * sizeof *dump);

@@ -23,21 +23,21 @@ static size_t text_width(const char *text) {
     return width;
 }
 
-/* Columns of a line, with the `used` ones at its begin taken away. */
+/* The columns that are left of a line once `used` are taken at its beginning. */
 static size_t columns_behind(const struct sheet *sheet, size_t used) {
     size_t columns = sheet->look.columns != 0 ? sheet->look.columns : LINE_COLUMNS;
     columns = columns < LINE_COLUMNS_LEAST ? LINE_COLUMNS_LEAST : columns;
     return columns - used;
 }
 
-/* May a line end before the blank at `at`? Not between a figure and its unit. */
+/* May a line end before the blank at `at`? It may not between a figure and its unit. */
 static bool may_break(const char *text, size_t at) {
     bool figure = at > 0 && text[at - 1] >= '0' && text[at - 1] <= '9';
     bool unit = text[at + 1] == '%' || (text[at + 1] >= 'A' && text[at + 1] <= 'z');
     return text[at] == ' ' && !(figure && unit);
 }
 
-/* Bytes of the words that fit into this many columns; for a longer word, the part that fits. */
+/* The bytes of the words that fit into this many columns; if the first word is longer, the part of it that fits. */
 static size_t line_nbytes(const char *text, size_t columns) {
     size_t nbytes = strlen(text), at = 0, words = 0;
     for (size_t column = 0; at < nbytes && column < columns; column++) {
@@ -54,7 +54,7 @@ static const char bold[] = "\033[1m", red[] = "\033[1;31m", yellow[] = "\033[1;3
 static const char *const urgency_color[] = {
     [SHEET_NOTE] = bold, [SHEET_WARNING] = yellow, [SHEET_ALARM] = red};
 
-/* The colours of a tagged point: its tag by urgency, its first sentence bold, the rest plain. */
+/* The colours of a tagged point: the tag has the colour of its urgency, the first sentence is bold, the rest plain. */
 struct tint {
     const char *tag; /* NULL: nothing is tinted */
     size_t tag_nbytes, nbytes;
@@ -78,7 +78,7 @@ static void add_in(struct buffer *out, const char *color, const char *text, size
         buffer_printf(out, "%s%.*s%s", color, (int)nbytes, text, *color != '\0' ? plain : "");
 }
 
-/* Bytes `from` to `to` of a text, each part in its colour. */
+/* Appends bytes `from` to `to` of a text, each part in its colour. */
 static void add_tinted(struct buffer *out, const struct tint *tint, const char *text, size_t from,
                        size_t to) {
     size_t tag = tint->tag_nbytes < from ? from : tint->tag_nbytes < to ? tint->tag_nbytes : to;
@@ -112,7 +112,7 @@ const char *sheet_format(struct sheet *sheet, const char *format, ...) {
     return text;
 }
 
-/* Characters that `code` has in front of itself so that Markdown leaves it alone. */
+/* Does `code` need a backslash in front so that Markdown leaves it alone? */
 static bool is_markup(uint32_t code) {
     return code < 0x80 && code != 0 && strchr("\\`*_{}[]<>()#+!|~&$", (int)code) != NULL;
 }
@@ -123,7 +123,7 @@ static uint32_t next_tame(const char *text, size_t nbytes, size_t *at) {
 }
 
 const char *sheet_quote(struct sheet *sheet, const void *bytes, size_t nbytes) {
-    char *text = arena_alloc(sheet->arena, nbytes * 4 + 1); /* at most a sign of three bytes more than one */
+    char *text = arena_alloc(sheet->arena, nbytes * 4 + 1); /* each byte becomes at most four */
     size_t used = 0;
     if (text == NULL) {
         sheet->out->failed = true;
@@ -135,7 +135,7 @@ const char *sheet_quote(struct sheet *sheet, const void *bytes, size_t nbytes) {
             text[used++] = '\\';
         used += utf8_put(code, text + used);
         if (sheet->markdown && code == '@')
-            used += utf8_put(0x200b, text + used); /* a zero width space, so that nobody is notified */
+            used += utf8_put(0x200b, text + used); /* a zero width space: then nobody is notified */
     }
     text[used] = '\0';
     return text;
@@ -152,8 +152,8 @@ static size_t backticks(const char *text) {
 }
 
 /*
- * A code span for a table's cell: fenced by more backticks than it holds. A bar would end the cell, so it is
- * escaped; one after a backslash cannot be, in every implementation, and becomes a broken bar.
+ * A code span in the cell of a table, fenced by more backticks than it holds. A bar would end the cell, so it is
+ * escaped; a bar after a backslash cannot be escaped in every implementation, and becomes a broken bar.
  */
 static const char *code_span(struct sheet *sheet, const char *name) {
     size_t fence = backticks(name) + 1, used = 0, length = strlen(name);
@@ -198,8 +198,8 @@ const char *sheet_name(struct sheet *sheet, const void *bytes, size_t nbytes) {
 
 /* ---- lines ---- */
 
-/* An empty line where `next` needs or deserves one: in Markdown between all parts but the points of one list;
- * in text before headings, and where a paragraph begins something new. */
+/* Adds an empty line if `next` needs or deserves one: in Markdown between all parts but the points of one list; in text
+ * before headings, and where a paragraph begins something new. */
 static void part_begin(struct sheet *sheet, enum sheet_part next) {
     enum sheet_part last = sheet->last;
     if (sheet->elements) {
@@ -223,7 +223,7 @@ void sheet_close(struct sheet *sheet) {
         part_begin(sheet, SHEET_NOTHING);
 }
 
-/* <NAME>text</NAME>, where `name` may have an attribute after it. */
+/* Appends <NAME>text</NAME>; `name` may have an attribute after it. */
 static void add_element(struct sheet *sheet, const char *name, const char *text) {
     buffer_printf(sheet->out, "<%s>", name);
     markup_add_text(sheet->out, text);
@@ -268,7 +268,8 @@ static void add_blanks(struct sheet *sheet, size_t count) {
     buffer_printf(sheet->out, "%*s", (int)count, "");
 }
 
-/* As text, broken between words; `before` begins the first line, blanks the others. `tag`: as for tint_of. */
+/* Appends text broken between words. `before` begins the first line, as many blanks begin the others. `tag`: as for
+ * tint_of. */
 static void add_sentence(struct sheet *sheet, const char *before, const char *tag, const char *text) {
     size_t indent = strlen(before);
     if (sheet->elements) {
@@ -304,7 +305,7 @@ void sheet_say(struct sheet *sheet, const char *format, ...) {
     const char *text = format_list(sheet, format, arguments);
     va_end(arguments);
     if (!sheet->markdown && !sheet->elements && sheet->last == SHEET_PARAGRAPH && leads_on(text))
-        buffer_add_text(sheet->out, "\n"); /* it belongs to what follows */
+        buffer_add_text(sheet->out, "\n"); /* the heading belongs to what follows it */
     part_begin(sheet, SHEET_PARAGRAPH);
     add_sentence(sheet, "", NULL, text);
 }
@@ -361,13 +362,13 @@ void sheet_cell(struct sheet *sheet, const char *format, ...) {
     sheet->cells[sheet->n_cells++] = text;
 }
 
-/* The rest of each cell of a row, which takes as many lines as its longest cell. */
+/* What is left of each cell of a row, which takes as many lines as its longest cell. */
 struct row_rest {
     const char *text[SHEET_COLUMNS_MAX];
     uint32_t n_columns, strong; /* `strong`: counted from 1; 0: none */
 };
 
-/* One line of a row. No blanks at its end. */
+/* Appends one line of a row, without blanks at its end. */
 static void add_row_line(struct sheet *sheet, struct row_rest *rest, const size_t *width) {
     size_t gap = 0;
     for (uint32_t i = 0; i < rest->n_columns; i++) {
@@ -402,8 +403,8 @@ static void add_text_row(struct sheet *sheet, const char *const *cells, const si
     }
 }
 
-/* The least width of a column: figures stay whole and names keep WORDS_COLUMNS_LEAST letters; where that
- * is still too wide (`hard`), both keep FIGURE_COLUMNS_LEAST. */
+/* The least width of a column: figures stay whole, and names keep WORDS_COLUMNS_LEAST letters. If that is still too
+ * wide (`hard`), both keep FIGURE_COLUMNS_LEAST. */
 static size_t column_least(const struct sheet *sheet, uint32_t column, size_t width, bool hard) {
     size_t least = hard ? FIGURE_COLUMNS_LEAST : WORDS_COLUMNS_LEAST;
     for (uint32_t i = column; !hard && sheet->align[column] == 'r' && i < sheet->n_cells;
@@ -414,8 +415,8 @@ static size_t column_least(const struct sheet *sheet, uint32_t column, size_t wi
     return width < least ? width : least;
 }
 
-/* Takes from the widest column, but sooner from the last, which says the least, until the table fits or nothing more can
- * be taken. */
+/* Narrows the widest column, but sooner the last one, which says the least, until the table fits or no column can
+ * become narrower. */
 static void columns_fit(const struct sheet *sheet, size_t *width, bool hard) {
     size_t total = 0, least[SHEET_COLUMNS_MAX], most = columns_behind(sheet, 0);
     for (uint32_t i = 0; i < sheet->n_columns; i++) {
@@ -487,7 +488,7 @@ static void add_markdown_table(struct sheet *sheet) {
         add_markdown_row(sheet, sheet->cells + i);
 }
 
-/* A table cannot do without its head there, so names and their values are a list. */
+/* In Markdown a table cannot go without its head, so names and their values become a list. */
 static void add_markdown_pairs(struct sheet *sheet) {
     for (uint32_t i = 0; i + 2 <= sheet->n_cells; i += 2)
         buffer_printf(sheet->out, "- **%s:** %s\n", sheet->cells[i], sheet->cells[i + 1]);

@@ -8,10 +8,10 @@
 #include <string.h>
 
 enum {
-    CALLERS_SHOWN = 3, /* frames outwards, and callers side by side */
+    CALLERS_SHOWN = 3, /* how many frames outwards, and how many callers side by side */
     JSON_DEPTH = 8,
-    LEVELS = JSON_DEPTH + 2, /* the site itself, and whether the last ones have callers */
-    JSON_CALLERS = 8         /* side by side */
+    LEVELS = JSON_DEPTH + 2, /* the site itself, and one more to see whether the last callers have callers */
+    JSON_CALLERS = 8         /* callers side by side */
 };
 
 /* ---- callers ---- */
@@ -39,7 +39,7 @@ static const struct tree_node *node_of_site(const struct report_callers *callers
     return &callers->tree.node[callers->node_of[callers->same[site]]];
 }
 
-/* For a recursive function, the outermost call. */
+/* The node itself; in a recursive function that of the outermost call. */
 static const struct tree_node *without_recursion(const struct tree *tree, const struct tree_node *node) {
     while (node->n_children == 1 && node->self_bytes == 0 &&
            tree->node[node->first_child].frame == node->frame)
@@ -47,7 +47,7 @@ static const struct tree_node *without_recursion(const struct tree *tree, const 
     return node;
 }
 
-/* "81 % trainer.py:40 step, 19 % eval.py:12 run" */
+/* Writes "81 % trainer.py:40 step, 19 % eval.py:12 run". */
 static const char *branches_text(struct sheet *sheet, const struct tree *tree, const struct trace *trace,
                                  const struct tree_node *node, uint64_t whole) {
     const char *text = "";
@@ -68,8 +68,8 @@ static const char *branches_text(struct sheet *sheet, const struct tree *tree, c
                         format_count(node->n_children - shown).text);
 }
 
-/* "block.py:31 forward ← 81 % trainer.py:40 step, 19 % eval.py:12 run": outwards as long as there is one caller, then who
- * they are and what share of the site's bytes each holds. */
+/* Writes "block.py:31 forward ← 81 % trainer.py:40 step, 19 % eval.py:12 run": outwards as long as there is one caller,
+ * then all callers with the share of the site's bytes that each holds. */
 static const char *report_callers_text(struct sheet *sheet, const struct report_callers *callers,
                                        const struct trace *trace, uint32_t site) {
     const struct tree *tree = &callers->tree;
@@ -101,7 +101,7 @@ static void callers_json(struct json_writer *json, const struct tree *tree, cons
         json_u64(json, "bytes", child->bytes);
         json_u64(json, "count", child->count);
         json_share(json, "share", child->bytes, whole);
-        /* Callers with less than 1 % are not followed: after many forks they explain nothing. */
+        /* Callers with less than 1 % are not followed, because after many forks they explain nothing. */
         if (child->n_children != 0 && child->bytes >= whole / 100)
             callers_json(json, tree, trace, child, whole, depth + 1);
         json_end(json);
@@ -118,7 +118,7 @@ void report_callers_json(struct json_writer *json, const struct report_callers *
 
 /* ---- tables ---- */
 
-/* A memory timeline has categories instead of call sites, and they have no callers. */
+/* Begins the table. A memory timeline has categories instead of call sites, and these have no callers. */
 static void sites_begin(struct sheet *sheet, const struct trace *trace) {
     static const char *const headings[] = {"Bytes", "Share", "Count", "Call site", "Called from", NULL};
     static const char *const categories[] = {"Bytes", "Share", "Count", "Category", NULL};
@@ -173,7 +173,7 @@ void report_sites_table(struct sheet *sheet, const struct report_device *report,
     rest_say(sheet, &parts, most, whole);
 }
 
-/* "train.py:88 step ← main.py:3 main": the next frames of the user's own code outside of the call site. */
+/* Writes "train.py:88 step ← main.py:3 main": the next frames of the user's own code outside of the call site. */
 static const char *stack_callers(struct sheet *sheet, const struct timeline *timeline,
                                  const struct group *group) {
     const struct trace *trace = timeline->trace;

@@ -1,4 +1,4 @@
-/* The report for people. One walk writes both forms, the sheet knows which. */
+/* Writes the report for people. One pass writes text and Markdown; the sheet knows which. */
 #include "base/format.h"
 #include "render/report/report_log.h"
 #include "render/report/report_replay.h"
@@ -11,7 +11,7 @@
 
 enum { BASELINE_SHOWN = 5 };
 
-/* Memory older than the recording, by how it is known: from a final block, or from its free. */
+/* Memory older than the recording, by what it is known from: a final block, or its free. */
 struct baseline {
     uint64_t block_bytes, free_bytes;
     uint32_t n_blocks, n_frees;
@@ -67,7 +67,7 @@ static void peak_row(struct sheet *sheet, const struct report_device *report) {
                words_counted(sheet, timeline->live_at_peak, "allocation"));
 }
 
-/* The memory from before the recording, and its part of the peak. */
+/* Writes the memory from before the recording, and its part of the peak. */
 static void baseline_row(struct sheet *sheet, const struct report_device *report) {
     const struct timeline *timeline = &report->timeline;
     const struct allocations *allocations = &report->device->allocations;
@@ -86,7 +86,7 @@ static void baseline_row(struct sheet *sheet, const struct report_device *report
                    format_share(at_peak, timeline->peak_bytes).text);
 }
 
-/* The other rows are of everything. */
+/* Writes the filter's figures; the other rows count everything. */
 static void filter_row(struct sheet *sheet, const struct report_device *report) {
     const struct filter_query *filter = report->options->filter;
     const struct timeline *shown = report_shown(report);
@@ -151,11 +151,11 @@ static void groups_write(struct sheet *sheet, const struct report_device *report
 
 static void peak_write(struct sheet *sheet, const struct report_device *report) {
     const struct timeline *timeline = &report->timeline;
-    /* A memory timeline has categories in the place of call sites: one table says both. */
+    /* A memory timeline has categories instead of call sites, so one table is enough. */
     bool categories = !trace_has_call_sites(report->trace);
     enum compare_by by = report->options->group;
     const char *thing = categories && by <= COMPARE_BY_STACK ? "category"
-                        : by == COMPARE_BY_MODULE ? "part" /* layers, and what lies outside of them */
+                        : by == COMPARE_BY_MODULE ? "part" /* a layer, or what lies outside of the layers */
                                                   : compare_by_thing(by);
     sheet_heading(sheet, 3, "At the peak");
     if (report->n_groups == 0) {
@@ -196,7 +196,7 @@ static void baseline_write(struct sheet *sheet, const struct report_device *repo
     if (timeline->start_bytes == 0)
         return;
     sheet_heading(sheet, 3, "Before recording");
-    bool total = report->trace->kind == TRACE_KINETO; /* a running total says no number of allocations */
+    bool total = report->trace->kind == TRACE_KINETO; /* a running total has no number of allocations */
     if (total)
         sheet_say(sheet, "%s were there before the first event.", words_bytes(sheet, timeline->start_bytes));
     else
@@ -250,7 +250,7 @@ static uint64_t unmatched_bytes(const struct allocations *allocations) {
     return bytes;
 }
 
-/* The events and the final blocks are two accounts of one state: where they differ it is said once. */
+/* The events and the final blocks describe the same state; where they differ, that is said once. */
 static void reconciliation_write(struct sheet *sheet, const struct report_device *report) {
     const struct device_trace *device = report->device;
     uint64_t requested = blocks_requested(device), end = report->timeline.end_bytes;
@@ -269,7 +269,7 @@ static void reconciliation_write(struct sheet *sheet, const struct report_device
             format_bytes(end > requested ? end - requested : requested - end).text);
 }
 
-/* Without final segments a diagnostic says that the curve is a lower bound. */
+/* Writes the shift of the reserved curve. Without final segments a diagnostic says already that it is a lower bound. */
 static void reserved_shift_write(struct sheet *sheet, const struct report_device *report) {
     if (report->timeline.reserved_shift != 0 && report->device->n_segments != 0)
         sheet_point(
@@ -297,7 +297,7 @@ static const char *device_text(struct sheet *sheet, const struct device_trace *d
     return sheet_format(sheet, "%s (%s%s)", device_words(device->ordinal).text, events, oom);
 }
 
-/* All devices but one, those that ran out of memory first; of many the first. */
+/* Lists all devices but one, those that ran out of memory first; of many only the first ones. */
 static const char *devices_text(struct sheet *sheet, const struct trace *trace,
                                 const struct device_trace *but) {
     enum { SHOWN = 8 };
@@ -312,7 +312,7 @@ static const char *devices_text(struct sheet *sheet, const struct trace *trace,
     return n > SHOWN ? sheet_format(sheet, "%s and %s more", text, format_count(n - SHOWN).text) : text;
 }
 
-/* Names the devices that were not requested. */
+/* Writes which devices were not requested. */
 static void skipped_write(struct sheet *sheet, const struct report_device *report) {
     if (report->options->device != REPORT_ALL_DEVICES && report->trace->n_devices > 1)
         sheet_point(sheet, "Skipped, because another device was named: %s.",
@@ -412,7 +412,7 @@ bool report_text(struct buffer *out, const struct trace *trace, const struct rep
         sheet_say(&sheet, "%s", no_device_sentence);
         diagnostics_write(&sheet, trace, ORDINAL_NONE, NULL);
     }
-    /* Lists the devices first, so that one that failed is found without reading through the others. */
+    /* The devices are listed first, so that one that failed is found without reading about the others. */
     if (trace->n_devices > 1 && options->device == REPORT_ALL_DEVICES && trace_has_allocations(trace))
         sheet_say(&sheet, "%s devices: %s.", format_count(trace->n_devices).text,
                   devices_text(&sheet, trace, NULL));

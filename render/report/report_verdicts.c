@@ -1,4 +1,4 @@
-/* Verdicts for people: findings first, then steps and phases, then categories. */
+/* Writes verdicts for people: findings first, then steps and phases, then categories. */
 #include "analysis/findings/peak_made.h"
 #include "base/format.h"
 #include "base/numbers.h"
@@ -47,7 +47,7 @@ static bool has_verdict(const struct verdicts *verdicts) {
     return false;
 }
 
-/* The checks that found nothing: clear, or not judged. */
+/* Lists the checks that found nothing: clear, or not judged. */
 static void checks_list(struct sheet *sheet, const struct verdicts *verdicts) {
     char text[FINDING_TEXT_NBYTES];
     for (uint32_t i = 0; i < verdicts_checks(verdicts); i++) {
@@ -141,7 +141,7 @@ static void span_row(struct sheet *sheet, const struct report_device *report, co
                                  : "unknown");
 }
 
-/* Of many spans, shows the first and the last. */
+/* Writes a table of spans; of many only the first and the last ones. */
 static void spans_table(struct sheet *sheet, const struct report_device *report, const char *heading,
                         const struct span *spans, uint32_t count) {
     const char *headings[] = {heading, "Events", "Begin", "Peak", "End", "Change", NULL};
@@ -160,7 +160,7 @@ static void spans_table(struct sheet *sheet, const struct report_device *report,
                   format_count(count - SPANS_SHOWN).text);
 }
 
-/* The step whose peak is the highest; SPAN_NO_STEP: there are none. */
+/* The step with the highest peak. SPAN_NO_STEP: there are no steps. */
 static uint32_t highest_step(const struct spans *steps) {
     uint32_t best = SPAN_NO_STEP;
     uint64_t most = 0;
@@ -172,7 +172,7 @@ static uint32_t highest_step(const struct spans *steps) {
     return best;
 }
 
-/* Phases of one step, which are side by side but for annotations. */
+/* Writes the phases of one step. They follow each other, except for annotations. */
 static void phases_of_step(struct sheet *sheet, const struct report_device *report, uint32_t step) {
     const struct spans *phases = &report->verdicts.phases;
     uint32_t from = 0, to;
@@ -207,7 +207,7 @@ void report_steps(struct sheet *sheet, const struct report_device *report) {
 
 /* ---- categories ---- */
 
-/* The categories that occur, by falling bytes. Returns how many. */
+/* Sorts the categories that occur by falling bytes. Returns how many there are. */
 static uint32_t categories_sorted(const struct report_device *report, uint8_t order[CATEGORY_COUNT]) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < CATEGORY_COUNT; i++) {
@@ -222,7 +222,7 @@ static uint32_t categories_sorted(const struct report_device *report, uint8_t or
     return n;
 }
 
-/* "older than the recording, no stack was recorded" */
+/* Writes "older than the recording, no stack was recorded". */
 static const char *reasons_of(struct sheet *sheet, const struct report_device *report) {
     const char *text = "";
     for (uint32_t r = 0; r < REASON_COUNT; r++)
@@ -232,7 +232,7 @@ static const char *reasons_of(struct sheet *sheet, const struct report_device *r
     return text;
 }
 
-/* " (older than the recording; by their sizes)", " (1.2 GiB older than the recording)" */
+/* Writes " (older than the recording; by their sizes)" or " (1.2 GiB older than the recording)". */
 static const char *older_of(struct sheet *sheet, const struct category_sum *sum, bool named) {
     if (sum->older_bytes == 0 || !named)
         return "";

@@ -10,7 +10,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The findings that say by how much the peak would be lower without what they are about, the most first. */
+/* How many findings are considered, and shown, of those that say how much lower the peak would be without what they
+ * report; the largest come first. */
 enum { HELPS_MOST = 32, HELPS_SHOWN = 5 };
 
 struct helps {
@@ -151,12 +152,12 @@ static bool write_json(struct buffer *out, const struct whatif_report *report) {
 
 /* ---- words ---- */
 
-/* Two decimals from 1 GiB on: scenarios differ by less than a tenth. */
+/* Shows two decimals from 1 GiB on, because scenarios differ by less than a tenth. */
 static const char *fine_bytes(struct sheet *sheet, uint64_t bytes) {
     if (bytes < GIB || bytes > UINT64_MAX / 200)
         return sheet_format(sheet, "%s", format_bytes(bytes).text);
     uint64_t hundredths =
-        (bytes / (GIB / 1024) * 100 + 512) / 1024; /* in MiB steps first, so that it has room */
+        (bytes / (GIB / 1024) * 100 + 512) / 1024; /* whole MiB first, so that the product has room */
     return sheet_format(sheet, "%" PRIu64 ".%02" PRIu64 " GiB", hundredths / 100, hundredths % 100);
 }
 
@@ -295,7 +296,8 @@ static void lowest_write(struct sheet *sheet, const struct whatif *whatif) {
         range_text(sheet, recorded->peak_min_bytes, recorded->peak_max_bytes, unit));
 }
 
-/* The names of the scenarios in which the failed request is served, or not, in the budget. */
+/* The names of the scenarios in which the failed request is served within the budget, or of those in which it is
+ * not. */
 static const char *names_text(struct sheet *sheet, const struct whatif *whatif, bool served) {
     const char *text = "";
     for (uint32_t i = 0; i < whatif->n_scenarios; i++) {
@@ -316,7 +318,7 @@ static void help_write(struct sheet *sheet, const struct whatif *whatif, const s
                 enough ? "as much as is lacking" : "less than is lacking");
 }
 
-/* The findings that would free some of the memory that is lacking. */
+/* Writes the findings that would free some of the missing memory. */
 static void helps_write(struct sheet *sheet, const struct whatif *whatif, const struct verdicts *verdicts) {
     struct helps helps = helps_of(verdicts);
     if (helps.count == 0) {
@@ -330,7 +332,7 @@ static void helps_write(struct sheet *sheet, const struct whatif *whatif, const 
         sheet_point(sheet, "%" PRIu32 " more would lower it less.", helps.count - HELPS_SHOWN);
 }
 
-/* The least bytes that would have to go before a scenario serves the request. */
+/* Writes how many bytes at least would have to go before a scenario serves the request. */
 static void lack_write(struct sheet *sheet, const struct whatif *whatif, const struct verdicts *verdicts) {
     const struct whatif_lack *lack = &whatif->lack;
     if (!lack->known)
@@ -376,7 +378,7 @@ static void oom_write(struct sheet *sheet, const struct whatif *whatif, const st
     lack_write(sheet, whatif, verdicts);
 }
 
-/* Says why the scenario "recorded" may differ from the recording: older memory is laid out anew. */
+/* Writes why the scenario "recorded" may differ from the recording: older memory is laid out anew. */
 static void start_write(struct sheet *sheet, const struct whatif *whatif) {
     if (whatif->program->device->allocations.preexisting != 0)
         sheet_point(sheet,
@@ -490,7 +492,7 @@ static bool extrapolation_json(struct buffer *out, const struct extrapolation_re
     return json_document_end(&json);
 }
 
-/* "48", or "48 layers" where that is what they are. */
+/* Writes "48", or "48 layers" if the size is their number. */
 static const char *size_text(struct sheet *sheet, const struct extrapolated *device, uint64_t size) {
     return device->extrapolation.layers.found ? words_counted(sheet, size, "layer")
                                               : sheet_format(sheet, "%s", format_count(size).text);

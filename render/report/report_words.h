@@ -5,7 +5,7 @@
 #include "render/report/report_parts.h"
 #include "render/report/report_sheet.h"
 
-/* The heading of a device's part: "Device 3", "Rank or GPU 3", "CPU". */
+/* Writes the heading of a device's part: "Device 3", "Rank or GPU 3", "CPU". */
 void words_device_heading(struct sheet *sheet, enum trace_kind kind, int32_t ordinal);
 
 /* "train.py:41 forward" */
@@ -23,10 +23,10 @@ const char *words_counted(struct sheet *sheet, uint64_t count, const char *thing
 /* "category": "categories". */
 const char *words_plural(struct sheet *sheet, const char *thing);
 
-/* "call sites": "Call sites"; of one of our own words, which begins with a to z. */
+/* Makes "Call sites" of "call sites". For our own words only, which begin with a to z. */
 const char *words_capital(struct sheet *sheet, const char *text);
 
-/* Free blocks by pool, stream and class of requests, as a table. */
+/* Writes free blocks by pool, stream and class of requests, as a table. */
 void words_free_blocks(struct sheet *sheet, const struct device_trace *device,
                        const struct free_blocks_summary *summary);
 
@@ -34,7 +34,7 @@ void words_free_blocks(struct sheet *sheet, const struct device_trace *device,
 void report_ooms(struct sheet *sheet, const struct report_device *report);
 void report_peak_made(struct sheet *sheet, const struct report_device *report);
 
-/* The number of layers and how alike they are; nothing where none were found. */
+/* Writes the number of layers and how alike they are; nothing if there are none. */
 void report_layers(struct sheet *sheet, const struct report_device *report);
 void report_findings(struct sheet *sheet, const struct report_device *report);
 void report_steps(struct sheet *sheet, const struct report_device *report);

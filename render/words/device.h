@@ -1,4 +1,4 @@
-/* Names of devices in sentences, and the sentence for a file without any. */
+/* Words for devices in sentences, and the sentence for a file without devices. */
 #pragma once
 
 #include "base/format.h"

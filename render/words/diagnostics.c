@@ -166,7 +166,7 @@ static const struct sentence sentences[] = {
                       "%p0(its|their) address: the curve may be wrong by that much."},
 };
 
-/* NULL: the key, a string of the trace, has none. */
+/* The sentence for a key, a string of the trace. NULL: it has none. */
 static const char *sentence_of(const struct trace *trace, uint32_t key) {
     for (size_t i = 0; key != 0 && i < sizeof sentences / sizeof *sentences; i++)
         if (text_is(trace_text(trace, key), sentences[i].key))
@@ -174,7 +174,7 @@ static const char *sentence_of(const struct trace *trace, uint32_t key) {
     return NULL;
 }
 
-/* A message under construction; every figure is short, so that no sentence of the table reaches the end. */
+/* A message under construction. Every figure is short, so no sentence of the table reaches the end of the room. */
 struct message {
     char text[600];
     size_t nbytes;
@@ -191,7 +191,7 @@ static void message_add_text(struct message *message, const char *text) {
     message_add(message, text, strlen(text));
 }
 
-/* `from` is at "(one|many)"; returns what follows it. */
+/* Adds one of the two words of "(one|many)", which is at `from`. Returns what follows it. */
 static const char *plural_add(struct message *message, const char *from, bool one) {
     const char *bar = strchr(from, '|'), *end = strchr(bar, ')');
     if (one)
@@ -201,7 +201,7 @@ static const char *plural_add(struct message *message, const char *from, bool on
     return end + 1;
 }
 
-/* `from` is after a '%'; returns what follows the figure. */
+/* Adds a figure; `from` is after its '%'. Returns what follows it. */
 static const char *figure_add(struct message *message, const struct diagnostic *diagnostic,
                               const char *from) {
     char plain[24];
@@ -224,7 +224,7 @@ static const char *figure_add(struct message *message, const struct diagnostic *
         message_add_text(message, plain);
         break;
     case 'p': return plural_add(message, from + 2, number == 1);
-    default: __builtin_trap(); /* a fault of the table above */
+    default: __builtin_trap(); /* a mistake in the table above */
     }
     return from + 2;
 }
@@ -239,7 +239,7 @@ static void message_make(struct message *message, const struct diagnostic *diagn
     }
 }
 
-/* The string of a message; the one that is there where that says the same. 0: no memory. */
+/* Keeps a message as a string of the trace: `there` if that says the same. 0: no memory. */
 static uint32_t message_keep(struct trace *trace, const struct message *message, uint32_t there) {
     struct text text = trace_text(trace, there);
     if (there != 0 && text.nbytes == message->nbytes && memcmp(text.at, message->text, text.nbytes) == 0)

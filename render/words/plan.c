@@ -8,7 +8,7 @@ struct figure plan_bytes(uint64_t bytes) {
                                                    : format_bytes_in(bytes, format_unit(GIB));
 }
 
-/* The beginning of a figure's unit. */
+/* Where the unit of a figure begins. */
 static uint32_t unit_at(const struct figure *figure) {
     uint32_t n = word_length(figure->text);
     while (n > 0 && figure->text[n - 1] != ' ')
@@ -91,7 +91,7 @@ void plan_words_title(struct words *words, const struct plan *plan, const struct
     }
 }
 
-/* The site of the blocks of the forward with the most blocks; 0: not known. */
+/* A call site of the blocks in the forward that has the most blocks; 0: not known. */
 static uint32_t blocks_site(const struct plan *plan) {
     const struct forward *most = NULL;
     for (uint32_t i = 0; i < plan->blocks.n_forwards; i++)
@@ -175,7 +175,7 @@ void plan_words_set(struct words *words, const struct plan *plan, const struct p
         several_say(words, set);
 }
 
-/* "18.5 GiB", "7 GiB": as a person would write it. */
+/* Writes "18.5 GiB" or "7 GiB", as a person would. */
 static void asked_say(struct words *words, uint64_t bytes) {
     struct figure figure = plan_bytes(bytes);
     uint32_t unit = unit_at(&figure), n = unit - 1;
