@@ -151,9 +151,13 @@ def indexes(strata):
 
 
 def zipped(data, method):
+    return zipped_of({"seed/data.pkl": data, "seed/version": b"3\n"}, method)
+
+
+def zipped_of(members, method=zipfile.ZIP_STORED):
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", method) as archive:
-        for name, content in (("seed/data.pkl", data), ("seed/version", b"3\n")):
+        for name, content in members.items():
             archive.writestr(zipfile.ZipInfo(f"{name}", (2020, 1, 1, 0, 0, 0)), content, method)
     return out.getvalue()
 
@@ -216,6 +220,21 @@ def containers(strata):
     yield "zstd_damaged", zstd(tiny)[:-3] + b"abc"
     yield "page", head[:200] + found.group(0)
     viewer = base64.b64encode(tiny + bytes(-len(tiny) % 3)).decode()
+    payload = payload_of(html)
+    for name, changed in (("other", b"X" + payload[1:]), ("short", payload[:-40]), ("torn", payload[:-40] + bytes(40))):
+        yield f"page_{name}", PAYLOAD.sub(lambda match: match[1] + base64.b64encode(changed) + b"</script>", found.group(0))
+    yield "page_unended", found.group(0)[:700]
+    yield "page_no_base64", found.group(0)[:700] + b"*</script>"
+    yield "page_of_difference", b'<!doctype html><script type="application/octet-stream" id="payload-a">'
+    yield "page_of_picture", b'<!doctype html><img src="data:image/png;base64,AAAA">' + bytes(20) * 99
+    yield "page_of_nothing", b"<!doctype html><p>a page"
+    yield "zip_behind", zipped_of({"seed/version": b"3\n", "seed/data.pkl": tiny})
+    yield "zip_cut", zipped(tiny, zipfile.ZIP_STORED)[:900]
+    yield "zip_without", zipped_of({"seed/version": b"3\n" * 9})
+    yield "zip_bzip2", zipped(tiny, zipfile.ZIP_BZIP2)
+    yield "zip_encrypted", b"PK\3\4\x14\0\1" + zipped(tiny, zipfile.ZIP_STORED)[7:]
+    yield "gzip_cut", squeezed[:900]
+    yield "xz_cut", packed[:900]
     yield "memory_viz", f'<script>const local_files = [{{"name": "snapshot.pickle", "base64": "{viewer}"}}]</script>'.encode()
 
 

@@ -80,7 +80,8 @@ class Calls:
         self.out += text.encode()
         self.view("parse", slot)
         self.view("regex", slot, 0)
-        self.view("select", slot)
+        for _ in range(8):  # a step at a time
+            self.view("select", slot)
 
 
 def facts(recipe, device):
@@ -123,8 +124,8 @@ def searching(recipe, device):
         for text in FILTERS:
             calls.words(slot, text)
             for name, values in (("kept", ()), ("matches", (60,)), ("next_match", (0, 1)), ("next_match", (90, -1)),
-                                 ("hits", (0, 0, 1024, 50)), ("narrow", (1,)), ("groups", (60, 0)), ("match_rows", (3, 1)),
-                                 ("match_step", ()), ("match_step", ()), ("match_step", ()), ("match_count", ()),
+                                 ("hits", (0, 0, 1024, 50)), ("narrow", (1,)), ("groups", (60, 0)),
+                                 ("match_rows", (len(text) % 6, slot)), *[("match_step", ())] * 12, ("match_count", ()),
                                  ("match_row", (0,)), ("narrow", (0,))):
                 calls.view(name, *values)
         calls.draw(flags=2)

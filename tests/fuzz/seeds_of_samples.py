@@ -6,6 +6,8 @@ import pathlib
 import pickle
 import re
 
+import peak_twins  # tests/ is on the path of make_seeds.py
+
 FUZZ = pathlib.Path(__file__).resolve().parent
 SAMPLES = re.findall(r'"([\w.]+\.(?:pickle|gz|log))"', (FUZZ / "recipe_sample.c").read_text())
 
@@ -103,6 +105,11 @@ RULES = b"optimizer_state file optim/.*\\.py$\nactivation function ^(forward|emb
 VIEW = "--view=#device=0&window=20_400&bytes=0_9000000000&axis=events&color=category&theme=dark&filter=size%3A%3E1MiB&search=forward&at=90"
 
 
+WRONG_RULES = ("site: < 9", "category.x < 9", "budget.x < 9", "finding.x = none", "peek < 9", "peak at noon < 9", "peak <= baseline + 1% + 2%",
+               "peak <= baseline + 1MiB + 2MiB", "peak <= baseline + x", "peak < 900", "oom = complete", "peak = none", "gap < 9", "reserved at end < 9",
+               "growth < 9 per", "peak < 9GiB per step", "finding.leak <= baseline", "category.activation at oom <= baseline")
+
+
 def program(words, files, text=b""):
     return words.replace(" ", "\n").replace("~", " ").encode() + b"%%\n" + text + b"%%\n" + b"%%\n".join(
         b"\x01" + recipe(file) if isinstance(file, str) else file for file in files)
@@ -110,6 +117,7 @@ def program(words, files, text=b""):
 
 def command_lines():
     """In words, `~` is a blank."""
+    server = (FUZZ.parent.parent / "samples" / "log_server_vllm.log").read_bytes()
     yield "view", program(f"png in {VIEW} && png in -f --view=#window=x&at=-1 && png in -f --view=#axis=time", ["train"])
     yield "map", program("png in --map --at=oom -o a.png && png in --map --at=9 --theme=dark -o b.png && png in --map -o c.png", ["oom"])
     yield "map_pools", program("png in --map --width=900 --scale=2 --color-by=pool", ["private_pools"])
@@ -160,8 +168,67 @@ def command_lines():
                                   ["one_event", "streams"])
     yield "batch_patterns", program("batch dumps in -o out --rank-regex=(?P<step>\\d+).*k(?P<rank>[0-9]+) --no-recursive && batch in in -o b --rank-regex=( "
                                     "&& +RANK=0 +WORLD_SIZE=2 batch dumps -o c --shard=auto --filter=own:yes", ["one_event", b"\x80", b""])
+    yield "check_sites", program("check --rule=site:*.py~<=~baseline --rule=category.gradient~<=~baseline~+~2% --baseline=b --update-baseline in in1 "
+                                 "&& check --rule=site:*.py~<=~baseline --rule=category.gradient~<=~baseline~+~2% --baseline=b in in1 "
+                                 "&& check --rule=site:*.py~at~oom~<~1MiB --rule=site:f*~at~backward~>~9 --rule=site:a.py~at~optimizer~>=~9 --filter=size:>9 in "
+                                 "--format=json && check --baseline=b --rule=peak<=baseline --filter=own:yes in --format=github", ["oom", "train"])
+    yield "check_budget", program("check --rule=budget.weights~>~1GiB --rule=budget.graphs~<~9 --rule=reserved<9 --rule=finding.levels_rise=none in "
+                                  "&& check --rule=finding.held_over=none --rule=reserved~<~9GiB in1 in2 --format=github && check --config=config in "
+                                  "&& check --update-baseline in", [server, "train", b"nothing"], b'{"rules": 5}')
+    for i, text in enumerate((b'{"files": []}', b'{"file": 1}', b'{"rules": [1.]}', b'{"files": {"a": 1}}', b'{"skip_steps": 01}', b'{"rules": ["peak\t"]}')):
+        rules = [rule.replace(" ", "~") for rule in WRONG_RULES[3 * i : 3 * i + 3]]
+        yield f"check_wrong_{i}", program("check --config=config in && " + " && ".join(f"check --rule={rule} in" for rule in rules), ["one_event"], text)
+    yield "batch_joined", program("batch dumps -o out --export=sqlite --join --pages=odd && batch dumps -o out --export=sqlite --join --pages=odd --resume --png "
+                                  "&& batch dumps -o c --export=csv --gpu=1GiB --no-recursive && batch dumps -o d --pages=none --group-by=role,host",
+                                  ["held_over", "held_over", "held_over_healthy", "oom", b""])
+    yield "batch_dates", program("@2024-01-01-10-00-00_s20_rank0.pickle @2024-01-01_10-00-05_rank0.pickle @node-1-2-3-4_5_6_k1.pickle "
+                                 "@time12.34.56.78_k2.pickle @iter_20-tp_1-k3.pickle @dump_20.pickle @dump_30.pickle @local_rank1.pt batch dumps -o out && batch dumps -o b --rank-regex=(?P<step>\\d+)(?P<tp>[^k]*).*k(?P<rank>[0-9]+) --group-by=tp "
+                                 "&& batch dumps -o c --rank-regex=rank && batch dumps -o d --rank-regex=k([0-9]+) --series=off", ["one_event"] * 8)
+    yield "batch_into_itself", program("batch dumps -o dumps --png && batch dumps -o dumps && report in -o out && batch dumps -o out", ["held_over", b"no", "streams"])
+    yield "batch_refused", program("@rank0.pickle @rank0.html @rank1.pickle batch dumps -o dumps && batch dumps -o out && batch out -o out && batch out dumps nowhere -o b",
+                                   ["one_event", b"<p>", b"\x80"])
+    yield "batch_wrong", program("batch --index out dumps && batch --index out --shard=1/2 && batch dumps -o x.html && batch dumps -o out --join", ["one_event"])
+    yield "batch_parts", program("batch dumps -o out --shard=auto && +RANK=1 batch dumps -o out --shard=auto && +RANK=5 +WORLD_SIZE=2 batch dumps -o out --shard=auto "
+                                 "&& batch - -o out", ["one_event"])
+    yield "filters_wrong", program("report in --filter=sise:>9 && html in --filter=category:activatoin && png in --filter=|(| && report in --filter=category:zzz~x:y",
+                                   ["one_event"])
+    yield "view_of_all", program("png in -o a --view=#device=all&axis=time&all=1&marks=5~first,900~~b,x&a=e5&b=e90&lanes=1&fit=1&ranges=4,8 "
+                                 "&& png in -o b --view=#axis=time&from=1&to=999&marks=3&view=map && png in -o c --view=all --axis=time --height=240 --width=320 --scale=4 "
+                                 "&& png in --width=7680 --height=4320 --scale=4", ["two_devices"])
+    yield "options_wrong", program("png in --witdh && report --json=1 in && report -x in && png -- in in1 "
+                                   "&& report in - -o x", ["one_event", "one_event"])
+    yield "options_of_plan", program("plan in --gpu=9GiB --with=nothing && batch dumps -o out --every=0 && png in --device=9 && report dumps", ["one_event"])
+    yield "exports_wrong", program("export in --to=nothing && export in -o a.csv --to=peak-5..peak+5 --from=9 && export in --to=csv --to=pprof && export in -o a.folded", ["two_devices"])
+    yield "exports", program("export in -o a.csv && export in --to=sqlite -o a.db --at=peak && export in --to=folded --allocated --device=0 --redact && export in -o a.x", ["train"])
+    yield "manual", program("help --manual strata && help --manual report && help --manual bash && help --manual zsh", [])
+    yield "manual_fish", program("help --manual fish && help plan && version && segments in", [])
+    yield "brief", program("report in --brief && report in1 --json --brief && report in2 --brief --device=1 && report in3 --brief",
+                           ["train", "oom", "two_devices", "log_oom_new"])
+    for name, *files in faults():
+        yield name, program("report in --brief && html in -o a.html --hide-internal && report in --json --top=0 && check in --config=config", files, CONFIG)
+    yield "layers", program("whatif in=4 --extrapolate=in1=2 --to=16 && whatif in=4 --extrapolate=in1=2 --to=9 -o a.png && plan in=4 --extrapolate=in1=2 --to=max --gpu=1GiB",
+                            [faulty("graph, stays", layers=4), faulty("graph, stays", layers=2)])
     yield "series", program("html in in1 in2 -o a.html && report in in1 in2 -o b --json && report in in1 in2 -o d && png in in1 -o c.png", windows())
     yield "series_gaps", program("report in in1 in2 -o b --redact && html in in1 -o a.html", ["train", "streams", "two_devices"])
+
+
+def faulty(name, **fields):
+    """A recording whose peak has the fault, of few layers."""
+    case = peak_twins.Case(name, peak_twins.STYLES[0], **{"rows": peak_twins.FAULTS[name].rows or 2, "layers": 2, **fields})
+    return packed(peak_twins.recorded(peak_twins.play(case, True), True)[0])
+
+
+def faults():
+    """Name and recording: of faults that no sample has, and with the front cut off."""
+    for name in ("leak behind a first call", "held in turns", "held in one pass", "late zero_grad", "graph, freed", "graph, stays", "autocast", "next step", "old form"):
+        yield re.sub("\\W+", "_", name), faulty(name)
+    whole = peak_twins.play(peak_twins.Case("foreach", peak_twins.STYLES[0], layers=2), True).snapshot
+    for part in (2, 3, 5):
+        yield f"cut_{part}", packed(peak_twins.cut(whole, len(whole["device_traces"][0]) * part // 8))
+
+
+def packed(snapshot):
+    return gzip.compress(pickle.dumps(snapshot, 4), mtime=0)
 
 
 def windows():
@@ -178,4 +245,4 @@ def windows():
         part["device_traces"] = [events[begin:end]]
         if end < n:
             part["segments"] = []
-        yield gzip.compress(pickle.dumps(part, 4), mtime=0)
+        yield packed(part)
