@@ -282,7 +282,7 @@ class Refusals(unittest.TestCase):
         self.assertIn("layers alone", self.refused(2, 4, 8, {"kind": ("unrolled",)}))
 
     def test_half_a_turn(self):
-        self.assertIn("take turns", self.refused(4, 6, 9, {"model": Alternating}))
+        self.assertIn("different layers alternate", self.refused(4, 6, 9, {"model": Alternating}))
 
     def test_a_single_layer(self):
         self.assertIn("a single layer", self.refused(1, 2, 6, {}))
@@ -292,7 +292,7 @@ class Refusals(unittest.TestCase):
 
     def test_numbers_that_nobody_has(self):
         self.assertIn("too many layers", self.refused(2, 4, 1_000_000, {}))
-        self.assertIn("more requests than are modelled", self.refused(2, 4, 99_999, {"steps": 12}))
+        self.assertIn("more requests than can be modelled", self.refused(2, 4, 99_999, {"steps": 12}))
 
 
 class Words(unittest.TestCase):

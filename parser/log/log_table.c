@@ -386,7 +386,7 @@ static void name_of_killed(struct text line, const char *killer, struct log_row 
             continue;
         const char closing[2] = {close[quote - open], '\0'};
         uint32_t stop = log_find(line, at + 1, closing);
-        while (stop != LOG_NONE && stop + 1 < line.nbytes && line.at[stop + 1] == closing[0])
+        while (stop != LOG_NONE && stop + 1 < line.nbytes && line.at[stop + 1] == (uint8_t)closing[0])
             stop++; /* "((sd-pam))" */
         if (stop != LOG_NONE)
             name = (struct text){line.at + at + 1, stop - at - 1};
@@ -560,11 +560,11 @@ enum log_seen log_smi_line(struct log_state *state, struct text line, struct log
         return mig_line(stream, line, used, row);
     log_know(row, NOTE_DEVICE_USED, used);
     log_know(row, NOTE_DEVICE_TOTAL, total);
+    /* tpu-info names the device in its row, npu-smi's second form in a second column. */
     uint32_t cell = box ? log_count(line, log_skip(line, 1), &gpu) : LOG_NONE;
-    if (cell != LOG_NONE && log_find(line, log_skip(line, cell), "\xe2\x94\x82") == log_skip(line, cell))
-        log_gpu_set(row, gpu); /* tpu-info names it in its row */
-    else if (npu && stream->phy_ids &&
-             log_count(line, log_skip(line, log_count(line, log_skip(line, 1), &gpu)), &gpu) != LOG_NONE)
+    if ((cell != LOG_NONE && log_find(line, log_skip(line, cell), "\xe2\x94\x82") == log_skip(line, cell)) ||
+        (npu && stream->phy_ids &&
+         log_count(line, log_skip(line, log_count(line, log_skip(line, 1), &gpu)), &gpu) != LOG_NONE))
         log_gpu_set(row, gpu);
     else if (stream->table_gpu >= 0)
         row->gpu = stream->table_gpu;
