@@ -1,4 +1,4 @@
-// The line of a card that says what to do.
+// The line of a card that says what to do about it.
 import { make } from "./text.js";
 
 /**

@@ -1,4 +1,4 @@
-// The device that is shown, and the state's form in the address.
+// The device that is shown, and how the state is written in the address.
 import { aboutOfText } from "./ends.js";
 import { emptyFilter, filterOfText, filterWords, hasStreamAndPool, setFilter } from "./filter.js";
 import { writeAddress } from "./history.js";
@@ -22,8 +22,11 @@ import {
 import { fitWindow, setAxis, setBytes, setWindow } from "./window.js";
 import { boundedInteger, formatCount, numberPair } from "./text.js";
 
-/** Shows another device. With all devices on one axis, the shown stretch of time stays.
- * @param {Page} page @param {number} index */
+/**
+ * Shows another device. With all devices on one axis, the shown stretch of time stays the same.
+ * @param {Page} page
+ * @param {number} index
+ */
 export function setDevice(page, index) {
     const { state, view } = page;
     const before = view.facts.first_us;
@@ -55,8 +58,9 @@ export function setDevice(page, index) {
 }
 
 /**
- * All devices that have times on one axis, one below the other, or the one that is in hand alone.
- * @param {Page} page @param {boolean} all
+ * Shows all devices that have times on one axis, one below the other, or only the chosen one.
+ * @param {Page} page
+ * @param {boolean} all
  */
 export function showAll(page, all) {
     if (all === page.state.all || (all && !(page.view.facts.has_time && timedDevices(page).length > 1))) return;
@@ -65,16 +69,16 @@ export function showAll(page, all) {
     fitWindow(page);
 }
 
-/** Letters of a mark's note. */
+/** The most letters of a mark's note. */
 export const NOTE_MOST = 60;
 
-/** The address as it was written last, the time, and its source. */
+/** The address that was written last, when, and what writes it. */
 const lastOf = perPage(() => ({ timer: 0, hash: "", at: 0, form: hashOfState }));
 
 /** Changes nearer to each other than this are one step of the history. */
 const HISTORY_PAUSE_MS = 1000;
 
-/** The address is of more than a page. @param {Page} page @param {() => string} form */
+/** Sets what writes the address, for a document of more than one page. @param {Page} page @param {() => string} form */
 export function formAddress(page, form) {
     lastOf(page).form = form;
 }
@@ -93,7 +97,7 @@ function marksText(page) {
     return page.state.marks.map(({ event, note }) => `${event}${note ? `~${note}` : ""}`).join(",");
 }
 
-/** A mark's note as the address can hold it. @param {string} text */
+/** A mark's note without what an address cannot hold. @param {string} text */
 export function cleanNote(text) {
     return text.replace(/[,~]/g, " ").slice(0, NOTE_MOST).trim();
 }
@@ -115,10 +119,10 @@ function marksOfEnds(page) {
         .map((end) => ({ event: Number(end.slice(1)), note: "" }));
 }
 
-/** One of these words. @param {readonly string[]} words */
+/** Accepts one of these words. @param {readonly string[]} words */
 const oneOf = (words) => (/** @type {string} */ text) => (words.includes(text) ? text : null);
 
-/** One of these, or with "-" the other way round. @param {string[]} words */
+/** Accepts one of these words, also with a "-" that reverses the order. @param {string[]} words */
 const orderOf = (words) => (/** @type {string} */ text) => oneOf(words)(text.replace(/^-/, "")) && text;
 
 /** @param {number} least @param {number} most */
@@ -133,8 +137,9 @@ const endOf = (/** @type {Page} */ page, /** @type {string} */ text) => (aboutOf
  */
 
 /**
- * Words that equal a field of the state: their allowed values, and the value if the word is missing.
- * @param {Page} page @returns {PlainWord[]}
+ * Words that stand for one field of the state: the values that are allowed, and the value if the word is missing.
+ * @param {Page} page
+ * @returns {PlainWord[]}
  */
 function plainWords(page) {
     const { meta, session, view } = page;
@@ -165,7 +170,7 @@ function plainWords(page) {
     ];
 }
 
-/** The differences from a freshly opened page. @param {Page} page */
+/** The address: how the state differs from that of a freshly opened page. @param {Page} page */
 export function hashOfState(page) {
     const { session, state, view } = page;
     const hash = new URLSearchParams();
@@ -184,7 +189,7 @@ export function hashOfState(page) {
     if (filter) hash.set("filter", filter);
     for (const [name, field, , usual] of plainWords(page))
         if (state[field] !== usual) hash.set(name, state[field] === true ? "1" : String(state[field]));
-    // A moment that is compared without being a mark: without the word it would become one.
+    // A moment that is compared but not marked: without the word "marks" it would become a mark.
     if (state.marks.length || marksOfEnds(page).length) hash.set("marks", marksText(page));
     if (state.mapOpen) hash.set("map", state.mapOrder);
     return `#${hash}`;
@@ -195,14 +200,14 @@ export function writeHash(/** @type {Page} */ page) {
     last.timer = 0;
     const hash = addressOf(page);
     if (hash === last.hash) return;
-    // Changes within a moment (a drag, a wheel that turns on) count as one, and are undone as one.
+    // Changes within a moment (a drag, a wheel that keeps turning) are one change, and are undone together.
     const now = performance.now();
     const opens = last.hash === "";
     const goesOn = opens || now - last.at < HISTORY_PAUSE_MS;
-    // A message about an address goes when the address changes.
+    // The message about an address disappears when the address changes.
     if (!goesOn && page.state.misread.length) change(page, { misread: [] });
     last.hash = hash;
-    // The view that the page opened with stays one to come back to.
+    // The view that the page opened with must stay in the history, so that people can come back to it.
     last.at = opens ? -HISTORY_PAUSE_MS : now;
     writeAddress(hash, goesOn);
 }
@@ -239,7 +244,7 @@ function firstTab(/** @type {Page} */ page) {
     return askFindings(page.view).length ? "why" : "who";
 }
 
-/** For a recording without steps, the shown part of its end. */
+/** The part of a recording without steps that is shown: its end. */
 const LAST_SHARE = 0.2;
 
 const LAST_LEAST = 200;
@@ -256,7 +261,7 @@ export function openingWindow(/** @type {Page} */ page) {
     const steps = askSteps(page.view).filter(({ from }) => from <= event);
     const end = askSteps(page.view)[steps.length];
     const width = Math.max(LAST_LEAST, events * LAST_SHARE);
-    // A request that failed long before the end: nobody asks about the time after it.
+    // Where a request failed long before the end, nobody asks about the time after it.
     const to = end ? end.from : Math.min(events, event + width / 4);
     const from = steps.length > 1 ? steps[steps.length - 2].from : Math.max(-1, event - width);
     const name = steps.length > 1 ? "Last 2 steps" : `Last ${formatCount(to - from)} events`;
@@ -269,7 +274,7 @@ export function fitOpening(/** @type {Page} */ page) {
     setWindow(page, from, to);
 }
 
-/** Applies a part of an address (a finding's view), and leaves the rest as it is. @param {string} text */
+/** Applies a part of an address (a finding's view); the rest stays as it is. @param {string} text */
 export function goToView(/** @type {Page} */ page, text) {
     const { state, view } = page;
     const hash = new URLSearchParams(text.replace(/^#/, ""));
@@ -293,8 +298,9 @@ export function goToView(/** @type {Page} */ page, text) {
 }
 
 /**
- * The window, and the things on its axis.
- * @param {Page} page @param {Take} take
+ * Reads the window and what belongs to its axis.
+ * @param {Page} page
+ * @param {Take} take
  * @param {{words: boolean, place: boolean}} asked whether the address says anything, and where to look
  */
 function readWindow(page, take, asked) {
@@ -308,7 +314,7 @@ function readWindow(page, take, asked) {
     fitWindow(page);
     const window = take("window", numberPair) ?? (asked.words ? null : openingWindow(page));
     if (window) setWindow(page, window.from, window.to);
-    // First the filter, which has a scale of its own, then the bytes.
+    // The filter comes first because it has a scale of its own, then the bytes.
     let filter = emptyFilter();
     take("filter", (text) => {
         filter = filterOfText(text);
@@ -324,7 +330,7 @@ function readWindow(page, take, asked) {
     change(page, { range, moment: moment === "peak" ? null : (moment ?? first) });
 }
 
-/** Index of a device. @param {Page} page @param {unknown} ordinal */
+/** Index of the device with this ordinal. @param {Page} page @param {unknown} ordinal */
 function deviceOf(page, ordinal) {
     const index = page.session.deviceIndex(Number(ordinal));
     return index < 0 ? null : index;
@@ -335,10 +341,10 @@ function deviceOf(page, ordinal) {
  * there, or means nothing here
  */
 
-/** Takes over a hash; whatever it holds, the state stays valid. @param {Page} page @param {string} text */
+/** Takes over an address. The state stays valid, whatever the address holds. @param {Page} page @param {string} text */
 export function readHash(page, text) {
     const hash = new URLSearchParams(text.replace(/^#/, ""));
-    // Older pages called the tree a list by tree.
+    // Older pages called the tree a list that is grouped by "tree".
     if (hash.get("group") === "tree") {
         hash.delete("group");
         if ((hash.get("tab") ?? "who") === "who") hash.set("tab", "tree");
@@ -346,7 +352,7 @@ export function readHash(page, text) {
     const misread = new Set(hash.keys());
     /** @type {Take} */
     const take = (name, meaning) => {
-        // The last of several counts.
+        // If a word is there several times, the last one counts.
         const last = hash.getAll(name).at(-1);
         const found = last === undefined ? null : meaning(last);
         if (found !== null) misread.delete(name);
@@ -372,10 +378,11 @@ export function readHash(page, text) {
     change(page, { misread: [...misread] });
 }
 
-/** Another address in the same page. @param {Page} page */
+/** Follows another address in the same page. @param {Page} page */
 export function followAddress(page, read = readHash) {
     if (location.hash === addressOf(page)) return;
     read(page, location.hash);
-    // As the page writes it, it takes that one's place: as a view of its own it would be in the way of Back.
+    // This address takes the place of the followed one in the history: as a view of its own it would be in the way of
+    // Back.
     lastOf(page).hash = "";
 }

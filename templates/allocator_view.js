@@ -1,5 +1,5 @@
-// Allocator: why more is reserved than in use at the marked moment, which allocations keep mostly empty segments,
-// and the contents of each memory pool; the report's figures, by the same code.
+// Allocator: why more is reserved than in use at the marked moment, which allocations keep mostly empty segments, and
+// what each memory pool holds. The figures are the report's, from the same code.
 import { poolName } from "./describe.js";
 import { holeNow } from "./map_view.js";
 import { chooseHole } from "./map_hand.js";
@@ -64,7 +64,7 @@ function causesTable(gap) {
 
 /* ---- holes ---- */
 
-/** Rows of the list; smaller entries are summed up. */
+/** The most rows of the list; smaller entries are summed up. */
 const HOLES_MOST = 12;
 
 /** @typedef {record_hole & {block: number}} Hole */
@@ -85,7 +85,7 @@ function largestHoles(page, event) {
     return { holes, count, bytes };
 }
 
-/** Holes by size, as parts of all. @param {Hole[]} holes @param {number} rest bytes of the smaller ones */
+/** Draws the holes by size, as parts of all. @param {Hole[]} holes @param {number} rest bytes of the smaller ones */
 function holesBar(holes, rest) {
     const bar = make("div", "holes-bar");
     const parts = [...holes.map((hole) => hole.bytes), rest].filter((bytes) => bytes > 0);
@@ -99,7 +99,11 @@ function holesBar(holes, rest) {
     return bar;
 }
 
-/** Selects the allocation that keeps a hole's segment, with its stack. @param {Page} page @param {Hole} hole */
+/**
+ * A button that selects the allocation that keeps a hole's segment, with its stack.
+ * @param {Page} page
+ * @param {Hole} hole
+ */
 function keeperButton(page, { used_bytes, segment_bytes, blocks, allocation, block }) {
     const { session, view } = page;
     const { stack, bytes: held, birth } = view.c.allocation(allocation);
@@ -124,7 +128,7 @@ function holesTable(page, event) {
     const { holes, count, bytes } = largestHoles(page, event);
     if (holes.length === 0) return [];
     const bar = holesBar(holes, bytes);
-    // The best first, by bytes released per byte that would have to be freed.
+    // The best comes first, by bytes released per byte that would have to be freed.
     holes.sort((a, b) => b.segment_bytes * a.used_bytes - a.segment_bytes * b.used_bytes);
     const made = table(
         "figures-table holes",
@@ -167,7 +171,7 @@ function poolsTable(page, count) {
     return [make("h3", "", "Memory pools"), table("figures-table", ["Pool", "In use", "Free", "Reserved"], rows), note];
 }
 
-/** The replay's verdict on the model. @param {Page} page */
+/** What the replay says about the model. @param {Page} page */
 function replayText(page) {
     const { view } = page;
     const place = /** @type {(handle: number) => number} */ (view.module.view_replayed)(view.handle);
@@ -189,7 +193,7 @@ function replayText(page) {
 
 /* ---- settings ---- */
 
-/** The bytes that the last failed request lacked even with all free memory. @param {Page} page */
+/** How much the last failed request lacked even with all free memory. @param {Page} page */
 function lackedText({ view }) {
     const last = view.facts.ooms - 1;
     const { lacking_bytes: lacking, reserved_known: known } = last < 0 ? NOTHING_LACKED : view.c.oom_state(last);
@@ -198,7 +202,10 @@ function lackedText({ view }) {
 
 const NOTHING_LACKED = { lacking_bytes: 0, reserved_known: 0 };
 
-/** Would other settings of the allocator have served it? The plan's figures. @param {Page} page */
+/**
+ * Answers whether other settings of the allocator would have served the request, with the plan's figures.
+ * @param {Page} page
+ */
 function settingsBox(page) {
     const plan = devicePlan(page);
     const rows = plan?.refused === null ? planRows(plan).filter(({ id }) => id.startsWith("settings:")) : [];

@@ -5,20 +5,20 @@ import { keyColor } from "./legend.js";
 import { askSums, GROUPINGS, groupName } from "./questions.js";
 import { COLORINGS } from "./state.js";
 
-/** How much the other areas fade while one is highlighted. */
+/** How much the other areas are faded while one is highlighted. */
 const VEIL = 0.72;
 
-/** The module's limit. */
+/** The most areas of the module. */
 const AREAS_MOST = 64;
 
-/** Slot of the view that the totals under the cursor have for themselves. */
+/** The slot of the view that only the totals under the cursor use. */
 const CURSOR_SLOT = 3;
 
 export function showsAreas(/** @type {Page} */ page) {
     return page.state.viewBy !== "age" && page.state.viewBy !== "segments";
 }
 
-/** Keys below `keys` in the order of the areas, from the bottom up. @param {Page} page @param {number} keys */
+/** Keys below `keys`, in the order of the areas from the bottom up. @param {Page} page @param {number} keys */
 function orderOf(page, keys) {
     const { session, state } = page;
     if (state.viewBy !== "category") return Array.from({ length: keys }, (_, key) => key);
@@ -28,7 +28,7 @@ function orderOf(page, keys) {
         .filter((key) => key < keys);
 }
 
-/** The key of the area at a height after an event, -1: none. @param {number} event @param {number} bytes */
+/** The key of the area at a height after an event; -1: there is none. @param {number} event @param {number} bytes */
 export function areaAt(/** @type {Page} */ page, event, bytes) {
     return bytes < 0 ? -1 : (areaEdges(page, event).find((edge) => edge.bytes > bytes)?.key ?? -1);
 }
@@ -66,7 +66,7 @@ export function areaEdges(page, event) {
         .map((total) => ({ ...total, bytes: (bytes += total.bytes) }));
 }
 
-/** Columns from one place that is tried for a name to the next. */
+/** Columns between two places that are tried for a name. */
 const NAME_STEP = 4;
 
 /**
@@ -100,10 +100,10 @@ export function veilAreas(page, context, pane) {
 }
 
 /**
- * Where in each area of the last drawing a text of its name's width has most height, of `least` pixels or more, and
- * lies on
- * nothing that is taken; pixels are the screen's.
- * @param {Page} page @param {import("./session.js").View} shown
+ * Finds a place for a text in each area of the last drawing: where the text has most height, at least `least` pixels,
+ * and touches nothing. Pixels are the screen's.
+ * @param {Page} page
+ * @param {import("./session.js").View} shown
  * @param {(text: string) => number} widthOf
  * @param {number} least
  * @param {(bytes: number) => number} yOf

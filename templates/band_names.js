@@ -1,5 +1,5 @@
-// Names of call sites on the bands that have room for them, of areas in the areas: written once the view rests,
-// since nobody reads while dragging.
+// Writes names of call sites on the bands, and names of areas in the areas, that have room for them, once the view
+// rests: nobody reads while dragging.
 import { areaRooms, showsAreas } from "./areas.js";
 import { context2d, plotOf, theme, xOfMoment, yOfBytes } from "./canvas.js";
 import { drawAlsoShown } from "./legend.js";
@@ -15,8 +15,9 @@ const PAD = 4;
 /** @typedef {import("./canvas.js").Pane} Pane */
 
 /**
- * Obstacles for names: lines of the markers, ghosts of failed requests, and the names of lines.
- * @param {Page} page @param {Pane} pane
+ * What names must not touch: lines of the markers, ghosts of failed requests, and the names of lines.
+ * @param {Page} page
+ * @param {Pane} pane
  */
 function obstacles(page, pane) {
     const standing = (/** @type {number} */ x) => ({ left: x - 2, right: x + 2, top: 0, bottom: pane.height });
@@ -31,7 +32,7 @@ function obstacles(page, pane) {
     return [...lines, ...ghosts, ...pane.lineNames, ...marks, ...pane.flags];
 }
 
-/** Whole, or without the name of the function. @param {string} text */
+/** A name as a whole, and without the function. @param {string} text */
 function wordings(text) {
     const place = /^\S*\d(?= )/.exec(text)?.[0];
     return place ? [text, place] : [text];
@@ -56,7 +57,7 @@ function placeIn(room, width, top, taken) {
     return null;
 }
 
-/** Black or white, whichever has more contrast to the colour. @param {string} color "#rrggbb" */
+/** Black or white, whichever contrasts more with the colour. @param {string} color "#rrggbb" */
 function inkOf(color) {
     const [red, green, blue] = [1, 3, 5].map((at) => (parseInt(color.slice(at, at + 2), 16) / 255) ** 2.2);
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18 ? "#000" : "#fff";
@@ -100,7 +101,7 @@ function nameBands(page, context, taken, { view, ratio }) {
     }
 }
 
-/** Writes them at once. @param {Page} page @param {Pane} pane */
+/** Writes the names at once. @param {Page} page @param {Pane} pane */
 export function writeNames(page, pane) {
     const context = context2d(pane.axes);
     context.save();
@@ -112,8 +113,10 @@ export function writeNames(page, pane) {
 }
 
 /**
- * After a drawing: the next one removes the names. The legend asks for its additions in a turn of its own.
- * @param {Page} page @param {Pane} pane
+ * Writes the names a moment after a drawing; the next drawing removes them. The legend asks for its additions in a turn
+ * of its own.
+ * @param {Page} page
+ * @param {Pane} pane
  */
 export function nameBandsSoon(page, pane) {
     clearTimeout(pane.resting);

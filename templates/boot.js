@@ -16,7 +16,7 @@ async function carry(id, kind, place) {
     const element = document.createElement(kind);
     element.textContent = await unpackText(id);
     place.append(element);
-    // The policy of the page lets no style apply and runs no program but those that were written into it.
+    // The page's policy applies no style and runs no program other than those that were written into the page.
     if (element instanceof HTMLStyleElement && !element.sheet) throw new TypeError("its style does not apply");
 }
 
@@ -28,7 +28,7 @@ async function runProgram() {
                 "Safari 16.4 or newer shows it.",
         );
     await carry("style", "style", document.head);
-    // The markup is the build's own: nothing of a recording is in it.
+    // The markup comes from the build: nothing of a recording is in it.
     document.body.insertAdjacentHTML("beforeend", await unpackText("markup"));
     await carry("program", "script", document.body); // puts the whole interface into window.strata
     if (window.strata.ready === ready) throw new TypeError("its program does not run");
@@ -54,20 +54,20 @@ function showFailure(error) {
     const loading = document.getElementById("loading");
     if (!failure || !loading || !failure.hidden) return;
     loading.hidden = true;
-    // Half a page would be taken for a whole one.
+    // Half a page would be taken for a whole one, so nothing of it is shown.
     document.getElementById("app")?.toggleAttribute("hidden", true);
     failure.hidden = false;
     failure.textContent = sentenceOf(error);
 }
 
-// Without scripts nothing is being read.
+// Without scripts nothing is being read, so nothing is said about reading.
 document.body.insertAdjacentHTML(
     "afterbegin",
     '<div id="loading" class="loading"><p class="loading-title">Strata</p><progress id="progress" max="1" value="0" ' +
         'aria-labelledby="stage-name"></progress><p id="stage-name">Reading</p></div>',
 );
 
-// Who comes before the program is there can await strata.ready all the same.
+// Scripts that come before the program can await strata.ready all the same.
 const ready = runProgram();
 ready.catch(showFailure);
 window.strata = /** @type {PageApi} */ ({ ready });

@@ -1,6 +1,6 @@
-// Calls for scripts: the same names in every page, and the same sentences where one cannot be answered.
+// Calls for scripts: every page has the same names, and says the same where it cannot answer.
 
-/** Scripts' calls that every page has. */
+/** The calls for scripts that every page has. */
 export const NAMES = (
     "devices summary view setView pick allocation rows phases search findings lit groups tree compare picture " +
     "lanes gap blocks stats"
@@ -16,7 +16,7 @@ export function valueText(value) {
 }
 
 /**
- * An invalid view changes nothing.
+ * Refuses a view with an invalid field, so that it changes nothing.
  * @param {Record<string, (value: any, wanted: any) => boolean>} fields what each may be
  * @param {any} wanted
  */
@@ -36,7 +36,7 @@ export function checkView(fields, wanted) {
 export function makeCalls(ready, names, find) {
     const calls = names.map((name) => [
         name,
-        // null is as good as nothing.
+        // null counts as undefined.
         (/** @type {unknown[]} */ ...asked) => find(name)(...asked.map((one) => one ?? undefined)),
     ]);
     return { ready, ...Object.fromEntries(calls) };

@@ -8,7 +8,7 @@ export { context2d, cutText, lineScale, sizeCanvas, theme, themeColor } from "./
 /** CSS pixels around the timeline, for labels. */
 export const gutterOf = perPage(() => ({ left: 66, top: 30, right: 16, bottom: 46 }));
 
-/** The part of these for the labels of the axis below the lane. */
+/** How much of these is for the labels of the axis below the lane. */
 export const AXIS_HEIGHT = 46;
 
 /**
@@ -60,36 +60,36 @@ export const plotOf = perPage((page) => ({
     overlay: page.element("overlay", HTMLCanvasElement),
     markers: page.element("markers", HTMLDivElement),
     tip: page.element("tip", HTMLDivElement),
-    /** CSS pixels of the timeline. */
+    /** Width of the timeline in CSS pixels. */
     width: 1,
     height: 1,
     /** Device pixels per CSS pixel. */
     ratio: 1,
-    /** Milliseconds of the last drawings of the stack. @type {number[]} */
+    /** Milliseconds that the last drawings of the stack took. @type {number[]} */
     frameMs: [],
-    /** Drawings of the stack so far. */
+    /** How often the stack was drawn so far. */
     draws: 0,
     /** In the last drawing: allocations with bands of their own, and those in sums. */
     drawn: 0,
     merged: 0,
     dense: 0,
     groups: 0,
-    /** Allocations too short for any column of it. */
+    /** Allocations too short for any column of the last drawing. */
     between: 0,
-    /** Nobody points at it any more, but its text stays for a moment. */
+    /** The pointer has left, but its text stays for a moment. */
     left: false,
-    /** Labels of the axis along, in CSS pixels. @type {{from: number, to: number}[]} */
+    /** Places of the labels of the axis along, in CSS pixels. @type {{from: number, to: number}[]} */
     labels: [],
     /** @type {Room[]} */
     lineNames: [],
     /** @type {Room[]} */
     flags: [],
     /**
-     * The last overlay's find under the pointer.
+     * What the last overlay found under the pointer.
      * @type {{allocation: number | null, band: number | null, event: number} | null}
      */
     hover: null,
-    /** CSS pixel along it under the pointer, while that is in another device's row. @type {number | null} */
+    /** The pointer's CSS pixel along the timeline, while it is in another device's row. @type {number | null} */
     pointed: null,
     /** The event that the list shows. */
     told: NaN,
@@ -113,15 +113,20 @@ export function xOfEvent(page, event, pane = plotOf(page)) {
     return pane.view.c.x_of_event(event) / pane.ratio;
 }
 
-/** Middle of an event's part of the timeline, where its marks are. @param {number} event @param {Pane} [pane] */
+/**
+ * The middle of an event's part of the timeline, where the event's marks are.
+ * @param {number} event
+ * @param {Pane} [pane]
+ */
 export function middleOfEvent(/** @type {Page} */ page, event, pane = plotOf(page)) {
     const from = xOfEvent(page, event, pane);
     return (from + Math.max(from, Math.min(xOfEvent(page, event + 1, pane), pane.width))) / 2;
 }
 
 /**
- * The place of an event of the selected device in a pane; by its time in another device's pane.
- * @param {Page} page @param {number} event
+ * The place of an event of the selected device in a pane; in another device's pane, the place of its time.
+ * @param {Page} page
+ * @param {number} event
  * @param {Pane} pane
  */
 export function xOfMoment(page, event, pane) {
@@ -145,8 +150,9 @@ export function startCanvas(/** @type {Page} */ page, canvas, pane = plotOf(page
 }
 
 /**
- * Straight line on the pixel grid.
- * @param {Page} page @param {CanvasRenderingContext2D} context
+ * Draws a straight line on the pixel grid.
+ * @param {Page} page
+ * @param {CanvasRenderingContext2D} context
  * @param {number} x0
  * @param {number} y0
  * @param {number} x1

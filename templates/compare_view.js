@@ -1,4 +1,5 @@
-// Compare: A against B, each a moment, a step or the selected range; the rows add up to the difference to the byte.
+// Compare: A against B, where each is a moment, a step or the selected range. The rows add up to the difference to the
+// byte.
 import { cleanNote, NOTE_MOST } from "./address.js";
 import { comparedEnds, endName, lastIsCut, LETTERS } from "./ends.js";
 import {
@@ -50,7 +51,7 @@ const STEPS_SHOWN = 40;
 /** Columns of a step's curve. */
 const CURVE_WIDTH = 60;
 
-/** Slot of the view for the allocations that B keeps for good. */
+/** The slot of the view for the allocations that B keeps for good. */
 const LASTING_SLOT = 4;
 
 /** @typedef {ReturnType<typeof makeCompare>} Compare */
@@ -110,7 +111,7 @@ function keptSums(compare, about, by, within) {
     );
 }
 
-/** The marks, to be named and taken away. @param {Compare} compare */
+/** Draws the marks, which can be named and removed. @param {Compare} compare */
 function drawMarkRow(compare) {
     if (
         compare.marks.contains(document.activeElement) &&
@@ -190,18 +191,22 @@ function unfolds(compare) {
     return compare.state.compareBy !== "site" && compare.state.compareBy !== "stack";
 }
 
-/** A row has call sites of its own below it. @param {Compare} compare @param {CompareRow} row */
+/** Does the row have call sites of its own below it? @param {Compare} compare @param {CompareRow} row */
 function folds(compare, { nested }) {
     return !nested && unfolds(compare);
 }
 
-/** The question about an end. @param {Compare} compare @param {import("./questions.js").About} about */
+/**
+ * The question about an end, with what is asked of it.
+ * @param {Compare} compare
+ * @param {import("./questions.js").About} about
+ */
 function withWhat(compare, about) {
     return "from" in about ? { ...about, what: compare.state.compareWhat } : about;
 }
 
 /**
- * Call sites of one group; those beyond the most are one row.
+ * Call sites of one group; those beyond the limit are one row.
  * @param {Compare} compare
  * @param {number} key
  * @returns {CompareRow[]}
@@ -232,7 +237,10 @@ function sitesOf(compare, key) {
     });
 }
 
-/** The order of the rows after a card's button: the row of its call site comes first. @param {Compare} compare */
+/**
+ * The order of the rows after a card's button was pressed: the row of the card's call site comes first.
+ * @param {Compare} compare
+ */
 function firstOfAll({ content, page, state }) {
     const site = state.compareBy === "site" ? provedSite(page) : 0;
     if (!site || !content) return null;
@@ -241,7 +249,7 @@ function firstOfAll({ content, page, state }) {
     return at < 0 ? null : [at, ...rows.filter((i) => i !== at)];
 }
 
-/** Shows the call sites below a row, or no more. @param {Compare} compare @param {CompareRow} row */
+/** Shows or hides the call sites below a row. @param {Compare} compare @param {CompareRow} row */
 function turn(compare, { key }) {
     if (!compare.open.delete(key)) compare.open.set(key, sitesOf(compare, key));
     compare.rows = compare.open.size ? [] : null;
@@ -277,7 +285,7 @@ function fillLine(compare, line, index) {
 }
 
 /**
- * The place of A and B in the run: their part of each curve has their colour.
+ * Places A and B in the run: their part of each curve gets their colour.
  * @param {Compare} compare
  * @param {string} name
  * @param {import("./questions.js").About} about
@@ -318,8 +326,8 @@ function fillSelect(compare, select, value) {
 }
 
 /**
- * Each step small: its curve over a floor of the memory carried over, to one scale; if there are many, the steps
- * around B.
+ * Draws each step small, to one scale: its curve over a floor of the memory carried over. If there are many steps,
+ * those around B.
  * @param {Compare} compare
  * @param {string} valueA
  * @param {string} valueB
@@ -512,14 +520,15 @@ function makeCompare(page, box, use) {
         content: null,
         figures: tableFigures(0),
         /**
-         * By key: the bytes that B keeps and the recording never frees. Null: not asked for.
+         * By key: the bytes that B keeps and the recording never frees. Null: this is not asked for.
          * @type {Map<number, number> | null}
          */
         lasting: null,
         /** Keys of the groups whose call sites are shown, and those below each. @type {Map<number, CompareRow[]>} */
         open: new Map(),
         /**
-         * Rows in sight: the comparison's, by number, and call sites below them; null: the comparison's alone.
+         * Rows in sight: those of the comparison, by number, and call sites below them; null: only those of the
+         * comparison.
          * @type {(number | CompareRow)[] | null}
          */
         rows: null,
@@ -530,7 +539,7 @@ function makeCompare(page, box, use) {
 function choose(compare, index) {
     const row = rowAt(compare, index);
     if (!row?.focus) return;
-    // Chosen once more, a row folds.
+    // A row that is chosen once more folds.
     if (folds(compare, row) && (isFocused(compare, row) || !compare.open.has(row.key))) turn(compare, row);
     change(compare.page, { focus: row.focus, selected: null });
 }

@@ -27,7 +27,7 @@ export function phaseText(name) {
     return name.replace(/^## (.*) ##$/s, "$1").replace(/[\u0000-\u001f\u007f]/g, " ") || "(no name)";
 }
 
-/** Phases that are named of those around an event: the outermost ones, and the innermost one. */
+/** How many phases around an event are named: the outermost ones, and the innermost one. */
 const PHASES_NAMED = 12;
 
 /** Names of the program's phases around an event, the outermost first. @param {Page} page @param {number} event */

@@ -22,7 +22,7 @@ const detailsOf = perPage((page) => ({
     body: page.element("detail", HTMLDivElement),
     copy: page.element("detail-copy", HTMLButtonElement),
     close: page.element("detail-close", HTMLButtonElement),
-    /** Line that follows the moment. @type {HTMLElement | null} */
+    /** The line that follows the moment. @type {HTMLElement | null} */
     siteLine: null,
 }));
 
@@ -38,7 +38,7 @@ function addLifetime(page, allocation, facts) {
         addFact(facts, "Lifetime", lifetimeText(page, allocation).replace(/^lived /, ""));
 }
 
-/** Notes on the source of this allocation's record. @param {number} flags */
+/** Notes on where this allocation's record comes from. @param {number} flags */
 function flagNotes(flags) {
     return [
         flags & ALLOCATION_STACK_OF_FREE
@@ -77,7 +77,11 @@ function allocationFacts(page, allocation) {
     return facts;
 }
 
-/** Text of the forward pass' stack, as it was recorded. @param {Page} page @param {record_allocation} allocation */
+/**
+ * The stack of the forward pass as text, as it was recorded.
+ * @param {Page} page
+ * @param {record_allocation} allocation
+ */
 function forwardFrames(page, allocation) {
     const text = page.session.string(page.session.c.context(allocation.context).forward);
     if (!text) return [];
@@ -110,7 +114,7 @@ function groupHeading(page, { by, id }) {
     return heading;
 }
 
-/** A group's part in the selected range; summed up once. */
+/** How much of the selected range a group has; computed once. */
 const groupRangeOf = perPage(() => /** @type {{asked: string, text: string}} */ ({ asked: "", text: "" }));
 
 /** @type {Record<string, string>} */
@@ -165,7 +169,7 @@ function sumAt(page, group, at) {
 /** @param {Page} page @param {Focus} group @param {number} moment */
 function groupText(page, group, moment) {
     const { state, view } = page;
-    // Only a frame's peak is known, not its bytes at each moment.
+    // Of a frame only the peak is known, not its bytes at each moment.
     if (group.by === "frame")
         return (
             "What goes through this frame is highlighted: at most " +
@@ -182,15 +186,16 @@ function groupText(page, group, moment) {
 }
 
 /**
- * Fills the line about the whole group, which follows the pointer, or speaks of the selected range.
- * @param {Page} page @param {number} moment
+ * Fills the line about the whole group, which follows the pointer or describes the selected range.
+ * @param {Page} page
+ * @param {number} moment
  */
 export function drawSiteLine(page, moment) {
     const details = detailsOf(page);
     if (details.siteLine) setText(details.siteLine, groupText(page, pinnedGroup(page), moment));
 }
 
-/** Stack that the details show; 0: none. @param {Page} page */
+/** The stack that the details show; 0: none. @param {Page} page */
 export function pinnedStack(page) {
     const { state, view } = page;
     if (state.selected !== null) return view.c.allocation(state.selected).stack;
@@ -205,7 +210,7 @@ function pinnedSite(/** @type {Page} */ page) {
     return view.c.stack_site(pinnedStack(page)) >>> 0;
 }
 
-/** The stack of a call site with the most bytes at the held moment, otherwise any. @param {number} site */
+/** A stack of a call site: the one with the most bytes at the held moment, otherwise any. @param {number} site */
 function stackOfSite(/** @type {Page} */ page, site) {
     const { view } = page;
     const { count } = view.groups(heldMoment(page), "site");
@@ -213,7 +218,11 @@ function stackOfSite(/** @type {Page} */ page, site) {
     return Math.max(0, view.sitesOfStacks().indexOf(site));
 }
 
-/** "3 of 16", with the ones before and after it of the same call site. @param {Page} page @param {number} allocation */
+/**
+ * "3 of 16", with buttons to the previous and next allocation of the same call site.
+ * @param {Page} page
+ * @param {number} allocation
+ */
 function siblingsLine(page, allocation) {
     const { nth, count, previous, next } = page.view.c.siblings(allocation);
     const line = make("p", "siblings");
@@ -246,7 +255,7 @@ function holeButton(name, title, act) {
     return button;
 }
 
-/** Which hole a pinned allocation keeps, where holes are shown. @param {Page} page @param {number} id */
+/** Names the hole that a pinned allocation keeps, where holes are shown. @param {Page} page @param {number} id */
 function keptHole(page, id) {
     const { state, view } = page;
     const event = heldMoment(page);
@@ -260,7 +269,7 @@ function keptHole(page, id) {
     return [line];
 }
 
-/** The chosen hole, in a line. @param {Page} page @param {number} block */
+/** Shows the chosen hole in a line. @param {Page} page @param {number} block */
 function drawHole(page, block) {
     const { session, view } = page;
     const details = detailsOf(page);
@@ -340,8 +349,9 @@ export function pinnedText(page) {
 }
 
 /**
- * The stack of the pinned thing, otherwise of the failed request or the first finding.
- * @param {Page} page @param {boolean} all with its frames of C++
+ * Copies the stack of the pinned thing, otherwise of the failed request or the first finding.
+ * @param {Page} page
+ * @param {boolean} all with its frames of C++
  */
 export async function copyStack(page, all) {
     const { state, view } = page;

@@ -1,5 +1,6 @@
-// All devices on one axis: those that are not in hand are rows above and below the timeline, each with its own scale of
-// bytes. Window, cursor, selected range, marked moment, search, filter and highlight are the same in all of them.
+// All devices on one axis: the devices other than the chosen one are rows above and below the timeline, each with its
+// own scale of bytes. Window, cursor, selected range, marked moment, search, filter and highlight are the same in all
+// of them.
 import { setDevice } from "./address.js";
 import { nameBandsSoon } from "./band_names.js";
 import { axisOfX, gutterOf, plotOf, startCanvas, strokeLine, themeColor } from "./canvas.js";
@@ -35,24 +36,28 @@ import { Matcher, selectWords } from "./words.js";
 /** @typedef {ReturnType<typeof createRow>} Row */
 /** @typedef {{event: number, allocation: number | null}} Hover */
 
-/** Groups of places, one for each device, and the existing rows by the device's index: those that were last in
- * sight. */
+/**
+ * Groups of places, one place for each device, and the rows that exist, by the device's index; those last seen come
+ * last.
+ */
 const rowsOf = perPage((page) => ({
     groups: makeGroups(page),
-    /** In the group of the selected device, the part below the timeline. */
+    /** The part below the timeline of the group that has the selected device. */
     rest: make("div", "pane-group"),
     made: /** @type {Map<number, Row>} */ (new Map()),
     making: false,
     /** Counts changes other than the cursor's. */
     version: 0,
-    /** The device in hand and the head of the timeline itself. */
+    /** The chosen device and the head of the timeline itself. */
     own: /** @type {{device: number, head: HTMLElement, cursor: HTMLElement} | null} */ (null),
 }));
 
-/** Rows that are kept, since each has canvases and a picture in the module's memory; and rows in a group. */
+/**
+ * How many rows are kept, since each has canvases and a picture in the module's memory; and how many are in a group.
+ */
 const ROWS_KEPT = 32;
 
-/** Around a row's plot: the same margins as the timeline's, so that one moment has one x. */
+/** The margins around a row's plot: the timeline's, so that one moment has one x. */
 const roundOf = perPage((page) => ({
     left: gutterOf(page).left,
     top: gutterOf(page).top,
@@ -80,7 +85,7 @@ function headText(page, shown, inHand) {
         .join(" \u00b7 ");
 }
 
-/** The line above a device's timeline; its button takes the device in hand. @param {number} device index */
+/** The line above a device's timeline; its button chooses the device. @param {number} device index */
 function makeHead(/** @type {Page} */ page, device) {
     const head = make("p", "pane-head");
     const button = makeButton(
@@ -119,7 +124,10 @@ function makeGroups(page) {
     });
 }
 
-/** Fills a group with its places; in the one of the device in hand some lie below the timeline. @param {Group} group */
+/**
+ * Fills a group with its places; in the group of the chosen device some lie below the timeline.
+ * @param {Group} group
+ */
 function openGroup(/** @type {Page} */ page, group) {
     const inHand = page.state.device;
     if (group.places.length === 0) group.places = group.devices.map((device) => makePlace(page, device));
@@ -131,11 +139,15 @@ function openGroup(/** @type {Page} */ page, group) {
     if (isSplit) fill(rowsOf(page).rest, (device) => device > inHand);
 }
 
-/** Brings filter, search and highlight of a row's view up to the page's. @param {Page} page @param {View} shown */
+/**
+ * Makes what updates filter, search and highlight of a row's view to those of the page.
+ * @param {Page} page
+ * @param {View} shown
+ */
 function makeFollower(page, shown) {
     const { session, state } = page;
     const matcher = new Matcher(session);
-    /** The state's highlight, filter and search as the view has them. */
+    /** The state's highlight, filter and search that the view has. */
     const has = { focus: "", filter: "", search: "", found: false };
     let version = 0;
     /** @param {0 | 1} slot of the filter, the search @param {string} words @param {(error: string) => void} done */
@@ -164,9 +176,13 @@ function makeFollower(page, shown) {
 }
 
 /**
- * Writes beside the pointer what it is on in a row: a phase, or an allocation.
- * @param {Page} page @param {HTMLElement} tip @param {Pane & ReturnType<typeof makeStage>["stage"]} pane
- * @param {ReturnType<typeof phaseAt>} mark @param {Hover | null} hover @param {{x: number, y: number}} point
+ * Writes beside the pointer what lies under it in a row: a phase, or an allocation.
+ * @param {Page} page
+ * @param {HTMLElement} tip
+ * @param {Pane & ReturnType<typeof makeStage>["stage"]} pane
+ * @param {ReturnType<typeof phaseAt>} mark
+ * @param {Hover | null} hover
+ * @param {{x: number, y: number}} point
  */
 function showTip(page, tip, pane, mark, hover, { x, y }) {
     tip.hidden = !mark && hover?.allocation == null;
@@ -306,8 +322,8 @@ function createRow(page, { device, box, facts, cursor }) {
 }
 
 /**
- * Puts the rows around the timeline, by device; takes them away where one device is shown. Before the timeline is
- * measured.
+ * Puts the rows around the timeline, by device, or removes them where one device is shown. Call it before the timeline
+ * is measured.
  */
 export function placeRows(/** @type {Page} */ page) {
     const { state, view } = page;
@@ -338,7 +354,7 @@ export function placeRows(/** @type {Page} */ page) {
     if (plot.box.parentElement) plot.box.parentElement.onscroll = () => invalidate(page, OVERLAY);
 }
 
-/** Places that can be seen; on paper nothing scrolls, and all can that are kept. */
+/** The places that can be seen. On paper nothing scrolls, so all that are kept can be seen. */
 function placesInSight(/** @type {Page} */ page) {
     const { groups, rest } = rowsOf(page);
     if (page.printing && groups.length === 1) return groups[0].places.filter(({ box }) => box.isConnected);
@@ -356,8 +372,9 @@ function placesInSight(/** @type {Page} */ page) {
 }
 
 /**
- * Takes rows away that have been made before many others and are not in sight.
- * @param {Page} page @param {Place[]} seen
+ * Removes rows that were made before many others and are not in sight.
+ * @param {Page} page
+ * @param {Place[]} seen
  */
 function dropRows(page, seen) {
     const { made } = rowsOf(page);
@@ -417,7 +434,7 @@ export function drawRows(page, pixels) {
     void inTurns(makeRows(page, missing), () => {
         rows.making = false;
         dropRows(page, placesInSight(page));
-        // Rows that were scrolled into sight meanwhile.
+        // Rows may have been scrolled into sight meanwhile.
         invalidate(page, OVERLAY);
     });
 }
@@ -425,9 +442,10 @@ export function drawRows(page, pixels) {
 /** @typedef {ReturnType<typeof drawForPicture> & {device: number, pane: Pane, head: string}} Pictured */
 
 /**
- * The timeline and the shown rows of other devices, from the top, on canvases of their own; of many devices, those
- * in sight.
- * @param {Page} page @param {number} scale
+ * Draws the timeline and the shown rows of other devices on canvases of their own, from the top; if there are many
+ * devices, only those in sight.
+ * @param {Page} page
+ * @param {number} scale
  * @param {boolean} inside
  * @returns {Pictured[]}
  */
@@ -458,7 +476,7 @@ export function picturedRows(page, scale, inside) {
     return pictured;
 }
 
-/** `n`: the next device. @param {Page} page */
+/** `n`: chooses the next device. @param {Page} page */
 export function nextDevice(page) {
     const { session, state } = page;
     const all = state.all ? timedDevices(page) : session.devices.map((_, i) => i);

@@ -1,4 +1,4 @@
-// Each: a table of the allocations that the search finds (of all, where nothing is searched), in any order, and as CSV.
+// Each: a table of the allocations that the search finds (of all, if nothing is searched), in any order, and as CSV.
 import { poolText } from "./describe.js";
 import { makeCell, makeGrid } from "./grid.js";
 import { VirtualList } from "./list.js";
@@ -45,13 +45,15 @@ function livedText(page, birth, death) {
         : `${events} events`;
 }
 
-/** How many rows there are, and whether they are being put in order. */
+/** How many rows there are, and whether they are still being sorted. */
 const rowsOf = perPage(() => ({ asked: "", count: 0, waiting: false, figure: formatBytes }));
 
 /**
- * Lists the rows anew: calls `done` before it returns or, with many allocations, after turns of the browser; not at
- * all if other rows are asked for meanwhile.
- * @param {Page} page @param {string} asked @param {() => void} done
+ * Lists the rows again, then calls `done`: before it returns or, with many allocations, after turns of the browser;
+ * never if other rows are asked for meanwhile.
+ * @param {Page} page
+ * @param {string} asked
+ * @param {() => void} done
  */
 async function listRows(page, asked, done) {
     const { state, view } = page;
@@ -96,7 +98,7 @@ const CSV_HEAD = [
     "stack",
 ];
 
-/** Rows between two turns of the browser: no task may be long. */
+/** Rows between two turns of the browser, so that no task is long. */
 const CSV_ROWS = 2000;
 
 /** @param {Page} page @param {number} id @param {Map<number, string>} stacks texts of stacks so far */
@@ -130,7 +132,11 @@ function csvRow(page, id, stacks) {
     return `${fields.join(",")},${text}\r\n`;
 }
 
-/** Of these allocations, piece by piece. @param {Float64Array} ids @param {(part: number) => void} progress */
+/**
+ * Makes CSV of these allocations, piece by piece.
+ * @param {Float64Array} ids
+ * @param {(part: number) => void} progress
+ */
 async function makeCsv(/** @type {Page} */ page, ids, progress) {
     const stacks = new Map();
     /** @type {Blob[]} */
@@ -156,7 +162,7 @@ async function saveCsv(page, button) {
     button.disabled = false;
 }
 
-/** Lists the rows anew: the allocations alive in the window, or those that the search finds. @param {Page} page */
+/** The allocations alive in the window, or those that the search finds, as CSV. @param {Page} page */
 export async function csvInView(page) {
     const { state, view } = page;
     const rows = rowsOf(page);
@@ -211,7 +217,7 @@ function turnOrder(page, order) {
     });
 }
 
-/** The table's subject. @param {Page} page */
+/** What the table is about, in a line. @param {Page} page */
 function headText(page) {
     const rows = rowsOf(page);
     const search = searchOf(page);

@@ -1,4 +1,4 @@
-// The two ends of a comparison: their spelling in the address, and their meaning.
+// The two ends of a comparison: how they are written in the address, and what they mean.
 import { askSteps } from "./questions.js";
 import { boundedInteger, formatCount, numberPair } from "./text.js";
 
@@ -8,9 +8,10 @@ import { boundedInteger, formatCount, numberPair } from "./text.js";
 export const LETTERS = ["A", "B", "C"];
 
 /**
- * An end of the comparison as the address has it: "peak", "end", "e123", "s3", "r10_90". Null: the recording has none
- * such.
- * @param {Page} page @param {string} text
+ * The meaning of an end as the address has it: "peak", "end", "e123", "s3", "r10_90". Null: the recording has no such
+ * end.
+ * @param {Page} page
+ * @param {string} text
  * @returns {About | null}
  */
 export function aboutOfText(page, text) {
@@ -53,8 +54,8 @@ export function lastIsCut(steps) {
 }
 
 /**
- * The first and the last whole step: the first of all makes the lasting allocations, and the last one may be cut
- * off. Null: there are not two.
+ * The first and the last whole step. The first of all steps does not count, because it makes the lasting allocations,
+ * nor does a last one that is cut off. Null: there are not two.
  */
 export function wholeSteps(/** @type {Page} */ page) {
     const steps = askSteps(page.view);
@@ -62,13 +63,13 @@ export function wholeSteps(/** @type {Page} */ page) {
     return last > first ? { first, last } : null;
 }
 
-/** The default comparison: the first with the last whole step, otherwise the start with the peak. */
+/** The ends compared by default: the first and the last whole step, otherwise the start and the peak. */
 function defaultEnds(/** @type {Page} */ page) {
     const whole = wholeSteps(page);
     return whole ? { a: `s${whole.first}`, b: `s${whole.last}` } : { a: "start", b: "peak" };
 }
 
-/** Both ends, as text and by meaning. @param {Page} page */
+/** Both ends, as text and as what they mean. @param {Page} page */
 export function comparedEnds(page) {
     const { state, view } = page;
     const ends = defaultEnds(page);
@@ -81,7 +82,7 @@ export function comparedEnds(page) {
     };
 }
 
-/** Both ranges while a comparison of two is open; null: there is none to show. @param {Page} page */
+/** Both ranges while a comparison of two ranges is open; null: there is none. @param {Page} page */
 export function comparedRanges(page) {
     if (page.state.tab !== "compare") return null;
     const { aboutA: a, aboutB: b } = comparedEnds(page);

@@ -1,4 +1,4 @@
-// Save's formats other than pixels: the allocations in view as CSV, the tree as folded stacks, the plot as SVG.
+// Save's formats other than pictures: the allocations in view as CSV, the tree as folded stacks, the plot as SVG.
 import { context2d, plotOf, themeColor, xOfAxis, yOfBytes } from "./canvas.js";
 import { csvInView } from "./each_view.js";
 import { nextTurn } from "./turns.js";
@@ -11,8 +11,9 @@ import { formatBytes, formatCount, make } from "./text.js";
 /* ---- folded stacks ---- */
 
 /**
- * Lines `frame;frame BYTES`, outermost first, with each node's own bytes.
- * @param {PageTree} node @param {string} above
+ * Lines `frame;frame BYTES`, outermost frame first, with each node's own bytes.
+ * @param {PageTree} node
+ * @param {string} above
  * @returns {Generator<string>}
  */
 function* foldedLines(node, above) {
@@ -23,7 +24,7 @@ function* foldedLines(node, above) {
     for (const child of node.children) yield* foldedLines(child, path);
 }
 
-/** For the selected range, otherwise for the memory live at the list's moment. @param {Page} page */
+/** Folded stacks of the selected range, otherwise of the memory live at the list's moment. @param {Page} page */
 export function foldedText(page) {
     const { state, view } = page;
     const range = state.range ? rangeEvents(page, state.range) : null;
@@ -33,7 +34,7 @@ export function foldedText(page) {
 
 /* ---- SVG ---- */
 
-/** Bands that are drawn one by one, the largest; the others are the grey below them. */
+/** The number of bands that are drawn one by one, the largest; the others are the grey below them. */
 const BANDS_MOST = 2000;
 
 const MARGIN = { left: 76, top: 40, right: 16, bottom: 48 };
@@ -49,8 +50,9 @@ function escaped(text) {
 const short = (value) => String(Math.round(value * 100) / 100);
 
 /**
- * A line of steps: each of `ys` holds until the next column.
- * @param {number[]} ys @param {(i: number) => number} xOf
+ * A line with steps: each of `ys` holds until the next column.
+ * @param {number[]} ys
+ * @param {(i: number) => number} xOf
  */
 function stepsPath(ys, xOf) {
     let path = "";
@@ -61,15 +63,18 @@ function stepsPath(ys, xOf) {
     return `${path}H${short(xOf(ys.length))}`;
 }
 
-/** The allocations with bands of their own. @param {Page} page @param {number[]} ids */
+/** The largest allocations that have bands of their own. @param {Page} page @param {number[]} ids */
 function largestBands(page, ids) {
     const bytes = new Map(ids.map((id) => [id, page.view.c.allocation(id).bytes]));
     return ids.sort((a, b) => (bytes.get(b) ?? 0) - (bytes.get(a) ?? 0)).slice(0, BANDS_MOST);
 }
 
 /**
- * The colour of most pixels of a band: lines lie over some.
- * @param {ImageData} pixels @param {number} x @param {number} low @param {number} high
+ * The colour of most pixels of a band, since lines lie over some of them.
+ * @param {ImageData} pixels
+ * @param {number} x
+ * @param {number} low
+ * @param {number} high
  */
 function shownColor(pixels, x, low, high) {
     /** @type {Map<string, number>} */
@@ -96,7 +101,7 @@ function bandPath(page, id, pixels) {
     const heights = below.map((low, i) => low - above[i]);
     const most = Math.max(...heights);
     if (most < 0.2) return "";
-    // Not at its edge: the line between two bands is there.
+    // Not at the edge, because the line between two bands is there.
     const tall = [...heights.keys()].filter((i) => heights[i] > most - 0.5);
     const highest = tall[tall.length >> 1];
     const back = below.slice().reverse();
@@ -141,7 +146,7 @@ function axesText(page) {
     return parts.join("");
 }
 
-/** The curves of each column's highest total and of the reserved bytes. @param {Page} page */
+/** The curves of each column's highest total and reserved bytes. @param {Page} page */
 function curvesText(page) {
     const { kept, state, view } = page;
     const plot = plotOf(page);
@@ -162,7 +167,8 @@ function curvesText(page) {
 
 /**
  * The current plot as lines and areas. Sums and segments, which have no bands, are embedded as an image.
- * @param {Page} page @param {number[]} ids of the allocations in view
+ * @param {Page} page
+ * @param {number[]} ids of the allocations in view
  */
 export function svgText(page, ids) {
     flush(page);

@@ -1,12 +1,12 @@
-// The filter: which allocations are stacked at all. Its fields become words of the one grammar (layout/filter.h), which
-// the module understands; the address and the command line have the same words.
+// The filter: which allocations are stacked at all. Its fields become words of one grammar (layout/filter.h), which the
+// module understands; the address and the command line use the same words.
 import { change, perPage } from "./state.js";
 import { formatBytes, formatCount, formatPlural } from "./text.js";
 import { Matcher, selectWords } from "./words.js";
 
 const FILTER_SLOT = 0;
 
-/** Runs of the filter so far, and the matches of its expressions. */
+/** How often the filter has run, and the matches of its expressions. */
 const runsOf = perPage(() => /** @type {{count: number, matcher: Matcher | null}} */ ({ count: 0, matcher: null }));
 
 /** @returns {PageFilter} */
@@ -25,12 +25,12 @@ export function emptyFilter() {
     };
 }
 
-/** True if the filter takes nothing away. @param {PageFilter} filter */
+/** Does the filter leave everything? @param {PageFilter} filter */
 export function filterIsEmpty(filter) {
     return filterWords(filter) === "";
 }
 
-/** "20 MiB" as a word has no blanks. @param {string} text */
+/** Removes blanks: "20 MiB" as a word has none. @param {string} text */
 function compact(text) {
     return text.replace(/\s+/g, "");
 }
@@ -54,7 +54,7 @@ export function filterWords(filter) {
 }
 
 /**
- * The words that the form has fields for; other words stay words.
+ * The words that the form has fields for. Other words stay words.
  * @type {[RegExp, (filter: PageFilter, value: string) => void][]}
  */
 const FORM_WORDS = [
@@ -69,7 +69,11 @@ const FORM_WORDS = [
     [/^(own:yes)$/, (filter) => (filter.own = true)],
 ];
 
-/** The filter of words, as far as the form has fields for them. @param {string | null} text @returns {PageFilter} */
+/**
+ * The fields of the form for words; words without a field stay words.
+ * @param {string | null} text
+ * @returns {PageFilter}
+ */
 export function filterOfText(text) {
     const filter = emptyFilter();
     const words = (text ?? "").match(/(?:"[^"]*"|\/(?:\\.|[^/\\])*\/|\S)+/g) ?? [];
@@ -97,7 +101,7 @@ function finishFilter(page, error) {
     change(page, { filtered: kept.version });
 }
 
-/** Brings the view's filter up to the state. @param {Page} page */
+/** Updates the view's filter to the state. @param {Page} page */
 function applyFilter(page) {
     const { kept, session, state, view } = page;
     const runs = runsOf(page);
@@ -121,12 +125,12 @@ function applyFilter(page) {
     );
 }
 
-/** Whether the device has the things that the filter names. @param {Page} page @param {PageFilter} filter */
+/** Does the device have the stream and the pool that the filter names? @param {Page} page @param {PageFilter} filter */
 export function hasStreamAndPool(page, { stream, pool }) {
     return stream < page.view.facts.streams && pool < page.view.facts.pools;
 }
 
-/** Fields that are not named stay; emptyFilter() takes all of it away. @param {Partial<PageFilter>} fields */
+/** Sets fields of the filter; the others stay. Give emptyFilter() to clear it. @param {Partial<PageFilter>} fields */
 export function setFilter(/** @type {Page} */ page, fields) {
     const { state, view } = page;
     const filter = { ...state.filter, ...fields };
@@ -145,7 +149,7 @@ export function keptText(page) {
     );
 }
 
-/** The filtered figures of a recording, and those of all of it. @param {Page} page */
+/** The filtered figures of a recording beside those of the whole, in a sentence. @param {Page} page */
 export function keptSentence(page) {
     const { kept, view } = page;
     const line = view.facts.reserved_peak > 0 && !kept.top ? ", the reserved line" : "";

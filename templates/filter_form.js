@@ -19,11 +19,11 @@ const filterUiOf = perPage((page) => ({
     count: page.element("filter-count", HTMLOutputElement),
     strip: page.element("filtered", HTMLParagraphElement),
     stripText: page.element("filtered-text", HTMLSpanElement),
-    /** Device that the menus are of. */
+    /** The device whose streams and pools the menus list. */
     device: -1,
 }));
 
-/** Nobody reads a longer menu, and each entry takes time. */
+/** The most entries of a menu: nobody reads a longer one, and each entry takes time. */
 const OPTIONS_MOST = 500;
 
 /**
@@ -48,7 +48,7 @@ function fillOptions(select, word, count, name) {
     select.append(more);
 }
 
-/** Streams and pools belong to the device. @param {Page} page */
+/** Fills the menus with the device's streams and pools. @param {Page} page */
 function fillFilterMenus(page) {
     const { state, view } = page;
     const filterUi = filterUiOf(page);

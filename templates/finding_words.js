@@ -28,12 +28,12 @@ export const KIND_TITLES = {
     cached_free: "Cached, not in use",
 };
 
-/** Kinds that grow from step to step; `per` of the others is what each step makes anew. */
+/** Kinds that grow from step to step. For other kinds `per` is what each step makes anew. */
 const GROWING = ["leak", "growing_buffer", "levels_rise"];
 
 /** A finding's amount as text: "+24 MiB a step", "1.5 GiB", "". @param {PageFinding} finding */
 export function findingFigure({ kind, per, bytes, title }) {
-    // Only amounts that every step adds are given per step.
+    // Only amounts that every step adds are shown as "a step".
     if (per && GROWING.includes(kind) && / in each of \d/.test(title))
         return `${per.n} \u00d7 ${formatBytes(per.bytes)}`;
     if (per && GROWING.includes(kind)) return `+${formatBytes(per.bytes)} a ${per.unit}`;
@@ -41,7 +41,8 @@ export function findingFigure({ kind, per, bytes, title }) {
 }
 
 /**
- * A title as a headline: without the kind, which is above it, and with a capital unless it begins with a name of code.
+ * A title as a headline: without the kind, which stands above it, and with a capital letter unless it begins with a
+ * name of code.
  * @param {string} title
  */
 export function titleText(title) {

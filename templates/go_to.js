@@ -35,7 +35,7 @@ function stepPlace(page, number) {
 }
 
 /**
- * The moment that a text names; null: none.
+ * The moment that a text names; null: it names none.
  * @param {Page} page
  * @param {string} text
  * @param {boolean} [bare] a number alone is an event

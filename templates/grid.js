@@ -1,4 +1,4 @@
-// Tables whose rows a VirtualList fills: their frame, their cells, and figures of two ends.
+// Tables whose rows a VirtualList fills: their frame, their cells, and the figures of two ends.
 import { FREED_LATER } from "./questions.js";
 import { formatBytes, formatChange, formatCount, formatExactBytes, make, setText } from "./text.js";
 
@@ -9,12 +9,12 @@ export function makeCell(role, className, text) {
     return cell;
 }
 
-/** Cells of figures, one for each name. @param {string[]} names */
+/** Makes cells for figures, one for each name. @param {string[]} names */
 export function makeFigures(...names) {
     return names.map((name) => makeCell("gridcell", `number ${name}`));
 }
 
-/** A row's name, with its signs in front. @param {...HTMLElement} parts */
+/** Makes the cell of a row's name, with its signs in front. @param {...HTMLElement} parts */
 export function makeRowHead(...parts) {
     const what = makeCell("rowheader", "what");
     what.append(...parts);
@@ -29,7 +29,7 @@ function makeBox(role, className) {
 }
 
 /**
- * The scrolling box, with the heads of its columns, and the box of the rows.
+ * Makes the scrolling box with the heads of its columns, and the box of the rows.
  * @param {string} id of what holds the rows
  * @param {HTMLElement[]} heads
  * @param {{kind?: string, row?: string, role?: string}} [classes]
@@ -52,11 +52,11 @@ export function makeGrid(id, heads, { kind = "", row = "row", role = "grid" } = 
 
 /* ---- rows that unfold ---- */
 
-/** Call sites that are shown below a row; the others are one more. */
+/** The most call sites that are shown below a row; the others are summed in one more row. */
 const BELOW_MOST = 100;
 
 /**
- * The first of many call sites, and a row for the others, which `sum` makes of them.
+ * The first of many call sites, and one row for the others, which `sum` makes of them.
  * @template Row, More
  * @param {Row[]} all
  * @param {(others: Row[], name: string) => More} sum
@@ -81,7 +81,7 @@ export function showFold({ element, what, fold }, nested, open) {
 }
 
 /**
- * Arrows unfold and fold the active row.
+ * Lets the arrow keys open and close the active row.
  * @param {HTMLElement} scroll
  * @param {() => {open: boolean, turn: () => void} | null} active null: it does not unfold
  */
@@ -96,8 +96,9 @@ export function foldByArrows(scroll, active) {
 }
 
 /**
- * A call site's name, of which `file:line` is an element of its own: what follows it is cut before it is.
- * @param {HTMLElement} target @param {string} name
+ * Writes a call site's name, with `file:line` as an element of its own: what follows that is cut first.
+ * @param {HTMLElement} target
+ * @param {string} name
  */
 export function setName(target, name) {
     if (target.textContent === name) return;
@@ -106,7 +107,7 @@ export function setName(target, name) {
 }
 
 /**
- * A row's name, and those of its bytes that are never freed.
+ * Writes a row's name, and how many of its bytes are never freed.
  * @param {{element: HTMLElement, what: HTMLElement, text: HTMLElement}} line
  * @param {string} name
  * @param {string} title
@@ -128,7 +129,7 @@ export function fillName(line, name, title, bytes, never) {
 
 const ENDS = ["A", "B", "B \u2212 A"];
 
-/** Heads of a name and the figures of two ends; `setUnit` writes the unit of them. */
+/** Makes the heads for a name and the figures of two ends; `setUnit` writes the figures' unit. */
 export function makeEndHeads() {
     const heads = ["", ...ENDS].map((name) => makeCell("columnheader", name && "number"));
     const setUnit = (/** @type {string} */ unit) =>
@@ -157,7 +158,7 @@ export function fillEnds(cells, { a, b }, figure, nothing) {
 }
 
 /**
- * The row of the sum, which stands below the grid, not in it.
+ * Turns a line into that of the sum, which stands below the grid, not in it.
  * @template {{element: HTMLElement}} Line
  * @param {Line} line
  */

@@ -1,4 +1,4 @@
-// Header and toolbar: the file, its figures, what to know before trusting them.
+// Header and toolbar: the file, its figures, and what to know before trusting them.
 import { KIND_LOG, WHOLE_FILE } from "./api.js";
 import { openingWindow } from "./address.js";
 import { plotOf } from "./canvas.js";
@@ -90,7 +90,7 @@ function drawFigures(/** @type {Page} */ page) {
     fillFigure(ui.oom, "Out of memory", text, ooms > 1 ? `and ${formatPlural(ooms - 1, "time")} before` : "");
 }
 
-/** The most urgent finding; an OOM has a figure of its own. @param {Page} page */
+/** Shows the most urgent finding; an out-of-memory event has a figure of its own. @param {Page} page */
 function drawFinding(page) {
     const ui = uiOf(page);
     const [first] = askFindings(page.view);
@@ -114,7 +114,7 @@ function drawTrust(/** @type {Page} */ page) {
     ui.trust.title = count === 0 ? "Complete: events and final state agree" : "How far to trust this";
 }
 
-/** The allocator's settings, one a line; a table of equal values is one value. @param {string} json */
+/** The allocator's settings, one a line; a table whose values are all equal is one value. @param {string} json */
 function settingsText(json) {
     if (!json) return "";
     const valueText = (/** @type {unknown} */ value) => {
@@ -179,7 +179,7 @@ function drawSearch(/** @type {Page} */ page) {
     ui.found.classList.toggle("found-wrong", error !== "");
 }
 
-/** The file's own notes on its origin. @param {Page} page */
+/** The file's own notes on where it comes from. @param {Page} page */
 function drawOrigin(page) {
     const { session, state } = page;
     const kinds = ["", "Kineto trace", "memory timeline", "log: levels, not allocations", "series"];
@@ -217,7 +217,7 @@ export function drawHeader(/** @type {Page} */ page) {
     const time = page.element("axis-time", HTMLButtonElement);
     time.disabled = !view.facts.has_time;
     time.title = time.disabled ? "This file has no times" : "";
-    // Devices have nothing but time in common.
+    // Devices have only time in common.
     page.element("axis-events", HTMLButtonElement).disabled = state.all;
     const pressed = page.element(`view-${state.viewBy}`, HTMLButtonElement).textContent;
     const axis = state.axis === "time" ? " \u00b7 seconds" : "";
@@ -258,7 +258,7 @@ function drawNote(/** @type {Page} */ page) {
     ui.note.hidden = reason === "";
 }
 
-/** The part of the run in the window, in a word. @param {Page} page */
+/** The name of the part of the run that the window shows. @param {Page} page */
 function windowName(page) {
     const { state } = page;
     const is = (/** @type {{from: number, to: number}} */ { from, to }) =>

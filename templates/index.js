@@ -1,4 +1,4 @@
-// The index of a batch: which rank is different, and why. The choice is one state, which the address carries.
+// The index of a batch: which rank is different, and why. The reader's choice is one state, which the address carries.
 import { checkView, makeCalls, NAMES, valueText } from "./calls.js";
 import { misreadSentence } from "./history.js";
 import { createCurves } from "./index/curves.js";
@@ -30,7 +30,7 @@ function showTotals(totals) {
 }
 
 /**
- * Notes on the whole batch, and the parts of the address that mean nothing.
+ * Shows notes on the whole batch, and the parts of the address that mean nothing.
  * @param {string[]} said
  * @param {string[]} words
  */
@@ -43,7 +43,7 @@ function showNotes(said, words) {
 }
 
 /**
- * Each asks the list for its recordings.
+ * Shows badges, each of which asks the list for its recordings.
  * @param {Batch} batch
  * @param {(words: string) => void} ask
  */
@@ -242,7 +242,7 @@ function showRefusals(kind, refusals) {
     element(kind, HTMLElement).replaceChildren(...lines);
 }
 
-/** For scripts and the console. */
+/** Starts the index and returns its calls for scripts and the console. */
 function begin() {
     try {
         return start();

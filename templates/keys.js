@@ -17,7 +17,7 @@ import { fitBytes, fitSelection, fitWindow, goToEvent, panWindow, setAxis, zoomW
 
 /* ---- keys ---- */
 
-/** `o`: the first OOM, then the one after the marked moment. @param {Page} page */
+/** `o`: goes to the first OOM, then to the one after the marked moment. @param {Page} page */
 export function goToOom(page) {
     const { state, view } = page;
     const events = Array.from({ length: view.facts.ooms }, (_, i) => view.c.oom(i).event);
@@ -25,7 +25,7 @@ export function goToOom(page) {
     if (next !== undefined) goToEvent(page, next);
 }
 
-/** Undoes one thing at a time, the most recent kind first. @param {Page} page */
+/** Undoes one thing, the most recent kind first. @param {Page} page */
 function undoOne(page) {
     const { state } = page;
     if (endProof(page)) return;
@@ -42,31 +42,29 @@ function searchFor(page, words) {
     setSearch(page, words);
 }
 
-/** `m`: the moment under the pointer, otherwise the held one, becomes A, then B, then A again. @param {Page} page */
+/** `m`: marks the moment under the pointer, otherwise the held one, as A, then B, then A again. @param {Page} page */
 function markMoment(page) {
     const plot = plotOf(page);
     markAt(page, plot.hover ? plot.hover.event : heldMoment(page));
 }
 
-/** An event, `by` further on. @param {Page} page @param {number} event @param {number} by */
+/** The event that is `by` further on. @param {Page} page @param {number} event @param {number} by */
 function neighbour(page, event, by) {
     return Math.min(page.view.facts.events - 1, Math.max(-1, event + by));
 }
 
-/** `,` and `.`: the held moment, by one event. @param {Page} page @param {number} by */
+/** `,` and `.`: move the held moment by one event. @param {Page} page @param {number} by */
 function stepMoment(page, by) {
     page.state.pointer = null;
     goToEvent(page, neighbour(page, heldMoment(page), by));
 }
 
-/**
- * The range of a Shift move, from its beginning to the current place.
- */
+/** Where a range made with Shift begins, and where it is now. */
 const stretchOf = perPage(
     () => /** @type {{anchor: number, at: number, range: PageState["range"]}} */ ({ anchor: 0, at: 0, range: null }),
 );
 
-/** Shift with `,` and `.`: a range of events, one longer or shorter. @param {Page} page @param {number} by */
+/** Shift with `,` and `.`: make a range of events one longer or shorter. @param {Page} page @param {number} by */
 function stretchRange(page, by) {
     const { state } = page;
     const stretch = stretchOf(page);
@@ -87,7 +85,7 @@ function pinMoment(page) {
     select(page, allocation === null || allocation < 0 ? null : allocation);
 }
 
-/** `e`: the search, which a number alone is an event for. @param {Page} page */
+/** `e`: opens the search, which takes a number alone as an event. @param {Page} page */
 function askWhere(page) {
     uiOf(page).search.dataset.goTo = "1";
     invalidate(page, HEADER);
@@ -137,12 +135,12 @@ const keyActionsOf = perPage(
 /** @type {Record<string, string>} */
 const arrowKeys = { ArrowUp: "w", ArrowDown: "s", ArrowLeft: "a", ArrowRight: "d" };
 
-/** The place where keys zoom: the pointer, otherwise the middle. @param {Page} page */
+/** Where keys zoom: at the pointer, otherwise in the middle. @param {Page} page */
 function keyMiddle(page) {
     return page.state.pointer ? page.state.pointer.x / plotOf(page).width : 0.5;
 }
 
-/** The keys' help texts; the side has those of the tabs. @type {[name: string, key: string][]} */
+/** The texts for the keys' help; the side adds those of the tabs. @type {[name: string, key: string][]} */
 const KEY_NAMES = [
     ["Go to the peak", "p"],
     ["Go to the out-of-memory moment", "o"],
@@ -234,7 +232,7 @@ export function pressKey(page, event) {
         return;
     }
     if (event.ctrlKey || event.metaKey || event.altKey || target.closest("dialog, input, select, textarea")) return;
-    // A button's Enter is the button's.
+    // On a button, Enter presses the button.
     if (event.key === "Enter" && target !== plotOf(page).box && target !== document.body) return;
     const shifted = event.shiftKey ? { Comma: -1, Period: 1 }[event.code] : undefined;
     if (shifted) {
@@ -242,13 +240,13 @@ export function pressKey(page, event) {
         stretchRange(page, shifted);
         return;
     }
-    // Arrows scroll what can be scrolled.
+    // In something that scrolls, arrows scroll.
     if (event.key in arrowKeys && target.closest(".scroll")) return;
     const key = arrowKeys[event.key] ?? (event.key.length === 1 ? event.key.toLowerCase() : event.key);
     const action = sideKey(page, key) ?? (Object.hasOwn(keyActions, key) ? keyActions[key] : undefined);
     if (!action) return;
     event.preventDefault();
-    // A key may act on the thing under the pointer.
+    // What lies under the pointer must be up to date, because a key may act on it.
     flush(page);
     action();
 }

@@ -1,5 +1,5 @@
-// The lane below the timeline: the program's own notes on its work, as nested bands. The module finds the bands of the
-// window (at most a few per pixel); here they are drawn on the canvas of the axes.
+// The lane below the timeline: what the program noted about its work, as nested bands. The module finds the bands of
+// the window (at most a few per pixel); here they are drawn on the canvas of the axes.
 import { gutterOf, plotOf, themeColor, xOfAxis } from "./canvas.js";
 import { boxText, phaseColor } from "./paint.js";
 import { comparedRanges } from "./ends.js";
@@ -19,40 +19,42 @@ const LANE_ROWS_ALL = 10;
  * import("./questions.js").Part}} PhaseMark CSS pixels of the timeline
  */
 
-/** Parts of steps, where the program annotated nothing or two ranges are compared, are bands without a phase. */
+/**
+ * The phase of a band without one: a part of a step, where the program annotated nothing or two ranges are compared.
+ */
 const NO_PHASE = -1;
 
 /** @typedef {import("./canvas.js").Pane} Pane */
 /** @typedef {import("./session.js").View} View */
 
-/** A lane of which nothing is known yet. */
+/** A lane about which nothing is known yet. */
 export const emptyLane = () => ({
-    /** CSS pixels between the timeline and its axis; those of them above the phases. */
+    /** CSS pixels between the timeline and its axis; the second, those of them above the phases. */
     height: 0,
     inset: 0,
-    /** Rows of the program's own phases, the first ones. */
+    /** How many rows the program's own phases take; these come first. */
     ownRows: 0,
     /** Bands of the last drawing. @type {PhaseMark[]} */
     marks: [],
-    /** The one under the pointer. @type {PhaseMark | null} */
+    /** The band under the pointer. @type {PhaseMark | null} */
     hover: null,
 });
 
 /** @typedef {ReturnType<typeof emptyLane>} Lane */
 
-/** That of the device in hand. */
+/** The lane of the chosen device. */
 export const laneOf = perPage(() => emptyLane());
 
 const foldOf = perPage((page) => page.element("lane-fold", HTMLButtonElement));
 
-/** Rows that the lane has room for. @param {Page} page @param {View} shown */
+/** The number of rows that the lane has room for. @param {Page} page @param {View} shown */
 function laneRows(page, { facts }) {
     const rows = page.state.internals ? facts.all_phase_rows : facts.phase_rows;
     const plain = hasLaneRoom(page) ? LANE_ROWS_PLAIN : 1;
     return Math.min(rows, page.state.internals ? LANE_ROWS_ALL : plain);
 }
 
-/** Whether anything happened in the recorded time. */
+/** Did anything happen in the recorded time? */
 const hasPhases = once(({ c, facts }) => {
     const end = c.event_us(facts.events - 1);
     return Array.from({ length: facts.phases }, (_, i) => c.phase(i)).some(
@@ -74,8 +76,9 @@ function partRows(page, shown) {
 }
 
 /**
- * Each with its events, the place where it begins instead, and its contents.
- * @param {Page} page @param {View} shown
+ * Rows of steps: for each its events, where it begins instead, and what it shows.
+ * @param {Page} page
+ * @param {View} shown
  * @returns {{from: number, to: number, shift: number, letter: string, ask?: typeof askParts}[]}
  */
 function stepRows(page, shown) {
@@ -90,9 +93,7 @@ function stepRows(page, shown) {
     return hasPhases(shown) ? [] : [{ from: -1, to: shown.facts.events, shift: 0, letter: "" }];
 }
 
-/**
- * Height in CSS pixels; none without a timeline; one row for the button if everything is folded away.
- */
+/** Height of the lane in CSS pixels: none without a timeline; one row for the button if everything is folded away. */
 export function laneHeight(/** @type {Page} */ page) {
     const lane = laneOf(page);
     lane.inset = memoryLaneHeight(page);
@@ -116,8 +117,9 @@ function findPhaseMarks(page, { view, ratio }) {
 }
 
 /**
- * Parts of a row that are in the window.
- * @param {Page} page @param {Pane} pane
+ * The parts of a row that lie in the window.
+ * @param {Page} page
+ * @param {Pane} pane
  * @param {ReturnType<typeof partRows>[0]} range
  * @param {number} row
  * @returns {PhaseMark[]}
@@ -125,7 +127,7 @@ function findPhaseMarks(page, { view, ratio }) {
 function partMarks(page, pane, { from, to, shift, ask = askParts }, row) {
     let parts = ask(pane.view).filter((part) => part.to > from && part.from < to);
     if (ask === askLayers) {
-        // Those in the window; if there are more than pixels, none is wide enough.
+        // Only parts in the window; if there are more parts than pixels, none is wide enough to be drawn.
         const [first, last] = [0, pane.width * pane.ratio - 1].map((x) => pane.view.c.event_of_x(x));
         parts = parts.filter((part) => part.to >= first && part.from <= last);
         if (parts.length > pane.width) parts.length = 1;
@@ -220,8 +222,9 @@ function placeFold(page, top) {
 }
 
 /**
- * The band under a point, the last drawn of several.
- * @param {Page} page @param {{x: number, y: number}} point
+ * The band under a point; if there are several, the one that was drawn last.
+ * @param {Page} page
+ * @param {{x: number, y: number}} point
  * @param {Pane} [pane]
  * @param {Lane} [ofPane]
  * @returns {PhaseMark | null}

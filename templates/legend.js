@@ -1,5 +1,5 @@
-// The legend below the timeline: the meaning of lines and patterns and, in colourings other than by call site, of
-// each colour. By call site the list beside the timeline is the legend.
+// The legend below the timeline: what lines and patterns mean and, in colourings other than by call site, what each
+// colour means. By call site the list beside the timeline is the legend.
 import { poolName, streamText } from "./describe.js";
 import { momentWords, shownMoment } from "./moment.js";
 import { askSums } from "./questions.js";
@@ -37,14 +37,20 @@ export function keyColor(page, by, key) {
     return cssColor(page.view.c.key_color(by, key, isDark(page) ? 1 : 0));
 }
 
-/** The colour of a group that the picture is coloured by. @param {Page} page @param {string} by @param {number} key */
+/**
+ * The colour of a group in a picture that is coloured by such groups.
+ * @param {Page} page
+ * @param {string} by
+ * @param {number} key
+ */
 export function groupColor(page, by, key) {
     return by === page.state.colorBy ? keyColor(page, COLORINGS.indexOf(by), key) : "";
 }
 
 /**
- * A row of swatches, from small to large, with words at both ends and in between.
- * @param {Page} page @param {number} by
+ * Adds a row of swatches, from small to large, with words at both ends and in between.
+ * @param {Page} page
+ * @param {number} by
  * @param {(value: number) => string} format
  */
 function scaleItem(page, by, format) {
@@ -56,7 +62,7 @@ function scaleItem(page, by, format) {
     const below = `below ${format(second)}`;
     for (let key = 0; key < SCALE_STEPS; key++) {
         const from = page.view.c.key_from(by, key);
-        // A short recording has no use for all of them.
+        // A short recording does not use all of them.
         if (key > 0 && from === 0) continue;
         const step = make("span", "legend-step");
         const swatch = make("i");
@@ -69,7 +75,7 @@ function scaleItem(page, by, format) {
     return item;
 }
 
-/** Slot of the view that the totals under the cursor have for themselves. */
+/** The slot of the view that only the totals under the cursor use. */
 const CURSOR_SLOT = 3;
 
 /** Bytes of each colour after an event. @param {Page} page @param {number} event @returns {Map<number, number>} */
@@ -87,7 +93,7 @@ const followingOf = perPage(
         }),
 );
 
-/** Bytes of the names at the shown moment; their order stays that of the peak. @param {Page} page */
+/** Writes the bytes of the names at the shown moment; their order stays that of the peak. @param {Page} page */
 export function drawLegendFigures(page) {
     const following = followingOf(page);
     if (!following.when) return;
@@ -102,13 +108,13 @@ export function drawLegendFigures(page) {
     }
 }
 
-/** Colours that belong to names, the largest at the peak first. @param {number} by @param {string[]} names */
+/** Adds the colours that have names, the largest at the peak first. @param {number} by @param {string[]} names */
 function namedItems(/** @type {Page} */ page, by, names) {
     const following = followingOf(page);
     const peak = bytesOfKeys(page, page.view.facts.peak_event);
     const known = names.map((name, key) => ({ name, key, bytes: peak.get(key) ?? 0 }));
     known.sort((a, b) => b.bytes - a.bytes || a.key - b.key);
-    // Keys without bytes at the peak are named too, except the pool "unknown" and categories that never occur.
+    // Keys without bytes at the peak are listed too, except for the pool "unknown" and categories that never occur.
     const made = by === 5 ? page.view.c.categories_made() : 0;
     const shown = known
         .filter(({ bytes, key }) => bytes > 0 || by === 3 || (by === 4 && key > 0) || (made >> key) & 1)
@@ -187,10 +193,12 @@ function patternItems(page) {
     return items;
 }
 
-/** Call sites that the picture shows and the list lacks: nothing or next to nothing of them is alive at its moment. */
+/**
+ * Call sites that the picture shows and the list lacks, because next to nothing of them is alive at the list's moment.
+ */
 const alsoOf = perPage(() => make("li", "legend-also"));
 
-/** Requested once the view rests; its line exists before, so that nothing moves. @param {Page} page */
+/** Lists them once the view rests. The line exists before, so that nothing moves. @param {Page} page */
 export function drawAlsoShown(page) {
     const { session, view } = page;
     const also = alsoOf(page);
@@ -212,7 +220,7 @@ export function drawAlsoShown(page) {
     also.title = also.innerText;
     const rest = make("span");
     also.append(rest);
-    // Entries that do not fit are counted; the title has all.
+    // Entries that do not fit are counted; the title lists all of them.
     for (let left = items.length - 1; left >= 0 && also.scrollWidth > also.clientWidth; left--) {
         items[left].remove();
         setText(rest, `${formatCount(items.length - left)} more`);

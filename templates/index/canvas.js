@@ -1,4 +1,4 @@
-// Shared by the index's pictures. Everything is in CSS pixels.
+// Shared by the index's pictures. Everything is measured in CSS pixels.
 import { make } from "../text.js";
 
 /** @param {string} name */
@@ -7,7 +7,7 @@ export function cssVariable(name) {
 }
 
 /**
- * A canvas in device pixels, cleared.
+ * Clears a canvas and scales it to device pixels.
  * @param {HTMLCanvasElement} canvas
  * @param {number} width
  * @param {number} height
@@ -25,7 +25,7 @@ export function canvasContext(canvas, width, height) {
 /** @typedef {{left: number, top: number, width: number, height: number, most: number}} Box */
 
 /**
- * A line through shares at places 0 to 1 along the box; places beyond it are left out.
+ * Draws a line through shares at places 0 to 1 along the box; places outside are left out.
  * @param {CanvasRenderingContext2D} context
  * @param {ArrayLike<number>} shares
  * @param {(i: number) => number} place
@@ -54,7 +54,7 @@ export function tickStep(most) {
     return Math.max(1, step * ten * unit);
 }
 
-/** The same for whole numbers. @param {number} count @param {number} places */
+/** Round steps of whole numbers, at most so many places apart. @param {number} count @param {number} places */
 export function countStep(count, places) {
     const raw = Math.max(1, count / Math.max(1, places));
     const ten = 10 ** Math.floor(Math.log10(raw));
@@ -104,7 +104,7 @@ export function watchPointer(target, tip, use) {
 }
 
 /**
- * Buttons, one of which is pressed; returns a function that presses one.
+ * Makes buttons of which one is pressed. Returns a function that presses one.
  * @param {HTMLElement} box
  * @param {string} field of their data
  * @param {string[][]} titles name and title of each

@@ -1,6 +1,6 @@
-// Live memory of all recordings on one scale: of a cohort the median and the band of 5 to 95 %, of few recordings each
-// curve, and above them in colour the recordings with a finding. Along: steps, time, or each from its first to its last
-// event.
+// Live memory of all recordings on one scale: of a cohort the median and the band of 5 to 95 %, of a few recordings
+// each curve, and above them in colour the recordings with a finding. The axis along is steps, time, or each run from
+// its first to its last event.
 import { element, formatBytes, formatCount, formatDuration, make } from "../text.js";
 import { canvasContext, countStep, cssVariable, makeChoices, tickStep, traceCurve, watchPointer } from "./canvas.js";
 import { rowTitle, SHARE_MOST } from "./data.js";
@@ -15,7 +15,7 @@ import { rowTitle, SHARE_MOST } from "./data.js";
  */
 
 const COLUMNS = 360;
-/** Recordings of a cohort; fewer are drawn one by one. */
+/** A cohort of fewer recordings is drawn curve by curve. */
 const BAND_LEAST = 5;
 const BANDS_SHOWN = 6;
 const LEGEND_SHOWN = 12;
@@ -30,14 +30,14 @@ export const AXES = /** @type {const} */ (["step", "time", "run"]);
 const AXIS_TITLES = { step: "Step", time: "Time", run: "Events" };
 
 /**
- * The place of each sample of a run along the steps: all steps are equally wide.
+ * Where each sample of a run lies along the steps, all of which have the same width.
  * @param {number[][]} steps
  */
 function stepPlace(steps) {
     const first = steps[0];
     const last = steps[steps.length - 1];
     const before = steps[steps.length - 2];
-    // A step that did not end is as wide as the part of the one before that it is long.
+    // A step that did not end is drawn as wide as its part of the previous step's length.
     const width = last[1] || !before ? 1 : Math.min(1, (last[3] - last[2]) / Math.max(1, before[3] - before[2]));
     return (/** @type {number} */ share) => {
         if (share <= first[2]) return first[0] - Math.min(0.5, (first[2] - share) / Math.max(1, first[3] - first[2]));
@@ -80,7 +80,7 @@ function axesOf(batch) {
                 if (rows[index].steps_at.length === 0) return () => -1;
                 const place = stepPlace(rows[index].steps_at);
                 const along = run(index);
-                // Samples after the last step are at the edge.
+                // Samples after the last step lie at the edge.
                 return (i) => Math.min(1, (place(along(i) * SHARE_MOST) - from) / (to - from));
             },
         };
@@ -91,7 +91,7 @@ function axesOf(batch) {
 }
 
 /**
- * The live bytes of each recording of a cohort in each column, column by column.
+ * Finds the live bytes of a cohort's recordings, column by column.
  * @param {Batch} batch
  * @param {Cohort} cohort
  * @param {Axis} axis
@@ -108,7 +108,7 @@ function bandOf(batch, cohort, axis) {
         for (let i = 0; i < shares.length; i++) {
             const column = Math.floor(place(i) * COLUMNS);
             if (column < 0 || column >= COLUMNS) continue;
-            // A column takes the highest of its samples; those between two samples take the one before.
+            // A column takes the highest of its samples; a column between two samples takes the earlier one.
             if (column === filled) {
                 const at = column * n + counts[column] - 1;
                 values[at] = Math.max(values[at], shares[i]);
@@ -129,7 +129,7 @@ function bandOf(batch, cohort, axis) {
     };
     for (let column = 0; column < COLUMNS; column++) {
         const count = counts[column];
-        // Once most have ended, the few that go on do not count as the cohort.
+        // Once most recordings have ended, the few that go on do not stand for the cohort.
         if (count * 2 < n) continue;
         const sorted = values.subarray(column * n, column * n + count).sort();
         band.known[column] = 1;
@@ -268,7 +268,7 @@ function drawBelow(curves, area) {
 }
 
 /**
- * Marks where a recording ran out of memory: at its last sample.
+ * Draws a mark where a recording ran out of memory: at its last sample.
  * @param {Curves} curves
  * @param {CanvasRenderingContext2D} context
  * @param {number} index
@@ -307,7 +307,7 @@ function draw(curves) {
     context.drawImage(drawBelow(curves, area), 0, 0, curves.plot.clientWidth, HEIGHT);
     context.lineJoin = "round";
     context.globalAlpha = curves.batch.oddRows.length > 60 ? 0.5 : 1;
-    // The most severe last, so that it lies on top.
+    // The most severe is drawn last, so that it lies on top.
     for (const index of [...curves.batch.oddRows].reverse())
         drawOne(curves, context, index, 1.3, curves.batch.colorOf(index) ?? "", area);
     context.globalAlpha = 1;
@@ -381,14 +381,14 @@ function nearest(curves, x, y) {
         const part = to > from ? Math.min(1, Math.max(0, (at - from) / (to - from))) : 0;
         const share = shares[low] + (shares[next] - shares[low]) * part;
         const away = Math.abs(area.top + area.height * (1 - share / area.most) - y);
-        // Of two equally near ones, people mean the odd one.
+        // Of two that are about equally near, people mean the odd one.
         if (away < distance - (best >= 0 && curves.batch.colorOf(best) && !curves.batch.colorOf(index) ? 3 : 0))
             [distance, best] = [away, index];
     });
     return best;
 }
 
-/** The plot's contents and their places. @param {Batch} batch */
+/** What the plot shows, and where. @param {Batch} batch */
 function makeCurves(batch) {
     const axes = axesOf(batch);
     const names = AXES.filter((name) => name in axes);
@@ -407,7 +407,7 @@ function makeCurves(batch) {
         axisName: names[0],
         chosen: -1,
         hovered: -1,
-        /** The layer below the coloured curves, drawn once for a size, theme and axis. @type {HTMLCanvasElement?} */
+        /** The layer below the coloured curves, drawn once for each size, theme and axis. @type {HTMLCanvasElement?} */
         below: null,
         belowKey: "",
     };

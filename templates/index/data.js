@@ -1,6 +1,6 @@
-// The data of the index's page, and conclusions from it: which recordings share a colour, which belong together.
-// Everything from file names enters the document as text (make, setText); names of pages are checked by the writer to
-// hold letters, digits, '.', '_', '-' and '/' only.
+// The data of the index's page, and what follows from it: which recordings share a colour, and which belong together.
+// Everything that comes from file names enters the document as text (make, setText); the writer makes sure that names
+// of pages hold only letters, digits, '.', '_', '-' and '/'.
 import { formatCount } from "../text.js";
 
 /**
@@ -38,13 +38,13 @@ import { formatCount } from "../text.js";
  * @typedef {ReturnType<typeof createBatch>} Batch
  */
 
-/** The share of the highest peak of all. */
+/** The share that stands for the highest peak of all. */
 export const SHARE_MOST = 65535;
 
-/** Colours of odd recordings, told apart by colour-blind eyes too; on both themes. */
+/** Colours of odd recordings on both themes, which colour-blind people can tell apart too. */
 const ODD_COLORS = ["#d55e00", "#2b83c6", "#009e73", "#c85a9a", "#c68a00", "#7b5be0", "#8c6d31", "#d13b3b"];
 
-/** Colours of the cohorts by falling size; the last one for all further cohorts. */
+/** Colours of the cohorts by falling size; all further cohorts have the last one. */
 const COHORT_COLORS = ["#8a99ad", "#3a9d97", "#c97f4a", "#6b7fd0", "#a77bb5", "#7a8f5a"];
 
 /** @param {string} text base64 of 16-bit shares */
@@ -62,13 +62,13 @@ export function rowTitle(row) {
     return `rank ${row.rank}${row.step === null ? "" : `, step ${row.step}`}${row.namesake ? ` (${row.input})` : ""}`;
 }
 
-/** The key of a colour: all steps of a rank share one. @param {Row} row */
+/** The key of a recording's colour: all steps of a rank share one. @param {Row} row */
 function groupOf(row) {
     return row.rank ?? rowTitle(row);
 }
 
 /**
- * "ranks 2, 5-9" of rising numbers, at most `most` of them spelled.
+ * "ranks 2, 5-9" from rising numbers, of which at most `most` are named.
  * @param {number[]} numbers
  * @param {number} [most]
  */
@@ -82,7 +82,7 @@ export function rangesText(numbers, most = 6) {
 }
 
 /**
- * Recordings that run the same program, the largest cohort first; copies belong to none.
+ * Cohorts of recordings that run the same program, the largest first; copies belong to none.
  * @param {Row[]} rows
  * @returns {Cohort[]}
  */
@@ -105,10 +105,10 @@ function cohortsOf(rows) {
         }));
 }
 
-/** Letters of a text that anybody reads; names of files and of templates in C++ may have hundreds. */
+/** The most letters of a text that people read; names of files and of C++ templates may have hundreds. */
 const TEXT_MOST = 1000;
 
-/** Fields that are read by the program, however long they are. */
+/** Fields that only the program reads; they may be of any length. */
 const PACKED = new Set(["samples", "times"]);
 
 /** Cuts texts that are too long for a page. @param {any} value an object or a list from the writer */
@@ -122,7 +122,7 @@ function shorten(value) {
 }
 
 /**
- * The writer's data; its texts come from files that anybody may have written.
+ * Reads the writer's data, whose texts come from files that anybody may have written.
  * @param {string} text
  * @returns {Data}
  */
@@ -168,7 +168,7 @@ export function createBatch(data) {
         cohortOf: (index) => cohortOf[index],
         /** @param {number} index */
         seriesOf: (index) => seriesOf.get(index),
-        /** Bytes of a share. @param {number} share */
+        /** The bytes that a share stands for. @param {number} share */
         bytesOf: (share) => (share / SHARE_MOST) * data.totals.highest_peak_bytes,
     };
 }

@@ -50,7 +50,7 @@ function makeDifferences(row) {
 }
 
 /**
- * One card for a kind: the first note speaks, the others are links.
+ * Makes one card for each kind: it shows the first note, and links to the others.
  * @param {import("./data.js").Note[]} notes
  * @param {string | null} page
  * @param {Row} row
@@ -104,7 +104,7 @@ function makeCurve(batch, index) {
     return canvas;
 }
 
-/** The recording in the middle of a cohort, by peak. @param {Batch} batch @param {number} index */
+/** The recording with the median peak of a cohort. @param {Batch} batch @param {number} index */
 function medianOf(batch, index) {
     const cohort = batch.cohortOf(index);
     if (!cohort || cohort.rows.length < 2) return undefined;
@@ -115,7 +115,7 @@ function medianOf(batch, index) {
 }
 
 /**
- * The dumps of a rank as one recording: memory that stayed, came and went between them.
+ * Shows the dumps of a rank as one recording: which memory stayed, came and went between them.
  * @param {Batch} batch
  * @param {number} index
  */
@@ -167,7 +167,7 @@ function makeSeries(batch, index) {
 }
 
 /**
- * The page of the difference if there is one, otherwise the command that makes it.
+ * Links to the page of the difference if there is one, otherwise shows the command that makes it.
  * @param {Batch} batch
  * @param {Row} row
  * @param {number} index

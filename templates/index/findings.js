@@ -1,4 +1,4 @@
-// What is different, with equal findings of several ranks shown once; and the sentence if nothing is.
+// What is different, where equal findings of several ranks are shown once; or the sentence that nothing is.
 import { element, formatCount, make, setText } from "../text.js";
 import { rangesText } from "./data.js";
 import { kindTitle } from "./words.js";
@@ -43,7 +43,7 @@ export function createFindings(batch, use) {
             button.append(count);
         }
         button.addEventListener("click", () => {
-            // Again: the next of those that it speaks of.
+            // A finding that is chosen again leads to the next of its recordings.
             const at = finding.rows.indexOf(chosen);
             if (index !== undefined) use.choose(finding.rows[(at + 1) % finding.rows.length]);
         });

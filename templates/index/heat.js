@@ -1,5 +1,6 @@
-// Ranks along, and from top to bottom the steps of a recording (or the recordings of a rank, or parts of the run): each
-// cell is a figure's distance from the median of its cohort in the same line. Above it, who belongs to which cohort.
+// A map with ranks along, and from top to bottom the steps of a recording (or the recordings of a rank, or parts of the
+// run). Each cell shows how far a figure is from the median of its cohort in the same line. Above it stands which rank
+// belongs to which cohort.
 import { element, formatBytes, formatCount, setText } from "../text.js";
 import { canvasContext, countStep, cssVariable, makeChoices, watchPointer } from "./canvas.js";
 import { rowTitle } from "./data.js";
@@ -42,7 +43,7 @@ function columnsOf(batch) {
     return { ranks, ofRow, count: Math.max(1, next) };
 }
 
-/** Puts each cell's distance from the median of its cohort beside it. @param {Batch} batch @param {Line} line */
+/** Computes how far each cell is from the median of its cohort. @param {Batch} batch @param {Line} line */
 function lineMeasure(batch, line) {
     /** @type {Map<number, number[]>} */
     const values = new Map();
@@ -62,8 +63,11 @@ function lineMeasure(batch, line) {
 }
 
 /**
- * The lines of a figure. Of two files in one place, the one further from the others.
- * @param {Batch} batch @param {ReturnType<typeof columnsOf>} columns @param {string} figure @returns {Line[]}
+ * The lines of a figure. If two files are in one place, the one further from the others counts.
+ * @param {Batch} batch
+ * @param {ReturnType<typeof columnsOf>} columns
+ * @param {string} figure
+ * @returns {Line[]}
  */
 function linesOf(batch, columns, figure) {
     const { rows } = batch;
@@ -110,7 +114,7 @@ function linesOf(batch, columns, figure) {
 }
 
 /**
- * Distance that gets the full colour: small differences shall look small.
+ * The distance that gets the full colour; it is not too small, so that small differences look small.
  * @param {Batch} batch
  * @param {Line[]} lines
  */
@@ -162,7 +166,7 @@ function columnsAt(box, cell) {
 }
 
 /**
- * If several ranks share a pixel column, the one furthest from the others.
+ * The cell at a place; if several ranks share a pixel column, the one furthest from the others.
  * @param {Box} box
  * @param {Line} line
  * @param {number} cell
@@ -231,7 +235,10 @@ function label(heat, context, text, y) {
     context.fillText(text, heat.labels - 8, y);
 }
 
-/** Without data: hatched, so that it is not taken for the median. @param {CanvasRenderingContext2D} context */
+/**
+ * A pattern for cells without data, so that nobody takes them for the median.
+ * @param {CanvasRenderingContext2D} context
+ */
 function hatch(context) {
     const tile = document.createElement("canvas");
     tile.width = tile.height = 6;
@@ -272,14 +279,14 @@ function drawLines(heat, context, box) {
             if (one && heat.batch.colorOf(one.index)) marked.push(cell);
             draw(cell, 1);
         }
-        // Among thousands a cell is a hair's breadth; those that matter are drawn again, wide enough to be seen.
+        // Among thousands a cell is thinner than a hair, so cells that matter are drawn again, wide enough to be seen.
         for (const cell of marked) draw(cell, 3);
     });
     drawFeet(heat, context, box);
 }
 
 /**
- * A red foot below a rank that ran out of memory.
+ * Draws a red foot below a rank that ran out of memory.
  * @param {Heat} heat
  * @param {CanvasRenderingContext2D} context
  * @param {Box} box
@@ -387,7 +394,7 @@ function tell(heat, index, x, y) {
     );
 }
 
-/** The picture's contents and their places. @param {Batch} batch */
+/** What the picture shows, and where. @param {Batch} batch */
 function makeHeat(batch) {
     const shownCohorts =
         batch.cohorts.length > 1

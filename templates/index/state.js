@@ -1,4 +1,4 @@
-// The choice of the index's reader: one object, one change(), and the address that carries it.
+// What the index's reader has chosen: one object, one change(), and the address that carries it.
 import { writeAddress } from "../history.js";
 
 /**
@@ -14,7 +14,7 @@ const BEGIN = { sort: "rank", falling: false, words: "", row: -1, figure: "peak"
 /** The ending of a recording's outputs. */
 const ENDING = /\.strata\.json$/;
 
-/** No page is called so. */
+/** A value that no page has as its name. */
 const NO_WORD = "\n";
 
 /** @param {Choice} choice @param {{sidecar: string}[]} rows @param {number} first row of a fresh page */
@@ -30,7 +30,7 @@ function hashOf(choice, rows, first) {
 }
 
 /**
- * The choice of an address, and its words that mean nothing here.
+ * Reads the choice from an address, and the words that mean nothing here.
  * @param {string} hash
  * @param {{sidecar: string}[]} rows
  * @param {Known} known
@@ -80,7 +80,10 @@ export function createState(rows, known, first, show) {
         get: () => choice,
         /** Words of the address that mean nothing here, until something else is chosen. */
         misread: () => misread,
-        /** Words are typed letter by letter: they are one step of the history. @param {Partial<Choice>} wish */
+        /**
+         * Changes the choice. Words are typed letter by letter, so they are one step of the history.
+         * @param {Partial<Choice>} wish
+         */
         change(wish) {
             const before = choice;
             choice = { ...choice, ...wish };

@@ -25,13 +25,13 @@ function makeCell(text, className = "") {
     return cell;
 }
 
-/** The largest size of any row. @param {Row[]} rows @param {(row: Row) => number} value */
+/** The largest size of all rows. @param {Row[]} rows @param {(row: Row) => number} value */
 function largest(rows, value) {
     return rows.reduce((most, row) => Math.max(most, Math.abs(value(row))), 0);
 }
 
 /**
- * Missing numbers come last, whichever way the list is sorted.
+ * The columns. Missing numbers come last, whichever way the list is sorted.
  * @param {Batch} batch
  * @returns {Record<string, Column>}
  */
@@ -119,20 +119,20 @@ function columnsOf({ rows, cohorts, cohortOf }) {
     };
 }
 
-/** The rows of the list, and their order. @param {Batch} batch */
+/** The rows of the list, and how they are sorted. @param {Batch} batch */
 function makeTable(batch) {
     const columns = columnsOf(batch);
     return {
         batch,
         columns,
-        /** Of the columns that are not empty. */
+        /** Only columns that are not empty. */
         keys: Object.keys(columns).filter((key) => columns[key].has !== false),
-        /** Indices of rows, as they are listed. @type {number[]} */
+        /** Indices of rows, in the listed order. @type {number[]} */
         order: [],
         sort: "rank",
         falling: false,
         chosen: -1,
-        /** Lines that were filled before the last change of order, choice or theme are filled again. */
+        /** A line that was filled before the last change of order, choice or theme is filled again. */
         version: 0,
     };
 }

@@ -1,4 +1,5 @@
-// Which recordings some words ask for: "rank 7", "oom", "odd", "host:node4", a kind of finding, a part of a name.
+// Finds the recordings that some words ask for: "rank 7", "oom", "odd", "host:node4", a kind of finding, a part of a
+// name.
 import { KIND_TITLES } from "../finding_words.js";
 
 /** @typedef {import("./data.js").Row} Row */
@@ -23,7 +24,7 @@ export function kindTitle(kind) {
     return Object.hasOwn(KIND_TITLES, kind) ? KIND_TITLES[kind] : kind.replaceAll("_", " ");
 }
 
-/** Numbers as people write them: 7, 3-9. @param {string} text @param {number | null} number */
+/** Does a number match numbers as people write them, 7 or 3-9? @param {string} text @param {number | null} number */
 function hasNumber(text, number) {
     const range = /^(\d+)(?:[-\u2013](\d+))?$/.exec(text);
     return range !== null && number !== null && number >= Number(range[1]) && number <= Number(range[2] ?? range[1]);
@@ -63,7 +64,7 @@ export function createWords(words, rows, cohortNumber) {
         if (Object.hasOwn(keys, name))
             return (/** @type {Row} */ row, /** @type {number} */ index) => key(row, index, part.slice(colon + 1));
         if (Object.hasOwn(PROPERTIES, part)) return PROPERTIES[part];
-        // A number is a rank; of files without one, a part of the name.
+        // A number is a rank; in files without a rank, a part of the name.
         if (/^\d+([-\u2013]\d+)?$/.test(part))
             return (/** @type {Row} */ row) =>
                 hasNumber(part, row.rank) || (row.rank === null && row.input.includes(part));
