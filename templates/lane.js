@@ -29,7 +29,7 @@ const NO_PHASE = -1;
 
 /** A lane about which nothing is known yet. */
 export const emptyLane = () => ({
-    /** CSS pixels between the timeline and its axis; the second, those of them above the phases. */
+    /** CSS pixels between the timeline and its axis; `inset`: those of them above the phases. */
     height: 0,
     inset: 0,
     /** How many rows the program's own phases take; these come first. */

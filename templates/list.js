@@ -1,14 +1,14 @@
-// A list of any length, for the page and for the index of a batch: rows of one height, of which only those in sight are
-// in the document. The focus stays on the list and the keyboard moves an active row (aria-activedescendant), so rows
-// may come and go while somebody reads them.
+// A list of any length, for the page and for the index of a batch. All rows have one height, and only those in sight
+// are in the document. The focus stays on the list while the keyboard moves an active row (aria-activedescendant), so
+// rows may come and go while somebody reads them.
 
-/** Browsers cannot scroll farther than some 17 million pixels; longer lists move faster than the scroll bar says. */
+/** Browsers cannot scroll farther than some 17 million pixels. A longer list moves faster than its scroll bar. */
 const SCROLL_MOST = 8e6;
 
-/** Rows beyond the edges, so that a fast scroll shows no gap. */
+/** Rows that are kept beyond the edges, so that a fast scroll shows no gap. */
 const ROWS_BEYOND = 4;
 
-/** Rows on paper. */
+/** The most rows on paper. */
 const ROWS_PRINTED = 60;
 
 /**
@@ -28,13 +28,13 @@ export class VirtualList {
         /** @type {Row[]} */
         this.rows = [];
         this.count = 0;
-        /** Row that the keyboard is at; -1: none. */
+        /** The row that the keyboard has reached; -1: none. */
         this.active = -1;
         /** Index of the first row in the document. */
         this.first = 0;
         this.rowHeight = 28;
         this.viewHeight = 0;
-        /** On paper nothing scrolls: the first rows are there. */
+        /** On paper nothing scrolls, so the first rows are shown. */
         this.paper = false;
         scroll.addEventListener("scroll", use.redraw, { passive: true });
         scroll.addEventListener("keydown", (event) => this.pressKey(event));
@@ -48,7 +48,7 @@ export class VirtualList {
         }).observe(scroll);
     }
 
-    /** The style sheet says how high a row is: it depends on the width of the panel. */
+    /** Reads the height of a row, which the style sheet sets by the width of the panel. */
     measure() {
         this.rowHeight = parseFloat(getComputedStyle(this.body).getPropertyValue("--row")) || 28;
         const head = this.scroll.firstElementChild;
@@ -58,7 +58,7 @@ export class VirtualList {
         );
     }
 
-    /** Pixels of the list that lie above the view, of `total`. @param {number} total */
+    /** How many of the list's `total` pixels lie above the view. @param {number} total */
     topOf(total) {
         const height = Math.min(total, SCROLL_MOST);
         if (height === total) return this.scroll.scrollTop;
@@ -79,8 +79,7 @@ export class VirtualList {
         const end = this.paper
             ? drawn
             : Math.min(count, Math.ceil((top + this.viewHeight) / this.rowHeight) + ROWS_BEYOND);
-        // Rows lie where the scroll bar is, which is elsewhere than `top` where the list is longer than browsers can
-        // scroll.
+        // Rows lie where the scroll bar is; in a list longer than browsers can scroll, that is not at `top`.
         const shift = this.paper ? 0 : this.scroll.scrollTop - top;
         for (let i = this.rows.length; i < end - this.first; i++) this.addRow(i);
         this.rows.forEach((row, i) => this.place(row, this.first + i, end, shift));
@@ -115,7 +114,7 @@ export class VirtualList {
         else this.scroll.removeAttribute("aria-activedescendant");
     }
 
-    /** Scrolls as little as shows a row whole. @param {number} index */
+    /** Scrolls just far enough to show a row whole. @param {number} index */
     reveal(index) {
         const total = this.count * this.rowHeight;
         const top = this.topOf(total);
@@ -126,20 +125,20 @@ export class VirtualList {
             height === total ? wanted : (wanted / (total - this.viewHeight)) * (height - this.viewHeight);
     }
 
-    /** Who comes by the keyboard sees where the arrows begin. */
+    /** Activates a row, so that whoever comes by the keyboard sees where the arrows begin. */
     focus() {
         if (this.active < 0 && this.count > 0 && this.scroll.matches(":focus-visible")) this.active = this.firstSeen();
         this.use.redraw();
     }
 
-    /** First row that is in sight as a whole. */
+    /** The first row that is in sight as a whole. */
     firstSeen() {
         return Math.min(this.count - 1, Math.ceil(this.topOf(this.count * this.rowHeight) / this.rowHeight));
     }
 
     /** @param {KeyboardEvent} event */
     pressKey(event) {
-        // Buttons and links inside of it have keys of their own.
+        // Buttons and links inside of the list have keys of their own.
         if (event.target !== this.scroll || event.ctrlKey || event.metaKey || event.altKey || this.count === 0) return;
         const page = Math.max(1, Math.floor(this.viewHeight / this.rowHeight) - 1);
         const at = this.active < 0 ? this.firstSeen() - 1 : this.active;
@@ -172,7 +171,7 @@ export class VirtualList {
         this.use.choose(this.active);
     }
 
-    /** For another list in the same place. */
+    /** Starts anew, for another list in the same place. */
     restart() {
         this.active = -1;
         this.scroll.scrollTop = 0;

@@ -14,10 +14,10 @@ export const PAYLOAD_ERRORS = new Map([
 
 const AFRESH = " Copy the file again, or write it afresh with Strata.";
 
-/** The same words in every browser: browsers' own errors differ. */
+/** The same words in every browser, because browsers' own errors differ. */
 export const damaged = () => new Error(`The data is damaged.${AFRESH}`);
 
-/** Text of the whole group is decoded at once; 4 characters are 3 bytes, so steps join without a rest. */
+/** Characters that are decoded at once: 4 characters are 3 bytes, so steps join without a remainder. */
 export const BASE64_STEP = 1 << 20;
 
 /** @param {string} text @param {Uint8Array} to @param {number} at */
@@ -31,7 +31,7 @@ export function decodeBase64(text, to, at) {
     }
 }
 
-/** Decodes a base64 text. @param {string} text */
+/** The number of bytes that a base64 text holds. @param {string} text */
 export function base64Length(text) {
     const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
     return (text.length / 4) * 3 - padding;
@@ -46,7 +46,7 @@ export function carriedText(id) {
 export async function inflateInto(packed, to) {
     const stream = new DecompressionStream("deflate");
     const writer = stream.writable.getWriter();
-    // A damaged piece shows on the reading side; without a handler it would be reported a second time here.
+    // The reading side reports a damaged piece; without a handler it would be reported a second time here.
     writer.write(packed.slice()).catch(() => {});
     writer.close().catch(() => {});
     const reader = stream.readable.getReader();
@@ -105,8 +105,8 @@ export async function loadPayload(session, text, report) {
 }
 
 /**
- * Inflates all pieces, a few at a time: where a browser inflates in the main thread, promises alone would never let it
- * draw.
+ * Inflates all pieces, a few at a time. Some browsers inflate in the main thread, where promises alone would never let
+ * them draw.
  * @param {Session} session
  * @param {(done: number) => void} report
  */
@@ -131,7 +131,7 @@ export async function inflatePieces(session, report) {
     });
 }
 
-/** A sentence with the features that this browser lacks; "" if none. */
+/** A sentence that names the features this browser lacks; "" if it lacks none. */
 export function missingFeature() {
     if (typeof WebAssembly !== "object")
         return (
@@ -142,7 +142,7 @@ export function missingFeature() {
 }
 
 /**
- * Repeats a step that returns 1 until the work is done. The number of steps is not known.
+ * Repeats a step until it no longer returns 1. The number of steps is not known before.
  * @param {() => number} step
  * @param {(done: number) => void} report
  */
@@ -177,7 +177,7 @@ export async function loadSession(module, payload, report) {
     return session;
 }
 
-/** The recording that this page carries. @param {(stage: string, done: number) => void} report */
+/** Reads the recording that this page carries. @param {(stage: string, done: number) => void} report */
 export async function loadPage(report) {
     const missing = missingFeature();
     if (missing) throw new Error(missing);
@@ -195,8 +195,11 @@ export function reportProgress(stage, done) {
     setText(element("stage-name", HTMLParagraphElement), stage);
 }
 
-/** A fault of the module is ours: says so, and asks for the details that help to mend it.
- * @param {unknown} error @param {Page | null} page */
+/**
+ * A fault of the module is ours: says so, and asks for the details that help to mend it.
+ * @param {unknown} error
+ * @param {Page | null} page
+ */
 function showFault(error, page) {
     if (!(error instanceof WebAssembly.RuntimeError)) return;
     const { version, fingerprint } = page?.meta ?? {};

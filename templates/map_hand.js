@@ -1,5 +1,5 @@
-// The mouse and keys on the map: pointing at blocks, going from one to the next, choosing holes and the allocations
-// that keep them.
+// Mouse and keys on the map: they point at blocks, go from one to the next, and choose holes and the allocations that
+// keep them.
 import { plotOf } from "./canvas.js";
 import { holeNow, mapOf, scrolled, tipRows } from "./map_view.js";
 import { say } from "./spoken.js";
@@ -33,8 +33,11 @@ function pick(page, x, y) {
 }
 
 /**
- * Chooses a hole, or the allocation that keeps it, in the map and in the list of holes.
- * @param {Page} page @param {number} event @param {number} block @param {number} [keeper] an allocation
+ * Chooses a hole, or the allocation that keeps it, both in the map and in the list of holes.
+ * @param {Page} page
+ * @param {number} event
+ * @param {number} block
+ * @param {number} [keeper] an allocation
  */
 export function chooseHole(page, event, block, keeper) {
     const site = keeper === undefined ? 0 : page.view.c.stack_site(page.view.c.allocation(keeper).stack);
@@ -50,7 +53,7 @@ export function chooseHole(page, event, block, keeper) {
     goToBlock(page, keeper === undefined ? block : page.view.c.map_block_of(keeper));
 }
 
-/** `h`: the largest hole, or the next smaller one. @param {Page} page */
+/** `h`: chooses the largest hole, or the next smaller one. @param {Page} page */
 export function nextHole(page) {
     const { view } = page;
     if (view.sentence("map_refusal")) return;
@@ -101,7 +104,7 @@ export function goToBlock(page, block) {
     invalidate(page, MAP_MARKS);
 }
 
-/** The block above or below, in the row that is there. @param {Page} page @param {number} by */
+/** Goes to the nearest block in the row above or below. @param {Page} page @param {number} by */
 function stepRow(page, by) {
     const map = mapOf(page);
     if (map.block < 0) goToBlock(page, 0);

@@ -1,5 +1,6 @@
 // The map below the timeline: the allocator's segments, one row each, after the event at the cursor, otherwise the
-// marked one, otherwise the peak. The module lays it out and draws its pixels; labels and outlines lie above them.
+// marked event, otherwise the peak. The module lays it out and draws its pixels; labels and outlines are drawn over
+// them.
 import { DRAW_DARK, DRAW_FOUND } from "./api.js";
 import { context2d, cutText, gutterOf, plotOf, sizeCanvas, theme, themeColor } from "./canvas.js";
 import { lifetimeText, poolName, streamText } from "./describe.js";
@@ -24,20 +25,21 @@ export const mapOf = perPage((page) => ({
     marks: page.element("map-marks", HTMLCanvasElement),
     tip: page.element("map-tip", HTMLDivElement),
     note: page.element("map-note", HTMLParagraphElement),
-    /** Event that is shown. */
+    /** The event that is shown. */
     event: -2,
     /** The current layout. @type {record_map | null} */
     laid: null,
-    /** CSS pixel of the map under the pointer. @type {{x: number, y: number} | null} */
+    /** The map's CSS pixel under the pointer. @type {{x: number, y: number} | null} */
     pointer: null,
-    /** Block under the pointer or that the keys have reached; -1: none. */
+    /** The block under the pointer, or the one that the keys have reached; -1: none. */
     block: -1,
-    /** Milliseconds of the last drawings. @type {number[]} */
+    /** Milliseconds that the last drawings took. @type {number[]} */
     frameMs: [],
-    /** The last request. */
+    /** What was requested last. */
     asked: "",
     /**
-     * The facts of the device that it was laid out for: other ones whenever a device is chosen, the same device too.
+     * The facts object of the device that the map was laid out for. Choosing a device makes a new object, even for the
+     * same device.
      * @type {object | null}
      */
     laidFor: null,
@@ -204,7 +206,11 @@ function drawNames(page, context, top, bottom) {
     }
 }
 
-/** Sizes of the free blocks that have room for it. @param {CanvasRenderingContext2D} context @param {number} top */
+/**
+ * Writes sizes on the free blocks that have room for them.
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} top
+ */
 function drawFreeSizes(/** @type {Page} */ page, context, top) {
     const { view } = page;
     const { ratio } = plotOf(page);
@@ -242,7 +248,7 @@ function outlineBlock(/** @type {Page} */ page, context, block, color, top) {
     }
 }
 
-/** The hole that is chosen, of the held moment; -1: none. @param {Page} page */
+/** The hole that is chosen at the held moment; -1: none. @param {Page} page */
 export function holeNow(page) {
     const { hole } = page.state;
     const event = heldMoment(page);
@@ -251,7 +257,7 @@ export function holeNow(page) {
     return hole.block;
 }
 
-/** The largest allocation that keeps the chosen hole; -1: none is chosen. @param {Page} page */
+/** The largest allocation that keeps the chosen hole; -1: no hole is chosen. @param {Page} page */
 export function keeperNow(page) {
     const hole = page.state.hole ? holeNow(page) : -1;
     return hole < 0 ? -1 : page.view.c.hole(hole).allocation;
@@ -351,7 +357,10 @@ function showTip(/** @type {Page} */ page) {
     map.tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(topmost)}px)`;
 }
 
-/** Draws the visible part of the map; `marksOnly`: the marks that follow the pointer. @param {boolean} [marksOnly] */
+/**
+ * Draws the visible part of the map, or (`marksOnly`) only the marks that follow the pointer.
+ * @param {boolean} [marksOnly]
+ */
 export function drawMap(/** @type {Page} */ page, marksOnly) {
     const { state, view } = page;
     const map = mapOf(page);
@@ -383,8 +392,9 @@ export function drawMap(/** @type {Page} */ page, marksOnly) {
 }
 
 /**
- * A picture of the visible part of the map at `scale` pixels per CSS pixel, and its heading; null: the map is not open.
- * @param {Page} page @param {number} scale
+ * Draws the visible part of the map at `scale` pixels per CSS pixel, with its heading; null: the map is not open.
+ * @param {Page} page
+ * @param {number} scale
  */
 export function mapForPicture(page, scale) {
     const map = mapOf(page);
@@ -412,7 +422,7 @@ export function mapForPicture(page, scale) {
     };
 }
 
-/** The module has forgotten the map: another device was chosen. @param {Page} page */
+/** Forgets the map, as the module did when another device was chosen. @param {Page} page */
 function renewMap(page) {
     const map = mapOf(page);
     map.laidFor = page.view.facts;

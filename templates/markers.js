@@ -1,4 +1,5 @@
-// Moments worth a mark: the peak, out of memory, earlier snapshots. Their lines, and labels that never touch.
+// Marks for moments that people look for: the peak, out of memory, earlier snapshots. Draws their lines, and labels
+// that never touch.
 import { context2d, gutterOf, middleOfEvent, plotOf, strokeLine, themeColor, xOfEvent, yOfBytes } from "./canvas.js";
 import { momentText, timedDevices } from "./state.js";
 import { askedText, formatBytes, formatExactBytes, make } from "./text.js";
@@ -16,8 +17,9 @@ export function oomMarker(page, i, shown = page.view) {
 }
 
 /**
- * Snapshots that were taken while this one was recorded. A loop that takes thousands gets marks for the first ones.
- * @param {Page} page @param {View} shown
+ * Marks snapshots that were taken during the recording. If a loop took thousands, only the first ones are marked.
+ * @param {Page} page
+ * @param {View} shown
  */
 function snapshotMarkers(page, shown) {
     return Array.from({ length: Math.min(SNAPSHOTS_MOST, shown.facts.snapshots) }, (_, i) => {
@@ -27,7 +29,7 @@ function snapshotMarkers(page, shown) {
     });
 }
 
-/** Moments worth a mark that are inside of the window, the most important first. @param {Pane} [pane] */
+/** The marks inside of the window, the most important first. @param {Pane} [pane] */
 export function visibleMarkers(/** @type {Page} */ page, pane = plotOf(page)) {
     const shown = pane.view;
     const { peak_event: peak, peak_bytes: bytes } = shown.facts;
@@ -53,12 +55,12 @@ export function drawMarkerLines(page, context, pane) {
 
 export const GHOST_WIDTH = 44;
 
-/** Does a recording of so many events end with this request, as the module draws it (raster_ghost_is_last)? */
+/** Does a recording of so many events end with this request? The module decides alike (raster_ghost_is_last). */
 function isLast(/** @type {number} */ events, /** @type {number} */ event) {
     return events - event <= Math.max(2, events / 50);
 }
 
-/** Room right of the timeline for the failed request, if a shown recording ends with an OOM. */
+/** The room right of the timeline for the failed request, if a shown recording ends with an out-of-memory event. */
 export function rightGutter(/** @type {Page} */ page) {
     const { beside, session, state, view } = page;
     const shown = state.all
@@ -70,7 +72,10 @@ export function rightGutter(/** @type {Page} */ page) {
 
 const GHOSTS_MOST = 8;
 
-/** The boxes of the failed requests in the window, on top of the live memory, in CSS pixels. @param {Pane} [pane] */
+/**
+ * The boxes of the failed requests in the window: they stand on the live memory; in CSS pixels.
+ * @param {Pane} [pane]
+ */
 export function visibleGhosts(/** @type {Page} */ page, pane = plotOf(page)) {
     const { c, facts } = pane.view;
     const ghosts = [];
@@ -100,8 +105,8 @@ const SNAPSHOTS_MOST = 200;
 const MARKER_SHIFT = 160;
 
 /**
- * Middle of a label near x that touches no other: at x, or beside the label in its way, in the order of the lines.
- * Null: there is no room nearby.
+ * The middle of a label near x that touches no other label: at x, or beside the label in its way, in the order of the
+ * lines. Null: there is no room nearby.
  * @param {{from: number, to: number, x: number}[]} taken
  * @param {number} x
  * @param {number} half
@@ -119,9 +124,10 @@ function markerPlace(taken, x, half, width) {
 }
 
 /**
- * Puts the labels of the markers above the timeline: a sign if there is no room for a label, and the line alone if
- * there is none for a sign.
- * @param {Page} page @param {Pane} pane
+ * Puts the labels of the markers above the timeline: a sign where a label has no room, only the line where a sign has
+ * none either.
+ * @param {Page} page
+ * @param {Pane} pane
  */
 export function placeMarkers(page, pane) {
     pane.markers.replaceChildren();

@@ -1,4 +1,4 @@
-// The lane between timeline and phases: memory reserved but not in use, the largest free block, the number of
+// The lane between timeline and phases: memory that is reserved but not in use, the largest free block, the number of
 // segments, calls of the driver, and releases of memory with their reasons.
 import { gutterOf, plotOf, strokeLine, themeColor, xOfEvent } from "./canvas.js";
 import { REPLAYED_AT_ONCE, replayOnce } from "./replay.js";
@@ -11,13 +11,13 @@ const HEIGHT = 46;
 
 const HEIGHT_LEAST = 20;
 
-/** The part for the host's memory, below it. */
+/** Height of the host's memory, below the rest. */
 const HOST_HEIGHT = 30;
 
-/** The timeline keeps so much of the height. */
+/** The timeline keeps at least this height. */
 const PLOT_LEAST = 120;
 
-/** Below this the timeline needs the room. */
+/** In a lower stage the timeline needs all the room. */
 const STAGE_LEAST = 400;
 
 const CAUSES = [
@@ -38,17 +38,15 @@ const columnsOf = perPage(() => ({
     host: new Float64Array(0),
 }));
 
-/**
- * Times that memory was given back, of the device with the index.
- */
+/** When memory was given back; of the device with this index. */
 const releasesOf = perPage(
     () => /** @type {{device: number, groups: record_release_group[]}} */ ({ device: -1, groups: [] }),
 );
 
-/** CSS pixels of the lane itself, as dragged by the user. @param {Page} page */
+/** The height of the lane in CSS pixels, as the user has dragged it. @param {Page} page */
 const laneSize = (page) => page.state.laneSize || HEIGHT;
 
-/** Height of the allocator's part, with the free memory below it; 0: unknown. @param {Page} page */
+/** The height of the allocator's part, with the free memory below it; 0: nothing is known of it. @param {Page} page */
 function deviceHeight(page) {
     const { facts } = page.view;
     const known = facts.reserved_peak > 0 && facts.events > 1 && page.view.sentence("map_refusal") === "";
@@ -76,7 +74,7 @@ function allReleases(/** @type {Page} */ page) {
     return releases.groups;
 }
 
-/** The event after a group of releases: the memory is back. @param {record_release_group} group */
+/** The event after a group of releases, when the memory is back. @param {record_release_group} group */
 const endOf = ({ event, count }) => event + count - 1;
 
 /** Reads the figures of the columns that were drawn last. @param {Page} page */
@@ -89,14 +87,15 @@ function readColumns(page) {
     );
 }
 
-/** The replay finds the largest free block; it waits until the picture is drawn. @param {Page} page */
+/** Starts the replay, which finds the largest free block, once the picture is drawn. @param {Page} page */
 function replayLater(page) {
     if (page.view.facts.events <= REPLAYED_AT_ONCE) setTimeout(() => replayOnce(page, REPLAYED_AT_ONCE));
 }
 
 /**
- * A line along the columns, or the area below it.
- * @param {Page} page @param {CanvasRenderingContext2D} context
+ * Draws a line along the columns, or fills the area below it.
+ * @param {Page} page
+ * @param {CanvasRenderingContext2D} context
  * @param {Float64Array} values
  * @param {(value: number) => number} y
  * @param {boolean} fill
@@ -198,7 +197,8 @@ function drawReleases(page, context, top, base) {
 const splitOf = perPage((page) => page.element("split-lanes", HTMLDivElement));
 
 /**
- * The splitter lies beside the border, on the axis: over it, it would take taps that are meant for the lowest bands.
+ * Places the splitter beside the border, on the axis: on the border it would catch taps that are meant for the lowest
+ * bands.
  */
 export function placeLaneSplitter(/** @type {Page} */ page) {
     const split = splitOf(page);

@@ -1,4 +1,4 @@
-// Menus of the header and the toolbar: one is open at a time; Escape, a click elsewhere and a choice close it.
+// Menus of the header and the toolbar. One is open at a time; Escape, a click elsewhere and a choice close it.
 /** @param {HTMLDetailsElement} menu */
 function startMenu(menu) {
     const summary = /** @type {HTMLElement} */ (menu.querySelector("summary"));
@@ -19,7 +19,7 @@ function startMenu(menu) {
         event.stopPropagation();
     });
     menu.querySelector(".menu-list")?.addEventListener("click", (event) => {
-        // The menu stays open to show that the action was done.
+        // The menu stays open to show that the link was copied.
         if (event.target instanceof HTMLButtonElement && event.target.id !== "link") close();
     });
 }

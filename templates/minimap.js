@@ -1,4 +1,4 @@
-// The whole run in small, with the window as a brush.
+// The whole run in small, with the window as a brush over it.
 import { context2d, gutterOf, sizeCanvas, themeColor } from "./canvas.js";
 import { searchOf } from "./search.js";
 import { makeSplitter } from "./splitter.js";
@@ -15,7 +15,7 @@ const minimapOf = perPage((page) => ({
     drag: null,
 }));
 
-/** CSS pixels around an edge of the brush that take hold of it. */
+/** CSS pixels around an edge of the brush in which a drag takes hold of it. */
 const GRIP = 7;
 
 /**
@@ -40,8 +40,11 @@ function fillCurve(page, context, top, color, ofKept) {
     context.fill();
 }
 
-/** Marks where the allocations that the search finds were made.
- * @param {CanvasRenderingContext2D} context @param {number} ratio */
+/**
+ * Marks where allocations that the search finds were made.
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} ratio
+ */
 function drawHits(/** @type {Page} */ page, context, ratio) {
     if (!searchOf(page).ready) return;
     const { width } = minimapOf(page).canvas;
@@ -67,7 +70,7 @@ export function drawMinimap(/** @type {Page} */ page) {
     const whole = wholeRange(page);
     const top = kept.top || Math.max(1, view.facts.peak_bytes) * 1.08;
     context.clearRect(0, 0, width, height);
-    // With a filter, its matches are drawn in front of the whole.
+    // With a filter, what it leaves is drawn in front of the whole.
     fillCurve(page, context, top, kept.active ? "--curve-pale" : "--curve", false);
     if (kept.active) fillCurve(page, context, top, "--curve", true);
     drawHits(page, context, ratio);

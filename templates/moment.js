@@ -1,4 +1,4 @@
-// The moment that list, legend and details speak of.
+// The moment that list, legend and details show.
 import { plotOf } from "./canvas.js";
 import { heldMoment } from "./state.js";
 
@@ -8,7 +8,7 @@ export function shownMoment(page) {
     return plot.hover ? plot.hover.event : heldMoment(page);
 }
 
-/** "at the peak": the place of an event in words. @param {Page} page @param {number} event */
+/** Where an event is, in words: "at the peak". @param {Page} page @param {number} event */
 export function momentWords(page, event) {
     if (plotOf(page).hover) return "at the cursor";
     return event === page.view.facts.peak_event ? "at the peak" : "at the moment";

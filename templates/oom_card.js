@@ -1,5 +1,5 @@
-// The card of an out-of-memory event: who asked, the device as one bar, the memory that could not serve the request,
-// and why not.
+// The card of an out-of-memory event: who made the request, the device as one bar, the memory that could not serve the
+// request, and why not.
 import { KIND_LOG } from "./api.js";
 import { actionLine } from "./action_line.js";
 import { phasesOfEvent, phaseText } from "./describe.js";
@@ -7,7 +7,7 @@ import { prove } from "./proof.js";
 import { askAll, change, isDark, momentText } from "./state.js";
 import { askedText, BYTE_UNITS, formatAt, formatBytes, formatExactBytes, formatPlural, make } from "./text.js";
 
-/** Figures in one unit, small enough that the ones that differ look different. @param {number[]} values */
+/** Figures in one unit, with as many decimals as make different figures look different. @param {number[]} values */
 function formatAlike(values) {
     const largest = Math.max(...values);
     let unit = 0;
@@ -22,7 +22,12 @@ function formatAlike(values) {
     return values.map(text);
 }
 
-/** The missing bytes, in a line. @param {Page} page @param {record_oom} oom @param {record_oom_state} found */
+/**
+ * How many bytes were missing, in a line.
+ * @param {Page} page
+ * @param {record_oom} oom
+ * @param {record_oom_state} found
+ */
 function lackText(page, { size }, { lacking_bytes }) {
     if (lacking_bytes > 0) return `${formatBytes(lacking_bytes)} short of the ${formatBytes(size)} requested`;
     if (page.session.facts.kind === KIND_LOG) return `${formatBytes(size)} requested, by the log`;
@@ -38,7 +43,7 @@ function barPart(kind, bytes, whole, label) {
 }
 
 /**
- * One bar of the parts of a whole, with a text for each; {} is replaced by its bytes.
+ * One bar with the parts of a whole, and a text for each part, in which {} stands for its bytes.
  * @param {number} whole
  * @param {[kind: string, bytes: number, text: string][]} parts
  */
@@ -50,7 +55,7 @@ export function shareBar(whole, parts) {
         bar.append(barPart(kind, bytes, Math.max(1, whole), label));
         const item = make("span");
         item.append(make("i", `swatch part-${kind}`), label);
-        // Parts with a text in the bar need no key.
+        // A part with its text in the bar needs no key.
         if (!bar.lastElementChild?.textContent) key.append(item);
     }
     return [bar, key];
@@ -75,7 +80,7 @@ function deviceBar(
 function lackTable({ size, device_free }, found) {
     /** @type {[string, number][]} */
     const rows = [["Requested", size]];
-    // The file's last state is a later one: the sizes of the holes are upper bounds.
+    // The file's last state is a later one, so the sizes of the holes are upper bounds.
     if (found.free_blocks_known)
         rows.push([found.exact ? "Largest hole" : "Largest hole, at most", found.largest_bytes]);
     rows.push(["Free on the GPU", device_free], ["All holes + free", found.unused_bytes + device_free]);
@@ -110,7 +115,12 @@ function siteButton(page, site, text, moment) {
     return button;
 }
 
-/** Who held the memory, in a sentence. @param {Page} page @param {record_oom} oom @param {record_oom_state} found */
+/**
+ * Names who held the memory, in a sentence.
+ * @param {Page} page
+ * @param {record_oom} oom
+ * @param {record_oom_state} found
+ */
 function holders(page, oom, { lacking_bytes, unused_bytes }) {
     const top = askAll(page, (all) => {
         all.groups(oom.event, "site");
@@ -133,8 +143,9 @@ function holders(page, oom, { lacking_bytes, unused_bytes }) {
 const SAID_ABOVE = ["memory_in_use", "nothing_in_use", "not_in_one_piece"];
 
 /**
- * The report's advice: only the writer of the page could ask the model.
- * @param {Page} page @param {number} index of the event
+ * The report's advice, which the page carries, because only its writer could ask the model.
+ * @param {Page} page
+ * @param {number} index of the event
  */
 function follows(page, index) {
     const { meta, session, view } = page;
@@ -142,7 +153,7 @@ function follows(page, index) {
         /** @type {Record<string, {code: string, text: string, short_bytes: number}[]> | undefined} */ (meta.follows)?.[
             String(session.devices[view.device].ordinal)
         ] ?? [];
-    // The model was asked about the last one.
+    // The model was asked about the last event only.
     if (index < view.facts.ooms - 1) return [];
     const told = all.filter(({ code }) => !SAID_ABOVE.includes(code));
     if (told.length === 0 && session.facts.kind === KIND_LOG)
@@ -160,13 +171,16 @@ function follows(page, index) {
     return [...least, ...others];
 }
 
-/** "The least change that serves it (model): checkpoint ...": the action, and how sure it is. @param {string} text */
+/**
+ * The plan, "The least change that serves it (model): checkpoint ...", as an action and how sure it is.
+ * @param {string} text
+ */
 function planLine(text) {
     const [, sure = "", act = text] = /\((.*?)\): (.*)/.exec(text) ?? [];
     return actionLine("What to do", sure && `fits, ${sure}`, act.charAt(0).toUpperCase() + act.slice(1));
 }
 
-/** The card's parts for an event. @param {number} index of the event @param {number} capacity 0: unknown */
+/** The parts of the card of an event. @param {number} index of the event @param {number} capacity 0: unknown */
 export function oomParts(/** @type {Page} */ page, index, capacity) {
     const { session, view } = page;
     const oom = view.c.oom(index);
@@ -176,7 +190,7 @@ export function oomParts(/** @type {Page} */ page, index, capacity) {
     if (site) by.append("by ", make("code", "", site));
     const during = phasesOfEvent(page, oom.event);
     if (during.length) by.append(` in ${during.map(phaseText).join(" \u203a ")}`);
-    // Without the final segments the reserved bytes are a lower bound: nothing follows from them.
+    // Without the final segments the reserved bytes are a lower bound, from which nothing follows.
     const known = found.reserved_known !== 0 && oom.size >= 0 && oom.device_free >= 0;
     return {
         when: momentText(page, oom.event),

@@ -1,4 +1,4 @@
-// A comparison of two ranges in the timeline: A is drawn, B is an outline over it that begins where A begins.
+// A comparison of two ranges in the timeline: A is drawn, and B is outlined over it, beginning where A begins.
 import { plotOf, strokeLine, themeColor, xOfAxis, xOfEvent, xOfMoment, yOfBytes } from "./canvas.js";
 import { comparedRanges, LETTERS } from "./ends.js";
 import { axisNumber, axisOfEvent } from "./state.js";
@@ -9,8 +9,9 @@ import { formatBytes } from "./text.js";
 const FLAG_MOST = 140;
 
 /**
- * Draws a letter on a plate, with words beside it, above the taken places; returns its place.
- * @param {Page} page @param {CanvasRenderingContext2D} context
+ * Draws a letter on a plate, with words beside it, above places that are taken. Returns the place that it takes.
+ * @param {Page} page
+ * @param {CanvasRenderingContext2D} context
  * @param {string} letter
  * @param {string} text
  * @param {number} x
@@ -36,8 +37,9 @@ function drawFlag(page, context, letter, text, x, y, taken = []) {
 }
 
 /**
- * The marks with their notes.
- * @param {Page} page @param {CanvasRenderingContext2D} context
+ * Draws the marks with their notes.
+ * @param {Page} page
+ * @param {CanvasRenderingContext2D} context
  * @param {boolean} lines
  * @param {import("./canvas.js").Pane} [pane]
  */
@@ -56,7 +58,7 @@ export function drawMarks(page, context, lines, pane = plotOf(page)) {
     pane.flags = flags;
 }
 
-/** B of a comparison of two ranges, as the module draws it. @param {Page} page */
+/** B of a comparison of two ranges, for the module to draw. @param {Page} page */
 export function outlineRequest(page) {
     const ranges = comparedRanges(page);
     if (!ranges) return {};
@@ -65,8 +67,9 @@ export function outlineRequest(page) {
 }
 
 /**
- * B's totals as A's place would show them, with both highest moments named.
- * @param {Page} page @param {CanvasRenderingContext2D} context
+ * Draws B's totals in A's place, and names the highest moment of both.
+ * @param {Page} page
+ * @param {CanvasRenderingContext2D} context
  * @param {boolean} line the outline itself is not drawn yet
  */
 export function drawOutline(page, context, line) {
@@ -134,7 +137,7 @@ function traceOutline(page, context, from, to, shift) {
     context.restore();
 }
 
-/** Brings A, and as much as B is longer, into the window. @param {Page} page */
+/** Moves the window so that it holds A, and B where it is longer. @param {Page} page */
 export function showOutline(page) {
     const ranges = comparedRanges(page);
     if (!ranges) return;

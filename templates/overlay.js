@@ -1,4 +1,4 @@
-// Marks that follow the pointer, on a canvas of their own: outlines, the crosshair, the tip, the selected range.
+// Marks that follow the pointer, on a canvas of their own: outlines, crosshair, tip, selected range.
 import { areaEdges, areaTotals, showsAreas } from "./areas.js";
 import {
     gutterOf,
@@ -24,7 +24,7 @@ import { formatBytes, formatDuration, formatFine, formatPlural, formatShare, mak
 
 /* ---- marks that follow the pointer ---- */
 
-/** The thing under a CSS pixel of the timeline. @param {Page} page @param {number} x @param {number} y */
+/** What lies under a CSS pixel of the timeline. @param {Page} page @param {number} x @param {number} y */
 export function pickAt(page, x, y) {
     const plot = plotOf(page);
     const column = Math.min(plot.timeline.width - 1, Math.floor(x * plot.ratio));
@@ -42,8 +42,9 @@ export function pickAt(page, x, y) {
 /** @typedef {import("./session.js").View} View */
 
 /**
- * Outline of an allocation's band.
- * @param {Page} page @param {CanvasRenderingContext2D} context
+ * Outlines an allocation's band.
+ * @param {Page} page
+ * @param {CanvasRenderingContext2D} context
  * @param {number} allocation
  * @param {string} color
  * @param {Pane} [pane]
@@ -80,8 +81,9 @@ export function outlineAllocation(page, context, allocation, color, pane = plotO
 }
 
 /**
- * A plate over the axis hides whole labels: half of a number would be another number.
- * @param {Page} page @param {CanvasRenderingContext2D} context
+ * Hides each label that a plate over the axis touches: half of a number would be another number.
+ * @param {Page} page
+ * @param {CanvasRenderingContext2D} context
  * @param {number} from
  * @param {number} to
  * @param {number} y
@@ -93,8 +95,9 @@ function hideLabels(page, context, from, to, y) {
 }
 
 /**
- * A small label on a plate.
- * @param {Page} page @param {CanvasRenderingContext2D} context
+ * Draws a small label on a plate.
+ * @param {Page} page
+ * @param {CanvasRenderingContext2D} context
  * @param {string} text
  * @param {number} x its middle
  * @param {number} y its top
@@ -146,8 +149,9 @@ export function rangeText(page, range, shown = page.view) {
 }
 
 /**
- * The failed requests in the window, dashed on top of the live memory: the last ones that have room.
- * @param {Page} page @param {CanvasRenderingContext2D} context
+ * Draws the failed requests in the window, dashed, on the live memory: the last ones that have room.
+ * @param {Page} page
+ * @param {CanvasRenderingContext2D} context
  * @param {Pane} pane
  * @param {boolean} [named] boxes that stand in the timeline are drawn already
  */
@@ -183,8 +187,9 @@ function drawGhost(context, pane, left, top, bottom) {
 }
 
 /**
- * The process's limit where memory ran out, which the request exceeds.
- * @param {Page} page @param {CanvasRenderingContext2D} context
+ * Draws the limit that the process ran into, which the request exceeds.
+ * @param {Page} page
+ * @param {CanvasRenderingContext2D} context
  * @param {Pane} pane
  */
 function drawCeiling(page, context, pane) {
@@ -206,8 +211,9 @@ function drawCeiling(page, context, pane) {
         pane.width < 420 || y < 14
             ? `${formatBytes(bytes)} at most`
             : `${formatBytes(bytes)} is all this process can get (reserved + free)`;
-    // It is told wherever it lies: below its line where there is no room above, and above the picture by its direction.
-    const marked = page.state.marks.length > 0 && y < 14; // whose names stand there
+    // The limit is always named: below its line where there is no room above, and, if it lies above the picture, by its
+    // direction.
+    const marked = page.state.marks.length > 0 && y < 14; // where their names stand
     haloText(
         page,
         context,
@@ -218,8 +224,9 @@ function drawCeiling(page, context, pane) {
 }
 
 /**
- * The need of a change of the plan: a line, and the rest of the failed request.
- * @param {Page} page @param {CanvasRenderingContext2D} context
+ * Draws what a change of the plan needs: a line, and the rest of the failed request.
+ * @param {Page} page
+ * @param {CanvasRenderingContext2D} context
  * @param {Pane} pane
  */
 function drawPlanned(page, context, pane) {
@@ -234,15 +241,16 @@ function drawPlanned(page, context, pane) {
     context.setLineDash([4, 3]);
     strokeLine(page, context, 0, y, ghost?.left ?? pane.width, y);
     context.setLineDash([]);
-    // A title that is too long is in the strip above only.
+    // A title that is too long stands only in the strip above.
     const texts = [`${formatFine(planned.bytes)} needed with ${planned.title}`, `${formatFine(planned.bytes)} needed`];
     const fits = context.measureText(texts[0]).width < pane.width - 16;
     haloText(page, context, texts[fits ? 0 : 1], 8, y + 14);
 }
 
 /**
- * A text that can be read on whatever lies there.
- * @param {Page} page @param {CanvasRenderingContext2D} context
+ * Draws a text with a halo, so that it can be read on anything.
+ * @param {Page} page
+ * @param {CanvasRenderingContext2D} context
  * @param {string} text
  * @param {number} x
  * @param {number} y its base line
@@ -259,8 +267,9 @@ function haloText(page, context, text, x, y) {
 }
 
 /**
- * While a leak is highlighted: the level at which each step begins, and its rise.
- * @param {Page} page @param {CanvasRenderingContext2D} context
+ * While a leak is highlighted: draws the level at which each step begins, and how it rises.
+ * @param {Page} page
+ * @param {CanvasRenderingContext2D} context
  * @param {Pane} pane
  */
 function drawCarried(page, context, pane) {
@@ -300,7 +309,11 @@ function drawCarried(page, context, pane) {
     context.lineWidth = 1 / plotOf(page).ratio;
 }
 
-/** Line of the moment that the list is held at. @param {CanvasRenderingContext2D} context @param {Pane} pane */
+/**
+ * Draws the line of the moment at which the list is held.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Pane} pane
+ */
 function drawHeldMoment(/** @type {Page} */ page, context, pane) {
     if (page.state.moment === null) return;
     const x = xOfMoment(page, page.state.moment, pane);
@@ -327,8 +340,9 @@ function drawCrosshair(page, context, x, event) {
 }
 
 /**
- * A dot on the upper edge of each area.
- * @param {Page} page @param {CanvasRenderingContext2D} context
+ * Draws a dot on the upper edge of each area.
+ * @param {Page} page
+ * @param {CanvasRenderingContext2D} context
  * @param {number} x
  * @param {number} event
  */
@@ -347,8 +361,9 @@ function drawEdges(page, context, x, event) {
 }
 
 /**
- * Marks over the stack of any device that stay when nobody points.
- * @param {Page} page @param {CanvasRenderingContext2D} context
+ * Draws the marks over the stack of any device that stay when nobody points.
+ * @param {Page} page
+ * @param {CanvasRenderingContext2D} context
  * @param {Pane} pane
  */
 export function drawHeld(page, context, pane) {
@@ -365,8 +380,9 @@ export function drawHeld(page, context, pane) {
 }
 
 /**
- * A picture's marks over a stack that has its range, marks and outlines already.
- * @param {Page} page @param {CanvasRenderingContext2D} context
+ * Draws a picture's marks over a stack that already has its range, marks and outlines.
+ * @param {Page} page
+ * @param {CanvasRenderingContext2D} context
  * @param {Pane} pane
  * @param {boolean} inside whether anything is written in the plot
  */
@@ -418,8 +434,8 @@ export function drawOverlay(/** @type {Page} */ page) {
 const listOf = perPage(() => ({ timer: 0 }));
 
 /**
- * The list follows the pointer, also if the view moves below it; but its sums must not slow the pointer down with
- * tens of thousands of live allocations.
+ * Makes the list follow the pointer, also if the view moves below it. With tens of thousands of live allocations its
+ * sums wait, so that they do not slow down the pointer.
  */
 function tellList(/** @type {Page} */ page) {
     const plot = plotOf(page);
@@ -436,7 +452,11 @@ function tellList(/** @type {Page} */ page) {
 
 const TIP_FRAMES = 3;
 
-/** The innermost lines of the user's own code, the call site first. @param {number} stack @param {number} site */
+/**
+ * The innermost frames of the user's own code, beginning with the call site.
+ * @param {number} stack
+ * @param {number} site
+ */
 function tipFrames(/** @type {Page} */ page, stack, site) {
     const { session, view } = page;
     const frames = [site];
@@ -446,8 +466,12 @@ function tipFrames(/** @type {Page} */ page, stack, site) {
     return frames.map((id) => session.siteText(id));
 }
 
-/** The first lines of the details that a click shows in full.
- * @param {number} id @param {number} event @param {View} shown */
+/**
+ * The first lines of the details, which a click shows in full.
+ * @param {number} id
+ * @param {number} event
+ * @param {View} shown
+ */
 function tipLines(/** @type {Page} */ page, id, event, shown) {
     const allocation = shown.c.allocation(id);
     const { bytes, count, stream, pool } = allocation;
@@ -467,7 +491,13 @@ function tipLines(/** @type {Page} */ page, id, event, shown) {
     };
 }
 
-/** A tip about an allocation. @param {Page} page @param {number} id @param {number} event @param {View} [shown] */
+/**
+ * Makes the tip about an allocation.
+ * @param {Page} page
+ * @param {number} id
+ * @param {number} event
+ * @param {View} [shown]
+ */
 export function allocationTip(page, id, event, shown = page.view) {
     const lines = tipLines(page, id, event, shown);
     const head = make("p", "tip-head", lines.size);
@@ -478,7 +508,7 @@ export function allocationTip(page, id, event, shown = page.view) {
     return [head, ...frames, make("p", "", lines.lived), make("p", "tip-dim", lines.place)];
 }
 
-/** A tip about a band of the lane. @param {import("./lane.js").PhaseMark} mark @param {View} [shown] */
+/** Makes the tip about a band of the lane. @param {import("./lane.js").PhaseMark} mark @param {View} [shown] */
 export function phaseTip(/** @type {Page} */ page, mark, shown = page.view) {
     const { when, events } = phaseLines(page, mark, shown);
     return [make("p", "tip-site", phaseText(mark.name)), make("p", "", when), make("p", "tip-dim", events)];
@@ -486,7 +516,7 @@ export function phaseTip(/** @type {Page} */ page, mark, shown = page.view) {
 
 const TIP_AREAS = 8;
 
-/** Sums at the cursor, the largest first. @param {number} event @param {{x: number, y: number}} pointer */
+/** Shows the sums at the cursor, the largest first. @param {number} event @param {{x: number, y: number}} pointer */
 function showAreaTip(/** @type {Page} */ page, event, pointer) {
     const plot = plotOf(page);
     const head = make("p", "tip-head", formatBytes(page.view.c.live_at(event)));
@@ -506,8 +536,9 @@ function showAreaTip(/** @type {Page} */ page, event, pointer) {
 }
 
 /**
- * A segment: who requested it, and how long it was held.
- * @param {Page} page @param {number} index
+ * Shows a segment's tip: who requested it, and how long it was held.
+ * @param {Page} page
+ * @param {number} index
  * @param {{x: number, y: number}} pointer
  */
 function showBandTip(page, index, pointer) {
@@ -568,7 +599,11 @@ function showTip(/** @type {Page} */ page) {
     placeTip(page, state.pointer);
 }
 
-/** Beside the pointer, on the side that has room. @param {Page} page @param {{x: number, y: number}} pointer */
+/**
+ * Places the tip beside the pointer, on the side that has room.
+ * @param {Page} page
+ * @param {{x: number, y: number}} pointer
+ */
 function placeTip(page, pointer) {
     const plot = plotOf(page);
     const GUTTER = gutterOf(page);

@@ -1,4 +1,4 @@
-// A page: starts all of its parts, and draws those that are out of date.
+// Starts all parts of a page, and draws those that are out of date.
 import { COLORING_TITLES } from "./api.js";
 import { fitOpening, setDevice, showAll } from "./address.js";
 import { plotOf } from "./canvas.js";
@@ -60,9 +60,9 @@ import { deviceName, formatBytes, formatEvent, formatPlural, make, setText } fro
 /** @param {Page} page @param {number} parts */
 function draw(page, parts) {
     const map = mapOf(page);
-    // A comparison of ranges has rows of its own in the lane.
+    // A comparison of ranges adds rows to the lane.
     if (parts & LIST && laneHeight(page) !== laneOf(page).height) parts |= TIMELINE;
-    // Parts that can change the timeline's room come before it.
+    // Parts that can change the timeline's room are drawn before it.
     if (parts & HEADER) drawHeader(page);
     if (parts & (HEADER | DETAIL | OVERLAY)) lightFocus(page);
     if (parts & (HEADER | OVERLAY)) drawProof(page);
@@ -74,7 +74,8 @@ function draw(page, parts) {
     if ((moved || parts & (TIMELINE | HEADER | LEGEND)) && layoutPlot(page)) parts |= TIMELINE | MINIMAP;
     if (parts & STACK) {
         drawTimelineStack(page);
-        // Its strip takes room: bands become lower when it comes and higher when it goes, so once is enough.
+        // The strip takes room: bands become lower when it appears and higher when it goes, so one more layout is
+        // enough.
         if (drawGroups(page) && layoutPlot(page)) {
             drawTimelineStack(page);
             parts |= TIMELINE | OVERLAY;
@@ -101,7 +102,7 @@ function draw(page, parts) {
     if (parts & HEADER) speakSoon(page);
 }
 
-/** A sentence for those who do not see the canvas. @param {Page} page */
+/** Describes the timeline in a sentence, for people who do not see the canvas. @param {Page} page */
 function describeTimeline(page) {
     const { state, view } = page;
     const first = Math.max(-1, Math.floor(eventOfAxis(page, state.from)));
@@ -170,7 +171,7 @@ function startToolbar(/** @type {Page} */ page) {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => invalidate(page, EVERYTHING));
 }
 
-/** In a narrow window the toolbar is a menu. @param {Page} page */
+/** Turns the toolbar of a narrow window into a menu. @param {Page} page */
 function startTools(page) {
     const [tools, open] = [page.element("tools", HTMLDivElement), page.element("tools-open", HTMLButtonElement)];
     const show = (/** @type {boolean} */ shown) => {
@@ -195,7 +196,7 @@ function startSearch(/** @type {Page} */ page) {
     const placeOf = () => placeOfText(page, ui.search.value, ui.search.dataset.goTo === "1");
     const now = () => {
         clearTimeout(timer);
-        // A moment is gone to, not looked for.
+        // A moment is something to go to, not to search for.
         const words = placeOf() ? "" : ui.search.value;
         if (words !== page.state.search) setSearch(page, words);
     };
@@ -253,9 +254,9 @@ function fillDevices(/** @type {Page} */ page) {
         all.disabled = !view.facts.has_time;
         ui.device.append(all);
     }
-    // As wide as the longest of a thousand names is nothing to find out before anything is seen.
+    // Finding the longest of a thousand names would take time before anything is seen, so the browser sizes the menu.
     if (session.facts.devices > 64) ui.device.style.setProperty("field-sizing", "content");
-    // A peak takes as long as a device's layout: large devices wait until somebody opens the menu.
+    // A device's peak takes as long as its layout, so that of large devices is found only when somebody opens the menu.
     const events = session.devices.reduce((sum, device) => sum + device.events, 0);
     const name = () => void inTurns(namePeaks(page), () => {});
     if (events < PEAKS_AT_ONCE) setTimeout(name);
@@ -277,7 +278,7 @@ function* namePeaks(page) {
 }
 
 /**
- * Shows a recording in its elements. Every part of it is made here, of the page alone.
+ * Shows a recording in the page's elements. Everything that belongs to it is made here, from the page alone.
  * @param {Page} page
  * @param {() => void} changed something that the address shows
  * @param {(parts: number) => void} [drawn]
@@ -299,7 +300,7 @@ export function openPage(page, changed, drawn) {
     page.element("app", HTMLDivElement).hidden = false;
 }
 
-/** Started once the address is read: mouse, keys, and the parts beside the timeline. @param {Page} page */
+/** Starts mouse, keys and the parts beside the timeline, once the address is read. @param {Page} page */
 export function startPage(page) {
     startPlot(page);
     startMinimap(page);

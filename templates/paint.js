@@ -1,8 +1,8 @@
-// Shared by all canvases of a page: sizes, the style sheet's colours, texts that fit, units of ticks.
+// Shared by all canvases of a page: sizes, colours of the style sheet, texts that fit, units of ticks.
 import { decimalsOf } from "./text.js";
 
 /**
- * A text cut to a width, "" where not even three letters would fit.
+ * Cuts a text to a width; "" if not even three letters fit.
  * @param {CanvasRenderingContext2D} context
  * @param {string} text
  * @param {number} width
@@ -18,12 +18,12 @@ export function cutText(context, text, width) {
     return low < 3 ? "" : `${text.slice(0, low)}\u2026`;
 }
 
-/** The fewest letters of a cut name in a box. */
+/** A cut name in a box keeps at least so many letters. */
 const NAME_LEAST = 12;
 
 /**
- * The text of a name in a box: the whole name, otherwise the first shorter one that fits, otherwise a large part of
- * its beginning; "": no text and no box, as in the PNG.
+ * The text of a name in a box: the whole name, otherwise the first shorter one that fits, otherwise a large part of its
+ * beginning. "": there is neither text nor box, as in the PNG.
  * @param {CanvasRenderingContext2D} context
  * @param {string[]} names the whole and shorter ones
  * @param {number} room
@@ -35,7 +35,7 @@ export function boxText(context, names, room) {
     return text === fits || text.length > NAME_LEAST ? text : "";
 }
 
-/** Values of the style sheet, read once per theme: reading makes the browser compute styles. */
+/** Values of the style sheet, read once per theme, because reading them makes the browser compute styles. */
 export const theme = { dark: "", font: "sans-serif", colors: /** @type {Map<string, string>} */ (new Map()) };
 
 /** A colour of the style sheet. @param {string} name */
@@ -61,7 +61,7 @@ export function context2d(canvas) {
 }
 
 /**
- * A cleared canvas, scaled so that 1 is a CSS pixel and (0, 0) lies so far from its corner.
+ * Clears a canvas and scales it so that 1 is a CSS pixel and (0, 0) lies at this distance from its corner.
  * @param {HTMLCanvasElement} canvas
  * @param {number} ratio device pixels per CSS pixel
  * @param {{left: number, top: number}} corner
@@ -76,13 +76,13 @@ export function clearCanvas(canvas, ratio, { left, top }) {
     return context;
 }
 
-/** How much thicker the module's lines and patterns are on a finer screen. @param {number} ratio */
+/** How many times thicker the module's lines and patterns are on a finer screen. @param {number} ratio */
 export function lineScale(ratio) {
     return Math.max(1, Math.round(ratio));
 }
 
 /**
- * Gives a canvas its size in CSS pixels; the backing store follows the screen's pixels.
+ * Gives a canvas its size in CSS pixels; its pixels are the screen's.
  * @param {HTMLCanvasElement} canvas
  * @param {number} width
  * @param {number} height
@@ -97,17 +97,17 @@ export function sizeCanvas(canvas, width, height, ratio) {
     canvas.style.height = `${backingHeight / ratio}px`;
 }
 
-/** Equal names have equal colours, in every file. @param {string} name @param {boolean} dark */
+/** The colour of a phase: equal names have equal colours, in every file. @param {string} name @param {boolean} dark */
 export function phaseColor(name, dark) {
     let hash = 2166136261;
     for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 16777619);
-    // The digits of "ProfilerStep#12" change the last bits only; the high ones are spread over all.
+    // The digits of "ProfilerStep#12" change only the last bits, so the high bits are spread over all.
     const hue = Math.imul(hash ^ (hash >>> 13), 0x9e3779b1) >>> 23;
     return dark ? `hsl(${hue % 360} 28% 30%)` : `hsl(${hue % 360} 48% 87%)`;
 }
 
 /**
- * Unit in which ticks are short: that of the highest, or a smaller one where the step needs it.
+ * The unit in which ticks are short: that of the highest tick, or a smaller one where the step needs it.
  * @param {number} step
  * @param {number} highest
  */
@@ -118,7 +118,7 @@ export function tickUnit(step, highest) {
 }
 
 /**
- * The shape below a curve of equally wide columns, for clip-path.
+ * The shape below a curve of equally wide columns, as a clip-path.
  * @param {Float64Array} curve
  * @param {number} most what the upper edge stands for
  */

@@ -1,4 +1,4 @@
-// The page of a difference: two pages of one recording each, which move together, and the differences beside them.
+// The page of a difference: two pages of one recording each, which move together, with the differences beside them.
 import { followAddress, formAddress, hashOfState, readHash, scheduleHash, setDevice } from "./address.js";
 import { checkView, valueText } from "./calls.js";
 import { setFilter } from "./filter.js";
@@ -43,7 +43,7 @@ import { atOnce, nextTurn } from "./turns.js";
 
 /** @typedef {import("./pair/rows.js").Figures} Figures */
 
-/** The page's forms and their spelling in the address; the first is the default. */
+/** The forms that the page can have, as the address spells them; the first is the default. */
 const CHOICES = /** @type {Record<"show" | "align" | "rows" | "at", string[]>} */ ({
     show: ["two", "a", "b", "difference"],
     align: ALIGNMENTS,
@@ -53,14 +53,14 @@ const CHOICES = /** @type {Record<"show" | "align" | "rows" | "at", string[]>} *
 
 const SHOW_TEXTS = ["Two", "A", "B", "B \u2212 A"];
 
-/** What the verb found. @returns {Promise<Figures>} */
+/** Reads what the verb found. @returns {Promise<Figures>} */
 async function readFigures() {
     const text = carriedText("figures");
     const bytes = new Uint8Array(base64Length(text));
     decodeBase64(text, bytes, 0);
     try {
         const inflated = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-        return await new Response(inflated).json(); // fails where a bit has changed: it has a checksum
+        return await new Response(inflated).json(); // fails if a bit has changed, because it has a checksum
     } catch {
         throw damaged();
     }
@@ -77,7 +77,7 @@ async function loadView(module, letter, device) {
 
 const IDS = ["id", "for", "aria-controls", "aria-labelledby", "aria-describedby"];
 
-/** Elements of a second page: the same with other ids. @param {string} suffix */
+/** Copies the elements for a second page, with other ids. @param {string} suffix */
 function copyElements(suffix) {
     for (const one of document.querySelectorAll("#spoken, #app, #app ~ dialog")) {
         const copy = /** @type {HTMLElement} */ (one.cloneNode(true));
@@ -90,12 +90,12 @@ function copyElements(suffix) {
     }
 }
 
-/** Its letter, and the tab of the differences. @param {Page} page @param {string} letter */
+/** Adds a page's letter and the tab of the differences. @param {Page} page @param {string} letter */
 function addElements(page, letter) {
     const app = page.element("app", HTMLDivElement);
     app.dataset.letter = letter;
     app.querySelector(".file")?.before(make("b", `letter letter-${letter.toLowerCase()}`, letter));
-    // One banner and one main part are enough for a document.
+    // A document has only one banner and one main part.
     if (page.suffix) {
         for (const part of app.querySelectorAll("header, .main")) part.setAttribute("role", "group");
         app.setAttribute("role", "region");
@@ -133,7 +133,7 @@ function createPair(viewA, viewB, figures) {
     const shown = { show: "two", align: link.link.alignment.by, rows, at: "compared", linked: true };
     const usual = { ...shown };
     const moments = [figures.a.event, figures.b.event];
-    /** Its device is the one that the program compared. @param {Page} page @param {number} i */
+    /** Is its device the one that the program compared? @param {Page} page @param {number} i */
     const isCompared = ({ session, state }, i) =>
         session.devices[state.device].ordinal === [figures.a, figures.b][i].device;
     const pair = {
@@ -148,7 +148,10 @@ function createPair(viewA, viewB, figures) {
         /** The page that keys and the side act on. */
         inHand: a,
         renames: new Map(figures.matches.map(({ a_site, site }) => [a_site, site])),
-        /** The moments that the rows are of. @returns {[import("./pair/rows.js").End, import("./pair/rows.js").End]} */
+        /**
+         * The moments that the rows compare.
+         * @returns {[import("./pair/rows.js").End, import("./pair/rows.js").End]}
+         */
         ends: () => {
             const [endA, endB] = pages.map((page, i) => ({
                 view: page.view,
@@ -156,7 +159,7 @@ function createPair(viewA, viewB, figures) {
             }));
             return [endA, endB];
         },
-        /** The rows are those of the verb. */
+        /** Are the rows those that the verb found? */
         asFound: () =>
             shown.at === "compared" &&
             pages.every(isCompared) &&
@@ -284,7 +287,7 @@ function hashOfPair({ a, b, shown, usual, inHand }) {
     for (const name of /** @type {(keyof typeof CHOICES)[]} */ (Object.keys(CHOICES)))
         if (shown[name] !== usual[name]) hash.set(name === "at" ? "when" : name, shown[name]);
     if (inHand === b) hash.set("hand", "b");
-    // Parts that are not linked stay independent.
+    // If the pages are not linked, each has its own part of the address.
     if (!shown.linked) hash.set("other", hashOfState(b).slice(1));
     return `#${hash}`;
 }
@@ -310,7 +313,7 @@ function readPair(pair, text) {
     shown.align = pair.link.link.alignment.by;
     pair.link.link.linked = fields.linked;
     readHash(a, `#${hash}`);
-    // Two runs are compared: neither opens at the end of its own.
+    // Two runs are compared, so neither opens at its own end.
     if (String(hash) === "") {
         change(a, { moment: null });
         fitWindow(a);
@@ -391,7 +394,7 @@ const ready = start();
 // boot.js reports the failure.
 ready.catch(() => {});
 
-/** The fields of a view that concern both, with their allowed values. @param {Pair} pair */
+/** The fields of a view that concern both pages, with the values that are allowed. @param {Pair} pair */
 const viewOfBoth = ({ shown: { show, align, linked }, inHand, a }) => ({
     show,
     align,
@@ -411,7 +414,7 @@ const FIELDS = {
 const callsOfPair = (pair) => ({
     /** What the verb found. */
     difference: () => pair.figures,
-    /** The place of one recording's event in the other. @param {"a" | "b"} letter @param {number} event */
+    /** Where an event of one recording lies in the other. @param {"a" | "b"} letter @param {number} event */
     belongs(letter, event) {
         if (!FIELDS.inHand(letter) || !Number.isFinite(event))
             throw new RangeError(`There is no event ${valueText(event)} of ${valueText(letter)}.`);
@@ -431,7 +434,7 @@ const callsOfPair = (pair) => ({
         for (const page of pair.pages) flush(page);
         return { ...view, ...viewOfBoth(pair) };
     },
-    /** The memory of A and B, at the compared moments unless the question names others. @param {any} question */
+    /** The memory of A and B, at the compared moments unless the question names other ones. @param {any} question */
     compare({ a, b, by = "site" } = {}) {
         const [endA, endB] = pair.moments.map((at, i) => ({ view: pair.pages[i].view, about: [a, b][i] ?? { at } }));
         const rows = atOnce(rowsAt(endA, endB, by, pair.renames)).map((row) => ({

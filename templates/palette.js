@@ -1,4 +1,4 @@
-// Ctrl+K: every command by its name, with its key.
+// Ctrl+K: lists every command by name, with its key.
 import { perPage } from "./state.js";
 import { make } from "./text.js";
 
@@ -10,9 +10,7 @@ const uiOf = perPage((page) => ({
     list: page.element("palette-list", HTMLUListElement),
 }));
 
-/**
- * The current entries, the entries that every typed text has, and the entry that Enter takes.
- */
+/** What is offered: the current entries, the entries for every typed text, and the one that Enter takes. */
 const offerOf = perPage(
     () =>
         /** @type {{all: Command[], last: (words: string) => Command, found: Command[], at: number}} */ ({
@@ -31,7 +29,7 @@ function mark(/** @type {Page} */ page) {
     ui.words.setAttribute("aria-activedescendant", `palette-${offer.at}`);
 }
 
-/** Entries whose names have every word, and after them the entries that every text has. @param {Page} page */
+/** Finds the entries whose names have every word, followed by those for every text. @param {Page} page */
 function find(page) {
     const ui = uiOf(page);
     const offer = offerOf(page);

@@ -43,21 +43,21 @@ export const panelOf = perPage((page) => ({
     scroll: page.element("list-scroll", HTMLDivElement),
     body: page.element("list", HTMLDivElement),
     save: page.element("list-save", HTMLButtonElement),
-    /** The list's contents. @type {ListContent | null} */
+    /** What the list shows. @type {ListContent | null} */
     content: null,
     /**
-     * The request for these contents: while it stays the same, the module's groups are read again without being made
-     * again.
+     * What the contents were requested for. While it stays the same, the module's groups are read again without being
+     * made again.
      */
     asked: "",
     /** @type {VirtualList<ListRow> | null} */
     list: null,
 }));
 
-/** Slot of the view that the list has for itself. */
+/** The slot of the view that only the list uses. */
 const LIST_SLOT = 0;
 
-/** Slot for call sites below a row, which are read at once. */
+/** The slot for call sites below a row, which are read at once. */
 const BELOW_SLOT = 4;
 
 /** @typedef {import("./session.js").Held} Held */
@@ -98,7 +98,7 @@ function makeRow() {
     return { element: row, what, fold, swatch, text, bar, spark, bytes, share, count };
 }
 
-/** Colour that a call site has in the picture, "" where its allocations can have several. @param {number} site */
+/** The colour of a call site in the picture; "" if its allocations can have several. @param {number} site */
 function rowColor(/** @type {Page} */ page, site) {
     const { session, state, view } = page;
     if (state.colorBy === "site") return view.siteColor(site, isDark(page));
@@ -138,7 +138,7 @@ function sumEntry(page, index) {
     return { bytes, count, name, title: name, color: groupColor(page, by, key), focus: { by, id: key }, part: 0 };
 }
 
-/** Groups whose call sites are shown, of a device and a grouping. */
+/** Groups whose call sites are shown; they belong to a device and a grouping. */
 const openOf = perPage(() => /** @type {{of: string, ids: Set<number>}} */ ({ of: "", ids: new Set() }));
 
 function openIds(/** @type {Page} */ page) {
@@ -190,8 +190,10 @@ function sitesBelow(page, { focus }, about, lasting) {
 }
 
 /**
- * Rows in sight where some are unfolded.
- * @param {Page} page @param {ListSummary} content @param {(index: number) => ListEntry} entry
+ * Rows in sight if some are unfolded.
+ * @param {Page} page
+ * @param {ListSummary} content
+ * @param {(index: number) => ListEntry} entry
  */
 function unfoldedRows(page, { groups, about, lasting }, entry) {
     if (!listsSums(page) || openIds(page).size === 0) return null;
@@ -208,10 +210,10 @@ function rowAt(page, index) {
     return typeof row === "number" ? entry(row) : row;
 }
 
-/** It has call sites of its own below it. @param {Page} page @param {ListEntry} row */
+/** Does the row have call sites of its own below it? @param {Page} page @param {ListEntry} row */
 const folds = (page, { nested }) => !nested && listsSums(page);
 
-/** Shows the call sites below a row, or no more. @param {Page} page @param {ListEntry} row */
+/** Shows or hides the call sites below a row. @param {Page} page @param {ListEntry} row */
 function turn(page, { focus: { id } }) {
     if (!openIds(page).delete(id)) openIds(page).add(id);
     invalidate(page, LIST);
@@ -220,7 +222,11 @@ function turn(page, { focus: { id } }) {
 /** @param {Page} page @param {Focus} focus */
 const isFocused = (page, { by, id }) => page.state.focus?.by === by && page.state.focus.id === id;
 
-/** Chosen once more, a row is not highlighted any more, and folds. @param {Page} page @param {number} index */
+/**
+ * Chooses a row. A row that is chosen once more is no longer highlighted, and folds.
+ * @param {Page} page
+ * @param {number} index
+ */
 function chooseRow(page, index) {
     const row = rowAt(page, index);
     if (folds(page, row) && (isFocused(page, row.focus) || !openIds(page).has(row.focus.id))) turn(page, row);
@@ -260,7 +266,10 @@ function fillRow(page, row, index) {
     row.element.setAttribute("aria-selected", String(isFocused(page, focus)));
 }
 
-/** A memory timeline knows of each allocation its category and nothing of the code. @param {Page} page */
+/**
+ * Does it list categories? A memory timeline knows of each allocation only its category, nothing of the code.
+ * @param {Page} page
+ */
 export function listsCategories(page) {
     return page.session.facts.kind === KIND_MEMORY_TIMELINE;
 }
@@ -280,8 +289,9 @@ function listTitle(page, moment) {
 }
 
 /**
- * The list's groups: of a moment, or of a range.
- * @param {Page} page @param {import("./questions.js").About} about
+ * The list's groups, of a moment or of a range.
+ * @param {Page} page
+ * @param {import("./questions.js").About} about
  * @returns {Held}
  */
 function listGroups(page, about) {
@@ -301,7 +311,7 @@ function rowKey({ id }, part) {
     return `${id} ${part}`;
 }
 
-/** By row: allocations of a range that are never freed. @param {{from: number, to: number}} range */
+/** By row: bytes of a range's allocations that are never freed. @param {{from: number, to: number}} range */
 function lastingBytes(/** @type {Page} */ page, range) {
     const { count } = listGroups(page, { ...range, what: "lasting" });
     return new Map(
@@ -312,12 +322,12 @@ function lastingBytes(/** @type {Page} */ page, range) {
     );
 }
 
-/** Rows are sums by file, category, stream or pool. @param {Page} page */
+/** Are rows sums by file, category, stream or pool? @param {Page} page */
 function listsSums(page) {
     return page.state.groupBy !== "site" && page.state.groupBy !== "stack";
 }
 
-/** How the total of each question goes on. @type {Record<string, string>} */
+/** The words after the total, for each question. @type {Record<string, string>} */
 const RANGE_WORDS = { allocated: "allocated in", freed: "freed in", kept: "kept in", through: "alive through it in" };
 
 /**
@@ -327,7 +337,7 @@ const RANGE_WORDS = { allocated: "allocated in", freed: "freed in", kept: "kept 
 function rangeContent(page, { first, end }) {
     const { state, view } = page;
     const about = { from: first, to: end, what: state.rangeOf };
-    // Nothing is known after the end of the recording.
+    // Nothing is known of what comes after the end of the recording.
     const lasting = state.rangeOf === "kept" && end < view.facts.events ? lastingBytes(page, about) : null;
     const never = lasting && [...lasting.values()].reduce((sum, bytes) => sum + bytes, 0);
     const groups = listGroups(page, about);
@@ -383,8 +393,9 @@ function makeContent(page, moment) {
 }
 
 /**
- * The same, but made only when something that it depends on has changed.
- * @param {Page} page @param {number} moment
+ * The contents, made again only if something that they depend on has changed.
+ * @param {Page} page
+ * @param {number} moment
  * @returns {ListContent}
  */
 function listContent(page, moment) {
@@ -425,7 +436,7 @@ function listContent(page, moment) {
     };
 }
 
-/** More rows than these stay in the order of their bytes. */
+/** If there are more rows than these, they stay in the order of their bytes. */
 const SORTED_MOST = 100000;
 
 /** @param {Page} page @param {number} count */
@@ -457,7 +468,7 @@ function askOfRange(page, what) {
     panelOf(page).list?.restart();
 }
 
-/** Keys of the list: `q` asks the next question of a range. */
+/** Keys of the list: `q` asks the next question about a range. */
 export const listKeysOf = perPage((page) => ({
     q: () => {
         const whats = Object.keys(QUESTIONS);
@@ -465,10 +476,10 @@ export const listKeysOf = perPage((page) => ({
     },
 }));
 
-/** Rows between two turns of the browser: no task may be long. */
+/** Rows between two turns of the browser, so that no task is long. */
 const CSV_ROWS = 5000;
 
-/** The current list as a table. @param {Page} page */
+/** Saves the current list as a table. @param {Page} page */
 async function saveList(page) {
     const panel = panelOf(page);
     const { content } = panel;
@@ -487,7 +498,7 @@ async function saveList(page) {
         parts.push(`${[csvField(name), bytes, count, ...kept].join(",")}\r\n`);
         if (i % CSV_ROWS === CSV_ROWS - 1) await new Promise((resolve) => setTimeout(resolve));
     }
-    // Other rows have taken their place meanwhile.
+    // Other rows may have taken their place meanwhile.
     if (panel.content === content)
         saveBlob(page, new Blob(parts, { type: "text/csv" }), "csv", `-${page.state.groupBy}`);
 }
@@ -495,7 +506,7 @@ async function saveList(page) {
 /** The sort order of a click on each head of the list. */
 const SORTS = ["name", "bytes", "bytes", "count"];
 
-/** A click on a head sorts by it, another one the other way round. @param {Page} page */
+/** A click on a head sorts by it; another click reverses the order. @param {Page} page */
 function startSorting(page) {
     const panel = panelOf(page);
     panel.scroll.querySelectorAll(".list-head [role=columnheader]").forEach((cell, i) => {
@@ -537,10 +548,10 @@ export function drawList(/** @type {Page} */ page) {
     drawSorting(page, groups.count);
     setText(panel.listTitle, title);
     setText(panel.listWhat, listsCategories(page) ? "Category" : GROUP_HEADS[page.state.groupBy]);
-    // A line may end with the dot, and not begin with it.
+    // A line may end with the dot but not begin with it.
     setText(panel.listTotal, text.replaceAll(" \u00b7", "\u00a0\u00b7"));
     panel.listTotal.title = formatExactBytes(groups.bytes);
-    // Every row is a grid of its own, so the widest count says how wide all of them are.
+    // Every row is a grid of its own, so the widest count sets the width for all.
     panel.scroll.style.setProperty("--count", `${Math.max(5, formatCount(groups.allocations).length)}ch`);
     panel.scroll.classList.toggle("colored", groups.count > 0 && entry(0).color !== "");
     panel.list?.draw(count);

@@ -1,4 +1,4 @@
-// Paper: one sheet of A4, made from the recording whatever view is open: the picture, its key, Why and Plan.
+// Paper: one sheet of A4 about the recording, whatever view is open: the picture, its key, Why and Plan.
 import { makePicture, pictureLines } from "./picture.js";
 import { createPlan, devicePlan } from "./plan_view.js";
 import { askFindings } from "./questions.js";
@@ -6,7 +6,7 @@ import { momentText, rangeEvents } from "./state.js";
 import { deviceName, formatBytes, formatCount, make } from "./text.js";
 import { createWhy } from "./why.js";
 
-/** The process's limit where memory ran out. @param {Page} page */
+/** The limit that the process ran into, as text. @param {Page} page */
 function limitText({ view }) {
     const last = view.facts.ooms - 1;
     const { reserved_known, reserved_bytes } =
@@ -33,7 +33,7 @@ function figuresText(page) {
     return parts.filter(Boolean).join(" \u00b7 ");
 }
 
-/** The meaning of colours and lines. @param {Page} page */
+/** What colours and lines mean. @param {Page} page */
 function keyOf(page) {
     const key = make("ul", "paper-key");
     for (const { color, text, strong } of pictureLines(page)) {
@@ -54,7 +54,7 @@ function column(page, title, create) {
     return box;
 }
 
-/** The sheet, which is there as long as it is printed. @param {Page} page */
+/** Makes the sheet, which is in the page while it is printed. @param {Page} page */
 export function makePaper(page) {
     const { meta, view } = page;
     const [first] = askFindings(view);

@@ -1,4 +1,4 @@
-// "Save PNG": the current view, composed on a canvas: title, timeline with its axes and lane, legend or call sites.
+// "Save PNG": draws the current view on a canvas: title, timeline with its axes and lane, legend or call sites.
 import { addressOf, writeHash } from "./address.js";
 import { FRAME_USER } from "./api.js";
 import { AXIS_HEIGHT, context2d, cutText, gutterOf, plotOf, theme, themeColor } from "./canvas.js";
@@ -27,12 +27,12 @@ import {
 
 const PICTURE_ROWS = 8;
 
-/** Frames of the pinned stack. */
+/** The most frames of the pinned stack. */
 const PICTURE_FRAMES = 8;
 
 const ROW = 20;
 
-/** Title and subtitle. */
+/** Height of title and subtitle. */
 const HEAD = 52;
 
 /**
@@ -80,7 +80,7 @@ function legendLines(page) {
     ];
 }
 
-/** The meaning of lines and plates of the picture. @param {Page} page @returns {PictureLine[]} */
+/** What lines and plates of the picture mean. @param {Page} page @returns {PictureLine[]} */
 function keyLines(page) {
     const { state, view } = page;
     const search = searchOf(page);
@@ -130,7 +130,7 @@ function pinnedLines(page) {
     return rest > 0 ? [...lines, { text: `${formatPlural(rest, "other frame")}` }] : lines;
 }
 
-/** The picture's subject, in a line. @param {Page} page @param {number} rows */
+/** What the picture shows, in a line. @param {Page} page @param {number} rows */
 function pictureTitle(page, rows) {
     const { kept, meta, session, state, view } = page;
     const device = state.all
@@ -147,7 +147,7 @@ function pictureTitle(page, rows) {
 }
 
 /**
- * Lines of one part of the picture, in columns below a heading.
+ * Draws lines of one part of the picture, in columns below a heading.
  * @param {CanvasRenderingContext2D} context
  * @param {PictureLine[]} lines
  * @param {number} top
@@ -180,7 +180,7 @@ function drawLines(context, lines, top, width, columns) {
 }
 
 /**
- * Labels of the markers are elements; on the picture they are drawn.
+ * Draws the labels of the markers, which are elements on the page.
  * @param {CanvasRenderingContext2D} context
  * @param {HTMLElement} markers
  * @param {number} top
@@ -202,7 +202,7 @@ function drawPictureMarkers(context, markers, top) {
 }
 
 /**
- * A line of the picture.
+ * Draws a line of text on the picture.
  * @param {CanvasRenderingContext2D} context
  * @param {string} text
  * @param {number} y its middle
@@ -217,8 +217,9 @@ function drawTitle(context, text, y, width, font = "12px", color = "--dim") {
 }
 
 /**
- * The picture as a canvas.
- * @param {Page} page @param {number} scale pixels for each CSS pixel
+ * Draws the picture on a canvas.
+ * @param {Page} page
+ * @param {number} scale pixels for each CSS pixel
  * @param {boolean} inside whether names and lines are written in the plot
  * @param {boolean} [worded] with its title and what its colours are
  */

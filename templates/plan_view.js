@@ -1,5 +1,5 @@
-// Plan: which changes would make it fit, with the least effort first, as `strata plan` found when the page was written;
-// a row shows its change in the timeline.
+// Plan: which changes would make it fit, those with the least effort first, as `strata plan` found when the page was
+// written. Choosing a row shows its change in the timeline.
 import { carriedText } from "./load.js";
 import { prove } from "./proof.js";
 import { change, perPage } from "./state.js";
@@ -26,7 +26,7 @@ const planOf = perPage(() => ({
     read: undefined,
 }));
 
-/** The plan of the shown device; null: there is none. @param {Page} page */
+/** The plan of the shown device; null: it has none. @param {Page} page */
 export function devicePlan(page) {
     const own = planOf(page);
     if (own.read === undefined) {
@@ -37,19 +37,23 @@ export function devicePlan(page) {
     return own.read?.devices.find(({ device }) => device === ordinal) ?? null;
 }
 
-/** Is a change enough? */
+/** Is the change enough? */
 export const isServed = (/** @type {Row} */ { fits }) => fits === "yes" || fits === "with_retries";
 
-/** True if only the lower end of its range is known. @param {Figures} row */
+/** Is only the lower end of its range known? @param {Figures} row */
 const isBound = (row) => row.live_peak_bytes_max === null;
 
 /** The memory in use that a row needs; for a bound, the least that is known. @param {Figures} row */
 export const needed = (row) => row.live_peak_bytes_max ?? row.live_peak_bytes_min;
 
-/** The best saving of a change; a set that serves needs none. @param {Row & Partial<Change>} row */
+/** The best saving of a change. A set that serves counts as one that saves. @param {Row & Partial<Change>} row */
 const saves = (row) => Math.max(row.saves_peak_bytes ?? 1, row.saves_reserved_bytes ?? 0);
 
-/** Served first, bounds last, then by effort, then as they are listed. @param {DevicePlan} plan @returns {Row[]} */
+/**
+ * Rows that are served come first, bounds last; then by effort, then in the listed order.
+ * @param {DevicePlan} plan
+ * @returns {Row[]}
+ */
 export function planRows({ plans, changes }) {
     const listed = new Set(changes.map(({ id }) => id));
     const sets = plans
@@ -61,8 +65,9 @@ export function planRows({ plans, changes }) {
 }
 
 /**
- * The figure, the rest of the limit, or the bytes missing from the largest possible limit.
- * @param {Row} row @param {DevicePlan["budget"]} budget
+ * What a row says: its figure, what is left of the limit, or how much is missing from the largest possible limit.
+ * @param {Row} row
+ * @param {DevicePlan["budget"]} budget
  */
 export function verdict(row, { used_bytes: limit, from, at_most_bytes }) {
     const line = make("span", "plan-verdict");
@@ -79,8 +84,9 @@ export function verdict(row, { used_bytes: limit, from, at_most_bytes }) {
 }
 
 /**
- * In use dark, reserved as an outline, the limit as a line.
- * @param {Row} row @param {number} most
+ * Draws memory in use dark, reserved memory as an outline, the limit as a line.
+ * @param {Row} row
+ * @param {number} most
  * @param {number | null} limit
  */
 function bar(row, most, limit) {

@@ -1,4 +1,4 @@
-// The timeline: its canvas holds the module's pixels and nothing else. Axes, markers and the pointer's marks are on
+// The timeline. Its canvas holds the module's pixels and nothing else; axes, markers and the pointer's marks are on
 // canvases of their own, so hovering never draws the stack again.
 import {
     DRAW_DARK,
@@ -41,7 +41,7 @@ import { drawBytes } from "./stage.js";
 
 const FRAMES_KEPT = 60;
 
-/** Measures the box; true if something has changed. @param {Page} page */
+/** Measures the box. True: something has changed. @param {Page} page */
 export function layoutPlot(page) {
     const lane = laneOf(page);
     const GUTTER = gutterOf(page);
@@ -66,10 +66,10 @@ export function layoutPlot(page) {
 
 /* ---- the stack ---- */
 
-/** The subject of the view's highlight. */
+/** What the view's highlight is about. */
 const litOf = perPage(() => ({ asked: "" }));
 
-/** Brings the view's highlight up to the state. @param {Page} page */
+/** Updates the view's highlight to the state. @param {Page} page */
 export function lightFocus(page) {
     const { state, view } = page;
     const lit = litOf(page);
@@ -82,8 +82,9 @@ export function lightFocus(page) {
 }
 
 /**
- * The stack of a device in a window of its positions, as the state wants it.
- * @param {Page} page @param {HTMLCanvasElement} canvas
+ * Draws the stack of a device in a window, as the state wants it.
+ * @param {Page} page
+ * @param {HTMLCanvasElement} canvas
  * @param {import("./session.js").View} shown
  * @param {number} from
  * @param {number} to
@@ -104,7 +105,7 @@ export function drawStack(page, canvas, shown, from, to, bottom, top, found, lai
         height,
         bottom_bytes: bottom,
         top_bytes: top,
-        // Beside other devices the window may reach beyond the recording of this one.
+        // Beside other devices the window may reach beyond this device's recording.
         flags:
             (isDark(page) ? DRAW_DARK : 0) |
             fading |
@@ -124,7 +125,7 @@ export function drawStack(page, canvas, shown, from, to, bottom, top, found, lai
     return counts;
 }
 
-/** The stack, and the names of its bands once it rests. @param {Page} page */
+/** Draws the stack, and once it rests the names of its bands. @param {Page} page */
 export function drawTimelineStack(page) {
     const { state, view } = page;
     const plot = plotOf(page);
@@ -158,8 +159,9 @@ export function drawTimelineAxes(page) {
 }
 
 /**
- * A picture's marks over the stack: the module draws them, so that `strata png --view` has the same.
- * @param {Page} page @param {Pane} pane
+ * A picture's marks over the stack, for the module to draw, so that `strata png --view` has the same.
+ * @param {Page} page
+ * @param {Pane} pane
  */
 function laidOver(page, pane) {
     const { state } = page;
@@ -177,7 +179,7 @@ function laidOver(page, pane) {
             ...outlineRequest(page),
         };
     }
-    // In another device's row they are at their times.
+    // In another device's row they lie at their times.
     const shift = clockShift(page, pane.view);
     const [held, a, b, c] = marks.map((event) => (event === null ? NaN : usOfEvent(page, event) + shift));
     return {
@@ -191,9 +193,11 @@ function laidOver(page, pane) {
 }
 
 /**
- * A timeline and its surroundings, on canvases of their own, for a picture.
+ * Draws a timeline and its surroundings for a picture, on canvases of their own.
  * @param {Page} page
- * @param {Pane} pane @param {import("./lane.js").Lane} lane @param {boolean} found its search is done
+ * @param {Pane} pane
+ * @param {import("./lane.js").Lane} lane
+ * @param {boolean} found its search is done
  * @param {number} scale pixels for each CSS pixel
  * @param {boolean} inside whether names and lines are written in the plot
  */
@@ -222,7 +226,7 @@ export function drawForPicture(page, pane, lane, found, scale, inside) {
     const over = context2d(made.axes);
     over.lineWidth = 1 / scale;
     drawOverPicture(page, over, pane, inside);
-    // Later questions are about the picture on the screen.
+    // Later questions are about the picture on the screen again.
     Object.assign(pane, { timeline, axes, ratio });
     return { timeline: made.timeline, axes: made.axes, height: GUTTER.top + pane.height + lane.height };
 }
@@ -230,7 +234,7 @@ export function drawForPicture(page, pane, lane, found, scale, inside) {
 /* ---- axes ---- */
 
 /**
- * Label of a moment in seconds (or milliseconds in short runs).
+ * The label of a moment in seconds (in short runs milliseconds).
  * @param {number} us
  * @param {number} step
  * @param {number} unit microseconds
@@ -243,8 +247,9 @@ function timeLabel(us, step, unit) {
 }
 
 /**
- * Ticks along the axis with labels that do not touch.
- * @param {Page} page @param {CanvasRenderingContext2D} context
+ * Ticks along the axis whose labels do not touch.
+ * @param {Page} page
+ * @param {CanvasRenderingContext2D} context
  * @param {(value: number, step: number) => string} label
  */
 function alongTicks(page, context, label) {
@@ -254,8 +259,8 @@ function alongTicks(page, context, label) {
         const ticks = session.ticks("decimal", Math.ceil(state.from), Math.floor(state.to), most);
         const step = ticks.length > 1 ? ticks[1] - ticks[0] : 1;
         const labels = ticks.map((value) => label(value, step));
-        // The labels at the ends are the widest; measuring all of them, for every attempt, would cost more than the
-        // rest of the axes.
+        // The labels at the ends are the widest. Measuring all labels for every attempt would cost more than the rest
+        // of the axes.
         const ends = [labels[0] ?? "", labels[labels.length - 1] ?? ""];
         const widest = Math.max(...ends.map((text) => context.measureText(text).width));
         const room = (step / (state.to - state.from)) * plot.width;
@@ -301,7 +306,7 @@ function drawAlongAxis(page, context) {
 }
 
 /**
- * Lines far above the picture do not squeeze it: they are named at its upper edge.
+ * Names lines far above the picture at its upper edge, so that they need not be in it.
  * @param {CanvasRenderingContext2D} context
  * @param {{text: string, bytes: number, reserved: boolean}[]} lines
  * @param {Pane} pane
@@ -327,7 +332,11 @@ function nameHigher(context, lines, pane) {
         });
 }
 
-/** The axis of bytes does not begin with 0. @param {Page} page @param {CanvasRenderingContext2D} context */
+/**
+ * Draws a break where the axis of bytes does not begin with 0.
+ * @param {Page} page
+ * @param {CanvasRenderingContext2D} context
+ */
 function breakAxis(page, context) {
     const plot = plotOf(page);
     if (plot.bottom === 0) return;
@@ -343,8 +352,9 @@ function breakAxis(page, context) {
 }
 
 /**
- * Ticks above the timeline where the allocations that the search finds were made.
- * @param {Page} page @param {CanvasRenderingContext2D} context
+ * Draws ticks above the timeline where the allocations that the search finds were made.
+ * @param {Page} page
+ * @param {CanvasRenderingContext2D} context
  * @param {Pane} pane
  */
 function drawHits(page, context, pane) {
@@ -377,7 +387,7 @@ function nameLines(page, context, pane) {
     const { view } = pane;
     const capacity = capacityBytes(page, view.device);
     const reservedAt = (/** @type {number} */ x) => view.c.reserved_at(view.c.event_of_x(x * pane.ratio));
-    // Beside other devices the lines end with this one's recording.
+    // Beside other devices the lines end where this one's recording ends.
     const axis = page.state.all ? 1 : axisNumber(page);
     const ends = page.state.all || page.beside;
     const end = ends ? Math.min(pane.width, xOfAxis(page, view.c.whole(axis).to, pane)) : pane.width;
@@ -408,7 +418,7 @@ function nameLines(page, context, pane) {
             (reserved ? end : pane.width) - 6,
         );
         const y = reserved ? yOfBytes(page, highest(reservedAt, right - width, right), pane) : atEnd;
-        // The lower one of two that are near goes below its line.
+        // If two names are near each other, the lower one goes below its line.
         const isTaken = pane.lineNames.some(
             (other) => other.right > right - width && y < other.bottom + 18 && y > other.top,
         );
@@ -431,8 +441,9 @@ function nameLines(page, context, pane) {
 }
 
 /**
- * The surroundings of the stack of any device.
- * @param {Page} page @param {Pane} pane
+ * Draws the surroundings of the stack of any device.
+ * @param {Page} page
+ * @param {Pane} pane
  * @param {import("./lane.js").Lane} lane below it
  * @param {boolean} found its search is done
  */

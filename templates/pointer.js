@@ -30,24 +30,24 @@ const handsOf = perPage(() => ({
      */
     drag: null,
     /**
-     * The pins before each of the last two clicks, since a double click, which is both, must only fit.
+     * The pins before each of the last two clicks: a double click consists of both and must only fit.
      * @type {Pick<PageState, "moment" | "selected" | "focus">[]}
      */
     beforeClicks: [],
-    /** The place of each pressed finger (or the mouse). @type {Map<number, {x: number, y: number}>} */
+    /** Where each pressed finger (or the mouse) is. @type {Map<number, {x: number, y: number}>} */
     fingers: new Map(),
     /**
-     * The positions under two fingers when the second one came down.
+     * The positions under two fingers, from when the second one came down.
      * @type {{a: number, b: number} | null}
      */
     pinch: null,
-    /** The list's contents stay for a while after the pointer has left. */
+    /** A timer: the list's contents stay for a while after the pointer has left. */
     leaveTimer: 0,
-    /** The sum of a pinch on a trackpad so far. */
+    /** How far a pinch on a trackpad has come. */
     gestureScale: 1,
 }));
 
-/** CSS pixel of the timeline. @param {Page} page @param {MouseEvent} event */
+/** The timeline's CSS pixel under the mouse. @param {Page} page @param {MouseEvent} event */
 function plotPoint(page, event) {
     const box = plotOf(page).timeline.getBoundingClientRect();
     return { x: event.clientX - box.left, y: event.clientY - box.top };
@@ -65,7 +65,7 @@ function plotDoubleClick(/** @type {Page} */ page) {
     fitWindow(page);
 }
 
-/** Two fingers no longer pan or pin. @param {Page} page */
+/** Begins a pinch: two fingers neither pan nor pin. @param {Page} page */
 function startPinch(page) {
     const hands = handsOf(page);
     hands.drag = null;
@@ -74,7 +74,7 @@ function startPinch(page) {
     hands.pinch = Math.abs(a - b) > 0 ? { a, b } : null;
 }
 
-/** Keeps under each finger the place that was under it. @param {Page} page */
+/** Moves the window so that each finger keeps the place under it. @param {Page} page */
 function movePinch(page) {
     const hands = handsOf(page);
     const [first, second] = [...hands.fingers.values()];
@@ -173,10 +173,10 @@ function plotUp(page, event) {
     else toggleFocus(page, { by: /** @type {import("./state.js").Focus["by"]} */ (state.viewBy), id: area });
 }
 
-/** The list's contents stay for a while: the pointer often goes there next. */
+/** How long the list's contents stay after the pointer has left, since it often goes to the list next. */
 const LEAVE_MS = 2000;
 
-/** The pointer is back, or its moment is over. @param {Page} page @param {boolean} left */
+/** Ends that while: the pointer is back, or the time is over. @param {Page} page @param {boolean} left */
 function endLeave(page, left) {
     clearTimeout(handsOf(page).leaveTimer);
     plotOf(page).left = false;
@@ -205,8 +205,8 @@ function plotWheel(page, event) {
     const along = event.deltaX * pixels;
     const across = event.deltaY * pixels;
     const at = Math.min(1, Math.max(0, point.x / plot.width));
-    // A pinch on a trackpad comes as a wheel with Ctrl: it zooms along, as everywhere; the axis of bytes has its own
-    // wheel.
+    // A pinch on a trackpad comes as a wheel with Ctrl, which zooms along as everywhere; the axis of bytes has a wheel
+    // of its own.
     if (event.altKey || point.x < 0)
         zoomBytes(page, Math.exp(-across * 0.002), 1 - Math.min(1, Math.max(0, point.y / plot.height)));
     else if (event.shiftKey || Math.abs(along) > Math.abs(across)) panWindow(page, (along || across) / plot.width);
@@ -214,10 +214,10 @@ function plotWheel(page, event) {
 }
 
 /**
- * Safari on a Mac sends these for a trackpad, where other browsers send a wheel with Ctrl; on a touchscreen it sends
- * them
- * besides the pointers that are followed already.
- * @param {Page} page @param {Event} event
+ * Safari on a Mac sends these for a trackpad, where other browsers send a wheel with Ctrl. On a touchscreen it sends
+ * them in addition to the pointers that are followed already.
+ * @param {Page} page
+ * @param {Event} event
  */
 function plotGesture(page, event) {
     const hands = handsOf(page);
@@ -232,7 +232,10 @@ function plotGesture(page, event) {
     hands.gestureScale = event.type === "gesturechange" ? gesture.scale : 1;
 }
 
-/** A canvas that changes its size is empty, so the new picture must come within the same frame. @param {Page} page */
+/**
+ * Draws at once: a canvas that changes its size is empty, so the new picture must come within the same frame.
+ * @param {Page} page
+ */
 function resizePlot(page) {
     if (!layoutPlot(page)) return;
     invalidate(page, TIMELINE | MINIMAP);

@@ -1,5 +1,5 @@
-// The proof of a card: its set alone is bright, at its moment, and a strip above the plot counts what is lit. Esc
-// goes back to the view before, the window included.
+// Shows the proof of a card: only its set is bright, at its moment, and a strip above the plot counts what is lit. Esc
+// goes back to the view before, with its window.
 import { fitOpening, goToView, hashOfState, readHash, writeHash } from "./address.js";
 import { plotOf } from "./canvas.js";
 import { askFindings } from "./questions.js";
@@ -9,15 +9,17 @@ import { formatBytes, formatAt, formatEvent, formatPlural, make, setText } from 
 
 const shownOf = perPage(() => ({
     /**
-     * The address to go back to, the button that was pressed, the sentence where there is no set, and the call site
-     * that is spoken of.
+     * The address to go back to, the button that was pressed, the sentence if there is no set, and the call site that
+     * the card is about.
      * @type {{back: string, button: HTMLElement, text: string, site: number} | null}
      */
     proof: null,
 }));
 
-/** The bright part of the allocations alive at the moment; null: nothing is fainter than the rest.
- * @param {Page} page */
+/**
+ * The bright part of the allocations alive at the moment; null: nothing is faded.
+ * @param {Page} page
+ */
 export function litNow(page) {
     const { state, view } = page;
     const found = state.finding === null && !state.focus && state.search !== "" && searchOf(page).ready;
@@ -48,10 +50,15 @@ export function prove(page, button, text, show, site = 0) {
     invalidate(page, HEADER);
 }
 
-/** The call site that is spoken of; 0: none. @param {Page} page */
+/** The call site that the card is about; 0: none. @param {Page} page */
 export const provedSite = (page) => shownOf(page).proof?.site ?? 0;
 
-/** Lights exactly the set of a card. @param {HTMLElement} button @param {PageFinding} finding @param {number} index */
+/**
+ * Highlights exactly the set of a card.
+ * @param {HTMLElement} button
+ * @param {PageFinding} finding
+ * @param {number} index
+ */
 export function showFinding(/** @type {Page} */ page, button, finding, index) {
     prove(
         page,
@@ -70,14 +77,14 @@ export function showFinding(/** @type {Page} */ page, button, finding, index) {
     );
 }
 
-/** Another view takes its place. @param {Page} page */
+/** Ends the proof, because another view takes its place. @param {Page} page */
 export function leaveProof(page) {
     shownOf(page).proof = null;
     change(page, { planned: null });
     invalidate(page, HEADER);
 }
 
-/** Goes back to the view before; false: nothing is being proved. @param {Page} page */
+/** Goes back to the view before. False: there is no proof to end. @param {Page} page */
 export function endProof(page) {
     const shown = shownOf(page);
     if (!shown.proof && page.state.finding === null) return false;
@@ -94,7 +101,7 @@ export function endProof(page) {
     return true;
 }
 
-/** The strip's text about a lit set. @param {Page} page @param {number} index */
+/** The strip's text about the set that is lit. @param {Page} page @param {number} index */
 function litText(page, index) {
     const finding = askFindings(page.view)[index];
     const { count, bytes, event } = countLit(page);
@@ -110,11 +117,14 @@ function countLit(/** @type {Page} */ page) {
     return { count: allocations, bytes, event };
 }
 
-/** The strip above the plot; before the plot is laid out, since it takes room from it. @param {Page} page */
+/**
+ * Draws the strip above the plot. It takes room from the plot, so this comes before the plot's layout.
+ * @param {Page} page
+ */
 export function drawProof(page) {
     const shown = shownOf(page);
     const strip = page.element("proof", HTMLParagraphElement);
-    // Another view has taken its place: there is nothing to go back from.
+    // Another view has taken its place, so there is nothing to go back to.
     const lit = page.state.finding !== null;
     strip.hidden = !shown.proof && !lit;
     if (strip.hidden) return;
@@ -133,7 +143,10 @@ export function startProof(/** @type {Page} */ page) {
 
 /* ---- bands too thin to be told apart ---- */
 
-/** Says that bands lie together by call site, and offers each; true: the strip has come or gone. @param {Page} page */
+/**
+ * Says that bands of a call site are drawn as one, and offers to draw each. True: the strip has appeared or gone.
+ * @param {Page} page
+ */
 export function drawGroups(page) {
     const strip = page.element("groups", HTMLParagraphElement);
     const { dense, drawn, groups, merged } = plotOf(page);

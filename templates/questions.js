@@ -1,4 +1,4 @@
-// Questions that the module answers about a set of allocations: who holds them, through whom, and the differences.
+// Questions to the module about a set of allocations: who holds them, through whom, and how two sets differ.
 import { valueText } from "./calls.js";
 
 /** @typedef {import("./session.js").View} View */
@@ -12,10 +12,10 @@ import { valueText } from "./calls.js";
  * (i: number) => string}} Sums
  */
 
-/** As the module counts them (enum compare_by). */
+/** Groupings in the module's order (enum compare_by). */
 export const GROUPINGS = ["site", "stack", "file", "category", "stream", "pool", "module"];
 
-/** The head over the names of each. @type {Record<string, string>} */
+/** The head over the names of each grouping. @type {Record<string, string>} */
 export const GROUP_HEADS = {
     site: "Call site",
     stack: "Stack",
@@ -26,13 +26,13 @@ export const GROUP_HEADS = {
     module: "Layer",
 };
 
-/** Orders of the matches, as the module counts them (match_rows). */
+/** Orders of the matches, in the module's order (match_rows). */
 export const ORDERS = ["birth", "bytes", "lifetime", "site", "category", "stream"];
 
-/** As the module counts them (enum extent_what); the first is a moment. */
+/** Questions in the module's order (enum extent_what); the first is about a moment. */
 export const WHATS = ["at", "peak", "allocated", "freed", "kept", "through", "lasting"];
 
-/** The questions about a range, and the page's names for them. @type {Record<string, string>} */
+/** The questions about a range, and what the page calls them. @type {Record<string, string>} */
 export const QUESTIONS = {
     allocated: "Made",
     freed: "Freed",
@@ -41,10 +41,13 @@ export const QUESTIONS = {
     peak: "At the peak",
 };
 
-/** The same for a comparison's ends, and the memory after their last event. @type {Record<string, string>} */
+/**
+ * The questions about a comparison's ends: those, and the memory after an end's last event.
+ * @type {Record<string, string>}
+ */
 export const COMPARE_QUESTIONS = { ...QUESTIONS, end: "Alive at the end" };
 
-/** The name of a row whose bytes are all freed after the range. */
+/** The name of the row of bytes that are all freed after the range. */
 export const FREED_LATER = "freed later";
 
 /** An `About` as numbers. @param {View} view @param {About} about */
@@ -80,7 +83,7 @@ function groupingOf(by) {
 /** @typedef {{by: string, key: number}} Within one group */
 
 /**
- * Groups by falling bytes, kept in a slot of the view (0 to 6) until it is asked for others.
+ * Groups by falling bytes. They are kept in a slot of the view (0 to 6) until the slot is asked for others.
  * @param {View} view
  * @param {number} slot
  * @param {About} about
@@ -112,7 +115,7 @@ export function listSums(sums) {
 
 /** @typedef {{name: string, key: number, stack: number, a: number, b: number, delta: number}} Difference */
 
-/** Slots of A and B: of the page's comparison, and of other questions. */
+/** The slots of A and B, for the page's comparison and for other questions. */
 const [PAIR_SLOTS, BESIDE_SLOTS] = [
     [1, 2],
     [5, 6],
@@ -142,7 +145,7 @@ export function askDifferences(view, a, b, by, slots = PAIR_SLOTS, within = null
 }
 
 /**
- * All rows of a comparison at once; that of the page stays as it is.
+ * All rows of a comparison at once. The page's own comparison stays as it is.
  * @param {View} view
  * @param {About} a
  * @param {About} b
@@ -156,14 +159,14 @@ export function listDifferences(view, a, b, by, within = null) {
     return { ...asked, rows };
 }
 
-/** Trees, as the module counts them (enum tree_direction). @type {("callees" | "callers" | "places")[]} */
+/** Trees in the module's order (enum tree_direction). @type {("callees" | "callers" | "places")[]} */
 export const TREES = ["callees", "callers", "places"];
 
-/** How many trees were planted: who reads a tree that is not the last one must plant it again. */
+/** How many trees were planted. Whoever reads a tree that is not the last one must plant it again. */
 export const planted = { count: 0 };
 
 /**
- * Plants a tree of the view, which stays until the next one: how many nodes; 0 is the root.
+ * Plants a tree of the view, which stays until the next one. Returns the number of nodes; 0 is the root.
  * @param {View} view
  * @param {About} about
  * @param {string} direction of TREES
@@ -184,7 +187,7 @@ export function askTree(view, about, direction, before = null, through = 0, with
 }
 
 /**
- * The name of a tree's node; for places, by its level: file, function, line.
+ * The name of a tree's node; in a tree of places it depends on the level: file, function, line.
  * @param {View} view
  * @param {string} direction
  * @param {number} frame
@@ -265,7 +268,7 @@ export function askBlocks(view, at) {
  */
 
 /**
- * Caches an answer per device: the recording does not change.
+ * Caches an answer for each device, because the recording does not change.
  * @template T
  * @param {(view: View) => T} ask
  * @returns {(view: View) => T}
@@ -282,7 +285,7 @@ export function once(ask) {
     };
 }
 
-/** The steps of the loop; empty if there are none. @type {(view: View) => Step[]} */
+/** The steps of the loop; empty if it has none. @type {(view: View) => Step[]} */
 export const askSteps = once((view) =>
     Array.from({ length: view.c.judged().steps }, (_, i) => {
         const step = view.c.step(i);
@@ -304,7 +307,7 @@ export const askParts = once((view) =>
     }),
 );
 
-/** When each layer ran, as parts. @type {(view: View) => Part[]} */
+/** When each layer ran, as parts of steps. @type {(view: View) => Part[]} */
 export const askLayers = once((view) =>
     Array.from({ length: view.c.layers() >>> 0 }, (_, i) => {
         const { from, to, kind, step } = view.c.layer(i);
@@ -313,13 +316,13 @@ export const askLayers = once((view) =>
     }),
 );
 
-/** The report's findings, most urgent first. @type {(view: View) => PageFinding[]} */
+/** The report's findings, the most urgent first. @type {(view: View) => PageFinding[]} */
 export const askFindings = once((view) =>
     Array.from({ length: view.c.judged().findings }, (_, i) => {
         const text = (/** @type {number} */ which) => view.session.decode(view.c.finding_text(i, which));
         const { site, per_bytes, per_n, bytes, count, saves_peak_bytes, from_event, to_event, at_event, own } =
             view.c.finding(i);
-        /** Fields of some kinds only. @type {Record<string, object>} */
+        /** Fields that only some kinds have. @type {Record<string, object>} */
         const more = {
             optimizer_temporaries: { implementation: text(8) },
             next_step_peak: { expected_peak_bytes: own },
@@ -346,7 +349,11 @@ export const askFindings = once((view) =>
     }),
 );
 
-/** The set of a finding among the allocations alive at its event; null: no set. @param {View} view @param {number} i */
+/**
+ * The allocations of a finding's set that are alive at its event; null: it has no set.
+ * @param {View} view
+ * @param {number} i
+ */
 export function findingIds(view, i) {
     const { place, count } = view.c.finding_ids(i);
     return count < 0 ? null : Array.from(new Uint32Array(view.module.memory.buffer, place, count));

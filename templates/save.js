@@ -1,9 +1,10 @@
-// Saving: files that the page makes, and fields of a table.
+// Saves files that the page makes, and writes fields of a table.
 import { baseName, make, makeButton, setText } from "./text.js";
 
 /**
- * Gives somebody a file.
- * @param {Page} page @param {Blob} blob
+ * Offers a file for saving.
+ * @param {Page} page
+ * @param {Blob} blob
  * @param {string} ending
  * @param {string} [detail] after the recording's name
  */
@@ -18,7 +19,7 @@ export function saveBlob(page, blob, ending, detail = "") {
     if (why) void sayWhy(page, why, blob);
 }
 
-/** The reason why this page cannot save a file in a frame, where browsers drop it silently. "": it can. */
+/** Why this page cannot save a file: it is in a frame in which browsers drop files silently. "": it can. */
 function whyNotSaved() {
     const { frameElement, parent } = window;
     if (parent === window || (!frameElement && self.origin !== "null")) return "";
@@ -30,7 +31,7 @@ function whyNotSaved() {
     );
 }
 
-/** Shows the file's contents for copying: a picture, or text, and a button that copies it. @param {Blob} blob */
+/** Shows a file's contents for copying: a picture, or text with a button that copies it. @param {Blob} blob */
 async function copyable(blob) {
     const isPicture = blob.type === "image/png";
     const shown = isPicture ? make("img") : make("textarea");
@@ -46,7 +47,7 @@ async function copyable(blob) {
         if (shown instanceof HTMLImageElement)
             await navigator.clipboard.write([new ClipboardItem({ [blob.type]: blob })]);
         else {
-            // The clipboard of scripts is closed to many frames, the selection's is not.
+            // Many frames deny scripts the clipboard, but not the copy of a selection.
             shown.select();
             document.execCommand("copy");
         }
@@ -71,7 +72,10 @@ async function sayWhy(page, why, blob) {
     dialog.showModal();
 }
 
-/** A field; a program of tables must not take a name of code for a formula. @param {string} text */
+/**
+ * A field of a table, written so that a spreadsheet does not take a name of code for a formula.
+ * @param {string} text
+ */
 export function csvField(text) {
     const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
     return /[",\r\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;

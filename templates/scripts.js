@@ -43,7 +43,7 @@ import { setAxis, setWindow } from "./window.js";
 
 /* ---- for scripts ---- */
 
-/** The largest call sites at the peak. @param {Page} page @param {number} most */
+/** The call sites with most bytes at the peak. @param {Page} page @param {number} most */
 function topAtPeak(page, most) {
     return askAll(page, (all) => {
         all.groups(all.facts.peak_event, "site");
@@ -51,7 +51,7 @@ function topAtPeak(page, most) {
     });
 }
 
-/** The current device's object of `strata report --json`. @param {Page} page */
+/** The current device as `strata report --json` describes it. @param {Page} page */
 function summaryOfDevice(page) {
     const { session, state, view } = page;
     const live = view.facts.peak_bytes;
@@ -106,7 +106,7 @@ function currentView(page) {
 
 const isNumber = (/** @type {unknown} */ value) => typeof value === "number" && !Number.isNaN(value);
 
-/** Allowed values of a view's fields. */
+/** The values that a view's fields may have. */
 const fieldsOf = perPage(
     (page) =>
         /** @type {Record<string, (value: any, wanted: any) => boolean>} */ ({
@@ -184,7 +184,7 @@ function allocationForScripts(page, allocation) {
     return { allocation, bytes, birth, death, stream, stack: page.session.stack(stack) };
 }
 
-/** The first frame with this name; 0 without a name. @param {Page} page @param {string} [name] */
+/** The first frame with this name; 0 if no name is given. @param {Page} page @param {string} [name] */
 function frameOf(page, name) {
     if (name === undefined) return 0;
     for (let frame = 1; frame < page.session.facts.frames; frame++)
@@ -193,7 +193,7 @@ function frameOf(page, name) {
 }
 
 /**
- * A moment (by default the peak), or a range.
+ * What a question is about: a moment (by default the peak) or a range.
  * @param {{at?: number | "peak", from?: number, to?: number, what?: string}} question
  * @returns {import("./questions.js").About}
  */
@@ -313,9 +313,10 @@ export const callsOf = perPage((page) => {
 });
 
 /**
- * Calls that report if there is no recording yet, or never will be.
+ * Makes the calls for scripts; they say so if there is no recording yet, or never will be.
  * @param {Promise<void>} ready
- * @param {() => Page | null} inHand the page that they act on @param {string[]} [names] of further calls
+ * @param {() => Page | null} inHand the page that they act on
+ * @param {string[]} [names] of further calls
  * @param {() => object} [own] which take the place of the page's
  * @returns {PageApi}
  */

@@ -1,6 +1,6 @@
-// Search over all allocations, not only the visible ones: words as in the filter (layout/filter.h), joined by AND.
-// Allocations that do not match fade. The module understands the words; a regular expression is matched in a worker
-// (words.js).
+// Searches all allocations, not only the visible ones. Words are those of the filter (layout/filter.h), joined by AND;
+// allocations that do not match are faded. The module understands the words; a regular expression is matched in a
+// worker (words.js).
 import { axisOfEvent, change, eventOfAxis, EVERYTHING, invalidate, perPage } from "./state.js";
 import { setWindow } from "./window.js";
 import { Matcher, selectWords } from "./words.js";
@@ -8,16 +8,16 @@ import { Matcher, selectWords } from "./words.js";
 const SEARCH_SLOT = 1;
 
 export const searchOf = perPage(() => ({
-    /** The last search, with its device and filter. */
+    /** What was searched for last, with device and filter. */
     asked: "",
-    /** The view has the matches. */
+    /** Does the view have the matches? */
     ready: false,
     running: false,
-    /** Counts the results so far: sums of an older result are out of date. */
+    /** Counts the results, because sums of an older result are out of date. */
     version: 0,
     /** @type {SearchResult} */
     result: { allocations: 0, bytesAtPeak: 0 },
-    /** The error in the words. */
+    /** What is wrong with the words. */
     error: "",
     /** @type {Matcher | null} */
     matcher: null,
@@ -43,7 +43,7 @@ function finishSearch(page, error) {
     invalidate(page, EVERYTHING);
 }
 
-/** List and sums of nothing but the matches, or of all again. @param {Page} page */
+/** Narrows list and sums to the matches, or widens them to all. @param {Page} page */
 function applyOnly(page) {
     const search = searchOf(page);
     search.version++;
@@ -70,7 +70,7 @@ export function updateSearch(page) {
         result: { allocations: 0, bytesAtPeak: 0 },
     });
     if (!state.search) {
-        // The old matches are dropped: a table without a search lists all.
+        // The old matches are dropped: without a search the table lists all allocations.
         view.c.words(SEARCH_SLOT, 0);
         applyOnly(page);
         return;
@@ -92,7 +92,7 @@ export function setSearch(page, text) {
     updateSearch(page);
 }
 
-/** Is a part of the allocation in the window? @param {Page} page @param {number} allocation */
+/** Does a part of the allocation lie in the window? @param {Page} page @param {number} allocation */
 function isInWindow(page, allocation) {
     const { state, view } = page;
     const { birth, death } = view.c.allocation(allocation);
@@ -100,8 +100,9 @@ function isInWindow(page, allocation) {
 }
 
 /**
- * The start of a walk through the matches: the pinned allocation if it is in sight, otherwise the window's edge.
- * @param {Page} page @param {1 | -1} direction
+ * Where a walk through the matches begins: at the pinned allocation if it is in sight, otherwise at the window's edge.
+ * @param {Page} page
+ * @param {1 | -1} direction
  */
 function matchesFrom(page, direction) {
     const { state, view } = page;
@@ -111,9 +112,10 @@ function matchesFrom(page, direction) {
 }
 
 /**
- * Pins the next match after the pinned allocation (or the one before it), in order of birth; first the first in the
+ * Pins the next match after (or before) the pinned allocation, in order of birth; at first the first match in the
  * window.
- * @param {Page} page @param {1 | -1} direction
+ * @param {Page} page
+ * @param {1 | -1} direction
  */
 export function goToMatch(page, direction) {
     if (!searchOf(page).ready) return;
@@ -123,7 +125,7 @@ export function goToMatch(page, direction) {
     showAllocation(page, allocation);
 }
 
-/** "3 of 96": the place of the pinned allocation among the matches; 0: it is none of them, or none is pinned. */
+/** The place of the pinned allocation among the matches, "3 of 96"; 0: it is not one of them, or none is pinned. */
 export function placeOfMatch(/** @type {Page} */ page) {
     const { state, view } = page;
     if (!searchOf(page).ready || state.selected === null || view.c.next_match(state.selected - 1, 1) !== state.selected)
@@ -131,7 +133,7 @@ export function placeOfMatch(/** @type {Page} */ page) {
     return view.c.matches(state.selected).before;
 }
 
-/** Moves the window if the allocation is outside of it. @param {Page} page @param {number} id */
+/** Moves the window if the allocation lies outside of it. @param {Page} page @param {number} id */
 export function showAllocation(page, id) {
     const { state, view } = page;
     const allocation = view.c.allocation(id);

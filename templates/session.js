@@ -1,6 +1,6 @@
 // The module's two handles with JavaScript's types: a Session is a recording, a View one device of it with its window,
-// filter and picture. There may be any number of both. Calls of the module stand in `c` of each, bound to their handle
-// (module.d.ts has them all); what stands beside it turns their results into text and objects.
+// filter and picture. There may be any number of both. `c` of each holds the module's calls, bound to the handle
+// (module.d.ts lists them); the other methods turn their results into text and objects.
 import { RECORDS, SESSION_ROWS, VIEW_ROWS } from "./api.js";
 import { cssTexture } from "./text.js";
 import { atOnce } from "./turns.js";
@@ -11,19 +11,19 @@ import { atOnce } from "./turns.js";
  * optimizer's kinds of state, and allocations known by their free
  */
 
-/** Names between two turns of the browser. */
+/** Call sites that are named between two turns of the browser. */
 const SITES_AT_ONCE = 1000;
 
 const GROUP_BYS = ["site", "stack", "parts"];
 
-/** The ending of a site's name, by enum group_part: as in the picture. */
+/** The ending of a site's name, by enum group_part, as in the picture. */
 export const OF_FREE = 3;
 export const PARTS = ["", " (state)", " (temporary)", " (freed here)"];
 
 /** @typedef {{count: number, allocations: number, bytes: number}} Held totals of the groups that a view holds */
 
 /**
- * The module's memory as a typed view, made anew each time: it moves when it grows.
+ * A part of the module's memory as a typed array, made each time, because the memory moves when it grows.
  * @param {ModuleExports} module
  * @param {number} place
  * @param {number} count
@@ -49,7 +49,7 @@ export function readRecord(module, fields, place, call) {
 }
 
 /**
- * Calls of a kind of handle, bound to one. Numbers of 32 bits come from WebAssembly as signed ones: results that the
+ * Binds the calls of a kind of handle to one. WebAssembly returns 32-bit numbers as signed ones, so results that the
  * list of calls marks as a place or a count are made unsigned here.
  * @param {ModuleExports} module
  * @param {"session_" | "view_"} kind
@@ -70,7 +70,7 @@ export function bindCalls(module, kind, rows, handle) {
 }
 
 /**
- * Writes a record that the module reads.
+ * Writes a record for the module to read.
  * @param {ModuleExports} module
  * @param {number} place
  * @param {string[]} fields
@@ -80,7 +80,7 @@ export function writeRecord(module, place, fields, values) {
     floats(module, place, fields.length).set(fields.map((field) => values[field]));
 }
 
-/** The values that a request leaves out: no marks, no areas. */
+/** The values for what a request leaves out: no marks, no areas. */
 const PLAIN = {
     scale: 1,
     areas: 0,
@@ -97,7 +97,7 @@ const PLAIN = {
 };
 
 export class Session {
-    /** An empty one: load.js fills it. @param {ModuleExports} module */
+    /** Makes an empty session, which load.js fills. @param {ModuleExports} module */
     constructor(module) {
         this.module = module;
         this.handle = module.session_new() >>> 0;
@@ -110,7 +110,7 @@ export class Session {
         this.strings = new Map();
         /** @type {Map<number, string>} */
         this.siteTexts = new Map();
-        /** The contents; known once the recording is read. @type {record_recording} */
+        /** The recording's contents, known once it is read. @type {record_recording} */
         this.facts = {
             meta: 0,
             settings: 0,
@@ -129,7 +129,7 @@ export class Session {
         this.categories = [];
     }
 
-    /** Called when the recording is read. */
+    /** Reads them; called when the recording is read. */
     start() {
         this.facts = this.c.recording();
         this.devices = Array.from({ length: this.facts.devices }, (_, i) => this.c.device(i));
@@ -191,7 +191,7 @@ export class Session {
     }
 
     /**
-     * Round values of an axis.
+     * Round values for an axis.
      * @param {"bytes" | "decimal"} kind
      * @param {number} low
      * @param {number} high
@@ -214,7 +214,7 @@ export class Session {
             .map(({ code, message, device }) => ({ code: this.string(code), message: this.string(message), device }));
     }
 
-    /** "optimizer state": as people write it. */
+    /** Names of categories as people write them: "optimizer state". */
     categoryNames() {
         if (this.categories.length === 0)
             for (let i = 0; this.module.session_category_name(this.handle, i) !== 0; i++)
@@ -227,7 +227,7 @@ export class Session {
         return this.devices.findIndex((device) => device.ordinal === ordinal);
     }
 
-    /** Highest total of a device, whether a view shows it or not. @param {number} index */
+    /** The highest total of a device, whether or not a view shows it. @param {number} index */
     devicePeak(index) {
         const place = this.c.device_peak(index);
         return place === 0 ? 0 : floats(this.module, place, 1)[0];
@@ -246,22 +246,22 @@ export class View {
         );
         this.device = device;
         this.facts = this.c.facts();
-        /** Call site of every stack, requested once. @type {Uint32Array | null} */
+        /** The call site of every stack, asked for once. @type {Uint32Array | null} */
         this.sites = null;
-        /** The same by their names. @type {Map<string, number> | null} */
+        /** The call sites by their names. @type {Map<string, number> | null} */
         this.named = null;
-        /** Totals of the groups that it holds now. @type {Held} */
+        /** Totals of the groups that the view holds now. @type {Held} */
         this.held = { count: 0, allocations: 0, bytes: 0 };
-        /** Texts of phases, by string, and of parts. @type {Map<string, string[]>} */
+        /** Texts of phases and parts, by their key. @type {Map<string, string[]>} */
         this.names = new Map();
     }
 
-    /** Texts for a phase: its whole name, then shorter ones. @param {number} phase */
+    /** The texts for a phase: its whole name, then shorter ones. @param {number} phase */
     phaseNames(phase) {
         return this.namesOf(`phase ${this.c.phase(phase).name}`, (nth) => this.c.phase_name(phase, nth));
     }
 
-    /** The same for forward, backward and the like. @param {number} kind */
+    /** The texts for forward, backward and the like. @param {number} kind */
     partNames(kind) {
         return this.namesOf(`part ${kind}`, (nth) => this.c.part_name(kind, nth));
     }
@@ -278,7 +278,7 @@ export class View {
         return names;
     }
 
-    /** Another device of the same recording. @param {number} index */
+    /** Changes to another device of the same recording. @param {number} index */
     setDevice(index) {
         if (this.c.device(index) !== 0) throw new Error("There is not enough memory in this tab for this device.");
         this.device = index;
@@ -286,7 +286,7 @@ export class View {
     }
 
     /**
-     * A text of the module, "" if it has none.
+     * A text of the module; "" if it has none.
      * @param {"map_refusal" | "replay_reason" | "peak_made"} name
      */
     sentence(name) {
@@ -294,7 +294,7 @@ export class View {
         return call(this.handle) === 0 ? "" : this.session.decode(this.c[name]());
     }
 
-    /** A background of CSS. @param {number} site @param {boolean} dark */
+    /** The colour of a call site as a CSS background. @param {number} site @param {boolean} dark */
     siteColor(site, dark) {
         return cssTexture(this.c.site_color(site, dark ? 1 : 0));
     }
@@ -305,7 +305,8 @@ export class View {
     }
 
     /**
-     * Draws into the module's memory: its pixels, how many have bands of their own, how many are in sums.
+     * Draws into the module's memory. Returns the pixels, and how many allocations have bands of their own or are in
+     * sums.
      * @param {Partial<record_request> & {width: number, height: number}} request
      */
     draw(request) {
@@ -329,7 +330,7 @@ export class View {
     }
 
     /**
-     * Bands of the lane in the last drawing.
+     * The bands of the lane in the last drawing.
      * @param {boolean} internal
      * @param {number} rows
      * @returns {record_phase_mark[]}
@@ -345,7 +346,7 @@ export class View {
     }
 
     /**
-     * Edges of an allocation's band in the last drawing, in pairs of bytes from column `first` on.
+     * The edges of an allocation's band in the last drawing: pairs of bytes, from column `first` on.
      * @param {number} allocation
      */
     outline(allocation) {
@@ -354,7 +355,7 @@ export class View {
     }
 
     /**
-     * Highest total per column, of all allocations or of the filter's matches.
+     * The highest total of each column, of all allocations or of those that the filter leaves.
      * @param {number} axis
      * @param {number} from
      * @param {number} to
@@ -367,7 +368,7 @@ export class View {
     }
 
     /**
-     * The same of a window that reaches beyond the run: NaN where the run is not.
+     * The same for a window that reaches beyond the run: NaN outside of the run.
      * @param {number} axis
      * @param {number} from
      * @param {number} to
@@ -397,13 +398,13 @@ export class View {
         return (this.named ??= named);
     }
 
-    /** The call site with this name, of any stack; -1: none. @param {string} text */
+    /** The call site with this name, in any stack; -1: none. @param {string} text */
     siteOfText(text) {
         return atOnce(this.namedSites()).get(text) ?? -1;
     }
 
     /**
-     * The allocations alive after an event, in groups by falling bytes: returns totals over all; group() reads one.
+     * Groups the allocations alive after an event, by falling bytes. Returns the totals; group() reads one group.
      * @param {number} event
      * @param {GroupBy} by
      */
@@ -412,7 +413,7 @@ export class View {
     }
 
     /**
-     * The same for a question about the events [from, to).
+     * Groups the answer to a question about the events [from, to).
      * @param {number} from
      * @param {number} to
      * @param {number} what as the module counts it
@@ -435,7 +436,7 @@ export class View {
     }
 
     /**
-     * One of the groups of the last request; they stay in the module, so a million of them make no objects here.
+     * Reads one group of the last request. The groups stay in the module, so a million of them make no objects here.
      * @param {number} i
      * @returns {Group}
      */

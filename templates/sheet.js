@@ -1,4 +1,4 @@
-// On narrow screens the details are a sheet over the lower edge: its three heights, by grip, keys and tabs.
+// On narrow screens the details are a sheet over the lower edge, with three heights: a grip, keys and tabs change them.
 
 const HEIGHTS = ["low", "half", "full"];
 

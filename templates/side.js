@@ -1,5 +1,5 @@
-// The side: one view at a time of the registry below. A view is a factory createX(box) -> { id, draw, keys?, count? };
-// another one is its module, one line here, and its tab and panel in page.html.
+// The side shows one view at a time of the registry below. A view is a factory createX(box) -> { id, draw, keys?,
+// count? }. A new view needs its module, one line here, and its tab and panel in page.html.
 import { createAllocator } from "./allocator_view.js";
 import { createCompare } from "./compare_view.js";
 import { drawSiteLine } from "./details.js";
@@ -41,7 +41,7 @@ const REGISTRY = [
 const sideOf = perPage(() => ({
     /** @type {SideView[]} */
     views: [],
-    /** The view that is open. */
+    /** The view that is placed now. */
     placed: "",
     /** Widths that the user has chosen, by tab. @type {Map<string, number>} */
     widths: new Map(),
@@ -57,13 +57,13 @@ function current(page) {
     return side.views.find(({ id }) => id === page.state.tab) ?? side.views[1];
 }
 
-/** Forms of Who: they share its tab. */
+/** The forms of Who, which share its tab. */
 const FORMS = ["who", "tree", "each"];
 
 /** The tab of a view. @param {string} id */
 const tabIdOf = (id) => (FORMS.includes(id) ? "who" : id);
 
-/** Updates the side before it and the timeline are drawn. True: its width may have changed. @param {Page} page */
+/** Updates the side before side and timeline are drawn. True: its width may have changed. @param {Page} page */
 export function placeSide(page) {
     const side = sideOf(page);
     const shown = current(page);
@@ -95,12 +95,12 @@ export function drawSide(/** @type {Page} */ page) {
     drawSiteLine(page, shownMoment(page));
 }
 
-/** A key in the open view. @param {Page} page @param {string} key */
+/** Handles a key in the open view. @param {Page} page @param {string} key */
 export function sideKey(page, key) {
     return current(page).keys?.[key];
 }
 
-/** The tabs in their order; tabs without contents are not shown. */
+/** The tabs in their order. A tab without a view is not shown. */
 const TABS = ["why", "plan", "who", "compare", "allocator"];
 
 /** @param {Page} page */
@@ -109,7 +109,7 @@ const tabsOf = (page) => [...page.first.map(([id]) => id), ...TABS];
 /** @param {Page} page */
 const shownTabs = (page) => tabsOf(page).filter((id) => sideOf(page).views.some((view) => view.id === id));
 
-/** A view, and the focus in its panel. @param {Page} page @param {string} id */
+/** Opens a view and puts the focus into its panel. @param {Page} page @param {string} id */
 function openView(page, id) {
     if (current(page).id !== id) change(page, { tab: id });
     flush(page);
@@ -119,7 +119,7 @@ function openView(page, id) {
     else panel.focus();
 }
 
-/** `1` and on: the tab, Who in the form that it has. @param {Page} page @param {number} nth */
+/** `1` and on: opens the tab; Who in the form that it has. @param {Page} page @param {number} nth */
 export function openTab(page, nth) {
     const id = tabsOf(page)[nth];
     const { id: shown } = current(page);
@@ -127,7 +127,7 @@ export function openTab(page, nth) {
 }
 
 /**
- * Commands that open each view, in the order of the tabs; a form of Who has no key of its own.
+ * The commands that open each view, in the order of the tabs. A form of Who has no key of its own.
  * @param {Page} page
  * @returns {import("./palette.js").Command[]}
  */

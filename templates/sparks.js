@@ -1,4 +1,4 @@
-// The memory of each row of a list over the run, as a small curve.
+// Small curves of each row's memory over the run.
 import { curveShape } from "./paint.js";
 import { floats } from "./session.js";
 import { FOCUS_KINDS, invalidate, LIST, perPage } from "./state.js";
@@ -7,14 +7,14 @@ import { FOCUS_KINDS, invalidate, LIST, perPage } from "./state.js";
 
 const SPARK_WIDTH = 56;
 
-/** Curves by their subject, and rows that wait for theirs. */
+/** Curves that are known, and rows that wait for theirs. */
 const sparksOf = perPage(() => ({
     known: /** @type {Map<string, Float64Array>} */ (new Map()),
     waiting: /** @type {Map<string, Focus>} */ (new Map()),
     timer: 0,
 }));
 
-/** One curve at a time, so that nothing waits for many. @param {Page} page */
+/** Finds one curve at a time, so that nothing has to wait for many. @param {Page} page */
 function nextSpark(page) {
     const sparks = sparksOf(page);
     sparks.timer = 0;
@@ -37,8 +37,9 @@ function sparkName(page, { by, id }) {
 }
 
 /**
- * The most bytes of a group over the run, as the shape of an element; it is there when it is known.
- * @param {Page} page @param {HTMLElement} bar
+ * Shows the highest bytes of a group over the run as the shape of an element, once they are known.
+ * @param {Page} page
+ * @param {HTMLElement} bar
  * @param {Focus} focus
  */
 export function drawSpark(page, bar, focus) {

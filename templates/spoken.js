@@ -1,5 +1,5 @@
-// Texts for screen readers: each thing opened, done or found, once and as a sentence. Nothing here follows the
-// pointer, and no other part of the page is a live region while it is open.
+// Texts for screen readers: what was opened, done or found, each said once and as a sentence. Nothing here follows the
+// pointer, and while the page is open no other part of it is a live region.
 import { plotOf } from "./canvas.js";
 import { lifetimeText } from "./describe.js";
 import { filterIsEmpty, keptSentence } from "./filter.js";
@@ -8,10 +8,10 @@ import { placeOfMatch, searchOf } from "./search.js";
 import { allocationWord, flush, perPage } from "./state.js";
 import { formatBytes, formatCount, formatPlural, setText } from "./text.js";
 
-/** Changes within this time are announced together: people type, and a click changes several things. */
+/** Changes within this time are said together: people type, and a click changes several things. */
 const SAID_AFTER_MS = 400;
 
-/** The last announcement of each kind, so that it is not repeated. */
+/** What was said last of each kind, so that it is not repeated. */
 const saidOf = perPage(() => ({
     started: false,
     opened: false,
@@ -53,7 +53,7 @@ function searchText(/** @type {Page} */ page) {
     );
 }
 
-/** The pinned thing, and its place among the matches. @param {Page} page */
+/** The pinned thing, and its place among the matches, in words. @param {Page} page */
 function pinText(page) {
     const { session, state, view } = page;
     if (state.selected === null) return "Nothing selected.";
@@ -66,7 +66,7 @@ function pinText(page) {
     );
 }
 
-/** Words are looked for, or a filter's. @param {Page} page */
+/** Is a search or a filter still running? @param {Page} page */
 function isSearching(page) {
     const { kept, state } = page;
     return searchOf(page).running || !(kept.active || kept.error || filterIsEmpty(state.filter));
@@ -90,14 +90,16 @@ function speak(/** @type {Page} */ page) {
     if (sentences.length) say(page, sentences.join(" "));
 }
 
-/** The page is drawn for the first time. @param {Page} page */
+/** Begins, when the page is drawn for the first time. @param {Page} page */
 export function startSpoken(page) {
     saidOf(page).started = true;
     speakSoon(page);
 }
 
-/** After a drawing: announces the changes since the last time, once all are done.
- * @param {boolean} [moved] to a view of before */
+/**
+ * After a drawing: says what has changed since the last time, once everything is done.
+ * @param {boolean} [moved] to a view of before
+ */
 export function speakSoon(/** @type {Page} */ page, moved = false) {
     const said = saidOf(page);
     if (!said.started) return;

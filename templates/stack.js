@@ -1,14 +1,14 @@
-// A stack as a list: the user's own frames, and the folded frames between them.
+// A stack as a list: the user's own frames, with folds for the frames between them.
 import { FRAME_LIBRARY, FRAME_NATIVE, FRAME_NOISE, FRAME_USER } from "./api.js";
 import { change } from "./state.js";
 import { baseName, formatCount, formatPlural, make } from "./text.js";
 
 /* ---- the stack ---- */
 
-/** Frames and folds of a stack that are made at once; the rest of a deeper stack is a last fold. */
+/** How many frames and folds of a stack are made at once; the rest of a deeper stack is one more fold. */
 const FRAMES_MOST = 200;
 
-/** Runs of the same frame, one after the other. @param {number[]} frames @returns {{id: number, times: number}[]} */
+/** Joins repeats of the same frame to runs. @param {number[]} frames @returns {{id: number, times: number}[]} */
 function elideRepeats(frames) {
     /** @type {{id: number, times: number}[]} */
     const runs = [];
@@ -47,7 +47,7 @@ function makeFrame(page, run, site) {
     return item;
 }
 
-/** The node of generated code, and the lines of the model behind it. @param {FxNode} fx */
+/** The node of a frame in generated code, and the lines of the model behind it. @param {FxNode} fx */
 function makeFx(fx) {
     const parts = fx.text ? [make("p", "frame-fx", fx.text)] : [];
     return fx.original ? [...parts, make("pre", "frame-fx", fx.original)] : parts;
@@ -62,19 +62,22 @@ function foldLabel(page, runs) {
         kinds.has(FRAME_LIBRARY) ? "library" : "",
         kinds.has(FRAME_NOISE) ? "interpreter" : "",
     ].filter(Boolean);
-    // The user's own frames are folded only in a very deep stack.
+    // The user's own frames are folded only if a stack is very deep.
     const which = kinds.has(FRAME_USER) ? "further" : names.join(", ");
     return `${formatCount(count)} ${which} frame${count === 1 ? "" : "s"}`;
 }
 
-/** Frames that are folded until somebody opens them.
- * @param {{id: number, times: number}[]} runs @param {number} site */
+/**
+ * Makes a fold of frames, closed at first.
+ * @param {{id: number, times: number}[]} runs
+ * @param {number} site
+ */
 function makeFold(/** @type {Page} */ page, runs, site) {
     const item = make("li", "fold");
     const details = make("details");
     const frames = make("ol", "frames");
     details.append(make("summary", "", foldLabel(page, runs)), frames);
-    // The frames are made when they are first shown: a stack can have hundreds.
+    // The frames are made when they are first shown, because a stack can have hundreds.
     details.addEventListener("toggle", () => {
         if (!frames.firstChild) frames.append(...runs.map((run) => makeFrame(page, run, site)));
     });
@@ -107,9 +110,11 @@ export function makeStack(page, stack) {
 }
 
 /**
- * A stack as text, one frame a line, innermost first: those of Python, otherwise of C++ without the interpreter's;
- * with `all`, every frame.
- * @param {Page} page @param {number} stack @param {boolean} [all]
+ * A stack as text, one frame a line, innermost first: Python's frames, or if there are none those of C++ without the
+ * interpreter's; with `all`, every frame.
+ * @param {Page} page
+ * @param {number} stack
+ * @param {boolean} [all]
  */
 export function stackAsText(page, stack, all = false) {
     const { session, view } = page;

@@ -1,4 +1,4 @@
-// Labels of stacks in a list, with words that tell equal ones apart.
+// Labels of stacks in a list, with words that tell stacks with the same label apart.
 import { FRAME_USER } from "./api.js";
 import { perPage } from "./state.js";
 
@@ -18,17 +18,15 @@ export function stackText(page, stack, site) {
         : `${session.siteText(site)} \u2039 ${session.siteText(caller)}`;
 }
 
-/** Limit on the stacks that are told apart: reading all frames would take too long. */
+/** More stacks than this are not told apart, because reading all their frames would take too long. */
 export const TOLD_MOST = 20000;
 
-/** Words that tell stacks with one label apart, by stack. */
+/** The words that tell a stack apart from others with its label. */
 export const toldOf = perPage(
     () => /** @type {{of: unknown, words: Map<number, string>}} */ ({ of: null, words: new Map() }),
 );
 
-/**
- * Words after equal labels of stacks: the innermost frame that not all of them have, otherwise a number.
- */
+/** Finds words for stacks with equal labels: the innermost frame that not all of them have, otherwise a number. */
 export function tellStacks(/** @type {Page} */ page) {
     const { view } = page;
     const told = toldOf(page);

@@ -1,4 +1,4 @@
-// Shared by all timelines: canvases in a box, lines, labels, the axis of bytes, and the mouse.
+// Shared by all timelines: canvases in a box, lines, labels, the axis of bytes, the mouse.
 import { clearCanvas, lineScale, sizeCanvas, themeColor, tickUnit } from "./paint.js";
 import { BYTE_UNITS, decimalsOf, make } from "./text.js";
 
@@ -9,13 +9,13 @@ import { BYTE_UNITS, decimalsOf, make } from "./text.js";
  * Hands actions of the mouse
  */
 
-/** By decimals: making one takes longer than drawing the labels of an axis. */
+/** Formats by decimals: making a format takes longer than drawing the labels of an axis. */
 const TICK_FORMATS = [0, 1, 2, 3].map(
     (decimals) => new Intl.NumberFormat("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals }),
 );
 
 /**
- * Canvases in a box that takes all room: pixels of the plot, its surroundings, the pointer's marks.
+ * Makes canvases in a box that takes all room: for the pixels of the plot, its surroundings, and the pointer's marks.
  * @param {string} name
  * @param {HTMLElement} box
  * @param {{left: number, right: number, top: number, bottom: number}} gutter CSS pixels around the plot
@@ -40,7 +40,7 @@ export function makeStage(name, box, gutter, below) {
         pixels.style.top = `${gutter.top}px`;
         for (const canvas of [axes, overlay]) sizeCanvas(canvas, room.clientWidth, room.clientHeight, ratio);
     };
-    /** A cleared canvas in which (0, 0) is the plot's corner. @param {HTMLCanvasElement} canvas */
+    /** Clears a canvas so that (0, 0) is the plot's corner. @param {HTMLCanvasElement} canvas */
     const begin = (canvas) => {
         const context = clearCanvas(canvas, stage.ratio, gutter);
         context.lineWidth = 1;
@@ -64,7 +64,7 @@ export function line(context, x0, y0, x1, y1) {
 }
 
 /**
- * A label on a coloured ground, kept inside of the plot.
+ * Draws a label on a coloured ground, kept inside of the plot.
  * @param {CanvasRenderingContext2D} context
  * @param {string} text
  * @param {number} x its middle
@@ -87,8 +87,8 @@ export function pill(context, text, x, y, width, ground) {
 }
 
 /**
- * Labels of bytes for the lines that the module draws behind a stack, one in 70 of its pixels; or with lines of their
- * own.
+ * Draws the labels of bytes for the lines that the module draws behind a stack, one in 70 of its pixels; with `lines`,
+ * draws the lines too.
  * @param {CanvasRenderingContext2D} context
  * @param {View} view
  * @param {number} low
@@ -99,7 +99,7 @@ export function pill(context, text, x, y, width, ground) {
 export function drawBytes(context, view, low, high, { width, height, ratio }, lines) {
     const room = Math.min(12, Math.max(2, Math.floor((height * ratio) / (70 * lineScale(ratio)))));
     const [most, base] = [Math.max(high, -low), Math.max(0, low)];
-    // The module's axes begin at zero; below it lie the same ticks.
+    // The module's axes begin at zero; the same ticks are used below it.
     const above = view.session.ticks(
         "bytes",
         base,
@@ -127,7 +127,7 @@ export function drawBytes(context, view, low, high, { width, height, ratio }, li
 }
 
 /**
- * The mouse on a plot.
+ * Listens to the mouse on a plot.
  * @param {ReturnType<typeof makeStage>["stage"]} stage
  * @param {(x: number, y: number) => {event: number, allocation: number | null} | null} at
  * @param {Hands} hands

@@ -1,12 +1,12 @@
-// The one state of the page, its changes, and its form in the URL's hash. change() sets fields and
-// asks for a new drawing of what shows them; the drawing itself happens once per animation frame (draw() in page.js).
+// The page's state, how it changes, and how the hash of the URL holds it. change() sets fields and requests a new
+// drawing of what shows them; the drawing happens once per animation frame (draw() in page.js).
 import { COLORING_TITLES, KIND_LOG } from "./api.js";
 import { View } from "./session.js";
 import { element, formatDuration, formatEvent, press } from "./text.js";
 
 /** @typedef {import("./session.js").Session} Session */
 
-/** Parts of the page that can need a new drawing. */
+/** Parts of the page that may need to be drawn again. */
 export const STACK = 1;
 
 export const AXES = 256;
@@ -37,7 +37,7 @@ export const MAP_ORDERS = ["size", "address", "free", "age", "hole"];
 
 export const THEMES = ["auto", "light", "dark"];
 
-/** Kinds of highlights, as the module counts them (enum compare_by, HIGHLIGHT_BY_FRAME). @type {Focus["by"][]} */
+/** Kinds of highlights, in the module's order (enum compare_by, HIGHLIGHT_BY_FRAME). @type {Focus["by"][]} */
 export const FOCUS_KINDS = ["site", "stack", "file", "category", "stream", "pool", "module", "frame"];
 
 /**
@@ -48,7 +48,7 @@ export const FOCUS_KINDS = ["site", "stack", "file", "category", "stream", "pool
 export const newState = () => ({
     /** Index of the device. */
     device: 0,
-    /** The other devices are shown with it, on one axis of time. */
+    /** Are the other devices shown too, on one axis of time? */
     all: false,
     /** @type {"events" | "time"} */
     axis: "events",
@@ -61,25 +61,25 @@ export const newState = () => ({
     colorBy: "site",
     /** The order of the stack: "age" (each allocation a band), or sums by "category", "stream" or "pool". */
     viewBy: "age",
-    /** "each": bands that are too thin to tell apart are drawn one by one nevertheless. */
+    /** "each": bands too thin to be told apart are nevertheless drawn one by one. */
     bands: "",
-    /** The list's grouping, of questions.js' GROUPINGS. */
+    /** The list's grouping, one of questions.js' GROUPINGS. */
     groupBy: "site",
     theme: "auto",
     search: "",
-    /** List and sums cover the search's matches only. */
+    /** List and sums cover only the search's matches. */
     only: false,
-    /** Order of the table of allocations, a key of each_view.js' columns, "-" before it: falling. */
+    /** The order of the table of allocations: a key of each_view.js' columns; a "-" before it: falling. */
     order: "-bytes",
     /** Pinned allocation. @type {number | null} */
     selected: null,
     /** @type {Focus | null} */
     focus: null,
-    /** Finding whose set is highlighted, by its number. @type {number | null} */
+    /** The number of the finding whose set is highlighted. @type {number | null} */
     finding: null,
-    /** The memory in use that a change of the plan would need. @type {{title: string, bytes: number} | null} */
+    /** A change of the plan, and the memory in use that it would need. @type {{title: string, bytes: number} | null} */
     planned: null,
-    /** Event that the list is held at; null: the peak. @type {number | null} */
+    /** The event at which the list is held; null: the peak. @type {number | null} */
     moment: null,
     /** The list's question about the selected range, a key of questions.js' QUESTIONS. */
     rangeOf: "allocated",
@@ -96,48 +96,48 @@ export const newState = () => ({
         own: false,
         words: "",
     },
-    /** Counts the filter's results so far: a change draws the new result. */
+    /** Counts the filter's results, so that a new result is drawn. */
     filtered: 0,
     /** The open tab of the side: an id of side.js' registry. */
     tab: "who",
-    /** Of questions.js' TREES. */
+    /** The tree's direction, one of questions.js' TREES. */
     treeDirection: "callees",
-    /** Frame that the tree begins with; 0: everything. */
+    /** The frame with which the tree begins; 0: the tree holds everything. */
     treeFrom: 0,
     /** Levels of the icicle. */
     treeDepth: 9,
     /** The tree is coloured by the change since mark A. */
     treeChange: false,
-    /** The list's sort order, with "-" reversed. */
+    /** How the list is sorted; with "-" the other way round. */
     sortBy: "bytes",
-    /** Ends of a comparison, as compare_view.js spells them; "": its own choice. */
+    /** Ends of a comparison, as ends.js spells them; "": those chosen by default. */
     compareA: "",
     compareB: "",
     compareBy: "site",
     /** Moments that are marked A, B and C, with people's notes. @type {{event: number, note: string}[]} */
     marks: [],
     compareWhat: "peak",
-    /** The map below the timeline is open, its segments in an order of MAP_ORDERS. */
+    /** Is the map below the timeline open? Its segments are in one of MAP_ORDERS. */
     mapOpen: false,
     mapOrder: "hole",
     /** The hole that is chosen: a free block after an event. @type {{event: number, block: number} | null} */
     hole: null,
     /** CSS pixels of the lane of unused memory; 0: as many as it has by itself. */
     laneSize: 0,
-    /** Internal phases are shown in the lane. */
+    /** Does the lane show internal phases? */
     internals: false,
     /** Selected range along the axis. @type {{from: number, to: number} | null} */
     range: null,
     /** Words of the address that were not understood. @type {string[]} */
     misread: [],
-    /** CSS pixel of the plot under the pointer. @type {{x: number, y: number} | null} */
+    /** The plot's CSS pixel under the pointer. @type {{x: number, y: number} | null} */
     pointer: null,
     /** The same while it is over the lane of phases. @type {{x: number, y: number} | null} */
     lanePointer: null,
 });
 
 /**
- * The parts that a field's change makes out of date. Fields that are not listed (the pointer) are drawn by the code
+ * The parts that are out of date once a field changes. Fields that are not listed (the pointer) are drawn by the code
  * that changes them.
  * @type {Partial<Record<keyof PageState, number>>}
  */
@@ -185,19 +185,20 @@ const SHOWN_BY = {
     misread: HEADER,
 };
 
-/** The filter's results, empty at first. */
+/** The filter's results, which are empty at first. */
 const newKept = () => ({
     active: false,
     allocations: 0,
     bytesAtPeak: 0,
-    /** Counts the filters so far: sums made under an older one are out of date. */
+    /** Counts the filters, because sums made under an older one are out of date. */
     version: 0,
     /** What is wrong with the words. */
     error: "",
     /** Resolves when the filter is done. @type {Promise<void>} */
     done: Promise.resolve(),
-    /** Top of the y axis if the filter's matches would fill less than a third of the whole run's; 0: the whole
-     * run's. */
+    /**
+     * Top of the y axis, if what the filter leaves would fill less than a third of the whole run's; 0: the whole run's.
+     */
     top: 0,
 });
 
@@ -207,7 +208,7 @@ const newKept = () => ({
  */
 
 /**
- * A shown recording: every function that shows a part of it takes this as its first argument. A document may have
+ * Makes a shown recording. Every function that shows a part of it takes this as its first argument. A document may have
  * several.
  * @param {View} view
  * @param {string} suffix of the ids of its elements
@@ -219,14 +220,14 @@ export function createPage(view, suffix, beside) {
         view,
         beside,
         suffix,
-        /** Views of the side before the usual ones. @type {import("./side.js").Registered[]} */
+        /** Views of the side that come before the usual ones. @type {import("./side.js").Registered[]} */
         first: [],
         /** Facts that the writer of the page added. @type {Record<string, unknown>} */
         meta: view.session.meta(),
         state: newState(),
-        /** The matches of the module's filter. */
+        /** What the module's filter leaves. */
         kept: newKept(),
-        /** Paper is light. */
+        /** Is the page being printed? Paper is light. */
         printing: false,
         /** @template {HTMLElement} T @param {string} id @param {new () => T} type @returns {T} */
         element: (id, type) => element(id + suffix, type),
@@ -236,7 +237,7 @@ export function createPage(view, suffix, beside) {
 }
 
 /**
- * A value of each page, made when it is first requested.
+ * A value for each page, made when it is first asked for.
  * @template T
  * @param {(page: Page) => T} make
  * @returns {(page: Page) => T}
@@ -251,8 +252,10 @@ export function perPage(make) {
     };
 }
 
-/** The parts that are out of date, and the function that draws them; `changed` is called after every change that the
- * address shows. */
+/**
+ * The parts that are out of date, the function that draws them, and `changed`, which is called after every change that
+ * the address shows.
+ */
 const frameOf = perPage(() => ({
     parts: 0,
     request: 0,
@@ -261,7 +264,7 @@ const frameOf = perPage(() => ({
 }));
 
 /**
- * From now on parts that are out of date are drawn.
+ * Begins to draw parts that are out of date.
  * @param {Page} page
  * @param {(parts: number) => void} draw what draws some parts
  * @param {() => void} changed
@@ -275,7 +278,7 @@ export function isStale(page, parts) {
     return (frameOf(page).parts & parts) !== 0;
 }
 
-/** Draws parts that are out of date at once, so that a script reads what it has set. @param {Page} page */
+/** Draws at once what is out of date, so that a script reads what it has set. @param {Page} page */
 export function flush(page) {
     if (frameOf(page).parts) drawNow(page);
 }
@@ -289,7 +292,7 @@ function drawNow(/** @type {Page} */ page) {
     frame.draw(parts);
 }
 
-/** Draws parts that are out of date, with a turn of the browser after each. @param {() => Promise<void>} turn */
+/** Draws what is out of date, with a turn of the browser after each part. @param {() => Promise<void>} turn */
 export async function flushInTurns(/** @type {Page} */ page, turn) {
     const frame = frameOf(page);
     const { parts } = frame;
@@ -301,7 +304,7 @@ export async function flushInTurns(/** @type {Page} */ page, turn) {
     }
 }
 
-/** Asks for a new drawing of some parts with the next frame. @param {Page} page @param {number} parts */
+/** Requests a drawing of some parts with the next frame. @param {Page} page @param {number} parts */
 export function invalidate(page, parts) {
     const frame = frameOf(page);
     frame.parts |= parts;
@@ -309,12 +312,13 @@ export function invalidate(page, parts) {
 }
 
 /**
- * The one way to change the state: parts that show a changed field are drawn with the next frame.
- * @param {Page} page @param {Partial<PageState>} fields
+ * The only way to change the state: parts that show a changed field are drawn with the next frame.
+ * @param {Page} page
+ * @param {Partial<PageState>} fields
  */
 export function change(page, fields) {
     const { state } = page;
-    // One highlight at a time: another one takes the place of a finding's set.
+    // There is one highlight at a time: a new one replaces a finding's set.
     if (state.finding !== null && (fields.focus || fields.search || typeof fields.selected === "number"))
         fields = { finding: null, ...fields };
     let parts = 0;
@@ -328,12 +332,12 @@ export function change(page, fields) {
     frameOf(page).changed();
 }
 
-/** The name of a band: a log has levels. @param {Page} page */
+/** What a band is called; a log has levels. @param {Page} page */
 export function allocationWord(page) {
     return page.session.facts.kind === KIND_LOG ? "level" : "allocation";
 }
 
-/** Memory of a device: as given when the page was made, otherwise from the file; 0: unknown. */
+/** The capacity of a device: as given when the page was made, otherwise from the file; 0: unknown. */
 export function capacityBytes(/** @type {Page} */ page, device = page.state.device) {
     return Number(page.meta.capacity ?? 0) || page.session.devices[device].capacity_bytes;
 }
@@ -381,10 +385,7 @@ export function axisNumber(page) {
     return page.state.axis === "time" ? 1 : 0;
 }
 
-/**
- * The whole run along the current axis; of all devices that are shown, from the first one's begin to the last one's
- * end.
- */
+/** The whole run along the current axis; if all devices are shown, from the first one's begin to the last one's end. */
 export function wholeRange(/** @type {Page} */ page) {
     if (page.beside && page.state.axis === "events") return page.beside.whole(page);
     const own = page.view.c.whole(axisNumber(page));
@@ -405,9 +406,10 @@ export const timedDevices = perPage(({ session }) =>
 );
 
 /**
- * Asks a view of a device that no filter and no search narrows.
+ * Asks a question of a view of a device that neither filter nor search narrows.
  * @template T
- * @param {Page} page @param {(all: View) => T} question
+ * @param {Page} page
+ * @param {(all: View) => T} question
  * @param {number} [device] index; the one that is shown
  * @returns {T}
  */
@@ -420,15 +422,19 @@ export function askAll(page, question, device = page.view.device) {
     }
 }
 
-/** The difference between a position along the shown device's time and the same moment in another's.
- * @param {Page} page @param {View} other */
+/**
+ * How far a position along the shown device's time is from the same moment along another's.
+ * @param {Page} page
+ * @param {View} other
+ */
 export function clockShift(page, other) {
     return page.view.facts.first_us - other.facts.first_us;
 }
 
 /**
- * The first event at a position of the axis or after it; of several at one time, all are.
- * @param {Page} page @param {number} position
+ * The first event at or after a position of the axis; if several events have one time, all of them lie there.
+ * @param {Page} page
+ * @param {number} position
  * @param {View} shown
  */
 function eventFrom(page, position, shown) {
@@ -449,14 +455,14 @@ export function rangeEvents(page, range, shown = page.view) {
 }
 
 /**
- * A place of the axis to a thousandth: what is shown is what the address says, to the last digit.
+ * A place of the axis, rounded to a thousandth, so that what is shown is exactly what the address says.
  * @param {number} position
  */
 export function exactPlace(position) {
     return Math.round(position * 1000) / 1000;
 }
 
-/** The part of a range in the run; null: none. @param {{from: number, to: number} | null} range */
+/** The part of a range that lies in the run; null: none does. @param {{from: number, to: number} | null} range */
 export function rangeInRun(/** @type {Page} */ page, range) {
     const whole = wholeRange(page);
     const [from, to] = [Math.max(range?.from ?? NaN, whole.from), Math.min(range?.to ?? NaN, whole.to)].map(exactPlace);
@@ -474,10 +480,10 @@ export function heldMoment(page) {
     return page.state.moment ?? page.view.facts.peak_event;
 }
 
-/** Bands by age, or sums; colours and list follow. @param {Page} page @param {string} viewBy */
+/** Shows bands by age, or sums; colours and list follow. @param {Page} page @param {string} viewBy */
 export function setViewBy(page, viewBy) {
     const { meta, state } = page;
-    // Bands do not keep the colours that sums had.
+    // Bands do not keep the colours that belong to sums.
     const next = (/** @type {string} */ now, /** @type {string} */ usual) =>
         viewBy !== "age" && viewBy !== "segments" ? viewBy : now === state.viewBy ? usual : now;
     change(page, {
@@ -490,8 +496,9 @@ export function setViewBy(page, viewBy) {
 export const MARKS_MOST = 3;
 
 /**
- * A moment becomes mark A, the next ones B and C, and the one after that A of others. The first two are compared.
- * @param {Page} page @param {number} event
+ * Marks a moment as A, the next ones as B and C, and then begins with A again. The first two marks are compared.
+ * @param {Page} page
+ * @param {number} event
  */
 export function markAt(page, event) {
     const marks = [...(page.state.marks.length < MARKS_MOST ? page.state.marks : []), { event, note: "" }];
@@ -519,7 +526,7 @@ export function select(page, allocation) {
     change(page, { selected: allocation, focus: allocation === null || site === 0 ? null : { by: "site", id: site } });
 }
 
-/** Highlights a row of the list, or nothing any more when it was. @param {Page} page @param {Focus} focus */
+/** Highlights a row of the list, or if it is highlighted already, nothing. @param {Page} page @param {Focus} focus */
 export function toggleFocus(page, focus) {
     const { state } = page;
     const same = state.focus?.by === focus.by && state.focus.id === focus.id;

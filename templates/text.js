@@ -1,5 +1,5 @@
-// Figures and text as people read them, and the one gate through which text enters the document. The rules of the
-// figures are those of render/format.c, so the page, the PNG and the report spell a number alike.
+// Figures and text as people read them, and the only gate through which text enters the document. Figures follow the
+// rules of base/format.h, so the page, the PNG and the report write a number alike.
 
 export const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
@@ -7,7 +7,7 @@ export const countFormat = new Intl.NumberFormat("en-US", { maximumFractionDigit
 
 /** @param {number} count */
 export function formatCount(count) {
-    // A sum with zero turns -0, which rounding can leave, into 0.
+    // Adding zero turns -0, which rounding can leave, into 0.
     return countFormat.format(count + 0);
 }
 
@@ -25,10 +25,10 @@ export function formatBytes(bytes) {
 }
 
 /**
- * The number format of one table whose largest figure is `most`: one unit, fixed decimals. The rule is that
- * of
- * format_unit and format_bytes_in (base/format.h); fine: that of format_unit_fine, for changes.
- * @param {number} most @param {boolean} [fine]
+ * The number format of a table whose largest figure is `most`: one unit, a fixed number of decimals, by the rule of
+ * format_unit and format_bytes_in (base/format.h). fine: by that of format_unit_fine, for changes.
+ * @param {number} most
+ * @param {boolean} [fine]
  */
 export function tableFigures(most, fine = false) {
     let unit = 0;
@@ -82,7 +82,7 @@ export function formatDuration(us) {
 }
 
 /**
- * "31 %"; shares above zero are at least "<1 %", shares below all at most ">99 %".
+ * "31 %". A share above zero is at least "<1 %", a share below the whole at most ">99 %".
  * @param {number} part
  * @param {number} whole
  */
@@ -107,7 +107,7 @@ export function formatPlural(count, noun) {
 }
 
 /**
- * Digits after the point that show a multiple of `step` (in the same unit) exactly, `most` at most.
+ * How many decimals show a multiple of `step` (in the same unit) exactly, at most `most`.
  * @param {number} step
  * @param {number} most
  */
@@ -119,7 +119,7 @@ export function decimalsOf(step, most) {
     return most;
 }
 
-/** Path without its folders. @param {string} path */
+/** A path without its folders. @param {string} path */
 export function baseName(path) {
     return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
 }
@@ -130,8 +130,8 @@ export function cssColor(rgb) {
 }
 
 /**
- * Stripes of a call site that has its colour second, as raster_texture of render/raster/raster.h draws them: the first
- * two.
+ * The stripes of a call site that is the second with its colour, as raster_texture of render/raster/raster.h draws
+ * them: the first two.
  * @param {number} value 0xRRGGBB, and above it 1 where it has some
  */
 export function stripesOf(value) {
@@ -148,7 +148,7 @@ export function cssTexture(value) {
 }
 
 /**
- * Element by id; the template is part of the program, so a missing one is a mistake.
+ * Finds an element by id. The template is part of the program, so a missing element is a mistake.
  * @template {HTMLElement} T
  * @param {string} id
  * @param {new () => T} type
@@ -161,9 +161,11 @@ export function element(id, type) {
 }
 
 /**
- * A new element. Text from the snapshot enters the document here and in setText only, always as text.
+ * Makes an element. Text from the snapshot enters the document only here and in setText, always as text.
  * @template {keyof HTMLElementTagNameMap} K
- * @param {K} tag @param {string} [className] @param {string} [text]
+ * @param {K} tag
+ * @param {string} [className]
+ * @param {string} [text]
  * @returns {HTMLElementTagNameMap[K]}
  */
 export function make(tag, className, text) {
@@ -183,7 +185,7 @@ export function makeButton(className, text, press, title = "") {
 }
 
 /**
- * Writes only what changed, so that an unchanged list costs no layout.
+ * Writes a text only if it has changed, so that an unchanged list needs no layout.
  * @param {HTMLElement} target
  * @param {string} text
  */
@@ -216,7 +218,7 @@ export function press(id, pressed) {
     element(id, HTMLButtonElement).setAttribute("aria-pressed", String(pressed));
 }
 
-/** A profiler counts the CPU's memory as well, under the number -1. @param {number} ordinal */
+/** The name of a device. A profiler counts the CPU's memory too, under the number -1. @param {number} ordinal */
 export function deviceName(ordinal) {
     return ordinal === -2 ? "host (pinned)" : ordinal < 0 ? "CPU" : String(ordinal);
 }
@@ -239,7 +241,7 @@ export function addFact(facts, name, value, title) {
  */
 export function boundedInteger(text, least, most) {
     const number = text === null || text === "" ? NaN : Number(text);
-    // A sum with zero turns -0 into 0.
+    // Adding zero turns -0 into 0.
     return Number.isInteger(number) && number >= least && number < most ? number + 0 : null;
 }
 
@@ -250,7 +252,11 @@ export function numberPair(text) {
     return Number.isFinite(from) && Number.isFinite(to) && from < to ? { from, to } : null;
 }
 
-/** The requested and the free bytes; a log may print neither: -1. @param {number} size @param {number} free */
+/**
+ * The requested and the free bytes, in words; a log may print neither: -1.
+ * @param {number} size
+ * @param {number} free
+ */
 export function askedText(size, free) {
     if (size < 0) return "the log does not print what was requested";
     return `${formatBytes(size)} requested${free < 0 ? "" : `, ${formatBytes(free)} free on the GPU`}`;

@@ -1,4 +1,4 @@
-// The icicle of a tree: a box for each node, as wide as its bytes.
+// Draws a tree as an icicle: a box for each node, as wide as its bytes.
 import { nodeName } from "./questions.js";
 import { change, isDark } from "./state.js";
 import { cssTexture, formatBytes, formatPlural, formatShare, make, setText } from "./text.js";
@@ -9,14 +9,14 @@ import { cssTexture, formatBytes, formatPlural, formatShare, make, setText } fro
  * number, level: number, faded: boolean}} IcicleBox
  */
 
-/** Narrower boxes of the icicle are left out, and deeper ones. */
+/** Narrower boxes are left out, with everything below them. */
 const BOX_LEAST = 1 / 300;
 
 const DEPTH_MOST = 30;
 
 const BOX_HEIGHT = 22;
 
-/** Black or white, whichever can be read on a colour. @param {number} rgb */
+/** Black or white, whichever can be read on the colour. @param {number} rgb */
 function textOn(rgb) {
     const linear = (/** @type {number} */ value) =>
         (value /= 255) <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
@@ -25,8 +25,9 @@ function textOn(rgb) {
 }
 
 /**
- * A colour from less (teal) over equal (grey) to more (orange).
- * @param {Page} page @param {number} bytes
+ * A colour from less (teal) over equal (grey) to more (orange) bytes.
+ * @param {Page} page
+ * @param {number} bytes
  * @param {number} before
  */
 function changeColor(page, bytes, before) {
@@ -39,8 +40,9 @@ function changeColor(page, bytes, before) {
 }
 
 /**
- * A node's highlight; a function of several lines has none.
- * @param {Page} page @param {number} frame
+ * What a node highlights; a function with several lines highlights nothing.
+ * @param {Page} page
+ * @param {number} frame
  * @param {number} level
  * @returns {import("./state.js").Focus | null}
  */
@@ -55,7 +57,7 @@ export function node(tree, index) {
 }
 
 /**
- * Boxes of the planted tree that are wide enough to be seen.
+ * The boxes of the planted tree that are wide enough to be seen.
  * @param {Tree} tree
  * @param {string} direction
  * @returns {IcicleBox[]}
@@ -119,7 +121,7 @@ function makeBox(tree, { index, frame, bytes, before_bytes, text, from, width, l
 }
 
 /**
- * The tree that is planted; from one frame on, with the callers above that `over` has.
+ * Draws the planted tree; if it begins with a frame, with the callers in `over` above it.
  * @param {Tree} tree
  * @param {IcicleBox[]} over
  */
@@ -127,7 +129,7 @@ export function drawIcicle(tree, over) {
     const whole = node(tree, 0).bytes;
     const below = boxesOf(tree, tree.state.treeDirection);
     const above = Math.max(0, ...over.map(({ level }) => level - 1));
-    // Between callers and callees the frame itself appears once; the root adds nothing.
+    // Between callers and callees the frame appears once, since the root would only repeat it.
     const first = tree.state.treeFrom && tree.state.treeDirection !== "places" ? 1 : 0;
     const parts = [
         ...over.filter(({ level }) => level > 1).map((drawn) => makeBox(tree, drawn, whole, above + 1 - drawn.level)),

@@ -1,13 +1,13 @@
-// Many small rows of a tree in one: the frame through which all are reached names them.
+// Joins many small rows of a tree to one, named by the frame through which all of them are reached.
 
-/** Share of the small rows' bytes that a frame must explain. */
+/** The share of the small rows' bytes that a frame must explain. */
 const EXPLAINED = 0.9;
 
-/** Levels that are followed, and nodes that may be read. */
+/** How many levels are followed, and how many nodes may be read. */
 const LEVELS_MOST = 40;
 
 /**
- * Frames that a node's bytes come through, one after the other, as long as there is one way.
+ * The frames that a node's bytes come through, one after the other, while there is only one way.
  * @param {(index: number) => record_node} node
  * @param {number} index
  */
@@ -22,9 +22,10 @@ function wayFrom(node, index) {
 }
 
 /**
- * The innermost frame that explains nearly all of the small rows, and not the large ones too (as the program's entry
- * does).
- * @param {(index: number) => record_node} node @param {number[]} small @param {number[]} large siblings of them
+ * The innermost frame that explains nearly all small rows but not the large ones too, as the program's entry does.
+ * @param {(index: number) => record_node} node
+ * @param {number[]} small
+ * @param {number[]} large siblings of them
  * @returns {{frame: number, small: number[]} | null} null: there is none
  */
 export function commonFrame(node, small, large) {

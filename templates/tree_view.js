@@ -1,4 +1,4 @@
-// Tree: who holds the memory, by who calls whom, as an icicle and as a table whose rows open.
+// Tree: who holds the memory, by who calls whom, as an icicle and as a table whose rows unfold.
 import { setFilter } from "./filter.js";
 import { makeCell, makeFigures, makeGrid, makeRowHead } from "./grid.js";
 import { VirtualList } from "./list.js";
@@ -20,10 +20,10 @@ import {
 import { boxesOf, drawIcicle, focusOf, node } from "./tree_icicle.js";
 import { commonFrame } from "./tree_small.js";
 
-/** More nodes than these are not searched through. */
+/** A tree with more nodes is not searched. */
 const SEARCHED_MOST = 200000;
 
-/** Nodes below this share of their parent's bytes are one row until somebody opens it. */
+/** Nodes below this share of their parent's bytes are one row until somebody unfolds it. */
 const SMALL_SHARE = 0.01;
 
 /** @typedef {ReturnType<typeof makeTree>} Tree */
@@ -51,7 +51,7 @@ function makeLine() {
     return { element: row, what, fold, swatch, text, bar, bytes, share, count, change };
 }
 
-/** The word of a filter for allocations through a frame. @param {Page} page @param {number} frame */
+/** The filter's word for allocations through a frame. @param {Page} page @param {number} frame */
 function frameWord(page, frame) {
     const { file, line, name } = page.session.frame(frame);
     return (
@@ -69,7 +69,7 @@ function focusWord(page, { by, id }) {
 }
 
 /**
- * The small children of a node: one row, or two if most come through one frame that names them.
+ * Adds the small children of a node: as one row, or as two if most come through one frame, which then names them.
  * @param {Tree} tree
  * @param {number} parent
  * @param {number} level
@@ -86,14 +86,17 @@ function addSmall(tree, parent, level, small) {
     if (all.size) tree.rows.push({ node: parent, level, small: [...all] });
 }
 
-/** True if a row has only small ones below it.
- * @param {Tree} tree @param {number} index */
+/**
+ * Does a row have only small ones below it?
+ * @param {Tree} tree
+ * @param {number} index
+ */
 function onlySmall(tree, index) {
     const { first_child, children, bytes } = node(tree, index);
     return children > 3 && node(tree, first_child).bytes < bytes * SMALL_SHARE;
 }
 
-/** Words of a row of small ones. @param {Tree} tree @param {TreeRow} row */
+/** The words of a row of small ones. @param {Tree} tree @param {TreeRow} row */
 function smallText(tree, { small, frame, level }) {
     const many =
         `${formatPlural(small.length, level === 0 && tree.state.treeDirection === "callers" ? "site" : "row")}` +
@@ -103,7 +106,12 @@ function smallText(tree, { small, frame, level }) {
     return below ? `${many} in ${below}` : many;
 }
 
-/** Rows of a node's children, the small ones in one. @param {Tree} tree @param {number} parent @param {number} level */
+/**
+ * Adds rows for a node's children; the small ones share a row.
+ * @param {Tree} tree
+ * @param {number} parent
+ * @param {number} level
+ */
 function addChildren(tree, parent, level) {
     const { first_child, children, bytes } = node(tree, parent);
     /** @type {number[]} */
@@ -126,12 +134,12 @@ function addNode(tree, index, level) {
     if (tree.met || tree.open.has(index)) addChildren(tree, index, level + 1);
 }
 
-/** Marks the nodes whose text has the words, and all nodes above. @param {Tree} tree @param {number} count */
+/** Marks the nodes whose text has the words, and all nodes above them. @param {Tree} tree @param {number} count */
 function search(tree, count) {
     const wanted = tree.words.value.trim().toLowerCase();
     tree.met = wanted && count <= SEARCHED_MOST ? new Uint8Array(count) : null;
     if (!tree.met) return;
-    // A frame is in many nodes.
+    // A frame can be in many nodes.
     /** @type {Map<number, boolean>} */
     const named = new Map();
     const isNamed = (/** @type {number} */ frame) => {
@@ -152,7 +160,7 @@ function renew(tree) {
     addChildren(tree, 0, 0);
 }
 
-/** File of a node's frame. @param {Tree} tree @param {number} index */
+/** The file of a node's frame. @param {Tree} tree @param {number} index */
 function baseOf(tree, index) {
     return tree.session.siteText(node(tree, index).frame).replace(/:.*/s, "");
 }
@@ -208,7 +216,7 @@ function fillLine(tree, line, row) {
     line.element.setAttribute("aria-expanded", String(tree.open.has(row.node)));
 }
 
-/** Opens or closes a row; allocations through its frame are highlighted. @param {Tree} tree @param {TreeRow} row */
+/** Opens or closes a row, and highlights allocations through its frame. @param {Tree} tree @param {TreeRow} row */
 function choose(tree, row) {
     keepTree(tree);
     if (row.itself) return;
@@ -224,7 +232,7 @@ function choose(tree, row) {
 }
 
 /**
- * Makes a tree and forgets the nodes of the one before.
+ * Plants a tree and forgets the nodes of the previous one.
  * @param {Tree} tree
  * @param {import("./questions.js").About} question
  * @param {string} direction
@@ -241,13 +249,13 @@ function plant(tree, question, direction) {
     );
 }
 
-/** A script may have planted another. @param {Tree} tree */
+/** Plants the tree again if a script has planted another one. @param {Tree} tree */
 function keepTree(tree) {
     if (tree.own !== planted.count) plant(tree, about(tree), tree.state.treeDirection);
 }
 
 /**
- * The callers of the tree's first frame, which are above it.
+ * Finds the callers of the tree's first frame, which are drawn above it.
  * @param {Tree} tree
  * @param {import("./questions.js").About} question
  */
@@ -258,7 +266,7 @@ function callersAbove(tree, question) {
     return boxesOf(tree, "callers");
 }
 
-/** The moment or the range that the tree is of. @param {Tree} tree @returns {import("./questions.js").About} */
+/** The moment or the range that the tree is about. @param {Tree} tree @returns {import("./questions.js").About} */
 function about(tree) {
     if (!tree.state.range) return { at: heldMoment(tree.page) };
     const { first, end } = rangeEvents(tree.page, tree.state.range);
@@ -288,7 +296,7 @@ function draw(tree) {
         search(tree, plant(tree, question, tree.state.treeDirection));
         tree.open = new Set();
         tree.opened = new Set();
-        // The way down to where the memory divides is open.
+        // The way down to where the memory divides is open at first.
         for (let at = 0, level = 0; level < 6 && node(tree, at).children > 0; level++) {
             at = node(tree, at).first_child;
             if (onlySmall(tree, at)) break;
@@ -389,7 +397,7 @@ function makeTree(page, box, use) {
     const back = makeButton("quiet", "Everything", () => goBack(page), "Back to the whole tree (Backspace)");
     tools.append(words, depth, levels, here, back, only);
     const icicle = make("div", "icicle");
-    // If it scrolls, keys scroll it.
+    // Focusable, so that keys scroll it if it scrolls.
     icicle.tabIndex = 0;
     icicle.setAttribute("role", "group");
     icicle.setAttribute("aria-label", "Icicle of callers");
@@ -438,15 +446,15 @@ function makeTree(page, box, use) {
         rows: [],
         figures: tableFigures(0),
         /**
-         * Nodes that the words of the search are in, or below which they are; null: there are none.
+         * Nodes that have the words of the search, or lie below one that has them; null: there are no words.
          * @type {Uint8Array | null}
          */
         met: null,
-        /** Which of the planted trees is the one that is shown. */
+        /** The number of the planted tree that is shown. */
         own: 0,
-        /** Levels that there are. */
+        /** How many levels the tree has. */
         deepest: 1,
-        /** It is held against mark A. */
+        /** Is the tree compared with mark A? */
         against: false,
     };
 }

@@ -1,14 +1,16 @@
-// Work in turns with the browser, which draws and listens between them.
+// Does work in turns with the browser, which draws and listens in between.
 
-/** Steps of some work take milliseconds; the browser has a turn when several took this many. */
+/** Steps of some work take milliseconds each; the browser gets a turn when several have taken this long. */
 export const STEPS_MS = 12;
 
-/** Gives the browser the chance to draw. A timer and no animation frame: those rest in hidden tabs. */
+/**
+ * Gives the browser the chance to draw. Uses a timer instead of an animation frame, because those rest in hidden tabs.
+ */
 export function nextTurn() {
     return new Promise((resolve) => setTimeout(resolve, 0));
 }
 
-/** A turn for the browser where the last was longer ago than steps may take. @returns {() => Promise<void>} */
+/** Gives the browser a turn if the last one is longer ago than steps may take. @returns {() => Promise<void>} */
 export function turns() {
     let last = performance.now();
     return async () => {
@@ -19,7 +21,8 @@ export function turns() {
 }
 
 /**
- * Does work step by step: before it returns if that is quick, otherwise in turns, during which it may become stale.
+ * Does work step by step: if that is quick, before it returns; otherwise in turns, during which the work may become
+ * stale.
  * @template T
  * @param {Iterator<unknown, T>} steps
  * @param {(result: T) => void} done not called when it is stale
@@ -36,7 +39,7 @@ export async function inTurns(steps, done, stale) {
     done(step.value);
 }
 
-/** The same at once. @template T @param {Iterator<unknown, T>} steps @returns {T} */
+/** Does all steps at once. @template T @param {Iterator<unknown, T>} steps @returns {T} */
 export function atOnce(steps) {
     for (;;) {
         const { done, value } = steps.next();

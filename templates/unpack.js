@@ -1,6 +1,6 @@
-// Unpacks the inert elements of the page: the program and the WebAssembly module.
+// Unpacks inert elements of the page, which hold the program and the WebAssembly module.
 
-/** The text of scripts/pack.c, in base 94. @param {string} text */
+/** Decodes text of scripts/pack.c, in base 94. @param {string} text */
 function bytesOf(text) {
     /** @param {number} at */
     const digit = (at) => text.charCodeAt(at) - (text.charCodeAt(at) > 60 ? 33 : 32);
@@ -16,12 +16,15 @@ function bytesOf(text) {
     return bytes.subarray(0, nBytes);
 }
 
-/** The first index of each kind of bit's probabilities, after those of "a match", and their number. */
+/** Where the probabilities of each kind of bit begin, after those of "a match", and how many there are in all. */
 const [REPEATED, SECOND, LONG, THIRD, FOURTH, LENGTH, AGAIN, SLOT, FAR, ALIGN, LITERAL, PROBABILITIES] = [
     12, 24, 36, 48, 60, 72, 346, 620, 876, 1004, 1020, 7164,
 ];
 
-/** Bits of an LZMA stream (lc=3, lp=0, pb=0): each by the probability at `at`, or by none. @param {Uint8Array} from */
+/**
+ * Reads bits of an LZMA stream (lc=3, lp=0, pb=0), each with the probability at `at`, or without one.
+ * @param {Uint8Array} from
+ */
 function bitReader(from) {
     const zero = new Uint16Array(PROBABILITIES).fill(1024);
     let [range, code, next] = [2 ** 32 - 1, 0, 1];
@@ -42,11 +45,11 @@ function bitReader(from) {
     };
 }
 
-/** Milliseconds at a time, since other work waits: below 50 on a machine that is half as fast. */
+/** Milliseconds of work at a time, because other work waits: below 50 even on a machine that is half as fast. */
 const TURN = 20;
 
 /**
- * Decodes all `to.length` bytes of such a stream, in turns.
+ * Decodes all `to.length` bytes of such a stream, in turns with the browser.
  * @param {Uint8Array} from
  * @param {Uint8Array} to
  */
@@ -59,7 +62,7 @@ async function decode(from, to) {
         for (let i = 0; i < count; i++) number = number * 2 + bit(at + number);
         return number - (1 << count);
     };
-    /** The lowest first. @param {number} at @param {number} count */
+    /** Reads bits, the lowest first. @param {number} at @param {number} count */
     const reversed = (at, count) => {
         let [number, node] = [0, 1];
         for (let i = 0; i < count; i++) {
@@ -128,7 +131,7 @@ function checksum(bytes) {
     return high * 65536 + low;
 }
 
-/** The bytes that an inert element holds. @param {string} text */
+/** Decodes the bytes that an inert element holds. @param {string} text */
 async function unpacked(text) {
     const packed = bytesOf(text);
     const head = new DataView(packed.buffer);

@@ -1,4 +1,4 @@
-// Why: Strata's conclusions, as cards with figures and buttons that show their evidence.
+// Why: what Strata concludes, as cards with figures and buttons that show the evidence.
 import { CHECK_CLEAR, CHECK_FOUND, CHECK_NOT_JUDGED } from "./api.js";
 import { actionLine } from "./action_line.js";
 import { KIND_TITLES, findingFigure, titleText } from "./finding_words.js";
@@ -23,15 +23,15 @@ const OPEN_MOST = 3;
 /** @param {string} text @param {() => void} act @param {boolean} [first] */
 const actionButton = (text, act, first) => makeButton(first ? "quiet first-action" : "quiet", text, act);
 
-/** The same with its action's name for scripts. @param {string} action @param {HTMLButtonElement} button */
+/** Gives a button its action's name for scripts. @param {string} action @param {HTMLButtonElement} button */
 function named(action, button) {
     button.dataset.action = action;
     return button;
 }
 
 /**
- * A finding's live bytes at the end of each step: for a leak its set, for gradients all of them, otherwise its call
- * site.
+ * A finding's live bytes at the end of each step: for a leak those of its set, for gradients those of all gradients,
+ * otherwise those of its call site.
  * @param {Page} page
  * @param {PageFinding} finding
  * @param {number} index
@@ -56,8 +56,9 @@ function bytesAtEnds(page, { kind }, index, ends) {
 }
 
 /**
- * The steps, of a leak up to the moment that its card speaks of.
- * @param {Page} page @param {PageFinding} finding
+ * The steps of a finding; for a leak, up to the moment that its card is about.
+ * @param {Page} page
+ * @param {PageFinding} finding
  * @returns {{name: string, to: number}[]}
  */
 function barSteps(page, { kind, at_event: at }) {
@@ -69,8 +70,8 @@ function barSteps(page, { kind, at_event: at }) {
 }
 
 /**
- * Bytes that are alive at the end of each step, the new part of each red; none if they do not add up to the title's
- * figure.
+ * Draws the bytes alive at the end of each step, with the new part of each red; draws nothing if they do not add up to
+ * the title's figure.
  * @param {Page} page
  * @param {PageFinding} finding
  * @param {number} index
@@ -115,8 +116,9 @@ function sparkOf(all, site) {
 }
 
 /**
- * The run in small: live memory, the finding's call site in it, and the finding's place.
- * @param {Page} page @param {PageFinding} finding
+ * Draws the run in small: live memory, the finding's call site in it, and where the finding is.
+ * @param {Page} page
+ * @param {PageFinding} finding
  * @param {record_finding} record
  */
 function runPicture(page, finding, record) {
@@ -149,7 +151,7 @@ function runPicture(page, finding, record) {
     return [box];
 }
 
-/** The reserved memory, by the reason why it is not in use. @param {Page} page @param {PageFinding} finding */
+/** Draws the reserved memory, by why it is not in use. @param {Page} page @param {PageFinding} finding */
 function gapPicture(page, { at_event: at }) {
     const { view } = page;
     if (view.sentence("map_refusal") || view.facts.events > REPLAYED_AT_ONCE) return [];
@@ -163,7 +165,7 @@ function gapPicture(page, { at_event: at }) {
     ]);
 }
 
-/** Is it about memory that is reserved but not in use? @param {PageFinding} finding */
+/** Is the finding about memory that is reserved but not in use? @param {PageFinding} finding */
 function isOfGap({ kind }) {
     return kind === "fragmentation" || kind === "cached_free";
 }
@@ -178,7 +180,7 @@ function findingPicture(page, finding, index) {
 /** @param {Page} page @param {PageFinding} finding */
 function findingAction(page, { action, saves_peak_bytes: saves, site, bytes }) {
     if (action) return [actionLine("What to do", saves ? `${formatBytes(saves)} off the peak` : "", action)];
-    // Without stacks nobody can be named.
+    // Without stacks nothing can be named.
     const nameless = bytes > 0 && site === null && page.session.facts.stacks <= 1;
     return nameless ? [actionLine("Who is not known", "", "Record with stacks to see who.", true)] : [];
 }
@@ -191,7 +193,7 @@ function findingBody(page, finding, index) {
 }
 
 /**
- * A button that shows another view, from which Escape comes back.
+ * Makes a button that shows another view, from which Escape comes back.
  * @param {Page} page
  * @param {string} text
  * @param {string} said of what is shown
@@ -204,7 +206,7 @@ function provingButton(page, text, said, fields, site = 0) {
     return button;
 }
 
-/** The stack behind a card, unfolded by its button. @param {HTMLElement} row @param {number} stack */
+/** Makes a button that unfolds the stack behind a card. @param {HTMLElement} row @param {number} stack */
 function stackButton(/** @type {Page} */ page, row, stack) {
     /** @type {HTMLElement | null} */
     let shown = null;
@@ -221,7 +223,12 @@ function stackButton(/** @type {Page} */ page, row, stack) {
     return button;
 }
 
-/** Shows the evidence for the card's sentence. @param {Page} page @param {PageFinding} finding @param {number} index */
+/**
+ * Makes the button that shows the evidence for the card's sentence.
+ * @param {Page} page
+ * @param {PageFinding} finding
+ * @param {number} index
+ */
 function showButton(page, finding, index) {
     const has = page.view.c.finding_ids(index).count >= 0;
     const things = finding.kind === "gradients_kept" ? " gradients" : "";
@@ -233,8 +240,9 @@ function showButton(page, finding, index) {
 }
 
 /**
- * The ends of two whole steps, if the card's set is larger at the second.
- * @param {Page} page @param {PageFinding} finding
+ * Makes the button that compares the ends of two whole steps, if the card's set is larger at the second.
+ * @param {Page} page
+ * @param {PageFinding} finding
  * @param {record_finding} record
  */
 function compareButton(page, finding, record) {
@@ -265,7 +273,7 @@ function findingActions(/** @type {Page} */ page, finding, record, index) {
         row.append(
             provingButton(page, "Show the map", `Showing the map ${formatAt(moment)}`, { mapOpen: true, moment }),
         );
-        // Nothing keeps a wholly free segment.
+        // Nothing keeps a segment that is wholly free.
         const what = finding.kind === "fragmentation" ? "what keeps it" : "the empty segments";
         const said = `Showing ${what} ${formatAt(moment)}`;
         row.append(provingButton(page, `Show ${what}`, said, { tab: "allocator", moment }));
@@ -277,8 +285,10 @@ function findingActions(/** @type {Page} */ page, finding, record, index) {
 }
 
 /**
- * The finding with its stack; with Shift, also the stack's C++ frames.
- * @param {Page} page @param {string} text @param {number} stack
+ * Makes the button that copies the finding with its stack; with Shift, also the stack's C++ frames.
+ * @param {Page} page
+ * @param {string} text
+ * @param {number} stack
  */
 function copyButton(page, text, stack) {
     const button = named("copy", make("button", "quiet", "Copy"));
@@ -313,8 +323,9 @@ function makeCard(kind, severity, confidence, figure, title, open) {
 }
 
 /**
- * The request that failed: nothing fades, since no set is spoken of.
- * @param {Page} page @param {PageFinding} finding
+ * Makes the button that shows the request that failed. Nothing is faded, because this is not about a set.
+ * @param {Page} page
+ * @param {PageFinding} finding
  * @param {number} index
  */
 function requestButton(page, finding, index) {
@@ -367,7 +378,7 @@ function findingCard(page, finding, index, open) {
     );
     const actions = findingActions(page, finding, record, index);
     card.append(actions);
-    // The rest of a card is made when it is first opened: bars of every step take time.
+    // The rest of a card is made when it is first opened, because the bars of every step take time.
     const fill = () => {
         if (actions.previousElementSibling?.tagName === "SUMMARY") actions.before(...findingBody(page, finding, index));
     };
@@ -376,7 +387,7 @@ function findingCard(page, finding, index, open) {
     return card;
 }
 
-/** The checks other than growth: a tick if the fault would have been seen, a dash if it could not be. */
+/** Lists the checks other than growth: a tick if the fault would have been seen, a dash if it could not be seen. */
 function checkList(/** @type {Page} */ page) {
     const { session, view } = page;
     const list = make("ul", "looked-for");
@@ -394,8 +405,9 @@ function checkList(/** @type {Page} */ page) {
 }
 
 /**
- * The judgements made, and those that were impossible, as in the report: no text reassures about the rest.
- * @param {Page} page @param {number} count of findings
+ * Says what was judged and what could not be, as in the report: nothing reassures about the rest.
+ * @param {Page} page
+ * @param {number} count of findings
  */
 function judgedFoot(page, count) {
     const foot = make("div", count === 0 ? "why-foot alone" : "why-foot");
@@ -410,13 +422,16 @@ function judgedFoot(page, count) {
     return foot;
 }
 
-/** The composition of the peak, in one sentence, before everything else. @param {Page} page */
+/** What the peak consists of, in one sentence, before everything else. @param {Page} page */
 function peakMade(page) {
     const made = page.view.sentence("peak_made");
     return made ? [make("p", "peak-made", made)] : [];
 }
 
-/** Numbers the cards as scripts know them; of two pages in one document those of the one in hand. @param {Page} page */
+/**
+ * Numbers the cards as scripts know them. If a document has two pages, those of the chosen one are numbered.
+ * @param {Page} page
+ */
 export function nameCards(page) {
     const inHand = !page.beside || page.element("app", HTMLElement).classList.contains("in-hand");
     for (const [i, card] of page.element("panel-why", HTMLElement).querySelectorAll(".card").entries())

@@ -1,4 +1,4 @@
-// The window of the timeline: the shown part of the run, along the axis and in bytes, and its moves.
+// The window of the timeline: which part of the run is shown, along the axis and in bytes, and how it moves.
 import {
     axisNumber,
     axisOfEvent,
@@ -15,7 +15,7 @@ import {
     wholeRange,
 } from "./state.js";
 
-/** Narrower windows would show nothing but one state of the memory. */
+/** A narrower window would show only one state of the memory. */
 const MIN_WINDOW_EVENTS = 2;
 
 const MIN_WINDOW_US = 2;
@@ -23,12 +23,12 @@ const MIN_WINDOW_US = 2;
 const MIN_WINDOW_BYTES = 4096;
 
 /**
- * Top of the y axis for the whole run of a device. Every point of an outline asks for it, and the module looks at all
- * moments.
+ * Top of the y axis for the whole run of a device, kept because every point of an outline asks for it and the module
+ * looks at all moments.
  */
 const headroomOf = perPage(() => ({ device: -1, bytes: 1 }));
 
-/** The top of the y axis: the filter's matches have a scale of their own if they would be flat otherwise. */
+/** The top of the y axis. What the filter leaves gets a scale of its own if it would be flat otherwise. */
 function mostBytes(/** @type {Page} */ page) {
     const { kept, state, view } = page;
     const headroom = headroomOf(page);
@@ -39,7 +39,7 @@ function mostBytes(/** @type {Page} */ page) {
     return kept.top || Math.max(headroom.bytes, page.beside?.top ?? 0);
 }
 
-/** Bytes between which a narrow window was drawn last, so that its bands can be told apart; top 0: it has none. */
+/** The bytes between which a narrow window was drawn last, so that its bands can be told apart; top 0: none. */
 export const fittedOf = perPage(() => ({ bottom: 0, top: 0 }));
 
 /** May a narrow window have heights of its own? @param {Page} page */
@@ -55,7 +55,7 @@ export function bottomBytes(page) {
     return mayFit(page) ? fittedOf(page).bottom : page.state.bottom;
 }
 
-/** Moves and clips the window so that it lies inside the run. @param {number} from @param {number} to */
+/** Moves the window, clipped so that it lies inside the run. @param {number} from @param {number} to */
 export function setWindow(/** @type {Page} */ page, from, to) {
     const whole = wholeRange(page);
     const least = Math.min(page.state.axis === "time" ? MIN_WINDOW_US : MIN_WINDOW_EVENTS, whole.to - whole.from);
@@ -87,7 +87,12 @@ export function panWindow(page, share) {
     setWindow(page, state.from + shift, state.to + shift);
 }
 
-/** Keeps the bytes inside of [0, headroom]. @param {Page} page @param {number} bottom @param {number} top */
+/**
+ * Sets the window of bytes, kept inside of [0, headroom].
+ * @param {Page} page
+ * @param {number} bottom
+ * @param {number} top
+ */
 export function setBytes(page, bottom, top) {
     const most = mostBytes(page);
     const range = Math.min(Math.max(top - bottom, Math.min(MIN_WINDOW_BYTES, most)), most);
@@ -96,9 +101,10 @@ export function setBytes(page, bottom, top) {
 }
 
 /**
- * `v`: the bytes up to the highest moment of the window, as a PNG of it has them (all from 0 up, where the window has
- * heights of its own), or all of them again.
- * @param {Page} page @param {number} columns of the picture
+ * `v`: shows the bytes up to the highest moment of the window, as a PNG of it does (from 0 up, if the window has
+ * heights of its own), or all bytes again.
+ * @param {Page} page
+ * @param {number} columns of the picture
  */
 export function fitBytes(page, columns) {
     const { kept, state, view } = page;

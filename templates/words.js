@@ -1,9 +1,9 @@
-// Words of a search or a filter (layout/filter.h): the module understands them; regular expressions among them are
+// Words of a search or a filter (layout/filter.h). The module understands them. Regular expressions among them are
 // matched here, in a worker that has the texts and nothing else, so that no expression, however bad, stops the page.
 
 import { nextTurn } from "./turns.js";
 
-/** Limits of an expression. */
+/** How long an expression may take. */
 const PATIENCE_MS = 2000;
 
 /** @typedef {{frames: Uint8Array, strings: Uint8Array}} Hits one byte for each text */
@@ -37,7 +37,7 @@ export class Matcher {
         this.cancel = () => {};
     }
 
-    /** Ids of the texts of contexts and torch.fx. */
+    /** The ids of the texts of contexts and torch.fx. */
     notedStrings() {
         if (this.noted) return this.noted;
         const { c, facts } = this.session;
@@ -79,7 +79,7 @@ export class Matcher {
     }
 
     /**
-     * The texts that an expression matches; a later request replaces one that still runs.
+     * Finds the texts that an expression matches. A later request replaces one that still runs.
      * @param {string} source
      * @param {string} flags
      * @returns {Promise<Hits>}
@@ -91,7 +91,7 @@ export class Matcher {
             try {
                 this.worker ??= this.start();
             } catch {
-                // A page inside of another one may have no worker.
+                // A page inside of another one may not start a worker.
                 throw new Error(nowhere);
             }
             const { worker } = this;
@@ -116,7 +116,7 @@ export class Matcher {
                     PATIENCE_MS,
                 ));
             this.cancel = () => give_up("superseded");
-            // It says first that it begins: how long a browser takes to start it does not count.
+            // The worker says first that it begins, because the time that a browser takes to start it does not count.
             worker.onmessage = ({ data }) => {
                 if (data === null) watch();
                 else end(() => resolve(data));
@@ -137,7 +137,7 @@ function writeWords(view, slot, text) {
 }
 
 /**
- * The error in the words, as a sentence; "": none.
+ * What is wrong with the words, as a sentence; "": nothing.
  * @param {View} view
  * @param {number} slot
  * @param {string} text
@@ -151,7 +151,7 @@ function wordsError(view, slot, text) {
 }
 
 /**
- * The expressions of a slot, compiled, so that a wrong one is known at once.
+ * Compiles the expressions of a slot, so that a wrong one is known at once.
  * @param {View} view
  * @param {number} slot
  * @param {number} count
@@ -178,17 +178,17 @@ function writeHits(view, slot, nth, hits, noted) {
 function reasonOf(error) {
     const message = error instanceof Error ? error.message : String(error);
     if (!(error instanceof SyntaxError)) return message;
-    // Browsers repeat the expression, which is shown beside it.
+    // Browsers repeat the expression, which is shown beside the error anyway.
     const reason = message.replace(/^Invalid regular expression: (\/.*\/\w*: )?/s, "");
     return `Not a regular expression: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}`;
 }
 
-/** Allocations searched in one go; more are searched in turns with the browser. */
+/** So many allocations are searched at once; more are searched in turns with the browser. */
 export const AT_ONCE = 200000;
 
 /**
- * Finds the matches of words and calls `done` with the error ("": none): before this returns if there is no
- * expression and few allocations, otherwise after the whole search. Not at all if other words came in between.
+ * Finds the matches of words and calls `done` with the error ("": none): before this returns if there is no expression
+ * and few allocations, otherwise after the whole search; not at all if other words came in between.
  * @param {View} view
  * @param {Matcher} matcher
  * @param {number} slot

@@ -1,4 +1,5 @@
-// Which event of A belongs to which event of B: pairs of events that mean the same, and straight lines between them.
+// Finds which event of A belongs to which event of B: pairs of events that mean the same, and straight lines between
+// them.
 import { askSteps } from "../questions.js";
 import { formatCount } from "../text.js";
 
@@ -11,12 +12,16 @@ import { formatCount } from "../text.js";
 
 export const ALIGNMENTS = ["annotation", "step", "peak", "start"];
 
-/** Limit on the program's notes that are paired. */
+/** The most annotations of a program that are paired. */
 const ANNOTATIONS_MOST = 20000;
 
 /** @typedef {{name: string, from: number, to: number}} Stretch events [from, to) of something with a name */
 
-/** The program's notes, each with the number of earlier ones of its name. @param {View} view @returns {Stretch[]} */
+/**
+ * The program's annotations, each with the number of earlier ones that have its name.
+ * @param {View} view
+ * @returns {Stretch[]}
+ */
 function annotationsOf(view) {
     /** @type {Map<string, number>} */
     const seen = new Map();
@@ -34,7 +39,7 @@ function annotationsOf(view) {
     return found;
 }
 
-/** A sentence about the annotations that are not paired. @param {View} a @param {View} b */
+/** A sentence about the annotations that were not paired. @param {View} a @param {View} b */
 export function annotationsLeftOut(a, b) {
     const most = Math.max(a.facts.phases, b.facts.phases);
     return most > ANNOTATIONS_MOST
@@ -46,7 +51,7 @@ export function annotationsLeftOut(a, b) {
 }
 
 /**
- * Begins and ends of the stretches that both have, in the order of both.
+ * Pairs begins and ends of the stretches that both have, in the order of both.
  * @param {Stretch[]} ofA
  * @param {Stretch[]} ofB
  * @returns {{anchors: Anchor[], count: number}}
@@ -73,7 +78,7 @@ function anchorsOf(ofA, ofB) {
 }
 
 /**
- * By the requested alignment, or the next of ALIGNMENTS that both recordings allow.
+ * Aligns by what is asked for, or by the next of ALIGNMENTS that both recordings allow.
  * @param {View} a
  * @param {View} b
  * @param {string} by
@@ -91,7 +96,8 @@ export function align(a, b, by) {
 }
 
 /**
- * The place of one side's event in the other: outside of the first and the last pair, event by event.
+ * Where an event of one side lies in the other. Before the first pair and after the last one, events are counted one by
+ * one.
  * @param {Anchor[]} anchors
  * @param {number} event
  * @param {0 | 1} from 0: of A, 1: of B
@@ -111,8 +117,8 @@ export function belongs(anchors, event, from) {
 }
 
 /**
- * B less A, in columns of a window of A's events: where both run, the highest total of B less that of A in the events
- * that belong to the column; NaN elsewhere.
+ * B less A, in columns of a window of A's events: the highest total of B less that of A, over the events that belong to
+ * a column; NaN where only one of them runs.
  * @param {View} a
  * @param {View} b
  * @param {Anchor[]} anchors
@@ -125,7 +131,7 @@ export function differenceOf(a, b, anchors, { from, to }, width, kept) {
     const difference = new Float64Array(width);
     const eventAt = (/** @type {number} */ x) => from + (x / width) * (to - from);
     const columnAt = (/** @type {number} */ event) => Math.round(((event - from) / (to - from)) * width);
-    // Between two pairs both run evenly, so one call answers for all columns there.
+    // Between two pairs both run evenly, so one call answers for all columns in between.
     const edges = [0, ...anchors.map(([event]) => columnAt(event)).filter((x) => x > 0 && x < width), width];
     for (let i = 0; i + 1 < edges.length; i++) {
         const [x0, x1] = [edges[i], edges[i + 1]];

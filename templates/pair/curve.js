@@ -1,4 +1,4 @@
-// B less A over the run, column by column.
+// Draws B less A over the run, column by column.
 import { context2d, themeColor } from "../paint.js";
 import { drawBytes, line, makeStage, listen, pill } from "../stage.js";
 import { formatBytes, formatCount, make } from "../text.js";
@@ -11,7 +11,7 @@ import { differenceOf } from "./axes.js";
 const GUTTER = { left: 66, right: 16, top: 24, bottom: 22 };
 
 /**
- * Event numbers below the plot.
+ * Draws the numbers of events below the plot.
  * @param {CanvasRenderingContext2D} context
  * @param {View} view
  * @param {Span} window

@@ -1,4 +1,4 @@
-// Two pages that move together: a choice in one is made in the other, at the matching place.
+// Makes two pages move together: what is chosen in one is chosen in the other, at the matching place.
 import { axisOfX, plotOf, xOfAxis } from "../canvas.js";
 import { setFilter } from "../filter.js";
 import { setSearch } from "../search.js";
@@ -8,7 +8,7 @@ import { align, ALIGNMENTS, belongs } from "./axes.js";
 
 /** @typedef {import("../state.js").Focus} Focus */
 
-/** The fields that both have in common. */
+/** The fields of the state that both pages share. */
 const SAME = /** @type {(keyof PageState)[]} */ ([
     ...[
         "bottom",
@@ -43,15 +43,15 @@ export function createLink(a, b, matches, beside) {
     ];
     const link = { alignment: align(a.view, b.view, ALIGNMENTS[0]), linked: true };
     let follows = false;
-    /** The devices of the alignment. */
+    /** The devices that are aligned. */
     let devices = `${a.view.device} ${b.view.device}`;
     const sideOf = (/** @type {Page} */ page) => (page === a ? 0 : 1);
     const other = (/** @type {Page} */ page) => (page === a ? b : a);
-    /** The place of one page's event in the other. @param {Page} page @param {number} event */
+    /** Where an event of one page lies in the other. @param {Page} page @param {number} event */
     const mapped = (page, event) => belongs(link.alignment.anchors, event, sideOf(page));
-    /** The same of a place along its axis. @param {Page} page @param {number} place */
+    /** Where a place along the axis of one page lies in the other. @param {Page} page @param {number} place */
     const placed = (page, place) => axisOfEvent(other(page), mapped(page, eventOfAxis(page, place)));
-    /** The event whose state belongs to that of an event. @param {Page} page @param {number} event */
+    /** The event of the other page whose state belongs to an event's state. @param {Page} page @param {number} event */
     const momentOf = (page, event) =>
         Math.min(other(page).view.facts.events - 1, Math.max(-1, Math.floor(mapped(page, event))));
 
@@ -63,7 +63,7 @@ export function createLink(a, b, matches, beside) {
         return { from: Math.min(own.from, from), to: Math.max(own.to, to) };
     };
 
-    /** The other's name of a call site. @param {Page} page @param {string} name */
+    /** The name that the other page has for a call site. @param {Page} page @param {string} name */
     const nameOf = (page, name) => names[sideOf(page)].get(name) ?? name;
     /** @param {Page} page @param {Focus | null} focus @returns {Focus | null} */
     const focusOf = (page, focus) => {
@@ -94,7 +94,7 @@ export function createLink(a, b, matches, beside) {
         follows = false;
     };
 
-    /** Shows the cursor of one in the other. @param {Page} page */
+    /** Shows the cursor of one page in the other. @param {Page} page */
     const point = (page) => {
         const [its, { pointer }] = [other(page), page.state];
         const plot = plotOf(its);
@@ -112,7 +112,10 @@ export function createLink(a, b, matches, beside) {
         nameOf,
         follow,
         point,
-        /** Highlights a call site in both, as B calls it; null: nothing. @param {string | null} name */
+        /**
+         * Highlights a call site, named as in B, in both pages; null: highlights nothing.
+         * @param {string | null} name
+         */
         lightSite(name) {
             const id = name === null ? -1 : b.view.siteOfText(name);
             const idInA = name === null ? -1 : a.view.siteOfText(nameOf(b, name));

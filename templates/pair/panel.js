@@ -1,4 +1,5 @@
-// The differences, beside the timelines: causes as cards; call sites, files, categories or calls as rows that add up.
+// The differences, beside the timelines: causes as cards, and call sites, files, categories or calls as rows that add
+// up.
 import {
     asSum,
     fillEnds,
@@ -35,7 +36,7 @@ import { makePairs } from "./tree.js";
 
 const CAUSES_SHOWN = 60;
 
-/** The kinds of rows, and the name of one row. */
+/** The kinds of rows, and what one row is called. */
 export const ROWS = /** @type {Record<string, string>} */ ({
     causes: "Causes",
     site: "Call sites",
@@ -60,7 +61,7 @@ function makeLine() {
     return { element: row, fold, swatch, text, what, a, b, delta };
 }
 
-/** The sum of it all, in a sentence. @param {import("./rows.js").Figures} figures */
+/** The difference in total, in a sentence. @param {import("./rows.js").Figures} figures */
 function makeVerdict(figures) {
     const { delta_bytes: delta } = figures;
     const figure = make("b", delta > 0 ? "more" : delta < 0 ? "less" : "", formatChange(delta));
@@ -75,8 +76,11 @@ function makeVerdict(figures) {
     return verdict;
 }
 
-/** A cause as a card, with the button that highlights its call site.
- * @param {Pair} pair @param {Pair["figures"]["causes"][0]} cause */
+/**
+ * Makes a cause's card, with the button that highlights its call site.
+ * @param {Pair} pair
+ * @param {Pair["figures"]["causes"][0]} cause
+ */
 function makeCause(pair, { title, site, bytes, kind, sites }) {
     const card = make("article", `card cause${bytes > 0 ? " cause-more" : bytes < 0 ? " cause-less" : ""}`);
     const [amount, sentence] = /^([+-]?[\d.,]+ \w+): (.*)$/s.exec(title)?.slice(1) ?? [formatChange(bytes), title];
@@ -93,7 +97,7 @@ function makeCause(pair, { title, site, bytes, kind, sites }) {
     return { card, site, show };
 }
 
-/** Causes on the sheet of paper that comes before those of both recordings. */
+/** The most causes on the sheet of paper that comes before those of both recordings. */
 const CAUSES_PRINTED = 12;
 
 /** @param {Pair} pair */
@@ -125,8 +129,9 @@ function makeCauses(pair) {
 }
 
 /**
- * Calls of which others are shown below; the way down to where the difference divides is open.
- * @param {Pair} pair @returns {Generator<undefined, Calls>}
+ * Makes the calls, of which others can be shown below; the way down to where the difference divides is open.
+ * @param {Pair} pair
+ * @returns {Generator<undefined, Calls>}
  */
 function* makeCalls(pair) {
     const pairs = makePairs(...pair.ends(), pair.renames);
@@ -147,15 +152,16 @@ function* makeCalls(pair) {
     return { open, pairs, rows: () => below(pairs.root) };
 }
 
-/** The rows without a parent. @param {Row[]} rows */
+/** Sums the rows without a parent. @param {Row[]} rows */
 function sumOf(rows) {
     const top = rows.filter(({ level = 0 }) => level === 0);
     return top.reduce((all, { a, b }) => ({ a: all.a + a, b: all.b + b }), { a: 0, b: 0 });
 }
 
 /**
- * A row of buttons, one of which is pressed.
- * @param {[key: string, text: string][]} choices @param {(key: string) => void} act
+ * Makes a row of buttons of which one is pressed.
+ * @param {[key: string, text: string][]} choices
+ * @param {(key: string) => void} act
  */
 function makeChoice(choices, act) {
     const box = make("div", "segmented");
@@ -173,7 +179,7 @@ function makeChoice(choices, act) {
     return { box, press };
 }
 
-/** The view of the side. @param {Pair} pair @returns {import("../side.js").Registered[1]} */
+/** Makes the view of the side. @param {Pair} pair @returns {import("../side.js").Registered[1]} */
 export const createDifference = (pair) => (page, box) => {
     const causes = makeCauses(pair);
     const by = makeChoice(Object.entries(ROWS), (rows) => pair.change({ rows }));
@@ -224,7 +230,7 @@ export const createDifference = (pair) => (page, box) => {
             () => calls !== of,
         );
     };
-    /** Is it open? null: it calls nothing. @param {Row | undefined} row */
+    /** Is the row open? null: it calls nothing. @param {Row | undefined} row */
     const isOpen = (row) => {
         const at = /** @type {Call} */ (row);
         return at && calls?.pairs.folds(at) ? calls.open.has(at) : null;
@@ -261,7 +267,7 @@ export const createDifference = (pair) => (page, box) => {
     /** @returns {Generator<undefined, Row[]>} */
     function* find() {
         const { rows: kind } = pair.shown;
-        // Swatches are found by names.
+        // The colours of swatches are found by names.
         if (kind === "site" || kind === "calls") for (const { view } of pair.pages) yield* view.namedSites();
         if (kind === "calls") return (calls = yield* makeCalls(pair)).rows();
         const found = { site: pair.figures.sites, category: pair.figures.categories }[kind];
@@ -286,7 +292,7 @@ export const createDifference = (pair) => (page, box) => {
             show(found);
             if (!drawing) invalidate(page, LIST);
         };
-        // Other tabs ask the module for other sums.
+        // Other tabs ask the module for other sums meanwhile.
         void inTurns(find(), done, () => {
             if (box.offsetParent === null) asked = "";
             return asked !== now;
@@ -296,7 +302,7 @@ export const createDifference = (pair) => (page, box) => {
     return {
         id: "difference",
         draw() {
-            // The other page's side is not there.
+            // The other page does not show its side.
             if (box.offsetParent === null) return;
             const { rows: kind, at } = pair.shown;
             by.press(kind);

@@ -1,5 +1,5 @@
-// The memory of two recordings in rows: the program's rows at the moments that it compared, or sums of any two
-// moments by the program's matches. The rows add up to the difference to the byte.
+// The memory of two recordings in rows: the program's rows at the moments that it compared, or sums at any two moments
+// by the names that the program matched. The rows add up to the difference to the byte.
 import { askSums } from "../questions.js";
 
 /** @typedef {import("../session.js").View} View */
@@ -22,9 +22,10 @@ import { askSums } from "../questions.js";
 const ROWS_AT_ONCE = 1000;
 
 /**
- * Sorts part by part, which are then merged.
+ * Sorts parts of a list, which are then merged.
  * @template T
- * @param {T[]} all @param {(x: T, y: T) => number} order
+ * @param {T[]} all
+ * @param {(x: T, y: T) => number} order
  * @returns {Generator<undefined, T[]>}
  */
 function* sorted(all, order) {
@@ -47,7 +48,7 @@ function byDifference(x, y) {
     return Math.abs(y.b - y.a) - Math.abs(x.b - x.a) || y.b + y.a - x.b - x.a || (x.name < y.name ? -1 : 1);
 }
 
-/** Rows of the verb, as they are. @param {FigureRow[]} rows @returns {Row[]} */
+/** The verb's rows, unchanged. @param {FigureRow[]} rows @returns {Row[]} */
 export function rowsOfFigures(rows) {
     return rows.map((row) => ({
         name: row.site ?? (row.category ?? "").replace(/_/g, " "),
@@ -60,7 +61,7 @@ export function rowsOfFigures(rows) {
 }
 
 /**
- * Rows of any two ends; a call site of A that has another name in B is in the row of that name.
+ * Rows of any two ends. A call site of A with another name in B goes to the row of B's name.
  * @param {End} a
  * @param {End} b
  * @param {string} by

@@ -1,4 +1,4 @@
-// The trees of two recordings as one: calls that both have, those that are new, and those that are gone.
+// Merges the trees of two recordings: calls that both have, those that are new, and those that are gone.
 import { askTree, planted } from "../questions.js";
 
 /** @typedef {import("../session.js").View} View */
@@ -10,7 +10,7 @@ import { askTree, planted } from "../questions.js";
 /** Nodes between two turns of the browser. */
 const NODES_AT_ONCE = 1000;
 
-/** A name without its line number, which is equal if only the line has moved. @param {string} name */
+/** A name without its line number: it stays the same if only the line has moved. @param {string} name */
 function withoutLine(name) {
     return name.replace(/:\d+ /, " ");
 }
@@ -21,9 +21,10 @@ function makePair(name, level, nodeA, nodeB, a = 0, b = 0) {
 }
 
 /**
- * Each by its name, null where several have one.
+ * Items by their names; null where several have the same name.
  * @template T
- * @param {T[]} all @param {(one: T) => string} nameOf
+ * @param {T[]} all
+ * @param {(one: T) => string} nameOf
  */
 function onlyOnes(all, nameOf) {
     /** @type {Map<string, T | null>} */
@@ -52,7 +53,7 @@ export function makePairs(endA, endB, renames) {
         }
         return found;
     }
-    /** Finds the callees of a node in both. @param {Pair} pair @returns {Generator<undefined, Pair[]>} */
+    /** Finds the callees of a node in both trees. @param {Pair} pair @returns {Generator<undefined, Pair[]>} */
     function* open(pair) {
         if (pair.children) return pair.children;
         const [ofA, ofB] = [yield* below(a, pair.nodeA), yield* below(b, pair.nodeB)];
@@ -67,7 +68,7 @@ export function makePairs(endA, endB, renames) {
         };
         const left = ofA.filter((one) => !meet(one, named.get(renames.get(one.name) ?? one.name)));
         yield;
-        // Among the rest, calls from another line of the same function, if the match is unambiguous.
+        // Of those left, pairs calls from another line of the same function, if the pair is unambiguous.
         const nameOf = (/** @type {{name: string}} */ { name }) => withoutLine(name);
         const open = pairs.filter(({ nodeA }) => nodeA < 0);
         const [ofName, leftOfName] = [onlyOnes(open, nameOf), onlyOnes(left, nameOf)];
@@ -76,7 +77,7 @@ export function makePairs(endA, endB, renames) {
         pair.children = pairs.concat(gone.map(({ node, name, bytes }) => makePair(name, level, node, -1, bytes)));
         return pair.children;
     }
-    /** Does it call anything? @param {Pair} pair */
+    /** Does the call have callees? @param {Pair} pair */
     const folds = ({ nodeA, nodeB }) =>
         (nodeA >= 0 && a.c.node(nodeA).children > 0) || (nodeB >= 0 && b.c.node(nodeB).children > 0);
     const [rootA, rootB] = [a.c.node(0), b.c.node(0)];
@@ -85,7 +86,7 @@ export function makePairs(endA, endB, renames) {
         root: makePair("", -1, 0, 0, rootA.bytes, rootB.bytes),
         open,
         folds,
-        /** May the views have other trees by now? */
+        /** May the views hold other trees by now? */
         isStale: () => planted.count !== count,
     };
 }
