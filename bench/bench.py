@@ -84,7 +84,7 @@ def run(command):
 
 
 def others_of(path, folder, other):
-    """The commands that another build is compared by."""
+    """The verbs of another build that are compared."""
     return {
         "other report": [other, "report", "--json", path],
         "other html": [other, "html", "-q", "-f", path, "-o", folder / "other.html"],
@@ -109,7 +109,7 @@ def commands_of(path, folder, other):
 
 
 class Measurement:
-    """All runs of one set."""
+    """The runs over one set."""
 
     def __init__(self, name, runs, with_page, other):
         self.name, self.path = name, generate(name)
@@ -118,7 +118,7 @@ class Measurement:
             folder = pathlib.Path(folder)
             commands = commands_of(self.path, folder, other)
             self.rows = {command: [] for command in commands}
-            run(commands[HASH])  # the file is in the page cache from here on
+            run(commands[HASH])  # this run also brings the file into the page cache
             for _ in range(runs):
                 for command, words in commands.items():
                     self.rows[command].append(run(words))
@@ -137,7 +137,7 @@ class Measurement:
         return statistics.median(base[0] / this[0] for base, this in zip(self.rows[to], self.rows[command]))
 
     def memory(self, command):
-        """As a share of the file."""
+        """Memory as a share of the file."""
         return statistics.median(memory for _, memory in self.rows[command]) / self.size
 
     def table(self):
@@ -163,7 +163,7 @@ class Measurement:
 
 
 def page_measure(page):
-    """What the page does in headless Chromium; empty where there is none."""
+    """What the page does in headless Chromium; empty if there is no browser."""
     script = ROOT / "bench" / "page.mjs"
     if shutil.which("node") is None or not (ROOT / "tests" / "node_modules" / "playwright-core").exists():
         return {}
@@ -180,7 +180,7 @@ def page_measure(page):
 
 
 def against_rows(measured):
-    """Ratios of this build to the other one, taken round by round."""
+    """Ratios of this build to the other one, each from runs of one round."""
     for name, one in measured.items():
         for command in [command for command in one.rows if command.startswith("other ")]:
             own = "strata " + command[6:]
@@ -190,7 +190,7 @@ def against_rows(measured):
 
 
 def kept_sections():
-    """What was written by hand into the last results."""
+    """The sections that were written by hand in the last results."""
     path = ROOT / "bench" / "RESULTS.md"
     sections = re.split(r"^(?=## )", path.read_text() if path.exists() else "", flags=re.MULTILINE)[1:]
     own = re.compile(r"## (Against the aims|Against `.*|Pages below a size|Pages of real snapshots|All runs)\n")
@@ -201,7 +201,7 @@ def mib(nbytes):
     return f"{nbytes / 2**20:,.1f}"
 
 
-# ---- what was aimed at ----
+# ---- aims ----
 
 WHY = """What is missed, and why:
 
@@ -258,7 +258,7 @@ def page_targets(name, one):
 
 
 def limited_rows(path):
-    """Pages below a size: how near they come, and what it takes."""
+    """Rows about pages of limited size: how near they come to it, and what that takes."""
     for limit in (1, 5, 20):
         with tempfile.TemporaryDirectory(dir=CACHE) as folder:
             page = pathlib.Path(folder) / "page.html"

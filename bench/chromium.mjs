@@ -1,4 +1,4 @@
-// What benchmarks of the page share: a headless browser that does nothing else, and a plot of the size that is asked for.
+// Shared by benchmarks of the page: a headless browser that does nothing else, and a plot of the requested size.
 import { createRequire } from 'node:module';
 
 const { chromium } = createRequire(new URL('../tests/package.json', import.meta.url))('playwright-core');

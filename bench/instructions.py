@@ -28,7 +28,7 @@ def generate(events):
 
 
 def counted(program, path):
-    """A dict of functions for each thread, the main thread first."""
+    """The functions of each thread as a dict, the main thread first."""
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "out"
         subprocess.run(["valgrind", "--tool=callgrind", "--separate-threads=yes", f"--callgrind-out-file={out}", program, "report",

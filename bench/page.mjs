@@ -41,7 +41,7 @@ try {
         }
         return { plot: [canvas.width, canvas.height], pan, zoom, hover: percentile(hovers, 0.95), memory: strata.stats().memoryBytes ?? 0 };
     });
-    // The map follows the pointer: each move is another moment, laid out and drawn anew.
+    // The map follows the pointer, so each move is another moment, which is laid out and drawn again.
     await page.evaluate(() => strata.setView({ map: 'address' }));
     const room = await page.locator('#timeline').boundingBox();
     for (let i = 0; i < 20; i++) {

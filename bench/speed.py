@@ -26,7 +26,7 @@ SETS = {"1m": ("1 million", 5), "10m": ("10 million", 3)}
 
 
 def run(command):
-    """Seconds on the clock, of the processor, and peak resident bytes."""
+    """Seconds of the clock and of the processor, and peak resident bytes."""
     start = time.perf_counter()
     process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)

@@ -17,14 +17,14 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCALES = (1, 3, 9)
-NOISE_S, NOISE_KIB = 0.02, 8192  # what a run costs whatever it reads: below it no exponent is told
+NOISE_S, NOISE_KIB = 0.02, 8192  # what any run costs, whatever it reads; below that no exponent is printed
 
-# What one unit of a scale is of each; devices and pools have limits of their own (docs/inputs-reference.md).
+# How many of each dimension one unit of a scale is; devices and pools have limits (docs/inputs-reference.md).
 DIMENSIONS = {"events": 20, "devices": 0.1, "streams": 1, "pools": 0.2, "segments": 1, "annotations": 1, "categories": 1, "stacks": 1,
               "depth": 0.1, "frames": 1, "texts": 1, "rules": 0.1, "lines": 10, "ranks": 0.1, "files": 0.1}
 VERBS = {"report": ["report", "--json"], "html": ["html"], "png": ["png"], "whatif": ["whatif", "--json"], "check": ["check"], "plan": ["plan", "--json"],
          "diff": ["diff", "--json"], "batch": ["batch"], **{kind: ["export", "--to", kind] for kind in ("csv", "sqlite", "pprof", "folded", "speedscope", "perfetto")}}
-OF_LOGS = ("lines", "ranks")  # of a log instead of a snapshot, which diff, plan, whatif and export refuse
+OF_LOGS = ("lines", "ranks")  # dimensions of a log, which diff, plan, whatif and export refuse
 
 
 def log(n, at):
@@ -34,7 +34,7 @@ def log(n, at):
 
 
 def copies(path, count, at):
-    """Of a recording, what a batch is given: so many files."""
+    """Copies of a recording, as many files as a batch is given."""
     folder = at / "files"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -44,7 +44,7 @@ def copies(path, count, at):
 
 
 def recording(size, at):
-    """A snapshot, or a log, in which each dimension has so many; what is not named has one."""
+    """A snapshot, or a log, with so many of each dimension; a dimension that is not named has one."""
     n = {name: max(1, int(size.get(name, 0) * per)) for name, per in DIMENSIONS.items()}
     (at / "rules").write_text("".join(f"activation function never{i}\n" for i in range(n["rules"])))
     if any(name in OF_LOGS for name in size):
@@ -71,11 +71,11 @@ def recording(size, at):
 
 
 def cost(program, verb, path):
-    """Seconds of the processor, and KiB of memory at most."""
+    """Seconds of the processor, and the most KiB of memory."""
     rules = [] if verb in ("whatif", "plan") else ["--rules", path.parent / "rules"]
     words = [program, *VERBS[verb], *rules, *(["--rule", "peak < 1TiB"] if verb == "check" else []), *([path] if verb == "diff" else []), path]
     out = [] if verb in ("check", "diff", "whatif", "plan", "report") else ["-o", path.parent / "pages"] if verb == "batch" else ["-f", "-o", path.parent / "out"]
-    # A program that is started by a large one inherits its highest mark of memory: time(1) is small.
+    # A program inherits the memory high-water mark of the one that starts it, so time(1), which is small, starts it.
     done = subprocess.run(["/usr/bin/time", "-f", "%U %S %M", *map(str, words), *map(str, out)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     if done.returncode not in (0, 3):
         return None
@@ -84,7 +84,7 @@ def cost(program, verb, path):
 
 
 def exponent(sizes, costs, noise):
-    """Of the last step, where it is above what any run costs."""
+    """The exponent of the last step, if that costs more than any run does."""
     if costs[-1] < 12 * noise or sizes[-1] <= sizes[-2]:
         return None
     return math.log(max(costs[-1] - noise, noise) / max(costs[-2] - noise, noise / 4)) / math.log(sizes[-1] / sizes[-2])

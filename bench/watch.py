@@ -23,7 +23,7 @@ for _ in range(int(sys.argv[1]) - 1):
 held = bytearray(b'x' * (8 << 20))
 time.sleep(float(sys.argv[2]))
 """
-# Steps of the tests' torch: each records 100 allocations and their frees with their stacks, and computes for some milliseconds.
+# Steps of the tests' torch: each records 100 allocations and their frees with stacks, and computes for some milliseconds.
 STEPS = """
 import statistics, time, torch
 from torch import _C
@@ -44,14 +44,14 @@ def cpu_s(children):
 
 
 def cost_of(command, **how):
-    """Processor time of a command, without that of what it leaves behind."""
+    """Processor time of a command, without that of processes that it leaves running."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **how)
     return cpu_s(resource.getrusage(resource.RUSAGE_CHILDREN)) - cpu_s(before)
 
 
 def watching(n_processes, seconds, folder):
-    """Shares of a core: ours at one look a second, and what `ps` takes for one look a second."""
+    """Shares of a core: that of `strata run` with one look a second, and that of `ps` run once a second."""
     watch = subprocess.Popen([STRATA, "run", "-q", "--no-report", "--out", folder, "--", sys.executable, "-c", MANY,
                               str(n_processes), str(seconds)], stderr=subprocess.DEVNULL)
     looks = statistics.median(cost_of(["ps", "-e", "-o", "pid,ppid,rss,comm"]) for _ in range(int(seconds / 2)))
@@ -70,7 +70,7 @@ def watching(n_processes, seconds, folder):
 
 
 def stepping(rounds, folder):
-    """Seconds of a step without and with `strata run`, a pair for each round."""
+    """Seconds of a step without and with `strata run`, one pair for each round."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests" / "stand_in_torch"), "RANK": "0"}
     alone = [sys.executable, "-c", STEPS]
     watched = [STRATA, "run", "-q", "--no-report", "--out", folder, "--steps", "5", "--", *alone]

@@ -25,13 +25,13 @@ from simulator.world import annotation_dicts, segments_of, settings, snapshot  #
 
 HERE = Path(__file__).resolve().parent
 SEED = 7
-PROTOCOL = 4  # Python 3.8 to 3.13 write it unless told otherwise
+PROTOCOL = 4  # what Python 3.8 to 3.13 write by default
 CAPACITY = 1 << 42  # large files must not run out of memory
 INCOMPLETE = ("overflow", "one_event")  # stories whose recording does not reach back to the beginning
 
 
 class Large:
-    """A story of any number of events."""
+    """A story with any number of events."""
 
     def __init__(self, name, events, live=50_000, distinct=False):
         self.events, self.distinct = events, distinct
@@ -47,7 +47,7 @@ class Large:
         return snapshot(world, recording, settings())
 
     def stream(self, seed, write, protocol):
-        """Plays twice: the segments stand at the beginning of the file and are known at the end of the run."""
+        """Plays the story twice: the segments stand at the beginning of the file but are known only at the end of the run."""
         first = self.world(seed, Counting())
         self.play(first)
         pickler = StreamPickler(write, protocol)
@@ -78,7 +78,7 @@ def write_snapshot(value, write, protocol, jit):
 
 
 def write_file(path, fill):
-    """Fills a file beside its final place, so that no half of one is ever left there."""
+    """Writes a file beside its final place, so that no half of one is ever left there."""
     part = path.with_name(path.name + ".part")
     try:
         with open(part, "wb", buffering=1 << 20) as file:
@@ -100,7 +100,7 @@ def rewrite_all(protocol):
 
 
 def same(a, b, twins):
-    """Equal values with equal sharing: containers that are one object here are one object there."""
+    """Are values equal, and shared alike: is what is one object here one object there too?"""
     todo = [(a, b)]
     while todo:
         a, b = todo.pop()
@@ -135,7 +135,7 @@ def check_stream(name, events, protocol, distinct):
 
 
 def jit_view(value):
-    """What the C++ writer makes of a value: signed 64 bits, one key order, no sharing to speak of."""
+    """A value as the C++ writer writes it: signed 64 bits, one order of keys, hardly any sharing."""
     if isinstance(value, dict):
         return {key: jit_view(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -25,7 +25,7 @@ PROBE_LINE, CACHE_LINE = "probe.py:27 keep_hidden", "data.py:88 warm_cache"
 
 
 class Rank(Training):
-    """A training loop with what a set plants in it."""
+    """A training loop in which a set plants something."""
 
     first = last = True  # whether this pipeline stage has the embedding and the head
     leak_bytes = 0  # kept in every step
@@ -74,7 +74,7 @@ class Set:
 
     def __init__(self, name, ranks, odd=None, cohorts=1, findings=None, called="rank{}"):
         self.name, self.ranks, self.odd, self.cohorts, self.findings = name, ranks, odd or {}, cohorts, findings
-        self.called = called  # a file, by its rank; a function where that is not enough
+        self.called = called  # the name of a file by its rank; a function if that is not enough
 
     def file_name(self, rank):
         return self.called.format(rank) if isinstance(self.called, str) else self.called(rank)
@@ -91,7 +91,7 @@ def noisy(count, seed, share=10, **more):
 
 
 def planted(ranks, **more):
-    """Of several ranks: planted(equal(8), rank=(2, 5), extra_bytes=...)"""
+    """Plants something in several ranks: planted(equal(8), rank=(2, 5), extra_bytes=...)"""
     which = more.pop("rank")
     return {rank: dict(kept, **(more if rank in which else {})) for rank, kept in ranks.items()}
 
@@ -102,19 +102,19 @@ def stages(count, per_stage, **more):
 
 
 def placed(word, size, prefix=""):
-    """rank5 -> "dp1_ep1/rank5" of four experts: the last axis runs fastest."""
+    """Places ranks: rank5 -> "dp1_ep1/rank5" with four experts; the last axis runs fastest."""
     return lambda rank: f"{prefix}dp{rank // size}_{word}{rank % size}_rank{rank}"
 
 
 def uneven(count, size, which, noise=0, **more):
-    """Ranks whose place, rank % size, is `which` have more to do: the same lines, other sizes."""
+    """Gives more to do to ranks whose place, rank % size, is `which`: the same lines, other sizes."""
     dice = Dice(count + size)
     return {rank: dict(more, batch=6 if rank % size == which else 4, tokens=256 + (dice.between(0, noise) if noise else 0))
             for rank in range(count)}
 
 
 def parallel_sets():
-    """Names that tell places in expert, context and tensor parallelism."""
+    """Sets whose names tell places in expert, context and tensor parallelism."""
     found = []
     for word, count, size in (("ep", 16, 4), ("ep", 8, 4), ("cp", 16, 2), ("tp", 32, 8)):
         name, called = f"{word}{size}_of_{count}", placed(word, size)
@@ -125,7 +125,7 @@ def parallel_sets():
         found.append(Set(f"{name}_uneven_extra", planted(uneven(count, size, 1), rank=(0,), extra_bytes=300 * MIB),
                          {0: CACHE_LINE}, cohorts=2, called=called))
         found.append(Set(f"{name}_longer", planted(equal(count), rank=(2,), batch=8), {2: None}, called=called))
-        if count // size < 3:  # of two that should be alike and are not nobody knows which is odd
+        if count // size < 3:  # if two ranks should be alike and are not, nobody knows which one is odd
             continue
         found.append(Set(f"{name}_uneven_leak", planted(uneven(count, size, 1), rank=(size + 1,), leak_bytes=48 * MIB),
                          {size + 1: PROBE_LINE}, cohorts=2, called=called))

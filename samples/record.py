@@ -24,7 +24,7 @@ HOSTILE = ("</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>",
 
 
 class Skip(Exception):
-    """This machine or this version of torch cannot play the story."""
+    """Raised where this machine or this version of torch cannot play the story."""
 
 
 # ---- the model; torch is imported by main(), after the environment is set ----
@@ -157,7 +157,7 @@ def leak_zero_grad(torch, steps, healthy=False):
 
 
 def held_over(torch, steps, healthy=False):
-    """The name `logits` is bound to the last step's while the next step runs."""
+    """The name `logits` still holds the last step's tensor while the next step runs."""
     run, logits = Run(torch, layers=2, width=512), None
     for _ in range(steps):
         inputs, labels = run.batch(4, 512)
@@ -171,7 +171,7 @@ def held_over(torch, steps, healthy=False):
 
 
 def leak_forward_only(torch, steps, healthy=False):
-    """A list keeps a hidden state of every batch on the GPU that was meant for the CPU."""
+    """A list keeps a hidden state of every batch on the GPU instead of copying it to the CPU."""
     run, history = Run(torch, layers=3, width=512), []
     with torch.no_grad():
         for _ in range(steps + 2):
@@ -196,7 +196,7 @@ leak_forward_only_healthy, kept_per_layer_healthy = healthy_twin(leak_forward_on
 
 
 def oom(torch, steps):
-    """The process may use 8 GiB; the observer dumps at the moment of the failure, before anything is unwound."""
+    """The process may use 8 GiB. The observer dumps at the moment of the failure, before anything is unwound."""
     total = torch.cuda.get_device_properties(0).total_memory
     torch.cuda.set_per_process_memory_fraction(min(1.0, 8 * 2**30 / total), 0)
     run = Run(torch)
@@ -324,7 +324,7 @@ def user_metadata_annotate(torch, steps):
 
 # ---- recording ----
 
-target = None  # of dump(): the out-of-memory observer takes no argument of ours
+target = None  # target of dump(), which cannot be an argument: the out-of-memory observer passes none of ours
 
 
 def dump(torch):

@@ -84,7 +84,7 @@ def train(torch, steps):
 
 
 def slimmed(trace):
-    """The trace without what no reader of memory needs, and without the paths of the machine that recorded it."""
+    """The trace without what readers of memory do not need, and without paths of the machine that recorded it."""
     keep = ("python_function", "cpu_op", "user_annotation", "cpu_instant_event")
     events = []
     for event in trace["traceEvents"]:

@@ -54,5 +54,5 @@ const unsigned char ${NAME}[] = {
 ${bytes}0x00};
 const size_t ${NAME}_nbytes = ${nbytes};
 ${hash_text}")
-# An interrupted build must not leave half of an array behind.
+# An interrupted build must not leave half of an array.
 file(RENAME "${OUTPUT}.new" "${OUTPUT}")

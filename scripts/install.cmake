@@ -1,10 +1,10 @@
-# What is installed: the program, and what is generated of the tables of its options. Included at the top level.
+# What is installed: the program, and what is generated from the tables of its options. Included at the top level.
 include(GNUInstallDirs)
 set(manual ${CMAKE_BINARY_DIR}/manual)
 file(READ ${PROJECT_SOURCE_DIR}/cli/options.h options_header)
 string(REGEX MATCHALL "X\\([A-Z0-9]+, [a-z0-9]+\\)" verb_lines "${options_header}")
 set(manual_files)
-# strata_manual(WHAT FILE): what the program prints for WHAT.
+# strata_manual(WHAT FILE): writes what the program prints for WHAT.
 function(strata_manual what file)
     add_custom_command(
         OUTPUT ${manual}/${file}

@@ -1,4 +1,4 @@
-# What a Debian package wants beside what is installed: manual pages and a changelog, compressed. Run by CPack.
+# Makes what a Debian package needs besides what is installed: compressed manual pages and a changelog. Run by CPack.
 if(NOT CPACK_GENERATOR STREQUAL "DEB")
     return()
 endif()

@@ -83,7 +83,7 @@ strata_embed(${STRATA_FONT_BOLD} asset_font_bold)
 strata_embed(${PROJECT_SOURCE_DIR}/templates/shell.html asset_shell_html)
 strata_embed(${PROJECT_SOURCE_DIR}/templates/index.html asset_index_html)
 strata_embed(${PROJECT_SOURCE_DIR}/python/torch_strata/recorder.py asset_recorder_py)
-# Indentation says nothing to a browser.
+# Indentation means nothing to a browser.
 add_custom_command(
     OUTPUT ${embedded}/page.html
     COMMAND sed "s/^ *//" ${PROJECT_SOURCE_DIR}/templates/page.html > ${embedded}/page.html

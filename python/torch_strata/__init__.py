@@ -25,7 +25,7 @@ _INLINE_NBYTES = 20_000_000
 
 
 class StrataError(Exception):
-    """The program said no: its sentence, and its exit code as ``code``."""
+    """The program failed: its sentence is the message, ``code`` its exit code."""
 
     def __init__(self, sentence: str, code: int) -> None:
         super().__init__(sentence)
@@ -33,7 +33,7 @@ class StrataError(Exception):
 
 
 def program() -> str:
-    """The path of the program: ``$STRATA``, that of this environment, or the one on ``PATH``."""
+    """The path of the program: ``$STRATA``, the one of this environment, or the one on ``PATH``."""
     own = os.path.join(sysconfig.get_path("scripts"), "strata")
     found = os.environ.get("STRATA") or (own if os.path.exists(own) else shutil.which("strata"))
     if not found:
@@ -71,7 +71,7 @@ def _file(verb: str, input: Path, output: Optional[Path], ending: str, options: 
 
 
 def html(input: Path, output: Optional[Path] = None, **options: Any) -> pathlib.Path:
-    """Writes the page of a snapshot, beside it where no output is named, and returns its path."""
+    """Writes the page of a snapshot and returns its path; without ``output`` it lies beside the snapshot."""
     return _file("html", input, output, ".html", options)
 
 
@@ -91,12 +91,12 @@ def diff(a: Path, b: Path, **options: Any) -> Any:
 
 
 def plan(input: Path, **options: Any) -> Any:
-    """The least change that makes it fit, as ``strata plan --json`` writes it."""
+    """The least change that makes the recording fit, as ``strata plan --json`` writes it."""
     return _json.loads(_run("plan", [input], {"quiet": True, "json": True, **options}))
 
 
 def export(input: Path, output: Path, **options: Any) -> pathlib.Path:
-    """Writes the recording for another tool; the ending of ``output``, or ``to``, says which. Returns its path."""
+    """Writes the recording for another tool, chosen by the ending of ``output`` or by ``to``. Returns its path."""
     _run("export", [input], {"quiet": True, "output": os.fspath(output), **options})
     return pathlib.Path(output)
 
@@ -114,7 +114,7 @@ class Page:
 
 
 def show(input: Path, height: int = 720, **options: Any) -> Page:
-    """The page for a notebook: inside of it up to 20 MB, else framed from a file in the working directory."""
+    """Shows the page in a notebook: up to 20 MB inside of it, a larger one in a frame, from a file in the working directory."""
     with tempfile.TemporaryDirectory() as folder:
         path = html(input, os.path.join(folder, "page.html"), **options)
         if path.stat().st_size <= _INLINE_NBYTES:

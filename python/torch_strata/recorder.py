@@ -16,12 +16,12 @@ Nothing here may break or change the program: every failure is one line on stder
 import os
 import sys
 
-_NAME = "_strata_recorder"  # of this module, under which a second copy finds the first
+_NAME = "_strata_recorder"  # the name of this module by which a second copy finds the first
 _RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
-_EXIT_PATIENCE_S = 60  # for a dump of another thread, when the process ends
-_SIGNAL_PAUSE_S = 0.05  # in which all of what one signal writes has come
+_EXIT_PATIENCE_S = 60  # how long the process's end waits for a dump of another thread
+_SIGNAL_PAUSE_S = 0.05  # within this pause everything that one signal writes has arrived
 
-_said = set()  # each line once: what fails at every step is told once
+_said = set()  # lines that were printed: what fails at every step is printed once
 _running = None  # the recorder of `strata run`
 
 
@@ -35,7 +35,7 @@ def _rank():
 
 
 def _say(text):
-    """One line on stderr, past whatever the program made of sys.stderr."""
+    """Prints one line on stderr, whatever the program has made of sys.stderr."""
     line = "strata run: rank {}: {}\n".format(_rank(), " ".join(str(text).split()))
     if line in _said:
         return
@@ -51,7 +51,7 @@ def _reason(error):
 
 
 def _guarded(what):
-    """A function of ours that the program's threads call: it says what went wrong instead of raising."""
+    """Wraps a function of ours that the program's threads call: it prints what went wrong instead of raising."""
 
     def decorate(function):
         def call(*args, **kwargs):
@@ -79,14 +79,14 @@ def _version(torch):
 
 
 def _history_arguments(function, version, max_entries, stacks):
-    """What `_record_memory_history` is called with, by what this version of it takes."""
+    """The arguments for `_record_memory_history`, by what this version of the function takes."""
     import inspect
 
     try:
         names = set(inspect.signature(function).parameters)
     except (TypeError, ValueError):
         names = set()
-    if not {"max_entries", "trace_alloc_max_entries"} & names:  # it hides behind *args
+    if not {"max_entries", "trace_alloc_max_entries"} & names:  # the arguments are hidden behind *args
         names = {"max_entries"} if version >= (2, 1) else {"trace_alloc_max_entries"}
     if "max_entries" not in names:  # torch 2.0
         return {"enabled": True, "record_context": True, "trace_alloc_max_entries": max_entries,
@@ -103,18 +103,18 @@ def _history_stop(function, version):
     function(enabled=None if version >= (2, 1) else False)
 
 
-# ---- where a dump goes ----
+# ---- where dumps go ----
 
 
 class _Files(object):
-    """The dumps of one process in a folder: named by rank and reason, none over another, the oldest removed above `keep`."""
+    """The dumps of one process in a folder: named by rank and reason, never overwritten, the oldest removed above `keep`."""
 
     def __init__(self, folder, keep):
         self.folder, self.keep, self.written = folder, keep, []
-        self.numbers = {}  # reason: of the next dump, so that no name means two dumps
+        self.numbers = {}  # reason: number of the next dump, so that no name is given to two dumps
 
     def claim(self, why):
-        """A path that is nobody's, and its .part, which now exists."""
+        """Returns a path that nobody uses, whose .part file exists now."""
         while True:
             number = self.numbers.get(why, 1)
             self.numbers[why] = number + 1
@@ -125,7 +125,7 @@ class _Files(object):
             try:
                 os.close(os.open(path + ".part", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
                 return path
-            except FileExistsError:  # another process of this rank writes it, or was killed while it did
+            except FileExistsError:  # another process of this rank writes it, or was killed while writing it
                 continue
 
     def add(self, path):
@@ -136,7 +136,7 @@ class _Files(object):
 
 
 def _is_watched():
-    """Whether this process is below `strata run`: those of srun are not, where that is itself below it."""
+    """Is this process below `strata run`? Processes of srun are not, even where srun itself is."""
     host, _, watcher = os.environ.get("STRATA_RUN_PID", "").rpartition(":")
     pid = os.getpid()
     try:
@@ -150,7 +150,7 @@ def _is_watched():
 
 @_guarded("host.log is not told")
 def _log(text):
-    """A line in the log of the host that `strata run` writes; in one piece, since others write there too."""
+    """Writes a line into the host's log of `strata run`, in one piece, because others write there too."""
     import time
 
     path, now = os.environ.get("STRATA_RUN_LOG"), time.time()
@@ -164,7 +164,7 @@ def _log(text):
 
 
 class _OneFile(object):
-    """All dumps go to one path, the later over the earlier; "{rank}" and "{why}" in it are filled in."""
+    """Writes all dumps to one path, each over the one before; "{rank}" and "{why}" in the path are filled in."""
 
     def __init__(self, path):
         self.path, self.written = path, []
@@ -183,7 +183,7 @@ def _remove(path):
         pass
 
 
-# ---- the devices' side ----
+# ---- devices ----
 
 
 class _Backend(object):
@@ -205,11 +205,11 @@ class _Backend(object):
         return bool(asked()) if asked is not None else bool(getattr(module, "_initialized", False))
 
     def binding(self, suffix):
-        """A function of torch's C module, such as _cuda_attach_out_of_memory_observer; None: this version has none."""
+        """A function of torch's C module, such as _cuda_attach_out_of_memory_observer. None: this version lacks it."""
         return getattr(sys.modules.get(self.bindings), self.prefix + suffix, None)
 
     def wait(self, then):
-        """Calls then(self) behind the first initialisation, which every use of a device goes through."""
+        """Calls then(self) after the first initialisation, which every use of a device goes through."""
         module = self.module()
         original = getattr(module, "_lazy_init", None)
         if original is None or self.wrapper is not None:
@@ -224,7 +224,7 @@ class _Backend(object):
         module._lazy_init = _lazy_init
 
     def wait_no_more(self):
-        """The program has its own function back, so that later calls cost nothing."""
+        """Gives the program its own function back, so that later calls cost nothing."""
         module = self.module()
         if self.wrapper is not None and getattr(module, "_lazy_init", None) is self.wrapper:
             module._lazy_init = self.original
@@ -248,36 +248,36 @@ _BACKENDS = (
 
 
 class _Recorder(object):
-    """What this process records. Dumps come from any thread; `lock` lets one at a time in, and none into itself."""
+    """Records this process. Dumps come from any thread; `lock` lets in one at a time, and no dump within a dump."""
 
     def __init__(self, files, max_entries=1000000, stacks="all"):
         import weakref
 
-        self.files, self.max_entries, self.stacks = files, max_entries, stacks  # files None: no dump is wanted
+        self.files, self.max_entries, self.stacks = files, max_entries, stacks  # files None: nothing is to be dumped
         self.status, self.n_steps, self.stops, self.to_the_end = None, 0, False, False
         self.is_hooked = False
-        self.seen = weakref.WeakKeyDictionary()  # optimizer: its steps
+        self.seen = weakref.WeakKeyDictionary()  # optimizer: number of its steps
         self.forget()
 
     def forget(self):
-        """Also what a forked child begins with: it has none of the parent's threads, and no device."""
+        """Resets what a forked child does not have: the parent's threads and its device."""
         import threading
 
         self.pid = os.getpid()
         self.lock = threading.Lock()
-        self.owner = None  # the thread that dumps
+        self.owner = None  # the thread that is dumping
         self.backends, self.started, self.observed = [], [], []
         self.steps_done = self.ended = False
         self.most_steps, self.n_dumps, self.dumped_nbytes, self.seconds = 0, 0, 0, 0.0
-        self.why_not = None  # what stands against recording, once it was said
+        self.why_not = None  # why nothing can be recorded, once that was printed
         self.seen.clear()
         if self.files is not None:
             self.files.written, self.files.numbers = [], {}
 
-    # -- beginning --
+    # -- begin --
 
     def arm(self):
-        """Records on what is initialised already, and waits for the rest."""
+        """Records on devices that are initialised already, and waits for the others."""
         for backend in _BACKENDS:
             if backend in self.backends:
                 self.record(backend)
@@ -339,7 +339,7 @@ class _Recorder(object):
         attach(_guarded("no dump when memory ran out")(observer))
 
     def hook(self):
-        """What is one for all devices: steps, the end, SIGUSR2. A forked child inherits all but the thread."""
+        """Installs what all devices share: steps, the end, SIGUSR2. A forked child inherits everything but the thread."""
         if not self.to_the_end:
             return
         if not self.is_hooked:
@@ -363,7 +363,7 @@ class _Recorder(object):
         register(_guarded("steps are not counted")(self.step))
 
     def step(self, optimizer, *_args, **_kwargs):
-        """A step is one of each optimizer: some programs have one for every parameter."""
+        """Counts a step: one step of each optimizer, since some programs have one for every parameter."""
         if self.steps_done or self.pid != os.getpid():
             return
         count = self.seen.get(optimizer, 0) + 1
@@ -379,7 +379,7 @@ class _Recorder(object):
     # -- SIGUSR2 --
 
     def listen(self):
-        """A thread that dumps on SIGUSR2, also while the main thread waits in C for another rank."""
+        """Starts a thread that dumps on SIGUSR2, even while the main thread waits in C for another rank."""
         if _signal_pipe.open_for(self.pid):
             import threading
 
@@ -400,7 +400,7 @@ class _Recorder(object):
         import threading
 
         if self.owner == threading.get_ident():
-            return False  # a dump that meets a second reason for one
+            return False  # a second reason for a dump arises within a dump
         if not self.lock.acquire(timeout=patience_s):
             return False
         self.owner = threading.get_ident()
@@ -447,11 +447,11 @@ class _Recorder(object):
         if self.why_not is None and not (self.stops and self.steps_done):
             self.dump("exit", _EXIT_PATIENCE_S)
 
-    # -- what `strata run` is told --
+    # -- what `strata run` gets to know --
 
     @_guarded("strata run is not told")
     def note(self):
-        """A small file for the summary: what this process did, and what it cost."""
+        """Writes a small file for the summary: what this process did, and what it cost."""
         if self.status is None or not self.backends:
             return
         import json
@@ -474,7 +474,7 @@ def _note_write(folder, said):
 
 
 def _is_recording(backend, recorder):
-    """Whether a history is on that is not ours to begin: the program's own, or that of `strata run`."""
+    """Is a history on that we must not begin: the program's own, or that of `strata run`?"""
     enabled = backend.binding("isHistoryEnabled")
     if enabled is not None and enabled():
         return True
@@ -488,7 +488,7 @@ def _seconds():
     return time.monotonic()
 
 
-# ---- hooks of the interpreter, one of each per process ----
+# ---- hooks of the interpreter, one of each in a process ----
 
 
 class _SignalPipe(object):
@@ -505,21 +505,21 @@ class _SignalPipe(object):
         if self.pid == os.getpid() or not hasattr(faulthandler, "register"):
             return
         if self.ends is None and signal.getsignal(signal.SIGUSR2) != signal.SIG_DFL:
-            return  # the program, or whoever started it, has a use of its own for it
+            return  # the program, or whoever started it, uses it otherwise
         self.ends = os.pipe()
         os.set_blocking(self.ends[1], False)
         faulthandler.register(signal.SIGUSR2, file=self.ends[1], all_threads=False, chain=False)
         self.pid = os.getpid()
 
     def drain(self):
-        """The rest of what one signal wrote: a traceback, which nobody reads."""
+        """Reads the rest of what one signal wrote: a traceback, which nobody needs."""
         import select
 
         while select.select(self.ends[:1], [], [], 0)[0]:
             os.read(self.ends[0], 1 << 16)
 
     def open_for(self, pid):
-        """False: SIGUSR2 is the program's."""
+        """False: the program uses SIGUSR2."""
         if self.ends is not None and self.pid != pid:
             self.install()  # a forked child needs a pipe of its own
         return self.ends is not None
@@ -529,7 +529,7 @@ _signal_pipe = _SignalPipe()
 
 
 def _exit_hook(recorder):
-    """os._exit ends without atexit's functions: processes of multiprocessing do so."""
+    """os._exit, which multiprocessing's processes use, ends without atexit's functions."""
     original = os._exit
 
     def _exit(status):
@@ -545,10 +545,10 @@ def _forget_after_fork(recorder):
 
 
 class _Watcher(object):
-    """A finder of modules that finds none: it asks the others, and has our function called behind the module's own code."""
+    """A finder of modules that finds none itself: it asks the others, and calls our function after the module's own code."""
 
     def __init__(self, then):
-        self.then = then  # name of a module: what to call with it
+        self.then = then  # name of a module: the function to call with it
 
     def find_spec(self, name, path=None, target=None):
         if name not in self.then:
@@ -608,7 +608,7 @@ _functions = None  # the recorder of record() and on_oom()
 
 
 def _functions_recorder():
-    """The one of this process. Beside that of `strata run`, which goes on by itself."""
+    """The recorder of record() and on_oom() in this process. It works beside that of `strata run`."""
     global _functions
     if _functions is None:
         _functions = _Recorder(None)
@@ -667,7 +667,7 @@ class record(object):
 
 @_guarded("not recorded")
 def on_oom(path="oom-rank{rank}.pickle", max_entries=1000000, stacks="all"):
-    """Records from now on, and dumps to `path` whenever memory runs out, the later over the earlier; "{rank}" becomes the rank."""
+    """Records from now on. Whenever memory runs out, dumps to `path`, over the dump before; "{rank}" becomes the rank."""
     recorder = _functions_recorder()
     recorder.files, recorder.max_entries, recorder.stacks = _OneFile(path), max_entries, stacks
     recorder.arm()
@@ -698,7 +698,7 @@ def _start():
 
 
 def _hidden_call(folder):
-    """Runs the sitecustomize that this one hides, if there is one, as if this one were not there."""
+    """Runs the sitecustomize that this one hides, if there is one, as if this one did not exist."""
     others = [path for path in sys.path if os.path.realpath(path or ".") != folder]
     if sys.version_info < (3,):
         import imp
@@ -722,7 +722,7 @@ def _hidden_call(folder):
 
 if __name__ == "sitecustomize":
     _folder = os.path.dirname(os.path.realpath(__file__))
-    if _NAME not in sys.modules:  # else one `strata run` is inside of another, and the inner one records
+    if _NAME not in sys.modules:  # otherwise one `strata run` runs inside of another, and the inner one records
         sys.modules[_NAME] = sys.modules["sitecustomize"]
         _start()
     sys.path[:] = [path for path in sys.path if os.path.realpath(path or ".") != _folder]

@@ -11,11 +11,11 @@ from collections import deque
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
-MIN_BLOCK = 512  # every size is rounded up to a multiple of it
+MIN_BLOCK = 512  # every size is rounded up to a multiple of this
 SMALL_SIZE = 1 * MIB  # the largest allocation of a small pool
 SMALL_BUFFER = 2 * MIB  # segments of small pools
 LARGE_BUFFER = 20 * MIB  # segments of allocations below MIN_LARGE
-MIN_LARGE = 10 * MIB  # from here on a segment serves one request ...
+MIN_LARGE = 10 * MIB  # a request of at least this size gets a segment of its own ...
 ROUND_LARGE = 2 * MIB  # ... rounded up to this
 
 
@@ -31,21 +31,21 @@ class Block:
 
     def __init__(self, address, size, stream, pool, granule=0):
         self.address, self.size, self.stream, self.pool = address, size, stream, pool
-        self.requested = 0  # stays after a free, as in torch
+        self.requested = 0  # kept after a free, as in torch
         self.prev = self.next = None
         self.allocated = False
         self.mapped = True
         self.uses = None  # streams other than its own that record_stream named
-        self.events = 0  # of those, how many have not passed the block yet
+        self.events = 0  # how many of those streams have not passed the block yet
         self.context = self.segment_context = None
-        self.granule = granule  # bytes that are mapped at once; 0: not an expandable segment
+        self.granule = granule  # bytes that are mapped at a time; 0: not an expandable segment
 
     def is_free(self):
         return not self.allocated and self.events == 0 and not self.uses
 
 
 class Pool:
-    """Free blocks of one kind: small or large allocations of one memory pool."""
+    """Free blocks of one memory pool, for small or for large allocations."""
 
     def __init__(self, owner, identity, small):
         self.owner, self.identity, self.small = owner, identity, small
@@ -89,7 +89,7 @@ def segment_size(size):
 
 
 class Allocator:
-    """One device. `record(action, address, size, stream, context, pool)` takes the trace events."""
+    """One device. `record(action, address, size, stream, context, pool)` receives the trace events."""
 
     def __init__(self, record, device=0, capacity=79 * GIB, base=0x7F2A40000000, expandable=False):
         self.record = record
@@ -98,7 +98,7 @@ class Allocator:
         self.pools = [self.default]
         self.blocks = {}  # address -> Block, mapped or not
         self.reserved = 0
-        self.capturing = False  # a CUDA graph is being captured: nothing that waits may complete
+        self.capturing = False  # while a CUDA graph is captured, nothing that waits may complete
         self._next_address = base
         self._returned = {}  # segment size -> addresses that cudaFree gave back
         self._pending = {}  # stream -> deque of (tick when it passes, block)
@@ -108,7 +108,7 @@ class Allocator:
     # ---- what a program calls ----
 
     def malloc(self, nbytes, context, stream=0, pool=None):
-        """Allocates; the block stands for the tensor's storage. Raises OutOfMemory."""
+        """Allocates a block, which stands for the tensor's storage. Raises OutOfMemory."""
         self._tick += 1
         if self._pending and not self.capturing:
             self._process_events(context, everything=False)
@@ -133,7 +133,7 @@ class Allocator:
             block.uses = sorted({stream, *(block.uses or ())})
 
     def free(self, block, context, delay=0):
-        """Frees; streams of record_stream pass the block `delay` allocations later."""
+        """Frees a block; streams named by record_stream pass it `delay` allocations later."""
         block.allocated = False
         self.record("free_requested", block.address, block.requested, block.stream, context, block.pool.identity)
         if not block.uses:
@@ -145,12 +145,12 @@ class Allocator:
         block.uses = None
 
     def empty_cache(self, context):
-        """torch.cuda.empty_cache(), and what a failed allocation does before it is tried again."""
+        """Does what torch.cuda.empty_cache() does, and a failed allocation before it is tried again."""
         self._process_events(context, everything=True)
         unmap = []
         for memory_pool in self.pools:
             if memory_pool is not self.default:
-                continue  # private pools stay while their graph lives
+                continue  # private pools stay as long as their graph
             for pool in (memory_pool.large, memory_pool.small):
                 for address in pool.all_free():
                     block = self.blocks[address]
@@ -166,10 +166,10 @@ class Allocator:
         return self.pools[-1]
 
     def active_bytes(self):
-        """Rounded bytes of all blocks that are in use or wait: the size of a `snapshot` event."""
+        """Rounded bytes of all blocks that are in use or waiting: the size of a `snapshot` event."""
         return sum(block.size for block in self.blocks.values() if block.mapped and not block.is_free())
 
-    # ---- finding and making room ----
+    # ---- finding a block, and making room ----
 
     def _find(self, pool, size, stream):
         free, i = pool.candidates(stream, size)
@@ -207,7 +207,7 @@ class Allocator:
         return block
 
     def _split(self, block, size):
-        """Keeps `size` bytes of a block that left its pool and gives the rest back where that is worth it."""
+        """Keeps `size` bytes of a block that left its pool, and returns the rest to the pool if it is large enough."""
         rest = block.size - size
         if rest < MIN_BLOCK or not (block.pool.small or block.granule or rest > SMALL_SIZE):
             return
@@ -263,7 +263,7 @@ class Allocator:
             del addresses[bisect_left(addresses, block.address)]
 
     def _process_events(self, context, everything):
-        """Completes frees that other streams have passed. They carry the stack of whoever noticed."""
+        """Completes frees that the other streams have passed. A completion carries the stack of whoever noticed it."""
         for stream in sorted(self._pending):
             waiting = self._pending[stream]
             while waiting and (everything or waiting[0][0] <= self._tick):
@@ -321,7 +321,7 @@ class Allocator:
         return block
 
     def _map(self, block, size, context):
-        """Maps the first `size` bytes of an unmapped block, in whole granules. It ends up outside of its pool."""
+        """Maps the first `size` bytes of an unmapped block, in whole granules. The block is then in no pool."""
         granule = block.granule
         size = min(block.size, (size + granule - 1) // granule * granule)
         if self.reserved + size > self.capacity:
@@ -365,12 +365,12 @@ class Allocator:
     # ---- the snapshot's segments ----
 
     def heads(self):
-        """First block of every segment; with expandable segments, of every mapped range."""
+        """The first block of every segment, or, with expandable segments, of every mapped range."""
         return [block for _, block in sorted(self.blocks.items())
                 if block.mapped and (block.prev is None or not block.prev.mapped)]
 
     def segments(self, frames):
-        """The snapshot's list. `frames(context)` gives the value of a `frames` key."""
+        """The snapshot's list of segments. `frames(context)` gives the value of a `frames` key."""
         return [self._segment(head, frames) for head in self.heads()]
 
     def _segment(self, head, frames):
@@ -401,7 +401,7 @@ class Allocator:
 
 
 def with_frames(item, context, frames, *last):
-    """Adds `frames` where torch does: in place when there is no stack, else last, once it is symbolised."""
+    """Adds `frames` where torch does: in its place if there is no stack, otherwise last, once the stack is symbolised."""
     if context is None:
         item["frames"] = frames(None)
     for key, value in zip(last[::2], last[1::2]):

@@ -1,4 +1,4 @@
-"""Training loops with one mistake each, and the same loop without it: what `healthy` stands for is the only difference."""
+"""Training loops with one mistake each, and the same loop without it; `healthy` is the only difference between the two."""
 
 from .allocator import MIB
 from .stacks import CALL, LINEAR, PROJECT, STEP
@@ -18,7 +18,7 @@ def _record(seed, play):
 
 
 class _NeverZeroed(Training):
-    """The line optimizer.zero_grad() is missing: backward adds to the gradients that are there."""
+    """The line optimizer.zero_grad() is missing, so backward adds to the gradients that are there."""
 
     def zero_grad(self):
         pass
@@ -33,10 +33,10 @@ def _zero_grad(seed, healthy):
 
 
 class _Held(Training):
-    """`outputs = model(batch)`: the name is still bound to the last step's logits while the next step runs."""
+    """`outputs = model(batch)`: the name still holds the last step's logits while the next step runs."""
 
     healthy = False
-    outputs = None  # of the step before
+    outputs = None  # outputs of the step before
     logits = None
 
     def _loss(self, rows):
@@ -64,7 +64,7 @@ def _held_over(seed, healthy):
 
 
 def _forward_only(seed, healthy):
-    """Encodes six batches; a list keeps a hidden state of each on the GPU that was meant for the CPU."""
+    """Encodes six batches; a list keeps a hidden state of each on the GPU instead of copying it to the CPU."""
     def play(world):
         model = Training(world, Shape(layers=3, width=512, batch=8, tokens=512))
         stack, free = world.stacks.alloc("clone", _NOTE_HIDDEN), world.stacks.free(_NOTE_HIDDEN)

@@ -9,7 +9,7 @@ from struct import pack
 from .stacks import Context
 from .world import entry
 
-FRAME_TARGET = 64 * 1024  # protocol 4 and up: a frame ends at the first object that begins beyond it
+FRAME_TARGET = 64 * 1024  # protocol 4 and later: a frame ends at the first object that begins beyond this
 FRAME_MIN = 4  # shorter frames have no header
 BATCH = 1000  # items per MARK ... APPENDS
 
@@ -21,7 +21,7 @@ def encode_int(value):
         return b"M" + value.to_bytes(2, "little")
     if -0x80000000 <= value <= 0x7FFFFFFF:
         return b"J" + pack("<i", value)
-    # `value + 1` of a negative number: -2^(8k - 1) needs k bytes, not k + 1.
+    # `value + 1` for a negative number, because -2^(8k - 1) needs k bytes, not k + 1.
     size = ((value + (value < 0)).bit_length() >> 3) + 1
     return b"\x8a" + bytes((size,)) + value.to_bytes(size, "little", signed=True)
 
@@ -34,7 +34,7 @@ class StreamPickler:
         self._framed = protocol >= 4
         self._buffer = bytearray()
         self._memo = {}  # id of an object -> number
-        self._alive = []  # memoised objects that nobody else keeps: their ids must not be used again
+        self._alive = []  # memoised objects that nobody else keeps alive; their ids must not be used again
         self.count = 0  # memo entries so far
         write(b"\x80" + bytes((protocol,)))
 
@@ -52,7 +52,7 @@ class StreamPickler:
         buffer.clear()
 
     def raw(self, opcodes):
-        """Opcodes that begin no object: marks and what ends a container."""
+        """Writes opcodes that begin no object: marks, and those that end a container."""
         self._buffer += opcodes
 
     def finish(self):
@@ -62,7 +62,7 @@ class StreamPickler:
     # ---- memo ----
 
     def _put(self):
-        """Opcode that memoises the top of the stack under the next number."""
+        """The opcode that memoises the top of the stack under the next number."""
         number = self.count
         self.count += 1
         if self._protocol >= 4:
@@ -153,7 +153,7 @@ class StreamPickler:
             self._memoise(value)
 
     def _context(self, context):
-        """A list of frames: whole the first time, a reference from then on."""
+        """Writes a list of frames: in full the first time, then as a reference."""
         if context.memo is not None:
             self.raw(self.get(context.memo))
             return
@@ -164,21 +164,21 @@ class StreamPickler:
     # ---- the snapshot's root, piece by piece ----
 
     def save_open_dict(self, key, value):
-        """A dict of several keys with its first one; the caller goes on with save() and closes it with raw(b"u")."""
+        """Opens a dict of several keys with its first key; the caller goes on with save() and closes it with raw(b"u")."""
         self._boundary()
         self.raw(b"}" + self._put() + b"(")
         self.save(key)
         self.save(value)
 
     def open_event_list(self, key):
-        """The key, the list of devices and the list of the first device's events."""
+        """Opens the list of devices, with its key, and the list of the first device's events."""
         self.save(key)
         for _ in range(2):
             self._boundary()
             self.raw(b"]" + self._put())
 
     def close_event_list(self, written):
-        """One device, and events in batches of which the last is open."""
+        """Closes one device's events; the last of their batches is open."""
         assert written > 1  # a list of one has no mark
         self.raw(b"ea")
 
@@ -224,7 +224,7 @@ class EventStream:
         pickler._alive[alive:] = kept
 
     def _learn(self, item):
-        """Ready-made bytes for the next event of this action."""
+        """Prepares bytes for the next event of this action."""
         if "frames" not in item or "addr" not in item or self.flavour.pool_id:
             return
         pickler = self.pickler
@@ -257,7 +257,7 @@ class EventStream:
         return True
 
     def _frames(self, stack):
-        """Opcodes that fill a list with the frames of a stack; None: some of them have not been written yet."""
+        """Opcodes that fill a list with the frames of a stack. None: some frames have not been written yet."""
         if stack.pickled is None:
             numbers = [self.pickler.number(frame) for frame in stack.frames]
             if None in numbers or len(numbers) < 2:
@@ -275,7 +275,7 @@ class EventStream:
 
 
 class JitPickler:
-    """torch/csrc/jit/serialization/pickler.cpp: protocol 2, one batch per container, memo after the container."""
+    """Writes as torch/csrc/jit/serialization/pickler.cpp does: protocol 2, one batch per container, memo after the container."""
 
     def __init__(self, write):
         self._write = write
@@ -330,7 +330,7 @@ class JitPickler:
 
     @staticmethod
     def _integer(value):
-        """Signed 64 bits: what does not fit comes out negative, as the cast in C++ makes it."""
+        """Signed 64 bits: a number that does not fit becomes negative, as by the cast in C++."""
         value = (value + (1 << 63)) % (1 << 64) - (1 << 63)
         if -0x80000000 <= value <= 0x7FFFFFFF:
             return encode_int(value)
@@ -353,7 +353,7 @@ _JIT_ORDER = ("action", "addr", "device_free", "size", "stream", "compile_contex
 
 
 def _jit_items(value):
-    """Keys and values of a dict in turn; those of a trace event in the order of the C++ writer."""
+    """Keys and values of a dict in turn; those of a trace event are in the order of the C++ writer."""
     keys = [key for key in _JIT_ORDER if key in value] if "action" in value else value
     for key in keys:
         yield key

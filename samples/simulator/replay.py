@@ -1,14 +1,14 @@
-"""Replays a snapshot event by event, without any of the simulator's knowledge: an independent check of samples."""
+"""Replays a snapshot event by event without knowing anything of the simulator: an independent check of samples."""
 
 from bisect import bisect_left
 
 
 class Wrong(Exception):
-    """The snapshot contradicts itself."""
+    """Raised where a snapshot contradicts itself."""
 
 
 def check(snapshot):
-    """Figures per device; raises Wrong where trace and segments disagree."""
+    """The figures of each device. Raises Wrong where trace and segments disagree."""
     figures = []
     for device, trace in enumerate(snapshot["device_traces"]):
         segments = [segment for segment in snapshot["segments"] if segment["device"] == device]
@@ -79,7 +79,7 @@ def _device(device, trace, segments):
 
 
 def _allocations(trace):
-    """formats.md's rules: a completion ends an allocation; a free of none ends one from before the recording."""
+    """By formats.md's rules: a completion ends an allocation; a free without one ends one from before the recording."""
     allocations, opened, pending = [], {}, set()
     for index, event in enumerate(trace):
         action, address = event["action"], event.get("addr")
@@ -120,7 +120,7 @@ def _live_at(allocations, event):
 
 
 def _reserved(trace, end):
-    """Reserved bytes, walked back from the segments."""
+    """Reserved bytes, computed backwards from the segments."""
     sign = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
     reserved = [end]
     for index in range(len(trace) - 1, -1, -1):
@@ -135,9 +135,9 @@ def _check_times(trace):
     _require(times == sorted(times), "time runs backwards")
 
 
-# ---- what holds besides when the recording has been on since the process began, with nothing lost ----
+# ---- what also holds if the recording has been on since the process began and nothing was lost ----
 
-_PAGE = 2 << 20  # every range that the driver gives or takes is a multiple of it
+_PAGE = 2 << 20  # every range that the driver gives or takes is a multiple of this
 
 
 def check_complete(snapshot):
@@ -169,7 +169,7 @@ def _pages(ranges):
 
 
 def _walk_ranges(trace):
-    """Reserved pages at the end; on the way, allocations lie in reserved memory and never on top of each other."""
+    """Reserved pages at the end. Checks on the way that allocations lie in reserved memory and never overlap."""
     reserved, starts, ends = set(), [], {}
     for index, event in enumerate(trace):
         action, address, size = event["action"], event.get("addr"), event["size"]

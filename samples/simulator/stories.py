@@ -65,7 +65,7 @@ def play_fragmented(world, live):
 
 
 def _any_size(dice):
-    """Mostly small tensors, some of a few MiB, few large ones."""
+    """A random size: mostly that of a small tensor, sometimes a few MiB, rarely large."""
     kind = dice.below(100)
     if kind < 70:
         return dice.between(4, 64 * KIB)
@@ -76,7 +76,7 @@ def _any_size(dice):
 
 
 def leak_graph(seed):
-    """loss.backward(retain_graph=True), losses kept in a list, zero_grad never called: every step's graph stays."""
+    """loss.backward(retain_graph=True), losses in a list, and zero_grad never called: every step's graph is kept."""
     class Leaking(Training):
         def zero_grad(self):
             pass
@@ -112,7 +112,7 @@ def leak_two_per_layer(seed):
 
 
 def oom(seed):
-    """Batches get longer until an attention matrix does not fit: the retry frees cached segments, in vain."""
+    """Batches get longer until an attention matrix does not fit. The retry frees cached segments, in vain."""
     def play(world):
         training = Training(world, Shape(layers=4, width=1024, batch=4, tokens=512))
         try:
@@ -193,7 +193,7 @@ def streams(seed):
         for number in range(3):
             training.step(number)
         places = ((PROJECT + "distributed/reducer.py", "broadcast_buffers", 77),) + STEP
-        for number in range(5):  # the recording ends before the other stream has passed these
+        for number in range(5):  # the recording ends before the other stream has passed these blocks
             block = world.malloc((number + 2) * 3 * MIB, world.stacks.alloc("cat", places))
             block.pool.owner.record_stream(block, _NCCL_STREAM)
             world.free(block, world.stacks.free(places), delay=1000)
@@ -201,7 +201,7 @@ def streams(seed):
 
 
 def two_devices(seed):
-    """Layers on two GPUs of a node with four; a first snapshot was taken on the way."""
+    """Layers on two GPUs of a node with four; a first snapshot was taken during the recording."""
     def play(world):
         training = Training(world, Shape(layers=4, width=1024, batch=4, tokens=1024),
                             device_of_layer=lambda layer: 0 if layer < 3 else 1)
@@ -259,7 +259,7 @@ def _capture(world, gpu, pool, shape, batch):
 
 
 def _serve(world, shape, request):
-    """Replays allocate nothing; sampling does, in the default pool."""
+    """Replays allocate nothing; sampling allocates in the default pool."""
     stacks, batch = world.stacks, 1 << world.dice.below(6)
     places = ((PROJECT + "serve/sampler.py", "sample", 64), (PROJECT + "serve/engine.py", "decode", 121)) + MAIN
     held = [world.malloc(nbytes, stacks.alloc(operator, places))
@@ -322,11 +322,11 @@ def _hostile_call(world, number, text):
         world.free(kept, stack)
 
 
-# ---- the shapes of the file that are easy to get wrong ----
+# ---- shapes of the file that are easy to get wrong ----
 
 
 def one_event(seed):
-    """_record_memory_history(enabled="state"): gigabytes in segments, and a trace of one entry, an earlier snapshot."""
+    """_record_memory_history(enabled="state"): gigabytes in segments, and a trace with one entry, an earlier snapshot."""
     recording = Recording(Flavour(), 1, max_entries=1)
     recording.blocks_only = True
     world = World(seed, recording)

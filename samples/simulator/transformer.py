@@ -1,9 +1,9 @@
-"""A transformer's training loop as the allocator sees it: what is allocated, by which line, and when it goes."""
+"""A transformer's training loop as the allocator sees it: what is allocated, by which line, and when it is freed."""
 
 from .stacks import CALL, LINEAR, MAIN, PROJECT, STEP, TORCH
 
 FLOAT, HALF = 4, 2
-VOCABULARY = 50257  # of GPT-2: no multiple of 512, so sizes are rounded up
+VOCABULARY = 50257  # GPT-2's; not a multiple of 512, so sizes are rounded up
 
 _ATTENTION = PROJECT + "model/attention.py"
 _FEED_FORWARD = PROJECT + "model/feed_forward.py"
@@ -74,7 +74,7 @@ _FORWARD = (
     ("sum2", "add", _block(34), lambda s, rows, square: HALF * rows * s.width, True),
 )
 
-# Its backward pass: (autograd node, operator, bytes of the gradient, parameters, what it needed from the forward pass).
+# Its backward pass: (autograd node, operator, bytes of the gradient, parameters, what it needs from the forward pass).
 _BACKWARD = (
     ("AddmmBackward0", "linear", lambda s, rows, square: HALF * rows * 4 * s.width, ("fc2.weight", "fc2.bias"),
      ("gelu",)),
@@ -94,7 +94,7 @@ _BACKWARD = (
 
 
 class _Row:
-    """One line of a table with its stacks and its bytes, looked up once."""
+    """One line of a table with its stacks and bytes, which are looked up once."""
 
     __slots__ = ("name", "nbytes", "kept", "stack", "free_stack", "parameters", "saved")
 
@@ -104,7 +104,7 @@ class _Row:
 
 
 class Training:
-    """Model, optimizer and the state between steps. What subclasses and stories may change are the hooks below."""
+    """Model, optimizer and the state between steps. The hooks below are what subclasses and stories may change."""
 
     def __init__(self, world, shape, unrolled=False, device_of_layer=None, retain_graph=False):
         self.world, self.shape, self.unrolled = world, shape, unrolled
@@ -232,7 +232,7 @@ class Training:
     def _parameter_gradient(self, layer, name, elements, stack, device):
         block = self.world.malloc(FLOAT * elements, stack, device=device)
         self.when_gradient_is_ready(block)
-        if (layer, name) in self.gradients:  # added to the one that is there
+        if (layer, name) in self.gradients:  # added to the gradient that is there
             self.world.free(block, self.world.stacks.release("AccumulateGrad"))
         else:
             self.gradients[layer, name] = block
@@ -245,7 +245,7 @@ class Training:
             self.world.free(block, stacks.free(_CLIP))
 
     def optimize(self):
-        """AdamW, foreach: two moments per parameter from the first step on, one temporary per parameter in each."""
+        """AdamW with foreach: two moments per parameter from the first step on, and in each step a temporary per parameter."""
         world, stacks = self.world, self.world.stacks
         if not self.state:
             zeros = stacks.alloc("zeros_like", _OPTIMIZER_INIT)
@@ -265,7 +265,7 @@ class Training:
         self.gradients = {}
 
     def evaluate(self):
-        """A forward pass without gradients: everything goes as soon as the next operator has used it."""
+        """A forward pass without gradients: everything is freed as soon as the next operator has used it."""
         world, before = self.world, None
         for layer in range(self.shape.layers):
             for row in self.rows("evaluate", layer):
@@ -278,7 +278,7 @@ class Training:
     # ---- tables with stacks ----
 
     def resize(self, **sizes):
-        """Another batch size or sequence length from now on."""
+        """Changes batch size or sequence length from now on."""
         for name, value in sizes.items():
             setattr(self.shape, name, value)
         self._rows = {}

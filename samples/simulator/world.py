@@ -1,4 +1,4 @@
-"""A simulated process: devices, a clock, the recording and what becomes of it."""
+"""A simulated process: devices, a clock, the recording and its snapshot."""
 
 from collections import deque
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ FIRST_US = 1_760_000_000_000_000  # 9 October 2025
 
 
 class Flavour:
-    """Which keys this version of torch writes. The default is 2.11."""
+    """Which keys the simulated version of torch writes; 2.11 by default."""
 
     def __init__(self, time=True, compile_context=True, user_metadata=True, pool_id=False, forward_frames=False):
         self.time, self.compile_context, self.user_metadata = time, compile_context, user_metadata
@@ -39,7 +39,7 @@ class Recording:
 
 
 class Counting:
-    """Takes events and forgets them: the first of the two passes of a file that is streamed."""
+    """Counts events and drops them: the first of the two passes of a file that is streamed."""
 
     def event(self, world, *rest):
         pass
@@ -69,7 +69,7 @@ def entry(flavour, world, action, address, size, stream, context, pool, frames):
 
 
 class World:
-    """What a simulated training script runs in."""
+    """The process that a simulated training script runs in."""
 
     def __init__(self, seed, sink, devices=1, distinct=False, limit=None, **allocator):
         self.dice = Dice(seed)
@@ -77,7 +77,7 @@ class World:
         self.stacks = StackTable()
         self.time_us = FIRST_US
         self.events = 0
-        self.limit = limit  # events after which the recording ends; None: when the story does
+        self.limit = limit  # the recording ends after so many events; None: with the story
         self.compile_context, self.user_metadata = "N/A", ""
         self.forward_frames = None
         self.annotations = []  # (stage, name, device, time_us)
@@ -143,7 +143,7 @@ class World:
 
 
 class RecordingEnds(Exception):
-    """Enough events: the snapshot is taken in the middle of whatever the script is doing."""
+    """Raised after enough events: the snapshot is taken in the middle of whatever the script is doing."""
 
 
 # ---- the snapshot ----
@@ -178,7 +178,7 @@ def annotation_dicts(world):
 
 def snapshot(world, recording, allocator_settings, idle_devices=0):
     """The dict that torch.cuda.memory._snapshot() returns."""
-    nothing = []  # one list for everything without a stack
+    nothing = []  # one list for all blocks without a stack
 
     def frames(context):
         return nothing if context is None else context.frames()
