@@ -1,4 +1,4 @@
-"""What the tests of the allocator's model and of strata whatif share: runs of the program."""
+"""Shared by the tests of the allocator's model and of strata whatif: runs of the program."""
 
 import json
 import os

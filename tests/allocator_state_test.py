@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Segments and blocks at random events, against a plain replay of the file, and what must hold of them in any state."""
+"""Segments and blocks at random events, compared with a plain replay of the file, and what must hold of them in any state."""
 
 import os
 import random

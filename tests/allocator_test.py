@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The allocator's replay and its predictions against figures of an earlier, independent implementation and of PyTorch's own."""
+"""The allocator's replay and predictions, against figures of an earlier, independent implementation and of PyTorch."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""strata batch on directories of ranks: what it finds, how it names, and what it says is different."""
+"""strata batch on directories of ranks: what it finds, how it names outputs, and what it reports as different."""
 
 import json
 import os

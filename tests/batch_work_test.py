@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""strata batch as work that is done: resumed, in shards, interrupted, without room; what is left behind when a worker dies."""
+"""strata batch resumed, in shards, interrupted, without room on the disk; and what a worker that dies leaves behind."""
 
 import contextlib
 import json

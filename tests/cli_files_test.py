@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Files that the command line reads and writes: what it refuses, where results go, full disks, signals."""
+"""Files that the command line reads and writes: which it refuses, where results go, full disks, signals."""
 
 import gzip
 import json

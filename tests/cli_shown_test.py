@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which device and which part of it the command line shows, and the figures of a report."""
+"""Which device the command line shows, which part of it, and the figures of a report."""
 
 import json
 import pickle

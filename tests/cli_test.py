@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The command line, as a person or a script meets it: help, usage, sizes, what it says while it works."""
+"""The command line as a person or a script meets it: help, usage, sizes, and what it prints while it works."""
 
 import base64
 import contextlib

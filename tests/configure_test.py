@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What only tests need may be missing: the program is configured all the same, the tests that need it are off, and that is said."""
+"""Without packages that only tests need, the program is configured; tests that need them are off, and CMake says so."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""What others read of an export: sums of profiles and tables, and environments with the packages that read them."""
+"""Reads exports as other tools do: sums of profiles and tables, and environments with the packages that read them."""
 
 import collections
 import csv

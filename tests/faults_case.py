@@ -1,4 +1,4 @@
-"""What the tests of faults share: small inputs of every kind, the runs that are to be disturbed, and what may come of one."""
+"""Shared by the tests of faults: small inputs of every kind, the runs to be disturbed, and what may come of one."""
 
 import base64
 import gzip

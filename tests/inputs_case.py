@@ -1,4 +1,4 @@
-"""What the tests of inputs share: a sample in every encoding, and the program run on files of a folder."""
+"""Shared by the tests of inputs: a sample in every encoding, and the program run on files of a folder."""
 
 import functools
 import io

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `cmake --install` brings: the program, a page of the manual for each verb, completions."""
+"""What `cmake --install` installs: the program, a manual page for each verb, completions."""
 
 import os
 import pathlib

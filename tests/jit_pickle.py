@@ -1,4 +1,4 @@
-"""A pickler that writes as that of TorchScript does, torch/csrc/jit/serialization/pickler.cpp."""
+"""Writes pickles as TorchScript's pickler does (torch/csrc/jit/serialization/pickler.cpp)."""
 
 import collections
 import io

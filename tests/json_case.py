@@ -1,4 +1,4 @@
-"""What the tests of JSON inputs share: files written and read by the program."""
+"""Shared by the tests of JSON inputs: files that the program reads and writes."""
 
 import json
 import os

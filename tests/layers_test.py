@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""strata whatif --extrapolate with numbers of layers, against the simulator run at the number that is asked for."""
+"""strata whatif --extrapolate with numbers of layers, compared with the simulator run at the requested number."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What is said of a request that failed, and what is not: each cause with a run that has it, and one that has another."""
+"""What is said about a request that failed, and what is not: for each cause a run that has it, and one with another cause."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""strata plan: what a sample that ran out of memory needs, by figures that its own simulator confirms."""
+"""strata plan: what a sample that ran out of memory needs, checked by figures of its own simulator."""
 
 import csv
 import json

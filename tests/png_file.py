@@ -1,4 +1,4 @@
-"""What of a PNG is picture, for tests that compare two."""
+"""Extracts what is picture in a PNG, for tests that compare two."""
 
 import struct
 

@@ -1,4 +1,4 @@
-// Where the programs are that tests drive.
+// Where to find the programs that tests drive.
 import { accessSync, constants } from "node:fs";
 import path from "node:path";
 

@@ -1,4 +1,4 @@
-"""What the tests of the report share: the program run, its report read."""
+"""Shared by the tests of the report: runs the program and reads its report."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`strata run`: what it records, passes on and explains, with a torch of our own (stand_in_torch/)."""
+"""`strata run`: what it records, passes on and explains, with a stand-in for torch (stand_in_torch/)."""
 
 import glob
 import json

@@ -1,4 +1,4 @@
-"""A simulated world that writes down what every allocation is for, with stacks in any of the styles that recordings have."""
+"""A simulated world that notes what every allocation is for, with stacks in any of the styles that recordings have."""
 
 import bisect
 import contextlib

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The verb whatif: sizes that were not recorded, its words, what is lacking, its page. The model itself is allocator_test's."""
+"""The verb whatif: other sizes, sentences, missing memory, its page. The model itself is tested by allocator_test."""
 
 import pickle
 import random

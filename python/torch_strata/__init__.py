@@ -114,7 +114,7 @@ class Page:
 
 
 def show(input: Path, height: int = 720, **options: Any) -> Page:
-    """Shows the page in a notebook: up to 20 MB inside of it, a larger one in a frame, from a file in the working directory."""
+    """Shows the page in a notebook: up to 20 MB inside of it, else framed from a file in the working directory."""
     with tempfile.TemporaryDirectory() as folder:
         path = html(input, os.path.join(folder, "page.html"), **options)
         if path.stat().st_size <= _INLINE_NBYTES:

@@ -1,4 +1,4 @@
-/* The whole program as a function, in a folder of its own that is emptied after it. */
+/* Runs the whole program as a function, in a folder of its own that is emptied afterwards. */
 #pragma once
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-"""Seeds of the target "api": what a page asks while somebody works with it, in the encoding of target_api.c."""
+"""Seeds of the target "api": what a page requests while somebody works with it, in the encoding of target_api.c."""
 
 import pathlib
 import re

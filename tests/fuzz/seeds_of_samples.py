@@ -1,4 +1,4 @@
-"""Seeds that name the project's samples (tests/fuzz/recipe_sample.c) and say what is done with them."""
+"""Seeds that name one of the project's samples (tests/fuzz/recipe_sample.c) and what is done with it."""
 
 import copy
 import gzip

@@ -1,4 +1,4 @@
-/* The one function that libFuzzer (or tests/fuzz/replay_seeds.c) calls. The name is libFuzzer's. */
+/* The function that libFuzzer (or tests/fuzz/replay_seeds.c) calls; libFuzzer prescribes its name. */
 #pragma once
 
 #include <stddef.h>

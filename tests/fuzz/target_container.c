@@ -1,4 +1,4 @@
-/* What recordings come in: gzip, zip and pages, and Strata's own pages among them. */
+/* Files that recordings come in: gzip, zip and pages, also pages that Strata wrote. */
 #include "tests/fuzz/examine.h"
 #include "tests/fuzz/target.h"
 

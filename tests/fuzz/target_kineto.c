@@ -1,4 +1,4 @@
-/* A profiler's traces that are well formed and in which anything happens. */
+/* Traces of a profiler that are well formed but in which anything happens. */
 #include "tests/fuzz/examine.h"
 #include "tests/fuzz/recipe.h"
 #include "tests/fuzz/target.h"

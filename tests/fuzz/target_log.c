@@ -1,4 +1,4 @@
-/* Logs: lines of every form, of none, and of hostile ones. */
+/* Logs: lines of every form, of none, and hostile ones. */
 #include "tests/fuzz/examine.h"
 #include "tests/fuzz/target.h"
 

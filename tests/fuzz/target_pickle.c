@@ -1,4 +1,4 @@
-/* A pickle, as the allocator or anybody else wrote it. */
+/* A pickle, written by the allocator or by anybody else. */
 #include "tests/fuzz/examine.h"
 #include "tests/fuzz/target.h"
 

@@ -1,4 +1,4 @@
-/* `strata plan` of a recipe: bytes that choose what is asked, of how much memory and of which other recording | the recipe. */
+/* `strata plan` of a recipe: bytes that choose the question, the memory and the other recording | the recipe. */
 #include "tests/fuzz/program.h"
 #include "tests/fuzz/recipe.h"
 #include "tests/fuzz/target.h"

@@ -1,4 +1,4 @@
-/* Every kind of report of a recipe: valid JSON, text without control characters. */
+/* Every kind of report of a recipe: JSON is valid, and text has no control characters. */
 #include "render/report/report.h"
 #include "tests/fuzz/examine.h"
 #include "tests/fuzz/recipe.h"

@@ -1,4 +1,4 @@
-// Addresses: what is shown stands in one and comes back from it, whatever it is, and whatever somebody writes there does no harm.
+// Addresses: they hold what is shown and bring it back, whatever that is; and an address that anybody wrote does no harm.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";

@@ -1,4 +1,4 @@
-// The panels that answer: why, tree, compare.
+// The panels that answer questions: Why, Tree, Compare.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -1,4 +1,4 @@
-// The badge in the header: the most urgent of what was found, or the OOM; nothing where nothing is worth more than a hint.
+// The badge in the header: the most urgent finding, or the out-of-memory event; it is absent if there are only hints.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";

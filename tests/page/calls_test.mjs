@@ -1,4 +1,4 @@
-// Whatever scripts ask of the page, the page of a difference and the index: an answer, or a sentence that says why there is none.
+// Whatever scripts ask of page, difference or index, they get an answer, or a sentence that says why there is none.
 import assert from "node:assert/strict";
 import { copyFileSync, mkdirSync } from "node:fs";
 import path from "node:path";

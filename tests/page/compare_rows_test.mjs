@@ -1,4 +1,4 @@
-// Rows of a comparison: what each held over the run, and the call sites below a category, which add up to it.
+// Rows of a comparison: the curve of each over the run, and the call sites below a category, which add up to it.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";

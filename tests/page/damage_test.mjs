@@ -1,4 +1,4 @@
-// Pages that are not as Strata wrote them: cut, overwritten, put together of two. Each says one sentence with how to go on.
+// Pages that are not as Strata wrote them: cut, overwritten, joined from two. Each says in one sentence how to go on.
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";

@@ -1,4 +1,4 @@
-// What is known of an allocation, long lists, search, legend, picture and link.
+// The details of an allocation, long lists, search, legend, picture and link.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import path from "node:path";

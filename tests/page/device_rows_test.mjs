@@ -1,4 +1,4 @@
-// The rows of other devices have what the one in hand has: marks, names, phases, figures at the cursor.
+// The rows of other devices show what the chosen device's timeline shows: marks, names, phases, figures at the cursor.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import path from "node:path";

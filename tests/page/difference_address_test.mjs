@@ -1,4 +1,4 @@
-// The address of a page of a difference: what is shown stands in it, and brings it back.
+// The address of a difference's page: it holds what is shown, and brings it back.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// The page's figures against the report and a plain replay; names of a hostile recording.
+// The page's figures, compared with the report and a plain replay; and names of a hostile recording.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";

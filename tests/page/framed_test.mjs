@@ -1,4 +1,4 @@
-// A page in a frame, or served under another's policy: what is forbidden is said, with the word that is lacking.
+// A page in a frame, or served under another's policy: it says what is forbidden, and which word of the policy is missing.
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import http from "node:http";

@@ -1,4 +1,4 @@
-// What stood in the way of people who tried the page, sentence by sentence.
+// What hindered people who tried the page, sentence by sentence.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";

@@ -1,4 +1,4 @@
-// Boxes of phases carry their whole name, a short form that people use, or are not drawn: never the beginning of a word.
+// Boxes of phases carry their whole name or a short form that people use, or are not drawn; never the beginning of a word.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";

@@ -1,4 +1,4 @@
-// The map of the allocator's memory: what it says, what is linked, and that it equals what the program says.
+// The map of the allocator's memory: what it shows, what is linked to it, and that it equals what the program says.
 import assert from "node:assert/strict";
 import { statSync } from "node:fs";
 import path from "node:path";

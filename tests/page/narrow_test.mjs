@@ -1,4 +1,4 @@
-// The toolbar from 600 to 1,440 pixels: one line where there is room, a menu where there is none, nothing over the other.
+// The toolbar from 600 to 1,440 pixels: one line where there is room, otherwise a menu; nothing covers anything else.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -1,4 +1,4 @@
-// What narrow windows say is whole: no sentence without its end, no bar of a pixel.
+// Narrow windows show whole things: no sentence without its end, no bar of a single pixel.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";

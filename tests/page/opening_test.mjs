@@ -1,4 +1,4 @@
-// What a page shows before anybody clicks: the answer, at every size of the window, and that its buttons prove it.
+// What a page shows before anybody clicks: the answer, in windows of every size; and its buttons prove it.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";

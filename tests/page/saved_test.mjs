@@ -1,4 +1,4 @@
-// Save PNG has everything that is shown: the rows of all devices, and the map where it is open.
+// Save PNG contains everything that is shown: the rows of all devices, and the map if it is open.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";

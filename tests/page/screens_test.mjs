@@ -1,4 +1,4 @@
-// What the command line says, overview, axes, theme, paper, and readers of screens.
+// Messages of the command line; overview, axes, theme, paper, and screen readers.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

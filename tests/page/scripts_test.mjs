@@ -1,4 +1,4 @@
-// What scripts may ask the page, what it says of damage, and its words.
+// What scripts may ask the page, what the page says about damage, and its words.
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import path from "node:path";

@@ -1,4 +1,4 @@
-// Search that answers: what is found, where it lies, one after the other, alone, and as a table.
+// Search: what is found, where it lies, one match after the other, matches alone, and matches as a table.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";

@@ -1,4 +1,4 @@
-// Borders between two parts: dragged, moved by arrows, put back; what the address keeps of them.
+// Borders between two parts: dragged, moved by arrows, reset; and what the address keeps of them.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";

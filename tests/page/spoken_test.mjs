@@ -1,4 +1,4 @@
-// What readers of screens hear: each thing once, as a sentence, and nothing that only follows the pointer.
+// What screen readers say: each thing once, as a sentence, and nothing that only follows the pointer.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";

@@ -1,4 +1,4 @@
-// Without scripts, and until the program runs: a picture, the figures, what was found and who held the memory, in the HTML.
+// Without scripts, and until the program runs, the HTML shows a picture, the figures, the findings and who held the memory.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";

@@ -1,4 +1,4 @@
-// Figures of one table share a unit and their decimals, those that the report's tables have, and are what their exact bytes say.
+// Figures of one table share a unit and decimals, those of the report's tables, and agree with their exact bytes.
 import assert from "node:assert/strict";
 import { copyFileSync, mkdirSync } from "node:fs";
 import path from "node:path";

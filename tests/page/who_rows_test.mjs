@@ -1,4 +1,4 @@
-// Rows of the list unfold into their call sites, which add up to them.
+// Rows of the list unfold into their call sites, which add up to the row.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";

@@ -1,4 +1,4 @@
-// Cards of what was found: each has its figures, a picture and buttons that change the view; an OOM and a leak are drawn.
+// Cards of findings: each has figures, a picture and buttons that change the view; an OOM and a leak are drawn.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";

@@ -1,4 +1,4 @@
-/* For tests of the parser: inputs that are bytes in memory, and a writer of such bytes. */
+/* For tests of the parser: bytes in memory as an input, and a writer of such bytes. */
 #pragma once
 
 #include "memory_host.h"

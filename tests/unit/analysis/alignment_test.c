@@ -1,4 +1,4 @@
-/* Programs of more layers beside the same with fewer, and sizes beyond those recorded: the sums that a formula gives. */
+/* Programs with more layers beside the same with fewer, and sizes beyond the recorded ones: sums that a formula gives. */
 #define RECORDING_ALLOCATIONS 256
 #define RECORDING_EVENTS      512
 #include "recording.h"

@@ -1,4 +1,4 @@
-/* What an allocation is for, from its stack and from what it outlives. */
+/* The category of an allocation, from its stack and from what it outlives. */
 #include "recording.h"
 
 #include "analysis/loop/category.h"

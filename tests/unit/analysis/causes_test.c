@@ -1,4 +1,4 @@
-/* Why two recordings differ: comparisons written down site by site, each with one change. */
+/* Why two recordings differ: comparisons written site by site, each with one change. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Profiles of ranks, written down: which steps have tables, and who is compared with whom. */
+/* Profiles of ranks written by hand: which steps have tables, and which ranks are compared with each other. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

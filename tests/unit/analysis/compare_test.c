@@ -1,4 +1,4 @@
-/* Groups of one recording and sites of two: every byte is in one row, sites are found again, highlights mean the same. */
+/* Groups of one recording and sites of two: every byte is in one row, sites are matched, highlights mean the same. */
 #include "recording.h"
 
 #include "analysis/compare/compare.h"

@@ -1,4 +1,4 @@
-/* What many recordings show: rows that differ from their cohort, what reports say alike, copies, and in what order. */
+/* What an index concludes: rows that differ from their cohort, findings that reports share, copies, and their order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

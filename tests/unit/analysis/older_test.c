@@ -1,4 +1,4 @@
-/* What is older than the recording, named by its size; autocast's copies; what the peak is made of. */
+/* Memory older than the recording, named by its size; copies by autocast; what makes up the peak. */
 #include "recording.h"
 
 #include "analysis/findings/peak_made.h"

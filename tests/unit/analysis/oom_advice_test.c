@@ -1,4 +1,4 @@
-/* What follows from running out of memory: each kind of advice from the figures that it needs, and from no others. */
+/* Advice after running out of memory: each kind follows from the figures that it needs, and from no others. */
 #include "recording.h"
 
 #include "analysis/findings/oom_advice.h"

@@ -1,4 +1,4 @@
-/* What an out-of-memory event found, and who holds which memory: states written down block by block. */
+/* The state at an out-of-memory event, and who holds which memory: states written block by block. */
 #include "recording.h"
 
 #include "analysis/findings/figures.h"

@@ -1,4 +1,4 @@
-/* Ranks side by side, written down as profiles: who is compared with whom, at which step, and who is unlike the others. */
+/* Ranks beside each other, written as profiles: which are compared, at which step, and which one is unlike the others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Which part of a step each allocation was made in, and the runs of one side. */
+/* The part of a step in which each allocation was made, and the runs of one side. */
 #include "recording.h"
 
 #include "analysis/loop/phase_runs.h"

@@ -1,4 +1,4 @@
-/* Groups of releases written down event by event. */
+/* Groups of releases, written event by event. */
 #include "recording.h"
 
 #include "analysis/model/releases.h"

@@ -1,4 +1,4 @@
-/* What is handed on as it comes: the same bytes as in memory, in the memory of a block, however many there are. */
+/* A buffer with a sink hands on the same bytes as one in memory, and needs only the memory of a block, however many come. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* The largest call sites have colours of their own, which keep to what their names prefer. */
+/* The largest call sites have colours of their own, preferably those that their names choose. */
 #include "dice.h"
 #include "recording.h"
 

@@ -1,4 +1,4 @@
-/* Which frame is "your code", what it is called, and what its colour is made of. */
+/* Which frame counts as "your code", its name, and what its colour is made from. */
 #include "layout/owner.h"
 #include "layout/site.h"
 #include "memory_host.h"

@@ -1,4 +1,4 @@
-/* Whose memory it is: extents, groups and the tree of callers and callees, against sums made by hand. */
+/* Who holds the memory: extents, groups and the tree of callers and callees, compared with sums made by hand. */
 #include "recording.h"
 
 #include "analysis/compare/compare.h"

@@ -1,4 +1,4 @@
-/* Inputs around a pickle: gzip, zip, pages; whole, damaged and cut off. zlib writes them here, too. */
+/* Files around a pickle: gzip, zip, pages; whole, damaged and cut off. zlib writes them here. */
 #include "memory_input.h"
 
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* Stacks while they are read, against lists of frames that are kept beside them and compared one by one. */
+/* Stacks while they are read, compared one by one with lists of frames that are kept beside them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

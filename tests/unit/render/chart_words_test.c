@@ -1,4 +1,4 @@
-/* What a picture says: notes, flags, legends, and why there is nothing to see. */
+/* The words of a picture: notes, flags, legends, and why there is nothing to see. */
 #include "chart_made.h"
 
 /* ---- what is said ---- */

@@ -1,4 +1,4 @@
-/* A picture in few colours: each stands for the mean of its pixels, and none is far off. */
+/* A picture in few colours: each colour is the mean of its pixels, and no pixel is far off. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

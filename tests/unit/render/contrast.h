@@ -1,4 +1,4 @@
-/* Contrast of two colours 0xRRGGBB, as WCAG defines it: the control of what the raster reckons in whole numbers. */
+/* Contrast of two colours 0xRRGGBB, as WCAG defines it: checks what the raster computes in integers. */
 #pragma once
 
 #include <math.h>

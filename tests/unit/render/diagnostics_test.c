@@ -1,4 +1,4 @@
-/* What is said of a diagnostic: by its numbers where it has some, else as its page said it. */
+/* The sentences of diagnostics: made of their numbers if they have some, otherwise as their page said them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Payloads that somebody broke: cut, with entries, sections or columns that are wrong, more or fewer. */
+/* Broken payloads: cut, or with entries, sections or columns that are wrong, missing or too many. */
 #include "payload_made.h"
 
 /* ---- broken payloads ---- */
