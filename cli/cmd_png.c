@@ -280,7 +280,7 @@ static int png_render_picture(struct buffer *out, struct recording *recording,
     return picture_render(out, recording, settings, device);
 }
 
-/* The two pictures of a recording may be made beside each other. */
+/* The map's ending differs, so that both pictures of a recording can lie beside it. */
 static int png_run(const struct settings *settings) {
     if (!ending_agrees("png", settings->output, ENDING_PICTURE))
         return EXIT_CODE_USAGE;

@@ -11,7 +11,7 @@ static void whole_widen(struct picture_rows *rows, const struct timeline *timeli
         rows->whole.to_q16 = own.to_q16;
 }
 
-/* Is a recording's shift small enough for one axis? Of recordings days apart nothing could be seen on one. */
+/* Is the shift between two recordings small enough (about a year) to show both on one axis? */
 static bool shift_is_near(int64_t shift_us) {
     const int64_t limit = INT64_C(1) << 45;
     return shift_us > -limit && shift_us < limit;

@@ -91,7 +91,7 @@ static enum convert_code convert_export(const struct parts *parts, const struct 
 }
 
 /* Is this text a log? Texts of all kinds quote lines of logs, so one that the command line does not name must be called
- * like a log and report an error, or report levels at several lines. */
+ * like a log, and report an error or levels at several lines. */
 static bool log_convinces(const struct trace *trace, const struct batch_file *file) {
     enum { LINES_LEAST = 4 };
     uint64_t n_events = 0, n_ooms = 0;

@@ -38,12 +38,12 @@ const struct check_site *check_grown_site(const struct check_file *file, const s
     return best;
 }
 
-/* The site that a broken rule points at: for a rule on sites or on the peak the grown one. */
+/* The site that a broken rule points at: for a rule on sites or on the peak, the one that has grown. */
 static const struct check_site *site_of(const struct check_file *file, const struct check_plan *plan) {
     return check_grown_site(file, plan);
 }
 
-/* "76.2 GiB", "3", "9.52 %", "complete" */
+/* Appends a figure: "76.2 GiB", "3", "9.52 %", "complete". */
 static void figure_add(struct buffer *out, const struct check_verdict *verdict, bool known, uint64_t figure) {
     enum metric metric = verdict->rule->metric;
     if (!known)
@@ -60,7 +60,7 @@ static void figure_add(struct buffer *out, const struct check_verdict *verdict, 
 
 /* ---- text ---- */
 
-/* A control character of a name must not reach a terminal. */
+/* Appends a name without control characters, which must not reach a terminal. */
 static void plain_add(struct buffer *out, const char *text) {
     char tame[TAME_NBYTES];
     terminal_tame(tame, sizeof tame, text);
@@ -86,7 +86,7 @@ static void drift_add(struct buffer *out, const struct check_plan *plan, const s
 
 static void file_text(struct buffer *out, const struct check_file *file, const struct check_plan *plan) {
     if (file->shown[strspn(file->shown, " \t")] == ':')
-        buffer_add_text(out, "./"); /* a line of GitHub's that begins with :: is a command */
+        buffer_add_text(out, "./"); /* GitHub takes a line that begins with :: for a command */
     plain_add(out, file->shown);
     if (file->status == CHECK_UNREADABLE) {
         buffer_printf(out, ": %s\n", file->reason);
@@ -117,13 +117,13 @@ static void file_text(struct buffer *out, const struct check_file *file, const s
 
 /* ---- GitHub's workflow commands ---- */
 
-/* A character of a name; what steers the terminal in which a log is read is U+FFFD. */
+/* Appends a character of a name; one that would steer the terminal in which a log is read becomes U+FFFD. */
 static void tame_add(struct buffer *out, uint32_t code) {
     char bytes[4];
     buffer_add(out, bytes, utf8_put(utf8_steers(code) ? UTF8_REPLACEMENT : code, bytes));
 }
 
-/* Data of a command: %, CR and LF are escaped; in a property : and , too. */
+/* Appends data of a command: escapes %, CR and LF, in a property also : and the comma. */
 static void command_add(struct buffer *out, const char *text, bool property) {
     for (size_t at = 0, nbytes = strlen(text); at < nbytes;) {
         uint32_t code = utf8_next(text, nbytes, &at);
@@ -134,7 +134,7 @@ static void command_add(struct buffer *out, const char *text, bool property) {
     }
 }
 
-/* Below the folder, is there such a file? Not above it again. */
+/* Is there such a file below the folder? The path must not lead above it. */
 static bool exists_below(const char *folder, const char *path) {
     char whole[PATH_MAX];
     struct stat status;
@@ -143,8 +143,9 @@ static bool exists_below(const char *folder, const char *path) {
            S_ISREG(status.st_mode);
 }
 
-/* GitHub knows files by their path in the repository, and a recording by that of the machine where it was made: the longest
- * ending that exists below the workspace. Where none does, the path as it is, less the workspace's own. */
+/* The path that GitHub knows a file by. GitHub knows paths in the repository, a recording those of the machine where it
+ * was made, so this is the longest ending that exists below the workspace. If none does, it is the path as it is,
+ * without the workspace's own. */
 static const char *workspace_path(const char *path) {
     const char *given = getenv("GITHUB_WORKSPACE");
     const char *workspace = given != NULL && *given != '\0' ? given : ".";
@@ -195,7 +196,7 @@ static void file_github(struct buffer *out, const struct check_file *file, const
 
 /* ---- a summary in Markdown ---- */
 
-/* As code, so that nothing of a name is markup. */
+/* Appends a name as code, so that nothing in it is markup. */
 static void code_add(struct buffer *out, const char *text) {
     buffer_add_text(out, "`");
     for (size_t at = 0, nbytes = strlen(text); at < nbytes;) {
@@ -231,7 +232,7 @@ void check_write_summary(struct buffer *out, const struct check_file *files, uin
 
 /* ---- JUnit ---- */
 
-/* XML 1.0 has no other control characters than these three. */
+/* Appends text; XML 1.0 allows no other control characters than these three. */
 static void xml_add(struct buffer *out, const char *text) {
     size_t nbytes = strlen(text);
     for (size_t at = 0; at < nbytes;) {
@@ -248,7 +249,8 @@ static void time_add(struct buffer *out, int64_t us) {
     buffer_printf(out, " time=\"%" PRId64 ".%06" PRId64 "\"", us / 1000000, us % 1000000);
 }
 
-/* The file's time is at its first case: the file is read once, and no rule takes that time again. */
+/* Begins a test case. The file's time stands at its first case, because the file is read once and no rule takes that
+ * time again. */
 static void case_begin(struct buffer *out, const struct check_file *file, const char *name, bool first) {
     buffer_add_text(out, "    <testcase classname=\"strata.");
     xml_add(out, file->name);
@@ -338,7 +340,7 @@ static void figure_json(struct json_writer *json, const char *name, const struct
     else if (verdict->rule->metric == METRIC_TRUST)
         json_text(json, name, figure != 0 ? "complete" : "not complete");
     else if (rule_is_share(verdict->rule))
-        json_share(json, name, figure, 10000); /* in per cent */
+        json_share(json, name, figure, 10000); /* as per cent */
     else
         json_u64(json, name, figure);
 }

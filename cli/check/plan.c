@@ -1,4 +1,4 @@
-/* The rules to check: from the command line, strata.json, and the baseline. */
+/* Collects the rules to check: from the command line, strata.json, and the baseline. */
 #include "cli/check/check.h"
 #include "cli/exit_code.h"
 #include "cli/json_file.h"
@@ -140,7 +140,7 @@ static bool plan_is_sound(const struct check_plan *plan) {
     return true;
 }
 
-/* The command that makes the baseline which is not there. */
+/* Prints the command that makes the baseline, which does not exist yet. */
 static void baseline_print_missing(const char *path, const struct settings *settings) {
     terminal_error(path, "is not there; `strata check --baseline %s --update-baseline %s%s` makes it", path,
                    settings->input, settings->n_inputs > 1 ? " ..." : "");
@@ -163,7 +163,7 @@ static int baseline_read(struct check_plan *plan, const struct settings *setting
     struct stat status;
     bool absent = plan->known == NULL && lstat(plan->baseline, &status) != 0 && errno == ENOENT;
     if (absent && plan->update)
-        return EXIT_CODE_DONE; /* the first one */
+        return EXIT_CODE_DONE; /* it will be the first one */
     if (absent)
         baseline_print_missing(plan->baseline, settings);
     else

@@ -29,7 +29,7 @@ static bool is_operator(char byte) {
     return byte == '<' || byte == '>' || byte == '=';
 }
 
-/* The length of the next word, up to a blank or an operator; 0: none. */
+/* The length of the next word, up to a blank or an operator; 0: there is none. */
 static size_t word_nbytes(const struct rule_words *words) {
     size_t n = 0;
     while (words->at[n] != '\0' && words->at[n] != ' ' && words->at[n] != '\t' && !is_operator(words->at[n]))
@@ -41,7 +41,7 @@ static bool word_is(const struct rule_words *words, size_t nbytes, const char *w
     return strlen(word) == nbytes && memcmp(words->at, word, nbytes) == 0;
 }
 
-/* Takes `word` where it is next. */
+/* Takes `word` if it comes next. */
 static bool word_take(struct rule_words *words, const char *word) {
     skip_blanks(words);
     size_t nbytes = word_nbytes(words);
@@ -102,7 +102,7 @@ static bool name_read(struct rule_words *words, struct rule *rule, size_t prefix
 static bool metric_read(struct rule_words *words, struct rule *rule) {
     skip_blanks(words);
     size_t nbytes = word_nbytes(words);
-    if (word_take(words, "gradients")) { /* in people's words */
+    if (word_take(words, "gradients")) { /* the word that people use */
         rule->metric = METRIC_CATEGORY;
         snprintf(rule->name, sizeof rule->name, "gradient");
         return true;
@@ -167,7 +167,7 @@ static bool operator_read(struct rule_words *words, struct rule *rule) {
 
 /* ---- value ---- */
 
-/* "2%", "0.5 %": parts in a million. */
+/* Reads "2%" or "0.5 %" as parts in a million. */
 static bool share_read(const char *text, uint32_t nbytes, uint64_t *parts) {
     struct decimal decimal;
     uint32_t at = decimal_read(&decimal, text, nbytes);
@@ -176,7 +176,7 @@ static bool share_read(const char *text, uint32_t nbytes, uint64_t *parts) {
     return at != 0 && at + 1 == nbytes && text[at] == '%' && decimal_times(&decimal, MILLION / 100, parts);
 }
 
-/* The text up to a plus, " per step" or the end, without blanks around it. */
+/* The length of the text up to a plus, " per step" or the end, without blanks around it. */
 static uint32_t value_nbytes(const struct rule_words *words) {
     const char *plus = strchr(words->at, '+'), *per = strstr(words->at, " per ");
     size_t n = strlen(words->at);
@@ -187,7 +187,7 @@ static uint32_t value_nbytes(const struct rule_words *words) {
     return n > UINT16_MAX ? UINT16_MAX : (uint32_t)n;
 }
 
-/* "+ 2%", "+ 64MiB", each at most once. */
+/* Reads "+ 2%" and "+ 64MiB", each at most once. */
 static bool baseline_read(struct rule_words *words, struct rule *rule) {
     bool share = false, size = false;
     for (skip_blanks(words); *words->at == '+'; skip_blanks(words)) {
@@ -212,7 +212,7 @@ static bool baseline_read(struct rule_words *words, struct rule *rule) {
     return true;
 }
 
-/* A run's most: a limit below 1 MiB makes no sense. */
+/* Is the metric the most of a run? Then a limit below 1 MiB makes no sense. */
 static bool is_most(enum metric metric) {
     return metric == METRIC_PEAK || metric == METRIC_RESERVED;
 }

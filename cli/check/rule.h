@@ -16,14 +16,14 @@ enum metric {
     METRIC_RESERVED,
     METRIC_END,
     METRIC_GROWTH, /* bytes per step */
-    METRIC_GAP,    /* reserved and not in use, at the reserved peak */
+    METRIC_GAP,    /* reserved memory that is not in use, at the reserved peak */
     METRIC_OOM,    /* a count */
     METRIC_TRUST,
     METRIC_CATEGORY,
     METRIC_SITE,
     METRIC_FINDING, /* a count */
-    METRIC_BUDGET,  /* a part of a server's budget, of a log */
-    METRIC_SPREAD,  /* the spread of the files' peaks, as a share of the largest */
+    METRIC_BUDGET,  /* a part of a server's budget, from a log */
+    METRIC_SPREAD,  /* the spread of the files' peaks, as a share of the largest peak */
     METRICS
 };
 
@@ -47,16 +47,17 @@ enum { RULE_NAME_NBYTES = 200 };
 struct rule {
     const char *text; /* as given */
     enum metric metric;
-    char name[RULE_NAME_NBYTES]; /* of a category or a finding, the pattern of sites */
+    char name[RULE_NAME_NBYTES]; /* name of a category or a finding, or the pattern of sites */
     enum rule_moment moment;
-    uint64_t event; /* RULE_AT_EVENT */
+    uint64_t event; /* index of the event, for RULE_AT_EVENT */
     enum comparing op;
     enum rule_value value;
-    uint64_t number; /* bytes or a count; of a share parts in a million; of a baseline what may be added */
-    uint64_t more;   /* of a baseline: parts in a million that may be added */
+    /* bytes or a count; for a share parts in a million; for a baseline the bytes that may be added */
+    uint64_t number;
+    uint64_t more; /* for a baseline: the parts in a million that may be added */
 };
 
-/* Reads a rule; `text` must outlive it. False: `wrong` is the reason, a phrase that follows the rule's text. */
+/* Reads a rule; `text` must outlive it. False: `wrong` holds the reason, a phrase that follows the rule's text. */
 bool rule_parse(struct rule *rule, const char *text, char *wrong, size_t capacity);
 
 /* Is the metric a share in a million? Bytes or a count otherwise. */
@@ -64,8 +65,8 @@ static inline bool rule_is_share(const struct rule *rule) {
     return rule->value == VALUE_SHARE;
 }
 
-/* actual OP limit */
+/* Is `actual` OP `limit` true? */
 bool rule_holds(enum comparing op, uint64_t actual, uint64_t limit);
 
-/* base + parts + number, which does not pass 2^64. */
+/* base + parts + number, at most 2^64 - 1. */
 uint64_t rule_baseline_limit(const struct rule *rule, uint64_t base);

@@ -93,7 +93,7 @@ i32 session_unpack(struct page_session *session) {
     if (session->stage == SESSION_OPEN) {
         if (!trace_init(&session->trace, page_heap(), SIZE_MAX))
             return PAYLOAD_NO_MEMORY;
-        session->payload.n_pieces = 0; /* the memory of their places is being reused */
+        session->payload.n_pieces = 0; /* from now on no piece can be asked for */
         session->stage = SESSION_UNPACKING;
         session->unpacking = payload_unpacking(&session->payload, &session->trace);
         return session->unpacking != NULL ? PAYLOAD_MORE : unpack_end(session, PAYLOAD_NO_MEMORY);
