@@ -88,7 +88,7 @@ static struct batch_file *search_note(struct search *search, const char *path) {
     return file;
 }
 
-/* Is the file another shard's? It is known by its name only: the file system is not asked about it. */
+/* Notes a file of another shard by its name only: the file system is not asked about it. False: no memory. */
 static bool search_pass(struct search *search, const char *path) {
     struct batch_file *file = search_note(search, path);
     if (file == NULL)
