@@ -55,7 +55,6 @@ static void dot_draw(struct painter *painter, uint32_t column, uint32_t row) {
             *pixel_at(painter, x, y) = ink;
 }
 
-/* A vertical run joins the steps of the line, so that it has no gaps. */
 void painter_reserved(struct painter *painter) {
     const struct timeline *timeline = painter->scene->timeline;
     if (timeline->reserved_peak == 0)

@@ -23,7 +23,6 @@ const char *words_site(struct sheet *sheet, const struct trace *trace, uint32_t 
     return sheet_name(sheet, text, length < sizeof text ? length : sizeof text - 1);
 }
 
-/* "after event 18,204 (12.3 s)", "before the first event" */
 const char *words_moment(struct sheet *sheet, const struct timeline *timeline, uint32_t moment) {
     if (moment == 0)
         return timeline->device->n_events == 0 ? "when the file was written" : "before the first event";
@@ -33,7 +32,6 @@ const char *words_moment(struct sheet *sheet, const struct timeline *timeline, u
     return sheet_format(sheet, "%s (%s)", event, format_duration(timeline_start_us(timeline, moment)).text);
 }
 
-/* "71.2 GiB (76,450,123,456 bytes)" */
 const char *words_bytes(struct sheet *sheet, uint64_t bytes) {
     if (bytes < 1024)
         return sheet_format(sheet, "%s bytes", format_count(bytes).text);
@@ -46,7 +44,6 @@ const char *words_plural(struct sheet *sheet, const char *thing) {
     return sheet_format(sheet, "%.*s%s", (int)(nbytes - y), thing, y ? "ies" : "s");
 }
 
-/* "1 allocation", "210 allocations" */
 const char *words_counted(struct sheet *sheet, uint64_t count, const char *thing) {
     return sheet_format(sheet, "%s %s", format_count(count).text,
                         count == 1 ? thing : words_plural(sheet, thing));
