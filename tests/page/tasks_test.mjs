@@ -17,9 +17,10 @@ const bytesText = (/** @type {number} */ bytes) => (bytes >= 2 ** 30 ? `${Math.r
 class Hands {
     actions = 0;
 
-    /** @param {Page} page */
-    constructor(page) {
+    /** @param {Page} page @param {boolean} [fingers] taps instead of clicks */
+    constructor(page, fingers = false) {
         this.page = page;
+        this.fingers = fingers;
     }
 
     async press(/** @type {string} */ key) {
@@ -38,7 +39,7 @@ class Hands {
     /** @param {import("playwright-core").Locator} target @param {Parameters<import("playwright-core").Locator["click"]>[0]} [options] */
     async click(target, options) {
         this.actions++;
-        await target.click(options);
+        await (this.fingers ? target.tap() : target.click(options));
         await settle(this.page);
     }
 
@@ -80,6 +81,13 @@ function task(name, input, use, options) {
     test(name, () => withPage(writePage(input), (page) => use(page, new Hands(page)), options));
 }
 
+/** The same task with a mouse and, in a phone's window, by fingers. @param {Parameters<typeof task>} given */
+function handTask(...given) {
+    const [name, input, use] = given;
+    task(name, input, use);
+    test(`${name}, by fingers`, () => withPage(writePage(input), (page) => use(page, new Hands(page, true)), { hasTouch: true, viewport: { width: 420, height: 900 } }));
+}
+
 /** A band near a place of the timeline, as shares. @param {Page} page @param {number} x */
 const bandAt = (page, x) =>
     page.evaluate((x) => {
@@ -89,7 +97,7 @@ const bandAt = (page, x) =>
     }, x);
 
 describe("tasks of daily work", { skip }, () => {
-    task("(a) what ran out, and who held it", sample("oom"), async (page, hands) => {
+    handTask("(a) what ran out, and who held it", sample("oom"), async (page, hands) => {
         const said = run(strata, "report", sample("oom")).toString().replace(/\s+/g, " ");
         const lacking = /([\d.]+ [KMG]iB) short/.exec(said)?.[1];
         const card = await textOf(page, "#panel-why .card >> nth=0");
@@ -99,14 +107,14 @@ describe("tasks of daily work", { skip }, () => {
         hands.atMost(0);
     });
 
-    task("(b) the line that leaks", sample("leak_graph"), async (page, hands) => {
+    handTask("(b) the line that leaks", sample("leak_graph"), async (page, hands) => {
         const [{ findings }] = report(sample("leak_graph")).devices;
         const leak = findings.find((/** @type {any} */ { kind }) => kind === "leak");
         assert.ok((await textOf(page, "#panel-why .card >> nth=0 >> .card-title")).includes(leak.site), leak.site);
         hands.atMost(0);
     });
 
-    task("(c) the peak by layer", sample("train"), async (page, hands) => {
+    handTask("(c) the peak by layer", sample("train"), async (page, hands) => {
         await hands.click(page.locator("#form-tree"));
         await until(() => page.locator("#tree-rows > .row").first().isVisible(), "rows");
         const { device, peak_event } = report(sample("train")).devices[0];
@@ -123,7 +131,7 @@ describe("tasks of daily work", { skip }, () => {
         await hands.press("4");
         await until(async () => (await page.locator(".step-button").count()) === 4, "a button for each step");
         const steps = report(sample("train")).devices[0].steps;
-                const text = await textOf(page, "#panel-compare");
+        const text = await textOf(page, "#panel-compare");
         const figure = (/** @type {number} */ bytes) => (bytes / 2 ** 20).toLocaleString("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
         assert.match(text, /peak, MiB/);
         for (const step of [steps[1], steps[3]]) assert.ok(text.includes(figure(step.peak_bytes)), `${figure(step.peak_bytes)} in ${text.slice(0, 400)}`);
@@ -166,7 +174,7 @@ describe("tasks of daily work", { skip }, () => {
         hands.atMost(1);
     });
 
-    task("(h) a stack, copied", sample("leak_graph"), async (page, hands) => {
+    handTask("(h) a stack, copied", sample("leak_graph"), async (page, hands) => {
         await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
         const { ids } = (await ask(page, "strata.findings()"))[0];
         await hands.click(page.locator('[data-finding="0"] [data-action="copy"]'));
