@@ -52,6 +52,16 @@ describe("the answer above the fold", { skip }, () => {
                 }, { viewport: { width, height } });
         });
 
+    test("a log's request, which is told in more words, keeps within the window", async () => {
+        await withPage(writePage(path.join(samples, "log_error_ranks.log")), async (page) => {
+            for (const [width, height] of [[360, 740], [420, 900], [900, 400]]) {
+                await page.setViewportSize({ width, height });
+                await settle(page);
+                assert.ok(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), `${width} by ${height}`);
+            }
+        });
+    });
+
     test("a window that ends below the limit tells it by its direction", async () => {
         await withPage(writePage(OOM), async (page) => {
             await page.locator("#window-open").click();
