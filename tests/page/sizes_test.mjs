@@ -77,7 +77,7 @@ describe("deep stacks", { skip }, () => {
 
 describe("a million events", { skip }, () => {
     /** No page needs more than this, whatever it shows. */
-    const ELEMENTS_MOST = 760;
+    const ELEMENTS_MOST = 720;
 
     test("open, hover, pick, zoom, pan, search and list", async () => {
         const file = path.join(folder, "million.pickle");
