@@ -16,7 +16,8 @@ const ROWS_PRINTED = 60;
  */
 export class VirtualList {
     /**
-     * @param {HTMLElement} scroll the box that scrolls and has the focus; its first child is the head, which stays in sight
+     * @param {HTMLElement} scroll the box that scrolls and has the focus; its first child is the head, which stays
+     * in sight
      * @param {HTMLElement} body the box of the rows
      * @param {{make: () => Row, fill: (row: Row, index: number) => void, choose: (index: number) => void, redraw: () =>
      * void}} use
