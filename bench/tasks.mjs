@@ -1,14 +1,19 @@
-// The longest task of each action in headless Chromium: node bench/tasks.mjs PAGE.html -> one line an action, in milliseconds.
-// Nobody notices less than 50; more than 100 is a fault. "0" says that no task took 50. `node bench/tasks.mjs PAGE.html cpu` has
-// the processor time of the main thread's tasks instead, from the browser's trace, for a machine that does other things too.
+// The longest task of each action in headless Chromium, in milliseconds: node bench/tasks.mjs PAGE.html [OTHER.html] [cpu]
+// With two pages each action is done on one and then on the other, a column each; pages of 5d8a250 have other buttons, so
+// both ways to them stand below. Nobody notices less than 50 ms; more than 100 is a fault. "0" says that no task took 50.
+// `cpu` prints the processor time of the main thread's tasks instead, from the browser's trace: for a busy machine.
 import { pathToFileURL } from 'node:url';
 
 import { launch } from './chromium.mjs';
 
-const browser = await launch();
-try {
+const files = process.argv.slice(2).filter((word) => word !== 'cpu');
+const byProcessor = process.argv.includes('cpu');
+
+/** @returns a measure: the longest task of an action and of what it sets off, each file in a browser of its own */
+const open = async (/** @type {string} */ file) => {
+    const browser = await launch();
     const page = await browser.newPage({ viewport: { width: 1600, height: 1000 } });
-    await page.goto(pathToFileURL(process.argv[2]).href);
+    await page.goto(pathToFileURL(file).href);
     await page.evaluate(() => strata.ready);
     await page.evaluate(() => {
         window.longTasks = [];
@@ -35,73 +40,101 @@ try {
         await quiet();
         return page.evaluate(() => window.longTasks);
     };
-    const measure = async (/** @type {string} */ name, /** @type {() => Promise<unknown>} */ act) => {
+    const measure = async (/** @type {() => Promise<unknown>} */ act) => {
         await quiet();
-        const longest = Math.round(Math.max(0, ...(await (process.argv[3] === 'cpu' ? traced : watched)(act))));
-        console.log(`${String(longest).padStart(6)}  ${name}`);
+        return Math.round(Math.max(0, ...(await (byProcessor ? traced : watched)(act))));
     };
+    return { browser, measure, actions: actions(page) };
+};
+
+/** Yields [name, act] one by one; what stands between two is done without being measured. */
+async function* actions(page) {
+    const old = (await page.locator('#form-tree').count()) === 0;
     const press = (/** @type {string} */ key) => page.keyboard.press(key);
     /** What stands in a menu is clicked in it, whether it is open or not. */
     const click = (/** @type {string} */ selector) => page.locator(selector).first().dispatchEvent('click');
+    const choose = (/** @type {string} */ selector, /** @type {string} */ option) => page.locator(selector).selectOption(option, { force: true });
+    const tab = (/** @type {string} */ name) => page.getByRole('tab', { name }).click();
+    const list = () => press(old ? '2' : '3');
+    const form = async (/** @type {'tree' | 'each' | 'who'} */ name) => {
+        if (old) return tab(name[0].toUpperCase() + name.slice(1));
+        await list();
+        await click(`#form-${name}`);
+    };
+    const groupBy = (/** @type {string} */ by) => (old ? click(`#group-${by}`) : choose('#group-by', by));
     const box = await page.locator('#timeline').boundingBox();
     const at = (/** @type {number} */ x, /** @type {number} */ y) => [box.x + box.width * x, box.y + box.height * y];
     const sweep = async () => {
         for (let i = 0; i < 20; i++) await page.mouse.move(...at(0.1 + i * 0.04, 0.8));
     };
-    await measure('hover', sweep);
-    await measure('wheel', async () => {
+    yield ['hover', sweep];
+    yield ['wheel', async () => {
         for (let i = 0; i < 5; i++) await page.mouse.wheel(0, -240);
-    });
-    await measure('show the whole run', () => press('0'));
-    for (const tab of ['Why', 'Who', 'Compare', 'Allocator']) await measure(`open ${tab}`, () => page.getByRole('tab', { name: tab }).click());
-    for (const form of ['tree', 'each', 'who']) await measure(`open ${form}`, async () => { await press('3'); await click(`#form-${form}`); });
-    const groupBy = (/** @type {string} */ by) => page.locator('#group-by').selectOption(by);
-    for (const by of ['stack', 'file', 'category', 'stream', 'pool', 'site']) await measure(`list by ${by}`, () => groupBy(by));
-    for (const head of ['Call site', 'Count', 'Bytes']) await measure(`sort by ${head}`, () => page.locator('#list-scroll').getByRole('button', { name: head }).click());
-    await measure('hover with the list by stack', async () => {
+    }];
+    yield ['show the whole run', () => press('0')];
+    for (const name of ['Why', 'Who', 'Compare', 'Allocator']) yield [`open ${name}`, () => tab(name)];
+    for (const name of ['tree', 'each', 'who']) yield [`open ${name}`, () => form(name)];
+    for (const by of ['stack', 'file', 'category', 'stream', 'pool', 'site']) yield [`list by ${by}`, () => groupBy(by)];
+    for (const head of ['Call site', 'Count', 'Bytes']) yield [`sort by ${head}`, () => page.locator('#list-scroll').getByRole('button', { name: head }).click()];
+    yield ['hover with the list by stack', async () => {
         await groupBy('stack');
         await sweep();
-    });
+    }];
     await groupBy('site');
-    await measure('highlight a row', () => click('#list > .row'));
+    yield ['highlight a row', () => click('#list > .row')];
     await press('Escape');
-    for (const view of ['category', 'stream', 'pool', 'segments', 'age']) await measure(`view by ${view}`, () => click(`#view-${view}`));
-    await measure('colour by category', () => page.locator('#color').selectOption('category', { force: true }));
-    await measure('colour by call site', () => page.locator('#color').selectOption('site', { force: true }));
-    await measure('seconds', () => press('t'));
-    await measure('events', () => press('t'));
-    await measure('the other theme', () => click('#theme'));
-    await measure('select a range', async () => {
+    for (const view of ['category', 'stream', 'pool', 'segments', 'age']) yield [`view by ${view}`, () => click(`#view-${view}`)];
+    for (const by of ['category', 'site']) yield [`colour by ${by}`, () => choose('#color', by)];
+    yield ['seconds', () => press('t')];
+    yield ['events', () => press('t')];
+    yield ['the other theme', () => click('#theme')];
+    yield ['select a range', async () => {
         await page.keyboard.down('Shift');
         await page.mouse.move(...at(0.3, 0.5));
         await page.mouse.down();
         await page.mouse.move(...at(0.6, 0.5), { steps: 5 });
         await page.mouse.up();
         await page.keyboard.up('Shift');
-    });
-    for (const what of ['freed', 'kept', 'through', 'peak', 'allocated']) await measure(`range: ${what}`, () => click(`#range-${what}`));
-    await measure('tree of the range', async () => { await press('3'); await click('#form-tree'); });
-    for (const direction of ['Call sites first', 'By file', 'Callers first']) await measure(`tree: ${direction}`, () => page.locator('#panel-tree').getByRole('button', { name: direction }).click());
-    await measure('tree: search', () => page.getByLabel('Search in the tree').fill('forward'));
+    }];
+    for (const what of ['freed', 'kept', 'through', 'peak', 'allocated']) yield [`range: ${what}`, () => click(`#range-${what}`)];
+    yield ['tree of the range', () => form('tree')];
+    for (const direction of ['Call sites first', 'By file', 'Callers first']) yield [`tree: ${direction}`, () => page.locator('#panel-tree').getByRole('button', { name: direction }).click()];
+    yield ['tree: search', () => page.getByLabel('Search in the tree').fill('forward')];
     await page.getByLabel('Search in the tree').fill('');
     await click('#plot');
     await press('Escape');
     await press('Escape');
-    await measure('compare', () => press('4'));
-    for (const by of ['stack', 'category', 'site']) await measure(`compare by ${by}`, () => page.getByLabel('Grouped by').selectOption(by, { force: true }));
-    await measure('compare: swap', () => page.getByRole('button', { name: 'Swap A and B', includeHidden: true }).dispatchEvent('click'));
-    await press('3');
-    await measure('search', () => page.locator('#search').fill('attention'));
-    await measure('next match', () => page.locator('#search').press('Enter'));
-    await measure('only matches', () => click('#search-only'));
-    await measure('a table of matches', () => click('#form-each'));
+    yield ['compare', () => press('4')];
+    for (const by of ['stack', 'category', 'site']) yield [`compare by ${by}`, () => page.getByLabel('Grouped by').selectOption(by, { force: true })];
+    yield ['compare: swap', () => page.getByRole('button', { name: 'Swap A and B', includeHidden: true }).dispatchEvent('click')];
+    await list();
+    yield ['search', () => page.locator('#search').fill('attention')];
+    yield ['next match', () => page.locator('#search').press('Enter')];
+    yield ['only matches', () => click('#search-only')];
+    yield ['a table of matches', () => form('each')];
     await page.locator('#search').fill('');
-    await measure('filter', () => page.evaluate(() => void strata.setView({ filter: { words: 'size:>1M category:gradient' } })));
-    await measure('filter off', () => page.evaluate(() => void strata.setView({ filter: {} })));
-    await measure('map', () => press('g'));
-    await measure('hover with the map', sweep);
-    await measure('pin', () => page.mouse.click(...at(0.5, 0.9)));
-    await measure('save PNG', () => page.evaluate(() => void strata.picture()));
+    yield ['filter', () => page.evaluate(() => void strata.setView({ filter: { words: 'size:>1M category:gradient' } }))];
+    yield ['filter off', () => page.evaluate(() => void strata.setView({ filter: {} }))];
+    yield ['map', () => press('g')];
+    yield ['hover with the map', sweep];
+    yield ['pin', () => page.mouse.click(...at(0.5, 0.9))];
+    yield ['save PNG', () => page.evaluate(() => void strata.picture())];
+}
+
+const pages = await Promise.all(files.map(open));
+try {
+    while (true) {
+        let name;
+        const longest = [];
+        for (const page of pages) {
+            const { done, value } = await page.actions.next();
+            if (done) continue;
+            name = value[0];
+            longest.push(await page.measure(value[1]));
+        }
+        if (name === undefined) break;
+        console.log(`${longest.map((figure) => String(figure).padStart(6)).join('')}  ${name}`);
+    }
 } finally {
-    await browser.close();
+    await Promise.all(pages.map(({ browser }) => browser.close()));
 }
