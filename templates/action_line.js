@@ -3,10 +3,7 @@ import { make } from "./text.js";
 
 /**
  * The advice in one line, with its saving; grey if it does not suffice.
- * @param {string} head
- * @param {string} gain
- * @param {string} text
- * @param {boolean} [grey]
+ * @param {string} head @param {string} gain @param {string} text @param {boolean} [grey]
  */
 export function actionLine(head, gain, text, grey) {
     const box = make("div", grey ? "do-not" : "do");

@@ -24,8 +24,7 @@ import { boundedInteger, formatCount, numberPair } from "./text.js";
 
 /**
  * Shows another device. With all devices on one axis, the shown stretch of time stays the same.
- * @param {Page} page
- * @param {number} index
+ * @param {Page} page @param {number} index
  */
 export function setDevice(page, index) {
     const { state, view } = page;
@@ -59,8 +58,7 @@ export function setDevice(page, index) {
 
 /**
  * Shows all devices that have times on one axis, one below the other, or only the chosen one.
- * @param {Page} page
- * @param {boolean} all
+ * @param {Page} page @param {boolean} all
  */
 export function showAll(page, all) {
     if (all === page.state.all || (all && !(page.view.facts.has_time && timedDevices(page).length > 1))) return;
@@ -299,8 +297,7 @@ export function goToView(/** @type {Page} */ page, text) {
 
 /**
  * Reads the window and what belongs to its axis.
- * @param {Page} page
- * @param {Take} take
+ * @param {Page} page @param {Take} take
  * @param {{words: boolean, place: boolean}} asked whether the address says anything, and where to look
  */
 function readWindow(page, take, asked) {

@@ -101,8 +101,7 @@ function holesBar(holes, rest) {
 
 /**
  * A button that selects the allocation that keeps a hole's segment, with its stack.
- * @param {Page} page
- * @param {Hole} hole
+ * @param {Page} page @param {Hole} hole
  */
 function keeperButton(page, { used_bytes, segment_bytes, blocks, allocation, block }) {
     const { session, view } = page;

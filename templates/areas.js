@@ -71,8 +71,7 @@ const NAME_STEP = 4;
 
 /**
  * Fades everything above and below the highlighted area.
- * @param {Page} page @param {CanvasRenderingContext2D} context
- * @param {import("./canvas.js").Pane} pane
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {import("./canvas.js").Pane} pane
  */
 export function veilAreas(page, context, pane) {
     const { state, view } = page;
@@ -102,11 +101,8 @@ export function veilAreas(page, context, pane) {
 /**
  * Finds a place for a text in each area of the last drawing: where the text has most height, at least `least` pixels,
  * and touches nothing. Pixels are the screen's.
- * @param {Page} page
- * @param {import("./session.js").View} shown
- * @param {(text: string) => number} widthOf
- * @param {number} least
- * @param {(bytes: number) => number} yOf
+ * @param {Page} page @param {import("./session.js").View} shown @param {(text: string) => number} widthOf
+ * @param {number} least @param {(bytes: number) => number} yOf
  * @param {(x: number, columns: number, middle: number) => boolean} isFree
  */
 export function areaRooms(page, shown, widthOf, least, yOf, isFree) {

@@ -16,8 +16,7 @@ const PAD = 4;
 
 /**
  * What names must not touch: lines of the markers, ghosts of failed requests, and the names of lines.
- * @param {Page} page
- * @param {Pane} pane
+ * @param {Page} page @param {Pane} pane
  */
 function obstacles(page, pane) {
     const standing = (/** @type {number} */ x) => ({ left: x - 2, right: x + 2, top: 0, bottom: pane.height });
@@ -40,9 +39,7 @@ function wordings(text) {
 
 /**
  * The first free place in a room, from the left.
- * @param {{from: number, to: number}} room
- * @param {number} width
- * @param {number} top
+ * @param {{from: number, to: number}} room @param {number} width @param {number} top
  * @param {ReturnType<typeof obstacles>} taken
  */
 function placeIn(room, width, top, taken) {
@@ -115,8 +112,7 @@ export function writeNames(page, pane) {
 /**
  * Writes the names a moment after a drawing; the next drawing removes them. The legend asks for its additions in a turn
  * of its own.
- * @param {Page} page
- * @param {Pane} pane
+ * @param {Page} page @param {Pane} pane
  */
 export function nameBandsSoon(page, pane) {
     clearTimeout(pane.resting);

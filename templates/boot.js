@@ -8,9 +8,7 @@ async function unpackText(id) {
 
 /**
  * Puts the text of an inert element into a new one, which takes effect at once.
- * @param {string} id
- * @param {"style" | "script"} kind
- * @param {HTMLElement} place
+ * @param {string} id @param {"style" | "script"} kind @param {HTMLElement} place
  */
 async function carry(id, kind, place) {
     const element = document.createElement(kind);

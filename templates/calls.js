@@ -28,8 +28,7 @@ export function checkView(fields, wanted) {
 }
 
 /**
- * @param {Promise<unknown>} ready
- * @param {string[]} names
+ * @param {Promise<unknown>} ready @param {string[]} names
  * @param {(name: string) => (...asked: any[]) => unknown} find what answers; it says so where nothing does
  * @returns {any}
  */

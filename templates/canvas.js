@@ -115,8 +115,7 @@ export function xOfEvent(page, event, pane = plotOf(page)) {
 
 /**
  * The middle of an event's part of the timeline, where the event's marks are.
- * @param {number} event
- * @param {Pane} [pane]
+ * @param {number} event @param {Pane} [pane]
  */
 export function middleOfEvent(/** @type {Page} */ page, event, pane = plotOf(page)) {
     const from = xOfEvent(page, event, pane);
@@ -125,9 +124,7 @@ export function middleOfEvent(/** @type {Page} */ page, event, pane = plotOf(pag
 
 /**
  * The place of an event of the selected device in a pane; in another device's pane, the place of its time.
- * @param {Page} page
- * @param {number} event
- * @param {Pane} pane
+ * @param {Page} page @param {number} event @param {Pane} pane
  */
 export function xOfMoment(page, event, pane) {
     return pane === plotOf(page) ? middleOfEvent(page, event) : xOfAxis(page, usOfEvent(page, event));
@@ -151,11 +148,7 @@ export function startCanvas(/** @type {Page} */ page, canvas, pane = plotOf(page
 
 /**
  * Draws a straight line on the pixel grid.
- * @param {Page} page
- * @param {CanvasRenderingContext2D} context
- * @param {number} x0
- * @param {number} y0
- * @param {number} x1
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {number} x0 @param {number} y0 @param {number} x1
  * @param {number} y1
  */
 export function strokeLine(page, context, x0, y0, x1, y1) {

@@ -94,9 +94,7 @@ function swapEnds(page) {
 }
 
 /**
- * @param {Compare} compare
- * @param {import("./questions.js").About} about
- * @param {string} by
+ * @param {Compare} compare @param {import("./questions.js").About} about @param {string} by
  * @param {import("./questions.js").Within} [within]
  */
 function keptSums(compare, about, by, within) {
@@ -153,10 +151,8 @@ function drawMarkRow(compare) {
 }
 
 /**
- * @param {Compare} compare
- * @param {{name: string, key: number, a: number, b: number, delta: number}} row
- * @param {string} by
- * @param {Map<number, number> | null} forGood
+ * @param {Compare} compare @param {{name: string, key: number, a: number, b: number, delta: number}} row
+ * @param {string} by @param {Map<number, number> | null} forGood
  * @returns {CompareRow}
  */
 function rowOf(compare, { name, key, a, b, delta }, by, forGood) {
@@ -198,8 +194,7 @@ function folds(compare, { nested }) {
 
 /**
  * The question about an end, with what is asked of it.
- * @param {Compare} compare
- * @param {import("./questions.js").About} about
+ * @param {Compare} compare @param {import("./questions.js").About} about
  */
 function withWhat(compare, about) {
     return "from" in about ? { ...about, what: compare.state.compareWhat } : about;
@@ -207,8 +202,7 @@ function withWhat(compare, about) {
 
 /**
  * Call sites of one group; those beyond the limit are one row.
- * @param {Compare} compare
- * @param {number} key
+ * @param {Compare} compare @param {number} key
  * @returns {CompareRow[]}
  */
 function sitesOf(compare, key) {
@@ -286,9 +280,7 @@ function fillLine(compare, line, index) {
 
 /**
  * Places A and B in the run: their part of each curve gets their colour.
- * @param {Compare} compare
- * @param {string} name
- * @param {import("./questions.js").About} about
+ * @param {Compare} compare @param {string} name @param {import("./questions.js").About} about
  */
 function placeEnd(compare, name, about) {
     const whole = compare.view.facts.events + 1;
@@ -328,9 +320,7 @@ function fillSelect(compare, select, value) {
 /**
  * Draws each step small, to one scale: its curve over a floor of the memory carried over. If there are many steps,
  * those around B.
- * @param {Compare} compare
- * @param {string} valueA
- * @param {string} valueB
+ * @param {Compare} compare @param {string} valueA @param {string} valueB
  */
 function drawStrip(compare, valueA, valueB) {
     const steps = askSteps(compare.view);
@@ -448,8 +438,7 @@ function draw(compare) {
 
 /**
  * The view's elements, and their contents.
- * @param {Page} page
- * @param {HTMLElement} box
+ * @param {Page} page @param {HTMLElement} box
  * @param {{fill: (line: CompareLine, index: number) => void, choose: (index: number) => void}} use
  */
 function makeCompare(page, box, use) {

@@ -53,8 +53,7 @@ function phaseIds(/** @type {Page} */ page) {
 
 /**
  * "1,234 events (12.3 ms)", with notes on unusual ends.
- * @param {Page} page @param {{birth: number, death: number}} allocation
- * @param {View} [shown]
+ * @param {Page} page @param {{birth: number, death: number}} allocation @param {View} [shown]
  */
 export function lifetimeText(page, { birth, death }, shown = page.view) {
     const { events, has_time } = shown.facts;

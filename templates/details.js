@@ -79,8 +79,7 @@ function allocationFacts(page, allocation) {
 
 /**
  * The stack of the forward pass as text, as it was recorded.
- * @param {Page} page
- * @param {record_allocation} allocation
+ * @param {Page} page @param {record_allocation} allocation
  */
 function forwardFrames(page, allocation) {
     const text = page.session.string(page.session.c.context(allocation.context).forward);
@@ -187,8 +186,7 @@ function groupText(page, group, moment) {
 
 /**
  * Fills the line about the whole group, which follows the pointer or describes the selected range.
- * @param {Page} page
- * @param {number} moment
+ * @param {Page} page @param {number} moment
  */
 export function drawSiteLine(page, moment) {
     const details = detailsOf(page);
@@ -220,8 +218,7 @@ function stackOfSite(/** @type {Page} */ page, site) {
 
 /**
  * "3 of 16", with buttons to the previous and next allocation of the same call site.
- * @param {Page} page
- * @param {number} allocation
+ * @param {Page} page @param {number} allocation
  */
 function siblingsLine(page, allocation) {
     const { nth, count, previous, next } = page.view.c.siblings(allocation);

@@ -141,8 +141,7 @@ function openGroup(/** @type {Page} */ page, group) {
 
 /**
  * Makes what updates filter, search and highlight of a row's view to those of the page.
- * @param {Page} page
- * @param {View} shown
+ * @param {Page} page @param {View} shown
  */
 function makeFollower(page, shown) {
     const { session, state } = page;
@@ -177,12 +176,8 @@ function makeFollower(page, shown) {
 
 /**
  * Writes beside the pointer what lies under it in a row: a phase, or an allocation.
- * @param {Page} page
- * @param {HTMLElement} tip
- * @param {Pane & ReturnType<typeof makeStage>["stage"]} pane
- * @param {ReturnType<typeof phaseAt>} mark
- * @param {Hover | null} hover
- * @param {{x: number, y: number}} point
+ * @param {Page} page @param {HTMLElement} tip @param {Pane & ReturnType<typeof makeStage>["stage"]} pane
+ * @param {ReturnType<typeof phaseAt>} mark @param {Hover | null} hover @param {{x: number, y: number}} point
  */
 function showTip(page, tip, pane, mark, hover, { x, y }) {
     tip.hidden = !mark && hover?.allocation == null;
@@ -371,11 +366,7 @@ function placesInSight(/** @type {Page} */ page) {
     });
 }
 
-/**
- * Removes rows that were made before many others and are not in sight.
- * @param {Page} page
- * @param {Place[]} seen
- */
+/** Removes rows that were made before many others and are not in sight. @param {Page} page @param {Place[]} seen */
 function dropRows(page, seen) {
     const { made } = rowsOf(page);
     for (const [device, row] of made) {
@@ -444,9 +435,7 @@ export function drawRows(page, pixels) {
 /**
  * Draws the timeline and the shown rows of other devices on canvases of their own, from the top; if there are many
  * devices, only those in sight.
- * @param {Page} page
- * @param {number} scale
- * @param {boolean} inside
+ * @param {Page} page @param {number} scale @param {boolean} inside
  * @returns {Pictured[]}
  */
 export function picturedRows(page, scale, inside) {

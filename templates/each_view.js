@@ -51,9 +51,7 @@ const rowsOf = perPage(() => ({ asked: "", count: 0, waiting: false, figure: for
 /**
  * Lists the rows again, then calls `done`: before it returns or, with many allocations, after turns of the browser;
  * never if other rows are asked for meanwhile.
- * @param {Page} page
- * @param {string} asked
- * @param {() => void} done
+ * @param {Page} page @param {string} asked @param {() => void} done
  */
 async function listRows(page, asked, done) {
     const { state, view } = page;
@@ -134,8 +132,7 @@ function csvRow(page, id, stacks) {
 
 /**
  * Makes CSV of these allocations, piece by piece.
- * @param {Float64Array} ids
- * @param {(part: number) => void} progress
+ * @param {Float64Array} ids @param {(part: number) => void} progress
  */
 async function makeCsv(/** @type {Page} */ page, ids, progress) {
     const stacks = new Map();

@@ -10,8 +10,7 @@ export const LETTERS = ["A", "B", "C"];
 /**
  * The meaning of an end as the address has it: "peak", "end", "e123", "s3", "r10_90". Null: the recording has no such
  * end.
- * @param {Page} page
- * @param {string} text
+ * @param {Page} page @param {string} text
  * @returns {About | null}
  */
 export function aboutOfText(page, text) {

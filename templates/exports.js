@@ -12,8 +12,7 @@ import { formatBytes, formatCount, make } from "./text.js";
 
 /**
  * Lines `frame;frame BYTES`, outermost frame first, with each node's own bytes.
- * @param {PageTree} node
- * @param {string} above
+ * @param {PageTree} node @param {string} above
  * @returns {Generator<string>}
  */
 function* foldedLines(node, above) {
@@ -51,8 +50,7 @@ const short = (value) => String(Math.round(value * 100) / 100);
 
 /**
  * A line with steps: each of `ys` holds until the next column.
- * @param {number[]} ys
- * @param {(i: number) => number} xOf
+ * @param {number[]} ys @param {(i: number) => number} xOf
  */
 function stepsPath(ys, xOf) {
     let path = "";
@@ -71,10 +69,7 @@ function largestBands(page, ids) {
 
 /**
  * The colour of most pixels of a band, since lines lie over some of them.
- * @param {ImageData} pixels
- * @param {number} x
- * @param {number} low
- * @param {number} high
+ * @param {ImageData} pixels @param {number} x @param {number} low @param {number} high
  */
 function shownColor(pixels, x, low, high) {
     /** @type {Map<string, number>} */
@@ -117,8 +112,7 @@ function bandPath(page, id, pixels) {
 }
 
 /**
- * @param {string | number} x @param {string | number} y @param {string} anchor @param {number} dy
- * @param {string} text
+ * @param {string | number} x @param {string | number} y @param {string} anchor @param {number} dy @param {string} text
  */
 function label(x, y, anchor, dy, text) {
     return `<text x="${x}" y="${y}" dy="${dy}" text-anchor="${anchor}">${escaped(text)}</text>\n`;

@@ -29,8 +29,7 @@ const OPTIONS_MOST = 500;
 /**
  * @param {HTMLSelectElement} select
  * @param {string} word of the filter
- * @param {number} count
- * @param {(i: number) => string} name
+ * @param {number} count @param {(i: number) => string} name
  */
 function fillOptions(select, word, count, name) {
     const option = (/** @type {string} */ text, /** @type {number} */ value) => {

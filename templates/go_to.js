@@ -36,8 +36,7 @@ function stepPlace(page, number) {
 
 /**
  * The moment that a text names; null: it names none.
- * @param {Page} page
- * @param {string} text
+ * @param {Page} page @param {string} text
  * @param {boolean} [bare] a number alone is an event
  * @returns {Place | null}
  */

@@ -31,8 +31,7 @@ function makeBox(role, className) {
 /**
  * Makes the scrolling box with the heads of its columns, and the box of the rows.
  * @param {string} id of what holds the rows
- * @param {HTMLElement[]} heads
- * @param {{kind?: string, row?: string, role?: string}} [classes]
+ * @param {HTMLElement[]} heads @param {{kind?: string, row?: string, role?: string}} [classes]
  */
 export function makeGrid(id, heads, { kind = "", row = "row", role = "grid" } = {}) {
     const scroll = makeBox(role, `scroll list ${kind}`);
@@ -97,8 +96,7 @@ export function foldByArrows(scroll, active) {
 
 /**
  * Writes a call site's name, with `file:line` as an element of its own: what follows that is cut first.
- * @param {HTMLElement} target
- * @param {string} name
+ * @param {HTMLElement} target @param {string} name
  */
 export function setName(target, name) {
     if (target.textContent === name) return;
@@ -108,9 +106,7 @@ export function setName(target, name) {
 
 /**
  * Writes a row's name, and how many of its bytes are never freed.
- * @param {{element: HTMLElement, what: HTMLElement, text: HTMLElement}} line
- * @param {string} name
- * @param {string} title
+ * @param {{element: HTMLElement, what: HTMLElement, text: HTMLElement}} line @param {string} name @param {string} title
  * @param {number} bytes
  * @param {number | null} never null: that is not what is asked
  */
@@ -138,8 +134,7 @@ export function makeEndHeads() {
 }
 
 /**
- * @param {{a: HTMLElement, b: HTMLElement, delta: HTMLElement}} cells
- * @param {{a: number, b: number}} row
+ * @param {{a: HTMLElement, b: HTMLElement, delta: HTMLElement}} cells @param {{a: number, b: number}} row
  * @param {(bytes: number) => string} figure
  * @param {string} [nothing] in place of 0
  */

@@ -5,8 +5,7 @@ const MISREAD_LETTERS = 99;
 /**
  * Writes an address in place of the previous one, or as a view of its own; the history's state counts the views before
  * it.
- * @param {string} address
- * @param {boolean} inPlace
+ * @param {string} address @param {boolean} inPlace
  */
 export function writeAddress(address, inPlace) {
     try {

@@ -31,8 +31,7 @@ function showTotals(totals) {
 
 /**
  * Shows notes on the whole batch, and the parts of the address that mean nothing.
- * @param {string[]} said
- * @param {string[]} words
+ * @param {string[]} said @param {string[]} words
  */
 function showNotes(said, words) {
     const misread = misreadSentence(words);
@@ -44,8 +43,7 @@ function showNotes(said, words) {
 
 /**
  * Shows badges, each of which asks the list for its recordings.
- * @param {Batch} batch
- * @param {(words: string) => void} ask
+ * @param {Batch} batch @param {(words: string) => void} ask
  */
 function showBadges({ rows, data }, ask) {
     /** @type {Map<string, number>} */
@@ -175,9 +173,8 @@ function start() {
 
 /**
  * Calls for scripts and the console.
- * @param {{rows: Batch["rows"], data: Batch["data"], table: ReturnType<typeof createTable>,
- * heat: ReturnType<typeof createHeat>, curves: ReturnType<typeof createCurves>,
- * state: ReturnType<typeof createState>}} index
+ * @param {{rows: Batch["rows"], data: Batch["data"], table: ReturnType<typeof createTable>, heat: ReturnType<typeof
+ * createHeat>, curves: ReturnType<typeof createCurves>, state: ReturnType<typeof createState>}} index
  */
 function callsOf({ rows, data, table, heat, curves, state }) {
     /** The choice, in the page's words. */

@@ -62,10 +62,7 @@ const hasPhases = once(({ c, facts }) => {
     );
 });
 
-/**
- * Rows below the program's own phases: parts of steps, and layers.
- * @param {Page} page @param {View} shown
- */
+/** Rows below the program's own phases: parts of steps, and layers. @param {Page} page @param {View} shown */
 function partRows(page, shown) {
     // If "other" is the only phase, the lane has nothing to show.
     if (shown.facts.events < 2 || askParts(shown).every(({ name }) => name === "other")) return [];
@@ -77,8 +74,7 @@ function partRows(page, shown) {
 
 /**
  * Rows of steps: for each its events, where it begins instead, and what it shows.
- * @param {Page} page
- * @param {View} shown
+ * @param {Page} page @param {View} shown
  * @returns {{from: number, to: number, shift: number, letter: string, ask?: typeof askParts}[]}
  */
 function stepRows(page, shown) {
@@ -118,10 +114,7 @@ function findPhaseMarks(page, { view, ratio }) {
 
 /**
  * The parts of a row that lie in the window.
- * @param {Page} page
- * @param {Pane} pane
- * @param {ReturnType<typeof partRows>[0]} range
- * @param {number} row
+ * @param {Page} page @param {Pane} pane @param {ReturnType<typeof partRows>[0]} range @param {number} row
  * @returns {PhaseMark[]}
  */
 function partMarks(page, pane, { from, to, shift, ask = askParts }, row) {
@@ -223,10 +216,7 @@ function placeFold(page, top) {
 
 /**
  * The band under a point; if there are several, the one that was drawn last.
- * @param {Page} page
- * @param {{x: number, y: number}} point
- * @param {Pane} [pane]
- * @param {Lane} [ofPane]
+ * @param {Page} page @param {{x: number, y: number}} point @param {Pane} [pane] @param {Lane} [ofPane]
  * @returns {PhaseMark | null}
  */
 export function phaseAt(page, { x, y }, pane = plotOf(page), ofPane = laneOf(page)) {

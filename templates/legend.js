@@ -39,9 +39,7 @@ export function keyColor(page, by, key) {
 
 /**
  * The colour of a group in a picture that is coloured by such groups.
- * @param {Page} page
- * @param {string} by
- * @param {number} key
+ * @param {Page} page @param {string} by @param {number} key
  */
 export function groupColor(page, by, key) {
     return by === page.state.colorBy ? keyColor(page, COLORINGS.indexOf(by), key) : "";
@@ -49,9 +47,7 @@ export function groupColor(page, by, key) {
 
 /**
  * Adds a row of swatches, from small to large, with words at both ends and in between.
- * @param {Page} page
- * @param {number} by
- * @param {(value: number) => string} format
+ * @param {Page} page @param {number} by @param {(value: number) => string} format
  */
 function scaleItem(page, by, format) {
     const item = make("li", "legend-scale");

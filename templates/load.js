@@ -107,8 +107,7 @@ export async function loadPayload(session, text, report) {
 /**
  * Inflates all pieces, a few at a time. Some browsers inflate in the main thread, where promises alone would never let
  * them draw.
- * @param {Session} session
- * @param {(done: number) => void} report
+ * @param {Session} session @param {(done: number) => void} report
  */
 export async function inflatePieces(session, report) {
     const count = session.c.pieces() >>> 0;
@@ -143,8 +142,7 @@ export function missingFeature() {
 
 /**
  * Repeats a step until it no longer returns 1. The number of steps is not known before.
- * @param {() => number} step
- * @param {(done: number) => void} report
+ * @param {() => number} step @param {(done: number) => void} report
  */
 async function inSteps(step, report) {
     let code = 1;
@@ -197,8 +195,7 @@ export function reportProgress(stage, done) {
 
 /**
  * A fault of the module is ours: says so, and asks for the details that help to mend it.
- * @param {unknown} error
- * @param {Page | null} page
+ * @param {unknown} error @param {Page | null} page
  */
 function showFault(error, page) {
     if (!(error instanceof WebAssembly.RuntimeError)) return;

@@ -34,9 +34,7 @@ function pick(page, x, y) {
 
 /**
  * Chooses a hole, or the allocation that keeps it, both in the map and in the list of holes.
- * @param {Page} page
- * @param {number} event
- * @param {number} block
+ * @param {Page} page @param {number} event @param {number} block
  * @param {number} [keeper] an allocation
  */
 export function chooseHole(page, event, block, keeper) {

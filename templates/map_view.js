@@ -160,9 +160,7 @@ function groupText(page, group) {
 
 /**
  * Headings of the groups and labels of the rows, in CSS pixels.
- * @param {Page} page @param {CanvasRenderingContext2D} context
- * @param {number} top
- * @param {number} bottom
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {number} top @param {number} bottom
  */
 function drawNames(page, context, top, bottom) {
     const { view } = page;
@@ -208,8 +206,7 @@ function drawNames(page, context, top, bottom) {
 
 /**
  * Writes sizes on the free blocks that have room for them.
- * @param {CanvasRenderingContext2D} context
- * @param {number} top
+ * @param {CanvasRenderingContext2D} context @param {number} top
  */
 function drawFreeSizes(/** @type {Page} */ page, context, top) {
     const { view } = page;
@@ -393,8 +390,7 @@ export function drawMap(/** @type {Page} */ page, marksOnly) {
 
 /**
  * Draws the visible part of the map at `scale` pixels per CSS pixel, with its heading; null: the map is not open.
- * @param {Page} page
- * @param {number} scale
+ * @param {Page} page @param {number} scale
  */
 export function mapForPicture(page, scale) {
     const map = mapOf(page);

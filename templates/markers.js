@@ -18,8 +18,7 @@ export function oomMarker(page, i, shown = page.view) {
 
 /**
  * Marks snapshots that were taken during the recording. If a loop took thousands, only the first ones are marked.
- * @param {Page} page
- * @param {View} shown
+ * @param {Page} page @param {View} shown
  */
 function snapshotMarkers(page, shown) {
     return Array.from({ length: Math.min(SNAPSHOTS_MOST, shown.facts.snapshots) }, (_, i) => {
@@ -107,9 +106,7 @@ const MARKER_SHIFT = 160;
 /**
  * The middle of a label near x that touches no other label: at x, or beside the label in its way, in the order of the
  * lines. Null: there is no room nearby.
- * @param {{from: number, to: number, x: number}[]} taken
- * @param {number} x
- * @param {number} half
+ * @param {{from: number, to: number, x: number}[]} taken @param {number} x @param {number} half
  * @param {number} width of the timeline
  */
 function markerPlace(taken, x, half, width) {
@@ -126,8 +123,7 @@ function markerPlace(taken, x, half, width) {
 /**
  * Puts the labels of the markers above the timeline: a sign where a label has no room, only the line where a sign has
  * none either.
- * @param {Page} page
- * @param {Pane} pane
+ * @param {Page} page @param {Pane} pane
  */
 export function placeMarkers(page, pane) {
     pane.markers.replaceChildren();

@@ -94,12 +94,8 @@ function replayLater(page) {
 
 /**
  * Draws a line along the columns, or fills the area below it.
- * @param {Page} page
- * @param {CanvasRenderingContext2D} context
- * @param {Float64Array} values
- * @param {(value: number) => number} y
- * @param {boolean} fill
- * @param {number} base
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {Float64Array} values
+ * @param {(value: number) => number} y @param {boolean} fill @param {number} base
  */
 function trace(page, context, values, y, fill, base) {
     const plot = plotOf(page);

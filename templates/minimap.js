@@ -21,8 +21,7 @@ const GRIP = 7;
 /**
  * @param {Page} page @param {CanvasRenderingContext2D} context
  * @param {number} top bytes at the upper edge
- * @param {string} color
- * @param {boolean} ofKept
+ * @param {string} color @param {boolean} ofKept
  */
 function fillCurve(page, context, top, color, ofKept) {
     const { width, height } = minimapOf(page).canvas;
@@ -42,8 +41,7 @@ function fillCurve(page, context, top, color, ofKept) {
 
 /**
  * Marks where allocations that the search finds were made.
- * @param {CanvasRenderingContext2D} context
- * @param {number} ratio
+ * @param {CanvasRenderingContext2D} context @param {number} ratio
  */
 function drawHits(/** @type {Page} */ page, context, ratio) {
     if (!searchOf(page).ready) return;

@@ -24,9 +24,7 @@ function formatAlike(values) {
 
 /**
  * How many bytes were missing, in a line.
- * @param {Page} page
- * @param {record_oom} oom
- * @param {record_oom_state} found
+ * @param {Page} page @param {record_oom} oom @param {record_oom_state} found
  */
 function lackText(page, { size }, { lacking_bytes }) {
     if (lacking_bytes > 0) return `${formatBytes(lacking_bytes)} short of the ${formatBytes(size)} requested`;
@@ -44,8 +42,7 @@ function barPart(kind, bytes, whole, label) {
 
 /**
  * One bar with the parts of a whole, and a text for each part, in which {} stands for its bytes.
- * @param {number} whole
- * @param {[kind: string, bytes: number, text: string][]} parts
+ * @param {number} whole @param {[kind: string, bytes: number, text: string][]} parts
  */
 export function shareBar(whole, parts) {
     const [bar, key] = [make("div", "device-bar"), make("p", "bar-key")];
@@ -117,9 +114,7 @@ function siteButton(page, site, text, moment) {
 
 /**
  * Names who held the memory, in a sentence.
- * @param {Page} page
- * @param {record_oom} oom
- * @param {record_oom_state} found
+ * @param {Page} page @param {record_oom} oom @param {record_oom_state} found
  */
 function holders(page, oom, { lacking_bytes, unused_bytes }) {
     const top = askAll(page, (all) => {

@@ -10,13 +10,8 @@ const FLAG_MOST = 140;
 
 /**
  * Draws a letter on a plate, with words beside it, above places that are taken. Returns the place that it takes.
- * @param {Page} page
- * @param {CanvasRenderingContext2D} context
- * @param {string} letter
- * @param {string} text
- * @param {number} x
- * @param {number} y
- * @param {import("./canvas.js").Room[]} [taken]
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {string} letter @param {string} text
+ * @param {number} x @param {number} y @param {import("./canvas.js").Room[]} [taken]
  */
 function drawFlag(page, context, letter, text, x, y, taken = []) {
     const words = text ? cutText(context, text, FLAG_MOST) : "";
@@ -38,9 +33,7 @@ function drawFlag(page, context, letter, text, x, y, taken = []) {
 
 /**
  * Draws the marks with their notes.
- * @param {Page} page
- * @param {CanvasRenderingContext2D} context
- * @param {boolean} lines
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {boolean} lines
  * @param {import("./canvas.js").Pane} [pane]
  */
 export function drawMarks(page, context, lines, pane = plotOf(page)) {
@@ -68,8 +61,7 @@ export function outlineRequest(page) {
 
 /**
  * Draws B's totals in A's place, and names the highest moment of both.
- * @param {Page} page
- * @param {CanvasRenderingContext2D} context
+ * @param {Page} page @param {CanvasRenderingContext2D} context
  * @param {boolean} line the outline itself is not drawn yet
  */
 export function drawOutline(page, context, line) {
@@ -109,8 +101,7 @@ export function drawOutline(page, context, line) {
 }
 
 /**
- * @param {Page} page @param {CanvasRenderingContext2D} context
- * @param {number} from
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {number} from
  * @param {number} to CSS pixels
  * @param {number} shift along the axis
  */

@@ -43,10 +43,7 @@ export function pickAt(page, x, y) {
 
 /**
  * Outlines an allocation's band.
- * @param {Page} page
- * @param {CanvasRenderingContext2D} context
- * @param {number} allocation
- * @param {string} color
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {number} allocation @param {string} color
  * @param {Pane} [pane]
  */
 export function outlineAllocation(page, context, allocation, color, pane = plotOf(page)) {
@@ -82,10 +79,7 @@ export function outlineAllocation(page, context, allocation, color, pane = plotO
 
 /**
  * Hides each label that a plate over the axis touches: half of a number would be another number.
- * @param {Page} page
- * @param {CanvasRenderingContext2D} context
- * @param {number} from
- * @param {number} to
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {number} from @param {number} to
  * @param {number} y
  */
 function hideLabels(page, context, from, to, y) {
@@ -96,9 +90,7 @@ function hideLabels(page, context, from, to, y) {
 
 /**
  * Draws a small label on a plate.
- * @param {Page} page
- * @param {CanvasRenderingContext2D} context
- * @param {string} text
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {string} text
  * @param {number} x its middle
  * @param {number} y its top
  */
@@ -150,9 +142,7 @@ export function rangeText(page, range, shown = page.view) {
 
 /**
  * Draws the failed requests in the window, dashed, on the live memory: the last ones that have room.
- * @param {Page} page
- * @param {CanvasRenderingContext2D} context
- * @param {Pane} pane
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane
  * @param {boolean} [named] boxes that stand in the timeline are drawn already
  */
 function drawGhosts(page, context, pane, named = false) {
@@ -169,10 +159,7 @@ function drawGhosts(page, context, pane, named = false) {
 }
 
 /**
- * @param {CanvasRenderingContext2D} context
- * @param {Pane} pane
- * @param {number} left
- * @param {number} top
+ * @param {CanvasRenderingContext2D} context @param {Pane} pane @param {number} left @param {number} top
  * @param {number} bottom
  */
 function drawGhost(context, pane, left, top, bottom) {
@@ -188,9 +175,7 @@ function drawGhost(context, pane, left, top, bottom) {
 
 /**
  * Draws the limit that the process ran into, which the request exceeds.
- * @param {Page} page
- * @param {CanvasRenderingContext2D} context
- * @param {Pane} pane
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane
  */
 function drawCeiling(page, context, pane) {
     const { c, facts } = pane.view;
@@ -225,9 +210,7 @@ function drawCeiling(page, context, pane) {
 
 /**
  * Draws what a change of the plan needs: a line, and the rest of the failed request.
- * @param {Page} page
- * @param {CanvasRenderingContext2D} context
- * @param {Pane} pane
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane
  */
 function drawPlanned(page, context, pane) {
     const { planned } = page.state;
@@ -249,10 +232,7 @@ function drawPlanned(page, context, pane) {
 
 /**
  * Draws a text with a halo, so that it can be read on anything.
- * @param {Page} page
- * @param {CanvasRenderingContext2D} context
- * @param {string} text
- * @param {number} x
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {string} text @param {number} x
  * @param {number} y its base line
  */
 function haloText(page, context, text, x, y) {
@@ -268,9 +248,7 @@ function haloText(page, context, text, x, y) {
 
 /**
  * While a leak is highlighted: draws the level at which each step begins, and how it rises.
- * @param {Page} page
- * @param {CanvasRenderingContext2D} context
- * @param {Pane} pane
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane
  */
 function drawCarried(page, context, pane) {
     const { kept, state } = page;
@@ -311,8 +289,7 @@ function drawCarried(page, context, pane) {
 
 /**
  * Draws the line of the moment at which the list is held.
- * @param {CanvasRenderingContext2D} context
- * @param {Pane} pane
+ * @param {CanvasRenderingContext2D} context @param {Pane} pane
  */
 function drawHeldMoment(/** @type {Page} */ page, context, pane) {
     if (page.state.moment === null) return;
@@ -341,10 +318,7 @@ function drawCrosshair(page, context, x, event) {
 
 /**
  * Draws a dot on the upper edge of each area.
- * @param {Page} page
- * @param {CanvasRenderingContext2D} context
- * @param {number} x
- * @param {number} event
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {number} x @param {number} event
  */
 function drawEdges(page, context, x, event) {
     context.strokeStyle = themeColor("--surface");
@@ -362,9 +336,7 @@ function drawEdges(page, context, x, event) {
 
 /**
  * Draws the marks over the stack of any device that stay when nobody points.
- * @param {Page} page
- * @param {CanvasRenderingContext2D} context
- * @param {Pane} pane
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane
  */
 export function drawHeld(page, context, pane) {
     context.lineWidth = 1 / pane.ratio;
@@ -381,9 +353,7 @@ export function drawHeld(page, context, pane) {
 
 /**
  * Draws a picture's marks over a stack that already has its range, marks and outlines.
- * @param {Page} page
- * @param {CanvasRenderingContext2D} context
- * @param {Pane} pane
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane
  * @param {boolean} inside whether anything is written in the plot
  */
 export function drawOverPicture(page, context, pane, inside) {
@@ -454,8 +424,7 @@ const TIP_FRAMES = 3;
 
 /**
  * The innermost frames of the user's own code, beginning with the call site.
- * @param {number} stack
- * @param {number} site
+ * @param {number} stack @param {number} site
  */
 function tipFrames(/** @type {Page} */ page, stack, site) {
     const { session, view } = page;
@@ -468,9 +437,7 @@ function tipFrames(/** @type {Page} */ page, stack, site) {
 
 /**
  * The first lines of the details, which a click shows in full.
- * @param {number} id
- * @param {number} event
- * @param {View} shown
+ * @param {number} id @param {number} event @param {View} shown
  */
 function tipLines(/** @type {Page} */ page, id, event, shown) {
     const allocation = shown.c.allocation(id);
@@ -493,10 +460,7 @@ function tipLines(/** @type {Page} */ page, id, event, shown) {
 
 /**
  * Makes the tip about an allocation.
- * @param {Page} page
- * @param {number} id
- * @param {number} event
- * @param {View} [shown]
+ * @param {Page} page @param {number} id @param {number} event @param {View} [shown]
  */
 export function allocationTip(page, id, event, shown = page.view) {
     const lines = tipLines(page, id, event, shown);
@@ -537,9 +501,7 @@ function showAreaTip(/** @type {Page} */ page, event, pointer) {
 
 /**
  * Shows a segment's tip: who requested it, and how long it was held.
- * @param {Page} page
- * @param {number} index
- * @param {{x: number, y: number}} pointer
+ * @param {Page} page @param {number} index @param {{x: number, y: number}} pointer
  */
 function showBandTip(page, index, pointer) {
     const { session, view } = page;
@@ -601,8 +563,7 @@ function showTip(/** @type {Page} */ page) {
 
 /**
  * Places the tip beside the pointer, on the side that has room.
- * @param {Page} page
- * @param {{x: number, y: number}} pointer
+ * @param {Page} page @param {{x: number, y: number}} pointer
  */
 function placeTip(page, pointer) {
     const plot = plotOf(page);

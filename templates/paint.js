@@ -3,9 +3,7 @@ import { decimalsOf } from "./text.js";
 
 /**
  * Cuts a text to a width; "" if not even three letters fit.
- * @param {CanvasRenderingContext2D} context
- * @param {string} text
- * @param {number} width
+ * @param {CanvasRenderingContext2D} context @param {string} text @param {number} width
  */
 export function cutText(context, text, width) {
     if (context.measureText(text).width <= width) return text;
@@ -83,10 +81,7 @@ export function lineScale(ratio) {
 
 /**
  * Gives a canvas its size in CSS pixels; its pixels are the screen's.
- * @param {HTMLCanvasElement} canvas
- * @param {number} width
- * @param {number} height
- * @param {number} ratio
+ * @param {HTMLCanvasElement} canvas @param {number} width @param {number} height @param {number} ratio
  */
 export function sizeCanvas(canvas, width, height, ratio) {
     const backingWidth = Math.max(1, Math.round(width * ratio));
@@ -108,8 +103,7 @@ export function phaseColor(name, dark) {
 
 /**
  * The unit in which ticks are short: that of the highest tick, or a smaller one where the step needs it.
- * @param {number} step
- * @param {number} highest
+ * @param {number} step @param {number} highest
  */
 export function tickUnit(step, highest) {
     for (let unit = 4; unit > 0; unit--)

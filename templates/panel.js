@@ -150,8 +150,7 @@ function openIds(/** @type {Page} */ page) {
 
 /**
  * Call sites of a row.
- * @param {Page} page @param {ListEntry} group
- * @param {import("./questions.js").About} about
+ * @param {Page} page @param {ListEntry} group @param {import("./questions.js").About} about
  * @param {boolean} lasting whether it is asked what is never freed
  * @returns {ListEntry[]}
  */
@@ -191,9 +190,7 @@ function sitesBelow(page, { focus }, about, lasting) {
 
 /**
  * Rows in sight if some are unfolded.
- * @param {Page} page
- * @param {ListSummary} content
- * @param {(index: number) => ListEntry} entry
+ * @param {Page} page @param {ListSummary} content @param {(index: number) => ListEntry} entry
  */
 function unfoldedRows(page, { groups, about, lasting }, entry) {
     if (!listsSums(page) || openIds(page).size === 0) return null;
@@ -224,8 +221,7 @@ const isFocused = (page, { by, id }) => page.state.focus?.by === by && page.stat
 
 /**
  * Chooses a row. A row that is chosen once more is no longer highlighted, and folds.
- * @param {Page} page
- * @param {number} index
+ * @param {Page} page @param {number} index
  */
 function chooseRow(page, index) {
     const row = rowAt(page, index);
@@ -290,8 +286,7 @@ function listTitle(page, moment) {
 
 /**
  * The list's groups, of a moment or of a range.
- * @param {Page} page
- * @param {import("./questions.js").About} about
+ * @param {Page} page @param {import("./questions.js").About} about
  * @returns {Held}
  */
 function listGroups(page, about) {
@@ -394,8 +389,7 @@ function makeContent(page, moment) {
 
 /**
  * The contents, made again only if something that they depend on has changed.
- * @param {Page} page
- * @param {number} moment
+ * @param {Page} page @param {number} moment
  * @returns {ListContent}
  */
 function listContent(page, moment) {
@@ -444,8 +438,7 @@ const staysByBytes = (page, count) => count > SORTED_MOST && !page.state.sortBy.
 
 /**
  * Rows in the requested order; null: the module's order, by falling bytes.
- * @param {Page} page @param {number} count
- * @param {(index: number) => ListEntry} entry
+ * @param {Page} page @param {number} count @param {(index: number) => ListEntry} entry
  */
 function sortedRows(page, count, entry) {
     const { state } = page;

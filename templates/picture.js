@@ -148,10 +148,7 @@ function pictureTitle(page, rows) {
 
 /**
  * Draws lines of one part of the picture, in columns below a heading.
- * @param {CanvasRenderingContext2D} context
- * @param {PictureLine[]} lines
- * @param {number} top
- * @param {number} width
+ * @param {CanvasRenderingContext2D} context @param {PictureLine[]} lines @param {number} top @param {number} width
  * @param {number} columns
  */
 function drawLines(context, lines, top, width, columns) {
@@ -181,9 +178,7 @@ function drawLines(context, lines, top, width, columns) {
 
 /**
  * Draws the labels of the markers, which are elements on the page.
- * @param {CanvasRenderingContext2D} context
- * @param {HTMLElement} markers
- * @param {number} top
+ * @param {CanvasRenderingContext2D} context @param {HTMLElement} markers @param {number} top
  */
 function drawPictureMarkers(context, markers, top) {
     context.font = `12px ${theme.font}`;
@@ -203,12 +198,10 @@ function drawPictureMarkers(context, markers, top) {
 
 /**
  * Draws a line of text on the picture.
- * @param {CanvasRenderingContext2D} context
- * @param {string} text
+ * @param {CanvasRenderingContext2D} context @param {string} text
  * @param {number} y its middle
  * @param {number} width of the picture
- * @param {string} [font]
- * @param {string} [color]
+ * @param {string} [font] @param {string} [color]
  */
 function drawTitle(context, text, y, width, font = "12px", color = "--dim") {
     context.font = `${font} ${theme.font}`;

@@ -66,8 +66,7 @@ export function planRows({ plans, changes }) {
 
 /**
  * What a row says: its figure, what is left of the limit, or how much is missing from the largest possible limit.
- * @param {Row} row
- * @param {DevicePlan["budget"]} budget
+ * @param {Row} row @param {DevicePlan["budget"]} budget
  */
 export function verdict(row, { used_bytes: limit, from, at_most_bytes }) {
     const line = make("span", "plan-verdict");
@@ -85,9 +84,7 @@ export function verdict(row, { used_bytes: limit, from, at_most_bytes }) {
 
 /**
  * Draws memory in use dark, reserved memory as an outline, the limit as a line.
- * @param {Row} row
- * @param {number} most
- * @param {number | null} limit
+ * @param {Row} row @param {number} most @param {number | null} limit
  */
 function bar(row, most, limit) {
     const box = make("span", `plan-bar${isServed(row) ? " fits" : isBound(row) ? " bound" : ""}`);
@@ -108,8 +105,7 @@ const costText = ({ cost, share, certainty }) =>
 
 /**
  * @param {Page} page @param {Row} row @param {number} nth 0: it does not suffice
- * @param {number} most
- * @param {DevicePlan["budget"]} budget
+ * @param {number} most @param {DevicePlan["budget"]} budget
  */
 function rowButton(page, row, nth, most, budget) {
     const button = make("button", "plan-row");

@@ -83,12 +83,8 @@ export function lightFocus(page) {
 
 /**
  * Draws the stack of a device in a window, as the state wants it.
- * @param {Page} page
- * @param {HTMLCanvasElement} canvas
- * @param {import("./session.js").View} shown
- * @param {number} from
- * @param {number} to
- * @param {number} bottom
+ * @param {Page} page @param {HTMLCanvasElement} canvas @param {import("./session.js").View} shown @param {number} from
+ * @param {number} to @param {number} bottom
  * @param {number} top bytes at the edges
  * @param {boolean} found its search is done
  * @param {Partial<record_request>} [laid] marks that lie over it
@@ -160,8 +156,7 @@ export function drawTimelineAxes(page) {
 
 /**
  * A picture's marks over the stack, for the module to draw, so that `strata png --view` has the same.
- * @param {Page} page
- * @param {Pane} pane
+ * @param {Page} page @param {Pane} pane
  */
 function laidOver(page, pane) {
     const { state } = page;
@@ -194,9 +189,7 @@ function laidOver(page, pane) {
 
 /**
  * Draws a timeline and its surroundings for a picture, on canvases of their own.
- * @param {Page} page
- * @param {Pane} pane
- * @param {import("./lane.js").Lane} lane
+ * @param {Page} page @param {Pane} pane @param {import("./lane.js").Lane} lane
  * @param {boolean} found its search is done
  * @param {number} scale pixels for each CSS pixel
  * @param {boolean} inside whether names and lines are written in the plot
@@ -235,8 +228,7 @@ export function drawForPicture(page, pane, lane, found, scale, inside) {
 
 /**
  * The label of a moment in seconds (in short runs milliseconds).
- * @param {number} us
- * @param {number} step
+ * @param {number} us @param {number} step
  * @param {number} unit microseconds
  */
 function timeLabel(us, step, unit) {
@@ -248,9 +240,7 @@ function timeLabel(us, step, unit) {
 
 /**
  * Ticks along the axis whose labels do not touch.
- * @param {Page} page
- * @param {CanvasRenderingContext2D} context
- * @param {(value: number, step: number) => string} label
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {(value: number, step: number) => string} label
  */
 function alongTicks(page, context, label) {
     const { session, state } = page;
@@ -307,8 +297,7 @@ function drawAlongAxis(page, context) {
 
 /**
  * Names lines far above the picture at its upper edge, so that they need not be in it.
- * @param {CanvasRenderingContext2D} context
- * @param {{text: string, bytes: number, reserved: boolean}[]} lines
+ * @param {CanvasRenderingContext2D} context @param {{text: string, bytes: number, reserved: boolean}[]} lines
  * @param {Pane} pane
  */
 function nameHigher(context, lines, pane) {
@@ -334,8 +323,7 @@ function nameHigher(context, lines, pane) {
 
 /**
  * Draws a break where the axis of bytes does not begin with 0.
- * @param {Page} page
- * @param {CanvasRenderingContext2D} context
+ * @param {Page} page @param {CanvasRenderingContext2D} context
  */
 function breakAxis(page, context) {
     const plot = plotOf(page);
@@ -353,9 +341,7 @@ function breakAxis(page, context) {
 
 /**
  * Draws ticks above the timeline where the allocations that the search finds were made.
- * @param {Page} page
- * @param {CanvasRenderingContext2D} context
- * @param {Pane} pane
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane
  */
 function drawHits(page, context, pane) {
     const { width } = pane.timeline;
@@ -368,9 +354,7 @@ function drawHits(page, context, pane) {
 
 /**
  * The most bytes that a line has from one x to another.
- * @param {(x: number) => number} bytesAt
- * @param {number} from
- * @param {number} to
+ * @param {(x: number) => number} bytesAt @param {number} from @param {number} to
  */
 function highest(bytesAt, from, to) {
     let most = bytesAt(to - 2);
@@ -380,8 +364,7 @@ function highest(bytesAt, from, to) {
 
 /**
  * Names the lines of reserved bytes and of the capacity, at the right end and clear of each other.
- * @param {Page} page @param {CanvasRenderingContext2D} context
- * @param {Pane} pane
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane
  */
 function nameLines(page, context, pane) {
     const { view } = pane;
@@ -442,8 +425,7 @@ function nameLines(page, context, pane) {
 
 /**
  * Draws the surroundings of the stack of any device.
- * @param {Page} page
- * @param {Pane} pane
+ * @param {Page} page @param {Pane} pane
  * @param {import("./lane.js").Lane} lane below it
  * @param {boolean} found its search is done
  */

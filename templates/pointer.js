@@ -216,8 +216,7 @@ function plotWheel(page, event) {
 /**
  * Safari on a Mac sends these for a trackpad, where other browsers send a wheel with Ctrl. On a touchscreen it sends
  * them in addition to the pointers that are followed already.
- * @param {Page} page
- * @param {Event} event
+ * @param {Page} page @param {Event} event
  */
 function plotGesture(page, event) {
     const hands = handsOf(page);

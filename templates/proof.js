@@ -16,10 +16,7 @@ const shownOf = perPage(() => ({
     proof: null,
 }));
 
-/**
- * The bright part of the allocations alive at the moment; null: nothing is faded.
- * @param {Page} page
- */
+/** The bright part of the allocations alive at the moment; null: nothing is faded. @param {Page} page */
 export function litNow(page) {
     const { state, view } = page;
     const found = state.finding === null && !state.focus && state.search !== "" && searchOf(page).ready;
@@ -36,9 +33,7 @@ export function litNow(page) {
 
 /**
  * Shows a view; the strip says `text` if no set is lit.
- * @param {Page} page @param {HTMLElement} button
- * @param {string} text
- * @param {() => void} show
+ * @param {Page} page @param {HTMLElement} button @param {string} text @param {() => void} show
  * @param {number} [site] whose row a comparison has first
  */
 export function prove(page, button, text, show, site = 0) {
@@ -55,9 +50,7 @@ export const provedSite = (page) => shownOf(page).proof?.site ?? 0;
 
 /**
  * Highlights exactly the set of a card.
- * @param {HTMLElement} button
- * @param {PageFinding} finding
- * @param {number} index
+ * @param {HTMLElement} button @param {PageFinding} finding @param {number} index
  */
 export function showFinding(/** @type {Page} */ page, button, finding, index) {
     prove(

@@ -84,10 +84,7 @@ function groupingOf(by) {
 
 /**
  * Groups by falling bytes. They are kept in a slot of the view (0 to 6) until the slot is asked for others.
- * @param {View} view
- * @param {number} slot
- * @param {About} about
- * @param {string} by
+ * @param {View} view @param {number} slot @param {About} about @param {string} by
  * @param {Within | null} [within] of one group only
  * @returns {Sums}
  */
@@ -123,11 +120,7 @@ const [PAIR_SLOTS, BESIDE_SLOTS] = [
 
 /**
  * A against B, by falling size of the difference.
- * @param {View} view
- * @param {About} a
- * @param {About} b
- * @param {string} by
- * @param {number[]} [slots]
+ * @param {View} view @param {About} a @param {About} b @param {string} by @param {number[]} [slots]
  * @param {Within | null} [within]
  */
 export function askDifferences(view, a, b, by, slots = PAIR_SLOTS, within = null) {
@@ -146,11 +139,7 @@ export function askDifferences(view, a, b, by, slots = PAIR_SLOTS, within = null
 
 /**
  * All rows of a comparison at once. The page's own comparison stays as it is.
- * @param {View} view
- * @param {About} a
- * @param {About} b
- * @param {string} by
- * @param {Within | null} [within]
+ * @param {View} view @param {About} a @param {About} b @param {string} by @param {Within | null} [within]
  */
 export function listDifferences(view, a, b, by, within = null) {
     const asked = askDifferences(view, a, b, by, BESIDE_SLOTS, within);
@@ -167,8 +156,7 @@ export const planted = { count: 0 };
 
 /**
  * Plants a tree of the view, which stays until the next one. Returns the number of nodes; 0 is the root.
- * @param {View} view
- * @param {About} about
+ * @param {View} view @param {About} about
  * @param {string} direction of TREES
  * @param {number | null} [before] event that it is held against
  * @param {number} [through] frame that it begins with
@@ -188,9 +176,7 @@ export function askTree(view, about, direction, before = null, through = 0, with
 
 /**
  * The name of a tree's node; in a tree of places it depends on the level: file, function, line.
- * @param {View} view
- * @param {string} direction
- * @param {number} frame
+ * @param {View} view @param {string} direction @param {number} frame
  * @param {number} level 0: below the root
  */
 export function nodeName(view, direction, frame, level) {
@@ -351,8 +337,7 @@ export const askFindings = once((view) =>
 
 /**
  * The allocations of a finding's set that are alive at its event; null: it has no set.
- * @param {View} view
- * @param {number} i
+ * @param {View} view @param {number} i
  */
 export function findingIds(view, i) {
     const { place, count } = view.c.finding_ids(i);

@@ -3,9 +3,7 @@ import { baseName, make, makeButton, setText } from "./text.js";
 
 /**
  * Offers a file for saving.
- * @param {Page} page
- * @param {Blob} blob
- * @param {string} ending
+ * @param {Page} page @param {Blob} blob @param {string} ending
  * @param {string} [detail] after the recording's name
  */
 export function saveBlob(page, blob, ending, detail = "") {

@@ -101,8 +101,7 @@ function isInWindow(page, allocation) {
 
 /**
  * Where a walk through the matches begins: at the pinned allocation if it is in sight, otherwise at the window's edge.
- * @param {Page} page
- * @param {1 | -1} direction
+ * @param {Page} page @param {1 | -1} direction
  */
 function matchesFrom(page, direction) {
     const { state, view } = page;
@@ -114,8 +113,7 @@ function matchesFrom(page, direction) {
 /**
  * Pins the next match after (or before) the pinned allocation, in order of birth; at first the first match in the
  * window.
- * @param {Page} page
- * @param {1 | -1} direction
+ * @param {Page} page @param {1 | -1} direction
  */
 export function goToMatch(page, direction) {
     if (!searchOf(page).ready) return;

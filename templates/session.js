@@ -24,9 +24,7 @@ export const PARTS = ["", " (state)", " (temporary)", " (freed here)"];
 
 /**
  * A part of the module's memory as a typed array, made each time, because the memory moves when it grows.
- * @param {ModuleExports} module
- * @param {number} place
- * @param {number} count
+ * @param {ModuleExports} module @param {number} place @param {number} count
  */
 export function floats(module, place, count) {
     return new Float64Array(module.memory.buffer, place >>> 0, count);
@@ -34,10 +32,7 @@ export function floats(module, place, count) {
 
 /**
  * A record of the module as an object.
- * @param {ModuleExports} module
- * @param {string[]} fields
- * @param {number} place
- * @param {string} call
+ * @param {ModuleExports} module @param {string[]} fields @param {number} place @param {string} call
  */
 export function readRecord(module, fields, place, call) {
     if (place === 0) throw new RangeError(`${call}: there is none, or there is not enough memory in this tab.`);
@@ -51,8 +46,7 @@ export function readRecord(module, fields, place, call) {
 /**
  * Binds the calls of a kind of handle to one. WebAssembly returns 32-bit numbers as signed ones, so results that the
  * list of calls marks as a place or a count are made unsigned here.
- * @param {ModuleExports} module
- * @param {"session_" | "view_"} kind
+ * @param {ModuleExports} module @param {"session_" | "view_"} kind
  * @param {Record<string, string>} rows what fills a record
  * @param {number} handle
  */
@@ -71,10 +65,7 @@ export function bindCalls(module, kind, rows, handle) {
 
 /**
  * Writes a record for the module to read.
- * @param {ModuleExports} module
- * @param {number} place
- * @param {string[]} fields
- * @param {Record<string, number>} values
+ * @param {ModuleExports} module @param {number} place @param {string[]} fields @param {Record<string, number>} values
  */
 export function writeRecord(module, place, fields, values) {
     floats(module, place, fields.length).set(fields.map((field) => values[field]));
@@ -192,10 +183,7 @@ export class Session {
 
     /**
      * Round values for an axis.
-     * @param {"bytes" | "decimal"} kind
-     * @param {number} low
-     * @param {number} high
-     * @param {number} most
+     * @param {"bytes" | "decimal"} kind @param {number} low @param {number} high @param {number} most
      */
     ticks(kind, low, high, most) {
         const count = kind === "bytes" ? this.c.ticks_bytes(low, high, most) : this.c.ticks_decimal(low, high, most);
@@ -285,10 +273,7 @@ export class View {
         this.facts = this.c.facts();
     }
 
-    /**
-     * A text of the module; "" if it has none.
-     * @param {"map_refusal" | "replay_reason" | "peak_made"} name
-     */
+    /** A text of the module; "" if it has none. @param {"map_refusal" | "replay_reason" | "peak_made"} name */
     sentence(name) {
         const call = /** @type {(handle: number) => number} */ (this.module[`view_${name}`]);
         return call(this.handle) === 0 ? "" : this.session.decode(this.c[name]());
@@ -331,8 +316,7 @@ export class View {
 
     /**
      * The bands of the lane in the last drawing.
-     * @param {boolean} internal
-     * @param {number} rows
+     * @param {boolean} internal @param {number} rows
      * @returns {record_phase_mark[]}
      */
     phaseMarks(internal, rows) {
@@ -356,11 +340,7 @@ export class View {
 
     /**
      * The highest total of each column, of all allocations or of those that the filter leaves.
-     * @param {number} axis
-     * @param {number} from
-     * @param {number} to
-     * @param {number} width
-     * @param {boolean} kept
+     * @param {number} axis @param {number} from @param {number} to @param {number} width @param {boolean} kept
      */
     curve(axis, from, to, width, kept) {
         const place = this.c.curve(axis, from, to, width, kept ? 1 : 0) >>> 0;
@@ -369,11 +349,7 @@ export class View {
 
     /**
      * The same for a window that reaches beyond the run: NaN outside of the run.
-     * @param {number} axis
-     * @param {number} from
-     * @param {number} to
-     * @param {number} width
-     * @param {boolean} kept
+     * @param {number} axis @param {number} from @param {number} to @param {number} width @param {boolean} kept
      */
     curveBeyond(axis, from, to, width, kept) {
         const columns = new Float64Array(width).fill(NaN);
@@ -405,8 +381,7 @@ export class View {
 
     /**
      * Groups the allocations alive after an event, by falling bytes. Returns the totals; group() reads one group.
-     * @param {number} event
-     * @param {GroupBy} by
+     * @param {number} event @param {GroupBy} by
      */
     groups(event, by) {
         return this.hold(this.c.groups(event, GROUP_BYS.indexOf(by)) >>> 0);
@@ -414,8 +389,7 @@ export class View {
 
     /**
      * Groups the answer to a question about the events [from, to).
-     * @param {number} from
-     * @param {number} to
+     * @param {number} from @param {number} to
      * @param {number} what as the module counts it
      * @param {GroupBy} by
      */

@@ -38,9 +38,7 @@ function sparkName(page, { by, id }) {
 
 /**
  * Shows the highest bytes of a group over the run as the shape of an element, once they are known.
- * @param {Page} page
- * @param {HTMLElement} bar
- * @param {Focus} focus
+ * @param {Page} page @param {HTMLElement} bar @param {Focus} focus
  */
 export function drawSpark(page, bar, focus) {
     const sparks = sparksOf(page);

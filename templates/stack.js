@@ -67,11 +67,7 @@ function foldLabel(page, runs) {
     return `${formatCount(count)} ${which} frame${count === 1 ? "" : "s"}`;
 }
 
-/**
- * Makes a fold of frames, closed at first.
- * @param {{id: number, times: number}[]} runs
- * @param {number} site
- */
+/** Makes a fold of frames, closed at first. @param {{id: number, times: number}[]} runs @param {number} site */
 function makeFold(/** @type {Page} */ page, runs, site) {
     const item = make("li", "fold");
     const details = make("details");
@@ -112,9 +108,7 @@ export function makeStack(page, stack) {
 /**
  * A stack as text, one frame a line, innermost first: Python's frames, or if there are none those of C++ without the
  * interpreter's; with `all`, every frame.
- * @param {Page} page
- * @param {number} stack
- * @param {boolean} [all]
+ * @param {Page} page @param {number} stack @param {boolean} [all]
  */
 export function stackAsText(page, stack, all = false) {
     const { session, view } = page;

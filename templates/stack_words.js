@@ -4,8 +4,7 @@ import { perPage } from "./state.js";
 
 /**
  * A stack in a line: its call site and the next user frame that called it.
- * @param {Page} page @param {number} stack
- * @param {number} site
+ * @param {Page} page @param {number} stack @param {number} site
  */
 export function stackText(page, stack, site) {
     const { session, view } = page;

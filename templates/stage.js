@@ -16,8 +16,7 @@ const TICK_FORMATS = [0, 1, 2, 3].map(
 
 /**
  * Makes canvases in a box that takes all room: for the pixels of the plot, its surroundings, and the pointer's marks.
- * @param {string} name
- * @param {HTMLElement} box
+ * @param {string} name @param {HTMLElement} box
  * @param {{left: number, right: number, top: number, bottom: number}} gutter CSS pixels around the plot
  * @param {() => number} below pixels below the plot besides the axis
  */
@@ -50,11 +49,7 @@ export function makeStage(name, box, gutter, below) {
 }
 
 /**
- * @param {CanvasRenderingContext2D} context
- * @param {number} x0
- * @param {number} y0
- * @param {number} x1
- * @param {number} y1
+ * @param {CanvasRenderingContext2D} context @param {number} x0 @param {number} y0 @param {number} x1 @param {number} y1
  */
 export function line(context, x0, y0, x1, y1) {
     context.beginPath();
@@ -65,8 +60,7 @@ export function line(context, x0, y0, x1, y1) {
 
 /**
  * Draws a label on a coloured ground, kept inside of the plot.
- * @param {CanvasRenderingContext2D} context
- * @param {string} text
+ * @param {CanvasRenderingContext2D} context @param {string} text
  * @param {number} x its middle
  * @param {number} y
  * @param {number} width of the plot
@@ -89,12 +83,8 @@ export function pill(context, text, x, y, width, ground) {
 /**
  * Draws the labels of bytes for the lines that the module draws behind a stack, one in 70 of its pixels; with `lines`,
  * draws the lines too.
- * @param {CanvasRenderingContext2D} context
- * @param {View} view
- * @param {number} low
- * @param {number} high
- * @param {{width: number, height: number, ratio: number}} size
- * @param {boolean} lines
+ * @param {CanvasRenderingContext2D} context @param {View} view @param {number} low @param {number} high
+ * @param {{width: number, height: number, ratio: number}} size @param {boolean} lines
  */
 export function drawBytes(context, view, low, high, { width, height, ratio }, lines) {
     const room = Math.min(12, Math.max(2, Math.floor((height * ratio) / (70 * lineScale(ratio)))));
@@ -129,8 +119,7 @@ export function drawBytes(context, view, low, high, { width, height, ratio }, li
 /**
  * Listens to the mouse on a plot.
  * @param {ReturnType<typeof makeStage>["stage"]} stage
- * @param {(x: number, y: number) => {event: number, allocation: number | null} | null} at
- * @param {Hands} hands
+ * @param {(x: number, y: number) => {event: number, allocation: number | null} | null} at @param {Hands} hands
  */
 export function listen(stage, at, hands) {
     /** @type {{x: number, moved: boolean} | null} */

@@ -313,8 +313,7 @@ export function invalidate(page, parts) {
 
 /**
  * The only way to change the state: parts that show a changed field are drawn with the next frame.
- * @param {Page} page
- * @param {Partial<PageState>} fields
+ * @param {Page} page @param {Partial<PageState>} fields
  */
 export function change(page, fields) {
     const { state } = page;
@@ -424,8 +423,7 @@ export function askAll(page, question, device = page.view.device) {
 
 /**
  * How far a position along the shown device's time is from the same moment along another's.
- * @param {Page} page
- * @param {View} other
+ * @param {Page} page @param {View} other
  */
 export function clockShift(page, other) {
     return page.view.facts.first_us - other.facts.first_us;
@@ -433,9 +431,7 @@ export function clockShift(page, other) {
 
 /**
  * The first event at or after a position of the axis; if several events have one time, all of them lie there.
- * @param {Page} page
- * @param {number} position
- * @param {View} shown
+ * @param {Page} page @param {number} position @param {View} shown
  */
 function eventFrom(page, position, shown) {
     if (shown === page.view && page.state.axis === "events") return Math.ceil(position);
@@ -497,8 +493,7 @@ export const MARKS_MOST = 3;
 
 /**
  * Marks a moment as A, the next ones as B and C, and then begins with A again. The first two marks are compared.
- * @param {Page} page
- * @param {number} event
+ * @param {Page} page @param {number} event
  */
 export function markAt(page, event) {
     const marks = [...(page.state.marks.length < MARKS_MOST ? page.state.marks : []), { event, note: "" }];

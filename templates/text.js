@@ -27,8 +27,7 @@ export function formatBytes(bytes) {
 /**
  * The number format of a table whose largest figure is `most`: one unit, a fixed number of decimals, by the rule of
  * format_unit and format_bytes_in (base/format.h). fine: by that of format_unit_fine, for changes.
- * @param {number} most
- * @param {boolean} [fine]
+ * @param {number} most @param {boolean} [fine]
  */
 export function tableFigures(most, fine = false) {
     let unit = 0;
@@ -83,8 +82,7 @@ export function formatDuration(us) {
 
 /**
  * "31 %". A share above zero is at least "<1 %", a share below the whole at most ">99 %".
- * @param {number} part
- * @param {number} whole
+ * @param {number} part @param {number} whole
  */
 export function formatShare(part, whole) {
     const percent = whole === 0 ? 0 : Math.floor((part * 200 + whole) / (2 * whole));
@@ -108,8 +106,7 @@ export function formatPlural(count, noun) {
 
 /**
  * How many decimals show a multiple of `step` (in the same unit) exactly, at most `most`.
- * @param {number} step
- * @param {number} most
+ * @param {number} step @param {number} most
  */
 export function decimalsOf(step, most) {
     for (let decimals = 0; decimals < most; decimals++) {
@@ -186,8 +183,7 @@ export function makeButton(className, text, press, title = "") {
 
 /**
  * Writes a text only if it has changed, so that an unchanged list needs no layout.
- * @param {HTMLElement} target
- * @param {string} text
+ * @param {HTMLElement} target @param {string} text
  */
 export function setText(target, text) {
     if (target.textContent !== text) target.textContent = text;
@@ -235,9 +231,7 @@ export function addFact(facts, name, value, title) {
 
 /**
  * Integer of [least, most), or null for anything else.
- * @param {string | null} text
- * @param {number} least
- * @param {number} most
+ * @param {string | null} text @param {number} least @param {number} most
  */
 export function boundedInteger(text, least, most) {
     const number = text === null || text === "" ? NaN : Number(text);
@@ -254,8 +248,7 @@ export function numberPair(text) {
 
 /**
  * The requested and the free bytes, in words; a log may print neither: -1.
- * @param {number} size
- * @param {number} free
+ * @param {number} size @param {number} free
  */
 export function askedText(size, free) {
     if (size < 0) return "the log does not print what was requested";

@@ -26,9 +26,7 @@ function textOn(rgb) {
 
 /**
  * A colour from less (teal) over equal (grey) to more (orange) bytes.
- * @param {Page} page
- * @param {number} bytes
- * @param {number} before
+ * @param {Page} page @param {number} bytes @param {number} before
  */
 function changeColor(page, bytes, before) {
     const share = Math.max(-1, Math.min(1, (bytes - before) / Math.max(1, bytes, before)));
@@ -41,9 +39,7 @@ function changeColor(page, bytes, before) {
 
 /**
  * What a node highlights; a function with several lines highlights nothing.
- * @param {Page} page
- * @param {number} frame
- * @param {number} level
+ * @param {Page} page @param {number} frame @param {number} level
  * @returns {import("./state.js").Focus | null}
  */
 export function focusOf(page, frame, level) {
@@ -58,8 +54,7 @@ export function node(tree, index) {
 
 /**
  * The boxes of the planted tree that are wide enough to be seen.
- * @param {Tree} tree
- * @param {string} direction
+ * @param {Tree} tree @param {string} direction
  * @returns {IcicleBox[]}
  */
 export function boxesOf(tree, direction) {
@@ -122,8 +117,7 @@ function makeBox(tree, { index, frame, bytes, before_bytes, text, from, width, l
 
 /**
  * Draws the planted tree; if it begins with a frame, with the callers in `over` above it.
- * @param {Tree} tree
- * @param {IcicleBox[]} over
+ * @param {Tree} tree @param {IcicleBox[]} over
  */
 export function drawIcicle(tree, over) {
     const whole = node(tree, 0).bytes;

@@ -8,8 +8,7 @@ const LEVELS_MOST = 40;
 
 /**
  * The frames that a node's bytes come through, one after the other, while there is only one way.
- * @param {(index: number) => record_node} node
- * @param {number} index
+ * @param {(index: number) => record_node} node @param {number} index
  */
 function wayFrom(node, index) {
     /** @type {number[]} */
@@ -23,8 +22,7 @@ function wayFrom(node, index) {
 
 /**
  * The innermost frame that explains nearly all small rows but not the large ones too, as the program's entry does.
- * @param {(index: number) => record_node} node
- * @param {number[]} small
+ * @param {(index: number) => record_node} node @param {number[]} small
  * @param {number[]} large siblings of them
  * @returns {{frame: number, small: number[]} | null} null: there is none
  */

@@ -70,10 +70,7 @@ function focusWord(page, { by, id }) {
 
 /**
  * Adds the small children of a node: as one row, or as two if most come through one frame, which then names them.
- * @param {Tree} tree
- * @param {number} parent
- * @param {number} level
- * @param {number[]} small
+ * @param {Tree} tree @param {number} parent @param {number} level @param {number[]} small
  */
 function addSmall(tree, parent, level, small) {
     if (small.length === 0) return;
@@ -86,11 +83,7 @@ function addSmall(tree, parent, level, small) {
     if (all.size) tree.rows.push({ node: parent, level, small: [...all] });
 }
 
-/**
- * Does a row have only small ones below it?
- * @param {Tree} tree
- * @param {number} index
- */
+/** Does a row have only small ones below it? @param {Tree} tree @param {number} index */
 function onlySmall(tree, index) {
     const { first_child, children, bytes } = node(tree, index);
     return children > 3 && node(tree, first_child).bytes < bytes * SMALL_SHARE;
@@ -108,9 +101,7 @@ function smallText(tree, { small, frame, level }) {
 
 /**
  * Adds rows for a node's children; the small ones share a row.
- * @param {Tree} tree
- * @param {number} parent
- * @param {number} level
+ * @param {Tree} tree @param {number} parent @param {number} level
  */
 function addChildren(tree, parent, level) {
     const { first_child, children, bytes } = node(tree, parent);
@@ -233,9 +224,7 @@ function choose(tree, row) {
 
 /**
  * Plants a tree and forgets the nodes of the previous one.
- * @param {Tree} tree
- * @param {import("./questions.js").About} question
- * @param {string} direction
+ * @param {Tree} tree @param {import("./questions.js").About} question @param {string} direction
  */
 function plant(tree, question, direction) {
     tree.nodes = [];
@@ -256,8 +245,7 @@ function keepTree(tree) {
 
 /**
  * Finds the callers of the tree's first frame, which are drawn above it.
- * @param {Tree} tree
- * @param {import("./questions.js").About} question
+ * @param {Tree} tree @param {import("./questions.js").About} question
  */
 function callersAbove(tree, question) {
     if (!tree.state.treeFrom || tree.state.treeDirection !== "callees") return [];
@@ -346,8 +334,7 @@ function goBack(page) {
 
 /**
  * The view's elements, and their contents.
- * @param {Page} page
- * @param {HTMLElement} box
+ * @param {Page} page @param {HTMLElement} box
  * @param {{fill: (line: TreeLine, index: number) => void, choose: (index: number) => void, search: () => void}} use
  */
 function makeTree(page, box, use) {

@@ -50,8 +50,7 @@ const TURN = 20;
 
 /**
  * Decodes all `to.length` bytes of such a stream, in turns with the browser.
- * @param {Uint8Array} from
- * @param {Uint8Array} to
+ * @param {Uint8Array} from @param {Uint8Array} to
  */
 async function decode(from, to) {
     const bit = bitReader(from);

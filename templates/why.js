@@ -32,10 +32,7 @@ function named(action, button) {
 /**
  * A finding's live bytes at the end of each step: for a leak those of its set, for gradients those of all gradients,
  * otherwise those of its call site.
- * @param {Page} page
- * @param {PageFinding} finding
- * @param {number} index
- * @param {number[]} ends
+ * @param {Page} page @param {PageFinding} finding @param {number} index @param {number[]} ends
  */
 function bytesAtEnds(page, { kind }, index, ends) {
     const { site } = page.view.c.finding(index);
@@ -57,8 +54,7 @@ function bytesAtEnds(page, { kind }, index, ends) {
 
 /**
  * The steps of a finding; for a leak, up to the moment that its card is about.
- * @param {Page} page
- * @param {PageFinding} finding
+ * @param {Page} page @param {PageFinding} finding
  * @returns {{name: string, to: number}[]}
  */
 function barSteps(page, { kind, at_event: at }) {
@@ -72,9 +68,7 @@ function barSteps(page, { kind, at_event: at }) {
 /**
  * Draws the bytes alive at the end of each step, with the new part of each red; draws nothing if they do not add up to
  * the title's figure.
- * @param {Page} page
- * @param {PageFinding} finding
- * @param {number} index
+ * @param {Page} page @param {PageFinding} finding @param {number} index
  */
 function stepBars(page, finding, index) {
     const steps = barSteps(page, finding).slice(-STEPS_SHOWN);
@@ -117,9 +111,7 @@ function sparkOf(all, site) {
 
 /**
  * Draws the run in small: live memory, the finding's call site in it, and where the finding is.
- * @param {Page} page
- * @param {PageFinding} finding
- * @param {record_finding} record
+ * @param {Page} page @param {PageFinding} finding @param {record_finding} record
  */
 function runPicture(page, finding, record) {
     const { session, view } = page;
@@ -194,8 +186,7 @@ function findingBody(page, finding, index) {
 
 /**
  * Makes a button that shows another view, from which Escape comes back.
- * @param {Page} page
- * @param {string} text
+ * @param {Page} page @param {string} text
  * @param {string} said of what is shown
  * @param {Partial<PageState>} fields
  * @param {number} [site] whose row a comparison has first
@@ -225,9 +216,7 @@ function stackButton(/** @type {Page} */ page, row, stack) {
 
 /**
  * Makes the button that shows the evidence for the card's sentence.
- * @param {Page} page
- * @param {PageFinding} finding
- * @param {number} index
+ * @param {Page} page @param {PageFinding} finding @param {number} index
  */
 function showButton(page, finding, index) {
     const has = page.view.c.finding_ids(index).count >= 0;
@@ -241,9 +230,7 @@ function showButton(page, finding, index) {
 
 /**
  * Makes the button that compares the ends of two whole steps, if the card's set is larger at the second.
- * @param {Page} page
- * @param {PageFinding} finding
- * @param {record_finding} record
+ * @param {Page} page @param {PageFinding} finding @param {record_finding} record
  */
 function compareButton(page, finding, record) {
     const steps = askSteps(page.view);
@@ -286,9 +273,7 @@ function findingActions(/** @type {Page} */ page, finding, record, index) {
 
 /**
  * Makes the button that copies the finding with its stack; with Shift, also the stack's C++ frames.
- * @param {Page} page
- * @param {string} text
- * @param {number} stack
+ * @param {Page} page @param {string} text @param {number} stack
  */
 function copyButton(page, text, stack) {
     const button = named("copy", make("button", "quiet", "Copy"));
@@ -300,11 +285,7 @@ function copyButton(page, text, stack) {
 }
 
 /**
- * @param {string} kind
- * @param {string} severity
- * @param {string} confidence
- * @param {string} figure
- * @param {string} title
+ * @param {string} kind @param {string} severity @param {string} confidence @param {string} figure @param {string} title
  * @param {boolean} open
  */
 function makeCard(kind, severity, confidence, figure, title, open) {
@@ -324,9 +305,7 @@ function makeCard(kind, severity, confidence, figure, title, open) {
 
 /**
  * Makes the button that shows the request that failed. Nothing is faded, because this is not about a set.
- * @param {Page} page
- * @param {PageFinding} finding
- * @param {number} index
+ * @param {Page} page @param {PageFinding} finding @param {number} index
  */
 function requestButton(page, finding, index) {
     const button = actionButton("Show the request", () => showFinding(page, button, finding, index), true);

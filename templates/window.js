@@ -89,9 +89,7 @@ export function panWindow(page, share) {
 
 /**
  * Sets the window of bytes, kept inside of [0, headroom].
- * @param {Page} page
- * @param {number} bottom
- * @param {number} top
+ * @param {Page} page @param {number} bottom @param {number} top
  */
 export function setBytes(page, bottom, top) {
     const most = mostBytes(page);

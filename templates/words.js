@@ -80,8 +80,7 @@ export class Matcher {
 
     /**
      * Finds the texts that an expression matches. A later request replaces one that still runs.
-     * @param {string} source
-     * @param {string} flags
+     * @param {string} source @param {string} flags
      * @returns {Promise<Hits>}
      */
     match(source, flags) {
@@ -138,9 +137,7 @@ function writeWords(view, slot, text) {
 
 /**
  * What is wrong with the words, as a sentence; "": nothing.
- * @param {View} view
- * @param {number} slot
- * @param {string} text
+ * @param {View} view @param {number} slot @param {string} text
  */
 function wordsError(view, slot, text) {
     const bytes = writeWords(view, slot, text);
@@ -152,9 +149,7 @@ function wordsError(view, slot, text) {
 
 /**
  * Compiles the expressions of a slot, so that a wrong one is known at once.
- * @param {View} view
- * @param {number} slot
- * @param {number} count
+ * @param {View} view @param {number} slot @param {number} count
  */
 function expressionsOf(view, slot, count) {
     return Array.from({ length: count }, (_, nth) => {
@@ -189,11 +184,7 @@ export const AT_ONCE = 200000;
 /**
  * Finds the matches of words and calls `done` with the error ("": none): before this returns if there is no expression
  * and few allocations, otherwise after the whole search; not at all if other words came in between.
- * @param {View} view
- * @param {Matcher} matcher
- * @param {number} slot
- * @param {string} text
- * @param {() => boolean} current
+ * @param {View} view @param {Matcher} matcher @param {number} slot @param {string} text @param {() => boolean} current
  * @param {(error: string) => void} done
  */
 export async function selectWords(view, matcher, slot, text, current, done) {

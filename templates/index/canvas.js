@@ -8,9 +8,7 @@ export function cssVariable(name) {
 
 /**
  * Clears a canvas and scales it to device pixels.
- * @param {HTMLCanvasElement} canvas
- * @param {number} width
- * @param {number} height
+ * @param {HTMLCanvasElement} canvas @param {number} width @param {number} height
  */
 export function canvasContext(canvas, width, height) {
     const ratio = window.devicePixelRatio || 1;
@@ -26,9 +24,7 @@ export function canvasContext(canvas, width, height) {
 
 /**
  * Draws a line through shares at places 0 to 1 along the box; places outside are left out.
- * @param {CanvasRenderingContext2D} context
- * @param {ArrayLike<number>} shares
- * @param {(i: number) => number} place
+ * @param {CanvasRenderingContext2D} context @param {ArrayLike<number>} shares @param {(i: number) => number} place
  * @param {Box} box
  */
 export function traceCurve(context, shares, place, box) {
@@ -64,8 +60,7 @@ export function countStep(count, places) {
 /**
  * @param {HTMLElement} tip
  * @param {string} text "": none
- * @param {number} x
- * @param {number} y
+ * @param {number} x @param {number} y
  * @param {number} width of where it may be
  */
 export function placeTip(tip, text, x, y, width) {

@@ -29,10 +29,7 @@ export const AXES = /** @type {const} */ (["step", "time", "run"]);
 /** @type {Record<string, string>} */
 const AXIS_TITLES = { step: "Step", time: "Time", run: "Events" };
 
-/**
- * Where each sample of a run lies along the steps, all of which have the same width.
- * @param {number[][]} steps
- */
+/** Where each sample of a run lies along the steps, all of which have the same width. @param {number[][]} steps */
 function stepPlace(steps) {
     const first = steps[0];
     const last = steps[steps.length - 1];
@@ -92,9 +89,7 @@ function axesOf(batch) {
 
 /**
  * Finds the live bytes of a cohort's recordings, column by column.
- * @param {Batch} batch
- * @param {Cohort} cohort
- * @param {Axis} axis
+ * @param {Batch} batch @param {Cohort} cohort @param {Axis} axis
  * @returns {Band}
  */
 function bandOf(batch, cohort, axis) {
@@ -207,12 +202,7 @@ function band(curves, cohort) {
     return made;
 }
 
-/**
- * @param {Curves} curves
- * @param {CanvasRenderingContext2D} context
- * @param {Area} area
- * @param {Cohort} cohort
- */
+/** @param {Curves} curves @param {CanvasRenderingContext2D} context @param {Area} area @param {Cohort} cohort */
 function drawBand(curves, context, area, cohort) {
     const { low, middle, high, known } = band(curves, cohort);
     const x = (/** @type {number} */ column) => area.left + ((column + 0.5) / COLUMNS) * area.width;
@@ -235,12 +225,8 @@ function drawBand(curves, context, area, cohort) {
 }
 
 /**
- * @param {Curves} curves
- * @param {CanvasRenderingContext2D} context
- * @param {number} index
- * @param {number} width
- * @param {string} color
- * @param {Area} area
+ * @param {Curves} curves @param {CanvasRenderingContext2D} context @param {number} index @param {number} width
+ * @param {string} color @param {Area} area
  */
 function drawOne(curves, context, index, width, color, area) {
     context.lineWidth = width;
@@ -269,10 +255,7 @@ function drawBelow(curves, area) {
 
 /**
  * Draws a mark where a recording ran out of memory: at its last sample.
- * @param {Curves} curves
- * @param {CanvasRenderingContext2D} context
- * @param {number} index
- * @param {Area} area
+ * @param {Curves} curves @param {CanvasRenderingContext2D} context @param {number} index @param {Area} area
  */
 function drawOom(curves, context, index, area) {
     const shares = curves.samples[index];
@@ -355,9 +338,7 @@ function showLegend(curves) {
 
 /**
  * The recording whose curve is nearest to a point of the plot; -1: none is near.
- * @param {Curves} curves
- * @param {number} x
- * @param {number} y
+ * @param {Curves} curves @param {number} x @param {number} y
  */
 function nearest(curves, x, y) {
     const area = box(curves);

@@ -69,8 +69,7 @@ function groupOf(row) {
 
 /**
  * "ranks 2, 5-9" from rising numbers, of which at most `most` are named.
- * @param {number[]} numbers
- * @param {number} [most]
+ * @param {number[]} numbers @param {number} [most]
  */
 export function rangesText(numbers, most = 6) {
     const parts = [];

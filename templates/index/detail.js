@@ -51,9 +51,7 @@ function makeDifferences(row) {
 
 /**
  * Makes one card for each kind: it shows the first note, and links to the others.
- * @param {import("./data.js").Note[]} notes
- * @param {string | null} page
- * @param {Row} row
+ * @param {import("./data.js").Note[]} notes @param {string | null} page @param {Row} row
  */
 function makeNoteCards(notes, page, row) {
     /** @type {Map<string, HTMLElement>} */
@@ -116,8 +114,7 @@ function medianOf(batch, index) {
 
 /**
  * Shows the dumps of a rank as one recording: which memory stayed, came and went between them.
- * @param {Batch} batch
- * @param {number} index
+ * @param {Batch} batch @param {number} index
  */
 function makeSeries(batch, index) {
     const series = batch.seriesOf(index);
@@ -168,9 +165,7 @@ function makeSeries(batch, index) {
 
 /**
  * Links to the page of the difference if there is one, otherwise shows the command that makes it.
- * @param {Batch} batch
- * @param {Row} row
- * @param {number} index
+ * @param {Batch} batch @param {Row} row @param {number} index
  */
 function makeCompare(batch, row, index) {
     if (row.diff) return makeLink(row.diff, "Difference from the median rank", row);

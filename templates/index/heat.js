@@ -64,9 +64,7 @@ function lineMeasure(batch, line) {
 
 /**
  * The lines of a figure. If two files are in one place, the one further from the others counts.
- * @param {Batch} batch
- * @param {ReturnType<typeof columnsOf>} columns
- * @param {string} figure
+ * @param {Batch} batch @param {ReturnType<typeof columnsOf>} columns @param {string} figure
  * @returns {Line[]}
  */
 function linesOf(batch, columns, figure) {
@@ -115,8 +113,7 @@ function linesOf(batch, columns, figure) {
 
 /**
  * The distance that gets the full colour; it is not too small, so that small differences look small.
- * @param {Batch} batch
- * @param {Line[]} lines
+ * @param {Batch} batch @param {Line[]} lines
  */
 function scaleOf(batch, lines) {
     let most = Math.max(1, batch.data.totals.median_peak_bytes * 0.05);
@@ -167,9 +164,7 @@ function columnsAt(box, cell) {
 
 /**
  * The cell at a place; if several ranks share a pixel column, the one furthest from the others.
- * @param {Box} box
- * @param {Line} line
- * @param {number} cell
+ * @param {Box} box @param {Line} line @param {number} cell
  */
 function cellAt(box, line, cell) {
     const { from, to } = columnsAt(box, cell);
@@ -287,9 +282,7 @@ function drawLines(heat, context, box) {
 
 /**
  * Draws a red foot below a rank that ran out of memory.
- * @param {Heat} heat
- * @param {CanvasRenderingContext2D} context
- * @param {Box} box
+ * @param {Heat} heat @param {CanvasRenderingContext2D} context @param {Box} box
  */
 function drawFeet(heat, context, box) {
     context.fillStyle = cssVariable("--bad");
@@ -315,10 +308,7 @@ function drawAxis(heat, context, box) {
 }
 
 /**
- * @param {Heat} heat
- * @param {CanvasRenderingContext2D} context
- * @param {Box} box
- * @param {number} index
+ * @param {Heat} heat @param {CanvasRenderingContext2D} context @param {Box} box @param {number} index
  * @param {string} color
  */
 function drawCursor(heat, context, box, index, color) {

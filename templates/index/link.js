@@ -12,8 +12,7 @@ export function rowView(row) {
 
 /**
  * @param {string} page beside the index, or in a folder below it
- * @param {string} text
- * @param {import("./data.js").Row} row
+ * @param {string} text @param {import("./data.js").Row} row
  * @param {string} [view] "#…" of the page
  */
 export function makeLink(page, text, row, view = "") {

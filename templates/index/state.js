@@ -31,10 +31,7 @@ function hashOf(choice, rows, first) {
 
 /**
  * Reads the choice from an address, and the words that mean nothing here.
- * @param {string} hash
- * @param {{sidecar: string}[]} rows
- * @param {Known} known
- * @param {number} first
+ * @param {string} hash @param {{sidecar: string}[]} rows @param {Known} known @param {number} first
  * @returns {{choice: Choice, misread: string[]}}
  */
 function choiceOf(hash, rows, known, first) {
@@ -64,8 +61,7 @@ function choiceOf(hash, rows, known, first) {
 }
 
 /**
- * @param {{sidecar: string}[]} rows
- * @param {Known} known
+ * @param {{sidecar: string}[]} rows @param {Known} known
  * @param {number} first row that a fresh page has chosen; -1: none
  * @param {(before: Choice, choice: Choice) => void} show draws what has changed
  */

@@ -38,11 +38,7 @@ const PROPERTIES = {
     copy: (row) => row.copy_of !== null,
 };
 
-/**
- * @param {string} words
- * @param {Row[]} rows
- * @param {(index: number) => number} cohortNumber from 1
- */
+/** @param {string} words @param {Row[]} rows @param {(index: number) => number} cohortNumber from 1 */
 export function createWords(words, rows, cohortNumber) {
     const parts = words
         .toLowerCase()

@@ -52,8 +52,7 @@ export function annotationsLeftOut(a, b) {
 
 /**
  * Pairs begins and ends of the stretches that both have, in the order of both.
- * @param {Stretch[]} ofA
- * @param {Stretch[]} ofB
+ * @param {Stretch[]} ofA @param {Stretch[]} ofB
  * @returns {{anchors: Anchor[], count: number}}
  */
 function anchorsOf(ofA, ofB) {
@@ -79,9 +78,7 @@ function anchorsOf(ofA, ofB) {
 
 /**
  * Aligns by what is asked for, or by the next of ALIGNMENTS that both recordings allow.
- * @param {View} a
- * @param {View} b
- * @param {string} by
+ * @param {View} a @param {View} b @param {string} by
  * @returns {Alignment}
  */
 export function align(a, b, by) {
@@ -98,8 +95,7 @@ export function align(a, b, by) {
 /**
  * Where an event of one side lies in the other. Before the first pair and after the last one, events are counted one by
  * one.
- * @param {Anchor[]} anchors
- * @param {number} event
+ * @param {Anchor[]} anchors @param {number} event
  * @param {0 | 1} from 0: of A, 1: of B
  */
 export function belongs(anchors, event, from) {
@@ -119,12 +115,8 @@ export function belongs(anchors, event, from) {
 /**
  * B less A, in columns of a window of A's events: the highest total of B less that of A, over the events that belong to
  * a column; NaN where only one of them runs.
- * @param {View} a
- * @param {View} b
- * @param {Anchor[]} anchors
- * @param {{from: number, to: number}} window
- * @param {number} width
- * @param {boolean} kept
+ * @param {View} a @param {View} b @param {Anchor[]} anchors @param {{from: number, to: number}} window
+ * @param {number} width @param {boolean} kept
  */
 export function differenceOf(a, b, anchors, { from, to }, width, kept) {
     const ofA = a.curveBeyond(0, from, to, width, kept);

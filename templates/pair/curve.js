@@ -12,12 +12,8 @@ const GUTTER = { left: 66, right: 16, top: 24, bottom: 22 };
 
 /**
  * Draws the numbers of events below the plot.
- * @param {CanvasRenderingContext2D} context
- * @param {View} view
- * @param {Span} window
- * @param {number} width
- * @param {number} y
- * @param {string} title
+ * @param {CanvasRenderingContext2D} context @param {View} view @param {Span} window @param {number} width
+ * @param {number} y @param {string} title
  */
 function drawEvents(context, view, { from, to }, width, y, title) {
     const ticks = view.session.ticks(
@@ -85,9 +81,7 @@ export function createCurve(a, b, hands) {
         measure,
         /**
          * @param {Span} window of A's events
-         * @param {import("./axes.js").Anchor[]} anchors
-         * @param {boolean} kept
-         * @param {number | null} cursor
+         * @param {import("./axes.js").Anchor[]} anchors @param {boolean} kept @param {number | null} cursor
          * @param {boolean} pixels
          */
         draw(window, anchors, kept, cursor, pixels) {

@@ -31,8 +31,7 @@ const SAME = /** @type {(keyof PageState)[]} */ ([
 const differs = (one, other) => JSON.stringify(one) !== JSON.stringify(other);
 
 /**
- * @param {Page} a
- * @param {Page} b
+ * @param {Page} a @param {Page} b
  * @param {{site: string, a_site: string}[]} matches call sites with another name in A
  * @param {import("../state.js").Beside} beside of both
  */

@@ -78,8 +78,7 @@ function makeVerdict(figures) {
 
 /**
  * Makes a cause's card, with the button that highlights its call site.
- * @param {Pair} pair
- * @param {Pair["figures"]["causes"][0]} cause
+ * @param {Pair} pair @param {Pair["figures"]["causes"][0]} cause
  */
 function makeCause(pair, { title, site, bytes, kind, sites }) {
     const card = make("article", `card cause${bytes > 0 ? " cause-more" : bytes < 0 ? " cause-less" : ""}`);
@@ -160,8 +159,7 @@ function sumOf(rows) {
 
 /**
  * Makes a row of buttons of which one is pressed.
- * @param {[key: string, text: string][]} choices
- * @param {(key: string) => void} act
+ * @param {[key: string, text: string][]} choices @param {(key: string) => void} act
  */
 function makeChoice(choices, act) {
     const box = make("div", "segmented");

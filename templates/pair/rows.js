@@ -62,10 +62,7 @@ export function rowsOfFigures(rows) {
 
 /**
  * Rows of any two ends. A call site of A with another name in B goes to the row of B's name.
- * @param {End} a
- * @param {End} b
- * @param {string} by
- * @param {Map<string, string>} renames
+ * @param {End} a @param {End} b @param {string} by @param {Map<string, string>} renames
  * @returns {Generator<undefined, Row[]>}
  */
 export function* rowsAt(a, b, by, renames) {

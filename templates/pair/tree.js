@@ -33,11 +33,7 @@ function onlyOnes(all, nameOf) {
     return only;
 }
 
-/**
- * @param {import("./rows.js").End} endA
- * @param {import("./rows.js").End} endB
- * @param {Map<string, string>} renames
- */
+/** @param {import("./rows.js").End} endA @param {import("./rows.js").End} endB @param {Map<string, string>} renames */
 export function makePairs(endA, endB, renames) {
     const [a, b] = [endA.view, endB.view];
     askTree(a, endA.about, "callees");
