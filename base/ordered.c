@@ -32,8 +32,6 @@ static uint32_t keys_seek(const struct ordered_key *key, uint32_t count, uint64_
     return low + below;
 }
 
-/* ---- leaves ---- */
-
 /* Leaf 0 stays unused, so that 0 can end the list of empty ones. UINT32_MAX: no memory. */
 static uint32_t leaf_take(struct ordered_store *store) {
     if (store->spare != 0) {
@@ -95,8 +93,6 @@ static bool leaf_split(struct ordered *set, struct ordered_store *store, uint32_
     set->most[at] = lower->key[HALF - 1];
     return true;
 }
-
-/* ---- keys ---- */
 
 /* The first key needs no leaf; a second one moves it into one. False: no memory, and nothing moved. */
 static bool only_move(struct ordered *set, struct ordered_store *store) {

@@ -32,8 +32,6 @@ struct ahead {
     uint64_t lent; /* blocks from `emptied` on, including the current one; at most two */
 };
 
-/* ---- the thread ---- */
-
 /* Returns the next block to fill. NULL: the reading was stopped. */
 static struct ahead_block *block_claim(struct ahead *ahead) {
     pthread_mutex_lock(&ahead->mutex);
@@ -73,8 +71,6 @@ static void *thread_run(void *context) {
     }
     return NULL;
 }
-
-/* ---- the user's side ---- */
 
 static bool block_init(struct ahead_block *block) {
     uint8_t *room = malloc(READ_LENT_ROOM + BLOCK_NBYTES);

@@ -176,8 +176,6 @@ static int batch_work(struct batch *batch) {
     return code;
 }
 
-/* ---- the verb ---- */
-
 /* Refuses combinations of options that mean nothing. True: printed. */
 static bool usage_is_wrong(const struct settings *settings) {
     const char *wrong = NULL;

@@ -27,8 +27,6 @@ static int file_code(const struct check_file *file) {
                                             : EXIT_CODE_BROKEN;
 }
 
-/* ---- outputs ---- */
-
 static bool file_take(void *context, const void *bytes, size_t nbytes) {
     return fwrite(bytes, 1, nbytes, context) == nbytes;
 }
@@ -85,8 +83,6 @@ static bool baseline_replace(const struct check_plan *plan, const struct check_f
                           files[i].figures.doubt);
     return done;
 }
-
-/* ---- all of it ---- */
 
 static int files_judge(struct check_file *files, const struct check_plan *plan,
                        const struct settings *settings) {

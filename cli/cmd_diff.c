@@ -260,8 +260,6 @@ static const char *sides_align(struct side *a, struct side *b, enum align align)
     return "peak";
 }
 
-/* ---- output ---- */
-
 /* Nothing was written. A fault of the target was printed already. Returns an enum exit_code. */
 static int side_not_written(const struct side *side, const struct buffer *out) {
     return out->refused ? EXIT_CODE_FAILED : side_no_memory(side);

@@ -14,8 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---- the range of a device ---- */
-
 struct ranging {
     const struct recording *recording;
     const struct settings *settings;
@@ -95,8 +93,6 @@ static bool any_oom(const struct trace *trace, int32_t device) {
             return true;
     return false;
 }
-
-/* ---- the export ---- */
 
 /* The folder of the output, from malloc. NULL: standard output, or no memory. */
 static char *output_folder(const struct settings *settings) {

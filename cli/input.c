@@ -25,8 +25,6 @@ struct input_reader {
     off_t first, again;
 };
 
-/* ---- in the reading thread ---- */
-
 /* Waits until there is something to read or the reading is stopped. Files never wait. */
 static bool wait_readable(struct input_reader *reader) {
     if (!reader->waits)
@@ -54,8 +52,6 @@ static void file_seen(void *context, const void *bytes, size_t nbytes) {
     struct input_reader *reader = context;
     fingerprint_add(reader->fingerprint, bytes, nbytes);
 }
-
-/* ---- opening ---- */
 
 static void stop_pipe_close(struct input_reader *reader, size_t end) {
     if (reader->stop_pipe[end] >= 0)
@@ -145,8 +141,6 @@ bool input_open(struct input *input, const char *path) {
                                                           : "no memory or no thread for it");
     return input->reader != NULL;
 }
-
-/* ---- what the parser calls ---- */
 
 static int64_t source_took(struct input_reader *reader, int64_t n) {
     if (n > 0)

@@ -190,8 +190,6 @@ static cJSON *parse_within(const char *text, size_t nbytes, size_t memory_nbytes
     return NULL;
 }
 
-/* ---- reading ---- */
-
 static bool read_all(int fd, char *text, size_t nbytes) {
     size_t have = 0;
     for (ssize_t n; have < nbytes && (n = read(fd, text + have, nbytes - have)) > 0;)

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- pages of the manual ---- */
-
 /* Prints text of roff: escapes a backslash and a hyphen, and lets no line begin with a dot or a quote. */
 static void roff_print(const char *text, size_t nbytes) {
     bool begins = true;
@@ -94,8 +92,6 @@ static void program_page(const struct verb *const *verbs, size_t n_verbs, const 
            "some files of a "
            "batch failed.\n");
 }
-
-/* ---- completions ---- */
 
 static void bash_print(const struct verb *const *verbs, size_t n_verbs) {
     printf("_strata() {\n    local word=${COMP_WORDS[COMP_CWORD]} options=\n    case ${COMP_WORDS[1]} in\n");

@@ -232,8 +232,6 @@ void output_release(struct output *output) {
     output->path = output->shown = NULL;
 }
 
-/* ---- writing ---- */
-
 static bool write_all(int fd, const void *bytes, size_t nbytes) {
     const uint8_t *at = bytes;
     while (nbytes != 0) {

@@ -189,8 +189,6 @@ void recording_scratch(const struct recording *recording, struct arena *scratch)
     arena_init(scratch, memory_host(), left);
 }
 
-/* ---- facts of the file ---- */
-
 enum color_by recording_color_by(const struct recording *recording, const struct settings *settings) {
     if (!settings->has_color_by && !trace_has_call_sites(&recording->trace))
         return COLOR_BY_CATEGORY;
@@ -211,8 +209,6 @@ const char *recording_kind(const struct recording *recording) {
                                         [TRACE_SERIES] = "series"};
     return kinds[recording->trace.kind];
 }
-
-/* ---- devices ---- */
 
 /* Writes all devices but `shown` (UINT32_MAX: all): "0 (10,000 events, ran out of memory), 3 (no events)". */
 static void devices_text(const struct trace *trace, uint32_t shown, char *text, size_t capacity) {

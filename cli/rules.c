@@ -34,8 +34,6 @@ struct rule_list {
     bool failed;     /* memory ended while matching */
 };
 
-/* ---- reading ---- */
-
 static bool rule_wrong(const struct rule_list *list, unsigned line, const char *what, const char *text) {
     terminal_error(list->path, "line %u: %s: \"%.60s\"", line, what, text);
     return false;

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the address ---- */
-
 static int hex_digit(char digit) {
     if (digit >= '0' && digit <= '9')
         return digit - '0';
@@ -193,8 +191,6 @@ void view_note(struct picture_view *view, const char *name, const char *value) {
         snprintf(view->search, sizeof view->search, "%s", value);
 }
 
-/* ---- the highlight ---- */
-
 /* Finds the call site with this name, in any stack. */
 static bool site_of_text(const struct timeline *timeline, const char *text, uint32_t *site) {
     char name[VIEW_VALUE_CAPACITY];
@@ -225,8 +221,6 @@ bool view_highlight(const struct picture_view *view, const struct timeline *time
     }
     return false;
 }
-
-/* ---- the window ---- */
 
 int64_t view_q16(double position) {
     const double limit = 140737488355328.0; /* 2^47 */

@@ -90,8 +90,6 @@ static uint32_t sites_choose(struct looker *looker, uint64_t least, struct also_
     return count;
 }
 
-/* ---- the most that they had at once ---- */
-
 static bool rows_take(struct looker *looker, const struct also_shown *also, uint32_t n_also,
                       struct arena *arena) {
     uint64_t all = 0;

@@ -23,8 +23,6 @@ static struct span span_from(struct span span, uint32_t skip) {
     return (struct span){span.at + skip, span.nbytes - skip};
 }
 
-/* ---- values ---- */
-
 /* Reads a value with its unit. False: it is not one. */
 typedef bool read_value(struct span text, uint64_t *value);
 
@@ -246,8 +244,6 @@ static const struct {
 const char *filter_key(uint32_t nth) {
     return nth < sizeof keys / sizeof *keys ? keys[nth].name : NULL;
 }
-
-/* ---- words ---- */
 
 struct reader {
     const char *text;

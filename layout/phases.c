@@ -1,8 +1,6 @@
 #include "layout/phases.h"
 #include "base/text.h"
 
-/* ---- names ---- */
-
 /* Names that torch gives to the work of its compiler: "_compile.compile_inner (dynamo_timed)". There are hundreds,
  * each a few events long. */
 static bool name_is_internal(struct text name) {
@@ -52,8 +50,6 @@ struct text phase_name(struct text name, uint32_t nth) {
     }
     return nth == 1 ? name_number(name) : word_text("");
 }
-
-/* ---- nesting ---- */
 
 struct phase_stack {
     uint32_t open[PHASE_OPEN_MAX];

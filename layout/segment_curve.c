@@ -4,8 +4,6 @@
 #include "base/search.h"
 #include "base/sort.h"
 
-/* ---- counting ---- */
-
 struct counting {
     const struct segments *segments;
     struct ordered_store store;
@@ -96,8 +94,6 @@ uint32_t segment_counts_at(const struct segment_counts *counts, uint32_t moment)
     uint32_t low = SEARCH(1, counts->count, i, counts->moment[i] <= moment);
     return counts->n_segments[low - 1];
 }
-
-/* ---- segments as bands ---- */
 
 /* Sorts as allocations are sorted: older ones by falling death, then by birth. */
 static struct sort_row *pieces_sorted(const struct segments *segments, struct arena *arena) {

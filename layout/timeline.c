@@ -327,8 +327,6 @@ bool timeline_frame_is_user(const struct timeline *timeline, uint32_t frame) {
     return frame_kind_of_rank(timeline->frame_rank[frame]) == FRAME_USER;
 }
 
-/* ---- the whole ---- */
-
 static void timeline_begin(struct timeline *timeline, const struct trace *trace, uint32_t index) {
     *timeline = (struct timeline){.trace = trace, .device = &trace->devices[index]};
     timeline->n_moments = timeline->device->n_events + 1;

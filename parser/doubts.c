@@ -72,8 +72,6 @@ static bool excess_diagnose(struct trace *trace, const struct device_trace *devi
                           device->ordinal, numbers);
 }
 
-/* ---- segments without events ---- */
-
 /* The final segments by address, in a column for the caller to drop. NULL: no memory. */
 static struct sort_row *segments_sort(struct arena *arena, const struct device_trace *device) {
     struct sort_row *rows = arena_column(arena, (uint64_t)device->n_segments * 2, sizeof *rows);

@@ -101,8 +101,6 @@ static bool is_json(const uint8_t *p, size_t nbytes) {
     return second >= nbytes || is_one_of(p[second], "{[]") || is_number_of_list(p + second, nbytes - second);
 }
 
-/* ---- the table ---- */
-
 static bool pickle_format_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
     (void)depth;
     return pickle_read(cursor, trace);

@@ -16,8 +16,6 @@ struct identifying {
     uint8_t pending[PENDING_WORDS * 8]; /* words not yet added to the fingerprint */
 };
 
-/* ---- numbers ---- */
-
 static void pending_add(struct identifying *id) {
     fingerprint_add(id->fingerprint, id->pending, (size_t)id->n_pending * 8);
     id->n_pending = 0;
@@ -47,8 +45,6 @@ static uint64_t hash_of_pair(uint64_t a, uint64_t b, uint64_t seed) {
     word_store(bytes + 8, b);
     return XXH3_64bits_withSeed(bytes, sizeof bytes, seed);
 }
-
-/* ---- text ---- */
 
 static void strings_hash(struct identifying *id) {
     for (uint32_t i = 0; i < id->trace->strings.count; i++) {
@@ -81,8 +77,6 @@ static bool hashes_make(struct identifying *id, struct arena *arena) {
     stacks_hash(id);
     return true;
 }
-
-/* ---- devices ---- */
 
 static void allocations_add(struct identifying *id, const struct device_trace *device) {
     const struct allocations *allocations = &device->allocations;

@@ -3,8 +3,6 @@
 
 #include <stdio.h>
 
-/* ---- the root ---- */
-
 static const struct value *dict_find(const struct snapshot *snapshot, const struct value *dict,
                                      enum key key) {
     const struct value *found = NULL;

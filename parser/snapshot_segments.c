@@ -1,7 +1,5 @@
 #include "parser/snapshot_internal.h"
 
-/* ---- blocks and segments ---- */
-
 /* torch 1.13 and 2.0 kept sizes and stacks of a block's users, newest first. */
 static void block_from_history(struct snapshot *snapshot, struct block *block) {
     if (!key_has(snapshot, KEY_HISTORY) || snapshot->key_value[KEY_HISTORY].tag != VALUE_LIST)

@@ -4,8 +4,6 @@
 
 enum { FIRST_SLOTS = 1024 };
 
-/* ---- adding ---- */
-
 /* Multiplication by an odd constant and the upper half: good enough for two small ids, and fast. */
 static uint32_t node_hash(uint32_t parent, uint32_t frame) {
     uint64_t key = ((uint64_t)parent << 32 | frame) * 0x9E3779B97F4A7C15u;
@@ -87,8 +85,6 @@ bool stack_tree_add(struct stack_tree *tree, struct arena *arena, const uint32_t
     *id = node;
     return true;
 }
-
-/* ---- stacks in use ---- */
 
 /* Bits of stacks, and the number of bits set before each word of 32. */
 struct kept {

@@ -79,8 +79,6 @@ static void deflater_close(struct deflater *deflater) {
 
 #endif
 
-/* ---- the job ---- */
-
 /* What the workers share. Each takes the next free piece, so chance decides which thread deflates which piece. The
  * bytes do not depend on it, since each piece is a stream of its own. */
 struct deflate_job {

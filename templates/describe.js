@@ -49,8 +49,6 @@ function phaseIds(/** @type {Page} */ page) {
     return Array.from({ length: page.view.facts.phases }, (_, phase) => phase);
 }
 
-/* ---- one allocation in words ---- */
-
 /**
  * "1,234 events (12.3 ms)", with notes on unusual ends.
  * @param {Page} page @param {{birth: number, death: number}} allocation @param {View} [shown]

@@ -8,8 +8,6 @@ import { axisNumber, flush, heldMoment, rangeEvents } from "./state.js";
 import { bottomBytes, topBytes } from "./window.js";
 import { formatBytes, formatCount, make } from "./text.js";
 
-/* ---- folded stacks ---- */
-
 /**
  * Lines `frame;frame BYTES`, outermost frame first, with each node's own bytes.
  * @param {PageTree} node @param {string} above
@@ -30,8 +28,6 @@ export function foldedText(page) {
     const about = range ? { from: range.first, to: range.end } : { at: heldMoment(page) };
     return [...foldedLines(treeObject(view, askTree(view, about, "callees"), "callees"), "")].join("");
 }
-
-/* ---- SVG ---- */
 
 /** The number of bands that are drawn one by one, the largest; the others are the grey below them. */
 const BANDS_MOST = 2000;
@@ -187,8 +183,6 @@ export function svgText(page, ids) {
         `${banded ? total + bands.join("") + reserved : image}${axesText(page)}</g>\n</svg>\n`
     );
 }
-
-/* ---- the menu ---- */
 
 /** @param {Page} page @returns {Promise<number[]>} */
 async function idsInView(page) {

@@ -49,8 +49,6 @@ export function makeGrid(id, heads, { kind = "", row = "row", role = "grid" } = 
     return { scroll, body };
 }
 
-/* ---- rows that unfold ---- */
-
 /** The most call sites that are shown below a row; the others are summed in one more row. */
 const BELOW_MOST = 100;
 
@@ -120,8 +118,6 @@ export function fillName(line, name, title, bytes, never) {
           : title;
     line.element.classList.toggle("freed-later", later);
 }
-
-/* ---- two ends ---- */
 
 const ENDS = ["A", "B", "B \u2212 A"];
 

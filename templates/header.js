@@ -53,8 +53,6 @@ export const uiOf = perPage((page) => ({
 /** The menu's entry for all devices. */
 export const ALL = "all";
 
-/* ---- header and toolbar ---- */
-
 /** @param {HTMLButtonElement} button @param {string} name @param {string} value @param {string} more */
 function fillFigure(button, name, value, more) {
     button.replaceChildren(make("span", "figure-name", name), make("b", "", value));

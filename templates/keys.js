@@ -15,8 +15,6 @@ import { openTab, sideKey, viewCommands } from "./side.js";
 import { axisOfEvent, change, flush, HEADER, heldMoment, invalidate, markAt, perPage, select } from "./state.js";
 import { fitBytes, fitSelection, fitWindow, goToEvent, panWindow, setAxis, zoomWindow } from "./window.js";
 
-/* ---- keys ---- */
-
 /** `o`: goes to the first OOM, then to the one after the marked moment. @param {Page} page */
 export function goToOom(page) {
     const { state, view } = page;

@@ -4,8 +4,6 @@ import { context2d, gutterOf, middleOfEvent, plotOf, strokeLine, themeColor, xOf
 import { momentText, timedDevices } from "./state.js";
 import { askedText, formatBytes, formatExactBytes, make } from "./text.js";
 
-/* ---- markers ---- */
-
 /** @typedef {import("./canvas.js").Pane} Pane */
 /** @typedef {import("./session.js").View} View */
 

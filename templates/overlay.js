@@ -22,8 +22,6 @@ import { askFindings, askSteps } from "./questions.js";
 import { invalidate, LIST, momentText, perPage, rangeEvents } from "./state.js";
 import { formatBytes, formatDuration, formatFine, formatPlural, formatShare, make } from "./text.js";
 
-/* ---- marks that follow the pointer ---- */
-
 /** What lies under a CSS pixel of the timeline. @param {Page} page @param {number} x @param {number} y */
 export function pickAt(page, x, y) {
     const plot = plotOf(page);

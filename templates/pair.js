@@ -324,8 +324,6 @@ function readPair(pair, text) {
     takeInHand(pair, hand === "b" ? b : a);
 }
 
-/* ---- start ---- */
-
 /** The open pair; null until it is read. @type {Pair | null} */
 let shown = null;
 

@@ -80,8 +80,6 @@ const BELOW_SLOT = 4;
  * them; null: the list's alone
  */
 
-/* ---- the list ---- */
-
 /** @returns {ListRow} */
 function makeRow() {
     const row = make("div", "row");

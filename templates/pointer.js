@@ -20,8 +20,6 @@ import {
 } from "./state.js";
 import { bottomBytes, fitWindow, panWindow, setBytes, setWindow, topBytes, zoomBytes, zoomWindow } from "./window.js";
 
-/* ---- mouse ---- */
-
 const handsOf = perPage(() => ({
     /**
      * The current drag on the timeline. @type {{x: number, y: number, from: number, to: number, bottom: number, top:

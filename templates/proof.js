@@ -134,8 +134,6 @@ export function startProof(/** @type {Page} */ page) {
     page.element("proof-end", HTMLButtonElement).addEventListener("click", () => endProof(page));
 }
 
-/* ---- bands too thin to be told apart ---- */
-
 /**
  * Says that bands of a call site are drawn as one, and offers to draw each. True: the strip has appeared or gone.
  * @param {Page} page

@@ -41,8 +41,6 @@ import {
 } from "./state.js";
 import { setAxis, setWindow } from "./window.js";
 
-/* ---- for scripts ---- */
-
 /** The call sites with most bytes at the peak. @param {Page} page @param {number} most */
 function topAtPeak(page, most) {
     return askAll(page, (all) => {

@@ -3,8 +3,6 @@ import { FRAME_LIBRARY, FRAME_NATIVE, FRAME_NOISE, FRAME_USER } from "./api.js";
 import { change } from "./state.js";
 import { baseName, formatCount, formatPlural, make } from "./text.js";
 
-/* ---- the stack ---- */
-
 /** How many frames and folds of a stack are made at once; the rest of a deeper stack is one more fold. */
 const FRAMES_MOST = 200;
 

@@ -219,8 +219,6 @@ export function deviceName(ordinal) {
     return ordinal === -2 ? "host (pinned)" : ordinal < 0 ? "CPU" : String(ordinal);
 }
 
-/* ---- pins ---- */
-
 /** @param {HTMLDListElement} facts @param {string} name @param {string} value @param {string} [title] */
 export function addFact(facts, name, value, title) {
     if (!value) return;

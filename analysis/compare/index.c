@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- rows ---- */
-
 bool index_add_row(struct index *index, const struct index_row *row) {
     if (!ARENA_GROW(index->arena, index->rows, index->rows_capacity,
                     (uint64_t)index->n_rows + row->n_others + 1))
@@ -15,8 +13,6 @@ bool index_add_row(struct index *index, const struct index_row *row) {
         index->rows[index->n_rows++] = row->others[i];
     return true;
 }
-
-/* ---- order ---- */
 
 /* Compares numbers; unknown ones come last. */
 static int number_compare(int64_t a, int64_t b) {

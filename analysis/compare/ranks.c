@@ -49,8 +49,6 @@ int64_t rank_last_step(const struct rank_profile *profile) {
     return RANK_NO_STEP;
 }
 
-/* ---- making ---- */
-
 struct maker {
     const struct verdicts *verdicts;
     struct arena *arena;
@@ -117,8 +115,6 @@ static void phases_make(struct maker *maker) {
         }
     }
 }
-
-/* ---- calls ---- */
 
 static int32_t phase_of_letter(uint8_t letter) {
     return letter == PHASE_FORWARD ? 0 : letter == PHASE_BACKWARD ? 1 : letter == PHASE_OPTIMIZER ? 2 : -1;
@@ -193,8 +189,6 @@ static uint32_t call_find(const struct rank_profile *profile, uint32_t site) {
     uint32_t low = SEARCH(0, profile->n_calls, i, profile->call[i].site < site);
     return low < profile->n_calls && profile->call[low].site == site ? low : UINT32_MAX;
 }
-
-/* ---- tables ---- */
 
 static bool table_make(struct maker *maker, int64_t step, enum rank_moment at, uint32_t moment) {
     struct rank_profile *profile = maker->profile;

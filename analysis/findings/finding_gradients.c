@@ -371,8 +371,6 @@ void finding_gradients_kept_find(struct finder *finder) {
         finder_gradients_before(finder);
 }
 
-/* ---- sentences ---- */
-
 static void tell_before(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell(telling, "Gradients of the step before (");

@@ -283,8 +283,6 @@ void finding_growing_buffer_find(struct finder *finder) {
     ARENA_DROP(finder->arena, rows, links, finder->pairs.row);
 }
 
-/* ---- sentences ---- */
-
 void finding_growing_buffer_title(struct telling *telling) {
     tell_site(telling);
     tell(telling, " is replaced by a larger one again and again, now ");

@@ -197,8 +197,6 @@ void finding_held_over_find(struct finder *finder) {
     ARENA_DROP(finder->arena, rows);
 }
 
-/* ---- sentences ---- */
-
 void finding_held_over_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
     if (finding->variant == HELD_ONCE) {

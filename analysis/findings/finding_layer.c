@@ -268,8 +268,6 @@ void finding_kept_per_layer_find(struct finder *finder) {
     ARENA_DROP(finder->arena, of_site, search.stacks);
 }
 
-/* ---- sentences ---- */
-
 void finding_kept_per_layer_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell_site(telling);

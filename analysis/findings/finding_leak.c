@@ -423,8 +423,6 @@ void finding_leak_find(struct finder *finder) {
     ARENA_DROP(finder->arena, rows, finder->olds.row);
 }
 
-/* ---- sentences ---- */
-
 void finding_leak_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
     if (finding->variant == LEAK_OF_HOST) {

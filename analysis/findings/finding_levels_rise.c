@@ -62,8 +62,6 @@ static uint32_t lines_read(const struct device_trace *device, uint8_t what, stru
     return n;
 }
 
-/* ---- does it rise? ---- */
-
 /* The lines of one label, in the order of the log. */
 struct row_of_lines {
     const struct level_line *line;

@@ -9,8 +9,6 @@
 
 #include "analysis/loop/frame_bits.h"
 
-/* ---- optimizer_temporaries ---- */
-
 static bool peak_is_optimizers(const struct finder *finder) {
     const struct timeline *timeline = finder->timeline;
     uint32_t behind = recorded_from(&finder->verdicts->runs, timeline, timeline->peak_moment + 1);
@@ -84,8 +82,6 @@ const char *finding_way_name(enum finding_way way) {
         [WAY_FOREACH] = "foreach", [WAY_SINGLE] = "single", [WAY_OWN] = "own"};
     return names[way];
 }
-
-/* ---- next_step_peak ---- */
 
 /* The state that this step has made, less what it replaces; `*first`: moment of its first allocation. */
 static uint64_t state_made(const struct finder *finder, uint32_t *first) {

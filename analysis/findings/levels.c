@@ -18,8 +18,6 @@ const char *level_title(unsigned level) {
     return titles[level];
 }
 
-/* ---- notes ---- */
-
 /* The first note of an event or of a later one. */
 static uint32_t notes_seek(const struct device_trace *device, uint32_t event) {
     return SEARCH(0, device->n_notes, i, device->notes[i].event < event);
@@ -52,8 +50,6 @@ uint64_t levels_line(const struct device_trace *device, uint32_t event) {
     (void)levels_note(device, event, NOTE_LINE, &line);
     return line;
 }
-
-/* ---- tracks ---- */
 
 static void track_peak(struct level_track *track, uint64_t bytes, uint32_t event) {
     if (track->peak < bytes || (track->peak == bytes && track->peak_event > event)) {
@@ -130,8 +126,6 @@ void levels_find(struct levels *levels, const struct device_trace *device) {
         if (levels->track[level].count > levels->track[levels->shown].count)
             levels->shown = level;
 }
-
-/* ---- steps and phases ---- */
 
 /* The first event of the line that ends at an event: a maximum has an event of its own before it. */
 static uint32_t line_begin(const struct device_trace *device, uint32_t event) {

@@ -12,8 +12,6 @@ const char *log_oom_cause_name(enum log_oom_cause cause) {
     return names[cause];
 }
 
-/* ---- the facts ---- */
-
 static bool knows(const struct log_oom_facts *facts, enum note_what what) {
     return facts->known[what];
 }
@@ -68,8 +66,6 @@ void log_oom_facts_of(struct log_oom_facts *facts, const struct device_trace *de
 bool log_oom_site_is_own(const struct trace *trace, uint32_t site) {
     return site != 0 && file_is_own(trace_text(trace, trace->frames.frame[site].file));
 }
-
-/* ---- sentences ---- */
 
 static void say_bytes(struct words *words, const char *before, uint64_t bytes, const char *after) {
     words_say(words, before);

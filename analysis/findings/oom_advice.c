@@ -17,8 +17,6 @@ const char *oom_advice_code(enum oom_advice_kind kind) {
     return codes[kind];
 }
 
-/* ---- computed once ---- */
-
 /* Index of the first event at or after `moment`. */
 static uint32_t oom_from(const struct device_trace *device, uint32_t moment) {
     return SEARCH(0, device->n_ooms, i, device->ooms[i].event + 1 < moment);
@@ -89,8 +87,6 @@ bool oom_ground_model(struct oom_ground *ground, const struct replay *replay, st
     ARENA_DROP(arena, program.op);
     return true;
 }
-
-/* ---- advice ---- */
 
 struct advisor {
     const struct oom_ground *ground;

@@ -60,8 +60,6 @@ void module_say(struct words *words, uint8_t module) {
     words_say(words, module == MODULES - 1 ? " and further" : "");
 }
 
-/* ---- times ---- */
-
 /* First and last moment, from `begin` to `end`, at which an activation of the block is freed; false: none is. */
 static bool block_goes(const struct allocations *allocations, const uint8_t *category,
                        const struct block_span *block, uint32_t begin, uint32_t end,
@@ -120,8 +118,6 @@ bool layer_spans_find(struct layer_span **spans, uint32_t *n_spans, const struct
     arena_release(&own);
     return *spans != NULL;
 }
-
-/* ---- similarity ---- */
 
 enum { ODD_ALLOCATIONS_MOST = 4096 };
 

@@ -130,8 +130,6 @@ static void masters_name(struct naming *naming, const struct held_rows *rows, ui
     }
 }
 
-/* ---- frozen weights ---- */
-
 /* An adapter is two matrices, r x n and m x r, for a weight m x n: the product of their sizes is the weight's size
  * times r * r, times a factor from the widths of their numbers, the same for every weight. 0: these two do not
  * belong to this weight. */
@@ -219,8 +217,6 @@ static bool frozen_name(struct naming *naming, const struct held_rows *rows, str
     ARENA_DROP(arena, made);
     return true;
 }
-
-/* ---- the whole ---- */
 
 bool rest_name(struct naming *naming, const struct held_rows *rows, struct arena *arena) {
     rest_count(naming, rows);

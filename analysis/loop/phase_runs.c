@@ -9,8 +9,6 @@ enum {
     ABSORBED_SHARE = 20 /* and at most this fraction of the smaller neighbour */
 };
 
-/* ---- by stack ---- */
-
 static uint8_t letter_of_bits(uint32_t bits) {
     if (bits & BIT_BACKWARD)
         return bits & BIT_OPTIMIZER_INSIDE ? PHASE_OPTIMIZER : PHASE_BACKWARD;
@@ -57,8 +55,6 @@ static void letters_by_stack(struct phase_runs *runs, const struct allocations *
     }
 }
 
-/* ---- by annotations ---- */
-
 /* Allocations inside Optimizer.step, except those of backward, belong to the optimizer. */
 static void letters_by_annotations(struct phase_runs *runs, const struct timeline *timeline) {
     const struct allocations *allocations = &timeline->device->allocations;
@@ -80,8 +76,6 @@ static void letters_by_annotations(struct phase_runs *runs, const struct timelin
             depth--;
     }
 }
-
-/* ---- smoothing ---- */
 
 struct letter_run {
     uint32_t first, count;
@@ -154,8 +148,6 @@ static bool letters_smooth(struct phase_runs *runs, const struct allocations *al
     ARENA_DROP(arena, run);
     return true;
 }
-
-/* ---- runs of a side ---- */
 
 static bool sides_build(struct phase_runs *runs, struct arena *arena) {
     const uint8_t *letter = runs->letter + runs->first_allocation;

@@ -11,8 +11,6 @@ const char *span_kind_name(enum span_kind kind) {
     return names[kind];
 }
 
-/* ---- adding ---- */
-
 struct span_list {
     struct spans *spans;
     const struct timeline *timeline;
@@ -59,8 +57,6 @@ bool spans_of_turns(struct spans *spans, const struct turns *turns, const struct
         span_add(&list, SPAN_STEP, turns->turn[i].begin_moment, turns->turn[i].end_moment, i, 0);
     return !list.failed;
 }
-
-/* ---- phases ---- */
 
 /* Cuts at the beginning of runs and of turns, and after the last turn. */
 struct cutter {

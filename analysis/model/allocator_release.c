@@ -88,8 +88,6 @@ bool allocator_release_oversize(struct allocator *a, uint32_t list, uint64_t rou
     return got >= wanted;
 }
 
-/* ---- garbage_collection_threshold ---- */
-
 static uint64_t age_of(struct allocator *a, const struct allocator_block *block) {
     return (uint32_t)(*searches_of(a, &a->list[block->list]) - block->note);
 }

@@ -9,8 +9,6 @@ struct pairing {
     const char *refused;
 };
 
-/* ---- equal requests in the same order ---- */
-
 static bool is_request(uint32_t op) {
     return program_kind(op) != PROGRAM_SEGMENT;
 }
@@ -87,8 +85,6 @@ static bool pair_older(struct pairing *pairing) {
     }
     return true;
 }
-
-/* ---- sizes ---- */
 
 /* s1 / s0 == (x1 / x0)^2, exactly. Sizes and squares are below 2^64 each. */
 static bool is_quadratic(uint64_t s0, uint64_t s1, uint64_t x0, uint64_t x1) {

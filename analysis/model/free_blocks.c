@@ -117,8 +117,6 @@ bool free_blocks_find(struct free_blocks_summary *summary, const struct device_t
     return true;
 }
 
-/* ---- at another moment ---- */
-
 enum { GRAIN = 512 }; /* the allocator rounds requests up to this */
 
 /* Have segments changed since? Allocations made and freed in between do not matter, because their blocks are joined

@@ -34,8 +34,6 @@ static bool *stacks_judge(const struct trace *trace, struct arena *arena) {
     return stack;
 }
 
-/* ---- groups ---- */
-
 static const struct oom_event *oom_at(const struct device_trace *device, uint32_t event) {
     uint32_t low = SEARCH(0, device->n_ooms, i, device->ooms[i].event < event);
     return low < device->n_ooms && device->ooms[low].event == event ? &device->ooms[low] : NULL;

@@ -175,8 +175,6 @@ bool whatif_bounds_find(struct whatif_bounds *bounds, const struct program *prog
     return !packed || pack(program, peak.small, &bounds->packed_bytes, arena);
 }
 
-/* ---- what the process could have had ---- */
-
 static uint64_t reserved_before_all(const struct device_trace *device) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < device->n_segments; i++)

@@ -44,8 +44,6 @@ void plan_change_id(const struct plan_change *change, uint32_t n_blocks, char te
     (void)words_end(&words);
 }
 
-/* ---- stacks ---- */
-
 static uint8_t bits_of_frame(const struct trace *trace, const struct frame *frame) {
     struct text name = trace_text(trace, frame->name);
     return (
@@ -69,8 +67,6 @@ static bool stacks_read(struct planner *planner) {
     ARENA_DROP(planner->arena, of_frame);
     return true;
 }
-
-/* ---- time ---- */
 
 /* Median host time from the begin of a block to the begin of what follows it; of two, the lower. */
 static int64_t block_time(const struct planner *planner, const struct forward *forward,
@@ -120,8 +116,6 @@ uint32_t plan_share(const struct plan *plan, uint32_t n_blocks) {
     }
     return (uint32_t)(us < UINT64_MAX / 2000000 ? us * 1000000 / (uint64_t)plan->span_us : UINT32_MAX - 1);
 }
-
-/* ---- all of it ---- */
 
 static bool figures_find(struct planner *planner) {
     struct plan *plan = planner->plan;

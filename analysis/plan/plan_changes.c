@@ -27,8 +27,6 @@ static uint64_t birth_of(const struct planner *planner, uint32_t allocation) {
     return position_at(planner->allocations->birth[allocation]);
 }
 
-/* ---- findings ---- */
-
 static bool finding_counts(const struct finding *finding) {
     static const uint8_t kinds[] = {FINDING_LEAK,           FINDING_GRADIENTS_KEPT, FINDING_HELD_OVER,
                                     FINDING_KEPT_PER_LAYER, FINDING_UNUSED_GRAPH,   FINDING_AUTOCAST_COPIES};

@@ -97,8 +97,6 @@ static bool scenario_add(struct planner *planner, uint64_t limit) {
     return n == 0 || (wide)peak[best] * 100 >= (wide)limit * 99 || usual_add(planner, text[best]);
 }
 
-/* ---- coordinate descent ---- */
-
 enum coordinate { LARGE_SEGMENT, ROUNDUP, MAX_SPLIT, COORDINATES };
 
 /* Values to try for each key, in order, the default first; 0 means no max_split_size. */

@@ -5,8 +5,6 @@
 
 enum { SITE_CAPACITY = 400 };
 
-/* ---- writing ---- */
-
 static void add_steps(struct json_writer *json, const struct rank_profile *profile) {
     json_array(json, "steps", JSON_COMPACT);
     for (uint32_t i = 0; i < profile->n_steps; i++) {
@@ -76,8 +74,6 @@ bool profile_add(struct json_writer *json, const struct timeline *timeline, stru
     json_u64(json, "signature", profile.signature);
     return true;
 }
-
-/* ---- reading ---- */
 
 /* Reads a whole number, clamped to the bounds; `least` if the item is not a number. */
 static int64_t bounded(const cJSON *item, int64_t least, int64_t most) {

@@ -20,8 +20,6 @@ struct candidate {
     uint32_t number; /* of the row */
 };
 
-/* ---- which dumps belong together ---- */
-
 static int number_compare(int64_t a, int64_t b) {
     return (a > b) - (a < b);
 }
@@ -82,8 +80,6 @@ static bool candidate_init(struct candidate *candidate, struct batch *batch, con
     return !*no_memory && (!candidate->by_events || (row->rank != INDEX_UNKNOWN && candidate->last_us != 0));
 }
 
-/* ---- the batch of series ---- */
-
 static bool series_fill(struct batch *runs, const struct batch *batch, struct batch_series *series,
                         const struct candidate *candidates) {
     for (uint32_t i = 0; i < series->n; i++) {
@@ -132,8 +128,6 @@ static bool series_find(struct batch *runs, struct batch *batch, const struct in
     free(candidates);
     return !no_memory && names_assign(runs);
 }
-
-/* ---- names of series ---- */
 
 static const char *what_text(struct batch *batch, const struct batch_file *file) {
     return file->rank != BATCH_UNKNOWN ? batch_text(batch, "rank %" PRId64, file->rank) : file->input;

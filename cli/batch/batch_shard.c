@@ -13,8 +13,6 @@
 
 enum { SHARDS_MAX = 1 << 20 };
 
-/* ---- which shard ---- */
-
 /* Reads a number from the environment. False: the variable is not set, or is not a number. */
 static bool environment_number(const char *name, uint64_t *number) {
     const char *value = name != NULL ? getenv(name) : NULL;
@@ -136,8 +134,6 @@ bool shard_choose(struct batch *batch, const char *text) {
     return true;
 }
 
-/* ---- which files are its own ---- */
-
 bool shard_has(const struct batch *batch, const char *input) {
     return batch_hash(input) % batch->n_shards + 1 == batch->shard;
 }
@@ -149,8 +145,6 @@ uint64_t shard_fingerprint(const struct batch *batch) {
     }
     return sum;
 }
-
-/* ---- records of shards ---- */
 
 static char *record_name(struct batch *batch) {
     return batch_text(batch, "shards/shard-%" PRIu32 "-of-%" PRIu32 ".json", batch->shard, batch->n_shards);

@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- reading ---- */
-
 /* The baseline of this file, by name; a baseline of one file serves for any file. */
 static const cJSON *baseline_of(const struct check_plan *plan, const struct check_file *file) {
     const cJSON *files = json_member(plan->known, "files");
@@ -72,8 +70,6 @@ bool baseline_figure(const struct check_plan *plan, const struct check_file *fil
     }
     return names[rule->metric] != NULL && number_read(json_member(own, names[rule->metric]), bytes);
 }
-
-/* ---- writing ---- */
 
 /* Begins a member. The writer does not escape members' names, and these come from files, so they are escaped here. */
 static void member_begin(struct buffer *name, const char *text) {

@@ -13,8 +13,6 @@
 
 enum { CONFIG_MEMORY_NBYTES = 64 << 20, RULES_MOST = 10000 };
 
-/* ---- rules ---- */
-
 static bool rule_add(struct check_plan *plan, const char *text, const char *pattern, const char *where) {
     char wrong[200];
     if (plan->n_rules == RULES_MOST) {
@@ -46,8 +44,6 @@ bool check_rule_applies(const struct check_rule *rule, const struct check_file *
     return rule->pattern == NULL || fnmatch(rule->pattern, file->name, 0) == 0 ||
            fnmatch(rule->pattern, file->path, 0) == 0;
 }
-
-/* ---- strata.json ---- */
 
 static bool config_wrong(const char *path, const char *what) {
     terminal_error(path, "%s", what);
@@ -106,8 +102,6 @@ static bool config_read(struct check_plan *plan, const char *path) {
     cJSON_ArrayForEach(item, plan->config) if (!config_member(plan, item, path)) return false;
     return true;
 }
-
-/* ---- baseline ---- */
 
 static bool needs_baseline(const struct check_plan *plan) {
     for (uint32_t i = 0; i < plan->n_rules; i++)

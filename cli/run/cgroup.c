@@ -6,8 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- small files ---- */
-
 static FILE *group_open(const char *folder, const char *name) {
     char path[CGROUP_PATH + 32];
     snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -38,8 +36,6 @@ static void count_read(FILE *file, const char *word, uint64_t *count) {
             *count = strtoull(line + length, NULL, 10);
     fclose(file);
 }
-
-/* ---- where the group is ---- */
 
 /* The two versions: how to recognise a mount, a line of /proc/self/cgroup, and the names of the files. */
 static const struct cgroup_files {
@@ -117,8 +113,6 @@ static bool group_find(struct cgroup *cgroup) {
     }
     return false;
 }
-
-/* ---- its figures ---- */
 
 /* Reads the limit. Version 1 writes the largest number of pages where there is none. */
 static void limit_read(struct cgroup *cgroup) {

@@ -25,8 +25,6 @@ static bool fail(const char *path, const char *what) {
     return false;
 }
 
-/* ---- making it ---- */
-
 /* Makes a directory and the missing ones above it. */
 static bool folders_make(const char *path) {
     char part[FOLDER_PATH];
@@ -119,8 +117,6 @@ bool folder_begin(struct folder *folder, const char *named) {
     log_open(folder);
     return true;
 }
-
-/* ---- other runs in the folder ---- */
 
 void folder_touch(const struct folder *folder) {
     utimensat(AT_FDCWD, folder->mark, NULL, 0);

@@ -267,8 +267,6 @@ static bool device_diagnose(struct device_reader *reader, int64_t unexplained) {
            (reader->recorder.device.n_ooms == 0 || diagnose(reader, "oom_free_bound", 0, 0));
 }
 
-/* ---- devices ---- */
-
 static bool ordinal_is_taken(const struct kineto *kineto, int32_t ordinal) {
     return trace_device(kineto->trace, ordinal) != NULL;
 }

@@ -1,7 +1,5 @@
 #include "parser/json/kineto_internal.h"
 
-/* ---- sorting ---- */
-
 bool order_init(struct kineto *kineto, struct order *order, uint32_t count) {
     struct arena *arena = &kineto->trace->arena;
     *order = (struct order){.count = count};
@@ -44,8 +42,6 @@ static void order_spans_by_thread(const struct kineto *kineto, struct order *ord
         order->row[i].key = kineto->spans.row[order->row[i].value].thread;
     order_sort(order);
 }
-
-/* ---- stacks ---- */
 
 /* The limits on stacks. Frames further out are left out; Python itself stops at 1000 calls. Stacks of an honest
  * trace share their beginnings; if that gives more than a frame per eight bytes of the file, further stacks get few

@@ -237,8 +237,6 @@ static const struct {
                 {"CUDA error", "CUDA"},
                 {"HIP error", "HIP"}};
 
-/* ---- parts ---- */
-
 /* "Process 560 has 7.95 GiB memory in use." once for each of the others. */
 static void processes_read(struct text line, struct log_row *row) {
     uint64_t number, nbytes;
@@ -385,8 +383,6 @@ static void tensor_read(struct text line, struct log_row *row) {
     if (nbytes != 0 && nbytes < UINT64_C(1) << 46)
         log_know(row, NOTE_ASKED, nbytes);
 }
-
-/* ---- a line ---- */
 
 /* More than 1 EiB: "you tried to allocate 4611686018427387904 bytes", "more than 1EB". */
 static bool asks_beyond(struct text line) {

@@ -8,8 +8,6 @@ static struct text between(struct text line, uint32_t from, uint32_t end) {
     return (struct text){line.at + from, end > from ? end - from : 0};
 }
 
-/* ---- frames ---- */
-
 /* Makes room for one more: the outermost line that is not own goes. */
 static void frame_drop(struct log_traceback *traceback) {
     uint32_t at = 0;
@@ -125,8 +123,6 @@ static bool line_of_ipython(struct log_traceback *traceback, struct interner *in
     return intern_frame(interner, frame, &traceback->frame[traceback->count - 1]);
 }
 
-/* ---- lines ---- */
-
 static bool begins_chain(struct text line) {
     static const char *const words[] = {"During handling of the above exception",
                                         "The above exception was the direct cause",
@@ -198,8 +194,6 @@ bool log_traceback_line(struct log_traceback *traceback, struct interner *intern
         traceback_drop(traceback);
     return true;
 }
-
-/* ---- the stack ---- */
 
 /* Two lines of one function: each is of another traceback, unless it calls itself. */
 static bool lines_part(const struct frame_table *frames, uint32_t a, uint32_t b) {

@@ -101,8 +101,6 @@ static inline const uint8_t *value_take(struct machine *machine, const uint8_t *
     }
 }
 
-/* ---- keys ---- */
-
 bool key_find(const struct machine *machine, const uint8_t *p, struct dict_step *step) {
     unsigned nbytes = *p == 'h' ? 2 : 5;
     uint32_t index = *p == 'h' ? p[1] : load_u32(p + 1);
@@ -148,8 +146,6 @@ static uint32_t pairs_take(struct machine *machine, uint64_t *key_mask) {
     *key_mask = seen;
     return n;
 }
-
-/* ---- dicts ---- */
 
 /* Gives keys and values to the general machine, as if it had read them itself. */
 static bool pairs_push(struct machine *machine, uint32_t n_pairs) {

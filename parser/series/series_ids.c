@@ -6,8 +6,6 @@
 
 #include "base/bytes.h"
 
-/* ---- ids ---- */
-
 static bool strings_map(struct series *series, const struct trace *from, struct ids *ids) {
     for (uint32_t i = 0; i < from->strings.count; i++) {
         struct text bytes = trace_text(from, i);

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- the table ---- */
-
 static const struct {
     const char *name, *ending, *other;
     bool is_text;
@@ -56,8 +54,6 @@ enum export_kind export_kind_of_path(const char *path) {
         kind++;
     return (enum export_kind)kind;
 }
-
-/* ---- devices ---- */
 
 bool export_fail(struct export_work *work, const char *format, ...) {
     va_list arguments;

@@ -23,8 +23,6 @@ struct csv {
 static const char header[] = "id,device,alloc_event,free_event,alloc_us,free_us,bytes,address,stream,pool,"
                              "category,phase,step,site,stack,older\r\n";
 
-/* ---- cells ---- */
-
 static void cell_begin(struct csv *csv) {
     csv->cell.nbytes = 0;
     buffer_add(&csv->cell, "'", 1);
@@ -76,8 +74,6 @@ static void number_add(struct buffer *out, int64_t number, bool known) {
     buffer_add(out, digits, n);
 }
 
-/* ---- site and stack ---- */
-
 static bool stack_add(struct csv *csv, const struct export_device *device, const struct export_row *row,
                       struct buffer *out) {
     if (!export_frames_find(&csv->frames, device->trace, row->stack, device->work->scratch))
@@ -109,8 +105,6 @@ static bool stack_cells(struct csv *csv, const struct export_device *device, con
     buffer_add(csv->out, csv->text.bytes + kept->from, kept->nbytes);
     return true;
 }
-
-/* ---- rows ---- */
 
 static bool row_add(struct csv *csv, const struct export_device *device, const struct export_row *row) {
     struct buffer *out = csv->out;

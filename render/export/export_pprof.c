@@ -52,8 +52,6 @@ struct pprof {
     z_stream zip;
 };
 
-/* ---- gzip ---- */
-
 static bool zip_take(void *context, const void *bytes, size_t nbytes) {
     struct pprof *to = context;
     uint8_t room[16384];
@@ -67,8 +65,6 @@ static bool zip_take(void *context, const void *bytes, size_t nbytes) {
     } while (to->zip.avail_out == 0);
     return !to->work->out->failed;
 }
-
-/* ---- samples ---- */
 
 static bool location_add(struct pprof *to, uint32_t frame) {
     if (to->number[frame] == 0) {
@@ -117,8 +113,6 @@ static bool pprof_write(void *context, struct export_device *device) {
             return false;
     return true;
 }
-
-/* ---- what samples refer to ---- */
 
 static void type_add(struct pprof *to, uint32_t type, uint32_t unit) {
     protobuf_u64(&to->part, 1, type);

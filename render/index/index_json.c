@@ -263,8 +263,6 @@ static void add_totals(struct json_writer *json, const struct index *index, cons
     json_end(json);
 }
 
-/* ---- what only the page has ---- */
-
 enum { CELLS_MOST = 1 << 19, PAGE_NOTES = 6, SHARE_MOST = 65535 };
 
 /* The page's curves are 16-bit shares of these scales, so that ten thousand curves stay small and share one scale. */

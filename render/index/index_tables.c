@@ -38,8 +38,6 @@ static bool figure_of(const struct row_figure *figure, const struct index_row *r
     return figure->shown != UNLESS_0 || *value != 0;
 }
 
-/* ---- CSV ---- */
-
 /* Quotes a text; one that a spreadsheet would run as a formula gets an apostrophe before it. */
 static void csv_text(struct buffer *out, const char *text) {
     text = text != NULL ? text : "";
@@ -78,8 +76,6 @@ bool index_csv(struct buffer *out, const struct index *index) {
     }
     return !out->failed;
 }
-
-/* ---- Prometheus ---- */
 
 static void label_add(struct buffer *out, const char *text) {
     for (; *text != '\0'; text++)

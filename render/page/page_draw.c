@@ -232,8 +232,6 @@ f64 view_event_of_x(struct page_view *view, f64 x) {
     return (double)view_scene(view)->moment[column] - 1;
 }
 
-/* ---- curves ---- */
-
 place view_curve(struct page_view *view, i32 axis, f64 from, f64 to, u32 width, u32 kept) {
     struct view window;
     uint32_t *moment = NULL, capacity = 0;
@@ -248,8 +246,6 @@ place view_curve(struct page_view *view, i32 axis, f64 from, f64 to, u32 width, 
     ARENA_DROP(&view->arena, moment);
     return (place)view->curve;
 }
-
-/* ---- areas ---- */
 
 place view_areas(struct page_view *view) {
     const struct areas *areas = &view->areas;

@@ -75,8 +75,6 @@ static struct heap_block *heap_extend(uint64_t nbytes) {
     return block;
 }
 
-/* ---- large blocks ---- */
-
 /* Joins `block` with the block after it, if that is free too. */
 static void large_join(struct heap_block *block) {
     struct heap_block *next = block->next;
@@ -150,8 +148,6 @@ static bool large_stretch(struct heap_block *block, uint64_t nbytes) {
     large_cut(block, nbytes);
     return true;
 }
-
-/* ---- all blocks ---- */
 
 static void heap_give(void *ptr) {
     struct heap_block *block = (struct heap_block *)ptr - 1;

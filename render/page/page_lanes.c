@@ -40,8 +40,6 @@ static bool device_counts(struct page_session *session, struct page_device *devi
     return device->laned;
 }
 
-/* ---- columns ---- */
-
 enum { LANE_UNUSED, LANE_LARGEST, LANE_SEGMENTS, LANE_CALLS, LANE_HOST, LANES };
 
 /* The device's first segment event at or after the event with this index. */
@@ -104,8 +102,6 @@ place view_release_group(struct page_view *view, u32 index) {
     return FILL(view, release_group, group->event, group->count, (double)group->bytes,
                 (double)group->taken_bytes, group->cause, group->out_of_memory, group->stack);
 }
-
-/* ---- segments as bands ---- */
 
 bool device_bands(struct page_session *session, struct page_device *device) {
     if (device->banded)

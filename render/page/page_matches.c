@@ -12,8 +12,6 @@ static bool allocation_is_found(const struct page_view *view, uint32_t allocatio
     return filter_keeps(found_bits(view), allocation) && allocation_is_kept(view, allocation);
 }
 
-/* ---- columns ---- */
-
 /* The first column at or after the beginning of a moment; `window` is as wide as the array. */
 static uint32_t column_of_birth(const struct page_view *view, const struct view *window, uint32_t birth) {
     int32_t x = view_x_q8(window, view_timeline(view), birth);
@@ -71,8 +69,6 @@ place view_hits(struct page_view *view, i32 axis, f64 from, f64 to, u32 width) {
     return (place)view->curve;
 }
 
-/* ---- sums of the matches only ---- */
-
 i32 view_narrow(struct page_view *view, u32 on) {
     const uint64_t *found = found_bits(view);
     uint32_t n_words = view_allocations(view)->count / 64 + 1;
@@ -86,8 +82,6 @@ i32 view_narrow(struct page_view *view, u32 on) {
     view->is_narrow = true;
     return PAYLOAD_OK;
 }
-
-/* ---- rows in an order ---- */
 
 enum match_order { BY_BIRTH, BY_BYTES, BY_LIFETIME, BY_CALL_SITE, BY_CATEGORY, BY_STREAM, MATCH_ORDERS };
 

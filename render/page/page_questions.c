@@ -3,8 +3,6 @@
 #include "analysis/findings/oom.h"
 #include "render/page/page_state.h"
 
-/* ---- which allocations ---- */
-
 struct extent view_extent(const struct page_view *view, uint32_t what, double from, double to) {
     struct extent extent = {.what = what <= EXTENT_LASTING ? (enum extent_what)what : EXTENT_AT};
     extent.first = moment_of(view, from);
@@ -19,8 +17,6 @@ static bool allocations_of(const struct page_view *view, struct extent extent, s
     return extent_allocations(view_timeline(view), extent, view_counted(view), arena, allocations,
                               n_allocations);
 }
-
-/* ---- sums ---- */
 
 static struct page_sums *sums_at(struct page_view *view, uint32_t slot) {
     return slot < PAGE_SLOTS ? &view->sums[slot] : NULL;
@@ -100,8 +96,6 @@ place view_group_name(struct page_view *view, u32 by, u32 key) {
     return FILL(view, text, (double)(place)view->name, nbytes);
 }
 
-/* ---- two sums against each other ---- */
-
 u32 view_pairs(struct page_view *view, u32 a, u32 b) {
     const struct page_sums *of_a = sums_at(view, a), *of_b = sums_at(view, b);
     arena_release(&view->pairing);
@@ -120,8 +114,6 @@ place view_pair(struct page_view *view, u32 index) {
     return FILL(view, pair, pair->a == COMPARE_NONE ? -1.0 : (double)pair->a,
                 pair->b == COMPARE_NONE ? -1.0 : (double)pair->b);
 }
-
-/* ---- the tree ---- */
 
 u32 view_tree(struct page_view *view, u32 what, f64 from, f64 to, u32 direction, f64 before) {
     const struct timeline *timeline = view_timeline(view);
@@ -158,8 +150,6 @@ place view_node(struct page_view *view, u32 index) {
                 (double)node->bytes, (double)node->self_bytes, (double)node->count, (double)node->self_count,
                 (double)node->before_bytes);
 }
-
-/* ---- segments and blocks ---- */
 
 bool device_segments(struct page_session *session, struct page_device *device) {
     if (device->segments.device == NULL &&

@@ -132,8 +132,6 @@ place view_check_text(struct page_view *view, u32 index) {
     return text_fill(view, view->name);
 }
 
-/* ---- findings ---- */
-
 static const struct finding *finding_at(const struct verdicts *verdicts, uint32_t index) {
     return verdicts == NULL || index >= verdicts->findings.count ? NULL : &verdicts->findings.finding[index];
 }

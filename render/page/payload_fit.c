@@ -68,8 +68,6 @@ static void payload_make(struct buffer *out, const struct trace *trace, unsigned
     arena_release(&arena);
 }
 
-/* ---- pages of limited size ---- */
-
 /* Adds what the smaller recording lacks to its diagnostics and to the page's data. */
 static bool merge_explain(struct merge *merge, struct trace *trace, const struct html_options *options) {
     char message[512];

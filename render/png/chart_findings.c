@@ -100,8 +100,6 @@ int32_t chart_findings_height(const struct chart_maker *maker, int32_t width, in
     return height;
 }
 
-/* ---- the bar ---- */
-
 struct bar_part {
     enum chart_box_kind kind;
     uint32_t color;
@@ -158,8 +156,6 @@ static void bar_put(struct chart_maker *maker, const struct finding *finding, st
         names += side + text_width + maker->em;
     }
 }
-
-/* ---- all of it ---- */
 
 /* The colour of a finding: red is for what ran out and for what leaks. */
 static uint32_t finding_color(const struct chart_maker *maker, const struct finding *finding) {

@@ -85,8 +85,6 @@ bool chart_groups_find(const struct chart_input *input, const struct raster_styl
     return done;
 }
 
-/* ---- names ---- */
-
 static void range_text(const struct timeline *timeline, enum color_by by, uint32_t key, char *text,
                        size_t capacity) {
     uint64_t from, to;

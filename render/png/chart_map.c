@@ -40,8 +40,6 @@ int32_t chart_map_height(const struct chart_maker *maker, int32_t room) {
     return map->refusal != NULL ? 2 * chart_line(maker->small) : room * (maker->in->n_rows > 0 ? 6 : 9) / 20;
 }
 
-/* ---- its words ---- */
-
 /* The beginning of a line's last part, including the separator before it. NULL: there is only one part. */
 static char *last_part(char *text) {
     static const char *const marks[] = {" \xc2\xb7 ", ", ", ": "};
@@ -164,8 +162,6 @@ static void free_blocks_put(struct chart_maker *maker) {
         }
     }
 }
-
-/* ---- all of it ---- */
 
 static void rest_put(struct chart_maker *maker, struct rect area) {
     const struct chart_map *map = &maker->out->map;

@@ -16,8 +16,6 @@ struct pad {
     int64_t left, right; /* the most moments before and after the compared one, over both sides */
 };
 
-/* ---- texts ---- */
-
 /* Puts a paragraph of at most `most` lines. Returns the y below it. */
 static int32_t paragraph_put(struct pad *pad, struct rect area, struct font_style style, uint32_t color,
                              uint32_t most, const char *text) {
@@ -31,8 +29,6 @@ static int32_t paragraph_put(struct pad *pad, struct rect area, struct font_styl
     }
     return area.y;
 }
-
-/* ---- plots ---- */
 
 struct plot_side {
     const char *letter;
@@ -92,8 +88,6 @@ static void plot_put(struct pad *pad, const struct plot_side *plot, struct rect 
     canvas_triangle(&pad->picture.canvas, (struct rect){x - half, inner.y - half, 2 * half, half},
                     plot->mark);
 }
-
-/* ---- words ---- */
 
 static uint32_t delta_color(const struct pad *pad, int64_t delta) {
     return delta > 0   ? pad->picture.colors->accent[1]
@@ -167,8 +161,6 @@ static void headline(const struct pad *pad, char *text, size_t capacity) {
     if (pad->diff->filter != NULL)
         snprintf(text + strlen(text), capacity - strlen(text), " (only: %s)", pad->diff->filter);
 }
-
-/* ---- all of it ---- */
 
 static void scales_find(struct pad *pad, const struct plot_side *a, const struct plot_side *b) {
     int64_t behind_a = (int64_t)a->shown->n_moments - a->side->moment,

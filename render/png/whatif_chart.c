@@ -57,8 +57,6 @@ static void curves_choose(struct sheet_of_whatif *sheet) {
     sheet->picture.top_bytes += sheet->picture.top_bytes / 24 + 1;
 }
 
-/* ---- the plot ---- */
-
 static void line_put(struct sheet_of_whatif *sheet, struct rect area, const uint64_t *column,
                      uint32_t color) {
     struct view view = {.top_bytes = sheet->picture.top_bytes, .width = 1, .height = (uint32_t)area.height};
@@ -85,8 +83,6 @@ static void curves_put(struct sheet_of_whatif *sheet, struct rect area) {
     sheet->picture.failed |= column == NULL;
     ARENA_DROP(sheet->picture.memory, column);
 }
-
-/* ---- words ---- */
 
 static void row_put(struct sheet_of_whatif *sheet, struct rect *area, uint32_t color, const char *name,
                     uint64_t low, uint64_t high) {
@@ -164,8 +160,6 @@ static void rows_put(struct sheet_of_whatif *sheet, struct rect area) {
         row_put(sheet, &area, ground, "and at most", whatif->budget.at_most_bytes,
                 whatif->budget.at_most_bytes);
 }
-
-/* ---- all of it ---- */
 
 /* Draws the title and the replay's check. Returns the y below them. */
 static int32_t head_put(struct sheet_of_whatif *sheet, struct rect page) {

@@ -28,15 +28,11 @@ struct finder {
     uint32_t *scratch;    /* [2 * width] of label_room_find */
 };
 
-/* ---- ink ---- */
-
 /* Contrast to white is 1.05 / (light + 0.05), to black (light + 0.05) / 0.05: they are equal at sqrt(1.05 * 0.05) -
  * 0.05. */
 uint32_t band_ink(uint32_t color) {
     return color_light(color) > 11739 ? 0x000000 : 0xFFFFFF;
 }
-
-/* ---- what lies below ---- */
 
 /* Computes the edges of the run in its columns, as the raster draws them. */
 static void run_edges(struct finder *finder, const struct run *run) {
@@ -85,8 +81,6 @@ static bool run_name(struct finder *finder, const struct run *run) {
     names->name[names->count++] = (struct band_name){run->site, color, band_ink(color), room};
     return true;
 }
-
-/* ---- runs ---- */
 
 static bool run_end(struct finder *finder, const struct run *run) {
     bool wide = run->first < run->end && run->to - run->from >= finder->columns;
@@ -162,8 +156,6 @@ static bool runs_find(struct finder *finder) {
     }
     return run_end(finder, &run);
 }
-
-/* ---- entry ---- */
 
 void band_names_init(struct band_names *names, struct arena_host host) {
     *names = (struct band_names){0};

@@ -121,8 +121,6 @@ static bool pin_draw(struct painter *painter, struct arena *arena) {
     return done;
 }
 
-/* ---- requests that failed ---- */
-
 bool raster_ghost_is_last(const struct timeline *timeline, const struct oom_event *oom) {
     uint64_t n_events = timeline->device->n_events, behind = n_events - oom->event;
     return behind <= 2 || behind * 50 <= n_events;
@@ -172,8 +170,6 @@ static void ghosts_draw(struct painter *painter) {
     for (uint32_t i = first; i < device->n_ooms; i++)
         ghost_draw(painter, &device->ooms[i]);
 }
-
-/* ---- a comparison ---- */
 
 /* Is the place near enough to zero? No recording lies farther out, and sums of near places cannot overflow. */
 static bool is_near(int64_t q16) {

@@ -51,8 +51,6 @@ struct brief_detail {
     uint32_t devices, findings, diagnostics, text;
 };
 
-/* ---- what is kept for a device ---- */
-
 static void oom_keep(struct brief_device *brief, const struct report_device *report) {
     brief->n_ooms = report->device->n_ooms;
     if (brief->n_ooms == 0)
@@ -127,8 +125,6 @@ static bool device_take(void *context, const struct report_device *report) {
     device_keep(&brief->device[brief->n_kept++], report);
     return true;
 }
-
-/* ---- JSON ---- */
 
 /* Adds at most this many bytes of a text, in whole characters. "" becomes null. */
 static void add_text(struct json_writer *json, const char *name, struct text text, uint32_t most) {

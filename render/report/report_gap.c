@@ -42,8 +42,6 @@ bool report_gap_find(struct report_device *report) {
     return true;
 }
 
-/* ---- JSON ---- */
-
 static void pinned_json(struct json_writer *json, const struct report_device *report,
                         const struct pinned_segment *pinned) {
     const struct allocations *allocations = &report->device->allocations;
@@ -88,8 +86,6 @@ void report_gap_json(struct json_writer *json, const struct report_device *repor
         gap_json(json, report, &report->gap[i]);
     json_end(json);
 }
-
-/* ---- words ---- */
 
 static const char *const cause_text[GAP_CAUSES] = {
     [GAP_ROUNDING] = "rounding up",

@@ -9,8 +9,6 @@
 
 #include <inttypes.h>
 
-/* ---- text ---- */
-
 static const char *line_text(struct sheet *sheet, const struct report_device *report, uint32_t event) {
     return sheet_format(sheet, "line %s", format_count(levels_line(report->device, event)).text);
 }
@@ -90,8 +88,6 @@ void report_log_text(struct sheet *sheet, const struct report_device *report) {
                   report->device->ordinal == ORDINAL_CPU ? "host" : "device",
                   format_bytes(report->device->capacity_bytes).text);
 }
-
-/* ---- JSON ---- */
 
 static void add_figures(struct json_writer *json, const struct report_device *report,
                         const struct levels *levels) {

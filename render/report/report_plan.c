@@ -10,8 +10,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* ---- JSON ---- */
-
 static void figures_json(struct json_writer *json, const struct plan_figures *figures) {
     json_u64(json, "live_peak_bytes_min", figures->live_min);
     json_known_u64(json, "live_peak_bytes_max", figures->reserved_known, figures->live_max);
@@ -248,8 +246,6 @@ static bool write_json(struct buffer *out, const struct plan_report *report, str
     buffer_release(&nothing);
     return done && !out->failed && !failed;
 }
-
-/* ---- words ---- */
 
 static const char *fine(struct sheet *sheet, uint64_t bytes) {
     return sheet_format(sheet, "%s", plan_bytes(bytes).text);
@@ -503,8 +499,6 @@ bool plan_report_write(struct buffer *out, const struct plan_report *report, str
     }
     return !out->failed;
 }
-
-/* ---- several recordings ---- */
 
 /* The candidate that serves all recordings (if none does, any candidate) and has the least reserved. */
 static const struct plan_candidate *least_candidate(const struct plan_together *together) {

@@ -45,8 +45,6 @@ static void dumps_find(const struct device_trace *device, struct dump *dump) {
     }
 }
 
-/* ---- text ---- */
-
 /* Writes in one line the largest call sites of what came, or went, between two dumps. */
 static const char *sites_text(struct sheet *sheet, const struct report_device *report, uint64_t *bytes,
                               const struct dump *before, const struct dump *after, bool came) {
@@ -110,8 +108,6 @@ void report_series_text(struct sheet *sheet, const struct report_device *report)
     for (uint32_t i = 1; i < n; i++)
         change_say(sheet, report, bytes, &dump[i]);
 }
-
-/* ---- JSON ---- */
 
 static void dump_json(struct json_writer *json, const struct trace *trace, const struct dump *dump,
                       bool first) {

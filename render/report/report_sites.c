@@ -14,8 +14,6 @@ enum {
     JSON_CALLERS = 8         /* callers side by side */
 };
 
-/* ---- callers ---- */
-
 bool report_callers_find(struct report_callers *callers, const struct report_device *report,
                          const uint32_t *allocations, uint32_t n_allocations) {
     const struct timeline *timeline = &report->timeline;
@@ -115,8 +113,6 @@ void report_callers_json(struct json_writer *json, const struct report_callers *
     if (node != &callers->tree.node[0])
         callers_json(json, &callers->tree, trace, node, node->bytes, 0);
 }
-
-/* ---- tables ---- */
 
 /* Begins the table. A memory timeline has categories instead of call sites, and these have no callers. */
 static void sites_begin(struct sheet *sheet, const struct trace *trace) {

@@ -10,8 +10,6 @@
 
 enum { FINDINGS_SHOWN = 12, SPANS_SHOWN = 12 };
 
-/* ---- findings ---- */
-
 /* A title begins a sentence, so it gets a capital letter unless it begins with a name. */
 static const char *title_of(struct sheet *sheet, const struct verdicts *verdicts,
                             const struct finding *finding) {
