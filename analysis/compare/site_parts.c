@@ -2,11 +2,12 @@
 
 #include "base/sort.h"
 
-static enum group_part site_part_of_allocation(const struct verdicts *verdicts, uint32_t allocation) {
-    const struct trace *trace = verdicts->timeline->trace;
+/* `sites`: does the trace have call sites? Without them the sites are the categories themselves. */
+static enum group_part site_part_of_allocation(const struct verdicts *verdicts, bool sites,
+                                               uint32_t allocation) {
     if (verdicts->timeline->device->allocations.flags[allocation] & ALLOCATION_STACK_OF_FREE)
         return GROUP_OF_FREE;
-    if (!trace_has_call_sites(trace)) /* the sites are the categories themselves */
+    if (!sites)
         return GROUP_WHOLE;
     if (verdicts->category[allocation] == CATEGORY_OPTIMIZER_STATE)
         return GROUP_OPTIMIZER_STATE;
@@ -36,15 +37,16 @@ const char *group_part_mark(const struct group *group) {
 /* Splits allocations by part: a counting sort. */
 static void parts_split(struct site_parts *parts, const struct verdicts *verdicts,
                         const uint32_t *allocations, uint32_t n_allocations) {
+    const bool sites = trace_has_call_sites(verdicts->timeline->trace);
     uint32_t next[GROUP_PARTS];
     for (uint32_t i = 0; i < n_allocations; i++)
-        parts->start[site_part_of_allocation(verdicts, allocations[i]) + 1]++;
+        parts->start[site_part_of_allocation(verdicts, sites, allocations[i]) + 1]++;
     for (uint32_t part = 0; part < GROUP_PARTS; part++) {
         parts->start[part + 1] += parts->start[part];
         next[part] = parts->start[part];
     }
     for (uint32_t i = 0; i < n_allocations; i++)
-        parts->allocations[next[site_part_of_allocation(verdicts, allocations[i])]++] = allocations[i];
+        parts->allocations[next[site_part_of_allocation(verdicts, sites, allocations[i])]++] = allocations[i];
 }
 
 /* Appends the groups of one part. False: no memory. */
