@@ -243,21 +243,21 @@ static bool align_annotations(struct side *a, struct side *b) {
     return true;
 }
 
-/* Sets both moments; returns what they are aligned by. */
-static const char *sides_align(struct side *a, struct side *b, enum align align) {
+/* Sets both moments. */
+static enum diff_alignment sides_align(struct side *a, struct side *b, enum align align) {
     if (moment_is_given(a) || moment_is_given(b))
-        return a->operand.has_step && b->operand.has_step ? "step" : "event";
+        return a->operand.has_step && b->operand.has_step ? DIFF_BY_STEP : DIFF_BY_EVENT;
     a->moment = a->timeline.peak_moment;
     b->moment = b->timeline.peak_moment;
     if (align == ALIGN_STEP && align_steps(a, b))
-        return "step";
+        return DIFF_BY_STEP;
     if (align == ALIGN_ANNOTATION && align_annotations(a, b))
-        return "annotation";
+        return DIFF_BY_ANNOTATION;
     if (align != ALIGN_PEAK)
         terminal_note(b->recording.input.shown,
                       "has no %s in common with the first; each is compared at its peak",
                       align == ALIGN_STEP ? "steps" : "annotation");
-    return "peak";
+    return DIFF_BY_PEAK;
 }
 
 /* Nothing was written. A fault of the target was printed already. Returns an enum exit_code. */
@@ -360,7 +360,7 @@ static int diff_one(struct diff_writer *writer, struct side *a, struct side *b,
                     const struct settings *settings) {
     struct arena arena;
     arena_init(&arena, arena_share(&b->scratch), SIZE_MAX);
-    const char *aligned_by = sides_align(a, b, settings->align);
+    enum diff_alignment aligned_by = sides_align(a, b, settings->align);
     struct diff diff = {.a = diff_side_of(a),
                         .b = diff_side_of(b),
                         .aligned_by = aligned_by,

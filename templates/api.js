@@ -4,8 +4,6 @@ export const FRAME_NOISE = 0;
 export const FRAME_NATIVE = 1;
 export const FRAME_LIBRARY = 2;
 export const FRAME_USER = 3;
-export const KIND_LOG = 3;
-export const KIND_MEMORY_TIMELINE = 2;
 export const CHECK_CLEAR = 0;
 export const CHECK_FOUND = 1;
 export const CHECK_NOT_JUDGED = 2;
@@ -40,6 +38,7 @@ export const RECORDS = {
 recording: [ "meta",
 "settings",
 "kind", "rank",
+"has_allocations", "has_call_sites",
 "devices", "diagnostics", "strings", "frames", "stacks", "contexts", ],
 text: [ "place", "nbytes", ],
 piece: [ "packed", "packed_nbytes", "target", "raw_nbytes", ],

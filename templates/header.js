@@ -1,5 +1,5 @@
 // Header and toolbar: the file, its figures, and what to know before trusting them.
-import { KIND_LOG, WHOLE_FILE } from "./api.js";
+import { WHOLE_FILE } from "./api.js";
 import { openingWindow } from "./address.js";
 import { plotOf } from "./canvas.js";
 import { findingFigure, KIND_TITLES } from "./finding_words.js";
@@ -240,7 +240,7 @@ function emptyReason(page) {
             "No history was recorded for this device, so there is no timeline: the picture is the state when " +
             `the snapshot was taken.${elsewhere || hint}`
         );
-    if (view.facts.events === 1 && session.facts.kind !== KIND_LOG)
+    if (view.facts.events === 1 && session.facts.has_allocations)
         return (
             "The recording of this device has a single event, so there is no timeline: the picture is the " +
             `state before and after it.${elsewhere || hint}`

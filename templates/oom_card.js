@@ -1,6 +1,5 @@
 // The card of an out-of-memory event: who made the request, the device as one bar, the memory that could not serve the
 // request, and why not.
-import { KIND_LOG } from "./api.js";
 import { actionLine } from "./action_line.js";
 import { phasesOfEvent, phaseText } from "./describe.js";
 import { prove } from "./proof.js";
@@ -28,7 +27,7 @@ function formatAlike(values) {
  */
 function lackText(page, { size }, { lacking_bytes }) {
     if (lacking_bytes > 0) return `${formatBytes(lacking_bytes)} short of the ${formatBytes(size)} requested`;
-    if (page.session.facts.kind === KIND_LOG) return `${formatBytes(size)} requested, by the log`;
+    if (!page.session.facts.has_allocations) return `${formatBytes(size)} requested, by the log`;
     return `Enough memory, but no hole of ${formatBytes(size)}`;
 }
 
@@ -151,7 +150,7 @@ function follows(page, index) {
     // The model was asked about the last event only.
     if (index < view.facts.ooms - 1) return [];
     const told = all.filter(({ code }) => !SAID_ABOVE.includes(code));
-    if (told.length === 0 && session.facts.kind === KIND_LOG)
+    if (told.length === 0 && !session.facts.has_allocations)
         return [actionLine("Who is not known", "", "Record a snapshot to see who holds the memory.", true)];
     const least = told.filter(({ code }) => code === "plan").map(({ text }) => planLine(text));
     const others = told

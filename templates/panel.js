@@ -1,5 +1,4 @@
 // The side panel's list: who holds the memory at a moment, or the events of a range.
-import { KIND_MEMORY_TIMELINE } from "./api.js";
 import { plotOf } from "./canvas.js";
 import { fillName, firstBelow, foldByArrows, makeFigures, makeRowHead, showFold } from "./grid.js";
 import { groupColor, keyColor } from "./legend.js";
@@ -265,7 +264,7 @@ function fillRow(page, row, index) {
  * @param {Page} page
  */
 export function listsCategories(page) {
-    return page.session.facts.kind === KIND_MEMORY_TIMELINE;
+    return !page.session.facts.has_call_sites;
 }
 
 /** Which OOM an event is; -1: none. @param {Page} page @param {number} event */

@@ -107,6 +107,8 @@ export class Session {
             settings: 0,
             kind: 0,
             rank: -1,
+            has_allocations: 1,
+            has_call_sites: 1,
             devices: 0,
             diagnostics: 0,
             strings: 0,

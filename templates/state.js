@@ -1,6 +1,6 @@
 // The page's state, how it changes, and how the hash of the URL holds it. change() sets fields and requests a new
 // drawing of what shows them; the drawing happens once per animation frame (draw() in page.js).
-import { COLORING_TITLES, KIND_LOG } from "./api.js";
+import { COLORING_TITLES } from "./api.js";
 import { View } from "./session.js";
 import { element, formatDuration, formatEvent, press } from "./text.js";
 
@@ -333,7 +333,7 @@ export function change(page, fields) {
 
 /** What a band is called; a log has levels. @param {Page} page */
 export function allocationWord(page) {
-    return page.session.facts.kind === KIND_LOG ? "level" : "allocation";
+    return page.session.facts.has_allocations ? "allocation" : "level";
 }
 
 /** The capacity of a device: as given when the page was made, otherwise from the file; 0: unknown. */

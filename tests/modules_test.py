@@ -81,7 +81,8 @@ class Modules(unittest.TestCase):
     def test_few_places_name_a_kind_of_recording(self):
         """Above the parser code asks what a recording has (trace_has_...): a new kind then needs no edit there."""
         texts = [path.read_text() for folder in ("layout", "analysis", "render", "cli") for path in (ROOT / folder).rglob("*.[ch]")]
-        named = sum(len(re.findall(r"\bTRACE_(?:SNAPSHOT|KINETO|MEMORY_TIMELINE|LOG|SERIES)\b", text)) for text in texts)
+        texts += [path.read_text() for path in (ROOT / "templates").rglob("*.js")]
+        named = sum(len(re.findall(r"\b(?:TRACE|KIND)_(?:SNAPSHOT|KINETO|MEMORY_TIMELINE|LOG|SERIES)\b|\bfacts\.kind\b", text)) for text in texts)
         self.assertIn(named, range(1, 16))
 
     def test_every_finding_has_a_title_in_the_page(self):

@@ -86,19 +86,13 @@ static void curves_put(struct sheet_of_whatif *sheet, struct rect area) {
 
 static void row_put(struct sheet_of_whatif *sheet, struct rect *area, uint32_t color, const char *name,
                     uint64_t low, uint64_t high) {
-    char figure[128];
     int32_t height = canvas_line_height(sheet->picture.small) + sheet->picture.em / 4,
             swatch = sheet->picture.em;
     if (area->height < height)
         return;
-    unsigned unit = format_unit(whatif_highest_bytes(sheet->whatif));
-    struct figure least = format_bytes_in(low, unit), most = format_bytes_in(high, unit);
-    if (strcmp(least.text, most.text) == 0)
-        snprintf(figure, sizeof figure, "%s", most.text);
-    else
-        snprintf(figure, sizeof figure, "%.*s to %s", (int)strcspn(least.text, " "), least.text, most.text);
+    struct figure figure = format_range_in(low, high, format_unit(whatif_highest_bytes(sheet->whatif)));
     int32_t column =
-        (int32_t)font_width(sheet->picture.font, sheet->picture.small, figure) + sheet->picture.em;
+        (int32_t)font_width(sheet->picture.font, sheet->picture.small, figure.text) + sheet->picture.em;
     canvas_fill(&sheet->picture.canvas,
                 (struct rect){area->x, area->y + height / 2 - sheet->picture.scale * 2, swatch,
                               2 * sheet->picture.scale},
@@ -107,7 +101,7 @@ static void row_put(struct sheet_of_whatif *sheet, struct rect *area, uint32_t c
                         area->width - column - swatch - sheet->picture.em / 2, 0};
     text_put(sheet, text, sheet->picture.small, sheet->picture.colors->text, false, name);
     text_put(sheet, (struct rect){area->x + area->width - column, area->y, column, 0}, sheet->picture.small,
-             sheet->picture.colors->text, true, figure);
+             sheet->picture.colors->text, true, figure.text);
     area->y += height;
     area->height -= height;
 }

@@ -38,12 +38,19 @@ bool diff_compute(struct diff *diff, struct arena *arena) {
         !compare_sites(&diff->comparison, &a, &b, arena) ||
         !causes_find(&diff->causes, &diff->comparison, steps, arena))
         return false;
-    if (strcmp(diff->aligned_by, "peak") == 0 && diff->filter == NULL &&
+    if (diff->aligned_by == DIFF_BY_PEAK && diff->filter == NULL &&
         !causes_add_phase(&diff->causes, &diff->comparison, diff->phase, steps, &a, &b, arena))
         return false;
     return causes_find_deaths(&diff->causes, &diff->comparison, &a, &diff->a.verdicts->phases, &b,
                               &diff->b.verdicts->phases, arena);
 }
+
+static const struct {
+    const char *name, *words;
+} alignments[] = {[DIFF_BY_PEAK] = {"peak", "each at its peak"},
+                  [DIFF_BY_STEP] = {"step", "at the peak of the same step"},
+                  [DIFF_BY_ANNOTATION] = {"annotation", "at the peak of the same annotation"},
+                  [DIFF_BY_EVENT] = {"event", "at the moments that were named"}};
 
 /* ---- JSON ---- */
 
@@ -161,7 +168,7 @@ static void add_diff(struct json_writer *json, const struct diff *diff) {
     const struct comparison *comparison = &diff->comparison;
     add_side(json, "a", &diff->a);
     add_side(json, "b", &diff->b);
-    json_text(json, "aligned_by", diff->aligned_by);
+    json_text(json, "aligned_by", alignments[diff->aligned_by].name);
     if (diff->filter != NULL)
         json_text(json, "filter", diff->filter);
     json_u64(json, "a_bytes", comparison->a_bytes);
@@ -381,23 +388,13 @@ static void side_write(struct sheet *sheet, const char *letter, const struct dif
                 device_words(side->timeline->device->ordinal).text, side_moment(sheet, side));
 }
 
-static const char *aligned_words(const struct diff *diff) {
-    static const char *const words[][2] = {{"step", "at the peak of the same step"},
-                                           {"annotation", "at the peak of the same annotation"},
-                                           {"event", "at the moments that were named"}};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(diff->aligned_by, words[i][0]) == 0)
-            return words[i][1];
-    return "each at its peak";
-}
-
 static void text_write(struct sheet *sheet, const struct diff *diff, uint32_t top) {
     sheet_heading(
         sheet, 2,
         sheet_format(sheet, "%s against %s", diff_file(sheet, &diff->b), diff_file(sheet, &diff->a)));
     verdict_write(sheet, diff);
     causes_write(sheet, diff);
-    sheet_say(sheet, "Compared %s:", aligned_words(diff));
+    sheet_say(sheet, "Compared %s:", alignments[diff->aligned_by].words);
     side_write(sheet, "A", &diff->a);
     side_write(sheet, "B", &diff->b);
     groups_write(sheet, diff, top);

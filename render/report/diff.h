@@ -17,11 +17,14 @@ struct diff_side {
     const struct verdicts *verdicts;
 };
 
+/* How the two moments were chosen: each at its peak, at the peak of the same step or annotation, or named. */
+enum diff_alignment { DIFF_BY_PEAK, DIFF_BY_STEP, DIFF_BY_ANNOTATION, DIFF_BY_EVENT };
+
 struct diff {
     struct diff_side a, b;
-    const char *aligned_by; /* "peak", "step" or "annotation" */
-    const char *filter;     /* words of the filter; NULL: none */
-    enum compare_by by;     /* grouping of more rows beside those by call site; COMPARE_BY_SITE: none */
+    enum diff_alignment aligned_by;
+    const char *filter; /* words of the filter; NULL: none */
+    enum compare_by by; /* grouping of more rows beside those by call site; COMPARE_BY_SITE: none */
     struct comparison comparison;
     struct causes causes;
     struct diff_rows {

@@ -161,13 +161,6 @@ static const char *fine_bytes(struct sheet *sheet, uint64_t bytes) {
     return sheet_format(sheet, "%" PRIu64 ".%02" PRIu64 " GiB", hundredths / 100, hundredths % 100);
 }
 
-static const char *range_text(struct sheet *sheet, uint64_t least, uint64_t most, unsigned unit) {
-    struct figure low = format_bytes_in(least, unit), high = format_bytes_in(most, unit);
-    if (strcmp(low.text, high.text) == 0)
-        return sheet_format(sheet, "%s", high.text);
-    return sheet_format(sheet, "%.*s to %s", (int)strcspn(low.text, " "), low.text, high.text);
-}
-
 static const char *settings_text(struct sheet *sheet, const struct whatif *whatif) {
     const struct trace *trace = whatif->program->trace;
     const struct device_trace *device = whatif->program->device;
@@ -242,7 +235,7 @@ static void scenario_row(struct sheet *sheet, const struct whatif *whatif,
                          const struct whatif_scenario *scenario, bool budgets) {
     unsigned unit = format_unit(whatif_highest_bytes(whatif));
     sheet_cell(sheet, "%s", whatif_scenario_title(scenario));
-    sheet_cell(sheet, "%s%s", range_text(sheet, scenario->peak_min_bytes, scenario->peak_max_bytes, unit),
+    sheet_cell(sheet, "%s%s", format_range_in(scenario->peak_min_bytes, scenario->peak_max_bytes, unit).text,
                scenario->endless ? " (not to the end)" : "");
     sheet_cell(sheet, "%s", change_text(sheet, scenario, &whatif->scenario[0], unit));
     sheet_cell(sheet, "%s", format_bytes_in(scenario->end_bytes, unit).text);
@@ -292,8 +285,8 @@ static void lowest_write(struct sheet *sheet, const struct whatif *whatif) {
         sheet,
         "With %s this recorded sequence would have peaked at %s reserved instead of %s (model; allocation "
         "sequence unchanged; window of this recording).",
-        low->name, range_text(sheet, low->peak_min_bytes, low->peak_max_bytes, unit),
-        range_text(sheet, recorded->peak_min_bytes, recorded->peak_max_bytes, unit));
+        low->name, format_range_in(low->peak_min_bytes, low->peak_max_bytes, unit).text,
+        format_range_in(recorded->peak_min_bytes, recorded->peak_max_bytes, unit).text);
 }
 
 /* The names of the scenarios in which the failed request is served within the budget, or of those in which it is
