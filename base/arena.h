@@ -36,10 +36,8 @@ struct arena {
 /* Starts an empty arena. Takes nothing from the host yet. */
 void arena_init(struct arena *arena, struct arena_host host, size_t limit_nbytes);
 
-/*
- * A host for arenas that share the limit of this one: the memory comes from this arena's host and counts as this
- * arena's, but is not freed with it. Valid as long as the arena; release its users first.
- */
+/* A host for arenas that share the limit of this one: the memory comes from this arena's host and counts as this
+ * arena's, but is not freed with it. Valid as long as the arena; release its users first. */
 struct arena_host arena_share(struct arena *arena);
 
 /* Frees everything that was allocated from the arena; it can be used again afterwards. */

@@ -1,7 +1,5 @@
-/*
- * Lets code without threads of its own have one piece of work done in parallel by its host. A host may have no
- * thread; the results are the same. Freestanding.
- */
+/* Lets code without threads of its own have one piece of work done in parallel by its host. A host may have no
+ * thread; the results are the same. Freestanding. */
 #pragma once
 
 #include "base/arena.h"

@@ -59,7 +59,6 @@ static bool set_reserve(struct ordered *set, struct arena *arena) {
            ARENA_GROW(arena, set->most, set->most_capacity, wanted);
 }
 
-/* Inserts an empty leaf at index `at`. */
 static bool leaf_insert(struct ordered *set, struct ordered_store *store, uint32_t at) {
     if (!set_reserve(set, store->arena))
         return false;

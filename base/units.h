@@ -1,7 +1,5 @@
-/*
- * Figures as people type them: sizes, durations and counts, read by one rule on the command line, in filters and in the
- * page. Integer arithmetic, no C library. Texts are bytes with a length; blanks around them are the caller's.
- */
+/* Figures as people type them: sizes, durations and counts, read by one rule on the command line, in filters and in
+ * the page. Integer arithmetic, no C library. Texts are bytes with a length; blanks around them are the caller's. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,5 @@
-/*
- * Builds text piece by piece in a caller's buffer: sentences, names of places. No C library. Text that does not fit
- * is counted but not written, so a caller can ask for the length first.
- */
+/* Builds text piece by piece in a caller's buffer: sentences, names of places. No C library. Text that does not fit
+ * is counted but not written, so a caller can ask for the length first. */
 #pragma once
 
 #include "base/format.h"

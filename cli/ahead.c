@@ -114,7 +114,6 @@ static struct ahead_block *block_wait(struct ahead *ahead) {
     return filled ? &ahead->block[next % BLOCK_COUNT] : NULL;
 }
 
-/* Gives blocks back, to be filled again. */
 static void blocks_release(struct ahead *ahead, uint64_t count) {
     pthread_mutex_lock(&ahead->mutex);
     ahead->emptied += count;

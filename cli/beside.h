@@ -1,7 +1,5 @@
-/*
- * One piece of work in a thread beside the one that asks for it, and memory that both may take at once: base/beside.h
- * implemented with threads.
- */
+/* One piece of work in a thread beside the one that asks for it, and memory that both may take at once: base/beside.h
+ * implemented with threads. */
 #pragma once
 
 #include "base/beside.h"

@@ -14,8 +14,6 @@ void memory_begin(void);
  * large is there. */
 void memory_keep(void);
 
-/*
- * The memory that a trace may take by default: three quarters of the machine's, or of the control group's limit
- * (version 2 or 1) where that is lower. SIZE_MAX: unknown.
- */
+/* The memory that a trace may take by default: three quarters of the machine's, or of the control group's limit
+ * (version 2 or 1) where that is lower. SIZE_MAX: unknown. */
 size_t memory_default_limit(void);

@@ -1,7 +1,5 @@
-/*
- * The table of options. Private to options_table.c (the table), options.c (the command line), options_flags.c
- * (options shown in results) and options_help.c.
- */
+/* The table of options. Private to options_table.c (the table), options.c (the command line), options_flags.c
+ * (options shown in results) and options_help.c. */
 #pragma once
 
 #include "cli/options.h"

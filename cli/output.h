@@ -42,10 +42,8 @@ void output_hold_signals(sigset_t *before);
 void output_doom_directory(const char *path);
 void output_spare_directory(const char *path);
 
-/*
- * Decides the target and refuses early what would fail in the end: an existing file without force, the input itself, a
- * directory that does not exist, a terminal. False: printed; nothing to release.
- */
+/* Decides the target and refuses early what would fail in the end: an existing file without force, the input itself,
+ * a directory that does not exist, a terminal. False: printed; nothing to release. */
 bool output_choose(struct output *output, const struct output_request *request, const struct input *input);
 
 /* Is the target another file than this input? For verbs with several inputs; output_choose has tested the input that it

@@ -1,7 +1,5 @@
-/*
- * POSIX regular expressions of the C library, guarded against what makes it run for ever, lose an answer or crash:
- * unbounded nested repetitions, back-references, and memory that ends on the way.
- */
+/* POSIX regular expressions of the C library, guarded against what makes it run for ever, lose an answer or crash:
+ * unbounded nested repetitions, back-references, and memory that ends on the way. */
 #pragma once
 
 #include <regex.h>

@@ -19,10 +19,8 @@ struct group {
     uint32_t key;   /* for the caller */
 };
 
-/*
- * Groups what is alive at `moment`, by falling bytes (then by rising site and stack). `*groups` points into
- * `arena`. O(alive + groups log groups). False: no memory.
- */
+/* Groups what is alive at `moment`, by falling bytes (then by rising site and stack). `*groups` points into
+ * `arena`. O(alive + groups log groups). False: no memory. */
 bool groups_at(const struct timeline *timeline, uint32_t moment, enum group_by by, struct arena *arena,
                struct group **groups, uint32_t *n_groups);
 

@@ -31,9 +31,7 @@ struct merge {
     struct arena arena;     /* the new columns of `trace` */
 };
 
-/*
- * Makes `merge->trace` from `trace` (which must outlive it), in memory that counts towards the limit of the arena
- * of `trace`. Release it in any case. False: no memory. O(events + allocations).
- */
+/* Makes `merge->trace` from `trace` (which must outlive it), in memory that counts towards the limit of the arena
+ * of `trace`. Release it in any case. False: no memory. O(events + allocations). */
 bool merge_init(struct merge *merge, struct trace *trace, unsigned level);
 void merge_release(struct merge *merge);

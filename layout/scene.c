@@ -222,10 +222,8 @@ static bool allocation_is_kept(const struct scene *scene, uint32_t allocation) {
     return scene->keep == NULL || (scene->keep[allocation / 64] >> allocation % 64 & 1) != 0;
 }
 
-/*
- * Marks in the bitmap what is seen in the first column. In bucket k, only births in the last 2^(k+1) - 1 moments
- * can be alive (or have just died) at a moment.
- */
+/* Marks in the bitmap what is seen in the first column. In bucket k, only births in the last 2^(k+1) - 1 moments
+ * can be alive (or have just died) at a moment. */
 static void first_column_mark(struct scene *scene) {
     const struct timeline *timeline = scene->timeline;
     const struct allocations *allocations = &timeline->device->allocations;
@@ -303,10 +301,8 @@ static uint32_t birth_seek(const struct allocations *allocations, uint32_t at, u
     return at;
 }
 
-/*
- * Adds the allocations [from, to), which are first seen in `column`, if at all. Most die before; the others are
- * found without a branch, which would be mispredicted every other time.
- */
+/* Adds the allocations [from, to), which are first seen in `column`, if at all. Most die before; the others are
+ * found without a branch, which would be mispredicted every other time. */
 static bool later_column_build(struct scene *scene, uint32_t column, uint32_t from, uint32_t to) {
     const uint32_t *death = scene->timeline->device->allocations.death;
     uint32_t least = column_least_death(scene, column), first = scene->n_bands, last = first;

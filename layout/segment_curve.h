@@ -1,7 +1,5 @@
-/*
- * The allocator's segments over the whole run: their number at each moment, and each of them as a band from the
- * event that requested it to the one that gave it back. Freestanding.
- */
+/* The allocator's segments over the whole run: their number at each moment, and each of them as a band from the
+ * event that requested it to the one that gave it back. Freestanding. */
 #pragma once
 
 #include "layout/segments.h"

@@ -1,7 +1,5 @@
-/*
- * Numbers the stacks that allocations have without gaps, in their order. A recording may have thirty ancestor
- * stacks for each of these, so results for each stack of an allocation are kept by slot. Freestanding.
- */
+/* Numbers the stacks that allocations have without gaps, in their order. A recording may have thirty ancestor
+ * stacks for each of these, so results for each stack of an allocation are kept by slot. Freestanding. */
 #pragma once
 
 #include "trace/trace.h"

@@ -32,7 +32,6 @@ bool ledger_grow(struct ledger *ledger, uint64_t nbytes) {
     return nbytes == 0 || (piece_add(ledger, nbytes, &event) && recorder_join(ledger->recorder, &event));
 }
 
-/* Ends the allocation of the piece at `index` and removes the piece. */
 static bool piece_close(struct ledger *ledger, uint32_t index) {
     struct ledger_piece *piece = &ledger->piece[index];
     struct event event = {.action = ACTION_FREE_COMPLETED, .address = piece->address, .size = piece->size};

@@ -1,10 +1,8 @@
 // The line of a card that says what to do about it.
 import { make } from "./text.js";
 
-/**
- * The advice in one line, with its saving; grey if it does not suffice.
- * @param {string} head @param {string} gain @param {string} text @param {boolean} [grey]
- */
+/** The advice in one line, with its saving; grey if it does not suffice.
+ * @param {string} head @param {string} gain @param {string} text @param {boolean} [grey] */
 export function actionLine(head, gain, text, grey) {
     const box = make("div", grey ? "do-not" : "do");
     const line = make("p", "do-head");

@@ -22,10 +22,8 @@ import {
 import { fitWindow, setAxis, setBytes, setWindow } from "./window.js";
 import { boundedInteger, formatCount, numberPair } from "./text.js";
 
-/**
- * Shows another device. With all devices on one axis, the shown stretch of time stays the same.
- * @param {Page} page @param {number} index
- */
+/** Shows another device. With all devices on one axis, the shown stretch of time stays the same.
+ * @param {Page} page @param {number} index */
 export function setDevice(page, index) {
     const { state, view } = page;
     const before = view.facts.first_us;
@@ -56,10 +54,8 @@ export function setDevice(page, index) {
     else fitWindow(page);
 }
 
-/**
- * Shows all devices that have times on one axis, one below the other, or only the chosen one.
- * @param {Page} page @param {boolean} all
- */
+/** Shows all devices that have times on one axis, one below the other, or only the chosen one.
+ * @param {Page} page @param {boolean} all */
 export function showAll(page, all) {
     if (all === page.state.all || (all && !(page.view.facts.has_time && timedDevices(page).length > 1))) return;
     if (all) setAxis(page, "time");
@@ -247,10 +243,8 @@ const LAST_SHARE = 0.2;
 
 const LAST_LEAST = 200;
 
-/**
- * The window of a freshly opened recording: the whole run or, if memory ran out, the failed step and the one before it.
- * @returns {{from: number, to: number, name: string}} along the axis
- */
+/** The window of a freshly opened recording: the whole run or, if memory ran out, the failed step and the one before
+ * it. @returns {{from: number, to: number, name: string}} along the axis */
 export function openingWindow(/** @type {Page} */ page) {
     const whole = { ...wholeRange(page), name: "Whole run" };
     const { ooms, events } = page.view.facts;
@@ -333,10 +327,8 @@ function deviceOf(page, ordinal) {
     return index < 0 ? null : index;
 }
 
-/**
- * @typedef {<T>(name: string, meaning: (text: string) => T | null) => T | null} Take what a word means; null: it is not
- * there, or means nothing here
- */
+/** @typedef {<T>(name: string, meaning: (text: string) => T | null) => T | null} Take what a word means; null: it is
+ * not there, or means nothing here */
 
 /** Takes over an address. The state stays valid, whatever the address holds. @param {Page} page @param {string} text */
 export function readHash(page, text) {

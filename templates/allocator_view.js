@@ -99,10 +99,8 @@ function holesBar(holes, rest) {
     return bar;
 }
 
-/**
- * A button that selects the allocation that keeps a hole's segment, with its stack.
- * @param {Page} page @param {Hole} hole
- */
+/** A button that selects the allocation that keeps a hole's segment, with its stack.
+ * @param {Page} page @param {Hole} hole */
 function keeperButton(page, { used_bytes, segment_bytes, blocks, allocation, block }) {
     const { session, view } = page;
     const { stack, bytes: held, birth } = view.c.allocation(allocation);
@@ -201,10 +199,8 @@ function lackedText({ view }) {
 
 const NOTHING_LACKED = { lacking_bytes: 0, reserved_known: 0 };
 
-/**
- * Answers whether other settings of the allocator would have served the request, with the plan's figures.
- * @param {Page} page
- */
+/** Answers whether other settings of the allocator would have served the request, with the plan's figures.
+ * @param {Page} page */
 function settingsBox(page) {
     const plan = devicePlan(page);
     const rows = plan?.refused === null ? planRows(plan).filter(({ id }) => id.startsWith("settings:")) : [];

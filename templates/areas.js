@@ -69,10 +69,8 @@ export function areaEdges(page, event) {
 /** Columns between two places that are tried for a name. */
 const NAME_STEP = 4;
 
-/**
- * Fades everything above and below the highlighted area.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {import("./canvas.js").Pane} pane
- */
+/** Fades everything above and below the highlighted area.
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {import("./canvas.js").Pane} pane */
 export function veilAreas(page, context, pane) {
     const { state, view } = page;
     const { focus, viewBy } = state;

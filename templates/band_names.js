@@ -14,10 +14,8 @@ const PAD = 4;
 
 /** @typedef {import("./canvas.js").Pane} Pane */
 
-/**
- * What names must not touch: lines of the markers, ghosts of failed requests, and the names of lines.
- * @param {Page} page @param {Pane} pane
- */
+/** What names must not touch: lines of the markers, ghosts of failed requests, and the names of lines.
+ * @param {Page} page @param {Pane} pane */
 function obstacles(page, pane) {
     const standing = (/** @type {number} */ x) => ({ left: x - 2, right: x + 2, top: 0, bottom: pane.height });
     const lines = visibleMarkers(page, pane).map(({ x }) => standing(x));
@@ -75,10 +73,8 @@ function nameAreas(/** @type {Page} */ page, context, taken, pane) {
     }
 }
 
-/**
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {ReturnType<typeof obstacles>} taken
- * @param {Pane} pane
- */
+/** @param {Page} page @param {CanvasRenderingContext2D} context @param {ReturnType<typeof obstacles>} taken
+ * @param {Pane} pane */
 function nameBands(page, context, taken, { view, ratio }) {
     const names = view.c.band_names(Math.ceil(ROWS * ratio), Math.ceil(COLUMNS * ratio));
     for (let i = 0; i < names; i++) {

@@ -6,10 +6,8 @@ async function unpackText(id) {
     return new TextDecoder().decode(await unpack(id));
 }
 
-/**
- * Puts the text of an inert element into a new one, which takes effect at once.
- * @param {string} id @param {"style" | "script"} kind @param {HTMLElement} place
- */
+/** Puts the text of an inert element into a new one, which takes effect at once.
+ * @param {string} id @param {"style" | "script"} kind @param {HTMLElement} place */
 async function carry(id, kind, place) {
     const element = document.createElement(kind);
     element.textContent = await unpackText(id);
@@ -33,10 +31,8 @@ async function runProgram() {
     return window.strata.ready;
 }
 
-/**
- * Our own sentences are plain errors; any other error means that the file was changed after it was written.
- * @param {unknown} error
- */
+/** Our own sentences are plain errors; any other error means that the file was changed after it was written.
+ * @param {unknown} error */
 function sentenceOf(error) {
     if (error instanceof Error && error.constructor === Error) return error.message;
     return (

@@ -84,10 +84,8 @@ export const plotOf = perPage((page) => ({
     lineNames: [],
     /** @type {Room[]} */
     flags: [],
-    /**
-     * What the last overlay found under the pointer.
-     * @type {{allocation: number | null, band: number | null, event: number} | null}
-     */
+    /** What the last overlay found under the pointer.
+     * @type {{allocation: number | null, band: number | null, event: number} | null} */
     hover: null,
     /** The pointer's CSS pixel along the timeline, while it is in another device's row. @type {number | null} */
     pointed: null,
@@ -113,19 +111,15 @@ export function xOfEvent(page, event, pane = plotOf(page)) {
     return pane.view.c.x_of_event(event) / pane.ratio;
 }
 
-/**
- * The middle of an event's part of the timeline, where the event's marks are.
- * @param {number} event @param {Pane} [pane]
- */
+/** The middle of an event's part of the timeline, where the event's marks are.
+ * @param {number} event @param {Pane} [pane] */
 export function middleOfEvent(/** @type {Page} */ page, event, pane = plotOf(page)) {
     const from = xOfEvent(page, event, pane);
     return (from + Math.max(from, Math.min(xOfEvent(page, event + 1, pane), pane.width))) / 2;
 }
 
-/**
- * The place of an event of the selected device in a pane; in another device's pane, the place of its time.
- * @param {Page} page @param {number} event @param {Pane} pane
- */
+/** The place of an event of the selected device in a pane; in another device's pane, the place of its time.
+ * @param {Page} page @param {number} event @param {Pane} pane */
 export function xOfMoment(page, event, pane) {
     return pane === plotOf(page) ? middleOfEvent(page, event) : xOfAxis(page, usOfEvent(page, event));
 }

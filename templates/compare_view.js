@@ -55,10 +55,8 @@ const CURVE_WIDTH = 60;
 const LASTING_SLOT = 4;
 
 /** @typedef {ReturnType<typeof makeCompare>} Compare */
-/**
- * @typedef {{element: HTMLElement, fold: HTMLElement, swatch: HTMLElement, text: HTMLElement, what: HTMLElement, a:
- * HTMLElement, b: HTMLElement, delta: HTMLElement, spark: HTMLElement}} CompareLine
- */
+/** @typedef {{element: HTMLElement, fold: HTMLElement, swatch: HTMLElement, text: HTMLElement, what: HTMLElement, a:
+ * HTMLElement, b: HTMLElement, delta: HTMLElement, spark: HTMLElement}} CompareLine */
 /**
  * @typedef {{name: string, key: number, a: number, b: number, delta: number, never: number | null, focus:
  * import("./state.js").Focus | null, nested: boolean}} CompareRow never: of B, what is never freed, where that is asked
@@ -93,10 +91,8 @@ function swapEnds(page) {
     change(page, { compareA: ends.b, compareB: ends.a });
 }
 
-/**
- * @param {Compare} compare @param {import("./questions.js").About} about @param {string} by
- * @param {import("./questions.js").Within} [within]
- */
+/** @param {Compare} compare @param {import("./questions.js").About} about @param {string} by
+ * @param {import("./questions.js").Within} [within] */
 function keptSums(compare, about, by, within) {
     if (!("from" in about) || compare.state.compareWhat !== "kept" || about.to >= compare.view.facts.events)
         return null;
@@ -192,10 +188,8 @@ function folds(compare, { nested }) {
     return !nested && unfolds(compare);
 }
 
-/**
- * The question about an end, with what is asked of it.
- * @param {Compare} compare @param {import("./questions.js").About} about
- */
+/** The question about an end, with what is asked of it.
+ * @param {Compare} compare @param {import("./questions.js").About} about */
 function withWhat(compare, about) {
     return "from" in about ? { ...about, what: compare.state.compareWhat } : about;
 }
@@ -231,10 +225,8 @@ function sitesOf(compare, key) {
     });
 }
 
-/**
- * The order of the rows after a card's button was pressed: the row of the card's call site comes first.
- * @param {Compare} compare
- */
+/** The order of the rows after a card's button was pressed: the row of the card's call site comes first.
+ * @param {Compare} compare */
 function firstOfAll({ content, page, state }) {
     const site = state.compareBy === "site" ? provedSite(page) : 0;
     if (!site || !content) return null;
@@ -278,10 +270,8 @@ function fillLine(compare, line, index) {
     line.element.setAttribute("aria-selected", String(isFocused(compare, row)));
 }
 
-/**
- * Places A and B in the run: their part of each curve gets their colour.
- * @param {Compare} compare @param {string} name @param {import("./questions.js").About} about
- */
+/** Places A and B in the run: their part of each curve gets their colour.
+ * @param {Compare} compare @param {string} name @param {import("./questions.js").About} about */
 function placeEnd(compare, name, about) {
     const whole = compare.view.facts.events + 1;
     const { from, to } =
@@ -508,10 +498,8 @@ function makeCompare(page, box, use) {
         /** @type {ReturnType<typeof askDifferences> | null} */
         content: null,
         figures: tableFigures(0),
-        /**
-         * By key: the bytes that B keeps and the recording never frees. Null: this is not asked for.
-         * @type {Map<number, number> | null}
-         */
+        /** By key: the bytes that B keeps and the recording never frees. Null: this is not asked for.
+         * @type {Map<number, number> | null} */
         lasting: null,
         /** Keys of the groups whose call sites are shown, and those below each. @type {Map<number, CompareRow[]>} */
         open: new Map(),

@@ -19,10 +19,8 @@ export function poolName(page, pool, shown = page.view) {
     return first === 0 && second === 0 ? "default" : `(${first}, ${second})`;
 }
 
-/**
- * A phase's name for people: without control characters and the two signs that torch puts around it.
- * @param {string} name
- */
+/** A phase's name for people: without control characters and the two signs that torch puts around it.
+ * @param {string} name */
 export function phaseText(name) {
     return name.replace(/^## (.*) ##$/s, "$1").replace(/[\u0000-\u001f\u007f]/g, " ") || "(no name)";
 }
@@ -49,10 +47,8 @@ function phaseIds(/** @type {Page} */ page) {
     return Array.from({ length: page.view.facts.phases }, (_, phase) => phase);
 }
 
-/**
- * "1,234 events (12.3 ms)", with notes on unusual ends.
- * @param {Page} page @param {{birth: number, death: number}} allocation @param {View} [shown]
- */
+/** "1,234 events (12.3 ms)", with notes on unusual ends.
+ * @param {Page} page @param {{birth: number, death: number}} allocation @param {View} [shown] */
 export function lifetimeText(page, { birth, death }, shown = page.view) {
     const { events, has_time } = shown.facts;
     const time =

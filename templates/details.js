@@ -77,10 +77,8 @@ function allocationFacts(page, allocation) {
     return facts;
 }
 
-/**
- * The stack of the forward pass as text, as it was recorded.
- * @param {Page} page @param {record_allocation} allocation
- */
+/** The stack of the forward pass as text, as it was recorded.
+ * @param {Page} page @param {record_allocation} allocation */
 function forwardFrames(page, allocation) {
     const text = page.session.string(page.session.c.context(allocation.context).forward);
     if (!text) return [];
@@ -125,10 +123,8 @@ const GROUP_WORDS = {
     peak: "alive at the selection\u2019s highest moment",
 };
 
-/**
- * The row of one group among the sums.
- * @param {Page} page @param {Focus} group @param {import("./questions.js").About} about
- */
+/** The row of one group among the sums.
+ * @param {Page} page @param {Focus} group @param {import("./questions.js").About} about */
 function groupSum(page, { by, id }, about) {
     const sums = askSums(page.view, 3, about, by);
     for (let i = 0; i < sums.groups; i++) if (sums.row(i).key === id) return sums.row(i);
@@ -184,10 +180,8 @@ function groupText(page, group, moment) {
     );
 }
 
-/**
- * Fills the line about the whole group, which follows the pointer or describes the selected range.
- * @param {Page} page @param {number} moment
- */
+/** Fills the line about the whole group, which follows the pointer or describes the selected range.
+ * @param {Page} page @param {number} moment */
 export function drawSiteLine(page, moment) {
     const details = detailsOf(page);
     if (details.siteLine) setText(details.siteLine, groupText(page, pinnedGroup(page), moment));
@@ -216,10 +210,8 @@ function stackOfSite(/** @type {Page} */ page, site) {
     return Math.max(0, view.sitesOfStacks().indexOf(site));
 }
 
-/**
- * "3 of 16", with buttons to the previous and next allocation of the same call site.
- * @param {Page} page @param {number} allocation
- */
+/** "3 of 16", with buttons to the previous and next allocation of the same call site.
+ * @param {Page} page @param {number} allocation */
 function siblingsLine(page, allocation) {
     const { nth, count, previous, next } = page.view.c.siblings(allocation);
     const line = make("p", "siblings");

@@ -36,10 +36,8 @@ import { Matcher, selectWords } from "./words.js";
 /** @typedef {ReturnType<typeof createRow>} Row */
 /** @typedef {{event: number, allocation: number | null}} Hover */
 
-/**
- * Groups of places, one place for each device, and the rows that exist, by the device's index; those last seen come
- * last.
- */
+/** Groups of places, one place for each device, and the rows that exist, by the device's index; those last seen come
+ * last. */
 const rowsOf = perPage((page) => ({
     groups: makeGroups(page),
     /** The part below the timeline of the group that has the selected device. */
@@ -124,10 +122,8 @@ function makeGroups(page) {
     });
 }
 
-/**
- * Fills a group with its places; in the group of the chosen device some lie below the timeline.
- * @param {Group} group
- */
+/** Fills a group with its places; in the group of the chosen device some lie below the timeline.
+ * @param {Group} group */
 function openGroup(/** @type {Page} */ page, group) {
     const inHand = page.state.device;
     if (group.places.length === 0) group.places = group.devices.map((device) => makePlace(page, device));
@@ -139,10 +135,8 @@ function openGroup(/** @type {Page} */ page, group) {
     if (isSplit) fill(rowsOf(page).rest, (device) => device > inHand);
 }
 
-/**
- * Makes what updates filter, search and highlight of a row's view to those of the page.
- * @param {Page} page @param {View} shown
- */
+/** Makes what updates filter, search and highlight of a row's view to those of the page.
+ * @param {Page} page @param {View} shown */
 function makeFollower(page, shown) {
     const { session, state } = page;
     const matcher = new Matcher(session);
@@ -316,10 +310,8 @@ function createRow(page, { device, box, facts, cursor }) {
     };
 }
 
-/**
- * Puts the rows around the timeline, by device, or removes them where one device is shown. Call it before the timeline
- * is measured.
- */
+/** Puts the rows around the timeline, by device, or removes them where one device is shown. Call it before the timeline
+ * is measured. */
 export function placeRows(/** @type {Page} */ page) {
     const { state, view } = page;
     const plot = plotOf(page);
@@ -390,10 +382,8 @@ function* makeRows(page, places) {
     }
 }
 
-/**
- * A device's event at the cursor; null: nobody points.
- * @param {Page} page @param {number} device @param {View} shown
- */
+/** A device's event at the cursor; null: nobody points.
+ * @param {Page} page @param {number} device @param {View} shown */
 function cursorEvent(page, device, shown) {
     const [plot, x] = [plotOf(page), cursorX(page)];
     if (device === page.state.device && plot.hover) return plot.hover.event;

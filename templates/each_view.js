@@ -130,10 +130,8 @@ function csvRow(page, id, stacks) {
     return `${fields.join(",")},${text}\r\n`;
 }
 
-/**
- * Makes CSV of these allocations, piece by piece.
- * @param {Float64Array} ids @param {(part: number) => void} progress
- */
+/** Makes CSV of these allocations, piece by piece.
+ * @param {Float64Array} ids @param {(part: number) => void} progress */
 async function makeCsv(/** @type {Page} */ page, ids, progress) {
     const stacks = new Map();
     /** @type {Blob[]} */

@@ -52,10 +52,8 @@ export function lastIsCut(steps) {
     return steps.length > 2 && events[events.length - 1] < 0.9 * usual;
 }
 
-/**
- * The first and the last whole step. The first of all steps does not count, because it makes the lasting allocations,
- * nor does a last one that is cut off. Null: there are not two.
- */
+/** The first and the last whole step. The first of all steps does not count, because it makes the lasting allocations,
+ * nor does a last one that is cut off. Null: there are not two. */
 export function wholeSteps(/** @type {Page} */ page) {
     const steps = askSteps(page.view);
     const [first, last] = [steps.length > 2 ? 1 : 0, steps.length - 1 - (lastIsCut(steps) ? 1 : 0)];

@@ -44,10 +44,8 @@ function escaped(text) {
 /** @param {number} value */
 const short = (value) => String(Math.round(value * 100) / 100);
 
-/**
- * A line with steps: each of `ys` holds until the next column.
- * @param {number[]} ys @param {(i: number) => number} xOf
- */
+/** A line with steps: each of `ys` holds until the next column.
+ * @param {number[]} ys @param {(i: number) => number} xOf */
 function stepsPath(ys, xOf) {
     let path = "";
     ys.forEach((y, i) => {
@@ -63,10 +61,8 @@ function largestBands(page, ids) {
     return ids.sort((a, b) => (bytes.get(b) ?? 0) - (bytes.get(a) ?? 0)).slice(0, BANDS_MOST);
 }
 
-/**
- * The colour of most pixels of a band, since lines lie over some of them.
- * @param {ImageData} pixels @param {number} x @param {number} low @param {number} high
- */
+/** The colour of most pixels of a band, since lines lie over some of them.
+ * @param {ImageData} pixels @param {number} x @param {number} low @param {number} high */
 function shownColor(pixels, x, low, high) {
     /** @type {Map<string, number>} */
     const seen = new Map();

@@ -53,10 +53,8 @@ export function filterWords(filter) {
         .join(" ");
 }
 
-/**
- * The words that the form has fields for. Other words stay words.
- * @type {[RegExp, (filter: PageFilter, value: string) => void][]}
- */
+/** The words that the form has fields for. Other words stay words.
+ * @type {[RegExp, (filter: PageFilter, value: string) => void][]} */
 const FORM_WORDS = [
     [/^size:>=(\d\S*)$/, (filter, value) => (filter.leastBytes = value)],
     [/^size:<=(\d\S*)$/, (filter, value) => (filter.mostBytes = value)],

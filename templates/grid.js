@@ -92,10 +92,8 @@ export function foldByArrows(scroll, active) {
     });
 }
 
-/**
- * Writes a call site's name, with `file:line` as an element of its own: what follows that is cut first.
- * @param {HTMLElement} target @param {string} name
- */
+/** Writes a call site's name, with `file:line` as an element of its own: what follows that is cut first.
+ * @param {HTMLElement} target @param {string} name */
 export function setName(target, name) {
     if (target.textContent === name) return;
     const place = /^\S+:\d+/.exec(name)?.[0] ?? "";

@@ -29,10 +29,8 @@ function showTotals(totals) {
     setText(element("totals", HTMLElement), parts.join(" \u00b7 "));
 }
 
-/**
- * Shows notes on the whole batch, and the parts of the address that mean nothing.
- * @param {string[]} said @param {string[]} words
- */
+/** Shows notes on the whole batch, and the parts of the address that mean nothing.
+ * @param {string[]} said @param {string[]} words */
 function showNotes(said, words) {
     const misread = misreadSentence(words);
     const sentences = misread ? [misread, ...said] : said;
@@ -41,10 +39,8 @@ function showNotes(said, words) {
     notes.replaceChildren(...sentences.map((sentence) => make("li", "", sentence)));
 }
 
-/**
- * Shows badges, each of which asks the list for its recordings.
- * @param {Batch} batch @param {(words: string) => void} ask
- */
+/** Shows badges, each of which asks the list for its recordings.
+ * @param {Batch} batch @param {(words: string) => void} ask */
 function showBadges({ rows, data }, ask) {
     /** @type {Map<string, number>} */
     const kinds = new Map();

@@ -14,10 +14,8 @@ const LANE_ROWS_PLAIN = 4;
 
 const LANE_ROWS_ALL = 10;
 
-/**
- * @typedef {{phase: number, row: number, from: number, to: number, name: string, text?: string, part?:
- * import("./questions.js").Part}} PhaseMark CSS pixels of the timeline
- */
+/** @typedef {{phase: number, row: number, from: number, to: number, name: string, text?: string, part?:
+ * import("./questions.js").Part}} PhaseMark CSS pixels of the timeline */
 
 /**
  * The phase of a band without one: a part of a step, where the program annotated nothing or two ranges are compared.

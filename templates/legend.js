@@ -37,18 +37,14 @@ export function keyColor(page, by, key) {
     return cssColor(page.view.c.key_color(by, key, isDark(page) ? 1 : 0));
 }
 
-/**
- * The colour of a group in a picture that is coloured by such groups.
- * @param {Page} page @param {string} by @param {number} key
- */
+/** The colour of a group in a picture that is coloured by such groups.
+ * @param {Page} page @param {string} by @param {number} key */
 export function groupColor(page, by, key) {
     return by === page.state.colorBy ? keyColor(page, COLORINGS.indexOf(by), key) : "";
 }
 
-/**
- * Adds a row of swatches, from small to large, with words at both ends and in between.
- * @param {Page} page @param {number} by @param {(value: number) => string} format
- */
+/** Adds a row of swatches, from small to large, with words at both ends and in between.
+ * @param {Page} page @param {number} by @param {(value: number) => string} format */
 function scaleItem(page, by, format) {
     const item = make("li", "legend-scale");
     const second =

@@ -140,10 +140,8 @@ export function missingFeature() {
     return "";
 }
 
-/**
- * Repeats a step until it no longer returns 1. The number of steps is not known before.
- * @param {() => number} step @param {(done: number) => void} report
- */
+/** Repeats a step until it no longer returns 1. The number of steps is not known before.
+ * @param {() => number} step @param {(done: number) => void} report */
 async function inSteps(step, report) {
     let code = 1;
     for (let n = 0; code === 1; n++) {
@@ -154,10 +152,8 @@ async function inSteps(step, report) {
     checkPayload(code, "The data cannot be read");
 }
 
-/**
- * Reads a recording into a new session of the module.
- * @param {ModuleExports} module @param {string} payload base64 @param {(stage: string, done: number) => void} report
- */
+/** Reads a recording into a new session of the module.
+ * @param {ModuleExports} module @param {string} payload base64 @param {(stage: string, done: number) => void} report */
 export async function loadSession(module, payload, report) {
     const session = new Session(module);
     await loadPayload(session, payload, (done) => report("Reading the data", 0.02 + done * 0.38));
@@ -193,10 +189,8 @@ export function reportProgress(stage, done) {
     setText(element("stage-name", HTMLParagraphElement), stage);
 }
 
-/**
- * A fault of the module is ours: says so, and asks for the details that help to mend it.
- * @param {unknown} error @param {Page | null} page
- */
+/** A fault of the module is ours: says so, and asks for the details that help to mend it.
+ * @param {unknown} error @param {Page | null} page */
 function showFault(error, page) {
     if (!(error instanceof WebAssembly.RuntimeError)) return;
     const { version, fingerprint } = page?.meta ?? {};

@@ -158,10 +158,8 @@ function groupText(page, group) {
         .join(" \u00b7 ");
 }
 
-/**
- * Headings of the groups and labels of the rows, in CSS pixels.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {number} top @param {number} bottom
- */
+/** Headings of the groups and labels of the rows, in CSS pixels.
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {number} top @param {number} bottom */
 function drawNames(page, context, top, bottom) {
     const { view } = page;
     const plot = plotOf(page);
@@ -204,10 +202,8 @@ function drawNames(page, context, top, bottom) {
     }
 }
 
-/**
- * Writes sizes on the free blocks that have room for them.
- * @param {CanvasRenderingContext2D} context @param {number} top
- */
+/** Writes sizes on the free blocks that have room for them.
+ * @param {CanvasRenderingContext2D} context @param {number} top */
 function drawFreeSizes(/** @type {Page} */ page, context, top) {
     const { view } = page;
     const { ratio } = plotOf(page);
@@ -354,10 +350,8 @@ function showTip(/** @type {Page} */ page) {
     map.tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(topmost)}px)`;
 }
 
-/**
- * Draws the visible part of the map, or (`marksOnly`) only the marks that follow the pointer.
- * @param {boolean} [marksOnly]
- */
+/** Draws the visible part of the map, or (`marksOnly`) only the marks that follow the pointer.
+ * @param {boolean} [marksOnly] */
 export function drawMap(/** @type {Page} */ page, marksOnly) {
     const { state, view } = page;
     const map = mapOf(page);
@@ -388,10 +382,8 @@ export function drawMap(/** @type {Page} */ page, marksOnly) {
     if (map.frameMs.length > 60) map.frameMs.shift();
 }
 
-/**
- * Draws the visible part of the map at `scale` pixels per CSS pixel, with its heading; null: the map is not open.
- * @param {Page} page @param {number} scale
- */
+/** Draws the visible part of the map at `scale` pixels per CSS pixel, with its heading; null: the map is not open.
+ * @param {Page} page @param {number} scale */
 export function mapForPicture(page, scale) {
     const map = mapOf(page);
     const plot = plotOf(page);

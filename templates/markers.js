@@ -14,10 +14,8 @@ export function oomMarker(page, i, shown = page.view) {
     return { event, kind: "oom", text: "Out of memory", title };
 }
 
-/**
- * Marks snapshots that were taken during the recording. If a loop took thousands, only the first ones are marked.
- * @param {Page} page @param {View} shown
- */
+/** Marks snapshots that were taken during the recording. If a loop took thousands, only the first ones are marked.
+ * @param {Page} page @param {View} shown */
 function snapshotMarkers(page, shown) {
     return Array.from({ length: Math.min(SNAPSHOTS_MOST, shown.facts.snapshots) }, (_, i) => {
         const { event, bytes } = shown.c.snapshot(i);
@@ -69,10 +67,8 @@ export function rightGutter(/** @type {Page} */ page) {
 
 const GHOSTS_MOST = 8;
 
-/**
- * The boxes of the failed requests in the window: they stand on the live memory; in CSS pixels.
- * @param {Pane} [pane]
- */
+/** The boxes of the failed requests in the window: they stand on the live memory; in CSS pixels.
+ * @param {Pane} [pane] */
 export function visibleGhosts(/** @type {Page} */ page, pane = plotOf(page)) {
     const { c, facts } = pane.view;
     const ghosts = [];

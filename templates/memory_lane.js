@@ -192,10 +192,8 @@ function drawReleases(page, context, top, base) {
 
 const splitOf = perPage((page) => page.element("split-lanes", HTMLDivElement));
 
-/**
- * Places the splitter beside the border, on the axis: on the border it would catch taps that are meant for the lowest
- * bands.
- */
+/** Places the splitter beside the border, on the axis: on the border it would catch taps that are meant for the lowest
+ * bands. */
 export function placeLaneSplitter(/** @type {Page} */ page) {
     const split = splitOf(page);
     split.hidden = memoryLaneHeight(page) === 0 || deviceHeight(page) === 0;

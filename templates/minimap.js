@@ -39,10 +39,8 @@ function fillCurve(page, context, top, color, ofKept) {
     context.fill();
 }
 
-/**
- * Marks where allocations that the search finds were made.
- * @param {CanvasRenderingContext2D} context @param {number} ratio
- */
+/** Marks where allocations that the search finds were made.
+ * @param {CanvasRenderingContext2D} context @param {number} ratio */
 function drawHits(/** @type {Page} */ page, context, ratio) {
     if (!searchOf(page).ready) return;
     const { width } = minimapOf(page).canvas;

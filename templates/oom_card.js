@@ -21,10 +21,8 @@ function formatAlike(values) {
     return values.map(text);
 }
 
-/**
- * How many bytes were missing, in a line.
- * @param {Page} page @param {record_oom} oom @param {record_oom_state} found
- */
+/** How many bytes were missing, in a line.
+ * @param {Page} page @param {record_oom} oom @param {record_oom_state} found */
 function lackText(page, { size }, { lacking_bytes }) {
     if (lacking_bytes > 0) return `${formatBytes(lacking_bytes)} short of the ${formatBytes(size)} requested`;
     if (!page.session.facts.has_allocations) return `${formatBytes(size)} requested, by the log`;
@@ -39,10 +37,8 @@ function barPart(kind, bytes, whole, label) {
     return part;
 }
 
-/**
- * One bar with the parts of a whole, and a text for each part, in which {} stands for its bytes.
- * @param {number} whole @param {[kind: string, bytes: number, text: string][]} parts
- */
+/** One bar with the parts of a whole, and a text for each part, in which {} stands for its bytes.
+ * @param {number} whole @param {[kind: string, bytes: number, text: string][]} parts */
 export function shareBar(whole, parts) {
     const [bar, key] = [make("div", "device-bar"), make("p", "bar-key")];
     for (const [kind, bytes, text] of parts) {
@@ -95,10 +91,8 @@ function lackTable({ size, device_free }, found) {
     return table;
 }
 
-/**
- * Highlights the allocations of a call site at a moment.
- * @param {Page} page @param {number} site @param {string} text @param {number} moment
- */
+/** Highlights the allocations of a call site at a moment.
+ * @param {Page} page @param {number} site @param {string} text @param {number} moment */
 function siteButton(page, site, text, moment) {
     const button = make("button", "figure-link");
     const swatch = make("i", "swatch");
@@ -111,10 +105,8 @@ function siteButton(page, site, text, moment) {
     return button;
 }
 
-/**
- * Names who held the memory, in a sentence.
- * @param {Page} page @param {record_oom} oom @param {record_oom_state} found
- */
+/** Names who held the memory, in a sentence.
+ * @param {Page} page @param {record_oom} oom @param {record_oom_state} found */
 function holders(page, oom, { lacking_bytes, unused_bytes }) {
     const top = askAll(page, (all) => {
         all.groups(oom.event, "site");
@@ -165,10 +157,8 @@ function follows(page, index) {
     return [...least, ...others];
 }
 
-/**
- * The plan, "The least change that serves it (model): checkpoint ...", as an action and how sure it is.
- * @param {string} text
- */
+/** The plan, "The least change that serves it (model): checkpoint ...", as an action and how sure it is.
+ * @param {string} text */
 function planLine(text) {
     const [, sure = "", act = text] = /\((.*?)\): (.*)/.exec(text) ?? [];
     return actionLine("What to do", sure && `fits, ${sure}`, act.charAt(0).toUpperCase() + act.slice(1));

@@ -156,10 +156,8 @@ function drawGhosts(page, context, pane, named = false) {
     }
 }
 
-/**
- * @param {CanvasRenderingContext2D} context @param {Pane} pane @param {number} left @param {number} top
- * @param {number} bottom
- */
+/** @param {CanvasRenderingContext2D} context @param {Pane} pane @param {number} left @param {number} top
+ * @param {number} bottom */
 function drawGhost(context, pane, left, top, bottom) {
     context.fillStyle = themeColor("--ghost");
     context.fillRect(left, top, GHOST_WIDTH, bottom - top);
@@ -171,10 +169,8 @@ function drawGhost(context, pane, left, top, bottom) {
     context.lineWidth = 1 / pane.ratio;
 }
 
-/**
- * Draws the limit that the process ran into, which the request exceeds.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane
- */
+/** Draws the limit that the process ran into, which the request exceeds.
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane */
 function drawCeiling(page, context, pane) {
     const { c, facts } = pane.view;
     const last = facts.ooms - 1;
@@ -206,10 +202,8 @@ function drawCeiling(page, context, pane) {
     );
 }
 
-/**
- * Draws what a change of the plan needs: a line, and the rest of the failed request.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane
- */
+/** Draws what a change of the plan needs: a line, and the rest of the failed request.
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane */
 function drawPlanned(page, context, pane) {
     const { planned } = page.state;
     if (!planned || pane !== plotOf(page)) return;
@@ -244,10 +238,8 @@ function haloText(page, context, text, x, y) {
     context.lineWidth = 1 / plotOf(page).ratio;
 }
 
-/**
- * While a leak is highlighted: draws the level at which each step begins, and how it rises.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane
- */
+/** While a leak is highlighted: draws the level at which each step begins, and how it rises.
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane */
 function drawCarried(page, context, pane) {
     const { kept, state } = page;
     const { view } = pane;
@@ -285,10 +277,8 @@ function drawCarried(page, context, pane) {
     context.lineWidth = 1 / plotOf(page).ratio;
 }
 
-/**
- * Draws the line of the moment at which the list is held.
- * @param {CanvasRenderingContext2D} context @param {Pane} pane
- */
+/** Draws the line of the moment at which the list is held.
+ * @param {CanvasRenderingContext2D} context @param {Pane} pane */
 function drawHeldMoment(/** @type {Page} */ page, context, pane) {
     if (page.state.moment === null) return;
     const x = xOfMoment(page, page.state.moment, pane);
@@ -314,10 +304,8 @@ function drawCrosshair(page, context, x, event) {
     );
 }
 
-/**
- * Draws a dot on the upper edge of each area.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {number} x @param {number} event
- */
+/** Draws a dot on the upper edge of each area.
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {number} x @param {number} event */
 function drawEdges(page, context, x, event) {
     context.strokeStyle = themeColor("--surface");
     context.lineWidth = 1.5;
@@ -332,10 +320,8 @@ function drawEdges(page, context, x, event) {
     }
 }
 
-/**
- * Draws the marks over the stack of any device that stay when nobody points.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane
- */
+/** Draws the marks over the stack of any device that stay when nobody points.
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane */
 export function drawHeld(page, context, pane) {
     context.lineWidth = 1 / pane.ratio;
     drawRange(page, context, pane);
@@ -401,10 +387,8 @@ export function drawOverlay(/** @type {Page} */ page) {
 
 const listOf = perPage(() => ({ timer: 0 }));
 
-/**
- * Makes the list follow the pointer, also if the view moves below it. With tens of thousands of live allocations its
- * sums wait, so that they do not slow down the pointer.
- */
+/** Makes the list follow the pointer, also if the view moves below it. With tens of thousands of live allocations its
+ * sums wait, so that they do not slow down the pointer. */
 function tellList(/** @type {Page} */ page) {
     const plot = plotOf(page);
     const list = listOf(page);
@@ -420,10 +404,8 @@ function tellList(/** @type {Page} */ page) {
 
 const TIP_FRAMES = 3;
 
-/**
- * The innermost frames of the user's own code, beginning with the call site.
- * @param {number} stack @param {number} site
- */
+/** The innermost frames of the user's own code, beginning with the call site.
+ * @param {number} stack @param {number} site */
 function tipFrames(/** @type {Page} */ page, stack, site) {
     const { session, view } = page;
     const frames = [site];
@@ -433,10 +415,8 @@ function tipFrames(/** @type {Page} */ page, stack, site) {
     return frames.map((id) => session.siteText(id));
 }
 
-/**
- * The first lines of the details, which a click shows in full.
- * @param {number} id @param {number} event @param {View} shown
- */
+/** The first lines of the details, which a click shows in full.
+ * @param {number} id @param {number} event @param {View} shown */
 function tipLines(/** @type {Page} */ page, id, event, shown) {
     const allocation = shown.c.allocation(id);
     const { bytes, count, stream, pool } = allocation;
@@ -456,10 +436,8 @@ function tipLines(/** @type {Page} */ page, id, event, shown) {
     };
 }
 
-/**
- * Makes the tip about an allocation.
- * @param {Page} page @param {number} id @param {number} event @param {View} [shown]
- */
+/** Makes the tip about an allocation.
+ * @param {Page} page @param {number} id @param {number} event @param {View} [shown] */
 export function allocationTip(page, id, event, shown = page.view) {
     const lines = tipLines(page, id, event, shown);
     const head = make("p", "tip-head", lines.size);
@@ -497,10 +475,8 @@ function showAreaTip(/** @type {Page} */ page, event, pointer) {
     placeTip(page, pointer);
 }
 
-/**
- * Shows a segment's tip: who requested it, and how long it was held.
- * @param {Page} page @param {number} index @param {{x: number, y: number}} pointer
- */
+/** Shows a segment's tip: who requested it, and how long it was held.
+ * @param {Page} page @param {number} index @param {{x: number, y: number}} pointer */
 function showBandTip(page, index, pointer) {
     const { session, view } = page;
     const plot = plotOf(page);
@@ -559,10 +535,8 @@ function showTip(/** @type {Page} */ page) {
     placeTip(page, state.pointer);
 }
 
-/**
- * Places the tip beside the pointer, on the side that has room.
- * @param {Page} page @param {{x: number, y: number}} pointer
- */
+/** Places the tip beside the pointer, on the side that has room.
+ * @param {Page} page @param {{x: number, y: number}} pointer */
 function placeTip(page, pointer) {
     const plot = plotOf(page);
     const GUTTER = gutterOf(page);

@@ -1,10 +1,8 @@
 // Shared by all canvases of a page: sizes, colours of the style sheet, texts that fit, units of ticks.
 import { decimalsOf } from "./text.js";
 
-/**
- * Cuts a text to a width; "" if not even three letters fit.
- * @param {CanvasRenderingContext2D} context @param {string} text @param {number} width
- */
+/** Cuts a text to a width; "" if not even three letters fit.
+ * @param {CanvasRenderingContext2D} context @param {string} text @param {number} width */
 export function cutText(context, text, width) {
     if (context.measureText(text).width <= width) return text;
     let [low, high] = [0, Math.min(text.length, Math.ceil(width))];
@@ -79,10 +77,8 @@ export function lineScale(ratio) {
     return Math.max(1, Math.round(ratio));
 }
 
-/**
- * Gives a canvas its size in CSS pixels; its pixels are the screen's.
- * @param {HTMLCanvasElement} canvas @param {number} width @param {number} height @param {number} ratio
- */
+/** Gives a canvas its size in CSS pixels; its pixels are the screen's.
+ * @param {HTMLCanvasElement} canvas @param {number} width @param {number} height @param {number} ratio */
 export function sizeCanvas(canvas, width, height, ratio) {
     const backingWidth = Math.max(1, Math.round(width * ratio));
     const backingHeight = Math.max(1, Math.round(height * ratio));
@@ -101,10 +97,8 @@ export function phaseColor(name, dark) {
     return dark ? `hsl(${hue % 360} 28% 30%)` : `hsl(${hue % 360} 48% 87%)`;
 }
 
-/**
- * The unit in which ticks are short: that of the highest tick, or a smaller one where the step needs it.
- * @param {number} step @param {number} highest
- */
+/** The unit in which ticks are short: that of the highest tick, or a smaller one where the step needs it.
+ * @param {number} step @param {number} highest */
 export function tickUnit(step, highest) {
     for (let unit = 4; unit > 0; unit--)
         if (highest >= 1024 ** unit && decimalsOf(step / 1024 ** unit, 3) < 3) return unit;

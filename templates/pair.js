@@ -148,10 +148,8 @@ function createPair(viewA, viewB, figures) {
         /** The page that keys and the side act on. */
         inHand: a,
         renames: new Map(figures.matches.map(({ a_site, site }) => [a_site, site])),
-        /**
-         * The moments that the rows compare.
-         * @returns {[import("./pair/rows.js").End, import("./pair/rows.js").End]}
-         */
+        /** The moments that the rows compare.
+         * @returns {[import("./pair/rows.js").End, import("./pair/rows.js").End]} */
         ends: () => {
             const [endA, endB] = pages.map((page, i) => ({
                 view: page.view,

@@ -44,10 +44,8 @@ export const panelOf = perPage((page) => ({
     save: page.element("list-save", HTMLButtonElement),
     /** What the list shows. @type {ListContent | null} */
     content: null,
-    /**
-     * What the contents were requested for. While it stays the same, the module's groups are read again without being
-     * made again.
-     */
+    /** What the contents were requested for. While it stays the same, the module's groups are read again without being
+     * made again. */
     asked: "",
     /** @type {VirtualList<ListRow> | null} */
     list: null,
@@ -61,18 +59,12 @@ const BELOW_SLOT = 4;
 
 /** @typedef {import("./session.js").Held} Held */
 /** @typedef {import("./state.js").Focus} Focus */
-/**
- * @typedef {{element: HTMLElement, what: HTMLElement, fold: HTMLElement, swatch: HTMLElement, text: HTMLElement, bar:
- * HTMLElement, spark: HTMLElement, bytes: HTMLElement, share: HTMLElement, count: HTMLElement}} ListRow
- */
-/**
- * @typedef {{bytes: number, count: number, name: string, title: string, color: string, focus: Focus, part: number,
- * nested?: boolean, never?: number}} ListEntry never: of a nested one, what is never freed
- */
-/**
- * @typedef {{groups: Held, live: number, title: string, text: string, about: import("./questions.js").About, lasting?:
- * Map<string, number> | null}} ListSummary lasting: of what is kept, by row, what is never freed
- */
+/** @typedef {{element: HTMLElement, what: HTMLElement, fold: HTMLElement, swatch: HTMLElement, text: HTMLElement, bar:
+ * HTMLElement, spark: HTMLElement, bytes: HTMLElement, share: HTMLElement, count: HTMLElement}} ListRow */
+/** @typedef {{bytes: number, count: number, name: string, title: string, color: string, focus: Focus, part: number,
+ * nested?: boolean, never?: number}} ListEntry never: of a nested one, what is never freed */
+/** @typedef {{groups: Held, live: number, title: string, text: string, about: import("./questions.js").About, lasting?:
+ * Map<string, number> | null}} ListSummary lasting: of what is kept, by row, what is never freed */
 /**
  * @typedef {ListSummary & {largest: number, figure: (bytes: number) => string, entry: (index: number) => ListEntry,
  * rows: (number | ListEntry)[] | null}} ListContent rows: those in sight, of the list by number, and call sites below
@@ -185,10 +177,8 @@ function sitesBelow(page, { focus }, about, lasting) {
     });
 }
 
-/**
- * Rows in sight if some are unfolded.
- * @param {Page} page @param {ListSummary} content @param {(index: number) => ListEntry} entry
- */
+/** Rows in sight if some are unfolded.
+ * @param {Page} page @param {ListSummary} content @param {(index: number) => ListEntry} entry */
 function unfoldedRows(page, { groups, about, lasting }, entry) {
     if (!listsSums(page) || openIds(page).size === 0) return null;
     return Array.from({ length: groups.count }, (_, i) => [
@@ -216,10 +206,8 @@ function turn(page, { focus: { id } }) {
 /** @param {Page} page @param {Focus} focus */
 const isFocused = (page, { by, id }) => page.state.focus?.by === by && page.state.focus.id === id;
 
-/**
- * Chooses a row. A row that is chosen once more is no longer highlighted, and folds.
- * @param {Page} page @param {number} index
- */
+/** Chooses a row. A row that is chosen once more is no longer highlighted, and folds.
+ * @param {Page} page @param {number} index */
 function chooseRow(page, index) {
     const row = rowAt(page, index);
     if (folds(page, row) && (isFocused(page, row.focus) || !openIds(page).has(row.focus.id))) turn(page, row);
@@ -259,10 +247,8 @@ function fillRow(page, row, index) {
     row.element.setAttribute("aria-selected", String(isFocused(page, focus)));
 }
 
-/**
- * Does it list categories? A memory timeline knows of each allocation only its category, nothing of the code.
- * @param {Page} page
- */
+/** Does it list categories? A memory timeline knows of each allocation only its category, nothing of the code.
+ * @param {Page} page */
 export function listsCategories(page) {
     return !page.session.facts.has_call_sites;
 }
@@ -322,10 +308,8 @@ function listsSums(page) {
 /** The words after the total, for each question. @type {Record<string, string>} */
 const RANGE_WORDS = { allocated: "allocated in", freed: "freed in", kept: "kept in", through: "alive through it in" };
 
-/**
- * The list's contents for the selected range.
- * @param {Page} page @param {{first: number, end: number}} range @returns {ListSummary}
- */
+/** The list's contents for the selected range.
+ * @param {Page} page @param {{first: number, end: number}} range @returns {ListSummary} */
 function rangeContent(page, { first, end }) {
     const { state, view } = page;
     const about = { from: first, to: end, what: state.rangeOf };
@@ -433,10 +417,8 @@ const SORTED_MOST = 100000;
 /** @param {Page} page @param {number} count */
 const staysByBytes = (page, count) => count > SORTED_MOST && !page.state.sortBy.endsWith("bytes");
 
-/**
- * Rows in the requested order; null: the module's order, by falling bytes.
- * @param {Page} page @param {number} count @param {(index: number) => ListEntry} entry
- */
+/** Rows in the requested order; null: the module's order, by falling bytes.
+ * @param {Page} page @param {number} count @param {(index: number) => ListEntry} entry */
 function sortedRows(page, count, entry) {
     const { state } = page;
     if (state.sortBy === "bytes" || staysByBytes(page, count)) return null;

@@ -35,10 +35,8 @@ const ROW = 20;
 /** Height of title and subtitle. */
 const HEAD = 52;
 
-/**
- * @typedef {{color?: string, stripes?: ReturnType<typeof stripesOf>, text: string, strong?: boolean, line?: "line" |
- * "dash"}} PictureLine a swatch or a line, and a text
- */
+/** @typedef {{color?: string, stripes?: ReturnType<typeof stripesOf>, text: string, strong?: boolean, line?: "line" |
+ * "dash"}} PictureLine a swatch or a line, and a text */
 
 /** The legend's title and its lines: a colour and a text. @param {Page} page @returns {PictureLine[]} */
 function legendLines(page) {
@@ -176,10 +174,8 @@ function drawLines(context, lines, top, width, columns) {
     return (rows + head) * ROW;
 }
 
-/**
- * Draws the labels of the markers, which are elements on the page.
- * @param {CanvasRenderingContext2D} context @param {HTMLElement} markers @param {number} top
- */
+/** Draws the labels of the markers, which are elements on the page.
+ * @param {CanvasRenderingContext2D} context @param {HTMLElement} markers @param {number} top */
 function drawPictureMarkers(context, markers, top) {
     context.font = `12px ${theme.font}`;
     for (const button of markers.querySelectorAll("button")) {

@@ -64,10 +64,8 @@ export function planRows({ plans, changes }) {
     return [...sets, ...changes].sort((a, b) => Number(isServed(b)) - Number(isServed(a)) || effort(a) - effort(b));
 }
 
-/**
- * What a row says: its figure, what is left of the limit, or how much is missing from the largest possible limit.
- * @param {Row} row @param {DevicePlan["budget"]} budget
- */
+/** What a row says: its figure, what is left of the limit, or how much is missing from the largest possible limit.
+ * @param {Row} row @param {DevicePlan["budget"]} budget */
 export function verdict(row, { used_bytes: limit, from, at_most_bytes }) {
     const line = make("span", "plan-verdict");
     line.append(make("b", "", `${isBound(row) ? "not below " : ""}${formatFine(needed(row))}`));
@@ -82,10 +80,8 @@ export function verdict(row, { used_bytes: limit, from, at_most_bytes }) {
     return line;
 }
 
-/**
- * Draws memory in use dark, reserved memory as an outline, the limit as a line.
- * @param {Row} row @param {number} most @param {number | null} limit
- */
+/** Draws memory in use dark, reserved memory as an outline, the limit as a line.
+ * @param {Row} row @param {number} most @param {number | null} limit */
 function bar(row, most, limit) {
     const box = make("span", `plan-bar${isServed(row) ? " fits" : isBound(row) ? " bound" : ""}`);
     const part = (/** @type {string} */ name, /** @type {number} */ bytes) => {
@@ -103,10 +99,8 @@ function bar(row, most, limit) {
 const costText = ({ cost, share, certainty }) =>
     `costs ${share ? `about ${Math.round(share * 100)} % ` : ""}${COST_WORDS[cost]} \u00b7 ${certainty}`;
 
-/**
- * @param {Page} page @param {Row} row @param {number} nth 0: it does not suffice
- * @param {number} most @param {DevicePlan["budget"]} budget
- */
+/** @param {Page} page @param {Row} row @param {number} nth 0: it does not suffice
+ * @param {number} most @param {DevicePlan["budget"]} budget */
 function rowButton(page, row, nth, most, budget) {
     const button = make("button", "plan-row");
     button.dataset.action = "plan";

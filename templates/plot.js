@@ -154,10 +154,8 @@ export function drawTimelineAxes(page) {
     placeMarkers(page, plotOf(page));
 }
 
-/**
- * A picture's marks over the stack, for the module to draw, so that `strata png --view` has the same.
- * @param {Page} page @param {Pane} pane
- */
+/** A picture's marks over the stack, for the module to draw, so that `strata png --view` has the same.
+ * @param {Page} page @param {Pane} pane */
 function laidOver(page, pane) {
     const { state } = page;
     const marks = [state.moment, ...[0, 1, 2].map((i) => state.marks[i]?.event ?? null)];
@@ -238,10 +236,8 @@ function timeLabel(us, step, unit) {
     });
 }
 
-/**
- * Ticks along the axis whose labels do not touch.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {(value: number, step: number) => string} label
- */
+/** Ticks along the axis whose labels do not touch. @param {Page} page @param {CanvasRenderingContext2D} context @param
+ * {(value: number, step: number) => string} label */
 function alongTicks(page, context, label) {
     const { session, state } = page;
     const plot = plotOf(page);
@@ -321,10 +317,8 @@ function nameHigher(context, lines, pane) {
         });
 }
 
-/**
- * Draws a break where the axis of bytes does not begin with 0.
- * @param {Page} page @param {CanvasRenderingContext2D} context
- */
+/** Draws a break where the axis of bytes does not begin with 0.
+ * @param {Page} page @param {CanvasRenderingContext2D} context */
 function breakAxis(page, context) {
     const plot = plotOf(page);
     if (plot.bottom === 0) return;
@@ -339,10 +333,8 @@ function breakAxis(page, context) {
     context.stroke();
 }
 
-/**
- * Draws ticks above the timeline where the allocations that the search finds were made.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane
- */
+/** Draws ticks above the timeline where the allocations that the search finds were made.
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane */
 function drawHits(page, context, pane) {
     const { width } = pane.timeline;
     const place = pane.view.c.hits(axisNumber(page), pane.from, pane.to, width) >>> 0;
@@ -352,20 +344,16 @@ function drawHits(page, context, pane) {
     for (let x = 0; x < width; x++) if (hits[x] > 0) context.fillRect(x / pane.ratio - 0.5, -5, 1 + 1 / pane.ratio, 4);
 }
 
-/**
- * The most bytes that a line has from one x to another.
- * @param {(x: number) => number} bytesAt @param {number} from @param {number} to
- */
+/** The most bytes that a line has from one x to another.
+ * @param {(x: number) => number} bytesAt @param {number} from @param {number} to */
 function highest(bytesAt, from, to) {
     let most = bytesAt(to - 2);
     for (let x = Math.max(0, from); x < to; x += 4) most = Math.max(most, bytesAt(x));
     return most;
 }
 
-/**
- * Names the lines of reserved bytes and of the capacity, at the right end and clear of each other.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane
- */
+/** Names the lines of reserved bytes and of the capacity, at the right end and clear of each other.
+ * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane */
 function nameLines(page, context, pane) {
     const { view } = pane;
     const capacity = capacityBytes(page, view.device);

@@ -27,17 +27,13 @@ const handsOf = perPage(() => ({
      * moved: boolean} | null}
      */
     drag: null,
-    /**
-     * The pins before each of the last two clicks: a double click consists of both and must only fit.
-     * @type {Pick<PageState, "moment" | "selected" | "focus">[]}
-     */
+    /** The pins before each of the last two clicks: a double click consists of both and must only fit.
+     * @type {Pick<PageState, "moment" | "selected" | "focus">[]} */
     beforeClicks: [],
     /** Where each pressed finger (or the mouse) is. @type {Map<number, {x: number, y: number}>} */
     fingers: new Map(),
-    /**
-     * The positions under two fingers, from when the second one came down.
-     * @type {{a: number, b: number} | null}
-     */
+    /** The positions under two fingers, from when the second one came down.
+     * @type {{a: number, b: number} | null} */
     pinch: null,
     /** A timer: the list's contents stay for a while after the pointer has left. */
     leaveTimer: 0,
@@ -229,10 +225,8 @@ function plotGesture(page, event) {
     hands.gestureScale = event.type === "gesturechange" ? gesture.scale : 1;
 }
 
-/**
- * Draws at once: a canvas that changes its size is empty, so the new picture must come within the same frame.
- * @param {Page} page
- */
+/** Draws at once: a canvas that changes its size is empty, so the new picture must come within the same frame.
+ * @param {Page} page */
 function resizePlot(page) {
     if (!layoutPlot(page)) return;
     invalidate(page, TIMELINE | MINIMAP);

@@ -48,10 +48,8 @@ export function prove(page, button, text, show, site = 0) {
 /** The call site that the card is about; 0: none. @param {Page} page */
 export const provedSite = (page) => shownOf(page).proof?.site ?? 0;
 
-/**
- * Highlights exactly the set of a card.
- * @param {HTMLElement} button @param {PageFinding} finding @param {number} index
- */
+/** Highlights exactly the set of a card.
+ * @param {HTMLElement} button @param {PageFinding} finding @param {number} index */
 export function showFinding(/** @type {Page} */ page, button, finding, index) {
     prove(
         page,
@@ -110,10 +108,8 @@ function countLit(/** @type {Page} */ page) {
     return { count: allocations, bytes, event };
 }
 
-/**
- * Draws the strip above the plot. It takes room from the plot, so this comes before the plot's layout.
- * @param {Page} page
- */
+/** Draws the strip above the plot. It takes room from the plot, so this comes before the plot's layout.
+ * @param {Page} page */
 export function drawProof(page) {
     const shown = shownOf(page);
     const strip = page.element("proof", HTMLParagraphElement);
@@ -150,10 +146,8 @@ export function expectGroups(page) {
         !(mayGroup(page) && expectedOf(page).strip) || !page.element("proof", HTMLParagraphElement).hidden;
 }
 
-/**
- * Says that bands of a call site are drawn as one, and offers to draw each. True: the strip has appeared or gone.
- * @param {Page} page
- */
+/** Says that bands of a call site are drawn as one, and offers to draw each. True: the strip has appeared or gone.
+ * @param {Page} page */
 export function drawGroups(page) {
     const strip = page.element("groups", HTMLParagraphElement);
     const { dense, drawn, groups, merged } = plotOf(page);

@@ -2,15 +2,11 @@
 import { valueText } from "./calls.js";
 
 /** @typedef {import("./session.js").View} View */
-/**
- * @typedef {{at: number | "peak"} | {from: number, to: number, what?: string}} About alive after an event, or the
- * changes in the events [from, to)
- */
+/** @typedef {{at: number | "peak"} | {from: number, to: number, what?: string}} About alive after an event, or the
+ * changes in the events [from, to) */
 /** @typedef {{bytes: number, count: number, key: number, stack: number}} SumRow */
-/**
- * @typedef {{groups: number, bytes: number, count: number, event: number, by: number, row: (i: number) => SumRow, name:
- * (i: number) => string}} Sums
- */
+/** @typedef {{groups: number, bytes: number, count: number, event: number, by: number, row: (i: number) => SumRow,
+ * name: (i: number) => string}} Sums */
 
 /** Groupings in the module's order (enum compare_by). */
 export const GROUPINGS = ["site", "stack", "file", "category", "stream", "pool", "module"];
@@ -41,10 +37,8 @@ export const QUESTIONS = {
     peak: "At the peak",
 };
 
-/**
- * The questions about a comparison's ends: those, and the memory after an end's last event.
- * @type {Record<string, string>}
- */
+/** The questions about a comparison's ends: those, and the memory after an end's last event.
+ * @type {Record<string, string>} */
 export const COMPARE_QUESTIONS = { ...QUESTIONS, end: "Alive at the end" };
 
 /** The name of the row of bytes that are all freed after the range. */
@@ -137,10 +131,8 @@ export function askDifferences(view, a, b, by, slots = PAIR_SLOTS, within = null
     return { a: sumsA, b: sumsB, count, row };
 }
 
-/**
- * All rows of a comparison at once. The page's own comparison stays as it is.
- * @param {View} view @param {About} a @param {About} b @param {string} by @param {Within | null} [within]
- */
+/** All rows of a comparison at once. The page's own comparison stays as it is.
+ * @param {View} view @param {About} a @param {About} b @param {string} by @param {Within | null} [within] */
 export function listDifferences(view, a, b, by, within = null) {
     const asked = askDifferences(view, a, b, by, BESIDE_SLOTS, within);
     const rows = Array.from({ length: asked.count }, (_, i) => asked.row(i));
@@ -248,10 +240,8 @@ export function askBlocks(view, at) {
     return { segments, blocks };
 }
 
-/**
- * @typedef {{name: string, from: number, to: number, peak_event: number, begin_bytes: number, peak_bytes: number,
- * end_bytes: number}} Step
- */
+/** @typedef {{name: string, from: number, to: number, peak_event: number, begin_bytes: number, peak_bytes: number,
+ * end_bytes: number}} Step */
 
 /**
  * Caches an answer for each device, because the recording does not change.
@@ -280,10 +270,8 @@ export const askSteps = once((view) =>
     }),
 );
 
-/**
- * @typedef {{from: number, to: number, name: string, names: string[]}} Part forward, backward, optimizer and what lies
- * around them
- */
+/** @typedef {{from: number, to: number, name: string, names: string[]}} Part forward, backward, optimizer and what lies
+ * around them */
 
 /** @type {(view: View) => Part[]} */
 export const askParts = once((view) =>
@@ -335,10 +323,8 @@ export const askFindings = once((view) =>
     }),
 );
 
-/**
- * The allocations of a finding's set that are alive at its event; null: it has no set.
- * @param {View} view @param {number} i
- */
+/** The allocations of a finding's set that are alive at its event; null: it has no set.
+ * @param {View} view @param {number} i */
 export function findingIds(view, i) {
     const { place, count } = view.c.finding_ids(i);
     return count < 0 ? null : Array.from(new Uint32Array(view.module.memory.buffer, place, count));

@@ -1,10 +1,8 @@
 // The allocator's model of a recording: it finds sizes of blocks and the largest hole, a little at a time.
 import { invalidate, LIST, MAP, perPage, TIMELINE } from "./state.js";
 
-/**
- * A recording of more events is replayed only on request; without that, the sizes of a few blocks are the least that
- * they can be.
- */
+/** A recording of more events is replayed only on request; without that, the sizes of a few blocks are the least that
+ * they can be. */
 const REPLAYED_EVENTS = 2000000;
 
 /** Operations in one turn: some 10 ms on a quiet machine, so that the page stays responsive. */

@@ -70,10 +70,8 @@ async function sayWhy(page, why, blob) {
     dialog.showModal();
 }
 
-/**
- * A field of a table, written so that a spreadsheet does not take a name of code for a formula.
- * @param {string} text
- */
+/** A field of a table, written so that a spreadsheet does not take a name of code for a formula.
+ * @param {string} text */
 export function csvField(text) {
     const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
     return /[",\r\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;

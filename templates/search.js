@@ -99,10 +99,8 @@ function isInWindow(page, allocation) {
     return axisOfEvent(page, death) >= state.from && axisOfEvent(page, birth) <= state.to;
 }
 
-/**
- * Where a walk through the matches begins: at the pinned allocation if it is in sight, otherwise at the window's edge.
- * @param {Page} page @param {1 | -1} direction
- */
+/** Where a walk through the matches begins: at the pinned allocation if it is in sight, otherwise at the window's edge.
+ * @param {Page} page @param {1 | -1} direction */
 function matchesFrom(page, direction) {
     const { state, view } = page;
     if (state.selected !== null && isInWindow(page, state.selected)) return state.selected;

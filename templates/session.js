@@ -6,10 +6,8 @@ import { cssTexture } from "./text.js";
 import { atOnce } from "./turns.js";
 
 /** @typedef {record_group} Group allocations of a call site or of a stack */
-/**
- * @typedef {"site" | "stack" | "parts"} GroupBy the grouping of lists with many rows; parts of call sites: an
- * optimizer's kinds of state, and allocations known by their free
- */
+/** @typedef {"site" | "stack" | "parts"} GroupBy the grouping of lists with many rows; parts of call sites: an
+ * optimizer's kinds of state, and allocations known by their free */
 
 /** Call sites that are named between two turns of the browser. */
 const SITES_AT_ONCE = 1000;
@@ -22,18 +20,14 @@ export const PARTS = ["", " (state)", " (temporary)", " (freed here)"];
 
 /** @typedef {{count: number, allocations: number, bytes: number}} Held totals of the groups that a view holds */
 
-/**
- * A part of the module's memory as a typed array, made each time, because the memory moves when it grows.
- * @param {ModuleExports} module @param {number} place @param {number} count
- */
+/** A part of the module's memory as a typed array, made each time, because the memory moves when it grows.
+ * @param {ModuleExports} module @param {number} place @param {number} count */
 export function floats(module, place, count) {
     return new Float64Array(module.memory.buffer, place >>> 0, count);
 }
 
-/**
- * A record of the module as an object.
- * @param {ModuleExports} module @param {string[]} fields @param {number} place @param {string} call
- */
+/** A record of the module as an object.
+ * @param {ModuleExports} module @param {string[]} fields @param {number} place @param {string} call */
 export function readRecord(module, fields, place, call) {
     if (place === 0) throw new RangeError(`${call}: there is none, or there is not enough memory in this tab.`);
     const numbers = floats(module, place, fields.length);
@@ -63,10 +57,8 @@ export function bindCalls(module, kind, rows, handle) {
     return bound;
 }
 
-/**
- * Writes a record for the module to read.
- * @param {ModuleExports} module @param {number} place @param {string[]} fields @param {Record<string, number>} values
- */
+/** Writes a record for the module to read. @param {ModuleExports} module @param {number} place @param {string[]} fields
+ * @param {Record<string, number>} values */
 export function writeRecord(module, place, fields, values) {
     floats(module, place, fields.length).set(fields.map((field) => values[field]));
 }
@@ -183,10 +175,8 @@ export class Session {
         return text;
     }
 
-    /**
-     * Round values for an axis.
-     * @param {"bytes" | "decimal"} kind @param {number} low @param {number} high @param {number} most
-     */
+    /** Round values for an axis.
+     * @param {"bytes" | "decimal"} kind @param {number} low @param {number} high @param {number} most */
     ticks(kind, low, high, most) {
         const count = kind === "bytes" ? this.c.ticks_bytes(low, high, most) : this.c.ticks_decimal(low, high, most);
         return Array.from(floats(this.module, this.c.ticks(), count));
@@ -331,28 +321,22 @@ export class View {
         });
     }
 
-    /**
-     * The edges of an allocation's band in the last drawing: pairs of bytes, from column `first` on.
-     * @param {number} allocation
-     */
+    /** The edges of an allocation's band in the last drawing: pairs of bytes, from column `first` on.
+     * @param {number} allocation */
     outline(allocation) {
         const { first, count, edges } = this.c.outline(allocation);
         return { first, count, edges: count ? floats(this.module, edges, count * 2) : new Float64Array(0) };
     }
 
-    /**
-     * The highest total of each column, of all allocations or of those that the filter leaves.
-     * @param {number} axis @param {number} from @param {number} to @param {number} width @param {boolean} kept
-     */
+    /** The highest total of each column, of all allocations or of those that the filter leaves.
+     * @param {number} axis @param {number} from @param {number} to @param {number} width @param {boolean} kept */
     curve(axis, from, to, width, kept) {
         const place = this.c.curve(axis, from, to, width, kept ? 1 : 0) >>> 0;
         return place === 0 ? new Float64Array(width) : floats(this.module, place, width).slice();
     }
 
-    /**
-     * The same for a window that reaches beyond the run: NaN outside of the run.
-     * @param {number} axis @param {number} from @param {number} to @param {number} width @param {boolean} kept
-     */
+    /** The same for a window that reaches beyond the run: NaN outside of the run.
+     * @param {number} axis @param {number} from @param {number} to @param {number} width @param {boolean} kept */
     curveBeyond(axis, from, to, width, kept) {
         const columns = new Float64Array(width).fill(NaN);
         const whole = this.c.whole(axis);
@@ -381,10 +365,8 @@ export class View {
         return atOnce(this.namedSites()).get(text) ?? -1;
     }
 
-    /**
-     * Groups the allocations alive after an event, by falling bytes. Returns the totals; group() reads one group.
-     * @param {number} event @param {GroupBy} by
-     */
+    /** Groups the allocations alive after an event, by falling bytes. Returns the totals; group() reads one group.
+     * @param {number} event @param {GroupBy} by */
     groups(event, by) {
         return this.hold(this.c.groups(event, GROUP_BYS.indexOf(by)) >>> 0);
     }

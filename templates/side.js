@@ -13,10 +13,8 @@ import { setText } from "./text.js";
 import { createTree } from "./tree_view.js";
 import { createWhy } from "./why.js";
 
-/**
- * @typedef {{id: string, draw: () => void, keys?: Record<string, () => void>, count?: () => number, urgent?: () =>
- * boolean}} SideView
- */
+/** @typedef {{id: string, draw: () => void, keys?: Record<string, () => void>, count?: () => number, urgent?: () =>
+ * boolean}} SideView */
 
 /**
  * Its name is the palette's.

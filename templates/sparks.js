@@ -36,10 +36,8 @@ function sparkName(page, { by, id }) {
     return `${page.state.device} ${page.kept.version} ${by} ${id}`;
 }
 
-/**
- * Shows the highest bytes of a group over the run as the shape of an element, once they are known.
- * @param {Page} page @param {HTMLElement} bar @param {Focus} focus
- */
+/** Shows the highest bytes of a group over the run as the shape of an element, once they are known.
+ * @param {Page} page @param {HTMLElement} bar @param {Focus} focus */
 export function drawSpark(page, bar, focus) {
     const sparks = sparksOf(page);
     const curve = sparks.known.get(sparkName(page, focus));

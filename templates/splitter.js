@@ -1,9 +1,7 @@
 // Handles between two parts of the page: dragged, moved by arrows, and reset by a double click or Home.
 
-/**
- * @typedef {{read: () => number, write: (pixels: number | null) => void, least: number, most: () => number, sign: 1 |
- * -1}} Split pixels of the part that it sizes; null: as the style sheet says; sign 1: it grows with the coordinate
- */
+/** @typedef {{read: () => number, write: (pixels: number | null) => void, least: number, most: () => number, sign: 1 |
+ * -1}} Split pixels of the part that it sizes; null: as the style sheet says; sign 1: it grows with the coordinate */
 
 /** @param {HTMLElement} handle @param {Split} split */
 export function makeSplitter(handle, { read, write, least, most, sign }) {

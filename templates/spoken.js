@@ -96,10 +96,8 @@ export function startSpoken(page) {
     speakSoon(page);
 }
 
-/**
- * After a drawing: says what has changed since the last time, once everything is done.
- * @param {boolean} [moved] to a view of before
- */
+/** After a drawing: says what has changed since the last time, once everything is done.
+ * @param {boolean} [moved] to a view of before */
 export function speakSoon(/** @type {Page} */ page, moved = false) {
     const said = saidOf(page);
     if (!said.started) return;

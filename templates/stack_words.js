@@ -2,10 +2,8 @@
 import { FRAME_USER } from "./api.js";
 import { perPage } from "./state.js";
 
-/**
- * A stack in a line: its call site and the next user frame that called it.
- * @param {Page} page @param {number} stack @param {number} site
- */
+/** A stack in a line: its call site and the next user frame that called it.
+ * @param {Page} page @param {number} stack @param {number} site */
 export function stackText(page, stack, site) {
     const { session, view } = page;
     const frames = session.stackFrames(stack);

@@ -40,10 +40,8 @@ export const THEMES = ["auto", "light", "dark"];
 /** Kinds of highlights, in the module's order (enum compare_by, HIGHLIGHT_BY_FRAME). @type {Focus["by"][]} */
 export const FOCUS_KINDS = ["site", "stack", "file", "category", "stream", "pool", "module", "frame"];
 
-/**
- * @typedef {{by: "site" | "stack" | "file" | "category" | "stream" | "pool" | "module"
- * | "frame", id: number}} Focus the highlight: an id of its kind, of a file a frame in it
- */
+/** @typedef {{by: "site" | "stack" | "file" | "category" | "stream" | "pool" | "module"
+ * | "frame", id: number}} Focus the highlight: an id of its kind, of a file a frame in it */
 
 export const newState = () => ({
     /** Index of the device. */
@@ -202,10 +200,8 @@ const newKept = () => ({
     top: 0,
 });
 
-/**
- * @typedef {{views: View[], whole: (page: Page) => {from: number, to: number}, top: number}} Beside what a page has in
- * common with one beside it: both views, how far both reach, in its own events, and the top of their axis of bytes
- */
+/** @typedef {{views: View[], whole: (page: Page) => {from: number, to: number}, top: number}} Beside what a page has in
+ * common with one beside it: both views, how far both reach, in its own events, and the top of their axis of bytes */
 
 /**
  * Makes a shown recording. Every function that shows a part of it takes this as its first argument. A document may have
@@ -252,10 +248,8 @@ export function perPage(make) {
     };
 }
 
-/**
- * The parts that are out of date, the function that draws them, and `changed`, which is called after every change that
- * the address shows.
- */
+/** The parts that are out of date, the function that draws them, and `changed`, which is called after every change that
+ * the address shows. */
 const frameOf = perPage(() => ({
     parts: 0,
     request: 0,
@@ -311,10 +305,8 @@ export function invalidate(page, parts) {
     if (frame.request === 0) frame.request = requestAnimationFrame(() => drawNow(page));
 }
 
-/**
- * The only way to change the state: parts that show a changed field are drawn with the next frame.
- * @param {Page} page @param {Partial<PageState>} fields
- */
+/** The only way to change the state: parts that show a changed field are drawn with the next frame.
+ * @param {Page} page @param {Partial<PageState>} fields */
 export function change(page, fields) {
     const { state } = page;
     // There is one highlight at a time: a new one replaces a finding's set.
@@ -421,18 +413,14 @@ export function askAll(page, question, device = page.view.device) {
     }
 }
 
-/**
- * How far a position along the shown device's time is from the same moment along another's.
- * @param {Page} page @param {View} other
- */
+/** How far a position along the shown device's time is from the same moment along another's.
+ * @param {Page} page @param {View} other */
 export function clockShift(page, other) {
     return page.view.facts.first_us - other.facts.first_us;
 }
 
-/**
- * The first event at or after a position of the axis; if several events have one time, all of them lie there.
- * @param {Page} page @param {number} position @param {View} shown
- */
+/** The first event at or after a position of the axis; if several events have one time, all of them lie there.
+ * @param {Page} page @param {number} position @param {View} shown */
 function eventFrom(page, position, shown) {
     if (shown === page.view && page.state.axis === "events") return Math.ceil(position);
     const us = position + clockShift(page, shown);
@@ -450,10 +438,8 @@ export function rangeEvents(page, range, shown = page.view) {
     return { first, end: Math.min(shown.facts.events, Math.max(first + 1, eventFrom(page, range.to, shown))) };
 }
 
-/**
- * A place of the axis, rounded to a thousandth, so that what is shown is exactly what the address says.
- * @param {number} position
- */
+/** A place of the axis, rounded to a thousandth, so that what is shown is exactly what the address says.
+ * @param {number} position */
 export function exactPlace(position) {
     return Math.round(position * 1000) / 1000;
 }
@@ -491,10 +477,8 @@ export function setViewBy(page, viewBy) {
 
 export const MARKS_MOST = 3;
 
-/**
- * Marks a moment as A, the next ones as B and C, and then begins with A again. The first two marks are compared.
- * @param {Page} page @param {number} event
- */
+/** Marks a moment as A, the next ones as B and C, and then begins with A again. The first two marks are compared.
+ * @param {Page} page @param {number} event */
 export function markAt(page, event) {
     const marks = [...(page.state.marks.length < MARKS_MOST ? page.state.marks : []), { event, note: "" }];
     change(page, { marks });

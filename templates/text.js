@@ -80,10 +80,8 @@ export function formatDuration(us) {
     return formatPair(Math.floor(hours / 24), "d", hours % 24, "h");
 }
 
-/**
- * "31 %". A share above zero is at least "<1 %", a share below the whole at most ">99 %".
- * @param {number} part @param {number} whole
- */
+/** "31 %". A share above zero is at least "<1 %", a share below the whole at most ">99 %".
+ * @param {number} part @param {number} whole */
 export function formatShare(part, whole) {
     const percent = whole === 0 ? 0 : Math.floor((part * 200 + whole) / (2 * whole));
     if (part > 0 && percent === 0) return "<1 %";
@@ -104,10 +102,8 @@ export function formatPlural(count, noun) {
     return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/**
- * How many decimals show a multiple of `step` (in the same unit) exactly, at most `most`.
- * @param {number} step @param {number} most
- */
+/** How many decimals show a multiple of `step` (in the same unit) exactly, at most `most`.
+ * @param {number} step @param {number} most */
 export function decimalsOf(step, most) {
     for (let decimals = 0; decimals < most; decimals++) {
         const scaled = step * 10 ** decimals;
@@ -181,10 +177,8 @@ export function makeButton(className, text, press, title = "") {
     return button;
 }
 
-/**
- * Writes a text only if it has changed, so that an unchanged list needs no layout.
- * @param {HTMLElement} target @param {string} text
- */
+/** Writes a text only if it has changed, so that an unchanged list needs no layout.
+ * @param {HTMLElement} target @param {string} text */
 export function setText(target, text) {
     if (target.textContent !== text) target.textContent = text;
 }
@@ -227,10 +221,8 @@ export function addFact(facts, name, value, title) {
     facts.append(make("dt", "", name), shown);
 }
 
-/**
- * Integer of [least, most), or null for anything else.
- * @param {string | null} text @param {number} least @param {number} most
- */
+/** Integer of [least, most), or null for anything else.
+ * @param {string | null} text @param {number} least @param {number} most */
 export function boundedInteger(text, least, most) {
     const number = text === null || text === "" ? NaN : Number(text);
     // Adding zero turns -0 into 0.
@@ -244,10 +236,8 @@ export function numberPair(text) {
     return Number.isFinite(from) && Number.isFinite(to) && from < to ? { from, to } : null;
 }
 
-/**
- * The requested and the free bytes, in words; a log may print neither: -1.
- * @param {number} size @param {number} free
- */
+/** The requested and the free bytes, in words; a log may print neither: -1.
+ * @param {number} size @param {number} free */
 export function askedText(size, free) {
     if (size < 0) return "the log does not print what was requested";
     return `${formatBytes(size)} requested${free < 0 ? "" : `, ${formatBytes(free)} free on the GPU`}`;

@@ -4,10 +4,8 @@ import { change, isDark } from "./state.js";
 import { cssTexture, formatBytes, formatPlural, formatShare, make, setText } from "./text.js";
 
 /** @typedef {import("./tree_view.js").Tree} Tree */
-/**
- * @typedef {{index: number, frame: number, bytes: number, before_bytes: number, text: string, from: number, width:
- * number, level: number, faded: boolean}} IcicleBox
- */
+/** @typedef {{index: number, frame: number, bytes: number, before_bytes: number, text: string, from: number, width:
+ * number, level: number, faded: boolean}} IcicleBox */
 
 /** Narrower boxes are left out, with everything below them. */
 const BOX_LEAST = 1 / 300;
@@ -24,10 +22,8 @@ function textOn(rgb) {
     return light > 0.179 ? "#000" : "#fff";
 }
 
-/**
- * A colour from less (teal) over equal (grey) to more (orange) bytes.
- * @param {Page} page @param {number} bytes @param {number} before
- */
+/** A colour from less (teal) over equal (grey) to more (orange) bytes.
+ * @param {Page} page @param {number} bytes @param {number} before */
 function changeColor(page, bytes, before) {
     const share = Math.max(-1, Math.min(1, (bytes - before) / Math.max(1, bytes, before)));
     const [to, grey] = [share > 0 ? [224, 122, 41] : [11, 132, 127], isDark(page) ? [70, 78, 90] : [222, 225, 232]];
@@ -115,10 +111,8 @@ function makeBox(tree, { index, frame, bytes, before_bytes, text, from, width, l
     return part;
 }
 
-/**
- * Draws the planted tree; if it begins with a frame, with the callers in `over` above it.
- * @param {Tree} tree @param {IcicleBox[]} over
- */
+/** Draws the planted tree; if it begins with a frame, with the callers in `over` above it.
+ * @param {Tree} tree @param {IcicleBox[]} over */
 export function drawIcicle(tree, over) {
     const whole = node(tree, 0).bytes;
     const below = boxesOf(tree, tree.state.treeDirection);

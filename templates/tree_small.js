@@ -6,10 +6,8 @@ const EXPLAINED = 0.9;
 /** How many levels are followed, and how many nodes may be read. */
 const LEVELS_MOST = 40;
 
-/**
- * The frames that a node's bytes come through, one after the other, while there is only one way.
- * @param {(index: number) => record_node} node @param {number} index
- */
+/** The frames that a node's bytes come through, one after the other, while there is only one way.
+ * @param {(index: number) => record_node} node @param {number} index */
 function wayFrom(node, index) {
     /** @type {number[]} */
     const frames = [];

@@ -27,14 +27,10 @@ const SEARCHED_MOST = 200000;
 const SMALL_SHARE = 0.01;
 
 /** @typedef {ReturnType<typeof makeTree>} Tree */
-/**
- * @typedef {{node: number, level: number, small: number[], frame?: number, itself?: boolean}} TreeRow a node, the small
- * children of one (those that come through a frame), or what one holds itself
- */
-/**
- * @typedef {{element: HTMLElement, what: HTMLElement, fold: HTMLElement, swatch: HTMLElement, text: HTMLElement, bar:
- * HTMLElement, bytes: HTMLElement, share: HTMLElement, count: HTMLElement, change: HTMLElement}} TreeLine
- */
+/** @typedef {{node: number, level: number, small: number[], frame?: number, itself?: boolean}} TreeRow a node, the
+ * small children of one (those that come through a frame), or what one holds itself */
+/** @typedef {{element: HTMLElement, what: HTMLElement, fold: HTMLElement, swatch: HTMLElement, text: HTMLElement, bar:
+ * HTMLElement, bytes: HTMLElement, share: HTMLElement, count: HTMLElement, change: HTMLElement}} TreeLine */
 
 /** @returns {TreeLine} */
 function makeLine() {
@@ -68,10 +64,8 @@ function focusWord(page, { by, id }) {
     return by === "file" ? `file:"${baseName(page.session.frame(id).file).replaceAll('"', "")}"` : frameWord(page, id);
 }
 
-/**
- * Adds the small children of a node: as one row, or as two if most come through one frame, which then names them.
- * @param {Tree} tree @param {number} parent @param {number} level @param {number[]} small
- */
+/** Adds the small children of a node: as one row, or as two if most come through one frame, which then names them.
+ * @param {Tree} tree @param {number} parent @param {number} level @param {number[]} small */
 function addSmall(tree, parent, level, small) {
     if (small.length === 0) return;
     const { first_child, children } = node(tree, parent);
@@ -99,10 +93,8 @@ function smallText(tree, { small, frame, level }) {
     return below ? `${many} in ${below}` : many;
 }
 
-/**
- * Adds rows for a node's children; the small ones share a row.
- * @param {Tree} tree @param {number} parent @param {number} level
- */
+/** Adds rows for a node's children; the small ones share a row.
+ * @param {Tree} tree @param {number} parent @param {number} level */
 function addChildren(tree, parent, level) {
     const { first_child, children, bytes } = node(tree, parent);
     /** @type {number[]} */
@@ -222,10 +214,8 @@ function choose(tree, row) {
     invalidate(tree.page, LIST);
 }
 
-/**
- * Plants a tree and forgets the nodes of the previous one.
- * @param {Tree} tree @param {import("./questions.js").About} question @param {string} direction
- */
+/** Plants a tree and forgets the nodes of the previous one.
+ * @param {Tree} tree @param {import("./questions.js").About} question @param {string} direction */
 function plant(tree, question, direction) {
     tree.nodes = [];
     tree.own = planted.count + 1;
@@ -243,10 +233,8 @@ function keepTree(tree) {
     if (tree.own !== planted.count) plant(tree, about(tree), tree.state.treeDirection);
 }
 
-/**
- * Finds the callers of the tree's first frame, which are drawn above it.
- * @param {Tree} tree @param {import("./questions.js").About} question
- */
+/** Finds the callers of the tree's first frame, which are drawn above it.
+ * @param {Tree} tree @param {import("./questions.js").About} question */
 function callersAbove(tree, question) {
     if (!tree.state.treeFrom || tree.state.treeDirection !== "callees") return [];
     tree.met = null;
@@ -432,10 +420,8 @@ function makeTree(page, box, use) {
         /** @type {TreeRow[]} */
         rows: [],
         figures: tableFigures(0),
-        /**
-         * Nodes that have the words of the search, or lie below one that has them; null: there are no words.
-         * @type {Uint8Array | null}
-         */
+        /** Nodes that have the words of the search, or lie below one that has them; null: there are no words.
+         * @type {Uint8Array | null} */
         met: null,
         /** The number of the planted tree that is shown. */
         own: 0,

@@ -21,10 +21,8 @@ const [REPEATED, SECOND, LONG, THIRD, FOURTH, LENGTH, AGAIN, SLOT, FAR, ALIGN, L
     12, 24, 36, 48, 60, 72, 346, 620, 876, 1004, 1020, 7164,
 ];
 
-/**
- * Reads bits of an LZMA stream (lc=3, lp=0, pb=0), each with the probability at `at`, or without one.
- * @param {Uint8Array} from
- */
+/** Reads bits of an LZMA stream (lc=3, lp=0, pb=0), each with the probability at `at`, or without one.
+ * @param {Uint8Array} from */
 function bitReader(from) {
     const zero = new Uint16Array(PROBABILITIES).fill(1024);
     let [range, code, next] = [2 ** 32 - 1, 0, 1];
@@ -48,10 +46,8 @@ function bitReader(from) {
 /** Milliseconds of work at a time, because other work waits: below 50 even on a machine that is half as fast. */
 const TURN = 20;
 
-/**
- * Decodes all `to.length` bytes of such a stream, in turns with the browser.
- * @param {Uint8Array} from @param {Uint8Array} to
- */
+/** Decodes all `to.length` bytes of such a stream, in turns with the browser.
+ * @param {Uint8Array} from @param {Uint8Array} to */
 async function decode(from, to) {
     const bit = bitReader(from);
     let until = performance.now() + TURN;

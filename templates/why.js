@@ -109,10 +109,8 @@ function sparkOf(all, site) {
     return place ? floats(all.module, place, RUN_WIDTH).slice() : null;
 }
 
-/**
- * Draws the run in small: live memory, the finding's call site in it, and where the finding is.
- * @param {Page} page @param {PageFinding} finding @param {record_finding} record
- */
+/** Draws the run in small: live memory, the finding's call site in it, and where the finding is.
+ * @param {Page} page @param {PageFinding} finding @param {record_finding} record */
 function runPicture(page, finding, record) {
     const { session, view } = page;
     const { events, peak_bytes } = view.facts;
@@ -214,10 +212,8 @@ function stackButton(/** @type {Page} */ page, row, stack) {
     return button;
 }
 
-/**
- * Makes the button that shows the evidence for the card's sentence.
- * @param {Page} page @param {PageFinding} finding @param {number} index
- */
+/** Makes the button that shows the evidence for the card's sentence.
+ * @param {Page} page @param {PageFinding} finding @param {number} index */
 function showButton(page, finding, index) {
     const has = page.view.c.finding_ids(index).count >= 0;
     const things = finding.kind === "gradients_kept" ? " gradients" : "";
@@ -228,10 +224,8 @@ function showButton(page, finding, index) {
     return named("show", button);
 }
 
-/**
- * Makes the button that compares the ends of two whole steps, if the card's set is larger at the second.
- * @param {Page} page @param {PageFinding} finding @param {record_finding} record
- */
+/** Makes the button that compares the ends of two whole steps, if the card's set is larger at the second.
+ * @param {Page} page @param {PageFinding} finding @param {record_finding} record */
 function compareButton(page, finding, record) {
     const steps = askSteps(page.view);
     const whole = wholeSteps(page);
@@ -271,10 +265,8 @@ function findingActions(/** @type {Page} */ page, finding, record, index) {
     return row;
 }
 
-/**
- * Makes the button that copies the finding with its stack; with Shift, also the stack's C++ frames.
- * @param {Page} page @param {string} text @param {number} stack
- */
+/** Makes the button that copies the finding with its stack; with Shift, also the stack's C++ frames.
+ * @param {Page} page @param {string} text @param {number} stack */
 function copyButton(page, text, stack) {
     const button = named("copy", make("button", "quiet", "Copy"));
     button.addEventListener(
@@ -284,10 +276,8 @@ function copyButton(page, text, stack) {
     return button;
 }
 
-/**
- * @param {string} kind @param {string} severity @param {string} confidence @param {string} figure @param {string} title
- * @param {boolean} open
- */
+/** @param {string} kind @param {string} severity @param {string} confidence @param {string} figure @param {string}
+ * title @param {boolean} open */
 function makeCard(kind, severity, confidence, figure, title, open) {
     const card = make("details", `card card-${severity}`);
     card.open = open;
@@ -303,10 +293,8 @@ function makeCard(kind, severity, confidence, figure, title, open) {
     return card;
 }
 
-/**
- * Makes the button that shows the request that failed. Nothing is faded, because this is not about a set.
- * @param {Page} page @param {PageFinding} finding @param {number} index
- */
+/** Makes the button that shows the request that failed. Nothing is faded, because this is not about a set.
+ * @param {Page} page @param {PageFinding} finding @param {number} index */
 function requestButton(page, finding, index) {
     const button = actionButton("Show the request", () => showFinding(page, button, finding, index), true);
     return named("show", button);
@@ -407,10 +395,8 @@ function peakMade(page) {
     return made ? [make("p", "peak-made", made)] : [];
 }
 
-/**
- * Numbers the cards as scripts know them. If a document has two pages, those of the chosen one are numbered.
- * @param {Page} page
- */
+/** Numbers the cards as scripts know them. If a document has two pages, those of the chosen one are numbered.
+ * @param {Page} page */
 export function nameCards(page) {
     const inHand = !page.beside || page.element("app", HTMLElement).classList.contains("in-hand");
     for (const [i, card] of page.element("panel-why", HTMLElement).querySelectorAll(".card").entries())

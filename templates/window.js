@@ -22,10 +22,8 @@ const MIN_WINDOW_US = 2;
 
 const MIN_WINDOW_BYTES = 4096;
 
-/**
- * Top of the y axis for the whole run of a device, kept because every point of an outline asks for it and the module
- * looks at all moments.
- */
+/** Top of the y axis for the whole run of a device, kept because every point of an outline asks for it and the module
+ * looks at all moments. */
 const headroomOf = perPage(() => ({ device: -1, bytes: 1 }));
 
 /** The top of the y axis. What the filter leaves gets a scale of its own if it would be flat otherwise. */
@@ -87,10 +85,8 @@ export function panWindow(page, share) {
     setWindow(page, state.from + shift, state.to + shift);
 }
 
-/**
- * Sets the window of bytes, kept inside of [0, headroom].
- * @param {Page} page @param {number} bottom @param {number} top
- */
+/** Sets the window of bytes, kept inside of [0, headroom].
+ * @param {Page} page @param {number} bottom @param {number} top */
 export function setBytes(page, bottom, top) {
     const most = mostBytes(page);
     const range = Math.min(Math.max(top - bottom, Math.min(MIN_WINDOW_BYTES, most)), most);

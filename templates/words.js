@@ -135,10 +135,8 @@ function writeWords(view, slot, text) {
     return bytes;
 }
 
-/**
- * What is wrong with the words, as a sentence; "": nothing.
- * @param {View} view @param {number} slot @param {string} text
- */
+/** What is wrong with the words, as a sentence; "": nothing.
+ * @param {View} view @param {number} slot @param {string} text */
 function wordsError(view, slot, text) {
     const bytes = writeWords(view, slot, text);
     const { wrong, from, until, what, nbytes } = view.c.parse(slot);
@@ -147,10 +145,8 @@ function wordsError(view, slot, text) {
     return `\u201c${word}\u201d ${view.session.decode({ place: what, nbytes })}`;
 }
 
-/**
- * Compiles the expressions of a slot, so that a wrong one is known at once.
- * @param {View} view @param {number} slot @param {number} count
- */
+/** Compiles the expressions of a slot, so that a wrong one is known at once.
+ * @param {View} view @param {number} slot @param {number} count */
 function expressionsOf(view, slot, count) {
     return Array.from({ length: count }, (_, nth) => {
         const { text, nbytes, sensitive } = view.c.regex(slot, nth);

@@ -1,7 +1,5 @@
-/*
- * The layout of a payload, as docs/payload.md specifies it; only the reader and the writer of payloads include
- * this. Freestanding.
- */
+/* The layout of a payload, as docs/payload.md specifies it; only the reader and the writer of payloads include
+ * this. Freestanding. */
 #pragma once
 
 #include "base/bytes.h"

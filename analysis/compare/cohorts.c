@@ -134,7 +134,6 @@ static bool cohorts_number(const struct finder *finder, uint32_t n_rows, struct 
     return true;
 }
 
-/* NULL: no memory. */
 static const uint32_t *stages_of(const struct cohort_row *rows, uint32_t n_rows, struct arena *arena) {
     struct stage_row *of = arena_column(arena, n_rows, sizeof *of);
     uint32_t *stage = arena_column(arena, n_rows, sizeof *stage);

@@ -193,7 +193,6 @@ static uint32_t similarity(const struct matching *matching, const struct functio
     return (uint32_t)((uint64_t)common * 2000000 / (n_a + n_b)) / 1000 * 1000 + (lines < 999 ? lines : 999);
 }
 
-/* Gives the sites of B's file the name of A's file. */
 static void file_rename(struct matching *matching, const struct functions *fa, struct file_run a,
                         const struct functions *fb, struct file_run b) {
     for (uint32_t i = b.from; i < b.until; i++)

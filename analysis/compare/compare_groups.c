@@ -173,7 +173,6 @@ static void rows_of(struct sort_row *rows, const struct compare_group *groups, u
         rows[i] = (struct sort_row){groups[i].key, i};
 }
 
-/* Merges two runs of rising keys. */
 static uint32_t merge(const struct sort_row *a, uint32_t n_a, const struct sort_row *b, uint32_t n_b,
                       struct compare_pair *pairs) {
     uint32_t i = 0, k = 0, n = 0;

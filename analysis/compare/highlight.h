@@ -1,7 +1,5 @@
-/*
- * Finds the allocations to highlight: those of a call site, a stack, a file, a category, a stream, a pool, a layer
- * or a frame. One answer for the page and for pictures of its addresses. Freestanding.
- */
+/* Finds the allocations to highlight: those of a call site, a stack, a file, a category, a stream, a pool, a layer
+ * or a frame. One answer for the page and for pictures of its addresses. Freestanding. */
 #pragma once
 
 #include "analysis/compare/compare.h"

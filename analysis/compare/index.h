@@ -1,7 +1,5 @@
-/*
- * Compares many recordings: which rank is different, and why. The figures come from the sidecars that strata batch
- * writes beside each page; index.html and summary.json are made from the same struct, so they cannot disagree.
- */
+/* Compares many recordings: which rank is different, and why. The figures come from the sidecars that strata batch
+ * writes beside each page; index.html and summary.json are made from the same struct, so they cannot disagree. */
 #pragma once
 
 #include "analysis/compare/outliers.h"
@@ -203,10 +201,8 @@ void index_sort(struct index *index);
 /* Marks rows with the recording of another row as its copies. Rows are sorted. O(n log n). False: no memory. */
 bool index_mark_copies(struct index *index);
 
-/*
- * Gives each place in expert, context or tensor parallelism a group of its own ("pp2 ep1"), if ranks of one place
- * are alike and ranks of different places are not. Call it after index_mark_copies. O(n log n). False: no memory.
- */
+/* Gives each place in expert, context or tensor parallelism a group of its own ("pp2 ep1"), if ranks of one place
+ * are alike and ranks of different places are not. Call it after index_mark_copies. O(n log n). False: no memory. */
 bool index_split_places(struct index *index);
 
 /*

@@ -1,7 +1,5 @@
-/*
- * Private to the files of the index: index_findings.c (which rows form one finding), index_rows.c (sentences about
- * one row) and index_titles.c (sentences about several).
- */
+/* Private to the files of the index: index_findings.c (which rows form one finding), index_rows.c (sentences about
+ * one row) and index_titles.c (sentences about several). */
 #pragma once
 
 #include "analysis/compare/index.h"

@@ -1,7 +1,5 @@
-/*
- * Finds the call sites that make a rank unlike the others: compares each site's bytes at a moment with the cohort's
- * median at the same moment. The other ranks' tables are collected in a tally, sorted by site.
- */
+/* Finds the call sites that make a rank unlike the others: compares each site's bytes at a moment with the cohort's
+ * median at the same moment. The other ranks' tables are collected in a tally, sorted by site. */
 #include "analysis/compare/outliers_internal.h"
 #include "base/search.h"
 

@@ -1,7 +1,5 @@
-/*
- * A cohort while it is being judged. Private to outliers.c (odd ranks) and outlier_differences.c (their call
- * sites).
- */
+/* A cohort while it is being judged. Private to outliers.c (odd ranks) and outlier_differences.c (their call
+ * sites). */
 #pragma once
 
 #include "analysis/compare/outliers.h"

@@ -1,7 +1,5 @@
-/*
- * Call sites at a moment, keeping apart what one row must not sum up: an optimizer's state and its temporaries,
- * though one line of the user's calls for both, and memory known only by where it was freed. Freestanding.
- */
+/* Call sites at a moment, keeping apart what one row must not sum up: an optimizer's state and its temporaries,
+ * though one line of the user's calls for both, and memory known only by where it was freed. Freestanding. */
 #pragma once
 
 #include "analysis/findings/verdicts.h"
@@ -14,10 +12,8 @@ struct site_parts {
     uint32_t start[GROUP_PARTS + 1];
 };
 
-/*
- * Parts of any allocations of the verdicts' device: `allocations[n_allocations]`, each once. `timeline` may be a
- * filtered part of it. Memory from `arena`. O(allocations + groups log groups). False: no memory.
- */
+/* Parts of any allocations of the verdicts' device: `allocations[n_allocations]`, each once. `timeline` may be a
+ * filtered part of it. Memory from `arena`. O(allocations + groups log groups). False: no memory. */
 bool site_parts_of(struct site_parts *parts, const struct timeline *timeline, const struct verdicts *verdicts,
                    const uint32_t *allocations, uint32_t n_allocations, struct arena *arena);
 

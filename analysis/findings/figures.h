@@ -1,7 +1,5 @@
-/*
- * The figures of one device that `strata check` puts limits on: what the run needed, whether it grows, and whether
- * the recording is complete enough to tell. Freestanding.
- */
+/* The figures of one device that `strata check` puts limits on: what the run needed, whether it grows, and whether
+ * the recording is complete enough to tell. Freestanding. */
 #pragma once
 
 #include "analysis/findings/verdicts.h"

@@ -1,7 +1,5 @@
-/*
- * Findings: what Strata concludes from a recording, each a sentence with the figures that justify it. The sentences
- * are made here, so that every output says the same. Freestanding.
- */
+/* Findings: what Strata concludes from a recording, each a sentence with the figures that justify it. The sentences
+ * are made here, so that every output says the same. Freestanding. */
 #pragma once
 
 #include "base/words.h"

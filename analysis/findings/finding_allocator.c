@@ -1,7 +1,5 @@
-/*
- * Trouble of the allocator: it gave memory back to serve a request, was told to do so again and again, or holds
- * memory that no request can use.
- */
+/* Trouble of the allocator: it gave memory back to serve a request, was told to do so again and again, or holds
+ * memory that no request can use. */
 #include "analysis/findings/finder.h"
 
 #include "analysis/loop/frame_bits.h"

@@ -13,7 +13,6 @@
 #include "base/bytes.h"
 #include "base/sort.h"
 
-/* A key's pairs of turns. */
 struct held {
     uint64_t bytes;    /* in all pairs */
     uint32_t n_pairs;  /* pairs that show it */

@@ -42,7 +42,6 @@ static void olds_find(struct finder *finder) {
     ARENA_DROP(finder->arena, spare);
 }
 
-/* The allocations of a key that stay. */
 struct kept {
     uint32_t first_turn, last_turn, n_turns; /* turns that keep one */
     uint32_t first_allocation, last_allocation;

@@ -1,7 +1,5 @@
-/*
- * Gradients of the step before the recording that are alive while its forward runs: zero_grad came too late, or not
- * at all.
- */
+/* Gradients of the step before the recording that are alive while its forward runs: zero_grad came too late, or not
+ * at all. */
 #include "analysis/findings/finder.h"
 
 #include "analysis/loop/frame_bits.h"

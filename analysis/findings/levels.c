@@ -76,7 +76,6 @@ static void maximum_add(struct levels *levels, const struct device_trace *device
     track_peak(track, note->number, before ? note->event - 1 : note->event);
 }
 
-/* The notes of one event. */
 static void outside_add(struct levels *levels, const struct note *note, uint32_t n) {
     uint64_t reserved = 0, used = 0;
     unsigned known = 0;

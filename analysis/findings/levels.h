@@ -1,7 +1,5 @@
-/*
- * What a log says about a device, from its notes: levels at lines, not allocations (parser/log/log.h).
- * Freestanding.
- */
+/* What a log says about a device, from its notes: levels at lines, not allocations (parser/log/log.h).
+ * Freestanding. */
 #pragma once
 
 #include "analysis/loop/spans.h"
@@ -46,10 +44,8 @@ uint64_t levels_host_most(const struct device_trace *device, uint32_t first, uin
 /* Makes a phase of each label: from its line to the next line with a label. O(notes). False: no memory. */
 bool levels_phases(struct spans *spans, const struct timeline *timeline, struct arena *arena);
 
-/*
- * Marks unknown begins of spans and raises peaks accordingly: before the first line no level is known, and if lines
- * print only maxima, no level at a moment is known. No peak is below a begin. O(spans + notes).
- */
+/* Marks unknown begins of spans and raises peaks accordingly: before the first line no level is known, and if lines
+ * print only maxima, no level at a moment is known. No peak is below a begin. O(spans + notes). */
 void levels_begins(struct spans *spans, const struct device_trace *device);
 
 /*

@@ -1,7 +1,5 @@
-/*
- * Why memory ran out, from the message in a log: compares the requested bytes with the free bytes first. Figures
- * that are not printed are unknown, and nothing is concluded from them. Freestanding.
- */
+/* Why memory ran out, from the message in a log: compares the requested bytes with the free bytes first. Figures
+ * that are not printed are unknown, and nothing is concluded from them. Freestanding. */
 #pragma once
 
 #include "base/words.h"

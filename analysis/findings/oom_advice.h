@@ -1,7 +1,5 @@
-/*
- * What follows from an out-of-memory event: kinds with their figures, which outputs put into sentences. Native
- * only, because it may run the allocator's model.
- */
+/* What follows from an out-of-memory event: kinds with their figures, which outputs put into sentences. Native
+ * only, because it may run the allocator's model. */
 #pragma once
 
 #include "analysis/findings/oom.h"

@@ -1,7 +1,5 @@
-/*
- * What a device's peak consists of, as a sentence and its figures: the peak's phase, all categories alive in it,
- * and the most that one finding can save. Freestanding.
- */
+/* What a device's peak consists of, as a sentence and its figures: the peak's phase, all categories alive in it,
+ * and the most that one finding can save. Freestanding. */
 #pragma once
 
 #include "analysis/findings/verdicts.h"

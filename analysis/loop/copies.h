@@ -1,7 +1,5 @@
-/*
- * Finds the 16-bit copies of weights that autocast makes: half (or a quarter) as large as a weight, made inside a
- * forward, and alive until it ends. Freestanding.
- */
+/* Finds the 16-bit copies of weights that autocast makes: half (or a quarter) as large as a weight, made inside a
+ * forward, and alive until it ends. Freestanding. */
 #pragma once
 
 #include "analysis/loop/turns.h"

@@ -1,7 +1,5 @@
-/*
- * What a frame tells about its code, as bits: the vocabulary from which phases and categories are read. Both path
- * separators count as one; a profiler's "file.py(12): name" is split first. Freestanding.
- */
+/* What a frame tells about its code, as bits: the vocabulary from which phases and categories are read. Both path
+ * separators count as one; a profiler's "file.py(12): name" is split first. Freestanding. */
 #pragma once
 
 #include "trace/trace.h"

@@ -1,7 +1,5 @@
-/*
- * An id for the frames inside a stack's outermost forward: two loops that call the same model from two lines have
- * the same inner keys. A stack without forward is its own key. Freestanding.
- */
+/* An id for the frames inside a stack's outermost forward: two loops that call the same model from two lines have
+ * the same inner keys. A stack without forward is its own key. Freestanding. */
 #pragma once
 
 #include "trace/trace.h"

@@ -1,7 +1,5 @@
-/*
- * The distinct sizes of some allocations, numbered by rising size, so that multisets of them are arrays of counts.
- * Freestanding.
- */
+/* The distinct sizes of some allocations, numbered by rising size, so that multisets of them are arrays of counts.
+ * Freestanding. */
 #pragma once
 
 #include "base/arena.h"

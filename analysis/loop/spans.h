@@ -1,7 +1,5 @@
-/*
- * Steps and phases as stretches of a recording, with the figures that people print around them: bytes at the begin,
- * at the highest moment and at the end. Freestanding.
- */
+/* Steps and phases as stretches of a recording, with the figures that people print around them: bytes at the begin,
+ * at the highest moment and at the end. Freestanding. */
 #pragma once
 
 #include "analysis/loop/turns.h"

@@ -1,7 +1,5 @@
-/*
- * Turns of a loop that only goes forward, found by repetition in the allocations. The turn is the rarest regular
- * recurrence of which nearly all others are multiples; a loop over layers inside one forward is rejected.
- */
+/* Turns of a loop that only goes forward, found by repetition in the allocations. The turn is the rarest regular
+ * recurrence of which nearly all others are multiples; a loop over layers inside one forward is rejected. */
 #include "analysis/loop/turns_internal.h"
 
 #include "analysis/loop/frame_bits.h"

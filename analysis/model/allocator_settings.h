@@ -1,7 +1,5 @@
-/*
- * The settings of PyTorch's caching allocator that decide where an allocation goes, read from a snapshot
- * (allocator_settings) or from what people write (PYTORCH_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF). Freestanding.
- */
+/* The settings of PyTorch's caching allocator that decide where an allocation goes, read from a snapshot
+ * (allocator_settings) or from what people write (PYTORCH_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF). Freestanding. */
 #pragma once
 
 #include "trace/trace.h"

@@ -48,10 +48,8 @@ struct fragmentation {
     struct pinned_segment pinned[PINNED_MAX]; /* those with the most free bytes, in that order */
 };
 
-/*
- * `segments` must belong to the timeline's device. `replay` may be NULL; if its grade is exact it gives the sizes
- * of blocks. O(pieces + alive log alive). False: no memory.
- */
+/* `segments` must belong to the timeline's device. `replay` may be NULL; if its grade is exact it gives the sizes
+ * of blocks. O(pieces + alive log alive). False: no memory. */
 bool fragmentation_find(struct fragmentation *fragmentation, const struct timeline *timeline,
                         const struct segments *segments, const struct replay *replay, uint32_t moment,
                         struct arena *arena);

@@ -1,7 +1,5 @@
-/*
- * What each pool of the allocator holds at a moment. CUDA graphs and MemPools have private pools; free memory in
- * one of them serves nothing else. Freestanding.
- */
+/* What each pool of the allocator holds at a moment. CUDA graphs and MemPools have private pools; free memory in
+ * one of them serves nothing else. Freestanding. */
 #pragma once
 
 #include "layout/segments.h"

@@ -47,17 +47,13 @@ struct replay {
     uint32_t guessed_until;
 };
 
-/*
- * Replays a device. `program` must be of that device; NULL makes a temporary one. O(n log n); work that a hostile
- * recording could make endless is bounded, and refused beyond. False: no memory.
- */
+/* Replays a device. `program` must be of that device; NULL makes a temporary one. O(n log n); work that a hostile
+ * recording could make endless is bounded, and refused beyond. False: no memory. */
 bool replay_run(struct replay *replay, const struct trace *trace, const struct device_trace *device,
                 const struct program *program, struct arena *arena);
 
-/*
- * The same in stretches, so that its host can do something else in between. It also follows the largest free block,
- * for devices with at most REPLAY_LISTS pools and streams. The work's memory is from `arena`. NULL: no memory.
- */
+/* The same in stretches, so that its host can do something else in between. It also follows the largest free block,
+ * for devices with at most REPLAY_LISTS pools and streams. The work's memory is from `arena`. NULL: no memory. */
 enum { REPLAY_LISTS = 64 };
 struct replay_work;
 struct replay_work *replay_begin(struct replay *replay, const struct trace *trace,

@@ -1,7 +1,5 @@
-/*
- * The state of a replay. Private to replay_start.c (the state before the first event), replay.c (event by event)
- * and replay_grade.c (the result).
- */
+/* The state of a replay. Private to replay_start.c (the state before the first event), replay.c (event by event)
+ * and replay_grade.c (the result). */
 #pragma once
 
 #include "analysis/model/replay.h"

@@ -133,10 +133,8 @@ bool whatif_set_is_fine(const char *text);
 /* Names a scenario of several settings: spelt as by PyTorch, in alphabetical order. */
 void whatif_set_text(char text[WHATIF_NAME], const char *const *set, uint32_t n_set);
 
-/*
- * Replays, and fills in everything but the scenarios' figures. If the replay is refused there are no scenarios. The
- * request's texts must be fine. False: no memory.
- */
+/* Replays, and fills in everything but the scenarios' figures. If the replay is refused there are no scenarios. The
+ * request's texts must be fine. False: no memory. */
 bool whatif_init(struct whatif *whatif, const struct program *program, const struct whatif_request *request,
                  struct arena *arena);
 

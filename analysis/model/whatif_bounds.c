@@ -1,7 +1,5 @@
-/*
- * Bounds that no setting can change: the least that any allocator needs for the live memory, the least that a
- * packing of it needs, and the device memory of the process as the recording shows it.
- */
+/* Bounds that no setting can change: the least that any allocator needs for the live memory, the least that a
+ * packing of it needs, and the device memory of the process as the recording shows it. */
 #include "analysis/model/whatif.h"
 
 #include "base/numbers.h"

@@ -235,7 +235,6 @@ static bool search_directory(struct search *search, const char *path, int depth)
     return done;
 }
 
-/* Adds a path that the command line names. */
 static bool search_add_named(struct search *search, const char *path, const struct stat *status) {
     const char *input = strlen(path) > search->prefix ? path + search->prefix : path;
     return shard_has(search->batch, input) ? search_add(search, path, status, true)

@@ -359,10 +359,8 @@ static uint32_t entries_unite(struct batch *batch, struct batch_file *all) {
     return kept;
 }
 
-/*
- * The names for this set of inputs. If an input has several sidecars (it had another name before more files came),
- * the one with the right name counts, or else the first.
- */
+/* The names for this set of inputs. If an input has several sidecars (it had another name before more files came),
+ * the one with the right name counts, or else the first. */
 static bool join_entries(struct join *join) {
     struct batch *batch = join->batch;
     if (batch->count == 0)
@@ -474,7 +472,6 @@ bool join_remove_stale(struct batch *batch) {
     return done;
 }
 
-/* Writes one of the two results for the whole batch. */
 static bool join_result(const struct index *index, const struct batch *batch, const char *name,
                         bool (*render)(struct buffer *out, const struct index *index)) {
     struct output_file file;

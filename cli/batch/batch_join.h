@@ -12,10 +12,8 @@ bool join_remove_stale(struct batch *batch);
  * the batch's arena. False: printed. */
 bool join_batch(struct index *index, struct batch *batch);
 
-/*
- * Fills the index from all sidecars and records of a directory. Missing shards, and shards that saw other files than
- * the rest, become notes of the index; then `*complete` is false. False: printed (nothing there, no memory).
- */
+/* Fills the index from all sidecars and records of a directory. Missing shards, and shards that saw other files than
+ * the rest, become notes of the index; then `*complete` is false. False: printed (nothing there, no memory). */
 bool join_directory(struct index *index, struct batch *batch, bool *complete);
 
 /* Analyses, makes the outputs that the index links to (batch_series.h, batch_diffs.h), and writes index.html and

@@ -15,10 +15,8 @@ struct rank_pattern {
     size_t rank_group, step_group; /* 0: the expression has none */
 };
 
-/*
- * Compiles a POSIX extended expression in which \d and named groups, (?P<rank>...) or (?<step>...), are understood as
- * well. NULL: the names in use. False: printed, nothing to release.
- */
+/* Compiles a POSIX extended expression in which \d and named groups, (?P<rank>...) or (?<step>...), are understood as
+ * well. NULL: the names in use. False: printed, nothing to release. */
 bool rank_pattern_init(struct rank_pattern *pattern, const char *regex);
 void rank_pattern_release(struct rank_pattern *pattern);
 

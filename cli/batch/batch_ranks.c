@@ -150,7 +150,6 @@ static const char *pattern_group(struct batch *batch, const struct rank_pattern 
     return used != 0 ? batch_text(batch, "%s", text) : NULL;
 }
 
-/* False: no memory. */
 static bool pattern_read(struct batch *batch, const struct rank_pattern *pattern, struct batch_file *file) {
     regmatch_t matches[RANK_PATTERN_GROUPS];
     bool failed = false;
@@ -165,7 +164,6 @@ static bool pattern_read(struct batch *batch, const struct rank_pattern *pattern
 
 /* ---- a word with its number ---- */
 
-/* One part of a path. */
 struct part {
     const char *at;
     size_t nbytes;

@@ -55,7 +55,6 @@ static bool belongs(const struct candidate *before, const struct candidate *next
     return who_compare(before, next) == 0 && (!next->by_events || windows_meet(before, next));
 }
 
-/* The directory of a path, in the arena. NULL: no memory. */
 static const char *directory_text(struct batch *batch, const char *input) {
     const char *slash = strrchr(input, '/');
     return batch_text(batch, "%.*s/rank", slash != NULL ? (int)(slash - input) : 0, input);

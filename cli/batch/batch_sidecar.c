@@ -200,7 +200,6 @@ static uint64_t stamp_of(const cJSON *document, const cJSON *batch) {
     return stamp;
 }
 
-/* Reads a device. False: no memory. */
 static bool read_device(struct index_row *row, const cJSON *figures, const cJSON *extra,
                         struct arena *arena) {
     row->device = json_file_number(figures, "device", 0);

@@ -116,7 +116,6 @@ static void add_name(struct json_writer *json, const char *name, const struct ba
     json_string_end(json);
 }
 
-/* Adds the outputs, with what was requested. */
 static void add_outputs(struct json_writer *json, const struct source *source) {
     const struct batch *batch = source->batch;
     json_text(json, "flags", batch->settings->flags);

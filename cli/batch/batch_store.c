@@ -230,7 +230,6 @@ static const char *word_skip(const char *text, const char *word) {
     return text != NULL && strncmp(text, word, length) == 0 ? text + length : NULL;
 }
 
-/* Is it a name of STAGING_FORMAT? */
 static bool is_staging(const char *name) {
     const char *behind = number_skip(word_skip(number_skip(word_skip(name, ".strata-")), "-of-"));
     return behind != NULL && strcmp(behind, ".tmp") == 0;

@@ -58,7 +58,6 @@ static bool sites_keep(struct check_file *file, const struct subject *subject) {
 
 /* ---- sites of a moment ---- */
 
-/* NULL: no memory. */
 static struct moment_sites *sites_at(struct subject *subject, uint32_t moment) {
     struct moment_sites *sites =
         moment == subject->figures->peak_moment ? &subject->at_peak : &subject->at_other;
@@ -137,7 +136,6 @@ static uint64_t *curve_of(const struct counted *counted, struct arena *arena) {
     return bytes;
 }
 
-/* NULL: no memory. */
 static uint64_t *rule_curve(struct subject *subject, const struct rule *rule) {
     size_t n_frames = subject->timeline.trace->frames.count;
     struct counted counted = {.subject = subject, .rule = rule};
@@ -193,7 +191,6 @@ static bool moment_find(const struct subject *subject, struct check_verdict *ver
     return verdict->status == CHECK_HELD;
 }
 
-/* False: no memory. */
 static bool part_measure(struct subject *subject, struct check_verdict *verdict) {
     uint32_t moment;
     switch (verdict->rule->moment) {
@@ -261,7 +258,6 @@ static uint64_t share_of(uint64_t part, uint64_t whole) {
     return whole == 0 ? 0 : part * MILLION / whole;
 }
 
-/* False: no memory. */
 static bool measure(struct subject *subject, const struct check_file *file, struct check_verdict *verdict) {
     const struct rule *rule = verdict->rule;
     verdict->has_actual = true;
@@ -396,7 +392,6 @@ static void log_check(const struct subject *subject, struct check_verdict *verdi
         doubt(verdict, "a log does not say this");
 }
 
-/* False: no memory. */
 static bool rule_judge(struct subject *subject, struct check_file *file, const struct check_plan *plan,
                        struct check_verdict *verdict) {
     if (!measure(subject, file, verdict))

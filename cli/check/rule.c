@@ -41,7 +41,6 @@ static bool word_is(const struct rule_words *words, size_t nbytes, const char *w
     return strlen(word) == nbytes && memcmp(words->at, word, nbytes) == 0;
 }
 
-/* Takes `word` if it comes next. */
 static bool word_take(struct rule_words *words, const char *word) {
     skip_blanks(words);
     size_t nbytes = word_nbytes(words);

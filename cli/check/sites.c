@@ -33,7 +33,6 @@ static int names_compare(const void *a, const void *b) {
     return strcmp(((const struct named_site *)a)->name, ((const struct named_site *)b)->name);
 }
 
-/* False: no memory. */
 static bool sites_name(struct moment_sites *sites, const struct trace *trace) {
     struct named_site *named = arena_column(&sites->arena, sites->n_groups, sizeof *named);
     for (uint32_t i = 0; named != NULL && i < sites->n_groups; i++) {

@@ -17,7 +17,6 @@ static bool member_is_for_fast(struct cursor *cursor) {
            (cursor->p[FLAGS_AT] & (FLAG_HEADER_CRC | FLAGS_RESERVED)) == 0;
 }
 
-/* False: no memory. */
 static bool member_begin(struct gzip *gzip) {
     gzip->is_fast = member_is_for_fast(gzip->cursor);
     if (gzip->is_fast && gzip->fast == NULL)

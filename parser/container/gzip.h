@@ -1,7 +1,5 @@
-/*
- * A read_source that inflates another input: any number of members, one after the other. Like gzip(1) it ignores
- * what follows the last member.
- */
+/* A read_source that inflates another input: any number of members, one after the other. Like gzip(1) it ignores
+ * what follows the last member. */
 #pragma once
 
 #include "parser/container/inflate_fast.h"

@@ -22,10 +22,8 @@ enum source_end {
 /* Starts a stream with memory from `arena`, until inflateEnd; more may be taken while it is used. False: no memory. */
 bool inflate_start(z_stream *stream, struct arena *arena, enum inflate_format format);
 
-/*
- * Inflates from `cursor` into `to` until it has `nbytes` or the deflated data ends. Returns the bytes written;
- * `*end` is the state after them. Damage sets READ_CORRUPT, with the offset in the compressed input.
- */
+/* Inflates from `cursor` into `to` until it has `nbytes` or the deflated data ends. Returns the bytes written;
+ * `*end` is the state after them. Damage sets READ_CORRUPT, with the offset in the compressed input. */
 size_t inflate_some(z_stream *stream, struct cursor *cursor, void *to, size_t nbytes, enum source_end *end);
 
 enum inflate_result {

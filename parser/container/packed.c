@@ -23,7 +23,6 @@ bool xz_recognises(const uint8_t *p, size_t nbytes) {
     return nbytes >= sizeof magic && memcmp(p, magic, sizeof magic) == 0;
 }
 
-/* Input and output of one library call. */
 struct step {
     const uint8_t *from;
     size_t from_nbytes;
@@ -186,7 +185,6 @@ static void frame_next(struct packed *packed) {
         packed->end = SOURCE_COMPLETE;
 }
 
-/* Calls the library once. Returns the bytes made. */
 static size_t packed_step(struct packed *packed, void *to, size_t nbytes) {
     struct cursor *cursor = packed->cursor;
     bool more = cursor_fill(cursor, 1);

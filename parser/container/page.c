@@ -3,7 +3,6 @@
 #include "parser/container/base64.h"
 #include "trace/payload.h"
 
-/* A page's payload, decoded from base64. */
 struct payload_bytes {
     uint8_t *bytes;
     uint32_t nbytes, capacity;

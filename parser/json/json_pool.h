@@ -22,9 +22,7 @@ struct json_pool {
 void json_pool_init(struct json_pool *pool, struct arena *arena);
 void json_pool_release(struct json_pool *pool);
 
-/*
- * Parses `nbytes` of JSON with at most `n_values` values, keys included, and no number outside of a string. `*tree`
- * is valid until the next call, and not for cJSON_Delete; NULL: this is not JSON. False: no memory.
- */
+/* Parses `nbytes` of JSON with at most `n_values` values, keys included, and no number outside of a string. `*tree`
+ * is valid until the next call, and not for cJSON_Delete; NULL: this is not JSON. False: no memory. */
 bool json_pool_parse(struct json_pool *pool, const char *text, size_t nbytes, uint32_t n_values,
                      const cJSON **tree);

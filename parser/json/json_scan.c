@@ -255,7 +255,6 @@ static bool scan_bracket(struct json_scan *scan, uint32_t *depth, bool opens) {
     return copy_byte(scan, *cursor->p++);
 }
 
-/* Scans one value, copying it if `keep` is set. */
 static bool scan_value(struct json_scan *scan) {
     uint32_t depth = 0;
     do {

@@ -1,7 +1,5 @@
-/*
- * Chrome traces of torch.profiler (Kineto) with [memory] events. Each event states the allocator's total after it,
- * so the curve is exact even if events are missing. Stacks are rebuilt from the events that enclose it in time.
- */
+/* Chrome traces of torch.profiler (Kineto) with [memory] events. Each event states the allocator's total after it,
+ * so the curve is exact even if events are missing. Stacks are rebuilt from the events that enclose it in time. */
 #pragma once
 
 #include "parser/json/json_scan.h"

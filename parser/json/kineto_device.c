@@ -198,7 +198,6 @@ static bool allocations_give_up(struct device_reader *reader, uint32_t now, int6
     return excess >= 0 || ledger_grow(&reader->unknown, (uint64_t)-excess) || device_failed(reader);
 }
 
-/* Makes the allocations add up to the file's total. */
 static bool total_keep(struct device_reader *reader, uint32_t now) {
     const struct sample *sample = sample_at(reader, now);
     int64_t missing = sample->total - reader->live - (int64_t)reader->unknown.total;

@@ -53,7 +53,6 @@ static uint32_t frames_most(const struct kineto *kineto) {
     return kineto->interner.stacks.table.count < most ? MAX_STACK_FRAMES : UNSHARED_STACK_FRAMES;
 }
 
-/* A sweep over the spans of one thread. */
 struct sweep {
     const struct order *spans;
     uint32_t next; /* index of the next span */

@@ -30,7 +30,6 @@ static const struct {
 
 enum { N_PLANNED = sizeof planned / sizeof *planned, GPUS_MOST = 65536 };
 
-/* One device that is being made of its rows. */
 struct builder {
     struct interner *interner;
     struct recorder recorder;

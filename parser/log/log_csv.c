@@ -133,10 +133,8 @@ static void csv_plain_know(struct log_row *row, const uint64_t *size, uint32_t n
         log_know(row, NOTE_DEVICE_TOTAL, (size[0] < size[1] ? size[1] : size[0]) * unit);
 }
 
-/*
- * noheader: a row with only a time, an index and one or two figures in MiB. Rows without units need the form of
- * time that nvidia-smi writes, because otherwise any table of numbers looks like that.
- */
+/* noheader: a row with only a time, an index and one or two figures in MiB. Rows without units need the form of
+ * time that nvidia-smi writes, because otherwise any table of numbers looks like that. */
 static enum log_seen csv_guess(struct log_state *state, struct text line, struct log_row *row) {
     struct csv_plain plain = {0};
     for (uint32_t at = 0; at != LOG_NONE && plain.n_cells < 6;)

@@ -415,10 +415,8 @@ static void oom_read(struct text line, struct log_row *row) {
         bfc_read(line, row);
 }
 
-/*
- * Completes the figures. Since 2.1 the reserved bytes are printed in two parts. If this process is not named among
- * the others, it is unknown which of them it is. MPS prints no reserved bytes.
- */
+/* Completes the figures. Since 2.1 the reserved bytes are printed in two parts. If this process is not named among
+ * the others, it is unknown which of them it is. MPS prints no reserved bytes. */
 static void oom_complete(struct log_row *row, bool since_2_1) {
     if (!log_knows(row, NOTE_RESERVED) && log_knows(row, NOTE_ALLOCATED) && log_knows(row, NOTE_UNALLOCATED))
         log_know(row, NOTE_RESERVED, row->value[NOTE_ALLOCATED] + row->value[NOTE_UNALLOCATED]);

@@ -1,7 +1,5 @@
-/*
- * The contents of a log's lines, one row per line, stored compactly because a log may have millions of them. A row
- * is filled wide (struct log_row) and kept narrow: its flags, and the figures that it has. Private to parser/log/.
- */
+/* The contents of a log's lines, one row per line, stored compactly because a log may have millions of them. A row
+ * is filled wide (struct log_row) and kept narrow: its flags, and the figures that it has. Private to parser/log/. */
 #pragma once
 
 #include "trace/trace.h"

@@ -52,10 +52,8 @@ struct list_cache {
 
 enum { MAX_DICT_PAIRS = 24 };
 
-/*
- * The keys of the previous dict, as opcodes in the file. The dicts of a list have the same keys in the same order,
- * so one comparison recognises each next key.
- */
+/* The keys of the previous dict, as opcodes in the file. The dicts of a list have the same keys in the same order,
+ * so one comparison recognises each next key. */
 struct dict_recipe {
     struct dict_step {
         uint64_t opcode, opcode_mask; /* BINGET or LONG_BINGET with its argument: 2 or 5 bytes */
@@ -72,10 +70,8 @@ struct integer_form {
     uint8_t at, nbytes;   /* of the number, and of all */
 };
 
-/*
- * The pairs of the event before. The events of a list have the same keys in the same order and mostly write their values in the
- * same form, so one comparison recognises a key and the opcode of its value.
- */
+/* The pairs of the event before. The events of a list have the same keys in the same order and mostly write their
+ * values in the same form, so one comparison recognises a key and the opcode of its value. */
 struct event_recipe {
     struct event_step {
         uint64_t opcodes, mask, key_mask; /* of both, and of the key's alone */
@@ -262,10 +258,8 @@ bool long_push(struct machine *machine, uint64_t nbytes);
 
 /* ---- pickle_list.c ---- */
 
-/*
- * `p` is after a MARK. If a run of references to frames and an APPENDS follow, sets `stack` and returns the place
- * after the APPENDS. NULL: something else, or an error (then the cursor's error is set). O(bytes of the list).
- */
+/* `p` is after a MARK. If a run of references to frames and an APPENDS follow, sets `stack` and returns the place
+ * after the APPENDS. NULL: something else, or an error (then the cursor's error is set). O(bytes of the list). */
 const uint8_t *list_take(struct machine *machine, const uint8_t *p, uint32_t *stack);
 
 /* A memo entry was overwritten: equal bytes need not be equal stacks any more. */
@@ -319,10 +313,8 @@ const uint8_t *pair_take(struct machine *machine, const uint8_t *p, struct value
 
 /* ---- pickle_event.c ---- */
 
-/*
- * An event was just recorded and is off the stack. Reads the following events of the same list as long as they have
- * the usual form; the cursor is at the first that has not. False: an error.
- */
+/* An event was just recorded and is off the stack. Reads the following events of the same list as long as they have
+ * the usual form; the cursor is at the first that has not. False: an error. */
 bool events_take(struct machine *machine);
 
 /* ---- pickle_text.c: opcodes of protocol 0, each with a line of text ---- */

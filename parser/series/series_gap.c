@@ -1,7 +1,5 @@
-/*
- * Two dumps with missing events between them: what is in the last state of the first and in the first state of the
- * second has stayed, and the rest went or came in the gap.
- */
+/* Two dumps with missing events between them: what is in the last state of the first and in the first state of the
+ * second has stayed, and the rest went or came in the gap. */
 #include "parser/series/series_internal.h"
 
 #include "base/bytes.h"

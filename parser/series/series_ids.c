@@ -1,7 +1,5 @@
-/*
- * Maps a part to the ids of the whole, by interning its strings, frames, stacks and contexts again, and finds how
- * many of its events are the last ones of the part before.
- */
+/* Maps a part to the ids of the whole, by interning its strings, frames, stacks and contexts again, and finds how
+ * many of its events are the last ones of the part before. */
 #include "parser/series/series_internal.h"
 
 #include "base/bytes.h"

@@ -1,7 +1,5 @@
-/*
- * Several dumps while they become one recording. Private to series.c (windows that join), series_ids.c (equal ids
- * and events), series_feed.c (events again) and series_gap.c (missing events).
- */
+/* Several dumps while they become one recording. Private to series.c (windows that join), series_ids.c (equal ids
+ * and events), series_feed.c (events again) and series_gap.c (missing events). */
 #pragma once
 
 #include "parser/series/series.h"

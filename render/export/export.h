@@ -1,16 +1,12 @@
-/*
- * The recording's figures as files of other tools: rows for spreadsheets and SQL, stacks for flame graphs and pprof,
- * counters for Perfetto. docs/export.md explains each of them to people.
- */
+/* The recording's figures as files of other tools: rows for spreadsheets and SQL, stacks for flame graphs and pprof,
+ * counters for Perfetto. docs/export.md explains each of them to people. */
 #pragma once
 
 #include "analysis/findings/selection.h"
 #include "base/buffer.h"
 
-/*
- * Every kind, X(NUMBER, name, ending of a file, other ending or "", is it text): strata export --to takes the name, -o takes
- * the endings, and export_NAME of export_NAME.c writes it. A new kind is its file and its line here.
- */
+/* Every kind, X(NUMBER, name, ending of a file, other ending or "", is it text): strata export --to takes the name,
+ * -o takes the endings, and export_NAME of export_NAME.c writes it. A new kind is its file and its line here. */
 #define STRATA_EXPORT_KINDS(X)                              \
     X(CSV, csv, ".csv", "", true)                           \
     X(SQLITE, sqlite, ".sqlite", ".db", false)              \

@@ -59,7 +59,6 @@ static void cell_end(struct csv *csv, struct buffer *out) {
     buffer_add(out, ",", 1);
 }
 
-/* Appends a short text of ours and a comma. */
 static void word_add(struct buffer *out, const char *word) {
     bool quoted = strchr(word, ',') != NULL;
     buffer_add(out, "\"", quoted);

@@ -120,7 +120,6 @@ static void type_add(struct pprof *to, uint32_t type, uint32_t unit) {
     protobuf_part(&to->out, PROFILE_SAMPLE_TYPE, &to->part);
 }
 
-/* Adds a location, and a function with the same number. */
 static void place_add(struct pprof *to, uint32_t id, uint64_t name, uint64_t file, uint32_t line) {
     protobuf_u64(&to->inner, 1, id);
     protobuf_u64(&to->inner, 2, line);

@@ -77,7 +77,6 @@ static bool row_ends_in_step(const struct index_row *row) {
     return n != 0 && !row->profile.step[n - 1].complete;
 }
 
-/* Adds the members of a row that summary.json and the page share. */
 static void add_row_members(struct json_writer *json, const struct index_row *row) {
     json_text(json, "input", row->input);
     json_text(json, "kind", !row->has_allocations ? "log" : row->is_snapshot ? "snapshot" : "profile");
@@ -141,7 +140,6 @@ static void add_together(struct json_writer *json, const struct index *index) {
     json_end(json);
 }
 
-/* Adds the one setting that is best for all ranks. */
 static void add_best_setting(struct json_writer *json, const struct index *index) {
     const struct index_setting *best = index_best_setting(index);
     struct buffer text = {.host = json->out->host};

@@ -136,7 +136,6 @@ static bool draw_plot(struct canvas *canvas, struct font *font, const struct cha
             chart_names_draw(canvas, font, layout, input, scene));
 }
 
-/* Draws the other devices, without names on their bands. */
 static bool draw_rows(struct canvas *canvas, const struct chart_layout *layout,
                       const struct chart_input *input) {
     bool drawn = true;

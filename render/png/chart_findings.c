@@ -166,7 +166,6 @@ static uint32_t finding_color(const struct chart_maker *maker, const struct find
                                                   : maker->out->colors.quiet;
 }
 
-/* Draws a finding. Returns the y below it. */
 static int32_t finding_put(struct chart_maker *maker, const struct finding *finding, struct rect area) {
     char text[FINDING_TEXT_NBYTES];
     int32_t indent = indent_of(maker), y = area.y, width = area.width - indent;

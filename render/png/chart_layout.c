@@ -42,10 +42,8 @@ static uint32_t square_root(uint32_t n) {
     return root;
 }
 
-/*
- * Text grows with the square root of the picture: 12 px at 800x450, 15 px at 1600x900, 23 px at 3840x2160. So a large
- * picture has more room for data and can still be read at half its size.
- */
+/* Text grows with the square root of the picture: 12 px at 800x450, 15 px at 1600x900, 23 px at 3840x2160. So a large
+ * picture has more room for data and can still be read at half its size. */
 static void maker_sizes(struct chart_maker *maker) {
     const struct chart_options *options = maker->in->options;
     uint32_t wide = options->width * 9 / 16, side = options->height < wide ? options->height : wide;
@@ -160,7 +158,6 @@ static void subtitle_put(struct chart_maker *maker, struct rect line) {
     chart_put_text(maker, line, CHART_LEFT, maker->body, colors->quiet, facts);
 }
 
-/* Puts title and subtitle. Returns the y below them. */
 static int32_t head_put(struct chart_maker *maker, struct rect page) {
     const struct chart_options *options = maker->in->options;
     const struct chart_colors *colors = &maker->out->colors;

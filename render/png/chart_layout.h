@@ -143,10 +143,8 @@ void chart_scene_init(struct scene *scene, const struct chart_input *input);
  * area per call site, or, in a narrow window, get edges of their own (scene->view). False: no memory. */
 bool chart_scene_build(struct scene *scene, const struct view *view, const struct chart_input *input);
 
-/*
- * Lays the picture out. The layout is valid until chart_layout_release, which may be called in any case.
- * CHART_SIZE: no room for a plot, or a side above VIEW_MAX_SIDE.
- */
+/* Lays the picture out. The layout is valid until chart_layout_release, which may be called in any case.
+ * CHART_SIZE: no room for a plot, or a side above VIEW_MAX_SIDE. */
 enum chart_error chart_layout_make(struct chart_layout *layout, const struct chart_input *input,
                                    struct font *font);
 void chart_layout_release(struct chart_layout *layout);

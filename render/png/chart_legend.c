@@ -23,10 +23,8 @@ struct key_facts {
     bool older, pending;
 };
 
-/*
- * The fewest bytes that the raster hatches (MIN_PATTERN_Q8 in raster.c). When the legend is only measured, before the
- * plot has its height, the whole picture's height stands for it.
- */
+/* The fewest bytes that the raster hatches (MIN_PATTERN_Q8 in raster.c). When the legend is only measured, before the
+ * plot has its height, the whole picture's height stands for it. */
 static uint64_t hatch_least_bytes(const struct chart_maker *maker) {
     enum { HATCH_LEAST_PX = 4 };
     uint64_t height = maker->out->view.height != 0 ? maker->out->view.height : (uint32_t)maker->height;
@@ -198,7 +196,6 @@ static uint32_t keys_of(const struct chart_maker *maker, struct key keys[KEYS_MA
 
 /* ---- table ---- */
 
-/* One row: the texts of its columns. */
 struct row {
     char site[FONT_TEXT_NBYTES];
     const char *mark; /* a suffix of the name that is never cut */

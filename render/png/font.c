@@ -32,7 +32,6 @@ struct font {
     uint32_t px[FACES]; /* the size that each face is set to */
 };
 
-/* Decoded text, printable. */
 struct run {
     uint32_t count;
     bool cut; /* characters are missing, and an ellipsis stands for them */

@@ -1,7 +1,5 @@
-/*
- * What the smaller pictures (of a difference, of what if) share: font and canvas, colours, a line of text, a timeline
- * drawn into an area, and the PNG. Private to render/png/.
- */
+/* What the smaller pictures (of a difference, of what if) share: font and canvas, colours, a line of text, a timeline
+ * drawn into an area, and the PNG. Private to render/png/. */
 #pragma once
 
 #include "render/png/canvas.h"

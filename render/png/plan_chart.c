@@ -9,7 +9,6 @@
 
 enum { ROWS_MOST = PLAN_CHANGES_MAX + PLAN_PLANS_MAX };
 
-/* A change, or the set of a plan. */
 struct row {
     const struct plan_figures *figures;
     const struct plan_change *change; /* NULL: the row is a set */
@@ -99,7 +98,6 @@ static int32_t bar_x(const struct plan_sheet *sheet, struct rect bar, uint64_t b
     return bar.x + (int32_t)(bytes / 4096 * (uint64_t)bar.width / (sheet->most_bytes / 4096 + 1));
 }
 
-/* Draws a line from the least to the most. */
 static void whisker_put(struct plan_sheet *sheet, struct rect bar, uint64_t least, uint64_t most, int32_t y) {
     int32_t from = bar_x(sheet, bar, least), to = bar_x(sheet, bar, most), pen = sheet->picture.scale;
     if (to - from < 2 * pen)

@@ -1,7 +1,5 @@
-/*
- * Computes four columns at once. Vectors of 128 bits exist on x86-64, ARM64 and WebAssembly alike, and the compilers'
- * vector extension names them without naming a machine. Every function works lane by lane, with integers only.
- */
+/* Computes four columns at once. Vectors of 128 bits exist on x86-64, ARM64 and WebAssembly alike, and the compilers'
+ * vector extension names them without naming a machine. Every function works lane by lane, with integers only. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,5 @@
-/*
- * A map of the allocator's memory (layout/memory_map.h) as pixels: blocks in the colours that the timeline has, free blocks
- * hatched. Blocks thinner than a pixel share it by their bytes. Freestanding, integer arithmetic only.
- */
+/* A map of the allocator's memory (layout/memory_map.h) as pixels: blocks in the colours that the timeline has, free
+ * blocks hatched. Blocks thinner than a pixel share it by their bytes. Freestanding, integer arithmetic only. */
 #pragma once
 
 #include "layout/memory_map.h"

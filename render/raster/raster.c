@@ -86,10 +86,8 @@ static inline u32x4 quad_gather(struct quad quad) {
     return (u32x4)u16x8_narrow((quad.first + 128) >> 8, (quad.second + 128) >> 8);
 }
 
-/*
- * Writes the pixels of four columns to their places, also incomplete ones, which are written once more when they are
- * complete. That costs less than testing, because the outcome of the test cannot be predicted.
- */
+/* Writes the pixels of four columns to their places, also incomplete ones, which are written once more when they are
+ * complete. That costs less than testing, because the outcome of the test cannot be predicted. */
 static inline void quad_store(struct painter *painter, uint32_t column, u32x4 rows, u32x4 pixels) {
     if (!u32x4_any(rows ^ u32x4_all(rows[0]))) {
         if (rows[0] < painter->height)
@@ -152,7 +150,6 @@ static void columns_paint(struct painter *painter, uint32_t from, uint32_t to, u
 
 /* ---- colour of an allocation ---- */
 
-/* Fades an allocation that does not match. */
 static uint32_t fade(const struct theme *theme, uint32_t rgb) {
     return color_mix(rgb, theme->ground, 205);
 }
@@ -277,7 +274,6 @@ static void sum_span(struct sum *sum, uint32_t from, uint32_t to, uint64_t bytes
     sum->mixed = true;
 }
 
-/* Adds the newest span to the changes. */
 static void sum_settle(struct sum *sum) {
     if (sum->run_to > sum->run_from)
         sum_span(sum, sum->run_from, sum->run_to, sum->run_bytes, sum->run_color);
@@ -286,7 +282,6 @@ static void sum_settle(struct sum *sum) {
     sum->run_color = (u32x4){0};
 }
 
-/* Draws the changes and clears them. */
 static void sum_paint(struct painter *painter, struct sum *sum) {
     uint64_t bytes = 0;
     u32x4 color = {0};
@@ -368,10 +363,8 @@ static void sum_add(struct painter *painter, const struct band *band) {
         sum->to = band->tail;
 }
 
-/*
- * Adds dots to everything drawn so far: that is memory older than the recording, which lies at the bottom of every
- * column. The dots do not depend on the bands, so that thousands of thin bands have them too.
- */
+/* Adds dots to everything drawn so far: that is memory older than the recording, which lies at the bottom of every
+ * column. The dots do not depend on the bands, so that thousands of thin bands have them too. */
 static void baseline_mark(struct painter *painter) {
     const uint32_t pen = painter->pen, ink = gather(spread(painter->theme->ink) << 8) & 0xFFFFFF;
     for (uint32_t column = 0; column < painter->width; column++) {
@@ -513,7 +506,6 @@ void raster_release(struct raster *raster) {
     *raster = (struct raster){0};
 }
 
-/* Cuts one array out of the scratch memory. */
 static void *scratch_take(uint8_t **at, size_t nbytes) {
     void *result = *at;
     *at += (nbytes + 15) & ~(size_t)15;

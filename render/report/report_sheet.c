@@ -151,10 +151,8 @@ static size_t backticks(const char *text) {
     return longest;
 }
 
-/*
- * A code span in the cell of a table, fenced by more backticks than it holds. A bar would end the cell, so it is
- * escaped; a bar after a backslash cannot be escaped in every implementation, and becomes a broken bar.
- */
+/* A code span in the cell of a table, fenced by more backticks than it holds. A bar would end the cell, so it is
+ * escaped; a bar after a backslash cannot be escaped in every implementation, and becomes a broken bar. */
 static const char *code_span(struct sheet *sheet, const char *name) {
     size_t fence = backticks(name) + 1, used = 0, length = strlen(name);
     char *text = arena_alloc(sheet->arena, length * 2 + fence * 2 + 3);

@@ -6,10 +6,8 @@ export function cssVariable(name) {
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-/**
- * Clears a canvas and scales it to device pixels.
- * @param {HTMLCanvasElement} canvas @param {number} width @param {number} height
- */
+/** Clears a canvas and scales it to device pixels.
+ * @param {HTMLCanvasElement} canvas @param {number} width @param {number} height */
 export function canvasContext(canvas, width, height) {
     const ratio = window.devicePixelRatio || 1;
     canvas.width = Math.max(1, Math.round(width * ratio));

@@ -224,10 +224,8 @@ function drawBand(curves, context, area, cohort) {
     }
 }
 
-/**
- * @param {Curves} curves @param {CanvasRenderingContext2D} context @param {number} index @param {number} width
- * @param {string} color @param {Area} area
- */
+/** @param {Curves} curves @param {CanvasRenderingContext2D} context @param {number} index @param {number} width
+ * @param {string} color @param {Area} area */
 function drawOne(curves, context, index, width, color, area) {
     context.lineWidth = width;
     context.strokeStyle = color;
@@ -253,10 +251,8 @@ function drawBelow(curves, area) {
     return curves.below;
 }
 
-/**
- * Draws a mark where a recording ran out of memory: at its last sample.
- * @param {Curves} curves @param {CanvasRenderingContext2D} context @param {number} index @param {Area} area
- */
+/** Draws a mark where a recording ran out of memory: at its last sample.
+ * @param {Curves} curves @param {CanvasRenderingContext2D} context @param {number} index @param {Area} area */
 function drawOom(curves, context, index, area) {
     const shares = curves.samples[index];
     const i = shares.length - 1;
@@ -336,10 +332,8 @@ function showLegend(curves) {
     element("legend", HTMLElement).replaceChildren(...items);
 }
 
-/**
- * The recording whose curve is nearest to a point of the plot; -1: none is near.
- * @param {Curves} curves @param {number} x @param {number} y
- */
+/** The recording whose curve is nearest to a point of the plot; -1: none is near.
+ * @param {Curves} curves @param {number} x @param {number} y */
 function nearest(curves, x, y) {
     const area = box(curves);
     const at = (x - area.left) / area.width;
@@ -394,10 +388,8 @@ function makeCurves(batch) {
     };
 }
 
-/**
- * @param {Batch} batch
- * @param {{choose: (index: number) => void, hover: (index: number) => void, axis: (name: string) => void}} use
- */
+/** @param {Batch} batch
+ * @param {{choose: (index: number) => void, hover: (index: number) => void, axis: (name: string) => void}} use */
 export function createCurves(batch, use) {
     const curves = makeCurves(batch);
     const { rows, names } = curves;

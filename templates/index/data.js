@@ -67,10 +67,8 @@ function groupOf(row) {
     return row.rank ?? rowTitle(row);
 }
 
-/**
- * "ranks 2, 5-9" from rising numbers, of which at most `most` are named.
- * @param {number[]} numbers @param {number} [most]
- */
+/** "ranks 2, 5-9" from rising numbers, of which at most `most` are named.
+ * @param {number[]} numbers @param {number} [most] */
 export function rangesText(numbers, most = 6) {
     const parts = [];
     for (let i = 0, to; i < numbers.length; i = to) {

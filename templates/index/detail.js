@@ -49,10 +49,8 @@ function makeDifferences(row) {
     return table;
 }
 
-/**
- * Makes one card for each kind: it shows the first note, and links to the others.
- * @param {import("./data.js").Note[]} notes @param {string | null} page @param {Row} row
- */
+/** Makes one card for each kind: it shows the first note, and links to the others.
+ * @param {import("./data.js").Note[]} notes @param {string | null} page @param {Row} row */
 function makeNoteCards(notes, page, row) {
     /** @type {Map<string, HTMLElement>} */
     const kinds = new Map();
@@ -112,10 +110,8 @@ function medianOf(batch, index) {
     return batch.rows[others[(others.length - 1) >> 1]];
 }
 
-/**
- * Shows the dumps of a rank as one recording: which memory stayed, came and went between them.
- * @param {Batch} batch @param {number} index
- */
+/** Shows the dumps of a rank as one recording: which memory stayed, came and went between them.
+ * @param {Batch} batch @param {number} index */
 function makeSeries(batch, index) {
     const series = batch.seriesOf(index);
     if (!series) return [];
@@ -163,10 +159,8 @@ function makeSeries(batch, index) {
     return [make("h3", "", "Its dumps"), link, ...makeNoteCards(series.notes, series.page, row), table];
 }
 
-/**
- * Links to the page of the difference if there is one, otherwise shows the command that makes it.
- * @param {Batch} batch @param {Row} row @param {number} index
- */
+/** Links to the page of the difference if there is one, otherwise shows the command that makes it.
+ * @param {Batch} batch @param {Row} row @param {number} index */
 function makeCompare(batch, row, index) {
     if (row.diff) return makeLink(row.diff, "Difference from the median rank", row);
     const median = row.kind === "log" ? undefined : medianOf(batch, index);

@@ -111,10 +111,8 @@ function linesOf(batch, columns, figure) {
         .map((place) => lineMeasure(batch, /** @type {Line} */ (lines.get(place))));
 }
 
-/**
- * The distance that gets the full colour; it is not too small, so that small differences look small.
- * @param {Batch} batch @param {Line[]} lines
- */
+/** The distance that gets the full colour; it is not too small, so that small differences look small.
+ * @param {Batch} batch @param {Line[]} lines */
 function scaleOf(batch, lines) {
     let most = Math.max(1, batch.data.totals.median_peak_bytes * 0.05);
     for (const line of lines)
@@ -162,10 +160,8 @@ function columnsAt(box, cell) {
     return { from, to: Math.max(from + 1, Math.floor(((cell + 1) * box.columns) / box.cells)) };
 }
 
-/**
- * The cell at a place; if several ranks share a pixel column, the one furthest from the others.
- * @param {Box} box @param {Line} line @param {number} cell
- */
+/** The cell at a place; if several ranks share a pixel column, the one furthest from the others.
+ * @param {Box} box @param {Line} line @param {number} cell */
 function cellAt(box, line, cell) {
     const { from, to } = columnsAt(box, cell);
     /** @type {Cell | undefined} */
@@ -230,10 +226,8 @@ function label(heat, context, text, y) {
     context.fillText(text, heat.labels - 8, y);
 }
 
-/**
- * A pattern for cells without data, so that nobody takes them for the median.
- * @param {CanvasRenderingContext2D} context
- */
+/** A pattern for cells without data, so that nobody takes them for the median.
+ * @param {CanvasRenderingContext2D} context */
 function hatch(context) {
     const tile = document.createElement("canvas");
     tile.width = tile.height = 6;
@@ -280,10 +274,8 @@ function drawLines(heat, context, box) {
     drawFeet(heat, context, box);
 }
 
-/**
- * Draws a red foot below a rank that ran out of memory.
- * @param {Heat} heat @param {CanvasRenderingContext2D} context @param {Box} box
- */
+/** Draws a red foot below a rank that ran out of memory.
+ * @param {Heat} heat @param {CanvasRenderingContext2D} context @param {Box} box */
 function drawFeet(heat, context, box) {
     context.fillStyle = cssVariable("--bad");
     const bottom = box.height - AXIS_HEIGHT;
@@ -307,10 +299,8 @@ function drawAxis(heat, context, box) {
     }
 }
 
-/**
- * @param {Heat} heat @param {CanvasRenderingContext2D} context @param {Box} box @param {number} index
- * @param {string} color
- */
+/** @param {Heat} heat @param {CanvasRenderingContext2D} context @param {Box} box @param {number} index
+ * @param {string} color */
 function drawCursor(heat, context, box, index, color) {
     if (index < 0) return;
     const cell = Math.floor((heat.columns.ofRow[index] * box.cells) / heat.columns.count);
@@ -405,10 +395,8 @@ function makeHeat(batch) {
     };
 }
 
-/**
- * @param {Batch} batch
- * @param {{choose: (index: number) => void, hover: (index: number) => void, figure: (name: string) => void}} use
- */
+/** @param {Batch} batch
+ * @param {{choose: (index: number) => void, hover: (index: number) => void, figure: (name: string) => void}} use */
 export function createHeat(batch, use) {
     const heat = makeHeat(batch);
     const known = Object.entries(FIGURES).filter(([, { value }]) => batch.rows.some((row) => value(row) !== null));

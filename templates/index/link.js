@@ -2,10 +2,8 @@
 import { make } from "../text.js";
 import { rowTitle } from "./data.js";
 
-/**
- * The part of an address that selects a recording's rank, since the page of a log shows several.
- * @param {import("./data.js").Row} row
- */
+/** The part of an address that selects a recording's rank, since the page of a log shows several.
+ * @param {import("./data.js").Row} row */
 export function rowView(row) {
     return row.kind === "log" && row.devices > 1 ? `#device=${row.device}` : "";
 }

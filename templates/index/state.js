@@ -76,10 +76,8 @@ export function createState(rows, known, first, show) {
         get: () => choice,
         /** Words of the address that mean nothing here, until something else is chosen. */
         misread: () => misread,
-        /**
-         * Changes the choice. Words are typed letter by letter, so they are one step of the history.
-         * @param {Partial<Choice>} wish
-         */
+        /** Changes the choice. Words are typed letter by letter, so they are one step of the history.
+         * @param {Partial<Choice>} wish */
         change(wish) {
             const before = choice;
             choice = { ...choice, ...wish };

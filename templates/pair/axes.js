@@ -5,10 +5,8 @@ import { formatCount } from "../text.js";
 
 /** @typedef {import("../session.js").View} View */
 /** @typedef {[number, number]} Anchor an event of A and the one of B that it belongs to */
-/**
- * @typedef {{anchors: Anchor[], count: number, by: string}} Alignment in rising order of both; count: how many steps or
- * annotations they have in common
- */
+/** @typedef {{anchors: Anchor[], count: number, by: string}} Alignment in rising order of both; count: how many steps
+ * or annotations they have in common */
 
 export const ALIGNMENTS = ["annotation", "step", "peak", "start"];
 

@@ -111,10 +111,8 @@ export function createLink(a, b, matches, beside) {
         nameOf,
         follow,
         point,
-        /**
-         * Highlights a call site, named as in B, in both pages; null: highlights nothing.
-         * @param {string | null} name
-         */
+        /** Highlights a call site, named as in B, in both pages; null: highlights nothing.
+         * @param {string | null} name */
         lightSite(name) {
             const id = name === null ? -1 : b.view.siteOfText(name);
             const idInA = name === null ? -1 : a.view.siteOfText(nameOf(b, name));

@@ -76,10 +76,8 @@ function makeVerdict(figures) {
     return verdict;
 }
 
-/**
- * Makes a cause's card, with the button that highlights its call site.
- * @param {Pair} pair @param {Pair["figures"]["causes"][0]} cause
- */
+/** Makes a cause's card, with the button that highlights its call site.
+ * @param {Pair} pair @param {Pair["figures"]["causes"][0]} cause */
 function makeCause(pair, { title, site, bytes, kind, sites }) {
     const card = make("article", `card cause${bytes > 0 ? " cause-more" : bytes < 0 ? " cause-less" : ""}`);
     const [amount, sentence] = /^([+-]?[\d.,]+ \w+): (.*)$/s.exec(title)?.slice(1) ?? [formatChange(bytes), title];
@@ -157,10 +155,8 @@ function sumOf(rows) {
     return top.reduce((all, { a, b }) => ({ a: all.a + a, b: all.b + b }), { a: 0, b: 0 });
 }
 
-/**
- * Makes a row of buttons of which one is pressed.
- * @param {[key: string, text: string][]} choices @param {(key: string) => void} act
- */
+/** Makes a row of buttons of which one is pressed.
+ * @param {[key: string, text: string][]} choices @param {(key: string) => void} act */
 function makeChoice(choices, act) {
     const box = make("div", "segmented");
     box.setAttribute("role", "group");

@@ -3,10 +3,8 @@
 import { askSums } from "../questions.js";
 
 /** @typedef {import("../session.js").View} View */
-/**
- * @typedef {{site?: string, category?: string, a_site?: string, a_bytes: number, b_bytes: number, a_count: number,
- * b_count: number, match?: string}} FigureRow
- */
+/** @typedef {{site?: string, category?: string, a_site?: string, a_bytes: number, b_bytes: number, a_count: number,
+ * b_count: number, match?: string}} FigureRow */
 /** @typedef {{file: string, fingerprint: string, device: number, event: number}} FigureSide */
 /**
  * @typedef {{a: FigureSide, b: FigureSide, aligned_by: string, filter?: string, group?: string, a_bytes: number,

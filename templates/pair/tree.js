@@ -2,10 +2,8 @@
 import { askTree, planted } from "../questions.js";
 
 /** @typedef {import("../session.js").View} View */
-/**
- * @typedef {{name: string, nodeA: number, nodeB: number, a: number, b: number, level: number, children: Pair[] | null,
- * before: "", aCount: 0, bCount: 0}} Pair a node of both trees, and a row; -1: not in that one
- */
+/** @typedef {{name: string, nodeA: number, nodeB: number, a: number, b: number, level: number, children: Pair[] | null,
+ * before: "", aCount: 0, bCount: 0}} Pair a node of both trees, and a row; -1: not in that one */
 
 /** Nodes between two turns of the browser. */
 const NODES_AT_ONCE = 1000;
