@@ -142,15 +142,13 @@ function follows(page, index) {
     // The model was asked about the last event only.
     if (index < view.facts.ooms - 1) return [];
     const told = all.filter(({ code }) => !SAID_ABOVE.includes(code));
-    if (told.length === 0 && !session.facts.has_allocations)
-        return [actionLine("Who is not known", "", "Record a snapshot to see who holds the memory.", true)];
     const least = told.filter(({ code }) => code === "plan").map(({ text }) => planLine(text));
     const others = told
         .filter(({ code }) => code !== "plan")
         .map(({ code, text, short_bytes: short }) =>
             short > 0
                 ? actionLine("Not enough by itself", `${formatBytes(short)} short`, text, true)
-                : code === "enable_expandable_segments" && least.length === 0
+                : code === "log_action" || (code === "enable_expandable_segments" && least.length === 0)
                   ? actionLine("What to do", "", text)
                   : make("p", "card-advice", text),
         );

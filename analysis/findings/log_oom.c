@@ -191,7 +191,7 @@ static void tell_in_use(struct words *words, const struct log_oom_facts *facts) 
     words_say(words, ".");
 }
 
-static void tell_cause(struct words *words, const struct trace *trace, const struct log_oom_facts *facts) {
+void log_oom_tell_cause(struct words *words, const struct trace *trace, const struct log_oom_facts *facts) {
     switch (facts->cause) {
     case LOG_OOM_TOO_LARGE:
         words_say(words,
@@ -249,17 +249,7 @@ static void tell_kill(struct words *words, const struct trace *trace, const stru
         say_bytes(words, " Its limit is ", facts->number[NOTE_HOST_LIMIT], ".");
 }
 
-void log_oom_tell(struct words *words, const struct trace *trace, const struct log_oom_facts *facts,
-                  const char *noun, struct text site, bool own) {
-    if (facts->killed != 0) {
-        tell_kill(words, trace, facts);
-        return;
-    }
-    tell_place(words, facts, site, own);
-    tell_device(words, facts, noun);
-    tell_process(words, facts);
-    tell_buffers(words, facts);
-    tell_cause(words, trace, facts);
+void log_oom_tell_action(struct words *words, const struct trace *trace, const struct log_oom_facts *facts) {
     if (backend_is(trace, facts, "shm"))
         words_say(words, " What ran out is shared memory (/dev/shm), through which workers hand over what "
                          "they have loaded: give a container more (docker run --shm-size).");
@@ -274,4 +264,18 @@ void log_oom_tell(struct words *words, const struct trace *trace, const struct l
                          "gpu_memory_utilization or lower max_model_len.");
     else if (!has_no_recorder(trace, facts))
         words_say(words, " Record a snapshot to see who holds the memory.");
+}
+
+void log_oom_tell(struct words *words, const struct trace *trace, const struct log_oom_facts *facts,
+                  const char *noun, struct text site, bool own) {
+    if (facts->killed != 0) {
+        tell_kill(words, trace, facts);
+        return;
+    }
+    tell_place(words, facts, site, own);
+    tell_device(words, facts, noun);
+    tell_process(words, facts);
+    tell_buffers(words, facts);
+    log_oom_tell_cause(words, trace, facts);
+    log_oom_tell_action(words, trace, facts);
 }

@@ -36,7 +36,12 @@ const char *log_oom_cause_name(enum log_oom_cause cause);
 /* Is the call site of the error's stack (a frame; 0: none) a line of the user's own code? */
 bool log_oom_site_is_own(const struct trace *trace, uint32_t site);
 
-/* Writes the error in sentences; `noun` is device_noun, `site` the requesting line of code, empty if no traceback
+/* Write why the request failed, and what to do: sentences that begin with a space each; nothing where nothing is known.
+ * Not for a process that was killed. */
+void log_oom_tell_cause(struct words *words, const struct trace *trace, const struct log_oom_facts *facts);
+void log_oom_tell_action(struct words *words, const struct trace *trace, const struct log_oom_facts *facts);
+
+/* Writes the error in sentences, these two last; `noun` is device_noun, `site` the requesting line of code, empty if no traceback
  * names it. */
 void log_oom_tell(struct words *words, const struct trace *trace, const struct log_oom_facts *facts,
                   const char *noun, struct text site, bool own);

@@ -1,5 +1,6 @@
 /* Writes the parts of the report that a page carries: advice after running out of memory, because the page cannot run
  * the model, and the still for readers without its program. */
+#include "analysis/findings/log_oom.h"
 #include "render/report/report_parts.h"
 
 #include <stdio.h>
@@ -14,14 +15,41 @@ static void follow_write(struct json_writer *json, const struct report_advice *a
     json_end(json);
 }
 
+/* Fills one advice of a log's error, without the space that its sentences begin with. */
+static uint32_t log_advise(struct report_advice *advice, const char *code,
+                           void (*tell)(struct words *, const struct trace *, const struct log_oom_facts *),
+                           const struct trace *trace, const struct log_oom_facts *facts) {
+    char text[sizeof advice->text];
+    struct words words = {text, sizeof text, 0};
+    tell(&words, trace, facts);
+    if (words_end(&words) == 0)
+        return 0;
+    *advice = (struct report_advice){.code = code};
+    snprintf(advice->text, sizeof advice->text, "%s", text + 1);
+    return 1;
+}
+
+/* What follows from an error that a log printed: the model of the allocator knows nothing of it. */
+static uint32_t log_advice(const struct report_device *report, const struct oom_event *event,
+                           struct report_advice *advice) {
+    struct log_oom_facts facts;
+    log_oom_facts_of(&facts, report->device, event->event);
+    if (facts.killed != 0)
+        return 0;
+    uint32_t n = log_advise(advice, "log_cause", log_oom_tell_cause, report->trace, &facts);
+    return n + log_advise(advice + n, "log_action", log_oom_tell_action, report->trace, &facts);
+}
+
 static bool follows_write(struct json_writer *json, const struct report_device *report) {
     const struct device_trace *device = report->device;
     struct report_advice advice[REPORT_ADVICE_MAX];
     struct report_oom oom;
     char name[16];
-    if (!report_oom_of(&oom, report, &device->ooms[device->n_ooms - 1]))
+    const struct oom_event *last = &device->ooms[device->n_ooms - 1];
+    if (!report_oom_of(&oom, report, last))
         return false;
-    uint32_t n = report_oom_advice(report, &oom, advice);
+    uint32_t n = trace_has_allocations(report->trace) ? report_oom_advice(report, &oom, advice)
+                                                      : log_advice(report, last, advice);
     snprintf(name, sizeof name, "%d", (int)device->ordinal);
     json_array(json, name, JSON_COMPACT);
     for (uint32_t i = 0; i < n; i++)
