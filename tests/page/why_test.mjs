@@ -45,6 +45,18 @@ describe("cards", { skip }, () => {
             });
         });
 
+    for (const name of ["log_error_hip", "log_error_ranks", "log_error_mps"])
+        test(`the OOM of ${name}: cause and action are the report's`, async () => {
+            const log = path.join(samples, `${name}.log`);
+            const [{ findings: [{ detail }] }] = report(log).devices;
+            await withPage(writePage(log), async (page) => {
+                const card = page.locator(".card").first();
+                const said = await card.locator(".card-advice, .do p:not(.do-head)").allInnerTexts();
+                assert.ok(said.length > 0);
+                for (const sentence of said) assert.ok(detail.includes(sentence), `${sentence} is not in: ${detail}`);
+            });
+        });
+
     test("the OOM: who asked, in which phase, with the stack; what the process could have", async () => {
         const [{ oom: [oom], oom_details: [{ advice }] }] = report(sample("oom")).devices;
         await withPage(writePage(sample("oom")), async (page) => {
