@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A batch's files stay far below this; a larger file is not Strata's. */
+/* Files that a batch writes are far smaller. */
 static const off_t nbytes_most = 64 << 20;
 
-/* ---- a tree in bounded memory: two bytes of text can make a node of a hundred ---- */
+/* ---- a tree in bounded memory: two bytes of text can become a node of a hundred bytes ---- */
 
 static size_t memory_left;
 
@@ -42,7 +42,7 @@ static void fault_note(struct json_fault *fault, const char *what, const char *k
                  key != NULL ? "\" is there twice" : "", offset);
 }
 
-/* ---- what cJSON lets pass: numbers, characters and escapes that are no JSON ---- */
+/* ---- numbers, characters and escapes that are not JSON but that cJSON accepts ---- */
 
 /* The end of the digits at `at`; NULL: there are none. */
 static const char *digits_end(const char *at) {
@@ -50,7 +50,7 @@ static const char *digits_end(const char *at) {
     return n != 0 ? at + n : NULL;
 }
 
-/* The end of a number; NULL: it is written otherwise than JSON's ("01", "1."), or too large for a double. */
+/* The end of a number; NULL: JSON does not allow its form ("01", "1."), or a double cannot hold it. */
 static const char *number_end(const char *at) {
     const char *digits = at + (*at == '-'), *end = digits_end(digits);
     if (end != NULL && *digits == '0' && end != digits + 1)
@@ -62,7 +62,7 @@ static const char *number_end(const char *at) {
     return isfinite(strtod(at, NULL)) ? end : NULL;
 }
 
-/* Moves `*at` from the quote of a string past its end. False: `*at` is at what no string of JSON may hold. */
+/* Moves `*at` from a string's quote past its end. False: `*at` is at a byte or escape that JSON forbids. */
 static bool string_skip(const char *text, size_t nbytes, size_t *at) {
     for (size_t next = ++*at; *at < nbytes && text[*at] != '"'; *at = next) {
         uint32_t code = utf8_next(text, nbytes, &next);
@@ -76,7 +76,7 @@ static bool string_skip(const char *text, size_t nbytes, size_t *at) {
     return true;
 }
 
-/* The offset of the first such fault in a text that cJSON takes; `nbytes`: none. A NUL follows the text. */
+/* The offset of the first such fault; `nbytes`: none. cJSON has accepted the text; a NUL follows it. */
 static size_t words_check(const char *text, size_t nbytes) {
     for (size_t at = 0; at < nbytes;) {
         char c = text[at];
@@ -89,13 +89,13 @@ static size_t words_check(const char *text, size_t nbytes) {
     return nbytes;
 }
 
-/* ---- what it also lets pass: a key that is there twice, and anything after the end ---- */
+/* ---- keys that occur twice, and text after the end, which cJSON accepts too ---- */
 
 static int names_compare(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* A name that two members of the object have; "": none, NULL: no memory. */
+/* A name that two members of the object share. "": there is none. NULL: no memory. */
 static const char *name_twice(const cJSON *object) {
     const cJSON *item;
     size_t n = 0;
@@ -113,7 +113,8 @@ static const char *name_twice(const cJSON *object) {
     return found;
 }
 
-/* The first key that is there twice, in the order of the text, as the number of its second place; `n_keys` counts keys before. */
+/* The first key, in order of the text, that an object has twice. `*n_keys` is raised by the number of keys before its second
+ * place. "": there is none. NULL: no memory. */
 static const char *key_twice(const cJSON *value, size_t *n_keys) {
     const char *name = cJSON_IsObject(value) ? name_twice(value) : "";
     const cJSON *item;
@@ -151,7 +152,7 @@ static size_t key_offset(const char *text, size_t nbytes, size_t index) {
     return nbytes;
 }
 
-/* Takes the document over; NULL: it is not sound, or there is no memory to see it. */
+/* Takes over the document. NULL: it is faulty, or there is no memory to check it. */
 static cJSON *document_check(cJSON *document, const char *text, size_t nbytes, const char *end,
                              struct json_fault *fault) {
     size_t n_keys = 0;
@@ -174,7 +175,7 @@ static cJSON *document_check(cJSON *document, const char *text, size_t nbytes, c
     return NULL;
 }
 
-/* cJSON is used elsewhere too: the limit holds while this parses, and the result is plain memory. */
+/* Parses within a limit on memory. The limit ends with this call, because others use cJSON too; the tree is plain memory. */
 static cJSON *parse_within(const char *text, size_t nbytes, size_t memory_nbytes, struct json_fault *fault) {
     const char *end = text;
     memory_left = memory_nbytes;
@@ -197,7 +198,7 @@ static bool read_all(int fd, char *text, size_t nbytes) {
     return have == nbytes;
 }
 
-/* The directory may hold a pipe or a device of that name: opening must not wait. */
+/* O_NONBLOCK: the path may be a pipe or a device, and opening it must not wait. */
 cJSON *json_file_read(const char *path, size_t memory_nbytes, struct json_fault *fault) {
     if (fault != NULL)
         fault->text[0] = '\0';

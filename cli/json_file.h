@@ -7,15 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The fault of a file's content, with its offset. */
+/* What is wrong with a file's content, and where. */
 struct json_fault {
-    char text[160]; /* ": the key \"files\" is there twice (offset 12)"; "": it is not that */
+    char text[160]; /* ": the key \"files\" is there twice (offset 12)"; "": the content is not at fault */
 };
 
-/* NULL: not there, not a plain file (a pipe is not waited for), larger than 64 MiB, not JSON to the letter of RFC 8259, with
- * a key twice in one object, or a tree that takes more than `memory_nbytes`; nothing is printed; errno is then ENOMEM
- * where there was no memory, another error where the file could not be opened or read, E2BIG for the limit, and 0 for what the
- * file says, which `fault` (NULL: not asked) names. Delete it with cJSON_Delete. Not thread safe. O(n log n). */
+/* Reads a file; delete the tree with cJSON_Delete. Prints nothing. NULL: the file is missing, unreadable, not a plain file (it
+ * never waits for a pipe), larger than 64 MiB, not strictly JSON (RFC 8259), has a key twice in one object, or its tree
+ * needs more than `memory_nbytes`. errno is then ENOMEM without memory, E2BIG for the limit, 0 for faulty content (which
+ * `fault`, unless NULL, names), or why the file cannot be opened or read. Not thread safe. O(n log n). */
 cJSON *json_file_read(const char *path, size_t memory_nbytes, struct json_fault *fault);
 
 /* A member of an object; NULL: none. */
@@ -23,9 +23,9 @@ static inline cJSON *json_member(const cJSON *object, const char *name) {
     return cJSON_GetObjectItemCaseSensitive(object, name);
 }
 
-/* Members of an object; `missing` if there is none of this name and kind, and for numbers beyond 2^62. */
+/* The member `name` as a number or text; `missing` if there is none of that kind, or the number is beyond 2^62. */
 int64_t json_file_number(const cJSON *object, const char *name, int64_t missing);
 const char *json_file_text(const cJSON *object, const char *name, const char *missing);
 
-/* A copy of a text that outlives the tree; "" of NULL. NULL: no memory. */
+/* Copies a text to the arena, where it outlives the tree; copies NULL as "". NULL: no memory. */
 const char *json_file_keep(struct arena *arena, const char *text);

@@ -1,5 +1,5 @@
-"""One budget and one "short by": report, whatif, plan and page about every recording that ran out of memory, those of the
-simulator, the samples and the corpus (STRATA_CORPUS), must give the same figures."""
+"""For every recording that ran out of memory (of the simulator, the samples and the corpus, STRATA_CORPUS), report, whatif, plan
+and page must give the same budget and the same "short by"."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""Random programs for the caching allocator, run by the simulator that writes the samples, under settings it does not know
-by itself: what PyTorch's source says of them is written down here a second time, in plain Python.
+"""Random programs for the caching allocator, run by the simulator that writes the samples. The simulator does not know settings;
+this file implements them a second time, in plain Python, from PyTorch's source.
 
     program = Program(random.Random(7))
     run = Run(program, Settings(expandable=True), capacity=4 << 30)

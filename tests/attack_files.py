@@ -1,5 +1,5 @@
-"""Files that want to do harm, each by a way of its own: pickles, archives, JSON and text that are small and mean much, that
-contradict themselves or say what no program says. All of them are made here, from nothing."""
+"""Hostile files: pickles, archives, JSON and text. Some are small and expand to much, some contradict themselves, some say what no
+program would write. All of them are generated here."""
 
 import gzip
 import io

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Files that want to do harm (attack_files.py), and what fuzzers found, through every verb: each run ends, with an answer or
-with one line that says why there is none. The build with sanitizers sees what does not show.
+"""Hostile files (attack_files.py) and findings of the fuzzers, through every verb. Each run must end, with an answer or with one
+line that says why there is none. The build with sanitizers catches what the output does not show.
 
 Environment: STRATA, path of the program. attack_test.py all takes every file; without that, a tenth of them, the same each time.
 """

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""What is older than the recording and what makes a peak, against programs whose truth is known (peak_twins.py).
+"""Memory that is older than the recording, and causes of the peak, compared with programs whose truth is known (peak_twins.py).
 
     STRATA=path/to/strata causes_test.py            five styles, and three more shapes of the model in one style each
     STRATA=path/to/strata causes_test.py all        every shape in every style, and a table of what was named
 
 1. A program with one fault, and the same without it: the fault is named, at its line, and the peak that is said to be
-   without it is, within 5 %, the peak of the other program, which has no such finding and no alarm.
-2. The front of a complete recording is cut off: what was made before the cut has the category that its ledger says. So it has
-   where weights are frozen beside adapters, where the optimizer has them in 32 bits, where backward adds to gradients, where
-   ranks share out the parameters, and where two models are trained in turn; an average of the weights, a CUDA graph's pool
-   and the buckets of data parallel ranks are other, and why.
-3. What the peak is made of is said of each of them, and its parts add up to the peak.
+   without it is within 5 % of the other program's peak. The other program has no such finding and no alarm.
+2. The front of a complete recording is cut off. Memory made before the cut must get the category that the ledger has. This includes
+   frozen weights beside adapters, 32-bit copies in the optimizer, gradients that backward adds to, parameters shared out over
+   ranks, and two models trained in turn. An average of the weights, a CUDA graph's pool and the buckets of data parallel ranks
+   must be "other", with the reason.
+3. Each report says what the peak is made of, and the parts add up to the peak.
 """
 
 import collections

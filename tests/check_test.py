@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""strata check: every rule broken and held, exit codes in their order, baselines, and formats that others parse.
+"""strata check: every kind of rule, broken and kept; the order of exit codes; baselines; output formats that other tools parse.
 
     STRATA=path/to/strata check_test.py
 """

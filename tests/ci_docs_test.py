@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""docs/ci.md: every snippet runs as it stands there. What trains a model is played by scripts that copy a sample, and what
-GitHub and GitLab do with a file of theirs is played here: its `run` and `script` parts go to a shell, step by step.
+"""Runs every snippet of docs/ci.md unchanged. Scripts that copy a sample stand in for the training. This test stands in for GitHub
+and GitLab: it runs the `run` and `script` parts of their files in a shell, step by step.
 
     STRATA=path/to/strata ci_docs_test.py
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sentences that were once false: each is said of a recording in which it would be false, and must not be there.
+"""Sentences that Strata once said wrongly: for each there is a recording of which it would be false, and it must not appear.
 
     STRATA=path/to/strata claims_test.py
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Without packages that only tests need, the program is configured; tests that need them are off, and CMake says so."""
+"""CMake configures the program without the packages that only tests need; it turns off those tests, and says so."""
 
 import os
 import pathlib

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What is true of real recordings, read with open eyes in their stacks, against what Strata concludes of them.
+"""Compares Strata's conclusions about real recordings with what a person read in their stacks.
 
     STRATA=path/to/strata STATE_DUMP=path/to/state_dump STRATA_CORPUS=folder corpus_truth_test.py [WORD]
 
-TRUTH is kept by hand. Besides, leaks are planted in real recordings: one place of the forward side is never freed again,
-and must be named, while nothing else is.
+TRUTH is written by hand. The test also plants leaks in real recordings: one call site of the forward side is never freed again,
+and it alone must be named.
 """
 
 import collections

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""strata diff on twins: two generated training runs of which the second has one planted change. The cause must be named
-first, and the differences of all call sites must sum up to that of the totals, to the byte; an independent replay sums the
-sites up again.
+"""strata diff on pairs of generated training runs; the second run has one planted change. Strata must name that cause first, and the
+differences of all call sites must add up to the difference of the totals, to the byte. An independent replay computes the
+sums again.
 
     STRATA=path/to/strata diff_test.py [PAIRS]
 """

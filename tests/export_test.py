@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""strata export, opened by readers that others made: Python's csv and sqlite3, DuckDB, google/pprof, speedscope's schema,
-Perfetto's protobuf. Their sums are those of report --json, over the samples and the corpus (STRATA_CORPUS).
+"""Reads exports with other people's readers: Python's csv and sqlite3, DuckDB, google/pprof, speedscope's schema, Perfetto's
+protobuf. Their sums must equal those of report --json, over the samples and the corpus (STRATA_CORPUS).
 
     STRATA=path/to/strata export_test.py [corpus files]
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Adds one of each row of docs/extending.md to a copy of the sources, with its file and exactly the lines that the row
-names, builds the copy and uses what was added."""
+"""Follows docs/extending.md: for each row it adds one such thing to a copy of the sources, in the files and lines that the row
+names, builds the copy, and uses the addition."""
 
 import json
 import os

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Memory that is refused, in every place that asks for some: in each of them the first allocation fails and the last one, alone
-and with all that come after it. A run answers 0 only with the bytes of a good one; otherwise it says what was wrong, and leaves
-neither a partial file nor a temporary one.
+"""Refuses memory at every place that allocates: its first and its last allocation fail, alone or with all that follow. A run may
+exit with 0 only if it wrote the bytes of a good run. Otherwise it must say what was wrong, and leave neither a partial nor a
+temporary file.
 
-A place is a distinct stack of callers (faults/faults.c). The program is the one whose arenas take every allocation from the host.
+A place is a distinct stack of callers (faults/faults.c). The program is built so that arenas take each allocation from the host.
 
-Environment: STRATA and STRATA_BARE, paths of the program as people have it and of that one; FAULTS, path of the library that
-makes calls fail. A twentieth of the places fail, each in one of the ways, and a sixth of those of an index that is written anew;
-STRATA_TEST_ALL=ON lets all fail, in all of them.
-FAULTS_ONLY=REGEX takes only the runs of verbs with such a name, for somebody who looks for a fault.
+Environment: STRATA, path of the ordinary program, and STRATA_BARE, path of the special one; FAULTS, path of the library that makes
+calls fail. By default a twentieth of the places fail (a sixth for an index that is written anew), each in one way;
+STRATA_TEST_ALL=ON lets all of them fail in all ways. FAULTS_ONLY=REGEX runs only the cases with matching names.
 """
 
 import collections

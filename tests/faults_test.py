@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What the program does when the system lets it down: memory, calls and disks that fail, files that are not files, two runs at
-once, and ends at any moment. It answers 0 only with the bytes of a good run; otherwise it says what was wrong, and leaves
-neither a partial file nor a temporary one.
+"""What the program does when the system fails it: memory, calls or disks fail, paths are not files, two runs write at once, a signal
+ends the run at any moment. It may exit with 0 only if it wrote the bytes of a good run. Otherwise it must say what was wrong,
+and leave neither a partial nor a temporary file.
 
 Environment: STRATA, path of the program; FAULTS, path of the library that makes calls fail (faults/faults.c);
 STRATA_TEST_ALL=ON lets every call fail instead of some 60 of each kind. Allocations fail in faults_memory_test.py.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The filter of every verb against a plain reading of the same words, on simulated recordings.
+"""Compares the filter of every verb with a simple second implementation of its words, on simulated recordings.
 
     STRATA=path/to/strata filter_test.py [SEEDS]
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What grows from step to step, by findings and by the rule `growth` of check, on generated training runs: leaking and healthy ones, with and without annotations,
-with noise. The truth is known, because the script that leaks is part of the test.
+"""Growth from step to step, as findings and the rule `growth` of check report it, on generated training runs: leaking and healthy,
+with and without annotations, with noise. The truth is known, because the test contains the leaking script.
 
     STRATA=path/to/strata growth_test.py [RUNS]
 """

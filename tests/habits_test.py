@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What people type by habit, and what they are told: words of a filter, packed files, width and colour of text.
+"""What Strata answers to what people type by habit: words of a filter, packed files, width and colour of text.
 
     STRATA=path/to/strata habits_test.py
 """

@@ -1,5 +1,5 @@
-"""Snapshots that nobody's program writes, made from a number: sizes near 2^31, 2^32, 2^53 and 2^62 to 2^64, times backwards,
-addresses that wrap or repeat, frees of what was never there, fields that are missing or of another kind."""
+"""Makes snapshots that no program writes, from a seed: sizes near 2^31, 2^32, 2^53 and 2^62 to 2^64, times that run backwards,
+addresses that wrap or repeat, frees without an allocation, fields that are missing or have the wrong type."""
 
 import random
 

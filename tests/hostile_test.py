@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Recordings that nobody's program writes, and what every verb makes of them: figures that are right, or a refusal that
-says why. Never a crash, never a hang.
+"""Recordings that no program writes, through every verb: the figures must be right, or the refusal must say why. Never a crash,
+never a hang.
 
 Environment: STRATA, path of the program (default: build/release/strata); hostile_test.py CASE... runs some only.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One recording in every encoding and every version's shape.
+"""One recording in every encoding, and in the shape of every version of PyTorch.
 
     STRATA=path/to/strata STATE_DUMP=path/to/state_dump [STRATA_CORPUS=folder with MANIFEST.json] inputs_test.py
 

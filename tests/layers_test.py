@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""strata whatif --extrapolate with numbers of layers, compared with the simulator run at the requested number."""
+"""strata whatif --extrapolate by the number of layers, compared with the simulator, which runs with the requested number."""
 
 import json
 import os

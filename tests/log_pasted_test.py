@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Lines as people paste them into issues and forums: each form in the words of the place that is named, with figures of its own, read by a
-person; and the same with what stands around pasted lines.
+"""Log lines as people paste them into issues and forums. Each form keeps the words of its source but has figures of its own, and a
+person noted what it says. Each is tested alone and with the text that usually surrounds pasted lines.
 
     STRATA=path/to/strata log_pasted_test.py
 """

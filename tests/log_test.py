@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Logs: the samples against an independent reader made of regular expressions, hostile ones, and what each verb does with one.
+"""Logs: the samples, compared with an independent reader made of regular expressions; hostile logs; and a log in each verb.
 
     STRATA=path/to/strata log_test.py
 """

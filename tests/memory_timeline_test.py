@@ -3,7 +3,7 @@
 
     STRATA=path/to/strata STATE_DUMP=path/to/state_dump [STRATA_CORPUS=folder] memory_timeline_test.py
 
-The control is Python's own json module and a replay that is written down here a second time, in another way.
+The control is Python's own json module and a second replay, written here in another way.
 """
 
 import gzip

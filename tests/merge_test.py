@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Pages of limited size: as large as they may be, and exact wherever they say they are.
 
-The page is decoded by the reader of payload_test.py; what it says at the moments that it keeps is compared with
-tests/replay.py, allocation by allocation. STRATA names the program.
+The reader of payload_test.py decodes the page. At the moments that the page keeps, its allocations are compared with those of
+tests/replay.py, one by one. STRATA names the program.
 """
 
 import base64

@@ -1,5 +1,5 @@
-"""What is said of recordings that show a part of a run: those that begin in its middle, as a full ring buffer does, and
-those that see something once. Runs whose truth is known (twins.py), cut; each with a fault, and the same run without it."""
+"""What Strata says of recordings of a part of a run: some begin in its middle, as after a full ring buffer, others show a thing only
+once. They are cut from runs whose truth is known (twins.py): one with a fault, and the same run without it."""
 
 import collections
 import contextlib

@@ -1,6 +1,6 @@
-"""What needs what. Scripts of the page: no module of templates/ needs itself by way of others (esbuild bundles a cycle
-silently), and what JavaScript knows of the module's calls is what C exports. C: no folder includes what stands to its right
-in docs/architecture.md, and neither files nor folders include themselves by way of others."""
+"""Dependencies. Scripts of the page: modules of templates/ have no cycles (esbuild bundles a cycle silently), and JavaScript declares
+exactly the calls that the module exports. C: no folder includes a folder to its right in docs/architecture.md, and neither
+files nor folders have cycles."""
 
 import json
 import os

@@ -1,4 +1,5 @@
-"""What is said about a request that failed, and what is not: for each cause a run that has it, and one with another cause."""
+"""Sentences about a failed request. For each cause there is a run that has it, and one with another cause, of which it must not
+be said."""
 
 import json
 import os

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""--own and --library: which line stands for an allocation, the same in report, picture and page, and kept by a page.
+"""--own and --library choose the line that stands for an allocation: the same in report, picture and page, and kept in a page.
 
-The control is a plain walk over the stacks of replay.py: among the frames that the patterns leave, the innermost of the
-user's files.
+The control walks the stacks of replay.py: it takes the innermost frame of the user's files among the frames that the patterns
+leave.
 
     STRATA=path/to/strata own_test.py
 """

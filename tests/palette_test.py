@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The 12 colours of call sites in both themes: contrast to the ground and to the better of two inks, and no two alike, also to
-eyes that lack a cone. CIEDE2000 is written out here, from its paper."""
+"""The 12 colours of call sites in both themes: their contrast to the background and to the better of two inks, and that no two look
+alike, for colour-blind people too. CIEDE2000 is implemented here from its paper."""
 
 import itertools
 import math

@@ -1,7 +1,7 @@
-"""Programs with one fault that makes their peak, each beside the same program without it, and complete runs whose front is
-cut off. Written from the rules' words; a program's truth is its other twin: what the peak is without the fault is played.
+"""Pairs of programs, one with a fault that makes its peak and one without, and complete runs whose front is cut off. They follow
+the rules as documented. The twin without the fault shows what the peak would be without it.
 
-A fault is a row of FAULTS: the kind of finding that must name it, its site, and `play(program)`, which asks `program.faulty`.
+A fault is a row of FAULTS: the kind of finding that must name it, its site, and `play(program)`, which reads `program.faulty`.
 """
 
 import contextlib

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Whatever may stand at a path, in every place where the command line names a file: pipes, devices, sockets, directories,
-links that lead nowhere, round in circles or to the input. Each ends at once, with the exit code that is promised and one
-line that names it, and what was there before is there afterwards as it was.
+"""Everything that can be at a path, wherever the command line names a file: pipes, devices, sockets, directories, links that lead
+nowhere, in circles or to the input. Each run ends at once, with the promised exit code and one line that names the path, and
+leaves unchanged what was there before.
 
-A pipe into which nobody writes is what somebody may still write into: it is waited for, which is said.
+A pipe without a writer is the exception: somebody may still write into it, so the program waits, and says so.
 
 Environment: STRATA, path of the program (default: build/release/strata).
 """

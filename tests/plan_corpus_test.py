@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""strata plan over real recordings and samples, at five budgets each: what changes leave in use, added up again over the rows
-of an export by docs/plan.md's rules, what settings reserve by whatif, and what must hold of every plan.
+"""strata plan over real recordings and samples, at five budgets each. Memory in use under a change is computed again from the rows
+of an export by the rules of docs/plan.md, reserved memory under a setting by whatif. The test also checks what must hold of
+every plan.
 
     plan_corpus_test.py --table     prints the figures of docs/plan.md
 """

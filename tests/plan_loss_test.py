@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The loss in parts against the truth: trainings of shapes drawn by chance, simulated with the loss in 2, 4 and 8 parts in
-three ways, and up to a request of the loss that fails.
+"""The loss in parts, compared with the truth: trainings of random shapes, simulated with the loss in 2, 4 and 8 parts in three ways,
+also up to a failed request of the loss.
 
     plan_loss_test.py --table     prints the figures of docs/plan.md
 """

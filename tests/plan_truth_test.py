@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""strata plan against the truth: trainings of shapes drawn by chance, simulated with and without each change, and the plans
-carried out on a device of the size that was planned for.
+"""strata plan, compared with the truth: trainings of random shapes are simulated with and without each change, and each plan is
+carried out on a device of the planned size.
 
     plan_truth_test.py --table     prints the table of docs/plan.md
 """

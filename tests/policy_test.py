@@ -1,5 +1,5 @@
-"""What every page carries. The Content-Security-Policy names exactly its scripts and styles: their hashes are made when
-the program is built, and are computed here again of what stands in the page. And it must not become large."""
+"""What every page carries. The Content-Security-Policy names exactly its scripts and styles: the build computes their hashes, and
+this test computes them again from the page. The page also must not become large."""
 
 import base64
 import hashlib

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Which rank is different: sets with known truth (samples/ranks.py). Every planted oddity must be named with its line, and
-nothing may be said of a rank that is like the others. Prints a table.
+"""Odd ranks, in sets with known truth (samples/ranks.py). Strata must name every planted oddity with its line, and say nothing of
+ranks that are like the others. Prints a table.
 
 Usage: ranks_test.py [all]       without an argument every tenth set, and those of few ranks
 Environment: STRATA, path of the program (default: build/release/strata).

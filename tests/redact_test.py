@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Secrets in every place of a recording where text can be, and none of them in anything that --redact makes: page (decoded to
-its last string), picture (its text chunks), report of each kind, and everything a batch writes.
+"""Puts secrets in every text of a recording; none may remain in anything that --redact makes: the page (all strings decoded), the
+picture (its text chunks), each kind of report, and everything that a batch writes.
 
 Environment: STRATA, path of the program (default: build/release/strata).
 """

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """An independent, plain reader of memory snapshots: the control that Strata is compared with.
 
-CPython's own unpickler reads the file (it is told to refuse everything that would call code), and the events are
-replayed one by one. Written to be read, not to be fast, and it shares nothing with Strata but the description of the
-format.
+CPython's own unpickler reads the file (told to refuse everything that would call code), and the events are replayed one by
+one. It is written to be read, not to be fast. It shares nothing with Strata but the description of the format.
 
     replay.py FILE                      figures of every device, as JSON
     replay.py FILE DEVICE EVENT...      live allocations after each event, bottom of the stack first (-1: before event 0)

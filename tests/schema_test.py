@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every JSON output against its schema in docs/schema (Draft 2020-12, closed), by the package jsonschema: over the samples,
-recordings that nobody's program writes, and the corpus (STRATA_CORPUS). And each schema against what it must refuse.
+"""Validates every JSON output against its schema in docs/schema (Draft 2020-12, closed), by the package jsonschema: over the samples,
+recordings that no program writes, and the corpus (STRATA_CORPUS). Each schema must also refuse wrong documents.
 
     STRATA=path/to/strata schema_test.py
 """

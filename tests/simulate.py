@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """A random simulator of PyTorch's caching allocator that knows the truth.
 
-It runs a small model of the allocator (segments, blocks, streams, frees that wait for another stream), writes down what
-`_record_memory_history` would have written down, and keeps on the side when every allocation truly begins and ends. So a reader of
-the snapshot can be checked against what really happened, not only against another reader.
+It runs a small model of the allocator (segments, blocks, streams, frees that wait for another stream), records what
+`_record_memory_history` would record, and notes when every allocation truly begins and ends. So a reader of the snapshot can be
+compared with what really happened, not only with another reader.
 
     simulate.py SEED FILE [FIELD=VALUE...]     writes the snapshot of a seed, with fields of Settings set (as JSON);
                                                prints what is special about it

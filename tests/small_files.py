@@ -1,5 +1,5 @@
-"""Small files that mean much: opcodes that refer to one text, list or frame again and again, and files with many of two things
-at once. All are made here; small_files_test.py says what each may cost."""
+"""Makes small files that expand to much: opcodes that refer to one text, list or frame again and again, and files with many of two
+things at once. small_files_test.py says what each may cost."""
 
 import json
 import pickle

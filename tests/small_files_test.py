@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Small files that mean much (small_files.py): each is read in memory and work that grow with the file, and what is left out is
-said. The timeout is there for a program whose work grows with the square; a sound one needs a hundredth of it.
+"""Small files that expand to much (small_files.py): memory and work must grow with the file only, and what is left out must be
+reported. A program whose work grows with the square runs into the timeout; a sound one needs a hundredth of it.
 
 Environment: STRATA, path of the program (default: build/release/strata).
 """

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Strata's categories against PyTorch's own, of one run that samples/record_cpu.py recorded both ways.
+"""Compares Strata's categories with PyTorch's own, of one run that samples/record_cpu.py recorded both ways.
 
     STATE_DUMP=path/to/state_dump torch_labels_test.py
 
-The profiler's memory timeline takes its categories from the flow of data through operators, and from looking into the
-optimizer; Strata has stacks and lifetimes. Allocations of the two files are matched by their time in nanoseconds.
+The profiler's memory timeline infers categories from the data flow through operators and from the optimizer's state; Strata
+infers them from stacks and lifetimes. Allocations of the two files are matched by their time in nanoseconds.
 """
 
 import collections

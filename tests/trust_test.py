@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Recordings that cannot be what happened must say so, and those that can must not.
+"""Strata must say of a recording that it cannot be complete or true if it cannot, and must not say so of a sound one.
 
     STRATA=path/to/strata [STRATA_CORPUS=folder] trust_test.py
 
-Simulated recordings lose events here, and the plain replay in replay.py says what has to be noted.
+This test removes events from simulated recordings; the replay in replay.py finds what Strata has to note.
 """
 
 import dataclasses

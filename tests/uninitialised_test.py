@@ -1,5 +1,5 @@
-"""Every verb under valgrind: no branch and no byte that is written depends on memory that nobody has written, which the
-sanitizers of the other build do not see. (The optimised build: what a compiler makes of a branch that nothing decides.)"""
+"""Runs every verb under valgrind: no branch and no written byte may depend on uninitialised memory, which the sanitizers of the other
+build do not detect. This tests the optimised build, because compilers treat undefined branches differently there."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What Strata concludes, measured against runs whose truth is known (twins.py) and prints how well it does.
+"""Compares Strata's conclusions with runs whose truth is known (twins.py), and prints how well it does.
 
     STRATA=path/to/strata STATE_DUMP=path/to/state_dump verdicts_test.py          a tenth of the runs
     STRATA=... STATE_DUMP=... verdicts_test.py all                                 all of them
