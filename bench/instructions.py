@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts the instructions of a report: figures that every machine repeats, whatever else it does.
+"""Counts the instructions of a report: figures that do not depend on the machine's load.
 
     bench/instructions.py [--against PROGRAM] [--events N] [FILE]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures what README's table of speed says, in one call: takes some minutes, on a machine that does nothing else.
+"""Measures README's table of speed, in one call. It takes some minutes, on a machine that does nothing else.
 
     bench/speed.py [--against PROGRAM] [--runs N] [--write] [1m=FILE] [10m=FILE]
 

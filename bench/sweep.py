@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a recording costs as any two of its dimensions grow together: time of the processor and memory, and their exponents over
-the file's size. Above 1.2 something is done for every pair.
+"""Measures processor time and memory of every verb as any two dimensions of a recording grow together, and their exponents over
+the file's size. An exponent above 1.2 means that some work is done for every pair.
 
     bench/sweep.py [-p STRATA] [--base N] [--pairs A,B ...] [--verbs V ...]      Markdown on standard output
 """

@@ -1,7 +1,8 @@
-"""Forms of logs: what each says, read by a person. PASTED has lines as people paste them into issues and forums, in the words of the
-place that is named, with figures of their own; logs.py writes a sample of each, and the tests and the fuzzers' seeds are made of them.
+"""Forms of logs, and what each says, as a person read it. PASTED has lines as people paste them into issues and forums, in the words
+of the named source but with figures of their own. logs.py writes a sample of each; tests and fuzzers' seeds are made of them.
 
-What is said is bytes of terms: a figure as it is printed, behind a stroke the unit that the text does not print beside it, " + " between several.
+What a line says is a sum of terms, in bytes: a figure as printed, then "/" and a unit if the text does not print one beside it, with
+" + " between terms.
 """
 
 HOST = -1

@@ -1,5 +1,5 @@
 # A toolchain file: Debian's gcc-aarch64-linux-gnu, with the libraries that scripts/static-sysroot has put into STRATA_SYSROOT.
-# Tests of the compiler and of the program run under qemu-user-static where that is there.
+# Programs for aarch64 (CMake's checks, and strata itself) run under qemu-user-static if it is installed.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

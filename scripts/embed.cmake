@@ -2,11 +2,11 @@
 #
 #     cmake -DINPUT=font.ttf -DOUTPUT=font_data.c -DNAME=font_regular -P scripts/embed.cmake
 #
-# gives `const unsigned char font_regular[]` and `const size_t font_regular_nbytes`. One zero byte that is not counted
-# follows the bytes, so that text can be used as a C string and an empty file is still a valid array.
+# gives `const unsigned char font_regular[]` and `const size_t font_regular_nbytes`. A zero byte, which is not counted, follows the
+# bytes, so that text is a C string and an empty file a valid array.
 #
-# With -DHASH_OF=FILE there is `const char font_regular_hash[]` too: 'sha256-...' in quotes, as a Content-Security-Policy
-# names a script or a style that stands in a page with exactly the bytes of that file.
+# With -DHASH_OF=FILE there is `const char font_regular_hash[]` too: 'sha256-...' in quotes, by which a Content-Security-Policy
+# allows a script or a style with exactly the bytes of that file.
 
 foreach(argument INPUT OUTPUT NAME)
     if(NOT DEFINED ${argument})

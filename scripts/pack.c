@@ -1,14 +1,15 @@
 /*
- * Packs a file as an inert element of a page carries it: how many bytes come, how many the file has and their
- * Adler-32 (u32, little endian), then the file as a bare LZMA stream (lc=3, lp=0, pb=0), a tenth shorter than deflate.
- * All this stands in base 94, 9 % shorter than base64. The digits are ASCII from ' ' to '~' without '<', so that nothing in it can end the element. Two digits, the
- * lowest first, have 94 * 94 = 2^13 + 644 values: they carry the next 13 bits, or 14 where the lower 13 are below 644.
- * Bits count from the lowest of the first byte. Those left at the end are one digit if that suffices.
- * templates/unpack.js reads it.
+ * Packs a file for an inert element of a page. First come three u32, little endian: the packed bytes, the file's bytes and
+ * their Adler-32. Then comes the file as a bare LZMA stream (lc=3, lp=0, pb=0), a tenth shorter than deflate.
+ *
+ * All this is written in base 94, 9 % shorter than base64. The digits are ASCII from ' ' to '~' without '<', so nothing in
+ * them can end the element. Two digits, the lower one first, have 94 * 94 = 2^13 + 644 values: they carry the next 13 bits,
+ * or 14 if the lower 13 are below 644. Bits count from the lowest of the first byte. The bits left at the end take one
+ * digit if that is enough. templates/unpack.js reads this.
  *
  *     strata_pack INPUT OUTPUT
  *
- * Part of the build: what every page carries is packed once, as tightly as can be, and not for each page again.
+ * Part of the build: what every page carries is packed once, as tightly as possible, and not again for each page.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-# STRATA_STATIC: libraries are those that end in .a, with all that they need themselves; cJSON, of which Debian has none, is
-# built from its released source. Included at the top level, before libraries are looked for.
+# STRATA_STATIC: links static libraries (.a) and their own dependencies; builds cJSON, for which Debian has no static library, from its
+# released source. Included at the top level, before CMake looks for libraries.
 set(PKG_CONFIG_ARGN --static)
 set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
 set(CMAKE_POSITION_INDEPENDENT_CODE OFF)

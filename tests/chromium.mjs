@@ -1,8 +1,7 @@
-// Chromium for a test: the one that STRATA_BROWSER names, which many tests share, or else one of its own. Contexts keep apart
-// what tests do; a test's contexts close when it ends. Where Debian's chromium-headless-shell is there, it is that one: the
-// same engine without the browser around it, which takes half of the processor's time for each page that is opened. It runs what V8's quick compilers make: the slow ones
-// are for pages that stay open longer than a test's.
-// STRATA_WHOLE_BROWSER asks for the browser as people have it.
+// Chromium for a test: the shared one that STRATA_BROWSER names, otherwise one of its own. Each test has contexts of its own,
+// which close when it ends. Debian's chromium-headless-shell is preferred if it is installed: it is the same engine without
+// the browser around it, and opens a page in half the processor time. V8's slow compilers are off, because they pay only for
+// pages that stay open longer. STRATA_WHOLE_BROWSER asks for the browser that people have.
 //
 //     node tests/chromium.mjs      starts one to share, prints its STRATA_BROWSER, and ends it when the standard input ends
 import { fileURLToPath } from "node:url";

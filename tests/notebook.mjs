@@ -1,5 +1,5 @@
-// A page of HTML whose frames hold pages of Strata (a notebook by nbconvert): opens it in Chromium, from file://, and waits until
-// each has drawn its timeline.
+// Opens an HTML page whose frames hold pages of Strata (such as a notebook by nbconvert) in Chromium, from file://, and waits until
+// each of them has drawn its timeline.
 //
 //     node tests/notebook.mjs FILE.html
 import assert from "node:assert/strict";

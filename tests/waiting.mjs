@@ -1,4 +1,4 @@
-// Waiting for what a page does: for states, never for a time.
+// Waits until a page has reached a state; never waits for a fixed time.
 
 /** Waits until what was asked for is drawn: the page draws once per frame. @param {import("playwright-core").Page} page */
 export async function settle(page) {

@@ -1,20 +1,20 @@
 /*
- * Preloaded into the program: makes its calls fail, one by one.
+ * A library to preload into the program, which makes its calls fail, one by one.
  *
  *     FAULT=malloc:17         the 17th allocation fails
  *     FAULT=write:3:28        the 3rd write fails with errno 28
  *     FAULT=write:3:short     the 3rd write takes one byte only
  *     FAULT=malloc:17:on      the 17th allocation fails, and all after it
  *     FAULT=write:3:term      SIGTERM comes just before the 3rd write
- *     FAULT=write:3:stop      SIGSTOP does, so that a test can look around
+ *     FAULT=write:3:stop      SIGSTOP comes there, so that a test can look at the files
  *     FAULT=place:1f3c:2      the 2nd allocation of the place 1f3c fails; `:on` as above, all after it in any place
- *     FAULT_SHOW=1            who called for an allocation that fails by its place is told on standard error
- *     FAULT_LOG=FILE          every call but allocations is noted in FILE, and at the end how often each was called
- *     FAULT_PLACES=FILE       the place of every allocation is added to FILE: struct record
+ *     FAULT_SHOW=1            prints the callers of an allocation that fails by its place on standard error
+ *     FAULT_LOG=FILE          writes every call but allocations to FILE, and at the end how often each was called
+ *     FAULT_PLACES=FILE       appends the place of every allocation to FILE: struct record
  *
- * Calls are counted by kind and in each process from its start; what the C library calls for itself is not seen, except
- * allocations. A place is who called for an allocation, and who called that, up to the beginning of the thread: a hash
- * of the return addresses, which is the same in every run of one program.
+ * Calls are counted by kind, in each process from its start. Calls that the C library makes itself are not seen, except
+ * allocations. A place is a hash of the return addresses of an allocation, up to the beginning of the thread; it is the
+ * same in every run of one program.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
- * What every fuzz target does with its bytes. Each function returns only if everything that trace/trace.h, the layout
- * and the renderers promise holds for this input; otherwise it says what does not, and aborts.
+ * The checks that fuzz targets share. Each function returns only if the promises of trace/trace.h, the layout and the
+ * renderers hold for its input. Otherwise it prints which one is broken, and aborts.
  */
 #pragma once
 

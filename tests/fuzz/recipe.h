@@ -1,7 +1,7 @@
 /*
- * A snapshot made by a recipe: whatever the bytes, the result is a well-formed pickle of a memory snapshot, and what
- * happens in it is anything: sizes around 2^31, 2^32, 2^62 and 2^64, times that run backwards, addresses that wrap, frees
- * of what never was. So a fuzzer that mutates the recipe gets behind the reader each time.
+ * Makes a snapshot by a recipe. Any bytes give a well-formed pickle of a memory snapshot with arbitrary content: sizes
+ * around 2^31, 2^32, 2^62 and 2^64, times that run backwards, addresses that wrap, frees without an allocation. So each
+ * mutation of a recipe passes the reader and tests what comes after it.
  *
  *     a byte: how many devices and what else there is | segments, annotations, settings | records, an event each
  *

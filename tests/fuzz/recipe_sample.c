@@ -1,5 +1,5 @@
 /*
- * The project's own samples with a few bytes changed: recordings as programs write them, in which something is wrong.
+ * Takes one of the project's samples and changes a few bytes: a real recording with something wrong in it.
  *
  *     255 | which sample | how much of it is left, 0: all | changes: where (3 bytes), what is there then
  */

@@ -1,6 +1,5 @@
 /*
- * Runs a fuzz target over files and folders of files, without libFuzzer: what was found once is looked for in every
- * test run.
+ * Runs a fuzz target over files and folders of files, without libFuzzer, so that every test run repeats old findings.
  *
  *     replay_NAME PATH...        the last line says how many inputs were run; none at all is a failure
  */

@@ -1,10 +1,10 @@
 /*
- * The calls that the page's scripts make (render/page/page_api.def), in any order and with any arguments, on sessions and
- * views that are open. That list is the table of calls: one that is added to it is called from then on.
+ * Makes the calls of the page's scripts (render/page/page_api.def), in any order and with any arguments, on open sessions and
+ * views. The table of calls is that list, so a call that is added to it is tested at once.
  *
  *     a byte: what is loaded | two bytes: the length of a recipe, and it | calls: two bytes which, a byte whose, arguments
  *
- * Which: the call whose name's hash is the next one, so that a seed means the same when the table has more calls.
+ * Which call: the one whose name has the next hash, so that a seed keeps its meaning when the table grows.
  */
 #include "render/page/page_heap.h"
 #include "render/page/page_state.h"

@@ -1,6 +1,6 @@
 /*
- * `strata check`: a byte that chooses how | rules, one a line | "%%\n" | strata.json | "%%\n" | the recipe. Where a baseline
- * is asked for, a first run writes it.
+ * `strata check`: a byte that chooses how | rules, one a line | "%%\n" | strata.json | "%%\n" | the recipe. If a baseline
+ * is wanted, a first run writes it.
  */
 #include "tests/fuzz/program.h"
 #include "tests/fuzz/recipe.h"

@@ -1,4 +1,4 @@
-/* Files that recordings come in: gzip, zip and pages, also pages that Strata wrote. */
+/* Containers of recordings: gzip, zip and pages, also pages that Strata wrote. */
 #include "tests/fuzz/examine.h"
 #include "tests/fuzz/target.h"
 

@@ -1,4 +1,4 @@
-/* Every kind of export of a recipe: there is a row for each allocation, lines add up, and JSON is valid. */
+/* Every kind of export of a recipe: each allocation has a row, lines add up, and JSON is valid. */
 #include "render/export/export.h"
 #include "tests/fuzz/examine.h"
 #include "tests/fuzz/recipe.h"

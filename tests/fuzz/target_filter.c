@@ -1,4 +1,4 @@
-/* The words of a filter, and what they leave of a recipe: a byte with the length of the words | the words | the recipe. */
+/* The words of a filter, and the allocations that they keep: a byte with the length of the words | the words | the recipe. */
 #include "analysis/findings/selection.h"
 #include "tests/fuzz/examine.h"
 #include "tests/fuzz/recipe.h"

@@ -1,5 +1,5 @@
-/* The host's log of strata run (docs/run.md): looks at any sizes, cut, damaged, among those at devices and other lines. What
- * whole lines say is read. */
+/* The host's log of strata run (docs/run.md): samples of any size, cut or damaged, mixed with samples of devices and other
+ * lines. The reader must find what whole lines say. */
 #include "tests/fuzz/examine.h"
 #include "tests/fuzz/recipe.h"
 #include "tests/fuzz/target.h"

@@ -1,4 +1,4 @@
-/* Traces of a profiler that are well formed but in which anything happens. */
+/* Well-formed traces of a profiler with arbitrary content. */
 #include "tests/fuzz/examine.h"
 #include "tests/fuzz/recipe.h"
 #include "tests/fuzz/target.h"

@@ -1,5 +1,5 @@
-/* The page of a recipe, redacted or not, merged below a size or not, and read again: a page that was made can be read, and
- * says the same where nothing was merged. */
+/* Makes the page of a recipe, redacted or not, of limited size or not, and reads it again. Every page must be readable; where
+ * nothing was merged, it must have the same content. */
 #include "analysis/loop/category.h"
 #include "render/page/html.h"
 #include "tests/fuzz/examine.h"

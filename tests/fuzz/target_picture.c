@@ -1,5 +1,4 @@
-/* The PNG of a recipe, with options from the first bytes: whatever the recording, it is a picture that libpng reads, of
- * the size asked for. */
+/* The PNG of a recipe, with options from the first bytes: of any recording, libpng must read it, in the size asked for. */
 #include "render/png/chart.h"
 #include "tests/fuzz/examine.h"
 #include "tests/fuzz/recipe.h"

@@ -5,9 +5,9 @@
  *     a recipe for it | "%%\n" | more of them: "in1", "in2" ...
  *
  * A snapshot that begins with the byte 1 or 2 is made by the recipe after it, a pickle or a profiler's trace;
- * "dumps/rank0.pickle" and so on are the same. A word "&&" ends those of one run of the program: the next finds what it
- * wrote. "+NAME=VALUE" is in the environment, "@NAME" is what the next of the dumps is called. Nothing outside of the folder can be named: words lose what a path would
- * need for that.
+ * "dumps/rank0.pickle" and so on are the same. A word "&&" ends the words of one run; the next run finds what it wrote.
+ * "+NAME=VALUE" sets a variable of the environment, "@NAME" names the next dump. No word can name a path outside of the
+ * folder, because the characters that this takes are removed.
  */
 #include "tests/fuzz/program.h"
 #include "tests/fuzz/recipe.h"

@@ -6,7 +6,7 @@
 
 #include <cjson/cJSON.h>
 
-/* What a terminal would obey must not be in it. */
+/* It must not contain what a terminal would obey. */
 static void text_check(const struct buffer *text) {
     for (size_t i = 0; i < text->nbytes; i++)
         EXAMINE_CHECK(text->bytes[i] == '\n' || (text->bytes[i] >= 0x20 && text->bytes[i] != 0x7f));

@@ -1,4 +1,4 @@
-/* Snapshots that are well formed but in which anything happens. */
+/* Well-formed snapshots with arbitrary content. */
 #include "tests/fuzz/examine.h"
 #include "tests/fuzz/recipe.h"
 #include "tests/fuzz/target.h"

@@ -1,4 +1,4 @@
-// Addresses: they hold what is shown and bring it back, whatever that is; and an address that anybody wrote does no harm.
+// Addresses: they hold everything that is shown and bring it back; a forged address does no harm.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";

@@ -1,4 +1,4 @@
-// The allocator in the page: causes, pools, what pins segments, the lane below the timeline, segments as bands.
+// The allocator in the page: causes, pools, allocations that keep segments, the lane below the timeline, segments as bands.
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";

@@ -1,4 +1,4 @@
-// Names in the areas of categories, streams and pools: each lies in its own area and covers nothing else.
+// Names in the areas of categories, streams and pools: each lies inside its area and covers nothing else.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";

@@ -1,4 +1,4 @@
-// Whatever scripts ask of page, difference or index, they get an answer, or a sentence that says why there is none.
+// Every call that scripts make to the page, the difference or the index is answered, or refused with a sentence that says why.
 import assert from "node:assert/strict";
 import { copyFileSync, mkdirSync } from "node:fs";
 import path from "node:path";

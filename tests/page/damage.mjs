@@ -1,4 +1,4 @@
-// Damage that is done to pages, in any browser.
+// Ways to damage a page, for the tests of every browser.
 import assert from "node:assert/strict";
 
 /** What a damaged page says ends with how to go on. */

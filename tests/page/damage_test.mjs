@@ -1,4 +1,4 @@
-// Pages that are not as Strata wrote them: cut, overwritten, joined from two. Each says in one sentence how to go on.
+// Damaged pages: cut, overwritten, joined from two. Each tells in one sentence what to do.
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";

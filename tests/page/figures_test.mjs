@@ -1,4 +1,4 @@
-// The page's figures, compared with the report and a plain replay; and names of a hostile recording.
+// The page's figures, compared with the report and an independent replay; and the names of a hostile recording.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";

@@ -1,5 +1,5 @@
-// What the page's WebAssembly concludes is what the program concludes: every finding of every sample, and of small real
-// recordings, to the last word. Node's engine is Chromium's, so most are read without a browser, by the page's own scripts.
+// The page's WebAssembly concludes what the program concludes: every finding of every sample and of small real recordings, to
+// the last word. Node has Chromium's engine, so most are computed without a browser, by the page's own scripts.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";

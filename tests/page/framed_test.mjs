@@ -1,4 +1,4 @@
-// A page in a frame, or served under another's policy: it says what is forbidden, and which word of the policy is missing.
+// A page in a frame, or served under another policy: it says what the policy forbids, and which word it lacks.
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import http from "node:http";

@@ -1,4 +1,4 @@
-// What hindered people who tried the page, sentence by sentence.
+// Problems that people had when they tried the page: one test for each.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";

@@ -1,5 +1,4 @@
-// Bands too thin to be told apart lie together by call site: what the picture loses by that (nothing of its height) and how
-// each comes back.
+// Bands too thin to be told apart are grouped by call site: the total height stays exact, and every band can be shown again.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";

@@ -1,5 +1,5 @@
-// Strings that want to be code, in every text of recordings and in their names, through every other page than that of one
-// recording: the difference, what-if and the index. Nothing runs, nothing is fetched, and texts are shown as they are.
+// Hostile strings in every text of a recording and in file names, in the pages of a difference, of what-if and of the index. No
+// code runs, nothing is fetched, and texts are shown as they are.
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import path from "node:path";

@@ -1,5 +1,5 @@
-// A thousand devices on one axis and a difference of 90,000 call sites: made once, in slices, and only what is in sight.
-// What is counted is work, not time.
+// A thousand devices on one axis, and a difference of 90,000 call sites: work is done once, in slices, and only for what is in
+// sight. The tests count work, not time.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { test } from "node:test";

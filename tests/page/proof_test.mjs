@@ -1,5 +1,5 @@
-// The proof rule: every button of every card shows the set, the moment and the figure of its sentence, by a second reader of the
-// recording, and Escape goes back. STRATA_PROOF names folders of further recordings (separated by ":").
+// The proof rule: every button of every card shows the set, the moment and the figure of its sentence, and Escape goes back. A
+// second reader of the recording is the control. STRATA_PROOF names folders of further recordings (separated by ":").
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import path from "node:path";

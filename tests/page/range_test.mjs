@@ -1,4 +1,4 @@
-// Questions about a selected range in the list: what was allocated in it, freed in it, kept at its end, alive through it.
+// The list answers about a selected range: what was allocated in it, freed in it, kept at its end, alive through all of it.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";

@@ -1,5 +1,5 @@
-// A hand, a tablet, a notebook: the details are a sheet of three heights, the answer stands above the fold, and the limit
-// is told wherever it lies.
+// Windows of a phone, a tablet and a notebook: the details are a sheet of three heights, the answer needs no scrolling, and the
+// memory limit is shown even above the picture.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";

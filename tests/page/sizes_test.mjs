@@ -1,4 +1,4 @@
-// Recordings from nothing to see up to a million events.
+// Recordings of every size, from empty ones up to a million events.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";

@@ -1,4 +1,4 @@
-// Borders between two parts: dragged, moved by arrows, reset; and what the address keeps of them.
+// Splitters between two parts: dragging, arrow keys, reset, and their places in the address.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";

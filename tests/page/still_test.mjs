@@ -1,4 +1,4 @@
-// Without scripts, and until the program runs, the HTML shows a picture, the figures, the findings and who held the memory.
+// Without scripts, and before they run, the HTML shows a picture, figures, findings and who held the memory.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";

@@ -1,5 +1,5 @@
-// Tab through the whole page, in Chromium and in Firefox ESR, in both themes and with every tab open: each stop has a name, shows
-// that it has the focus, and comes in the order of reading; the way ends after the last one.
+// The Tab key through the whole page, in Chromium and in Firefox ESR, in both themes and with every tab open: each stop has a name
+// and a visible focus, stops are in reading order, and after the last one the focus leaves the page.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";

@@ -1,5 +1,5 @@
-// The fourteen tasks of daily work, done with mouse and keys as a person does them: the answer is asserted, and how many
-// actions it took at most.
+// Fourteen tasks of daily work, done with mouse and keys as a person does them. Each test checks the answer and the number of
+// actions that it took.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";

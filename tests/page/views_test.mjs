@@ -1,4 +1,4 @@
-// Two recordings and several views of one in the same page: each draws and answers as if it were alone.
+// Two recordings, and several views of one, in the same page: each draws and answers as if it were alone.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";

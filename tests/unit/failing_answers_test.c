@@ -1,6 +1,6 @@
 /*
- * Every allocation fails in turn, in what is asked about a recording: filters, extents, groups, trees, comparisons and
- * causes. Each answers with a clean "no memory", gives back all that it took, and is right when the memory is there again.
+ * Lets every allocation fail in turn, in all questions about a recording: filters, extents, groups, trees, comparisons and
+ * causes. Each must answer "no memory", give back all that it took, and be right once there is memory again.
  */
 #include "recording.h"
 

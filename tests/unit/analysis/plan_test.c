@@ -1,6 +1,6 @@
 /*
- * Changed programs against a plain count of who lives when, and the blocks, cuts and new lives of a small training with a
- * loop over three layers, each rule by its figures.
+ * Compares changed programs with a simple count of what is alive when; and checks blocks, cuts and new lives of a small
+ * training with a loop over three layers, rule by rule.
  */
 #define RECORDING_EVENTS 2000100 /* more than are replayed at once: a short search */
 #include "recording.h"

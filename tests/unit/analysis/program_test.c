@@ -1,5 +1,5 @@
-/* What a recording asked of the allocator, that list run under other settings and told at another size, and why a recording
- * without segments is not replayed. */
+/* The requests of a recording, run under other settings and scaled to another size; and why a recording without segments is
+ * not replayed. */
 #include "recording.h"
 
 #include "analysis/model/extrapolate.h"

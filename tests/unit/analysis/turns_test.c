@@ -1,4 +1,4 @@
-/* The turns of a loop, found by each of their sources, and what is told of them: spans, marks, bits of frames, keys. */
+/* The turns of a loop, found by each of their sources, and what follows from them: spans, marks, bits of frames, keys. */
 #include "recording.h"
 
 #include "analysis/loop/frame_bits.h"

@@ -1,4 +1,4 @@
-/* A table of scenarios: what each setting would reserve, the least budget, settings that come to the same. */
+/* A table of scenarios: what each setting would reserve, the least sufficient budget, settings with equal results. */
 #include "recording.h"
 
 #include "analysis/model/whatif.h"

@@ -1,7 +1,7 @@
 /*
- * A file that another program changes while it is read. The changes are made between two reads of the parser, at an
- * exact byte. The reader's thread is at most its ring of blocks ahead of that (4 MiB, and one that is being read), so
- * what lies further on is always met as the change left it.
+ * Files that another program changes while they are read. Each change is made between two reads of the parser, at an exact
+ * byte. The reading thread is ahead by at most its ring of blocks (4 MiB, and the block that it is reading), so it always
+ * reads what lies further on after the change.
  */
 #include "cli/input.h"
 #include "memory_input.h"

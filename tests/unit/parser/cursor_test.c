@@ -1,4 +1,4 @@
-/* The cursor over sources that give what they like: a byte at a time, whole blocks, an error, nothing. */
+/* The cursor over sources that return a byte at a time, whole blocks, an error, or nothing. */
 #include "memory_input.h"
 #include "parser/cursor.h"
 

@@ -1,7 +1,7 @@
 /*
- * gzip read by ISA-L, as from a file, against gzip read by zlib, as from a pipe: the same bytes, the same end, the same
- * error at the same offset, whatever was cut off or changed, and however the bytes come. Where the program was built
- * without ISA-L, zlib is compared with itself.
+ * Compares gzip read by ISA-L, as from a file, with gzip read by zlib, as from a pipe: both must give the same bytes, end and
+ * error at the same offset, whatever was cut off or changed, and however the bytes arrive. Without ISA-L the test compares
+ * zlib with itself.
  */
 #include "dice.h"
 #include "memory_input.h"

@@ -1,6 +1,6 @@
 /*
- * Whole dicts and lists are read by a fast way of their own (parser/pickle/pickle_dict.c, pickle_list.c). Random pickles are
- * written twice: with the opcodes that take it, and with text opcodes (GET, PUT) that never do. Both must say the same.
+ * Whole dicts and lists have a fast path (parser/pickle/pickle_dict.c, pickle_list.c). Random pickles are written twice: with
+ * opcodes that take it, and with text opcodes (GET, PUT) that never do. Both must give the same recording.
  */
 #include "dice.h"
 #include "memory_input.h"

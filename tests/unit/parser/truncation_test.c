@@ -1,6 +1,6 @@
 /*
- * Real files, cut off: at every one of the first bytes and at many other places. What is read of a cut file
- * must be a true part of what the whole file says, and must say that it was cut.
+ * Real files, cut off at each of their first bytes and at many other places. A cut file must give a true part of the whole
+ * recording, with a note that the file was cut.
  *
  *     STRATA_CORPUS=folder truncation_test          needs the files named below
  */

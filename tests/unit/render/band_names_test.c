@@ -1,4 +1,4 @@
-/* Names on bands: each lies inside of a band of its call site, as scene_pick finds it pixel by pixel; letters can be read. */
+/* Names on bands: each lies inside a band of its call site, as scene_pick finds pixel by pixel, and has enough contrast. */
 #include "contrast.h"
 #include "dice.h"
 #include "recording.h"

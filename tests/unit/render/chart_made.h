@@ -1,6 +1,6 @@
 /*
- * A recording to draw, in which there is something of everything that a picture shows: hostile names, phases, annotations,
- * out of memory, notes that are too long. And what no layout may do. For the tests of the picture.
+ * For the tests of the picture: a recording that has something of everything that a picture shows (hostile names, phases,
+ * annotations, out of memory, notes that are too long), and checks of what no layout may do.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* The sentences of diagnostics: made of their numbers if they have some, otherwise as their page said them. */
+/* The sentences of diagnostics: made from their numbers, or, if they have none, as the page had them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /*
- * Every allocation fails in turn: each part answers with a clean "no memory", gives back all that it took, and works
- * when the memory is there again. The recordings are samples, and small ones made here.
+ * Lets every allocation fail in turn: each part must answer "no memory", give back all that it took, and work once there is
+ * memory again. The recordings are samples, and small ones made here.
  */
 #include "layout/groups.h"
 #include "layout/scene.h"

@@ -1,6 +1,6 @@
 /*
- * Traces in which every row of every table is referred to by something, made of a seed; packed, read again and compared;
- * and a host whose allocations fail on demand. For the tests of the payload.
+ * For the tests of the payload: traces made from a seed, in which something refers to every row of every table; functions
+ * that pack, read and compare them; and a host whose allocations fail on demand.
  */
 #pragma once
 
