@@ -131,7 +131,7 @@ static void peculiarities_tell(const struct recording *recording, const struct s
     else if (!trace_has_allocations(&recording->trace))
         terminal_note(shown, "a log prints levels: each row is one, not an allocation");
     if (moment && !export_kind_of_moment(settings->export_kind))
-        terminal_note(shown, "--at and --allocated change nothing in %s, which has every moment",
+        terminal_note(shown, "--at and --allocated have no effect on %s, which has every moment",
                       export_kind_name(settings->export_kind));
 }
 
@@ -178,11 +178,12 @@ static bool kind_choose(struct settings *settings) {
     if (settings->export_kind == EXPORT_KINDS)
         settings->export_kind = by_path;
     if (settings->export_kind == EXPORT_KINDS)
-        terminal_error(NULL,
-                       "export: to what? --to csv, sqlite, pprof, folded, speedscope or perfetto says it, "
-                       "or the output's ending");
+        terminal_error(
+            NULL,
+            "export: which format? Choose it by --to csv, sqlite, pprof, folded, speedscope or perfetto, "
+            "or by the output's ending");
     else if (settings->allocated && settings->at.base != POSITION_NONE)
-        terminal_error(NULL, "export: --at shows what is live then, --allocated what was allocated: ask for "
+        terminal_error(NULL, "export: --at exports what is live then, --allocated what was allocated: give "
                              "one of them");
     else if (by_path == EXPORT_KINDS && ending_kind(settings->output) != ENDING_WORDS)
         return ending_agrees("export", settings->output, ENDING_WORDS);

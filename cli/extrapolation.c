@@ -256,8 +256,9 @@ int extrapolation_main(const struct settings *settings) {
     if (settings->to_size == 0 && !settings->to_max)
         terminal_error(NULL, "whatif: --extrapolate needs --to SIZE");
     else if (ending_kind(settings->output) == ENDING_PAGE)
-        terminal_error(settings->output, "is the name of a page; of another size text, Markdown, JSON and a "
-                                         "picture are written");
+        terminal_error(settings->output,
+                       "is the name of a page, which --extrapolate does not write: name a text, "
+                       "Markdown, JSON or PNG file");
     else
         code = both_parse(sized, &report, settings);
     if (code == EXIT_CODE_DONE)

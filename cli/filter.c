@@ -308,7 +308,8 @@ static int looked_answer(const struct looked *looked, const struct recording *re
                        looked->closest);
         return EXIT_CODE_USAGE;
     }
-    terminal_note(recording->input.shown, "the filter \"%s\" leaves nothing: no allocation meets it", words);
+    terminal_note(recording->input.shown, "the filter \"%s\" leaves nothing: no allocation matches it",
+                  words);
     return EXIT_CODE_DONE;
 }
 

@@ -25,11 +25,12 @@ static bool part_read(struct recording *part, const struct settings *settings, c
 static void refuse(const struct recording *parts, uint32_t wrong, enum series_result result) {
     static const char *const reasons[] = {
         [SERIES_NOT_SNAPSHOTS] = "is not a memory snapshot; a series is made of snapshots",
-        [SERIES_OTHER_RANK] = "has another rank than the first; a series is of one process",
-        [SERIES_OTHER_DEVICES] = "has no device in common with the first; a series is of one process",
+        [SERIES_OTHER_RANK] = "has another rank than the first dump; a series has dumps of one process only",
+        [SERIES_OTHER_DEVICES] =
+            "has no device in common with the first dump; a series has dumps of one process only",
         [SERIES_NOT_IN_ORDER] = "ends before the dump given before it; name the oldest first",
-        [SERIES_OTHER_RUN] =
-            "disagrees with the dump before it about events of the same time; a series is of one process",
+        [SERIES_OTHER_RUN] = "has other events than the dump before it at the same times; a series has dumps "
+                             "of one process only",
         [SERIES_MERGED] =
             "is a page in which allocations are merged (--max-html-size): name the dump itself"};
     terminal_error(parts[wrong].input.shown, "%s", reasons[result]);

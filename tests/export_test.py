@@ -274,7 +274,7 @@ class Export(unittest.TestCase):
             empty.write_bytes(pickle.dumps({"segments": [], "device_traces": [[], []]}))
             for kind in KINDS:
                 moment, nothing = (run("export", "--to", kind, *words, "-o", "-") for words in (("--at", "700", SAMPLES / "train.pickle"), (empty,)))
-                self.assertEqual((moment.returncode, moment.stderr.count(b"change nothing")), (0, kind in ("csv", "sqlite", "perfetto")))
+                self.assertEqual((moment.returncode, moment.stderr.count(b"have no effect")), (0, kind in ("csv", "sqlite", "perfetto")))
                 self.assertEqual((nothing.returncode, nothing.stderr.count(b"nothing was recorded"), nothing.stderr.count(b"\n")), (0, 1, 1))
 
     def test_without_a_verb(self):

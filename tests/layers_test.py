@@ -315,7 +315,7 @@ class Words(unittest.TestCase):
                 self.assertEqual((folder / f"{theme}.png").read_bytes(), (folder / "again.png").read_bytes())
             self.assertNotEqual(pixels((folder / "dark.png").read_bytes()), pixels((folder / "light.png").read_bytes()))
             done = run(*words, "-o", folder / "page.html", code=2)
-            self.assertIn(b"of another size text, Markdown, JSON and a picture are written", done.stderr)
+            self.assertIn(b"which --extrapolate does not write: name a text, Markdown, JSON or PNG file", done.stderr)
             self.assertFalse((folder / "page.html").exists())
 
     def test_nothing_is_drawn_of_what_is_refused(self):

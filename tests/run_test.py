@@ -490,7 +490,7 @@ int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory) {
                     says=r"Host limit +python\S* \(process \d+\) had \d+\.?\d* MiB of address space of the 600 MiB", env=self.environment())
 
     def test_time_limit(self):
-        self.run_shell(137, "kill -KILL $$", "--no-report", says="Time limit +Slurm", STRATA_CGROUP=self.group(),
+        self.run_shell(137, "kill -KILL $$", "--no-report", says="Time limit +of the Slurm job", STRATA_CGROUP=self.group(),
                        SLURM_JOB_END_TIME=str(int(time.time())))
 
     def test_signals_are_passed_on(self):

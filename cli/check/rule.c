@@ -252,7 +252,7 @@ static bool value_fits(struct rule_words *words, const struct rule *rule) {
         rule->metric == METRIC_OOM || rule->metric == METRIC_FINDING || rule->metric == METRIC_GROWTH;
     if ((rule->metric == METRIC_TRUST) != (rule->value == VALUE_COMPLETE) ||
         (rule->metric == METRIC_TRUST && rule->op != EQUAL))
-        return wrong(words, "is not a rule: trust = complete is the only one with either word");
+        return wrong(words, "is not a rule: the only rule with either word is trust = complete");
     if (rule->value == VALUE_NONE && (!counted || rule->op != EQUAL))
         return wrong(words, "is not a rule: \"none\" is for oom, growth and findings, after =");
     if (rule->value == VALUE_SHARE && rule->metric != METRIC_GAP && rule->metric != METRIC_SPREAD)

@@ -154,7 +154,7 @@ static void asked_say(const struct watch *watch) {
             duration_of(watch->asked_us - watch->begin_us).text);
     else if (time_is_up())
         row("Time limit",
-            "Slurm's: signal %d (%s)%s came %s after the start, when the job's time was up; not memory",
+            "of the Slurm job: it was over when signal %d (%s)%s came, %s after the start; not memory",
             watch->asked_to_end, strsignal(watch->asked_to_end), who,
             duration_of(watch->asked_us - watch->begin_us).text);
     else
@@ -186,10 +186,11 @@ static void signal_say(const struct watch *watch) {
     if (number == SIGXCPU)
         row("Time limit", "of processor time (ulimit -t, RLIMIT_CPU); not memory");
     else if (number == SIGKILL && time_is_up())
-        row("Time limit", "Slurm's: the job's time was up when it was killed; not memory");
+        row("Time limit", "of the Slurm job: it was over when the command was killed; not memory");
     else if (number == SIGKILL)
         row("Killed",
-            "by SIGKILL from outside: neither %s counted a kill for memory, and no time limit is known",
+            "by SIGKILL from outside: neither %s counted a kill for lack of memory, and no time limit is "
+            "known",
             watch->cgroup.found ? "its cgroup nor the kernel"
                                 : "the kernel nor anything else that can be read");
 }
