@@ -95,7 +95,7 @@ EDITS = [
     ("analysis/findings/finding.h", "    X(OUT_OF_MEMORY, out_of_memory) ", "    X(TOY, toy) \\\n    X(OUT_OF_MEMORY, out_of_memory) "),
     ("cli/options.h", "    X(HTML, html) ", "    X(TOY, toy) \\\n    X(HTML, html) "),
     ("render/report/report.h", "    X(MARKDOWN, markdown, ", '    X(TOY, toy, ".toy.txt", toy) \\\n    X(MARKDOWN, markdown, '),
-    ("templates/side.js", "/**\n * @typedef", 'import { createToy } from "./toy_view.js";\n/**\n * @typedef'),
+    ("templates/side.js", "import { createWhy }", 'import { createToy } from "./toy_view.js";\nimport { createWhy }'),
     ("render/export/export.h", "    X(PERFETTO, ", '    X(TOY, toy, ".toys", "", true) \\\n    X(PERFETTO, '),
     ("templates/side.js", 'const REGISTRY = [\n', 'const REGISTRY = [\n    ["toy", createToy],\n'),
     ("templates/page.html", '<div id="panel-why"', '<button id="tab-toy"></button><div id="panel-toy"></div><div id="panel-why"'),
