@@ -25,7 +25,7 @@ STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
 SEEDS = ROOT / "tests" / "fuzz" / "seeds"
 SANITIZED = "asan" in STRATA
 ALL = "all" in sys.argv[1:]
-PART = 10  # every so many
+PART = 20  # every so many
 TIMEOUT_S = 180
 MEMORY_NBYTES = 2 << 30
 

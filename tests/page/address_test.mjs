@@ -160,7 +160,7 @@ async function follow(page, address) {
 const INPUTS = ["", "train", "oom", "two_devices", "streams"];
 
 describe("an address opens what was shown", { skip }, () => {
-    const count = runsAll ? 40 : 4;
+    const count = runsAll ? 40 : 2;
 
     for (const [nth, name] of INPUTS.entries())
         test(`of ${name || "the simulated recording"}, after addresses, scripts and keys in any order`, async () => {
@@ -217,7 +217,7 @@ describe("an address that means nothing", { skip }, () => {
             const dice = new Dice(500 + nth);
             await withPages(file, async (page, beside, troubles) => {
                 const devices = await page.evaluate("strata.devices()");
-                for (let i = 0; i < (runsAll ? 25 : 2); i++) {
+                for (let i = 0; i < (runsAll ? 25 : 1); i++) {
                     const address = harm(dice, randomAddress(dice, devices));
                     const other = await beside(address);
                     const first = await other.evaluate(SHOWN);

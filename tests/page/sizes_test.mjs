@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, canvasPixels, checkPicks, colorsOf, corpus, folder, plotBox, randomPoints, recording, replay, report, run, samples, setView, settle, skip, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
+import { ask, canvasPixels, checkPicks, colorsOf, corpus, folder, plotBox, randomPoints, recording, replay, report, run, runsAll, samples, settle, setView, skip, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
 
 describe("little or nothing to see", { skip }, () => {
     test("a single event says why", async () => {
@@ -22,8 +22,8 @@ describe("little or nothing to see", { skip }, () => {
         });
     });
 
-    for (const name of ["torch2.0_history_one_event.pickle", "one_event_gigabytes_live.pickle", "private_pools_empty_trace.pickle", "oom_expandable_4dev.pickle", "streams_compile_context.pickle", "compile_context_annotations.pickle"]) {
-        for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
+    for (const [i, name] of ["torch2.0_history_one_event.pickle", "one_event_gigabytes_live.pickle", "private_pools_empty_trace.pickle", "oom_expandable_4dev.pickle", "streams_compile_context.pickle", "compile_context_annotations.pickle"].entries()) {
+        for (const colorScheme of /** @type {("light" | "dark")[]} */ (runsAll ? ["light", "dark"] : [i % 2 ? "light" : "dark"])) {
             test(`${name}, ${colorScheme}`, async (t) => {
                 const file = corpus(name);
                 if (!file) return t.skip("STRATA_CORPUS is not set");
