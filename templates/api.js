@@ -38,7 +38,7 @@ export const RECORDS = {
 recording: [ "meta",
 "settings",
 "kind", "rank",
-"has_allocations", "has_call_sites",
+"has_allocations", "has_call_sites", "has_segments",
 "devices", "diagnostics", "strings", "frames", "stacks", "contexts", ],
 text: [ "place", "nbytes", ],
 piece: [ "packed", "packed_nbytes", "target", "raw_nbytes", ],

@@ -2,7 +2,7 @@
 interface record_recording { meta: number;
 settings: number;
 kind: number; rank: number;
-has_allocations: number; has_call_sites: number;
+has_allocations: number; has_call_sites: number; has_segments: number;
 devices: number; diagnostics: number; strings: number; frames: number; stacks: number; contexts: number; }
 interface record_text { place: number; nbytes: number; }
 interface record_piece { packed: number; packed_nbytes: number; target: number; raw_nbytes: number; }

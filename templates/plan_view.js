@@ -125,6 +125,14 @@ function rowButton(page, row, nth, most, budget) {
     return button;
 }
 
+/** Why there is no plan. @param {record_recording} facts */
+const unplanned = ({ has_allocations, has_segments }) =>
+    has_segments
+        ? "Nothing was planned when this page was written."
+        : has_allocations
+          ? "Nothing can be planned without segments and addresses: a snapshot has them."
+          : "Nothing can be planned from a log's levels: a snapshot shows what to change.";
+
 /** @param {Page} page */
 function commandLine(page) {
     const line = make("p", "plan-cost", "Another limit: ");
@@ -184,8 +192,8 @@ export function createPlan(page, box) {
         const plan = devicePlan(page);
         if (plan && plan.refused === null) drawPlan(page, plan, box);
         else if (plan) box.append(make("p", "plan-cost", `Nothing is planned: ${plan.refused}.`));
-        else box.append(make("p", "plan-cost", "Nothing was planned when this page was written."));
-        box.append(commandLine(page));
+        else box.append(make("p", "plan-cost", unplanned(page.session.facts)));
+        if (page.session.facts.has_segments) box.append(commandLine(page));
         rows()[focused]?.focus();
     };
     return { id: "plan", draw };

@@ -101,6 +101,7 @@ export class Session {
             rank: -1,
             has_allocations: 1,
             has_call_sites: 1,
+            has_segments: 1,
             devices: 0,
             diagnostics: 0,
             strings: 0,

@@ -107,9 +107,9 @@ i32 session_unpack(struct page_session *session) {
 place session_recording(struct page_session *session) {
     const struct trace *trace = &session->trace;
     return FILL(session, recording, trace->meta, trace->settings, trace->kind, trace->rank,
-                trace_has_allocations(trace), trace_has_call_sites(trace), trace->n_devices,
-                trace->n_diagnostics, trace->strings.count, trace->frames.count, trace->stacks.count,
-                trace->contexts.count);
+                trace_has_allocations(trace), trace_has_call_sites(trace), trace_has_segments(trace),
+                trace->n_devices, trace->n_diagnostics, trace->strings.count, trace->frames.count,
+                trace->stacks.count, trace->contexts.count);
 }
 
 /* ---- text ---- */

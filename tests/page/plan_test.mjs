@@ -142,6 +142,16 @@ describe("plan", { skip }, () => {
         });
     });
 
+    for (const name of ["log_error_hip.log", "cpu_train.trace.json.gz"])
+        test(`nothing can be planned from ${name}, and no command is named that refuses it`, async () => {
+            await withPage(writePage(path.join(samples, name)), async (page) => {
+                await page.locator("#tab-plan").click();
+                const text = async () => (await page.locator("#panel-plan").textContent()) ?? "";
+                await until(async () => /Nothing can be planned/.test(await text()), "the words");
+                assert.doesNotMatch(await text(), /strata plan/);
+            });
+        });
+
     test("without a plan the tab says how to ask", async () => {
         await withPage(writePage(oom, "--no-plan"), async (page) => {
             await openPlan(page);
