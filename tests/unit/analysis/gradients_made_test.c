@@ -1,59 +1,77 @@
-/* A backward that makes its gradients anew, and one that may as well add to what is older than the recording. */
-#include "training.h"
+/* Whether a backward makes gradients or adds to older ones, in two turns of twelve allocations each. */
+#include "recording.h"
 
 #include "analysis/findings/gradients_made.h"
 
-/* Bytes that each of three turns makes, with `olds` rows of the parameters' sizes older than the recording. */
-static void made_of(uint64_t made[3], bool *unsure, uint32_t olds, bool kept) {
+enum { OLDS_MOST = 6 /* with the parameter */, TURN = 12, N = OLDS_MOST + 2 * TURN };
+
+/* Each turn makes an activation and eleven allocations in backward, of which the first two are gradients of 4,096 and 100
+ * bytes: the last eight of a backward tell nothing. An older parameter has 4,096 bytes, and `n_olds` more
+ * may be its gradients. `blamed`: a leak's site makes the gradients. */
+static bool made_is(uint32_t n_olds, uint32_t old_death, bool blamed, uint8_t first, uint64_t wanted_first,
+                    uint64_t wanted_second) {
     struct recording *recording = recording_open();
-    struct training training = training_make(recording);
-    struct verdicts verdicts = {0};
-    uint32_t forward_moment[3];
-    for (uint32_t c = 0; c < olds; c++)
-        for (uint32_t i = 0; i < PARAMETERS; i++)
-            recording_allocation(recording, 0, STAYS, parameter_size(i), 0);
-    for (uint32_t i = 0; i < 3; i++)
-        training_step(&training, 1 + i * TRAINING_STEP, kept ? 90 : 55);
-    assert_true(verdicts_judge(&verdicts, recording_settle(recording, 310), &recording->arena));
-    assert_true(findings_step(&verdicts, 0, &recording->arena) &&
-                findings_step(&verdicts, 1, &recording->arena));
-    assert_int_equal(verdicts.turns.count, 3);
-    for (uint32_t i = 0; i < 3; i++)
-        forward_moment[i] = 1 + i * TRAINING_STEP;
-    assert_true(gradients_made(verdicts.finder, forward_moment, made));
-    *unsure = verdicts.finder->gradients_unsure;
+    uint8_t category[N] = {CATEGORY_PARAMETER}, letter[N] = {0}, is_blamed[4] = {0};
+    uint32_t site = recording_site(recording, "/u/train.py", "step", 1), moment[] = {3, 15};
+    uint64_t made[2];
+    struct turn turn[] = {{.first = 0, .end = TURN}, {.first = TURN, .end = 2 * TURN}};
+    struct verdicts verdicts = {
+        .category = category, .turns = {.count = 2, .turn = turn}, .runs = {.letter = letter}};
+    recording_allocation(recording, 0, STAYS, 4096, site); /* a stack and a category: it is no gradient */
+    for (uint32_t i = 0; i < n_olds; i++)
+        recording_allocation(recording, 0, old_death, 4096, 0);
+    for (uint32_t i = 1 + n_olds; i < 1 + n_olds + 2 * TURN; i++) {
+        uint32_t k = (i - 1 - n_olds) % TURN;
+        recording_allocation(recording, i, i + 14 < 40 ? i + 14 : STAYS,
+                             k == 1   ? 4096
+                             : k == 2 ? 100
+                                      : 8,
+                             site);
+        category[i] = k == 1 ? first : k == 2 ? CATEGORY_GRADIENT : CATEGORY_TEMPORARY;
+        letter[i] = k == 0 ? PHASE_FORWARD : PHASE_BACKWARD;
+    }
+    is_blamed[recording->trace.stacks.frame[site]] = blamed;
+    struct finder finder = {.verdicts = &verdicts,
+                            .timeline = recording_settle(recording, 40),
+                            .allocations = &recording->device.allocations,
+                            .arena = &recording->arena,
+                            .blamed = is_blamed};
+    assert_true(gradients_made(&finder, moment, made));
+    assert_int_equal(made[0], wanted_first);
+    assert_int_equal(made[1], wanted_second);
     recording_close(recording);
+    return finder.gradients_unsure;
 }
 
-static uint64_t all_parameters(void) {
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < PARAMETERS; i++)
-        bytes += parameter_size(i);
-    return bytes;
-}
-
-static void test_made_anew(void **state) {
+/* What may be an older gradient is gone at the second forward: all gradients of a backward are new, 4,096 and 100 bytes. */
+static void test_nothing_to_add_to(void **state) {
     (void)state;
-    uint64_t made[3];
-    bool unsure;
-    made_of(made, &unsure, 0, true);
-    for (uint32_t i = 0; i < 3; i++)
-        assert_int_equal(made[i], all_parameters());
-    assert_false(unsure);
+    assert_false(made_is(1, 10, false, CATEGORY_GRADIENT, 4196, 4196));
+    assert_false(made_is(1, 10, true, CATEGORY_GRADIENT, 0, 0)); /* a leak keeps copies of them */
 }
 
-/* Parameters that are older, and as many gradients as parameters outlive each backward: still made anew. */
-static void test_parameters_are_older(void **state) {
+/* It stays until moment 30, and so past the second forward. One gradient of its size is made for one old: anew, and only
+ * that of a parameter's size counts. The second turn has no forward after it: 40 events end with what is there. */
+static void test_made_beside_an_older_one(void **state) {
     (void)state;
-    uint64_t made[3];
-    bool unsure;
-    made_of(made, &unsure, 1, true);
-    for (uint32_t i = 0; i < 3; i++)
-        assert_int_equal(made[i], all_parameters());
+    assert_false(made_is(1, 30, false, CATEGORY_GRADIENT, 4096, 4196));
+}
+
+/* Freed at once instead: it was added to the older one, and nothing is seen to be made. */
+static void test_added_to_an_older_one(void **state) {
+    (void)state;
+    assert_true(made_is(1, 30, false, CATEGORY_TEMPORARY, 0, 100));
+}
+
+/* Five older ones for a single gradient: a step has at most four for each parameter, so some are gradients. */
+static void test_too_many_older_ones(void **state) {
+    (void)state;
+    assert_true(made_is(5, 30, false, CATEGORY_GRADIENT, 0, 4196));
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_made_anew),
-                                       cmocka_unit_test(test_parameters_are_older)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_to_add_to), cmocka_unit_test(test_made_beside_an_older_one),
+        cmocka_unit_test(test_added_to_an_older_one), cmocka_unit_test(test_too_many_older_ones)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
