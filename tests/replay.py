@@ -9,6 +9,7 @@ one. It is written to be read, not to be fast. It shares nothing with Strata but
     replay.py --pick FILE DEVICE WIDTH HEIGHT FROM TO BOTTOM TOP X,Y...
                                         what lies under the pixels of a picture, as JSON
     replay.py --search FILE DEVICE TEXT allocations with the text in their stack, as JSON
+    replay.py --each FILE DEVICE JSON       answers to several of these, [["--search", TEXT], ...], after one reading
     replay.py --curves FILE DEVICE      live and reserved bytes at every moment, as JSON
     replay.py --allocations FILE DEVICE [birth, death, bytes, call site] of each, by number; as events, -1 before the first
     replay.py --range FILE DEVICE FROM TO
@@ -465,19 +466,31 @@ def print_range(device, first, end):
     json.dump(answers, sys.stdout)
 
 
+def answer(device, question, rest):
+    if question == "--pick":
+        print_picks(device, rest[:6], rest[6:])
+    elif question == "--search":
+        print_search(device, rest[0])
+    elif question == "--allocations":
+        print_allocations(device)
+    elif question == "--range":
+        print_range(device, int(rest[0]), int(rest[1]))
+    else:
+        json.dump({"live": device.curve, "reserved": device.reserved}, sys.stdout)
+
+
 def main(arguments):
+    if arguments[0] == "--each":
+        device = next(each for each in read_devices(arguments[1]) if each.ordinal == int(arguments[2]))
+        print("[")
+        for i, (question, *rest) in enumerate(json.loads(arguments[3])):
+            print("," * (i > 0))
+            answer(device, question, list(map(str, rest)))
+        print("]")
+        return
     if arguments[0] in ("--pick", "--search", "--curves", "--range", "--allocations"):
         device = next(each for each in read_devices(arguments[1]) if each.ordinal == int(arguments[2]))
-        if arguments[0] == "--pick":
-            print_picks(device, arguments[3:9], arguments[9:])
-        elif arguments[0] == "--search":
-            print_search(device, arguments[3])
-        elif arguments[0] == "--allocations":
-            print_allocations(device)
-        elif arguments[0] == "--range":
-            print_range(device, int(arguments[3]), int(arguments[4]))
-        else:
-            json.dump({"live": device.curve, "reserved": device.reserved}, sys.stdout)
+        answer(device, arguments[0], arguments[3:])
         return
     devices = read_devices(arguments[0])
     if len(arguments) == 1:

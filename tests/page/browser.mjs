@@ -278,34 +278,52 @@ function liveBytes(input, ordinal) {
     return live;
 }
 
-/** @param {import("playwright-core").Page} page @param {number} ordinal @param {{from: number, to: number}} view @param {number} count @param {string} [input] */
-export async function checkPicks(page, ordinal, view, count, input = recording) {
+/**
+ * Picks random points. Returns the question to the control, and what compares its answer with the page's.
+ * @param {import("playwright-core").Page} page @param {number} ordinal
+ * @param {{from: number, to: number}} view @param {number} count
+ * @param {string} input @param {number} highest bytes: most points lie below, because above it there is nothing to find
+ */
+export async function pickPoints(page, ordinal, view, count, input, highest) {
     const box = await plotBox(page);
     const [width, height] = [Math.round(box.width), Math.round(box.height)];
     const top = headroom(ordinal, input);
-    // Most points below the highest total of the window: above it there is nothing to find.
-    const live = liveBytes(input, ordinal);
-    const highest = live.slice(Math.max(view.from, 0), view.to + 1).reduce((/** @type {number} */ most, /** @type {number} */ bytes) => Math.max(most, bytes), 0);
     const used = Math.min(height, Math.ceil((1.2 * height * highest) / top));
     const points = randomPoints(count, width, used).map(([x, y]) => [x, y + height - used]);
     const got = await page.evaluate((points) => points.map(([x, y]) => window.strata.pick(x, y)), points);
-    const wanted = replay("--pick", input, ordinal, width, height, view.from, view.to, 0, top,
-                          ...points.map((point) => point.join(","))); // prettier-ignore
-    let hits = 0;
-    points.forEach((point, i) => {
-        const allowed = wanted[i].allocations.map((/** @type {any} */ each) => each && [each.allocation, each.bytes, each.birth, each.death]);
-        const pick = got[i];
-        const answer = pick && [pick.allocation, pick.bytes, pick.birth, pick.death];
-        const where = `pixel ${point} of ${width}x${height}, event ${wanted[i].event}`;
-        assert.ok(allowed.some((each) => JSON.stringify(each) === JSON.stringify(answer)),
-                  `${where}: ${JSON.stringify(answer)} instead of ${JSON.stringify(allowed)}`); // prettier-ignore
-        if (!pick) return;
-        hits++;
-        const met = wanted[i].allocations.find((/** @type {any} */ each) => each?.allocation === pick.allocation);
-        const frames = pick.stack.map((/** @type {any} */ frame) => [frame.file, frame.line ?? 0, frame.name]);
-        assert.deepEqual(frames, met.frames, where);
-    });
-    assert.ok(hits > count / 5, `only ${hits} of ${count} points hit an allocation`);
+    const question = ["--pick", width, height, view.from, view.to, 0, top, ...points.map((point) => point.join(","))];
+    const check = (/** @type {any[]} */ wanted) => {
+        let hits = 0;
+        points.forEach((point, i) => {
+            const /** @type {any[]} */ met = wanted[i].allocations;
+            const allowed = met.map((each) => each && [each.allocation, each.bytes, each.birth, each.death]);
+            const pick = got[i];
+            const answer = pick && [pick.allocation, pick.bytes, pick.birth, pick.death];
+            const where = `pixel ${point} of ${width}x${height}, event ${wanted[i].event}`;
+            assert.ok(
+                allowed.some((each) => JSON.stringify(each) === JSON.stringify(answer)),
+                `${where}: ${JSON.stringify(answer)} instead of ${JSON.stringify(allowed)}`,
+            );
+            if (!pick) return;
+            hits++;
+            const own = met.find((each) => each?.allocation === pick.allocation);
+            const frames = pick.stack.map((/** @type {any} */ frame) => [frame.file, frame.line ?? 0, frame.name]);
+            assert.deepEqual(frames, own.frames, where);
+        });
+        assert.ok(hits > count / 5, `only ${hits} of ${count} points hit an allocation`);
+    };
+    return { question, check };
+}
+
+/**
+ * @param {import("playwright-core").Page} page @param {number} ordinal
+ * @param {{from: number, to: number}} view @param {number} count @param {string} [input]
+ */
+export async function checkPicks(page, ordinal, view, count, input = recording) {
+    const live = liveBytes(input, ordinal).slice(Math.max(view.from, 0), view.to + 1);
+    const highest = live.reduce((most, bytes) => Math.max(most, bytes), 0);
+    const { question, check } = await pickPoints(page, ordinal, view, count, input, highest);
+    check(replay(question[0], input, ordinal, ...question.slice(1)));
 }
 
 /** A recording of the samples or of the corpus, or "" where the corpus is not here. */

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, canvasPixels, checkPicks, colorsOf, corpus, folder, plotBox, randomPoints, recording, replay, report, run, runsAll, samples, settle, setView, skip, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
+import { ask, canvasPixels, colorsOf, corpus, folder, pickPoints, plotBox, randomPoints, recording, replay, report, run, runsAll, samples, setView, settle, skip, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
 
 describe("little or nothing to see", { skip }, () => {
     test("a single event says why", async () => {
@@ -97,7 +97,7 @@ describe("a million events", { skip }, () => {
             await elements();
             // The reference stacks each allocation by its age.
             await page.locator("#groups-each").click();
-            await checkPicks(page, device.device, await view(), 60, file);
+            const picks = [await pickPoints(page, device.device, await view(), 60, file, device.peak_bytes)];
 
             // The pointer: what it says is what pick() finds, and the stack is not drawn again.
             const box = await plotBox(page);
@@ -139,14 +139,18 @@ describe("a million events", { skip }, () => {
             await settle(page);
             const panned = await view();
             assert.ok(Math.abs((panned.from - near.from) / (near.to - near.from) - 100 / box.width) < 0.01, JSON.stringify(panned));
-            await checkPicks(page, device.device, await setView(page, { from: 500_000, to: 500_600 }), 60, file);
+            const few = await setView(page, { from: 500_000, to: 500_600 });
+            picks.push(await pickPoints(page, device.device, few, 60, file, device.peak_bytes));
+            const questions = [...picks.map(({ question }) => question), ["--search", "attention.py"]];
+            const wanted = replay("--each", file, device.device, JSON.stringify(questions));
+            picks.forEach(({ check }, i) => check(wanted[i]));
 
             // Search counts all of them, wherever the window is.
             await page.keyboard.press("/");
             await page.keyboard.type("attention.py");
-            const wanted = replay("--search", file, device.device, "attention.py");
-            await until(async () => (await page.locator("#found").innerText()).startsWith(`${wanted.allocations.toLocaleString("en-US")} allocation`), "the count");
-            assert.deepEqual(await ask(page, 'strata.search("attention.py")'), wanted);
+            const searched = wanted[picks.length];
+            await until(async () => (await page.locator("#found").innerText()).startsWith(`${searched.allocations.toLocaleString("en-US")} allocation`), "the count");
+            assert.deepEqual(await ask(page, 'strata.search("attention.py")'), searched);
             await page.keyboard.press("Enter");
             await settle(page);
             const { selected } = await view();
