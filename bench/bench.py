@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Measures Strata against CPython's unpickler on generated snapshots and writes bench/RESULTS.md.
+"""Measures Strata against CPython's unpickler on generated snapshots and prints tables, some of which bench/RESULTS.md has.
 
     scripts/bench [--sets 100k,1m,3m,10m,distinct,fragmented] [--runs N] [--no-page] [--against PROGRAM]
 
 Commands of one set are run in turn, A B C A B C ..., and each ratio is taken within its round, so that a machine whose
 speed drifts does not favour one of them. Figures are medians; memory is the largest resident set that the system saw.
---against names another build of strata, whose commands run in the same rounds; a table gives the ratios. Sections of
-RESULTS.md that are not of this program are written by hand and kept. With STRATA_CORPUS, the sizes of pages of real snapshots
-are measured too.
+--against names another build of strata, whose commands run in the same rounds; a table gives the ratios. With STRATA_CORPUS,
+the sizes of pages of real snapshots are measured too.
 """
 
 import argparse
@@ -15,7 +14,6 @@ import json
 import os
 import pathlib
 import platform
-import re
 import shutil
 import statistics
 import subprocess
@@ -189,14 +187,6 @@ def against_rows(measured):
                    f"{1 / one.ratio(own, command):.2f} | {memory:.2f} |")
 
 
-def kept_sections():
-    """The sections that were written by hand in the last results."""
-    path = ROOT / "bench" / "RESULTS.md"
-    sections = re.split(r"^(?=## )", path.read_text() if path.exists() else "", flags=re.MULTILINE)[1:]
-    own = re.compile(r"## (Against the aims|Against `.*|Pages below a size|Pages of real snapshots|All runs)\n")
-    return "".join(section.rstrip("\n") + "\n\n" for section in sections if not own.match(section)).rstrip("\n") + "\n"
-
-
 def mib(nbytes):
     return f"{nbytes / 2**20:,.1f}"
 
@@ -291,11 +281,10 @@ def main():
     for name in arguments.sets.split(","):
         measured[name] = Measurement(name, arguments.runs, not arguments.no_page, arguments.against)
         print(measured[name].table(), flush=True)
-    text = ["# Measured", "",
-            f"By `scripts/bench`, {arguments.runs} runs each, medians, ratios taken round by round. Machine: {os.cpu_count()} "
+    text = [f"By `scripts/bench`, {arguments.runs} runs each, medians, ratios taken round by round. Machine: {os.cpu_count()} "
             f"cores, {platform.machine()}; Python {platform.python_version()}. `{HASH}` is the floor: "
             "Strata reads and hashes every byte once, in a thread beside the one that parses.", "",
-            kept_sections(), "## Against the aims", "", "| what | aim | measured | |", "|---|---|---|---|",
+            "## Against the aims", "", "| what | aim | measured | |", "|---|---|---|---|",
             *(f"| {what} | {aim} | {value} | {'' if good else 'missed'} |" for what, aim, value, good in targets(measured)), "", WHY, ""]
     if arguments.against:
         text += [f"## Against `{arguments.against.name}`", "", "| command | that one, s | this one, s | ratio | ratio of memory |",
@@ -307,8 +296,7 @@ def main():
         text += ["## Pages of real snapshots", "", "The last column is the page above 150 KB as a share of `gzip -9`; the aim is 0.4.", "",
                  "| snapshot | size | `gzip -9` | page | share |", "|---|---|---|---|---|",
                  *corpus_rows(pathlib.Path(os.environ["STRATA_CORPUS"])), ""]
-    text += ["## All runs", ""] + [one.table() for one in measured.values()]
-    (ROOT / "bench" / "RESULTS.md").write_text("\n".join(text))
+    print("\n".join(text))
 
 
 if __name__ == "__main__":
