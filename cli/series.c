@@ -29,8 +29,8 @@ static void refuse(const struct recording *parts, uint32_t wrong, enum series_re
         [SERIES_OTHER_DEVICES] =
             "has no device in common with the first dump; a series has dumps of one process only",
         [SERIES_NOT_IN_ORDER] = "ends before the dump given before it; name the oldest first",
-        [SERIES_OTHER_RUN] = "has other events than the dump before it at the same times; a series has dumps "
-                             "of one process only",
+        [SERIES_OTHER_RUN] =
+            "has other events at the same times than the dump before it; a series has dumps of one process",
         [SERIES_MERGED] =
             "is a page in which allocations are merged (--max-html-size): name the dump itself"};
     terminal_error(parts[wrong].input.shown, "%s", reasons[result]);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, corpus, plotBox, replay, report, samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { ask, corpus, plotBox, replay, report, samples, settle, shownTexts, skip, until, withPage, writePage } from "./browser.mjs";
 
 const sample = (/** @type {string} */ name) => path.join(samples, `${name}.pickle`);
 
@@ -50,8 +50,7 @@ describe("cards", { skip }, () => {
             const log = path.join(samples, `${name}.log`);
             const [{ findings: [{ detail }] }] = report(log).devices;
             await withPage(writePage(log), async (page) => {
-                const card = page.locator(".card").first();
-                const said = await card.locator(".card-advice, .do p:not(.do-head)").allInnerTexts();
+                const said = await shownTexts(page, ".card:first-of-type .card-advice, .card:first-of-type .do p:not(.do-head)");
                 assert.ok(said.length > 0);
                 for (const sentence of said) assert.ok(detail.includes(sentence), `${sentence} is not in: ${detail}`);
             });
