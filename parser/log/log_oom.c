@@ -1,5 +1,6 @@
 #include "parser/log/log_oom.h"
 
+#include "parser/log/log_backend.h"
 #include "parser/log/log_pieces.h"
 
 #include <string.h>
@@ -164,79 +165,6 @@ static const char *const bare[] = {"CUDA error: out of memory",
                                    "execution failed: Insufficient Memory",
                                    "kIOGPUCommandBufferCallbackErrorOutOfMemory"};
 
-/* Whose allocator it was, by a word of the message. */
-static const struct {
-    const char *words, *backend;
-} backends[] = {{"CUDA out of memory", "CUDA"},
-                {"HIP out of memory", "HIP"},
-                {"XPU out of memory", "XPU"},
-                {"MPS backend", "MPS"},
-                {"NPU out of memory", "NPU"},
-                {"MTIA out of memory", "MTIA"},
-                {"MLU out of memory", "MLU"},
-                {"MUSA out of memory", "MUSA"},
-                {"GCU out of memory", "GCU"},
-                {"KV cache is needed", "vLLM"},
-                {"less than desired GPU memory", "vLLM"},
-                {"stored in KV cache", "vLLM"},
-                {"for the cache blocks", "vLLM"},
-                {"--mem-fraction-static", "SGLang"},
-                {"in AlignedAllocator", "FlashInfer"},
-                {"memory space hbm", "XLA"},
-                {"(NPU ", "NPU"},
-                {"resource[DeviceMemory]", "NPU"},
-                {"Failed to apply for memory.", "NPU"},
-                {"(MLU ", "MLU"},
-                {"can NOT allocate memory block", "Level Zero"},
-                {"_RESULT_ERROR_OUT_OF_", "XPU"},
-                {"PI_ERROR_OUT_OF_", "XPU"},
-                {"out of device memory on current platform", "XPU"},
-                {"_bfc)", "BFC"},
-                {"device:CPU:0 by allocator", "CPU"},
-                {"for an array with shape", "CPU"},
-                {"OOM when allocating tensor", "BFC"},
-                {"from device: ", "BFC"},
-                {"RESOURCE_EXHAUSTED", "XLA"},
-                {"Resource exhausted", "XLA"},
-                {"HBM", "XLA"},
-                {"PT_DEVMEM", "HPU"},
-                {"SYNHELPER", "HPU"},
-                {"metal::malloc", "MLX"},
-                {"RayOutOfMemoryError", "CPU"},
-                {"alloc DEVICE memory:", "Neuron"},
-                {"memory object allocation", "OpenVINO"},
-                {"CL_OUT_OF_RESOURCES", "OpenVINO"},
-                {"out of GPU resources", "OpenVINO"},
-                {"[malloc_or_wait]", "MLX"},
-                {"out of memory to allocate", "CuPy"},
-                {"(allocated so far:", "CuPy"},
-                {"Invalid buffer size", "MPS"},
-                {"kIOGPU", "Metal"},
-                {": Insufficient Memory", "Metal"},
-                {"requested buffer of size", "ONNX"},
-                {"smaller than requested bytes", "ONNX"},
-                {"memory on GPU", "Paddle"},
-                {"available memory is", "Paddle"},
-                {"cudaMalloc failed", "ggml"},
-                {"ggml_vulkan", "ggml"},
-                {"ggml_backend_cpu", "CPU"},
-                {"[mindspore/", "MindSpore"},
-                {"OutOfMemory (", "TensorRT"},
-                {"GPU memory (", "TensorRT"},
-                {"[TensorRT", "TensorRT"},
-                {"shared memory", "shm"},
-                {"/dev/shm/", "shm"},
-                {"signal: Bus error", "shm"},
-                {"GPU video memory", "DirectML"},
-                {"RMM failure", "RMM"},
-                {"cudaErrorMemoryAllocation", "CUDA"},
-                {"std::bad_alloc", "CPU"},
-                {"Cannot allocate memory", "CPU"},
-                {"would exceed allowed memory", "CUDA"},
-                {"DefaultCPUAllocator", "CPU"},
-                {"CUDA error", "CUDA"},
-                {"HIP error", "HIP"}};
-
 /* "Process 560 has 7.95 GiB memory in use." once for each of the others. */
 static void processes_read(struct text line, struct log_row *row) {
     uint64_t number, nbytes;
@@ -272,63 +200,6 @@ static void gpu_read(struct text line, struct log_row *row) {
         else if (log_count(line, log_skip(line, behind), &number) != LOG_NONE)
             log_gpu_set(row, number);
     }
-}
-
-/* "MemoryError" of Python, with or without a message. */
-static bool is_python(struct text line) {
-    struct text message = log_message(line);
-    return text_is(message, "MemoryError") || text_begins(message, "MemoryError:");
-}
-
-static void backend_read(struct text line, struct log_row *row) {
-    static const char *const device[] = {"RMM failure", "cudaErrorMemoryAllocation"};
-    if (row->backend[0] == '\0' && is_python(line) && !text_contains_any(line, device, 2))
-        log_name_set(row->backend, (struct text){(const uint8_t *)"CPU", 3});
-    for (size_t i = 0; i < sizeof backends / sizeof *backends && row->backend[0] == '\0'; i++)
-        if (log_has(line, backends[i].words))
-            log_name_set(row->backend, (struct text){(const uint8_t *)backends[i].backend,
-                                                     (uint32_t)strlen(backends[i].backend)});
-    if (strcmp(row->backend, "CPU") == 0 || strcmp(row->backend, "shm") == 0)
-        row->gpu = LOG_HOST;
-}
-
-/* The variable that the message names: "PYTORCH_CUDA_ALLOC_CONF", since 2.9 "PYTORCH_ALLOC_CONF". */
-static bool setting_named(struct text line, struct log_row *row) {
-    for (uint32_t at = log_find(line, 0, "PYTORCH_"); at != LOG_NONE;
-         at = log_find(line, at + 1, "PYTORCH_")) {
-        uint32_t end = at;
-        while (end < line.nbytes && ((line.at[end] >= 'A' && line.at[end] <= 'Z') || line.at[end] == '_'))
-            end++;
-        struct text name = {line.at + at, end - at};
-        if (!text_ends(name, "_ALLOC_CONF"))
-            continue;
-        log_name_set(row->setting, name);
-        return true;
-    }
-    return false;
-}
-
-/* Messages of 1.10 and later give the hint; Ascend's and Cambricon's give it without the variable's name. */
-static void setting_read(struct text line, struct log_row *row) {
-    bool split = log_has(line, "max_split_size_mb"), expandable = log_has(line, "expandable_segments:True");
-    if (setting_named(line, row) || split || expandable)
-        log_know(row, NOTE_SETTING, expandable ? SETTING_EXPANDABLE : SETTING_MAX_SPLIT);
-}
-
-/* The variable of a backend whose message gave the hint and no name, or is of 2.1 and later and was cut. */
-static void setting_complete(struct log_row *row, bool since_2_1) {
-    static const char *const names[][2] = {
-        {"CUDA", "PYTORCH_CUDA_ALLOC_CONF"}, {"HIP", "PYTORCH_HIP_ALLOC_CONF"},
-        {"NPU", "PYTORCH_NPU_ALLOC_CONF"},   {"MLU", "PYTORCH_MLU_ALLOC_CONF"},
-        {"MUSA", "PYTORCH_MUSA_ALLOC_CONF"}, {"GCU", "PYTORCH_GCU_ALLOC_CONF"}};
-    if (row->setting[0] != '\0' || (!log_knows(row, NOTE_SETTING) && !since_2_1))
-        return;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(row->backend, names[i][0]) == 0) {
-            log_name_set(row->setting,
-                         (struct text){(const uint8_t *)names[i][1], (uint32_t)strlen(names[i][1])});
-            log_know_first(row, NOTE_SETTING, SETTING_EXPANDABLE);
-        }
 }
 
 /* "Limit: 7809138688" of BFC's statistics and the line before them. */
@@ -406,10 +277,10 @@ static void oom_read(struct text line, struct log_row *row) {
     if (asks_beyond(line))
         log_know(row, NOTE_ASKED_BEYOND, UINT64_C(1) << 60);
     (void)log_figures_read(line, told, row);
-    backend_read(line, row);
+    log_backend_read(line, row);
     gpu_read(line, row);
     processes_read(line, row);
-    setting_read(line, row);
+    log_setting_read(line, row);
     hbm_read(line, row);
     if (strcmp(row->backend, "BFC") == 0 || strcmp(row->backend, "XLA") == 0)
         bfc_read(line, row);
@@ -430,7 +301,7 @@ static void oom_complete(struct log_row *row, bool since_2_1) {
         log_know(row, NOTE_DEVICE_USED, row->value[NOTE_DEVICE_TOTAL] - row->value[NOTE_DEVICE_FREE]);
     if (!log_knows(row, NOTE_PROCESS_USED))
         log_forget(row, NOTE_OTHERS_USED);
-    setting_complete(row, since_2_1);
+    log_setting_complete(row, since_2_1);
 }
 
 /* Limit on the further lines of the message. */
@@ -453,7 +324,7 @@ static void oom_show(struct log_oom *oom, const struct log_row *raw, struct text
 }
 
 static bool is_bare(struct text line) {
-    if (is_python(line) || text_ends(log_message(line), ": out of memory"))
+    if (log_is_python(line) || text_ends(log_message(line), ": out of memory"))
         return true;
     for (size_t i = 0; i < sizeof bare / sizeof *bare; i++)
         if (log_has(line, bare[i]))
@@ -521,7 +392,7 @@ static void seam_read(struct log_oom *oom, struct text line, struct log_row *row
         struct text text = {seam, begin + n};
         (void)log_figures_read(text, asked, row);
         (void)log_figures_read(text, told, row);
-        setting_read(text, row);
+        log_setting_read(text, row);
         oom->since_2_1 |= log_has(text, unallocated);
     }
 }
