@@ -9,7 +9,7 @@ struct diff_page {
     struct arena_host host; /* provides all memory but the output's */
     /* theme, max_nbytes and threads of the page are those of `of_a` */
     const struct html_options *of_a, *of_b;
-    const struct buffer *figures; /* the JSON that templates/difference.js reads */
+    const struct buffer *figures; /* the JSON that templates/pair.js reads */
 };
 
 /*
