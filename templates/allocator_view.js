@@ -134,7 +134,8 @@ function holesTable(page, event) {
             const size = make("button", "quiet", formatBytes(hole.bytes));
             const back = make("span", "", formatBytes(hole.segment_bytes));
             back.append(make("br"), make("small", "", `\u00d7 ${(hole.segment_bytes / hole.used_bytes).toFixed(1)}`));
-            back.title = "If what keeps the segment were freed: bytes for each byte that would have to go";
+            back.title =
+                "Bytes that go back to the driver if everything in the segment is freed; below, per byte freed";
             return [size, keeperButton(page, hole), back];
         }),
     );
@@ -155,7 +156,7 @@ function poolsTable(page, count) {
     const rows = uses.map((use) => {
         const name = make("span", "", poolName(page, use.pool));
         name.title = use.is_private
-            ? `${formatPlural(use.segments, "segment")}; what is free in it serves no other request`
+            ? `${formatPlural(use.segments, "segment")}; its free memory serves only requests of this pool`
             : formatPlural(use.segments, "segment");
         return [name, ...[use.live_bytes, use.free_bytes, use.reserved_bytes].map((bytes) => bytesCell(bytes, figure))];
     });
@@ -272,7 +273,7 @@ export function createAllocator(page, box) {
                 `All parts add up to ${formatExactBytes(gap.gap_bytes)}: reserved less requested.` +
                     (gap.exact
                         ? ""
-                        : " Sizes of some blocks are the least they can be, so remainders may be among the holes."),
+                        : " Some block sizes are lower bounds, so unused ends of blocks may count as holes."),
             ),
         );
         body.append(...holesTable(page, event), ...settingsBox(page));

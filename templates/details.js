@@ -41,17 +41,15 @@ function addLifetime(page, allocation, facts) {
 /** Notes on where this allocation's record comes from. @param {number} flags */
 function flagNotes(flags) {
     return [
-        flags & ALLOCATION_STACK_OF_FREE
-            ? "Its allocation was not recorded: the stack below is the one of its free."
-            : "",
+        flags & ALLOCATION_STACK_OF_FREE ? "Its allocation was not recorded. The stack below is that of its free." : "",
         flags & ALLOCATION_FROM_BLOCK
-            ? "No event mentions it: it is known from the final state of the memory only."
+            ? "No event mentions it. It is known only from the final state of the memory."
             : "",
         flags & ALLOCATION_REOPENED
-            ? "Its free was not recorded: it is taken to end where its address was allocated again."
+            ? "Its free was not recorded. It is drawn until its address was allocated again."
             : "",
         flags & ALLOCATION_UNMATCHED_END
-            ? "It is alive at the end by its events, but the final state has no active block at its address."
+            ? "No event frees it, but the final state has no active block at its address."
             : "",
     ].filter(Boolean);
 }
@@ -65,7 +63,11 @@ function allocationFacts(page, allocation) {
     const facts = make("dl", "facts");
     addFact(facts, "Size", `${formatBytes(bytes)} (${formatExactBytes(bytes)})`);
     if (count > 1)
-        addFact(facts, "Merged", `${formatPlural(count, "allocation")} of this stack and time, to keep the page small`);
+        addFact(
+            facts,
+            "Merged",
+            `${formatPlural(count, "allocation")} of one stack and time are one band, to keep the page small`,
+        );
     addLifetime(page, allocation, facts);
     addFact(facts, "Stream", stream === 0 ? "0 (default)" : String(stream));
     addFact(facts, "During", phasesOfEvent(page, birth).map(phaseText).join(" \u203a "));
@@ -167,7 +169,7 @@ function groupText(page, group, moment) {
     // Of a frame only the peak is known, not its bytes at each moment.
     if (group.by === "frame")
         return (
-            "What goes through this frame is highlighted: at most " +
+            "Highlighted: all allocations through this frame, at most " +
             `${formatBytes(floats(view.module, view.c.spark(FOCUS_KINDS.indexOf("frame"), group.id, 1), 1)[0])}` +
             " at once."
         );
@@ -267,8 +269,8 @@ function drawHole(page, block) {
     const line = make("p", "hint hole-line");
     line.append(
         make("span", "hint", `kept by ${session.siteText(view.c.stack_site(stack))}, ${formatBytes(held)}`),
-        holeButton("Stack", "Selects what keeps the hole (k)", () => keeperOfHole(page)),
-        holeButton("In the timeline", "Selects what keeps the hole, and shows all of its life", () => {
+        holeButton("Stack", "Select the allocation that keeps the hole (k)", () => keeperOfHole(page)),
+        holeButton("In the timeline", "Select the allocation that keeps the hole, and show its whole lifetime", () => {
             keeperOfHole(page);
             fitSelection(page);
         }),

@@ -179,7 +179,7 @@ function showTip(page, tip, pane, mark, hover, { x, y }) {
     else if (hover?.allocation != null)
         tip.replaceChildren(
             ...allocationTip(page, hover.allocation, hover.event, pane.view),
-            make("p", "tip-dim", "on this device; a click takes it in hand and pins this"),
+            make("p", "tip-dim", "on this device; a click makes the device active and pins the allocation"),
         );
     else return;
     const left = x + 16 + tip.offsetWidth <= pane.width ? x + 16 : Math.max(0, x - 16 - tip.offsetWidth);

@@ -216,7 +216,7 @@ function turnOrder(page, order) {
 function headText(page) {
     const rows = rowsOf(page);
     const search = searchOf(page);
-    if (rows.waiting) return "putting them in order \u2026";
+    if (rows.waiting) return "sorting \u2026";
     if (!page.state.search)
         return (
             `${formatPlural(rows.count, "allocation")}${page.kept.active ? " that pass the filter" : ""}; a ` +

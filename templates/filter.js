@@ -151,7 +151,7 @@ export function keptText(page) {
 export function keptSentence(page) {
     const { kept, view } = page;
     const line = view.facts.reserved_peak > 0 && !kept.top ? ", the reserved line" : "";
-    const others = `The header's figures${line} and the marks are those of all.`;
+    const others = `The header's figures${line} and the marks still count all allocations.`;
     if (kept.allocations === 0) return `No allocation passes the filter. ${others}`;
-    return `Filtered: ${keptText(page)} at the peak${kept.top ? ", on a scale of their own" : ""}. ${others}`;
+    return `Filtered: ${keptText(page)} at the peak${kept.top ? ", with a scale of its own" : ""}. ${others}`;
 }

@@ -42,7 +42,7 @@ function fillOptions(select, word, count, name) {
         ...Array.from({ length: Math.min(count, OPTIONS_MOST) }, (_, i) => option(name(i), i)),
     );
     if (count <= OPTIONS_MOST) return;
-    const more = option(`${formatCount(count - OPTIONS_MOST)} more: ${word}:${OPTIONS_MOST} among the words`, -2);
+    const more = option(`${formatCount(count - OPTIONS_MOST)} more: type ${word}:${OPTIONS_MOST} into the words`, -2);
     more.disabled = true;
     select.append(more);
 }

@@ -251,7 +251,7 @@ export function phaseLines(page, { phase, part }, shown = page.view) {
             ? `${formatDuration(c.event_us(part.to) - c.event_us(Math.max(0, part.from)))} \u00b7 `
             : "";
         return {
-            when: `${time}told by what ran (inferred)`,
+            when: `${time}inferred from what ran`,
             events:
                 `${formatPlural(part.to - part.from, "event")} \u00b7 highest ` +
                 `${formatBytes(c.live_at(c.peak_in(part.from, part.to)))}`,

@@ -206,7 +206,9 @@ export function drawAlsoShown(page) {
         return item;
     });
     also.replaceChildren(
-        items.length ? "Also in the picture, at its highest:" : "Every colour of the picture is in the list.",
+        items.length
+            ? "Also in the picture, each with its highest bytes:"
+            : "Every colour of the picture is in the list.",
         ...items,
     );
     also.title = also.innerText;

@@ -72,9 +72,9 @@ export async function loadModule() {
     const { instance } = await WebAssembly.instantiate(await unpack("module")).catch((error) => {
         if (/unsafe-eval|Content.Security|\bCSP\b/i.test(String(error)))
             throw new Error(
-                "Whoever serves this page forbids WebAssembly, which computes the picture: the " +
-                    "Content-Security-Policy of the server lacks 'wasm-unsafe-eval' in its script-src. " +
-                    "Saved as a file the page opens anywhere.",
+                "The server of this page forbids WebAssembly, which computes the picture: its " +
+                    "Content-Security-Policy lacks 'wasm-unsafe-eval' in script-src. Save the page as a " +
+                    "file: then it opens anywhere.",
             );
         throw new Error(
             "This browser cannot run the program in this page, which needs WebAssembly with vectors: " +

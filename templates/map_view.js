@@ -116,7 +116,7 @@ function layOut(page) {
                 ? ""
                 : replays.under === state.device
                   ? "Sizes of blocks are being looked up."
-                  : "Some blocks may be up to 1 MiB larger than drawn: the recording does not tell."),
+                  : "Some blocks may be up to 1 MiB larger than drawn: the recording does not say."),
     );
     map.note.hidden = map.note.textContent === "";
 }

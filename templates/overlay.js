@@ -483,7 +483,9 @@ function showBandTip(page, index, pointer) {
     const band = view.c.band(index);
     const head = make("p", "tip-head", formatBytes(band.bytes));
     head.append(make("span", "tip-share", band.expandable ? "mapped for an expandable segment" : "segment"));
-    const site = band.stack ? session.siteText(view.c.stack_site(band.stack)) : "who requested it was not recorded";
+    const site = band.stack
+        ? session.siteText(view.c.stack_site(band.stack))
+        : "the line that requested it was not recorded";
     const place = [`stream ${band.stream}`, band.pool === 0 ? "" : poolText(page, band.pool)]
         .filter(Boolean)
         .join(" \u00b7 ");

@@ -237,8 +237,10 @@ function createStrip(pair) {
         setText(linked, shown.linked ? "Linked" : "Not linked");
         const { count } = pair.link.link.alignment;
         const how =
-            count > 0 ? `at the same place of the same ${shown.align}` : `as many events from the ${shown.align}`;
-        const says = shown.linked ? `One scale for both; cursors stand ${how}.` : "One scale for both.";
+            count > 0
+                ? `at the same place of the same ${shown.align}`
+                : `the same number of events from the ${shown.align}`;
+        const says = shown.linked ? `One scale for both. The cursors stand ${how}.` : "One scale for both.";
         setText(foot, [says, ...annotationsLeftOut(a.view, b.view)].join(" "));
     };
 }

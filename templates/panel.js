@@ -323,7 +323,7 @@ function rangeContent(page, { first, end }) {
     const later =
         never === null
             ? state.rangeOf === "kept"
-                ? " \u00b7 no event follows: it may be freed later"
+                ? " \u00b7 the recording ends here: it may be freed later"
                 : ""
             : ` \u00b7 ${formatBytes(never)} is never freed`;
     return {
@@ -397,9 +397,9 @@ function listContent(page, moment) {
     const entry = (/** @type {number} */ index) => (bySums ? sumEntry : siteEntry)(page, index);
     const order = sortedRows(page, content.groups.count, entry);
     if (state.groupBy === "stack" && content.groups.count > TOLD_MOST)
-        content.text += ` \u00b7 above ${formatCount(TOLD_MOST)} stacks, names may repeat`;
+        content.text += ` \u00b7 more than ${formatCount(TOLD_MOST)} stacks: names may repeat`;
     if (staysByBytes(page, content.groups.count))
-        content.text += ` \u00b7 above ${formatCount(SORTED_MOST)} rows, the order stays by bytes`;
+        content.text += ` \u00b7 more than ${formatCount(SORTED_MOST)} rows: sorted by bytes only`;
     const largest = Math.max(1, content.groups.count ? entry(0).bytes : 0);
     const sorted = order ? (/** @type {number} */ index) => entry(order[index]) : entry;
     return {

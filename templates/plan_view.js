@@ -130,8 +130,8 @@ const unplanned = ({ has_allocations, has_segments }) =>
     has_segments
         ? "Nothing was planned when this page was written."
         : has_allocations
-          ? "Nothing can be planned without segments and addresses: a snapshot has them."
-          : "Nothing can be planned from a log's levels: a snapshot shows what to change.";
+          ? "Nothing can be planned: a plan needs segments and addresses, which only a snapshot has."
+          : "Nothing can be planned: a log has only levels. Record a snapshot to see what to change.";
 
 /** @param {Page} page */
 function commandLine(page) {
@@ -159,7 +159,7 @@ function drawPlan(page, plan, box) {
     );
     const useless = rows.filter((row) => !isServed(row) && saves(row) <= 0);
     const fold = make("details", "plan-cost");
-    fold.append(make("summary", "", `No use here: ${useless.map(({ title }) => title).join(", ")}`));
+    fold.append(make("summary", "", `No effect here: ${useless.map(({ title }) => title).join(", ")}`));
     let heading = "";
     rows.forEach((row, i) => {
         const none = useless.includes(row);

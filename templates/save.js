@@ -53,7 +53,7 @@ async function copyable(blob) {
     const button = makeButton("quiet", isPicture ? "Copy picture" : "Copy text", () =>
         copy().then(
             () => setText(button, "Copied"),
-            () => setText(button, "Not allowed here: copy it by the right button, or press it long"),
+            () => setText(button, "Not allowed here: copy it with the right mouse button or a long press"),
         ),
     );
     return [shown, button];

@@ -299,7 +299,7 @@ function draw(tree) {
             ("at" in question && tree.view.facts.events ? ` \u00b7 ${momentText(tree.page, Number(question.at))}` : ""),
     );
     if (tree.words.value.trim() && !tree.met)
-        tree.total.textContent += ` \u00b7 above ${formatCount(SEARCHED_MOST)} nodes, the tree is not searched`;
+        tree.total.textContent += ` \u00b7 more than ${formatCount(SEARCHED_MOST)} nodes: the tree is not searched`;
     if (tree.view.c.tree_cut()) tree.total.textContent += " \u00b7 the outermost callers are left out";
     if (tree.against) tree.total.textContent += ` \u00b7 ${formatChange(bytes - node(tree, 0).before_bytes)} since A`;
     tree.changes.hidden = !tree.against;
@@ -361,7 +361,7 @@ function makeTree(page, box, use) {
         "quiet",
         "Only these",
         () => state.focus && setFilter(page, { words: `${state.filter.words} ${focusWord(page, state.focus)}`.trim() }),
-        "Take out what does not go through this frame",
+        "Remove all that does not go through this frame",
     );
     const here = makeButton(
         "quiet",

@@ -379,7 +379,7 @@ function checkList(/** @type {Page} */ page) {
 function judgedFoot(page, count) {
     const foot = make("div", count === 0 ? "why-foot alone" : "why-foot");
     const list = checkList(page);
-    if (count === 0) foot.append(make("p", "nothing", "Nothing found in what could be judged."));
+    if (count === 0) foot.append(make("p", "nothing", "Nothing found among the kinds that could be judged."));
     foot.append(make("p", "", page.session.decode(page.view.c.judged_text())));
     if (list.childElementCount === 0) return foot;
     const more = make("details", "");

@@ -50,7 +50,7 @@ static const struct {
 } alignments[] = {[DIFF_BY_PEAK] = {"peak", "each at its peak"},
                   [DIFF_BY_STEP] = {"step", "at the peak of the same step"},
                   [DIFF_BY_ANNOTATION] = {"annotation", "at the peak of the same annotation"},
-                  [DIFF_BY_EVENT] = {"event", "at the moments that were named"}};
+                  [DIFF_BY_EVENT] = {"event", "at the given moments"}};
 
 /* ---- JSON ---- */
 

@@ -148,7 +148,11 @@ function makeSeries(batch, index) {
         table.append(line);
         if (dump.events_missing_behind) {
             const gap = make("tr", "gap");
-            const cell = make("td", "dim", "events are missing here: what stayed is known by address and size");
+            const cell = make(
+                "td",
+                "dim",
+                "events are missing here: memory that stayed is recognised by address and size",
+            );
             cell.colSpan = 5;
             gap.append(cell);
             table.append(gap);
@@ -198,8 +202,8 @@ function makeFacts(batch, row, index) {
             : cohort && cohort.rows.length > 1
               ? `${cohort.name}, ${formatCount(cohort.rows.length)} recordings`
               : row.kind === "log"
-                ? "alone: of no other log are the levels comparable"
-                : "alone: no other runs the same program",
+                ? "none: no other log has levels to compare with"
+                : "none: no other recording runs the same program",
     );
     add("Host", row.host ?? "");
     add("Device", row.devices > 1 ? `${row.device} of ${row.devices}` : String(row.device));
@@ -219,8 +223,8 @@ export function createDetail(batch) {
                         "p",
                         "dim",
                         batch.rows.length
-                            ? "Choose a recording in a picture or in the list: its figures, what is said " +
-                                  "of it and how it differs from the others stand here."
+                            ? "Choose a recording in a picture or in the list. Its figures and findings, and how " +
+                                  "it differs from the others, are shown here."
                             : "",
                     ),
                 );

@@ -68,7 +68,7 @@ export function createFindings(batch, use) {
         data.findings.length === 0
             ? ""
             : `${formatCount(data.findings.length)} finding${data.findings.length === 1 ? "" : "s"}` +
-              `${merged ? ", alike ones said once" : ""}`;
+              `${merged ? ", equal ones shown once" : ""}`;
     setText(element("findings-count", HTMLElement), rows.length ? said : "");
     element("findings-more", HTMLButtonElement).addEventListener("click", () => {
         shown = data.findings.length;

@@ -43,7 +43,7 @@ export function annotationsLeftOut(a, b) {
     return most > ANNOTATIONS_MOST
         ? [
               `By annotation: only the first ${formatCount(ANNOTATIONS_MOST)} of ${formatCount(most)} ` +
-                  "are paired; after them event is set against event.",
+                  "are paired; later events are paired by number.",
           ]
         : [];
 }

@@ -105,7 +105,7 @@ export function createCurve(a, b, hands) {
             line(context, x, 0, x, stage.height);
             const value = columns[Math.min(columns.length - 1, Math.floor(x * stage.ratio))];
             const text = Number.isNaN(value)
-                ? "one of them does not run here"
+                ? "only one of them runs here"
                 : value === 0
                   ? "the same"
                   : `${value > 0 ? "+" : "\u2212"}${formatBytes(Math.abs(value))}`;

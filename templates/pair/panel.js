@@ -49,7 +49,7 @@ export const ROWS = /** @type {Record<string, string>} */ ({
 const HOW = /** @type {Record<string, string>} */ ({
     step: "at the peak of the same step",
     annotation: "at the peak of the same annotation",
-    event: "at the moments that were named",
+    event: "at the given moments",
 });
 
 function makeLine() {

@@ -123,7 +123,7 @@ describe("long lists", { skip }, () => {
             // What is left out because there is so much of it is said in its place.
             await list.getByRole("button", { name: "Call site" }).click();
             await settle(page);
-            assert.match(await page.locator("#list-total").innerText(), /above 100,000 rows, the order stays by bytes/);
+            assert.match(await page.locator("#list-total").innerText(), /more than 100,000 rows: sorted by bytes only/);
             assert.deepEqual(await each(page, "#list-scroll [aria-sort]", (head) => [head.textContent, head.ariaSort]), [["Bytes", "descending"]]);
             await list.getByRole("button", { name: "Bytes" }).click();
             await list.getByRole("button", { name: "Bytes" }).click();
@@ -132,13 +132,13 @@ describe("long lists", { skip }, () => {
             assert.doesNotMatch(await page.locator("#list-total").innerText(), /above/);
             await page.locator("#group-by").selectOption("stack");
             await settle(page);
-            assert.match(await page.locator("#list-total").innerText(), /above 20,000 stacks, names may repeat/);
+            assert.match(await page.locator("#list-total").innerText(), /more than 20,000 stacks: names may repeat/);
             await openForm(page, "tree");
             await settle(page);
             const total = page.locator("#panel-tree .panel-total");
             assert.doesNotMatch(await total.innerText(), /searched/);
             await page.getByLabel("Search in the tree").fill("site.py:7");
-            await until(async () => /above 200,000 nodes, the tree is not searched/.test(await total.innerText()), "why nothing is found");
+            await until(async () => /more than 200,000 nodes: the tree is not searched/.test(await total.innerText()), "why nothing is found");
         }, { viewport: { width: 1200, height: 800 }, hash: "#tab=who" });
     });
 });

@@ -119,7 +119,7 @@ describe("more than people record", { skip }, () => {
         const file = writeSnapshot("many.pickle", `{"segments": [], "device_traces": [[${events} for i in range(3000)]], "external_annotations": ${notes}}`);
         await withPage(writePage(file), async (page) => {
             const options = await texts(page, "#filter-stream option");
-            assert.deepEqual([options.length, options.at(-1)], [502, "2,500 more: stream:500 among the words"]);
+            assert.deepEqual([options.length, options.at(-1)], [502, "2,500 more: type stream:500 into the words"]);
             await setView(page, { selected: 7 });
             const facts = await page.locator("#detail").innerText();
             assert.match(facts, /phase 0 › phase 1 › .* › phase 10 › 2,988 more › phase 2999/);
