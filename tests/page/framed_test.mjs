@@ -76,7 +76,7 @@ test("a server's policy without wasm-unsafe-eval is named, not the browser", { s
     await withServer(answer, async (tab, address) => {
         await tab.goto(address);
         await tab.locator("#failure").waitFor();
-        assert.match(await tab.locator("#failure").innerText(), /Content-Security-Policy of the server lacks 'wasm-unsafe-eval'/);
+        assert.match(await tab.locator("#failure").innerText(), /its Content-Security-Policy lacks 'wasm-unsafe-eval'/);
     });
     await withPage(page, async (opened) => assert.equal(await opened.locator("#failure").isVisible(), false));
 });
