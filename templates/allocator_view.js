@@ -129,7 +129,7 @@ function holesTable(page, event) {
     holes.sort((a, b) => b.segment_bytes * a.used_bytes - a.segment_bytes * b.used_bytes);
     const made = table(
         "figures-table holes",
-        ["Hole", "What keeps its segment", "Goes back"],
+        ["Hole", "What keeps its segment", "Given back"],
         holes.map((hole) => {
             const size = make("button", "quiet", formatBytes(hole.bytes));
             const back = make("span", "", formatBytes(hole.segment_bytes));

@@ -229,9 +229,9 @@ function siblingsLine(page, allocation) {
         return button;
     };
     line.append(
-        step("\u2039", "The one before of this call site", previous),
+        step("\u2039", "Previous allocation of this call site", previous),
         `${formatCount(nth)} of ${formatCount(count)}`,
-        step("\u203a", "The next one of this call site", next),
+        step("\u203a", "Next allocation of this call site", next),
     );
     return line;
 }

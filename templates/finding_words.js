@@ -16,7 +16,7 @@ export const KIND_TITLES = {
     stops_at_peak: "Stops at its peak",
     starts_late: "Starts late",
     rank_odd: "Differs",
-    rank_only_line: "Only there",
+    rank_only_line: "Only on one rank",
     levels_rise: "Levels rise",
     optimizer_temporaries: "Optimizer's temporaries",
     unused_graph: "Unused graph",

@@ -198,10 +198,9 @@ function showFault(error, page) {
     failure.hidden = false;
     setText(
         failure,
-        `This page has met a fault of its own (${error.message}); what it shows may be out of date, and ` +
-            `reloading it starts afresh. Please report it with what you did last, version ${version} of ` +
-            `Strata and the recording's fingerprint ${fingerprint}. The recording itself is not needed at ` +
-            "first.",
+        `This page has a fault of its own (${error.message}). What it shows may be out of date; reload it to ` +
+            `start afresh. Please report it with what you did last, version ${version} of Strata and the ` +
+            `recording's fingerprint ${fingerprint}. The recording itself is not needed at first.`,
     );
 }
 

@@ -172,7 +172,9 @@ function findingAction(page, { action, saves_peak_bytes: saves, site, bytes }) {
     if (action) return [actionLine("What to do", saves ? `${formatBytes(saves)} off the peak` : "", action)];
     // Without stacks nothing can be named.
     const nameless = bytes > 0 && site === null && page.session.facts.stacks <= 1;
-    return nameless ? [actionLine("Who is not known", "", "Record with stacks to see who.", true)] : [];
+    return nameless
+        ? [actionLine("Call site not recorded", "", "Record with stacks to see which line allocates it.", true)]
+        : [];
 }
 
 /** @param {Page} page @param {PageFinding} finding @param {number} index */

@@ -109,8 +109,8 @@ export class Matcher {
                     () =>
                         give_up(
                             `The expression takes longer than ${PATIENCE_MS / 1000} s on the names of ` +
-                                "this recording, so it was stopped. A simpler one, without a repeat inside " +
-                                "of a repeat, is quick.",
+                                "this recording, so it was stopped. Try a simpler one, without a repeat " +
+                                "inside a repeat.",
                         ),
                     PATIENCE_MS,
                 ));

@@ -192,7 +192,7 @@ function makeFacts(batch, row, index) {
         `${formatBytes(row.reserved_peak_bytes)} at most` +
             `${row.capacity_bytes === null ? "" : ` of ${formatBytes(row.capacity_bytes)}`}`,
     );
-    const part = row.mid_step ? (row.oom ? "; ended in the next" : "; dumped in mid-step") : "";
+    const part = row.mid_step ? (row.oom ? "; out of memory in the next one" : "; dumped in mid-step") : "";
     add("Steps", row.steps || row.mid_step ? `${formatCount(row.steps)} complete${part}` : "none found");
     add("Growth", row.steps >= 3 ? `${formatChange(row.growth_bytes)} per step` : "");
     add(

@@ -68,7 +68,7 @@ describe("tree and list", { skip }, () => {
             assert.ok(like.length > 3);
             await setView(page, { selected: like[1].allocation });
             assert.match(await page.locator("#detail .siblings").innerText(), new RegExp(`2 of ${like.length}`));
-            await page.getByRole("button", { name: "The next one of this call site" }).click();
+            await page.getByRole("button", { name: "Next allocation of this call site" }).click();
             await until(async () => /** @type {any} */ (await ask(page, "strata.view()")).selected === like[2].allocation, "the next one");
             await page.locator("#detail .frame-place", { hasText: "block.py" }).first().click();
             await until(async () => /focus=frame_\d+/.test(await hashOf(page)), "everything through the frame");
