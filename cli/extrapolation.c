@@ -5,7 +5,6 @@
 #include "cli/planning.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
-#include "cli/version.h"
 #include "cli/whatif.h"
 #include "render/report/report_plan.h"
 

@@ -1,7 +1,5 @@
 #include "cli/filter.h"
 
-#include "analysis/findings/verdicts.h"
-#include "base/bytes.h"
 #include "cli/exit_code.h"
 #include "cli/recording.h"
 #include "cli/regex.h"

@@ -9,7 +9,6 @@
 #include "cli/input.h"
 
 #include <signal.h>
-#include <stddef.h>
 
 struct output {
     char *path;    /* links followed; "-": standard output */

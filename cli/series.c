@@ -1,6 +1,5 @@
 #include "cli/series.h"
 
-#include "cli/memory.h"
 #include "cli/terminal.h"
 #include "parser/fingerprint.h"
 #include "parser/series/series.h"

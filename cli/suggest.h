@@ -3,7 +3,6 @@
 
 #include <limits.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 /* A search for the closest of several words. suggestion_start begins it. */
 struct suggestion {

@@ -1,7 +1,6 @@
 /* --view: reads an address of the page, "#device=0&window=200_500&search=conv", as far as a picture can show it. */
 #pragma once
 
-#include "layout/filter.h"
 #include "layout/memory_map.h"
 #include "layout/scene.h"
 

@@ -2,7 +2,6 @@
 
 #include "base/bytes.h"
 #include "base/sort.h"
-#include "layout/site.h"
 #include "layout/stack_slots.h"
 
 /* Sums by stack; `group_of[slot]` becomes a group's index + 1. Returns the number of groups. */

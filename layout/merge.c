@@ -1,7 +1,5 @@
 #include "layout/merge.h"
 
-#include "base/bytes.h"
-
 enum {
     SLICES = 4096,      /* more than most screens have pixels in a row */
     AREA_LEVELS = 2048, /* 32 per doubling of the area */

@@ -1,7 +1,5 @@
 #include "layout/stack_slots.h"
 
-#include "base/bytes.h"
-
 bool stack_slots_init(struct stack_slots *slots, const struct trace *trace, const uint32_t *stack,
                       uint32_t count, struct arena *arena) {
     uint32_t n_words = trace->stacks.count / 64 + 1;

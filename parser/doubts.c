@@ -1,6 +1,5 @@
 #include "parser/doubts.h"
 
-#include "base/bytes.h"
 #include "base/sort.h"
 
 /* ---- frees: a request, then its completion ---- */

@@ -1,6 +1,5 @@
 #include "parser/layers.h"
 
-#include "base/format.h"
 #include "parser/container/base64.h"
 #include "parser/container/gzip.h"
 #include "parser/container/html.h"

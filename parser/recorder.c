@@ -1,7 +1,6 @@
 #include "parser/recorder_internal.h"
 
 #include "base/bytes.h"
-#include "base/format.h"
 
 enum { FIRST_SLOTS = 256, MAX_STREAMS = UINT16_MAX, MAX_POOLS = 4096 };
 

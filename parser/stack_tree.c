@@ -1,7 +1,5 @@
 #include "parser/stack_tree.h"
 
-#include "base/bytes.h"
-
 enum { FIRST_SLOTS = 1024 };
 
 /* Multiplication by an odd constant and the upper half: good enough for two small ids, and fast. */

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "base/words.h"
-#include "layout/timeline.h"
 
 /* All kinds, in the order of the search: leaks and growing buffers come before kinds that they explain, because a
  * site is blamed only once. A new kind needs a file finding_NAME.c and a line here. */

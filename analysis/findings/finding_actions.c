@@ -2,8 +2,6 @@
  * alone where only advice is wanted. */
 #include "analysis/findings/finder.h"
 
-#include "base/numbers.h"
-
 static const char record_early[] =
     "Call torch.cuda.memory._record_memory_history(max_entries=1000000) before the model is made.";
 

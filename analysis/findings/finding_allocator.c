@@ -2,7 +2,6 @@
  * memory that no request can use. */
 #include "analysis/findings/finder.h"
 
-#include "analysis/loop/frame_bits.h"
 #include "analysis/model/fragmentation.h"
 #include "analysis/model/free_blocks.h"
 #include "analysis/model/releases.h"

@@ -15,7 +15,6 @@
 #include "analysis/findings/finder.h"
 #include "analysis/findings/gradients_made.h"
 
-#include "base/bytes.h"
 #include "base/search.h"
 #include "base/sort.h"
 #include "layout/filter.h"

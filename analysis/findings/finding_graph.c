@@ -9,7 +9,6 @@
 #include "analysis/findings/finder.h"
 
 #include "analysis/loop/frame_bits.h"
-#include "base/bytes.h"
 
 enum graph_end { GRAPH_STAYS, GRAPH_IS_FREED };
 enum { GRAPH_LEAST = 8, GRAPH_STACKS = 3, BEHIND = 4 };

@@ -9,7 +9,6 @@
  */
 #include "analysis/findings/finder.h"
 
-#include "base/bytes.h"
 #include "base/search.h"
 #include "base/sort.h"
 

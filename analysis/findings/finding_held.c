@@ -10,7 +10,6 @@
  */
 #include "analysis/findings/finder.h"
 
-#include "base/bytes.h"
 #include "base/sort.h"
 
 struct held {

@@ -7,7 +7,6 @@
  */
 #include "analysis/findings/finder.h"
 
-#include "base/bytes.h"
 #include "base/sort.h"
 
 enum { KEPT_LEAST = 3 };

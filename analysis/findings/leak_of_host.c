@@ -8,7 +8,6 @@
 #include "analysis/findings/finder.h"
 
 #include "analysis/loop/frame_bits.h"
-#include "base/bytes.h"
 
 enum { KEPT_LEAST = 3 };
 

@@ -1,7 +1,6 @@
 #include "analysis/findings/oom_advice.h"
 
 #include "analysis/model/whatif.h"
-#include "base/bytes.h"
 #include "base/numbers.h"
 #include "base/search.h"
 

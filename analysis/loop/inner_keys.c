@@ -1,7 +1,6 @@
 #include "analysis/loop/inner_keys.h"
 
 #include "analysis/loop/frame_bits.h"
-#include "base/bytes.h"
 
 /* A hash table of stacks by their parts. Few slots are looked at for each, so that no file makes it slow. The first
  * stack with an outer key directly follows that key's stack (struct stack_table) and is not in the table. */

@@ -1,11 +1,8 @@
 #include "analysis/loop/older.h"
 
-#include "analysis/loop/copies.h"
-#include "analysis/loop/frame_bits.h"
 #include "analysis/loop/older_internal.h"
 #include "base/bytes.h"
 #include "base/numbers.h"
-#include "base/search.h"
 
 const char *older_source_name(enum older_source source) {
     static const char *const names[] = {

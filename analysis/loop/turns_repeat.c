@@ -2,7 +2,6 @@
  * recurrence of which nearly all others are multiples; a loop over layers inside one forward is rejected. */
 #include "analysis/loop/turns_internal.h"
 
-#include "analysis/loop/frame_bits.h"
 #include "base/bytes.h"
 #include "base/search.h"
 #include "base/sort.h"

@@ -1,6 +1,5 @@
 #include "analysis/model/alignment.h"
 
-#include "base/bytes.h"
 #include "base/sort.h"
 #include "layout/site.h"
 

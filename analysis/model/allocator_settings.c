@@ -1,6 +1,5 @@
 #include "analysis/model/allocator_settings.h"
 
-#include "base/bytes.h"
 #include "base/numbers.h"
 #include "base/words.h"
 

@@ -1,6 +1,5 @@
 #include "analysis/model/program.h"
 
-#include "base/bytes.h"
 #include "base/sort.h"
 
 static const uint32_t MOST_ROWS = UINT32_MAX >> PROGRAM_KIND_BITS;

@@ -4,7 +4,6 @@
 #include "base/bytes.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "base/words.h"
 
 /* ---- scenarios ---- */
 

@@ -1,7 +1,6 @@
 /* The parts of a plan: the budget, times, the figures of each change. */
 #include "analysis/plan/plan_internal.h"
 
-#include "base/bytes.h"
 #include "base/words.h"
 
 __extension__ typedef unsigned __int128 wide;

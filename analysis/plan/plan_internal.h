@@ -2,7 +2,6 @@
 #pragma once
 
 #include "analysis/plan/plan.h"
-#include "base/numbers.h"
 
 enum {
     CHECKPOINT_SLACK_BYTES = 20 << 20

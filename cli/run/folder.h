@@ -11,7 +11,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 
 enum { FOLDER_PATH = 4096 };
 

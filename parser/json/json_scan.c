@@ -1,7 +1,6 @@
 #include "parser/json/json_scan.h"
 
 #include "base/bytes.h"
-#include "base/format.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,5 @@
 #include "parser/json/kineto_internal.h"
 
-#include "base/bytes.h"
-#include "base/format.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

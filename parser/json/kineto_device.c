@@ -1,4 +1,3 @@
-#include "base/bytes.h"
 #include "parser/json/kineto_internal.h"
 #include "parser/ledger.h"
 

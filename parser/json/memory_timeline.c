@@ -1,6 +1,5 @@
 #include "parser/json/memory_timeline.h"
 
-#include "base/format.h"
 #include "parser/ledger.h"
 
 #include <stdio.h>

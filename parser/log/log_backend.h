@@ -2,7 +2,6 @@
 #pragma once
 
 #include "parser/log/log_rows.h"
-#include "parser/log/log_text.h"
 
 /* Is the line a MemoryError of Python itself? */
 bool log_is_python(struct text line);

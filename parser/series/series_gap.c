@@ -2,8 +2,6 @@
  * second has stayed, and the rest went or came in the gap. */
 #include "parser/series/series_internal.h"
 
-#include "base/bytes.h"
-
 /* An event in a gap, at the time of the event that follows it. */
 static bool gap_event(struct chain *chain, const struct device_trace *after) {
     bool timed = after->time_us != NULL && after->n_events != 0;

@@ -11,7 +11,6 @@
  * Counters are absolute bytes. Times are the recording's own; where it has none, an event is a microsecond.
  */
 #include "analysis/model/fragmentation.h"
-#include "base/bytes.h"
 #include "layout/phases.h"
 #include "render/export/export_parts.h"
 #include "render/export/protobuf.h"

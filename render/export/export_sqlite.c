@@ -18,8 +18,6 @@ bool export_join(struct buffer *out, const struct export_part *parts, uint32_t n
 
 #else
 
-#include "base/bytes.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <sqlite3.h>

@@ -1,5 +1,4 @@
 /* Sums for flame graphs and pprof: bytes and counts by stack and category. */
-#include "base/bytes.h"
 #include "render/export/export_parts.h"
 
 struct summing {

@@ -1,5 +1,4 @@
 /* The search's matches in lists: their columns, their order, and sums of the matches alone. */
-#include "base/bytes.h"
 #include "base/search.h"
 #include "base/sort.h"
 #include "render/page/page_state.h"

@@ -1,7 +1,6 @@
 #include "render/png/chart.h"
 
 #include "analysis/loop/modules.h"
-#include "base/bytes.h"
 #include "layout/groups.h"
 #include "layout/segment_curve.h"
 #include "layout/segments.h"

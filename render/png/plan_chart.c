@@ -1,7 +1,6 @@
 #include "render/png/plan_chart.h"
 
 #include "render/png/picture.h"
-#include "render/report/report_replay.h"
 #include "render/words/device.h"
 #include "render/words/plan.h"
 

@@ -1,6 +1,5 @@
 /* The sentences of a difference. */
 #include "base/format.h"
-#include "base/json_writer.h"
 #include "layout/site.h"
 #include "render/report/diff.h"
 

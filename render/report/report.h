@@ -3,7 +3,6 @@
 
 #include "analysis/compare/compare.h"
 #include "analysis/findings/selection.h"
-#include "analysis/loop/category.h"
 #include "base/beside.h"
 #include "base/json_writer.h"
 #include "render/report/text_look.h"

@@ -3,7 +3,6 @@
  * the memory of one row. Integers are integers: a double would lose the last digits of large numbers of bytes.
  */
 #include "render/report/report_json.h"
-#include "base/bytes.h"
 #include "base/json_writer.h"
 #include "layout/site.h"
 #include "render/report/report_gap.h"

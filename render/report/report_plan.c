@@ -1,7 +1,6 @@
 #include "render/report/report_plan.h"
 
 #include "base/json_writer.h"
-#include "base/numbers.h"
 #include "layout/site.h"
 #include "render/report/report_replay.h"
 #include "render/report/report_sheet.h"

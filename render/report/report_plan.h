@@ -2,7 +2,6 @@
 #pragma once
 
 #include "render/report/report_whatif.h"
-#include "render/words/plan.h"
 
 struct plan_report {
     enum report_format format;

@@ -2,7 +2,6 @@
 
 #include "base/bytes.h"
 #include "base/format.h"
-#include "layout/site.h"
 
 #include <string.h>
 

@@ -1,6 +1,5 @@
 #include "render/report/report_sites.h"
 
-#include "base/bytes.h"
 #include "base/format.h"
 #include "layout/site.h"
 #include "render/report/report_gap.h"
