@@ -35,9 +35,11 @@ export class VirtualList {
         this.first = 0;
         this.rowHeight = 28;
         this.viewHeight = 0;
+        /** Where the scroll bar is. Asking the box after its rows have changed would lay out the document at once. */
+        this.scrolled = scroll.scrollTop;
         /** On paper nothing scrolls, so the first rows are shown. */
         this.paper = false;
-        scroll.addEventListener("scroll", use.redraw, { passive: true });
+        scroll.addEventListener("scroll", () => this.follow(), { passive: true });
         scroll.addEventListener("keydown", (event) => this.pressKey(event));
         scroll.addEventListener("focus", () => this.focus());
         scroll.addEventListener("blur", use.redraw);
@@ -59,11 +61,28 @@ export class VirtualList {
         );
     }
 
+    follow() {
+        this.scrolled = this.scroll.scrollTop;
+        this.use.redraw();
+    }
+
+    /** @param {number} top */
+    scrollTo(top) {
+        if (top === this.scrolled) return;
+        this.scroll.scrollTop = top;
+        this.scrolled = this.scroll.scrollTop;
+    }
+
+    /** Where the scroll bar will be: a list that has become shorter moves it. @param {number} total */
+    scrolledOf(total) {
+        return Math.max(0, Math.min(this.scrolled, Math.min(total, SCROLL_MOST) - this.viewHeight));
+    }
+
     /** How many of the list's `total` pixels lie above the view. @param {number} total */
     topOf(total) {
-        const height = Math.min(total, SCROLL_MOST);
-        if (height === total) return this.scroll.scrollTop;
-        return Math.min(1, this.scroll.scrollTop / (height - this.viewHeight)) * (total - this.viewHeight);
+        const scrolled = this.scrolledOf(total);
+        if (total <= SCROLL_MOST) return scrolled;
+        return (scrolled / (SCROLL_MOST - this.viewHeight)) * (total - this.viewHeight);
     }
 
     /** Puts the rows in sight into the document. @param {number} count */
@@ -81,7 +100,7 @@ export class VirtualList {
             ? drawn
             : Math.min(count, Math.ceil((top + this.viewHeight) / this.rowHeight) + ROWS_BEYOND);
         // Rows lie where the scroll bar is; in a list longer than browsers can scroll, that is not at `top`.
-        const shift = this.paper ? 0 : this.scroll.scrollTop - top;
+        const shift = this.paper ? 0 : this.scrolledOf(total) - top;
         for (let i = this.rows.length; i < end - this.first; i++) this.addRow(i);
         this.rows.forEach((row, i) => this.place(row, this.first + i, end, shift));
         this.markActive(end);
@@ -122,8 +141,7 @@ export class VirtualList {
         const wanted = Math.min(Math.max(top, (index + 1) * this.rowHeight - this.viewHeight), index * this.rowHeight);
         if (wanted === top) return;
         const height = Math.min(total, SCROLL_MOST);
-        this.scroll.scrollTop =
-            height === total ? wanted : (wanted / (total - this.viewHeight)) * (height - this.viewHeight);
+        this.scrollTo(height === total ? wanted : (wanted / (total - this.viewHeight)) * (height - this.viewHeight));
     }
 
     /** Activates a row, so that whoever comes by the keyboard sees where the arrows begin. */
@@ -175,6 +193,6 @@ export class VirtualList {
     /** Starts anew, for another list in the same place. */
     restart() {
         this.active = -1;
-        this.scroll.scrollTop = 0;
+        this.scrollTo(0);
     }
 }

@@ -24,7 +24,7 @@ import { makePaper } from "./paper.js";
 import { startPicture } from "./picture.js";
 import { drawTimelineAxes, drawTimelineStack, layoutPlot, lightFocus } from "./plot.js";
 import { startPlot } from "./pointer.js";
-import { drawGroups, drawProof, expectGroups, startGroups, startProof } from "./proof.js";
+import { drawGroups, drawProof, startGroups, startProof } from "./proof.js";
 import { goToMatch, setOnly, setSearch } from "./search.js";
 import { drawSide, placeSide, startSide } from "./side.js";
 import { startSheet } from "./sheet.js";
@@ -70,17 +70,11 @@ function draw(page, parts) {
     else if (parts & LIST) drawLegendFigures(page);
     map.box.hidden = map.split.hidden = !page.state.mapOpen;
     placeRows(page);
-    if (parts & STACK) expectGroups(page);
     const moved = (parts & LIST) !== 0 && placeSide(page);
     if ((moved || parts & (TIMELINE | HEADER | LEGEND)) && layoutPlot(page)) parts |= TIMELINE | MINIMAP;
     if (parts & STACK) {
         drawTimelineStack(page);
-        // The strip takes room: bands become lower when it appears and higher when it goes, so one more layout is
-        // enough.
-        if (drawGroups(page) && layoutPlot(page)) {
-            drawTimelineStack(page);
-            parts |= TIMELINE | OVERLAY;
-        }
+        drawGroups(page);
     }
     if (parts & AXES) {
         drawTimelineAxes(page);

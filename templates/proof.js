@@ -130,39 +130,18 @@ export function startProof(/** @type {Page} */ page) {
     page.element("proof-end", HTMLButtonElement).addEventListener("click", () => endProof(page));
 }
 
-/** Were bands too thin to be told apart when call sites were last drawn one by one? */
-const expectedOf = perPage(() => ({ strip: false }));
-
-/** Only call sites in order of age are grouped. @param {Page} page */
-const mayGroup = ({ state }) => state.viewBy === "age" && state.colorBy === "site";
-
-/**
- * Shows or hides the strip of grouped bands as the next drawing will most likely want it, so that this drawing has
- * the right height at once.
- * @param {Page} page
- */
-export function expectGroups(page) {
-    page.element("groups", HTMLParagraphElement).hidden =
-        !(mayGroup(page) && expectedOf(page).strip) || !page.element("proof", HTMLParagraphElement).hidden;
-}
-
-/** Says that bands of a call site are drawn as one, and offers to draw each. True: the strip has appeared or gone.
- * @param {Page} page */
+/** Says that bands of a call site are drawn as one, and offers to draw each. @param {Page} page */
 export function drawGroups(page) {
     const strip = page.element("groups", HTMLParagraphElement);
-    const { dense, drawn, groups, merged } = plotOf(page);
-    const [was, each] = [strip.hidden, page.state.bands === "each"];
-    const wanted = groups > 0 || (dense > 0 && each);
-    if (mayGroup(page)) expectedOf(page).strip = wanted;
-    strip.hidden = !wanted || !page.element("proof", HTMLParagraphElement).hidden;
-    if (strip.hidden) return !was;
-    const bands = `${formatPlural(drawn + merged, "band")}, most under 3 px high here`;
+    const { dense, groups } = plotOf(page);
+    const each = page.state.bands === "each";
+    strip.hidden = groups === 0 && !(dense > 0 && each);
+    if (strip.hidden) return;
     page.element("groups-text", HTMLSpanElement).replaceChildren(
         make("b", "", each ? "Each by itself" : "Grouped by call site"),
-        ` ${bands}${each ? "" : "; grey: smaller call sites"}`,
+        make("span", "", `: most are under 3 px high here${each ? "" : "; grey: smaller call sites"}`),
     );
     setText(page.element("groups-each", HTMLButtonElement), each ? "Group them" : "Show each");
-    return was;
 }
 
 export function startGroups(/** @type {Page} */ page) {
