@@ -87,6 +87,19 @@ describe("the toolbar and the keys", { skip }, () => {
             }, { viewport: { width, height: 900 } });
         });
 
+    test("a narrow one has at most 7 controls, and a search of 280 pixels too", async () => {
+        await withPage(writePage(sample("oom")), async (page) => {
+            for (const [width, height] of [[1100, 900], [900, 480], [860, 800], [820, 1180], [420, 860], [360, 740]]) {
+                await page.setViewportSize({ width, height });
+                await settle(page);
+                const { length } = await page.locator("#toolbar :is(button, select, input, summary):visible").all();
+                assert.ok(length <= 7, `${length} controls at ${width} pixels`);
+                const room = await page.locator("#search").evaluate((input) => input.getBoundingClientRect().width);
+                assert.ok(room >= 280, `${room} pixels at ${width}`);
+            }
+        });
+    });
+
     test("digits move the focus into the panel; e goes to an event, a time, a step", async () => {
         const [{ steps, oom: [oom], peak_event: peak }] = report(sample("oom")).devices;
         await withPage(writePage(sample("oom")), async (page) => {
