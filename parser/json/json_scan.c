@@ -69,7 +69,7 @@ static bool copy_bytes(struct json_scan *scan, const void *bytes, size_t nbytes)
     if (nbytes > JSON_MAX_VALUE_NBYTES - scan->n_text)
         return cursor_fail(cursor, READ_LIMIT, cursor_offset(cursor), "a JSON value is longer than 16 MiB");
     if (!ARENA_GROW(scan->arena, scan->text, scan->text_capacity, (uint64_t)scan->n_text + nbytes + 1))
-        return cursor_fail_memory(cursor, cursor_offset(cursor));
+        return json_scan_fail_memory(scan);
     bytes_copy(scan->text + scan->n_text, bytes, nbytes);
     scan->n_text += (uint32_t)nbytes;
     return true;
@@ -297,7 +297,7 @@ static bool value_copy(struct json_scan *scan) {
 
 static bool text_parse(struct json_scan *scan, const cJSON **value) {
     if (!json_pool_parse(&scan->pool, scan->text, scan->n_text, scan->n_values, value))
-        return cursor_fail_memory(scan->cursor, cursor_offset(scan->cursor));
+        return json_scan_fail_memory(scan);
     scan->n_bad += *value == NULL;
     return true;
 }
@@ -447,4 +447,8 @@ bool json_integer(const cJSON *value, int64_t *integer, bool *is_large) {
 
 const cJSON *json_member(const cJSON *object, const char *key) {
     return cJSON_IsObject(object) ? cJSON_GetObjectItemCaseSensitive(object, key) : NULL;
+}
+
+bool json_scan_fail_memory(struct json_scan *scan) {
+    return cursor_fail_memory(scan->cursor, cursor_offset(scan->cursor));
 }

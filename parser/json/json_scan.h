@@ -74,6 +74,9 @@ bool json_scan_take_with(struct json_scan *scan, const char *const *words, const
  * number. False as above. */
 bool json_scan_number(struct json_scan *scan, const char **text);
 
+/* Notes that memory ended at the cursor. Always false. */
+bool json_scan_fail_memory(struct json_scan *scan);
+
 /* Can the rest of the document be read? */
 bool json_scan_is_sound(const struct json_scan *scan);
 

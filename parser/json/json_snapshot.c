@@ -16,10 +16,6 @@ struct walker {
     uint32_t n_stack, stack_capacity;
 };
 
-static bool fail_memory(struct walker *walker) {
-    return cursor_fail_memory(walker->scan->cursor, cursor_offset(walker->scan->cursor));
-}
-
 /* The snapshot has set code and message; this adds the offset. */
 static bool snapshot_failed(struct walker *walker) {
     struct cursor *cursor = walker->scan->cursor;
@@ -29,14 +25,15 @@ static bool snapshot_failed(struct walker *walker) {
 
 static bool push(struct walker *walker, struct value value) {
     if (!ARENA_GROW(walker->arena, walker->stack, walker->stack_capacity, (uint64_t)walker->n_stack + 1))
-        return fail_memory(walker);
+        return json_scan_fail_memory(walker->scan);
     walker->stack[walker->n_stack++] = value;
     return true;
 }
 
 static bool push_text(struct walker *walker, const char *text) {
     uint32_t id;
-    return (intern_string(&walker->snapshot.interner, text, strlen(text), &id) || fail_memory(walker)) &&
+    return (intern_string(&walker->snapshot.interner, text, strlen(text), &id) ||
+            json_scan_fail_memory(walker->scan)) &&
            push(walker, (struct value){.tag = VALUE_STRING, .bits = id});
 }
 

@@ -9,10 +9,6 @@
 
 enum { MAX_DEVICES = 1024 }; /* pairs of type and number; a process has some 16 */
 
-bool kineto_fail_memory(struct kineto *kineto) {
-    return cursor_fail_memory(kineto->scan->cursor, cursor_offset(kineto->scan->cursor));
-}
-
 /* ---- values ---- */
 
 /* Microseconds with up to three decimals as nanoseconds, without a double, which cannot hold 19 digits. */
@@ -60,7 +56,7 @@ static const char *text_of(const cJSON *object, const char *key) {
 }
 
 static bool intern_text(struct kineto *kineto, const char *text, size_t nbytes, uint32_t *id) {
-    return intern_string(&kineto->interner, text, nbytes, id) || kineto_fail_memory(kineto);
+    return intern_string(&kineto->interner, text, nbytes, id) || json_scan_fail_memory(kineto->scan);
 }
 
 /* ---- frames ---- */
@@ -96,7 +92,7 @@ static bool frame_of(struct kineto *kineto, const char *text, size_t nbytes, uin
     (void)place_find(text, nbytes, &file_nbytes, &frame.line, &name_at);
     return intern_text(kineto, text, file_nbytes, &frame.file) &&
            intern_text(kineto, text + name_at, nbytes - name_at, &frame.name) &&
-           (intern_frame(&kineto->interner, frame, id) || kineto_fail_memory(kineto));
+           (intern_frame(&kineto->interner, frame, id) || json_scan_fail_memory(kineto->scan));
 }
 
 /* "file(line): inner;file(line): outer": how profilers of 2021 wrote the Python stack of an operator. */
@@ -108,7 +104,7 @@ static bool calls_of(struct kineto *kineto, const char *text, uint32_t *stack) {
             return false;
         text += nbytes + (text[nbytes] == ';');
     }
-    return intern_stack(&kineto->interner, frames, n, stack) || kineto_fail_memory(kineto);
+    return intern_stack(&kineto->interner, frames, n, stack) || json_scan_fail_memory(kineto->scan);
 }
 
 /* ---- events ---- */
@@ -309,7 +305,7 @@ static bool annotations_take(struct kineto *kineto, const struct order *order) {
     struct trace *trace = kineto->trace;
     trace->annotations = arena_alloc(&trace->arena, ((size_t)order->count + 1) * sizeof *trace->annotations);
     if (trace->annotations == NULL)
-        return kineto_fail_memory(kineto);
+        return json_scan_fail_memory(kineto->scan);
     bool has_cpu = trace->n_devices != 0 && trace->devices[0].ordinal == ORDINAL_CPU;
     int32_t device = trace->n_devices == 1              ? trace->devices[0].ordinal
                      : trace->n_devices == 2 && has_cpu ? trace->devices[1].ordinal
@@ -372,7 +368,8 @@ bool kineto_read(struct json_scan *scan, struct trace *trace, bool is_list) {
     trace->kind = TRACE_KINETO;
     interner_init(&kineto.interner, trace);
     bool done = (is_list ? items_read(&kineto, event_words, event_read) : root_read(&kineto)) &&
-                kineto_finish(&kineto) && (interner_finish(&kineto.interner) || kineto_fail_memory(&kineto));
+                kineto_finish(&kineto) &&
+                (interner_finish(&kineto.interner) || json_scan_fail_memory(kineto.scan));
     ARENA_DROP(arena, kineto.spans.row, kineto.samples.row, kineto.devices.row, kineto.properties.row,
                kineto.annotations.row);
     interner_release(&kineto.interner);

@@ -32,7 +32,7 @@ static int64_t change_of(const struct sample *sample) {
 }
 
 static bool device_failed(struct device_reader *reader) {
-    return kineto_fail_memory(reader->kineto);
+    return json_scan_fail_memory(reader->kineto->scan);
 }
 
 /* Orders events of the same time so that each total follows from the one before. */
@@ -343,7 +343,7 @@ static bool device_read(struct kineto *kineto, uint16_t index, const struct orde
     const struct kineto_device *device = &kineto->devices.row[index];
     struct device_reader reader = {.kineto = kineto};
     if (!recorder_init(&reader.recorder, &kineto->interner, ordinal_of(kineto, device)))
-        return kineto_fail_memory(kineto);
+        return json_scan_fail_memory(kineto->scan);
     /* Blocks are aligned, so odd addresses are free for bytes without one. */
     reader.unknown = (struct ledger){.recorder = &reader.recorder, .next_address = 1, .stride = 2};
     properties_apply(&reader, device);
@@ -366,7 +366,7 @@ bool kineto_devices_read(struct kineto *kineto, const struct order *by_time) {
     struct trace *trace = kineto->trace;
     trace->devices = arena_alloc(&trace->arena, ((size_t)kineto->devices.count + 1) * sizeof *trace->devices);
     if (trace->devices == NULL)
-        return kineto_fail_memory(kineto);
+        return json_scan_fail_memory(kineto->scan);
     for (uint32_t i = 0; i < kineto->devices.count; i++)
         if (!device_read(kineto, (uint16_t)i, by_time))
             return false;

@@ -68,7 +68,7 @@ struct kineto {
 
 #define rows_reserve(kineto, rows, n)                                                                     \
     (ARENA_GROW(&(kineto)->trace->arena, (rows)->row, (rows)->capacity, (uint64_t)(rows)->count + (n)) || \
-     kineto_fail_memory(kineto))
+     json_scan_fail_memory(kineto->scan))
 
 /* Maps signed numbers to unsigned ones in the same order. */
 static inline uint64_t rising(int64_t value) {
@@ -79,9 +79,6 @@ struct order {
     struct sort_row *row, *spare;
     uint32_t count, row_capacity, spare_capacity;
 };
-
-/* Always false. */
-bool kineto_fail_memory(struct kineto *kineto);
 
 /* The rows 0 to count - 1. Call order_release in any case. */
 bool order_init(struct kineto *kineto, struct order *order, uint32_t count);

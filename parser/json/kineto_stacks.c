@@ -5,7 +5,7 @@ bool order_init(struct kineto *kineto, struct order *order, uint32_t count) {
     *order = (struct order){.count = count};
     if (!ARENA_GROW(arena, order->row, order->row_capacity, (uint64_t)count + 1) ||
         !ARENA_GROW(arena, order->spare, order->spare_capacity, (uint64_t)count + 1))
-        return kineto_fail_memory(kineto);
+        return json_scan_fail_memory(kineto->scan);
     for (uint32_t i = 0; i < count; i++)
         order->row[i].value = i;
     return true;
@@ -72,7 +72,7 @@ static bool sweep_to(struct kineto *kineto, struct sweep *sweep, uint64_t thread
                                       spans[sweep->open[sweep->n_open - 1]].end_ns <= span->start_ns))
             sweep->n_open--;
         if (!ARENA_GROW(&kineto->trace->arena, sweep->open, sweep->capacity, (uint64_t)sweep->n_open + 1))
-            return kineto_fail_memory(kineto);
+            return json_scan_fail_memory(kineto->scan);
         sweep->open[sweep->n_open++] = id;
     }
     while (sweep->n_open != 0 && (spans[sweep->open[sweep->n_open - 1]].thread != thread ||
@@ -96,14 +96,14 @@ static bool sweep_stack(struct kineto *kineto, struct sweep *sweep, int64_t ts_n
     const struct stack_table *stacks = &kineto->interner.stacks.table;
     for (; calls != 0 && n < most; calls = stack_parent(stacks, calls))
         sweep->frames[n++] = stacks->frame[calls];
-    return intern_stack(&kineto->interner, sweep->frames, n, stack) || kineto_fail_memory(kineto);
+    return intern_stack(&kineto->interner, sweep->frames, n, stack) || json_scan_fail_memory(kineto->scan);
 }
 
 static bool stacks_sweep(struct kineto *kineto, const struct order *spans, const struct order *samples) {
     struct sweep sweep = {.spans = spans};
     uint32_t frames_capacity = 0;
     bool done = ARENA_GROW(&kineto->trace->arena, sweep.frames, frames_capacity, MAX_STACK_FRAMES) ||
-                kineto_fail_memory(kineto);
+                json_scan_fail_memory(kineto->scan);
     for (uint32_t i = 0; done && i < samples->count; i++) {
         struct sample *sample = &kineto->samples.row[samples->row[i].value];
         done = sweep_to(kineto, &sweep, sample->thread, sample->ts_ns) &&

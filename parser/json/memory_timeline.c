@@ -33,10 +33,6 @@ struct reader {
     uint32_t n_times, time_capacity;
 };
 
-static bool fail_memory(struct reader *reader) {
-    return cursor_fail_memory(reader->scan->cursor, cursor_offset(reader->scan->cursor));
-}
-
 /* Makes every category a call site of its own, so that lists and legends name it. */
 static bool category_init(struct reader *reader, uint32_t i) {
     const char *name = category_names[i];
@@ -46,12 +42,12 @@ static bool category_init(struct reader *reader, uint32_t i) {
     uint32_t id;
     *ledger = (struct ledger){.recorder = &reader->recorder, .next_address = i + 1, .stride = N_CATEGORIES};
     if (!intern_string(&reader->interner, name, strlen(name), &frame.name))
-        return fail_memory(reader);
+        return json_scan_fail_memory(reader->scan);
     context.category = frame.name;
     return (intern_frame(&reader->interner, frame, &id) &&
             intern_stack(&reader->interner, &id, 1, &ledger->stack) &&
             intern_context(&reader->interner, context, &ledger->context)) ||
-           fail_memory(reader);
+           json_scan_fail_memory(reader->scan);
 }
 
 /* ---- changes ---- */
@@ -60,7 +56,7 @@ static bool moment_begin(struct reader *reader, int64_t us) {
     struct event event = {.action = ACTION_IGNORED, .has_time = true, .time_us = us};
     reader->last_us = us;
     reader->scan->cursor->n_events = (uint64_t)reader->recorder.device.n_events + 1;
-    return recorder_event(&reader->recorder, &event) || fail_memory(reader);
+    return recorder_event(&reader->recorder, &event) || json_scan_fail_memory(reader->scan);
 }
 
 /* A sum below zero becomes a debt: the next bytes of the category pay it back, and until then the category shows
@@ -70,7 +66,7 @@ static bool category_shrink(struct reader *reader, uint32_t category, uint64_t n
     uint64_t taken = nbytes < ledger->total ? nbytes : ledger->total;
     reader->debt[category] += nbytes - taken;
     reader->n_below_zero += nbytes > taken;
-    return taken == 0 || ledger_shrink(ledger, taken) || fail_memory(reader);
+    return taken == 0 || ledger_shrink(ledger, taken) || json_scan_fail_memory(reader->scan);
 }
 
 static uint64_t debt_pay(struct reader *reader, uint32_t category, uint64_t nbytes) {
@@ -83,7 +79,7 @@ static bool category_change(struct reader *reader, uint32_t category, int64_t nb
     if (nbytes < 0)
         return category_shrink(reader, category, (uint64_t)-nbytes);
     return ledger_grow(&reader->category[category], debt_pay(reader, category, (uint64_t)nbytes)) ||
-           fail_memory(reader);
+           json_scan_fail_memory(reader->scan);
 }
 
 static bool category_begin(struct reader *reader, uint32_t category, int64_t nbytes) {
@@ -93,7 +89,7 @@ static bool category_begin(struct reader *reader, uint32_t category, int64_t nby
         return true;
     }
     return ledger_begin(&reader->category[category], debt_pay(reader, category, (uint64_t)nbytes)) ||
-           fail_memory(reader);
+           json_scan_fail_memory(reader->scan);
 }
 
 /* ---- raw ---- */
@@ -255,7 +251,7 @@ static bool times_read(struct reader *reader) {
         (void)json_integer_of_text(text, &number, NULL);
         if (!ARENA_GROW(&reader->trace->arena, reader->time_us, reader->time_capacity,
                         (uint64_t)reader->n_times + 1))
-            return fail_memory(reader);
+            return json_scan_fail_memory(reader->scan);
         reader->time_us[reader->n_times++] = number;
     }
     return reader->scan->cursor->error->code == READ_OK;
@@ -320,7 +316,7 @@ static bool items_read(struct reader *reader) {
 
 static bool diagnose(struct reader *reader, const char *key, const uint64_t *numbers) {
     return trace_diagnose(reader->trace, key, reader->recorder.device.ordinal, numbers) ||
-           fail_memory(reader);
+           json_scan_fail_memory(reader->scan);
 }
 
 static bool timeline_diagnose(struct reader *reader) {
@@ -335,18 +331,18 @@ static bool timeline_finish(struct reader *reader) {
         return false;
     trace->devices = arena_alloc(&trace->arena, sizeof *trace->devices);
     if (trace->devices == NULL)
-        return fail_memory(reader);
+        return json_scan_fail_memory(reader->scan);
     if (!timeline_diagnose(reader))
         return false;
     if (!recorder_finish(&reader->recorder, trace->devices))
-        return fail_memory(reader);
+        return json_scan_fail_memory(reader->scan);
     trace->n_devices = 1;
     return true;
 }
 
 static bool timeline_read(struct reader *reader) {
     if (!recorder_init(&reader->recorder, &reader->interner, 0))
-        return fail_memory(reader);
+        return json_scan_fail_memory(reader->scan);
     for (uint32_t i = 0; i < N_CATEGORIES; i++)
         if (!category_init(reader, i))
             return false;
@@ -357,7 +353,8 @@ bool memory_timeline_read(struct json_scan *scan, struct trace *trace) {
     struct reader reader = {.scan = scan, .trace = trace};
     trace->kind = TRACE_MEMORY_TIMELINE;
     interner_init(&reader.interner, trace);
-    bool done = timeline_read(&reader) && (interner_finish(&reader.interner) || fail_memory(&reader));
+    bool done =
+        timeline_read(&reader) && (interner_finish(&reader.interner) || json_scan_fail_memory(reader.scan));
     for (uint32_t i = 0; i < N_CATEGORIES; i++)
         ARENA_DROP(&trace->arena, reader.category[i].piece);
     ARENA_DROP(&trace->arena, reader.time_us);
