@@ -90,25 +90,35 @@ static void add_tinted(struct buffer *out, const struct tint *tint, const char *
 
 /* ---- texts ---- */
 
+/* Room for a text. NULL, and noted: no memory. */
+static char *room_for(struct sheet *sheet, size_t nbytes) {
+    char *text = arena_alloc(sheet->arena, nbytes);
+    sheet->out->failed |= text == NULL;
+    return text;
+}
+
 static const char *format_list(struct sheet *sheet, const char *format, va_list arguments) {
     va_list again;
     va_copy(again, arguments);
     int length = vsnprintf(NULL, 0, format, again);
     va_end(again);
-    char *text = length < 0 ? NULL : arena_alloc(sheet->arena, (size_t)length + 1);
-    if (text == NULL) {
-        sheet->out->failed = true;
+    sheet->out->failed |= length < 0;
+    char *text = length < 0 ? NULL : room_for(sheet, (size_t)length + 1);
+    if (text == NULL)
         return "";
-    }
     vsnprintf(text, (size_t)length + 1, format, arguments);
     return text;
 }
 
+/* Declares `text`: what `format` makes of the arguments after it. */
+#define SHEET_FORMAT(text, sheet, format)                           \
+    va_list arguments;                                              \
+    va_start(arguments, format);                                    \
+    const char *text = format_list((sheet), (format), (arguments)); \
+    va_end(arguments)
+
 const char *sheet_format(struct sheet *sheet, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    const char *text = format_list(sheet, format, arguments);
-    va_end(arguments);
+    SHEET_FORMAT(text, sheet, format);
     return text;
 }
 
@@ -123,12 +133,10 @@ static uint32_t next_tame(const char *text, size_t nbytes, size_t *at) {
 }
 
 const char *sheet_quote(struct sheet *sheet, const void *bytes, size_t nbytes) {
-    char *text = arena_alloc(sheet->arena, nbytes * 4 + 1); /* each byte becomes at most four */
+    char *text = room_for(sheet, nbytes * 4 + 1); /* each byte becomes at most four */
     size_t used = 0;
-    if (text == NULL) {
-        sheet->out->failed = true;
+    if (text == NULL)
         return "";
-    }
     for (size_t at = 0; at < nbytes;) {
         uint32_t code = next_tame(bytes, nbytes, &at);
         if (sheet->markdown && is_markup(code))
@@ -155,11 +163,9 @@ static size_t backticks(const char *text) {
  * escaped; a bar after a backslash cannot be escaped in every implementation, and becomes a broken bar. */
 static const char *code_span(struct sheet *sheet, const char *name) {
     size_t fence = backticks(name) + 1, used = 0, length = strlen(name);
-    char *text = arena_alloc(sheet->arena, length * 2 + fence * 2 + 3);
-    if (text == NULL) {
-        sheet->out->failed = true;
+    char *text = room_for(sheet, length * 2 + fence * 2 + 3);
+    if (text == NULL)
         return "";
-    }
     memset(text, '`', fence);
     used = fence;
     if (fence > 1)
@@ -180,12 +186,10 @@ static const char *code_span(struct sheet *sheet, const char *name) {
 }
 
 const char *sheet_name(struct sheet *sheet, const void *bytes, size_t nbytes) {
-    char *text = arena_alloc(sheet->arena, (NAME_CHARACTERS + 1) * 4 + 1);
+    char *text = room_for(sheet, (NAME_CHARACTERS + 1) * 4 + 1);
     size_t used = 0, at = 0;
-    if (text == NULL) {
-        sheet->out->failed = true;
+    if (text == NULL)
         return "";
-    }
     for (size_t n = 0; at < nbytes && n < NAME_CHARACTERS; n++)
         used += utf8_put(next_tame(bytes, nbytes, &at), text + used);
     if (at < nbytes)
@@ -298,10 +302,7 @@ static bool leads_on(const char *text) {
 }
 
 void sheet_say(struct sheet *sheet, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    const char *text = format_list(sheet, format, arguments);
-    va_end(arguments);
+    SHEET_FORMAT(text, sheet, format);
     if (!sheet->markdown && !sheet->elements && sheet->last == SHEET_PARAGRAPH && leads_on(text))
         buffer_add_text(sheet->out, "\n"); /* the heading belongs to what follows it */
     part_begin(sheet, SHEET_PARAGRAPH);
@@ -309,19 +310,13 @@ void sheet_say(struct sheet *sheet, const char *format, ...) {
 }
 
 void sheet_point(struct sheet *sheet, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    const char *text = format_list(sheet, format, arguments);
-    va_end(arguments);
+    SHEET_FORMAT(text, sheet, format);
     part_begin(sheet, SHEET_POINT);
     add_sentence(sheet, "- ", NULL, text);
 }
 
 void sheet_tagged_point(struct sheet *sheet, enum sheet_urgency urgency, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    const char *text = format_list(sheet, format, arguments);
-    va_end(arguments);
+    SHEET_FORMAT(text, sheet, format);
     part_begin(sheet, SHEET_POINT);
     add_sentence(sheet, "- ", urgency_color[urgency], text);
 }
@@ -329,10 +324,7 @@ void sheet_tagged_point(struct sheet *sheet, enum sheet_urgency urgency, const c
 void sheet_under(struct sheet *sheet, uint32_t number, const char *format, ...) {
     char before[16];
     snprintf(before, sizeof before, "%s", sheet->markdown ? "- " : "  ");
-    va_list arguments;
-    va_start(arguments, format);
-    const char *text = format_list(sheet, format, arguments);
-    va_end(arguments);
+    SHEET_FORMAT(text, sheet, format);
     if (number != 0)
         snprintf(before, sizeof before, "%s%" PRIu32 ". ", sheet->markdown ? "" : "  ", number);
     part_begin(sheet, SHEET_POINT);
@@ -349,10 +341,7 @@ void sheet_table(struct sheet *sheet, const char *const *headings, const char *a
 }
 
 void sheet_cell(struct sheet *sheet, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    const char *text = format_list(sheet, format, arguments);
-    va_end(arguments);
+    SHEET_FORMAT(text, sheet, format);
     if (!ARENA_GROW(sheet->arena, sheet->cells, sheet->cells_capacity, (uint64_t)sheet->n_cells + 1)) {
         sheet->out->failed = true;
         return;
