@@ -29,6 +29,11 @@ static inline uint64_t sum_at_most(uint64_t a, uint64_t b) {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+/* |a - b| */
+static inline uint64_t distance_of(uint64_t a, uint64_t b) {
+    return a > b ? a - b : b - a;
+}
+
 /* A change without its sign. */
 static inline uint64_t magnitude_of(int64_t change) {
     return change < 0 ? 0 - (uint64_t)change : (uint64_t)change;

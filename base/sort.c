@@ -88,3 +88,10 @@ uint32_t sort_rows_seek(const struct sort_row *rows, uint32_t count, uint64_t ke
     uint32_t low = SEARCH(0, count, i, rows[i].key <= key);
     return low == 0 ? UINT32_MAX : low - 1;
 }
+
+uint32_t sort_rows_keys(const struct sort_row *rows, uint32_t count) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < count; i++)
+        n += i == 0 || rows[i].key != rows[i - 1].key;
+    return n;
+}

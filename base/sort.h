@@ -28,5 +28,8 @@ void sorting_begin(struct sorting *sorting, struct sort_row *rows, struct sort_r
 /* False: the sort is complete. */
 bool sorting_step(struct sorting *sorting);
 
+/* How many different keys rows, sorted by key, have. */
+uint32_t sort_rows_keys(const struct sort_row *rows, uint32_t count);
+
 /* The last of rows, sorted by key, whose key is at most `key`; UINT32_MAX: there is none. O(log count). */
 uint32_t sort_rows_seek(const struct sort_row *rows, uint32_t count, uint64_t key);

@@ -1,5 +1,6 @@
 #include "cli/filter.h"
 
+#include "base/bits.h"
 #include "cli/exit_code.h"
 #include "cli/recording.h"
 #include "cli/regex.h"
@@ -144,28 +145,20 @@ static void string_text(const struct trace *trace, uint32_t id, char text[TEXT_N
     text[nbytes] = '\0';
 }
 
-static void bit_set(uint64_t *bits, uint32_t at) {
-    bits[at / 64] |= UINT64_C(1) << at % 64;
-}
-
-static bool string_is_noted(const uint64_t *noted, uint32_t id) {
-    return (noted[id / 64] >> id % 64 & 1) != 0;
-}
-
 /* Notes the strings outside of frames: those in contexts, and in the notes of torch.fx. */
 static void strings_note(const struct trace *trace, uint64_t *noted) {
     for (uint32_t i = 1; i < trace->contexts.count; i++) {
         const struct context *context = &trace->contexts.context[i];
-        bit_set(noted, context->compile_context);
-        bit_set(noted, context->user_metadata);
-        bit_set(noted, context->category);
+        bits_add(noted, context->compile_context);
+        bits_add(noted, context->user_metadata);
+        bits_add(noted, context->category);
     }
     for (uint32_t i = 1; i < trace->fx.count; i++) {
         const struct fx *fx = &trace->fx.fx[i];
-        bit_set(noted, fx->op);
-        bit_set(noted, fx->name);
-        bit_set(noted, fx->target);
-        bit_set(noted, fx->original_trace);
+        bits_add(noted, fx->op);
+        bits_add(noted, fx->name);
+        bits_add(noted, fx->target);
+        bits_add(noted, fx->original_trace);
     }
 }
 
@@ -177,14 +170,14 @@ static bool texts_match(const regex_t *expression, const struct trace *trace, co
     for (uint32_t i = 1; i < trace->frames.count; i++) {
         filter_frame_text(trace, i, text, sizeof text);
         if (regex_meets(expression, text, 0, NULL, &failed))
-            bit_set(frames, i);
+            bits_add(frames, i);
     }
     for (uint32_t i = 1; i < trace->strings.count; i++) {
-        if (!string_is_noted(noted, i))
+        if (!bits_has(noted, i))
             continue;
         string_text(trace, i, text);
         if (regex_meets(expression, text, 0, NULL, &failed))
-            bit_set(strings, i);
+            bits_add(strings, i);
     }
     return !failed;
 }

@@ -6,12 +6,6 @@
 #include "base/text.h"
 #include "base/words.h"
 
-/* ---- helpers ---- */
-
-static bool bit(const uint64_t *bits, uint32_t at) {
-    return (bits[at / 64] >> at % 64 & 1) != 0;
-}
-
 /* ---- texts ---- */
 
 struct needle {
@@ -148,17 +142,17 @@ static void masks_of_regex(struct masks *masks, const struct trace *trace, const
     for (uint32_t i = 1; i < trace->frames.count; i++) {
         const struct fx *fx = &trace->fx.fx[trace->frames.frame[i].fx];
         bool noted = trace->frames.frame[i].fx != 0 &&
-                     (bit(regex->strings, fx->op) || bit(regex->strings, fx->name) ||
-                      bit(regex->strings, fx->target) || bit(regex->strings, fx->original_trace));
+                     (bits_has(regex->strings, fx->op) || bits_has(regex->strings, fx->name) ||
+                      bits_has(regex->strings, fx->target) || bits_has(regex->strings, fx->original_trace));
         masks->frames[i] =
-            noted || bit(regex->frames, trace->frames.whole != NULL ? trace->frames.whole[i] : i);
+            noted || bits_has(regex->frames, trace->frames.whole != NULL ? trace->frames.whole[i] : i);
     }
     for (uint32_t i = 1; i < trace->contexts.count; i++) {
         const struct context *context = &trace->contexts.context[i];
         masks->contexts[i] =
-            (context->compile_context != 0 && bit(regex->strings, context->compile_context)) ||
-            (context->user_metadata != 0 && bit(regex->strings, context->user_metadata)) ||
-            (context->category != 0 && bit(regex->strings, context->category));
+            (context->compile_context != 0 && bits_has(regex->strings, context->compile_context)) ||
+            (context->user_metadata != 0 && bits_has(regex->strings, context->user_metadata)) ||
+            (context->category != 0 && bits_has(regex->strings, context->category));
     }
 }
 
@@ -418,7 +412,7 @@ static bool word_keep(const struct filter_word *word, const struct timeline *tim
     struct keeping keeping = {.timeline = timeline, .facts = facts, .word = word};
     bool done = keeping_prepare(&keeping, arena);
     for (uint32_t i = 0; done && i < timeline->device->allocations.count; i++)
-        if (bit(keep, i) && !allocation_meets(&keeping, i))
+        if (bits_has(keep, i) && !allocation_meets(&keeping, i))
             keep[i / 64] &= ~(UINT64_C(1) << i % 64);
     ARENA_DROP(arena, keeping.ranges.row, keeping.masks.known, keeping.masks.contexts, keeping.masks.stacks,
                keeping.masks.frames);

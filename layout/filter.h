@@ -25,6 +25,7 @@
  */
 #pragma once
 
+#include "base/bits.h"
 #include "layout/timeline.h"
 
 enum { FILTER_WORDS_MAX = 32, FILTER_TEXT_MAX_NBYTES = 255 };
@@ -124,7 +125,7 @@ static inline uint32_t filter_bitmap_words(const struct timeline *timeline) {
 }
 
 static inline bool filter_keeps(const uint64_t *keep, uint32_t allocation) {
-    return keep == NULL || (keep[allocation / 64] >> allocation % 64 & 1) != 0;
+    return keep == NULL || bits_has(keep, allocation);
 }
 
 /* Marks in `keep[filter_bitmap_words]` the allocations that match every word. Scratch memory comes from `arena` and

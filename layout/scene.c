@@ -1,8 +1,10 @@
 #include "layout/scene.h"
 
+#include "base/bits.h"
 #include "base/bytes.h"
 #include "base/numbers.h"
 #include "base/search.h"
+#include "layout/filter.h"
 
 enum {
     BEND_MIN_PX = 6,  /* a moment narrower than this has no room for a bend */
@@ -218,10 +220,6 @@ static void band_complete(const struct scene *scene, uint32_t start, struct band
     band->tail = (uint16_t)tail;
 }
 
-static bool allocation_is_kept(const struct scene *scene, uint32_t allocation) {
-    return scene->keep == NULL || (scene->keep[allocation / 64] >> allocation % 64 & 1) != 0;
-}
-
 /* Marks in the bitmap what is seen in the first column. In bucket k, only births in the last 2^(k+1) - 1 moments
  * can be alive (or have just died) at a moment. */
 static void first_column_mark(struct scene *scene) {
@@ -236,9 +234,9 @@ static void first_column_mark(struct scene *scene) {
              at < end && allocations->birth[timeline->by_lifetime[at]] <= moment; at++) {
             uint32_t allocation = timeline->by_lifetime[at];
             scene->rows_visited++;
-            if (allocations->death[allocation] >= least && allocation_is_kept(scene, allocation)) {
+            if (allocations->death[allocation] >= least && filter_keeps(scene->keep, allocation)) {
                 uint32_t place = timeline_place_of(timeline, allocation);
-                scene->bitmap[place / 64] |= UINT64_C(1) << place % 64;
+                bits_add(scene->bitmap, place);
                 scene->n_bands++;
             }
         }
@@ -315,7 +313,7 @@ static bool later_column_build(struct scene *scene, uint32_t column, uint32_t fr
     }
     uint32_t kept = first;
     for (uint32_t i = first; i < last; i++) {
-        if (!allocation_is_kept(scene, bands[i].allocation))
+        if (!filter_keeps(scene->keep, bands[i].allocation))
             continue;
         bands[kept].allocation = bands[i].allocation;
         band_complete(scene, column, &bands[kept++]);

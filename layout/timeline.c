@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/search.h"
+#include "layout/filter.h"
 #include "layout/oldest.h"
 #include "layout/site.h"
 #include "layout/site_slots.h"
@@ -11,16 +12,12 @@ enum { PEAK_BLOCK = 64 };
 /* Microseconds stay below this (two years), so that positions in 1/65536 us fit 64 bits. */
 static const int64_t MAX_US = INT64_C(1) << 46;
 
-static bool is_kept(const uint64_t *keep, uint32_t allocation) {
-    return keep == NULL || (keep[allocation / 64] >> allocation % 64 & 1) != 0;
-}
-
 /* Changes first, then their running sum, in one array. */
 static void live_sum(struct timeline *timeline, const uint64_t *keep) {
     const struct allocations *allocations = &timeline->device->allocations;
     uint64_t *live = timeline->live;
     for (uint32_t i = 0; i < allocations->count; i++) {
-        if (allocations->birth[i] >= timeline->n_moments || !is_kept(keep, i))
+        if (allocations->birth[i] >= timeline->n_moments || !filter_keeps(keep, i))
             continue;
         live[allocations->birth[i]] += allocations->size[i];
         if (allocations->death[i] < timeline->n_moments)
@@ -86,7 +83,7 @@ static bool peaks_build(struct timeline *timeline, const uint64_t *keep, struct 
     const struct allocations *allocations = &timeline->device->allocations;
     for (uint32_t i = 0; i < allocations->count; i++)
         if (allocations->birth[i] <= timeline->peak_moment && timeline->peak_moment < allocations->death[i] &&
-            is_kept(keep, i))
+            filter_keeps(keep, i))
             timeline->live_at_peak += allocation_stands_for(allocations, i);
     return true;
 }
@@ -301,13 +298,13 @@ static bool buckets_build(struct timeline *timeline, const uint64_t *keep, struc
         return false;
     uint32_t next[LIFETIME_BUCKETS + 1] = {0};
     for (uint32_t i = 0; i < allocations->count; i++)
-        next[bucket_of(allocations, i) + 1] += is_kept(keep, i);
+        next[bucket_of(allocations, i) + 1] += filter_keeps(keep, i);
     for (unsigned b = 0; b < LIFETIME_BUCKETS; b++)
         next[b + 1] += next[b];
     for (unsigned b = 0; b <= LIFETIME_BUCKETS; b++)
         timeline->bucket_start[b] = next[b];
     for (uint32_t i = 0; i < allocations->count; i++)
-        if (is_kept(keep, i))
+        if (filter_keeps(keep, i))
             timeline->by_lifetime[next[bucket_of(allocations, i)]++] = i;
     return true;
 }

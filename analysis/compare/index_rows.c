@@ -2,6 +2,7 @@
 #include "analysis/compare/index_internal.h"
 
 #include "base/format.h"
+#include "base/numbers.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -18,10 +19,6 @@ __attribute__((format(printf, 2, 3))) static void sentence_add(char *finding, co
     if (used < FINDING_CAPACITY)
         vsnprintf(finding + used, FINDING_CAPACITY - used, format, arguments);
     va_end(arguments);
-}
-
-static uint64_t distance(uint64_t a, uint64_t b) {
-    return a > b ? a - b : b - a;
 }
 
 /* The name of a site in a row, by its hash. NULL: the row does not have it. */
@@ -73,12 +70,12 @@ static void blame_sentence(struct index_row *row, uint64_t value, uint64_t media
         const struct index_difference *each = &row->differences[i];
         if ((each->bytes > each->median_bytes) == more &&
             (best == NULL ||
-             distance(each->bytes, each->median_bytes) > distance(best->bytes, best->median_bytes)))
+             distance_of(each->bytes, each->median_bytes) > distance_of(best->bytes, best->median_bytes)))
             best = each;
     }
     if (best == NULL)
         return;
-    uint64_t part = distance(best->bytes, best->median_bytes);
+    uint64_t part = distance_of(best->bytes, best->median_bytes);
     row->blamed = best->site;
     if (more && part <= value - median)
         sentence_add(finding, "%s of it from %.200s", format_bytes(part).text, best->site);
@@ -96,7 +93,7 @@ static void oom_sentence(struct index_row *row, const struct outlier_row *from, 
                  free ? row->device >= 0 ? " free on the GPU" : " free" : "");
     if (row->n_differences == 0)
         return;
-    uint64_t difference = distance(from->total_bytes, from->total_median_bytes);
+    uint64_t difference = distance_of(from->total_bytes, from->total_median_bytes);
     bool at_oom = from->compared_at == RANK_AT_OOM;
     row->difference_bytes =
         from->total_bytes > from->total_median_bytes ? (int64_t)difference : -(int64_t)difference;
@@ -117,7 +114,7 @@ static void oom_sentence(struct index_row *row, const struct outlier_row *from, 
 
 static void peak_sentence(struct index_row *row, const struct outlier_row *from, char *finding) {
     const struct outlier_figure *peak = &from->figure[OUTLIER_PEAK];
-    uint64_t difference = distance(peak->value, peak->median);
+    uint64_t difference = distance_of(peak->value, peak->median);
     if (peak->higher)
         sentence_add(finding, "%s peaks %s higher than the next", index_subject(row, finding).text,
                      format_bytes(difference).text);
@@ -130,7 +127,7 @@ static void peak_sentence(struct index_row *row, const struct outlier_row *from,
 
 static void end_sentence(struct index_row *row, const struct outlier_row *from, bool blame, char *finding) {
     const struct outlier_figure *end = &from->figure[OUTLIER_END];
-    uint64_t difference = distance(end->value, end->median);
+    uint64_t difference = distance_of(end->value, end->median);
     char where[48] = "ends";
     if (from->at_step != RANK_NO_STEP)
         snprintf(where, sizeof where, "is, after step %" PRId64 ",", from->at_step);
@@ -175,7 +172,8 @@ static void row_mark_odd(struct index_row *row, const struct outlier_row *from) 
     for (uint32_t i = 0; i < OUTLIER_MEASURES; i++) {
         const struct outlier_figure *figure = &from->figure[i];
         row->odd |= figure->odd ? flags[i] : 0;
-        double share = (double)distance(figure->value, figure->median) / ((double)figure->median + 1048576.0);
+        double share =
+            (double)distance_of(figure->value, figure->median) / ((double)figure->median + 1048576.0);
         if (figure->odd && share > row->severity && i != OUTLIER_EVENTS)
             row->severity = share;
     }

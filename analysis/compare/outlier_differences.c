@@ -65,7 +65,7 @@ static bool difference_before(const struct outlier_difference *a, const struct o
     bool more_a = a->bytes > a->median_bytes, more_b = b->bytes > b->median_bytes;
     if (more_a != more_b)
         return more_a;
-    return outliers_distance(a->bytes, a->median_bytes) > outliers_distance(b->bytes, b->median_bytes);
+    return distance_of(a->bytes, a->median_bytes) > distance_of(b->bytes, b->median_bytes);
 }
 
 static void difference_add(struct outlier_row *row, struct outlier_difference difference) {

@@ -23,7 +23,7 @@ uint64_t outliers_median(struct sort_row *rows, struct sort_row *spare, uint32_t
 struct spread outliers_spread(struct cohort *cohort, uint32_t count) {
     struct spread spread = {.count = count, .median = outliers_median(cohort->values, cohort->spare, count)};
     for (uint32_t i = 0; i < count; i++)
-        cohort->deviations[i] = (struct sort_row){outliers_distance(cohort->values[i].key, spread.median), 0};
+        cohort->deviations[i] = (struct sort_row){distance_of(cohort->values[i].key, spread.median), 0};
     spread.deviation = outliers_median(cohort->deviations, cohort->spare, count);
     return spread;
 }
@@ -117,7 +117,7 @@ static uint64_t whole_of(const struct outlier_row *row, enum outlier_measure mea
 static void figure_judge(struct outlier_row *row, enum outlier_measure measure, struct spread spread,
                          uint64_t second) {
     struct outlier_figure *figure = &row->figure[measure];
-    uint64_t difference = outliers_distance(figure->value, spread.median);
+    uint64_t difference = distance_of(figure->value, spread.median);
     uint64_t score = score_of(difference, spread.deviation);
     figure->median = spread.median;
     figure->score = figure->value < spread.median ? -(int64_t)score : (int64_t)score;

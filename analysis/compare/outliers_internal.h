@@ -4,6 +4,7 @@
 
 #include "analysis/compare/outliers.h"
 
+#include "base/numbers.h"
 #include "base/sort.h"
 
 struct spread {
@@ -30,10 +31,6 @@ struct cohort {
     struct tally *kept;                           /* tally of the last comparison; NULL: none */
     bool without_oom; /* leave ranks that ran out of memory out of the comparison */
 };
-
-static inline uint64_t outliers_distance(uint64_t a, uint64_t b) {
-    return a > b ? a - b : b - a;
-}
 
 /* The median; of an even number the mean of the middle two, rounded down. Sorts `rows`; `spare` has room for as
  * many. */

@@ -75,13 +75,6 @@ static struct sort_row *segments_sorted(const struct device_trace *device, struc
     return rows;
 }
 
-static uint32_t keys_count(const struct sort_row *rows, uint32_t count) {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < count; i++)
-        n += i == 0 || rows[i].key != rows[i - 1].key;
-    return n;
-}
-
 static void sizes_add(struct free_blocks_summary *summary, const struct device_trace *device) {
     for (uint32_t i = 0; i < device->n_blocks; i++) {
         if (device->blocks[i].state != BLOCK_INACTIVE)
@@ -98,7 +91,7 @@ bool free_blocks_find(struct free_blocks_summary *summary, const struct device_t
     struct sort_row *rows = segments_sorted(device, arena);
     if (rows == NULL)
         return false;
-    uint32_t n_groups = keys_count(rows, device->n_segments);
+    uint32_t n_groups = sort_rows_keys(rows, device->n_segments);
     summary->groups = arena_alloc(arena, (n_groups + (size_t)1) * sizeof *summary->groups);
     if (summary->groups == NULL)
         return false;

@@ -1,4 +1,5 @@
 #include "analysis/plan/edit.h"
+#include "base/bits.h"
 #include "base/bytes.h"
 #include "base/search.h"
 #include "layout/segments.h"
@@ -135,14 +136,6 @@ struct stepping {
     bool failed;
 };
 
-static bool bit_of(const uint64_t *bits, uint32_t i) {
-    return (bits[i / 64] >> i % 64 & 1) != 0;
-}
-
-static void bit_set(uint64_t *bits, uint32_t i) {
-    bits[i / 64] |= UINT64_C(1) << i % 64;
-}
-
 static void step_add(struct stepping *stepping, uint64_t position, enum step_kind kind, uint32_t row) {
     static const uint8_t orders[] = {ORDER_BIRTH, ORDER_DEATH, ORDER_BIRTH, ORDER_DEATH,
                                      ORDER_BIRTH, ORDER_DEATH, ORDER_WAIT};
@@ -184,7 +177,7 @@ static void recorded_take_back(struct stepping *stepping, uint32_t allocation) {
 static void life_steps(struct stepping *stepping, uint32_t allocation, uint32_t first, uint32_t end) {
     uint64_t from = position_at(stepping->allocations->birth[allocation]),
              death = death_of(stepping, allocation);
-    bit_set(stepping->changed, allocation);
+    bits_add(stepping->changed, allocation);
     recorded_take_back(stepping, allocation);
     for (uint32_t i = first; i < end; i++) {
         const struct plan_cut *cut = &stepping->cut[i];
@@ -225,7 +218,7 @@ static bool cuts_gather(struct stepping *stepping, const struct edit *const *edi
 static void resized_steps(struct stepping *stepping) {
     const struct allocations *allocations = stepping->allocations;
     for (uint32_t i = 0; stepping->size != NULL && i < allocations->count; i++) {
-        if (stepping->size[i] == allocations->size[i] || bit_of(stepping->changed, i))
+        if (stepping->size[i] == allocations->size[i] || bits_has(stepping->changed, i))
             continue;
         uint64_t death = death_of(stepping, i);
         step_add(stepping, position_at(allocations->birth[i]), STEP_BORN_RESIZED, i);
@@ -344,7 +337,7 @@ static bool steps_unite(struct stepping *stepping, const struct edit *const *edi
     for (uint32_t e = 0; e < n_edits; n_copies += edits[e++]->n_lives) {
         steps_merge(stepping, step[e % 2], edits[e], n_copies);
         for (uint32_t i = 0; i < edits[e]->n_cuts; i++)
-            bit_set(stepping->changed, edits[e]->cut[i].allocation);
+            bits_add(stepping->changed, edits[e]->cut[i].allocation);
     }
     return true;
 }
@@ -369,12 +362,12 @@ static uint64_t *touched_find(const struct edit *edit, const struct allocations 
                               struct arena *arena) {
     uint64_t *touched = arena_bits(arena, allocations->count);
     for (uint32_t i = 0; touched != NULL && i < edit->n_cuts; i++)
-        bit_set(touched, edit->cut[i].allocation);
+        bits_add(touched, edit->cut[i].allocation);
     for (uint32_t i = 0; touched != NULL && i < edit->n_lives; i++)
-        bit_set(touched, edit->life[i].like);
+        bits_add(touched, edit->life[i].like);
     for (uint32_t i = 0; touched != NULL && edit->size != NULL && i < allocations->count; i++)
         if (edit->size[i] != allocations->size[i])
-            bit_set(touched, i);
+            bits_add(touched, i);
     return touched;
 }
 
@@ -523,14 +516,14 @@ bool changed_columns(uint64_t *column, uint8_t *again, uint32_t n_columns, const
 static bool is_replaced(const struct stepping *stepping, uint32_t op) {
     enum program_kind kind = program_kind(op);
     uint32_t index = program_index(op);
-    return kind != PROGRAM_SEGMENT && kind != PROGRAM_OOM && bit_of(stepping->changed, index);
+    return kind != PROGRAM_SEGMENT && kind != PROGRAM_OOM && bits_has(stepping->changed, index);
 }
 
 /* Is the step an operation of the changed program? Resized lives keep the recorded operations. */
 static bool step_is_op(const struct stepping *stepping, const struct step *step) {
     if (step_kind(step) < STEP_BORN || (step_kind(step) == STEP_BORN && step->at == ORDER_BIRTH))
         return false;
-    return step->row >= stepping->allocations->count || bit_of(stepping->changed, step->row);
+    return step->row >= stepping->allocations->count || bits_has(stepping->changed, step->row);
 }
 
 static uint32_t op_of_step(const struct step *step) {
@@ -544,8 +537,8 @@ static const uint64_t *absent_find(const struct stepping *stepping, struct arena
     uint32_t n = stepping->allocations->preexisting;
     uint64_t *absent = arena_bits(arena, n);
     for (uint32_t i = 0; absent != NULL && i < n; i++)
-        if (bit_of(stepping->changed, i))
-            bit_set(absent, i);
+        if (bits_has(stepping->changed, i))
+            bits_add(absent, i);
     for (uint32_t i = 0; absent != NULL && i < stepping->n_steps && stepping->step[i].at == ORDER_BIRTH; i++)
         if (step_kind(&stepping->step[i]) == STEP_BORN && stepping->step[i].row < n)
             absent[stepping->step[i].row / 64] &= ~(UINT64_C(1) << stepping->step[i].row % 64);

@@ -284,13 +284,6 @@ static void ranks_part(struct log_rows *rows, struct sort_row *order, uint64_t *
     }
 }
 
-static uint32_t devices_count(const struct sort_row *order, uint32_t n) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < n; i++)
-        count += i == 0 || order[i].key != order[i - 1].key;
-    return count;
-}
-
 /* The rank, where all lines that name one name the same. */
 static int32_t rank_of(const struct log_rows *rows) {
     int32_t rank = RANK_UNKNOWN;
@@ -332,7 +325,7 @@ enum log_built log_build(struct interner *interner, struct log_rows *rows) {
         if (!rows->entry[i].dropped)
             order[n++] = (struct sort_row){(uint64_t)((int64_t)ordinal_of(&rows->entry[i]) + 1), i};
     sort_rows(order, order + rows->count, n);
-    uint32_t n_devices = devices_count(order, n);
+    uint32_t n_devices = sort_rows_keys(order, n);
     enum log_built built = n_devices > LOG_DEVICES_MOST ? LOG_TOO_MANY : LOG_NO_MEMORY;
     trace->rank = rank_of(rows);
     for (uint32_t i = 0; i < rows->count; i++)
