@@ -100,7 +100,7 @@ static char *output_folder(const struct settings *settings) {
     struct stat status;
     if (strcmp(path, "-") == 0)
         return NULL;
-    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+    if (path_is_directory(path))
         return strdup(path);
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
         return NULL; /* a pipe or a device: its folder need not be one to write in */

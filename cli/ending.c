@@ -66,14 +66,14 @@ const char *ending_verb(const char *path) {
     return ending != NULL ? ending->verb : NULL;
 }
 
-static bool is_directory(const char *path) {
+bool path_is_directory(const char *path) {
     struct stat info;
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
 /* Refuses an ending for which no verb writes files. False: printed. */
 static bool ending_is_ours(const char *output, const struct ending *ending) {
-    if (ending == NULL || ending->kind != ENDING_OTHER || is_directory(output))
+    if (ending == NULL || ending->kind != ENDING_OTHER || path_is_directory(output))
         return true;
     terminal_error(output,
                    "is the name of %s, which Strata does not write; it writes .html, .png, .txt, .md, .json "
@@ -87,7 +87,7 @@ bool ending_agrees(const char *verb, const char *output, enum ending_kind kind) 
     bool is_export = ending != NULL && ending->format == REPORT_FORMATS;
     if (!ending_is_ours(output, ending))
         return false;
-    if (ending == NULL || (ending->kind == kind && !is_export) || is_directory(output))
+    if (ending == NULL || (ending->kind == kind && !is_export) || path_is_directory(output))
         return true;
     terminal_error(output, "is the name of %s, and strata %s does not write that; strata %s does",
                    ending->what, verb, ending->verb);
@@ -97,7 +97,7 @@ bool ending_agrees(const char *verb, const char *output, enum ending_kind kind) 
 /* Refuses an option and an ending that name different formats. */
 static bool formats_agree(const struct settings *settings, const struct ending *ending) {
     enum report_format asked = settings->format == REPORT_BRIEF ? REPORT_JSON : settings->format;
-    if (ending == NULL || ending->format == asked || is_directory(settings->output))
+    if (ending == NULL || ending->format == asked || path_is_directory(settings->output))
         return true;
     terminal_error(settings->output,
                    "is the name of %s, and another format is requested: leave one of them out", ending->what);
@@ -117,7 +117,7 @@ bool ending_choose_format(struct settings *settings) {
 static bool words_choose(const char *verb, struct settings *settings) {
     const char *text = ending_text(settings->output);
     if (settings->has_format || ending_find(settings->output) != NULL || text[0] == '\0' ||
-        is_directory(settings->output))
+        path_is_directory(settings->output))
         return ending_choose_format(settings);
     terminal_error(settings->output,
                    "%s: the ending \"%s\" does not say what to write; .txt, .md, .json, .png and .html do",

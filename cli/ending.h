@@ -7,6 +7,8 @@
  * writes, such as .svg and .gz. */
 enum ending_kind { ENDING_WORDS, ENDING_PICTURE, ENDING_PAGE, ENDING_OTHER };
 
+bool path_is_directory(const char *path);
+
 /* The kind that the ending of a path means; the path may be NULL. */
 enum ending_kind ending_kind(const char *path);
 

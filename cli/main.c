@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define VERB_ENTRY(BIT, name) &verb_##name,
@@ -79,8 +78,7 @@ static int help_print(void) {
 
 /* Refuses to make one page of a directory or of several files where no verb is named. True: printed. */
 static bool means_batch(const struct settings *settings) {
-    struct stat info;
-    if (settings->input == NULL || stat(settings->input, &info) != 0 || !S_ISDIR(info.st_mode))
+    if (settings->input == NULL || !path_is_directory(settings->input))
         return false;
     terminal_error(settings->input, "is a directory; did you mean `strata batch %s -o DIR`?",
                    settings->input);

@@ -1,6 +1,7 @@
 #include "cli/output.h"
 
 #include "base/format.h"
+#include "cli/ending.h"
 #include "cli/exit_code.h"
 #include "cli/pipe.h"
 #include "cli/terminal.h"
@@ -113,11 +114,6 @@ static size_t directory_length(const char *path) {
     return slash == NULL ? 0 : (size_t)(slash - path) + 1;
 }
 
-static bool is_directory(const char *path) {
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 /* The target's path before links are followed. NULL: no memory. */
 static char *target_path(const struct output_request *request, const struct input *input) {
     char *path;
@@ -126,7 +122,7 @@ static char *target_path(const struct output_request *request, const struct inpu
         path = path_beside(input->path, directory_length(input->path), input->name, request->ending);
     else if (request->path == NULL)
         path = strdup("-");
-    else if (is_directory(request->path) || request->path[strlen(request->path) - 1] == '/')
+    else if (path_is_directory(request->path) || request->path[strlen(request->path) - 1] == '/')
         path = path_beside(request->path, strlen(request->path), input->name, request->ending);
     else
         path = strdup(request->path);
