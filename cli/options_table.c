@@ -339,8 +339,7 @@ static const struct option options[] = {
     {'o', VERB_BATCH, "output", "DIR", TEXT(output, 1),
      "directory for the results; created if it is missing"},
     {'o', VERB_RUN, "out", "DIR", TEXT(output, 1),
-     "folder for everything; one that exists is\nused as it is, so that several runs share "
-     "it\n"
+     "folder for everything; one that exists is\nused as it is, so that several runs share it\n"
      "(default: strata-run, strata-run-2, ...)"},
     {0, VERB_RUN, "steps", "N", NUMBER(n_steps, 0, 1000000000),
      "dump after N optimizer steps (default: 5; 0: do not)"},
@@ -374,9 +373,8 @@ static const struct option options[] = {
      "the step"},
     {0, VERB_BATCH, "group-by", "WORDS", CALL(apply_group_by),
      "which ranks are compared with each other: those whose paths\nhave the same numbers after these words, "
-     "such as "
-     "tp,pp;\nalso role, host, program (by call sites alone), all\n(default: role and pipeline stage, else "
-     "the program)"},
+     "such as tp,pp;\nalso role, host, program (by call sites alone), all\n(default: role and pipeline "
+     "stage, else the program)"},
     {0, VERB_BATCH, "series", "on|off", WORD(no_series),
      "join the dumps of one rank at several steps into one\ntimeline, beside their own pages (default: on)"},
     {0, VERB_BATCH, "shard", "I/N|auto", TEXT(shard, 1),
@@ -385,8 +383,7 @@ static const struct option options[] = {
      "convert nothing: join what the shards wrote into DIR"},
     {'o', VERB_DIFF | VERB_WHATIF | VERB_PLAN, "output", "PATH", TEXT(output, 1),
      "a file, whose ending says what it is: .txt, .md, .json,\n.png or .html; - for standard output "
-     "(default: "
-     "text, there)"},
+     "(default: text, there)"},
     {0, VERB_CHECK, "rule", "RULE", CALL(apply_rule),
      "a limit such as 'peak < 75GiB'; as many as you like\n(docs/ci.md)"},
     {0, VERB_CHECK, "config", "FILE", TEXT(config, 1),
@@ -427,8 +424,7 @@ static const struct option options[] = {
     {0, VERB_PLAN, "ranks", "N", NUMBER(n_ranks, 2, 1000000), "plan optimizer state over this many ranks"},
     {0, VERB_PLAN, "without", "WORD,...", CALL(apply_without),
      "exclude changes: expandable_segments, max_split_size_mb,\nroundup_power2_divisions, "
-     "large_segment_size_mb, "
-     "findings,\nfused, checkpoint, eight_bit, offload"},
+     "large_segment_size_mb, findings,\nfused, checkpoint, eight_bit, offload"},
     {0, VERB_WHATIF | VERB_PLAN, "gpu", "SIZE", DEVICE_BYTES(gpu_bytes),
      "what the process may have of the device, such as 80GiB\n(default: what the recording shows)"},
     {0, VERB_PICTURE | VERB_REPORT | VERB_BATCH | SHAPES, "gpu", "SIZE", DEVICE_BYTES(gpu_bytes),
@@ -450,8 +446,7 @@ static const struct option options[] = {
      "number of groups at the peak, 0: all (default: 20)"},
     {0, VERB_REPORT | VERB_DIFF | SHAPES, "group", group_words + 1, WORD(group),
      "sum by call site (default), identical stack (not in diff),\nfile, category, stream, pool, or module: "
-     "the "
-     "layers that\nrepeat inside of a forward"},
+     "the layers that\nrepeat inside of a forward"},
     {0, VERB_PICTURE | SHAPES, "title", "TEXT", TEXT(title, 0), "title (default: the input's name)"},
     {0, VERB_HTML | VERB_BATCH | SHAPES, "theme", "light|dark|auto", CALL(apply_theme),
      "colours of the page (default: auto, as the system)"},
@@ -499,8 +494,7 @@ static const struct option options[] = {
      "what allocations are for, by rules of your own\n(docs/report.md, Categories)"},
     {0, VERB_ANY | SHAPES, "own", "PATTERN", OWNER(OWNER_USER),
      "files that are your own code: a glob such as '*/lib/mine/*',\nor the name of a folder or module; as "
-     "many as you "
-     "like"},
+     "many as you like"},
     {0, VERB_ANY | SHAPES, "library", "PATTERN", OWNER(OWNER_LIBRARY),
      "files that call sites skip, as they skip torch\n(docs/report.md, Call sites)"},
     {0, VERB_ANY | SHAPES, "redact", "[=all]", CALL(apply_redact),

@@ -108,8 +108,7 @@ static const char *obstacle(const struct verdicts *verdicts, enum finding_kind k
                : n < 2               ? "Gradients that are kept: it takes two steps to see them."
                : verdicts->findings.gradients_unsure
                    ? "Gradients that are kept: backward may add to gradients that are older than the "
-                     "recording. "
-                     "Record from before the first step to see them."
+                     "recording. Record from before the first step to see them."
                    : "Gradients that are kept: no gradient was recognised before a later forward.";
     case FINDING_HELD_OVER:
         return stacks == STACKS_NONE ? "Results that are held: no stacks were recorded."

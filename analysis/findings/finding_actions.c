@@ -32,8 +32,7 @@ static const char *temporaries_action(enum finding_way way) {
     switch (way) {
     case WAY_FOREACH:
         return "Make the optimizer with fused=True, or with foreach=False (slower): foreach makes "
-               "temporaries for "
-               "all parameters at once.";
+               "temporaries for all parameters at once.";
     case WAY_SINGLE: return "Make the optimizer with fused=True.";
     default:
         return "Write the step in place (add_, addcdiv_, mul_) and free each parameter's temporaries before "
@@ -44,8 +43,7 @@ static const char *temporaries_action(enum finding_way way) {
 static const char *gradients_action(const struct finding *finding) {
     return finding->confidence == CONFIDENCE_POSSIBLE
                ? "Call optimizer.zero_grad(set_to_none=True) right after optimizer.step(), before the next "
-                 "forward. If you "
-                 "accumulate gradients on purpose, this is what it costs."
+                 "forward. If you accumulate gradients on purpose, this is what it costs."
                : "Call optimizer.zero_grad(set_to_none=True) right after optimizer.step(), before the next "
                  "forward.";
 }
@@ -83,8 +81,7 @@ static const char *action_of(const struct telling *telling) {
     case FINDING_GROWING_BUFFER: return "Make the buffer once, in its final size, and write into it.";
     case FINDING_HELD_OVER:
         return "Delete the old result (del) before the model is called again, or keep only what you need of "
-               "it (.item(), "
-               ".detach()).";
+               "it (.item(), .detach()).";
     case FINDING_GRADIENTS_KEPT: return gradients_action(finding);
     case FINDING_OPTIMIZER_TEMPORARIES: return temporaries_action((enum finding_way)finding->variant);
     case FINDING_NEXT_STEP_PEAK:
@@ -96,8 +93,7 @@ static const char *action_of(const struct telling *telling) {
                      "call autocast with cache_enabled=False.";
     case FINDING_CACHED_FREE:
         return "Nothing is wrong: the allocator gives it back before a request fails. Other programs on this "
-               "GPU get it after "
-               "torch.cuda.empty_cache().";
+               "GPU get it after torch.cuda.empty_cache().";
     case FINDING_RETRY_FLUSH:
     case FINDING_CACHE_CHURN:
     case FINDING_FRAGMENTATION:

@@ -468,8 +468,7 @@ void finding_leak_detail(struct telling *telling) {
     tell(telling, finding->bytes != 0 ? " at the peak." : "none of it at the peak.");
     if (finding->variant == LEAK_OF_GRAPH) {
         tell(telling, " That is how one graph over several layers or turns looks before its backward: if "
-                      "these turns are "
-                      "layers, it is not a leak.");
+                      "these turns are layers, it is not a leak.");
         return;
     }
     tell_saving(telling, "Without it:");

@@ -27,8 +27,7 @@ static void say_stacks(struct words *words, const struct verdicts *verdicts) {
             " Backward has no stack here (only Python frames were recorded): gradients and their temporaries "
             "are told apart by what outlives backward, not by lines. Record with stacks='all' to see them.",
         [STACKS_NATIVE] = " Only C++ frames were recorded: forward, optimizer and loading cannot be told "
-                          "apart, and what is "
-                          "never freed is 'other'. Record with stacks='all' to see them.",
+                          "apart, and what is never freed is 'other'. Record with stacks='all' to see them.",
         [STACKS_MIXED] = "",
     };
     if (is_worth_saying(verdicts))

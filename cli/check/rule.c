@@ -119,8 +119,7 @@ static bool metric_read(struct rule_words *words, struct rule *rule) {
         return true;
     }
     return wrong(words, "does not begin with a metric (peak, reserved, end, growth, gap, oom, trust, "
-                        "category.NAME, site:PATTERN, "
-                        "finding.KIND, budget.PART, ranks.spread)");
+                        "category.NAME, site:PATTERN, finding.KIND, budget.PART, ranks.spread)");
 }
 
 /* ---- moment, operator ---- */

@@ -305,8 +305,7 @@ static bool items_read(struct reader *reader) {
     if (scan->cursor->error->code != READ_OK || (reader->n_times != 4 && json_scan_is_sound(scan)))
         return cursor_fail(
             scan->cursor, READ_BAD_SHAPE, 0,
-            "this list of lists is not a memory timeline: its items are not (time, action, bytes, "
-            "category)");
+            "this list of lists is not a memory timeline: its items are not (time, action, bytes, category)");
     if (reader->n_times != 4)
         return true; /* cut off; the end of the reading says so */
     return first_change_add(reader) && (more ? raw_read(reader) : waiting_apply(reader));

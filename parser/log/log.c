@@ -437,8 +437,7 @@ static bool log_finish(struct reader *reader) {
     if (reader->rows.count == 0 && reader->unknown != 0)
         return cursor_fail(reader->cursor, READ_UNKNOWN_KIND, 0,
                            "this is not a memory snapshot, but a log of no known form: line %u is about "
-                           "memory, and no line has "
-                           "a figure that is known",
+                           "memory, and no line has a figure that is known",
                            reader->unknown);
     if (reader->rows.count == 0)
         return cursor_fail(reader->cursor, READ_UNKNOWN_KIND, 0,

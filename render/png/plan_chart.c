@@ -268,8 +268,7 @@ static void draw(struct plan_sheet *sheet) {
     char text[512];
     snprintf(text, sizeof text,
              "Pale: in use as recorded%s. Filled: with the least plan; ticks at its foot: made again. Bars: "
-             "in use, "
-             "outlined what is reserved without a limit, lines from the least to the most.",
+             "in use, outlined what is reserved without a limit, lines from the least to the most.",
              sheet->plan->ended_by_oom ? ", behind the end with the request that failed" : "");
     picture_text(picture, (struct rect){page.x, page.y + page.height - line, page.width, 0}, picture->small,
                  picture->colors->quiet, false, FONT_CUT_END, text);

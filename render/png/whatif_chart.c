@@ -183,8 +183,7 @@ static void foot_put(struct sheet_of_whatif *sheet, struct rect line) {
     else
         snprintf(text, sizeof text,
                  "%s: reserved in the recording. Lines: modelled for this sequence of requests on a device "
-                 "without "
-                 "limits; what is older than the recording is laid out anew.",
+                 "without limits; what is older than the recording is laid out anew.",
                  sheet->picture.dark ? "White" : "Black");
     text_put(sheet, line, sheet->picture.small, sheet->picture.colors->quiet, false,
              sheet->n_curves != 0 ? text : "Nothing is said about other settings.");

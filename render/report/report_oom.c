@@ -76,8 +76,7 @@ static const char *const sentences[OOM_ADVICE_KINDS] = {
     [OOM_ADVICE_ALL_ROUNDING] = UNUSED "but nothing of that is in free blocks: rounding up and remainders of "
                                        "blocks take it.",
     [OOM_ADVICE_FREE_PARTS] =
-        UNUSED "but {1} of that is in free blocks: rounding up and remainders of blocks "
-               "take the rest.",
+        UNUSED "but {1} of that is in free blocks: rounding up and remainders of blocks take the rest.",
     [OOM_ADVICE_FREE_PARTS_AT_MOST] = UNUSED "but at most {1} of that is in free blocks: rounding up and "
                                              "remainders of blocks take the rest.",
     [OOM_ADVICE_NO_BLOCK_LARGE] = UNUSED "and no free block among them was large enough.",
@@ -97,9 +96,8 @@ static const char *const sentences[OOM_ADVICE_KINDS] = {
     [OOM_ADVICE_UNSAID] = UNSAID FIRST_TO_TRY,
     [OOM_ADVICE_UNSAID_LACKING] = UNSAID NEARLY_ALL,
     [OOM_ADVICE_ON_ALREADY] =
-        "Expandable segments are on already; the {0} that were reserved but not in use are "
-        "free ends and gaps of these, what other streams or private pools keep, and "
-        "rounding.",
+        "Expandable segments are on already; the {0} that were reserved but not in use are free ends and "
+        "gaps of these, what other streams or private pools keep, and rounding.",
     [OOM_ADVICE_SPLIT_CLOSED] =
         "max_split_size_mb is {0}: free blocks of that size serve only requests as large, "
         "so {1} of free memory were closed to this one.",
@@ -107,8 +105,7 @@ static const char *const sentences[OOM_ADVICE_KINDS] = {
         "{0} are free in parts of segments that are otherwise in use. Where expandable "
         "segments cannot be used, max_split_size_mb keeps large blocks whole.",
     [OOM_ADVICE_PRIVATE_POOLS] =
-        "{0} of the free memory belong to private pools (CUDA graphs, MemPool), which "
-        "nothing else can use.",
+        "{0} of the free memory belong to private pools (CUDA graphs, MemPool), which nothing else can use.",
     [OOM_ADVICE_PENDING] =
         "{0} had been freed and waited for other streams (record_stream): synchronizing them "
         "earlier gives it back.",

@@ -359,14 +359,12 @@ static void oom_write(struct sheet *sheet, const struct whatif *whatif, const st
     if (served[0] != '\0')
         sheet_point(sheet,
                     "The failing request (%s) would have fitted in a budget of %s with: %s. What the program "
-                    "would do "
-                    "next is not recorded.",
+                    "would do next is not recorded.",
                     request, budget, served);
     if (failed[0] != '\0')
         sheet_point(sheet,
                     "It, or one before it, would still have failed in that budget with: %s. Above, peaks are "
-                    "those of "
-                    "an unlimited device, up to and with that request.",
+                    "those of an unlimited device, up to and with that request.",
                     failed);
     lack_write(sheet, whatif, verdicts);
 }
@@ -376,8 +374,7 @@ static void start_write(struct sheet *sheet, const struct whatif *whatif) {
     if (whatif->program->device->allocations.preexisting != 0)
         sheet_point(sheet,
                     "What is older than the recording is laid out anew without gaps first, so the scenario "
-                    "\"recorded\" "
-                    "may differ from the %s that were recorded.",
+                    "\"recorded\" may differ from the %s that were recorded.",
                     fine_bytes(sheet, whatif->recorded_peak_bytes));
 }
 
@@ -387,8 +384,7 @@ static void assumed_write(struct sheet *sheet, const struct whatif *whatif) {
         sheet_point(
             sheet,
             "%s of the recording have no stacks: they are taken to be the allocator's own retries, not calls "
-            "of "
-            "empty_cache.",
+            "of empty_cache.",
             sheet_format(sheet, "%s flushes", format_count(releases->n_of_cause[RELEASE_UNKNOWN]).text));
 }
 

@@ -43,40 +43,31 @@ static const struct sentence sentences[] = {
      "before is lost. Record with a larger max_entries."},
     {"live_end_differs/less",
      "At the end %b0 are in use by the events and blocks, %e1 bytes less than the segments' own totals say "
-     "(%b1). "
-     "Record all actions, and keep other threads from allocating while the snapshot is taken."},
+     "(%b1). Record all actions, and keep other threads from allocating while the snapshot is taken."},
     {"live_end_differs/more",
      "At the end %b0 are in use by the events and blocks, %e1 bytes more than the segments' own totals say "
-     "(%b1). "
-     "Record all actions, and keep other threads from allocating while the snapshot is taken."},
+     "(%b1). Record all actions, and keep other threads from allocating while the snapshot is taken."},
     {"live_above_reserved",
      "After event %c1 more is in use than is reserved, by %b0 (%c0 bytes), which cannot be: segment events "
-     "or frees are "
-     "missing. "
-     "Record all actions, and keep other threads from allocating while the snapshot is taken."},
+     "or frees are missing. Record all actions, and keep other threads from allocating while the snapshot is "
+     "taken."},
     {"live_above_reserved/start",
      "Before the first event more is in use than is reserved, by %b0 (%c0 bytes), which cannot be: segment "
-     "events or "
-     "frees are "
-     "missing. Record all actions, and keep other threads from allocating while the snapshot is taken."},
+     "events or frees are missing. Record all actions, and keep other threads from allocating while the "
+     "snapshot is taken."},
     {"log_changes",
-     "%c0 line%p0( says|s say) how much a stage added and took away, but no line says what was "
-     "there before: no "
-     "level follows from %p0(it|them)."},
+     "%c0 line%p0( says|s say) how much a stage added and took away, but no line says what was there before: "
+     "no level follows from %p0(it|them)."},
     {"log_csv_guessed", "A CSV without a header was read: of two figures the larger is taken for the "
-                        "device's capacity, the other "
-                        "for what is used."},
+                        "device's capacity, the other for what is used."},
     {"log_inferred", "%c0 line%p0( of no known form was|s of no known form were) read by the words before a "
-                     "size alone, such as "
-                     "allocated or peak: these figures are inferred."},
+                     "size alone, such as allocated or peak: these figures are inferred."},
     {"log_killed",
-     "Line %n0 says that a program was killed; by whom and why is not known from it. Run it with "
-     "\"strata run -- "
-     "COMMAND\", which watches the host's memory."},
+     "Line %n0 says that a program was killed; by whom and why is not known from it. Run it with \"strata "
+     "run -- COMMAND\", which watches the host's memory."},
     {"log_levels",
-     "These are levels printed in a log, not allocations: between two lines anything may have "
-     "happened, and which line of code holds the memory is not known. Figures are as exact as the "
-     "log prints them."},
+     "These are levels printed in a log, not allocations: between two lines anything may have happened, and "
+     "which line of code holds the memory is not known. Figures are as exact as the log prints them."},
     {"log_lines", "%c0 line%p0(|s) with text: %c1 about memory, %c2 passed over."},
     {"log_long_lines",
      "%c0 line%p0( is|s are) longer than %c1 bytes: only %p0(its beginning was|their beginnings were) read."},
@@ -98,8 +89,7 @@ static const struct sentence sentences[] = {
      "One event was recorded for this device: what is shown is its state when the file was written."},
     {"no_segment_events",
      "No segment event was recorded, although %c0 allocation%p0(|s) (%b1) lay outside of the final segments: "
-     "the reserved "
-     "curve shows the end's bytes throughout. Record without skip_actions for segments."},
+     "the reserved curve shows the end's bytes throughout. Record without skip_actions for segments."},
     {"no_segment_events/above", "No segment event was recorded, although reserved memory must have changed: "
                                 "its curve shows the end's bytes "
                                 "throughout. Record without skip_actions for segments."},
@@ -109,9 +99,8 @@ static const struct sentence sentences[] = {
     {"orphan_frees", "%c0 allocation%p0(|s) (%b1) made before the recording began and freed in it: the stack "
                      "shown is the free's."},
     {"overlapping_older", "%c0 allocation%p0(|s) taken to be older than the recording overlap%p0(s|) another "
-                          "such one, and %c1 made in it "
-                          "overlap%p1(s|) one that is still there: their own events are missing, and totals "
-                          "are too high. Record all actions."},
+                          "such one, and %c1 made in it overlap%p1(s|) one that is still there: their own "
+                          "events are missing, and totals are too high. Record all actions."},
     {"overflow",
      "The recording was longer than its buffer: the oldest events were overwritten. Record with a larger "
      "max_entries."},
@@ -133,18 +122,16 @@ static const struct sentence sentences[] = {
      "%c0 text%p0(|s) made of references (forward frames, metadata) left out: all of them together would be "
      "longer than %b1 and %n2 times what was read."},
     {"trailing_bytes",
-     "%p1(At least |)%b0 (%c0 byte%p0(|s)) follow the end of the recording and are ignored. Two "
-     "processes may have written this "
-     "one file, and then even what is shown may be mixed: give each rank a file of its own "
-     "and record again."},
+     "%p1(At least |)%b0 (%c0 byte%p0(|s)) follow the end of the recording and are ignored. Two processes "
+     "may have written this one file, and then even what is shown may be mixed: give each rank a file of its "
+     "own and record again."},
     {"trailing_bytes/pickle", "Another pickle follows the end of the recording (%p1(at least |)%b0, %c0 "
                               "bytes): two were written to one file, and "
                               "only the first is shown. Give each rank and each dump a file of its own."},
     {"truncated", "The file is cut off at byte %c0: the %c1 event%p1(|s) before that %p1(is|are) shown."},
     {"truncated/devices",
-     "The file is cut off at byte %c0: the %c1 event%p1(|s) before that %p1(is|are) shown. From device "
-     "%n2 on, what was there before the recording is known from frees only, and totals may be too "
-     "low."},
+     "The file is cut off at byte %c0: the %c1 event%p1(|s) before that %p1(is|are) shown. From device %n2 "
+     "on, what was there before the recording is known from frees only, and totals may be too low."},
     {"truncated/packed", "The packed data is cut off at byte %c0, after the recording: nothing is missing."},
     {"truncated/gzip", "The gzip data is cut off at byte %c0, after the recording: nothing is missing."},
     {"truncated/json",
@@ -156,8 +143,7 @@ static const struct sentence sentences[] = {
      "and with them perhaps allocations. Record all actions, in a longer buffer if it was full."},
     {"unequal_actions/no_completed",
      "%c0 free%p0( was|s were) requested and none completed: completions were left out, so memory counts as "
-     "free from the "
-     "request on. Record without skip_actions for frees to see what waited for other streams."},
+     "free from the request on. Record without skip_actions for frees to see what waited for other streams."},
     {"unequal_actions/no_requested", "%c1 free%p1(|s) completed and none was requested: requests were left "
                                      "out, so what waited for other streams is not "
                                      "known. Record without skip_actions for frees."},
