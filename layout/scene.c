@@ -341,12 +341,26 @@ static bool later_columns_build(struct scene *scene) {
 bool scene_build(struct scene *scene, const struct view *view) {
     scene->n_bands = scene->n_groups = 0;
     scene->rows_visited = 0;
-    scene->view = *view;
+    scene->view = scene->built = *view;
     if (columns_build(scene) && first_column_build(scene) && later_columns_build(scene))
         return true;
     scene->n_bands = 0;
-    scene->view.width = 0;
+    scene->view.width = scene->built.width = 0;
     return false;
+}
+
+bool scene_build_changed(struct scene *scene, const struct view *view) {
+    const struct view *built = &scene->built;
+    if (built->width != view->width || built->axis != view->axis || built->from_q16 != view->from_q16 ||
+        built->to_q16 != view->to_q16)
+        return scene_build(scene, view);
+    scene_ungroup(scene);
+    scene->view = *view;
+    return true;
+}
+
+void scene_forget(struct scene *scene) {
+    scene->built.width = 0;
 }
 
 /* The number of shown allocations in [from, to). */

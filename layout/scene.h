@@ -75,7 +75,8 @@ struct scene {
     uint64_t *bitmap;   /* marks places in the stack; all clear between builds */
     uint16_t *cells;    /* first column at or after every 2^cell_shift moments from moment[0] on */
     uint32_t cell_shift;
-    struct band *spare; /* used by scene_group_sites, as is `sums` */
+    struct view built;  /* what the last build was for; width 0: it must be done again */
+    struct band *spare; /* used by scene_group_sites, as is `sums`; then it holds the bands in stack order */
     struct site_sum *sums;
     uint32_t *keys; /* [n_bands] each band's call site, with older allocations apart */
     uint32_t moment_capacity, remains_capacity, bands_capacity, bitmap_capacity, cells_capacity;
@@ -115,6 +116,14 @@ void view_moments(const struct view *view, const struct timeline *timeline, uint
  * and the scene is empty. */
 bool scene_build(struct scene *scene, const struct view *view);
 
+/*
+ * The same, but where the last build was for these columns, its bands only go back to stack order, O(1): for a
+ * caller that draws in other colours or heights. If the content of `keep` or the timeline has changed since, the
+ * caller says so by scene_forget.
+ */
+bool scene_build_changed(struct scene *scene, const struct view *view);
+void scene_forget(struct scene *scene);
+
 /* Do bands lower than `least_q8` (1/256 px) hold more than half of everything drawn (bytes times columns)?
  * O(bands). */
 bool scene_is_dense(const struct scene *scene, uint32_t least_q8);
@@ -134,6 +143,9 @@ bool scene_fit_heights(struct scene *scene, uint32_t least_q8);
  * memory, and the bands stay.
  */
 bool scene_group_sites(struct scene *scene, const uint64_t *lit);
+
+/* Puts the bands back into stack order, without groups. O(1). */
+void scene_ungroup(struct scene *scene);
 
 /* Pixel position of a point of the axis (at most 2^62 from 0), and of the beginning of a moment, in 1/256 px from
  * the left edge; may lie outside. They saturate at +-2^30. */

@@ -169,6 +169,21 @@ static uint32_t part_of(const struct scene *scene, uint32_t nth, const uint64_t 
     return 2 * scene->sums[scene->keys[nth]].group + !filter_keeps(lit, scene->bands[nth].allocation);
 }
 
+static void bands_exchange(struct scene *scene) {
+    struct band *bands = scene->bands;
+    uint32_t capacity = scene->bands_capacity;
+    scene->bands = scene->spare;
+    scene->bands_capacity = scene->spare_capacity;
+    scene->spare = bands;
+    scene->spare_capacity = capacity;
+}
+
+void scene_ungroup(struct scene *scene) {
+    if (scene->n_groups > 0)
+        bands_exchange(scene);
+    scene->n_groups = 0;
+}
+
 static void bands_move(struct scene *scene, const uint64_t *lit) {
     uint32_t at = 0, next[2 * SCENE_GROUPS] = {0};
     for (uint32_t key = 0; lit == NULL && key < 2 * scene->timeline->trace->frames.count; key++)
@@ -183,12 +198,7 @@ static void bands_move(struct scene *scene, const uint64_t *lit) {
     }
     for (uint32_t i = 0; i < scene->n_bands; i++)
         scene->spare[next[part_of(scene, i, lit)]++] = scene->bands[i];
-    struct band *bands = scene->bands;
-    uint32_t capacity = scene->bands_capacity;
-    scene->bands = scene->spare;
-    scene->bands_capacity = scene->spare_capacity;
-    scene->spare = bands;
-    scene->spare_capacity = capacity;
+    bands_exchange(scene);
 }
 
 bool scene_group_sites(struct scene *scene, const uint64_t *lit) {

@@ -158,7 +158,7 @@ place view_draw(struct page_view *view) {
         style.marks = &marks;
     struct scene *scene = scene_asked(view, small_of(request->flags), &style);
     if (scene == NULL || !picture_reserve(view, (uint64_t)width * height * 4) ||
-        !scene_build(scene, &window) || !areas_asked(view, scene, &style))
+        !scene_build_changed(scene, &window) || !areas_asked(view, scene, &style))
         return 0;
     bool dense = dense_find(view, &style, small_of(request->flags));
     if ((dense && (small_of(request->flags) & DRAW_GROUPED) != 0 && !scene_group_sites(scene, style.lit)) ||

@@ -99,6 +99,7 @@ i32 view_select(struct page_view *view, u32 slot) {
         view->filtered = true;
         view->keep = query->selection.keep;
         view->scene.keep = view->keep;
+        scene_forget(&view->scene);
         view->scene.timeline =
             &query->selection.timeline; /* a column shows the highest moment of the filtered allocations */
     }
@@ -109,6 +110,7 @@ void view_filter_off(struct page_view *view) {
     view->filtered = false;
     view->keep = NULL;
     view->scene.keep = NULL;
+    scene_forget(&view->scene);
     view->scene.timeline = view_timeline(view);
 }
 
