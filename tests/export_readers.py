@@ -35,7 +35,10 @@ def package(*names):
     if not python.exists() and not quietly(sys.executable, "-m", "venv", READERS):
         shutil.rmtree(READERS, ignore_errors=True)
         return None
-    if quietly(python, "-c", f"import {', '.join(names)}") or quietly(python, "-m", "pip", "install", "-q", *names):
+    if quietly(python, "-c", f"import {', '.join(names)}"):
+        return python
+    # Compiling all of a package takes as long as the rest; what is imported is compiled then.
+    if quietly(python, "-m", "pip", "install", "-q", "--no-compile", *names):
         return python
     return None
 

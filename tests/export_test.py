@@ -5,6 +5,7 @@ protobuf. Their sums must equal those of report --json, over the samples and the
     STRATA=path/to/strata export_test.py [corpus files]
 """
 
+import contextlib
 import csv
 import io
 import json
@@ -66,9 +67,13 @@ def bytes_of(rows):
 
 
 def database(data):
-    path = pathlib.Path(tempfile.mkdtemp()) / "x.sqlite"
-    path.write_bytes(data)
-    return sqlite3.connect(path)
+    with tempfile.NamedTemporaryFile(suffix=".sqlite") as file:
+        file.write(data)
+        file.flush()
+        with contextlib.closing(sqlite3.connect(file.name)) as source:
+            copy = sqlite3.connect(":memory:")
+            source.backup(copy)
+            return copy
 
 
 def samples():
