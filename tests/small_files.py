@@ -1,6 +1,7 @@
 """Makes small files that expand to much: opcodes that refer to one text, list or frame again and again, and files with many of two
 things at once. small_files_test.py says what each may cost."""
 
+import functools
 import json
 import pickle
 import struct
@@ -36,7 +37,11 @@ class Pickle:
         return self.raw(b"X", struct.pack("<I", len(data)), data).keep(value)
 
     def integer(self, value):
-        return self.raw(b"J", struct.pack("<i", value)) if value < 1 << 31 else self.raw(b"\x8a\x08", struct.pack("<q", value))
+        return self.raw(self.integer_bytes(value))
+
+    @staticmethod
+    def integer_bytes(value):
+        return b"J" + struct.pack("<i", value) if value < 1 << 31 else b"\x8a\x08" + struct.pack("<q", value)
 
     def list(self, count, item):
         """A list of `count` that item(i) writes."""
@@ -149,6 +154,7 @@ def frames_one_by_one(n_frames):
     return pickle.snapshot(1, lambda i: pickle.event(i, lambda: (pickle.text("frames"), stack())))
 
 
+@functools.cache  # two tests take the same
 def devices_and_sites(n_devices, n_sites):
     """Every device has an event at each of so many call sites of its own."""
     pickle = Pickle()
@@ -209,9 +215,22 @@ def blocks_alone(count):
         pickle.raw(EMPTY_DICT, MARK).text("address").integer(512 * (i + 1)).text("size").integer(512).text("state").text("active_allocated")
         pickle.raw(SETITEMS)
 
+    def blocks(i):
+        """The first two write the texts and refer to them; from then on only the address differs."""
+        pickle.raw(EMPTY_LIST, MARK)
+        written = 2 if i == 0 else 1
+        for at in range(written):
+            begin = len(pickle.out)
+            block(1000 * i + at)
+        last = bytes(pickle.out[begin:])
+        before, _, after = last.partition(Pickle.integer_bytes(512 * (1000 * i + written)))
+        for at in range(written, 1000):
+            pickle.raw(before, Pickle.integer_bytes(512 * (1000 * i + at + 1)), after)
+        return pickle.raw(APPENDS)
+
     def segment(i):
         pickle.raw(EMPTY_DICT, MARK).text("address").integer(512_000 * i + 512).text("total_size").integer(512_000).text("blocks")
-        pickle.list(1000, lambda at: block(1000 * i + at)).raw(SETITEMS)
+        blocks(i).raw(SETITEMS)
     pickle.raw(EMPTY_DICT, MARK).text("device_traces").raw(EMPTY_LIST).text("segments")
     return bytes(pickle.list(count // 1000, segment).raw(SETITEMS, STOP).out)
 
