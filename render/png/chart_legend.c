@@ -6,6 +6,7 @@
 #include "render/png/chart_groups.h"
 #include "render/raster/mix.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +18,11 @@ struct key {
     enum chart_box_kind kind;
     uint32_t color;
     char text[384];
+};
+
+struct keys {
+    struct key key[KEYS_MAX];
+    uint32_t n;
 };
 
 struct key_facts {
@@ -51,115 +57,63 @@ static struct key_facts key_facts_of(const struct chart_maker *maker) {
     return facts;
 }
 
-static void key_of_reserved(const struct chart_maker *maker, struct key *key) {
-    key->kind = CHART_LINE;
-    key->color = maker->out->colors.text;
-    const struct timeline *timeline = maker->in->timeline;
-    snprintf(key->text, sizeof key->text, "reserved \xc2\xb7 %s %s",
-             timeline->device->n_segments == 0 ? "at least" : "at most",
-             format_bytes(timeline->reserved_peak).text);
-}
-
-static void key_of_capacity(const struct chart_maker *maker, struct key *key) {
-    uint64_t capacity = maker->in->options->capacity_bytes;
-    key->kind = CHART_DASH;
-    key->color = maker->out->colors.text;
-    snprintf(key->text, sizeof key->text, "capacity %s%s", format_bytes(capacity).text,
-             capacity > maker->out->view.top_bytes ? " (above the picture)" : "");
-}
-
-static void key_of_ghost(const struct chart_maker *maker, struct key *key) {
-    key->kind = CHART_LINE;
-    key->color = maker->out->colors.alarm;
-    snprintf(key->text, sizeof key->text, "reserved + free at the OOM \xc2\xb7 %s",
-             format_bytes(chart_ghost_limit(maker)).text);
-}
-
-static void key_of_unused(const struct chart_maker *maker, struct key *key) {
-    key->kind = CHART_SWATCH;
-    key->color = maker->out->colors.unused;
-    snprintf(key->text, sizeof key->text, "lane: reserved, unused \xc2\xb7 up to %s",
-             format_bytes(maker->unused_bytes).text);
-}
-
-static void key_of_host(const struct chart_maker *maker, struct key *key) {
-    key->kind = CHART_SWATCH;
-    key->color = maker->out->colors.quiet;
-    snprintf(key->text, sizeof key->text, "lane: the host's memory \xc2\xb7 up to %s",
-             format_bytes(maker->host_bytes).text);
-}
-
-static void key_of_pattern(const struct chart_maker *maker, struct key *key, enum chart_box_kind kind,
-                           const char *text) {
+static __attribute__((format(printf, 4, 5))) void key_add(struct keys *keys, enum chart_box_kind kind,
+                                                          uint32_t color, const char *format, ...) {
+    struct key *key = &keys->key[keys->n++];
     key->kind = kind;
-    key->color = maker->out->colors.quiet;
-    snprintf(key->text, sizeof key->text, "%s", text);
+    key->color = color;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(key->text, sizeof key->text, format, arguments);
+    va_end(arguments);
 }
 
-static void key_of_filter(const struct chart_maker *maker, struct key *key) {
-    key->kind = CHART_TEXT;
-    key->color = maker->out->colors.text;
-    snprintf(key->text, sizeof key->text, "only: %s", maker->in->options->filter->text);
-}
-
-static void key_of_range(const struct chart_maker *maker, struct key *key) {
+static void key_of_range(const struct chart_maker *maker, struct keys *keys) {
     const struct timeline *timeline = maker->in->timeline;
     const struct raster_marks *marks = &maker->in->options->address->marks;
     enum axis axis = maker->in->window.axis;
     uint32_t first = chart_moment_of_q16(timeline, axis, marks->range_from_q16 + 65535),
              end = chart_moment_of_q16(timeline, axis, marks->range_to_q16 + 65535);
     end = end > first ? end : first + 1;
-    key->kind = CHART_SWATCH;
-    key->color = color_mix(maker->out->colors.background, maker->out->colors.mark[0], 51);
     uint64_t most = timeline->live[timeline_peak_in(timeline, first, end)];
-    snprintf(key->text, sizeof key->text, "selected: %s event%s \xc2\xb7 highest %s",
-             format_count(end - first).text, end - first == 1 ? "" : "s", format_bytes(most).text);
+    key_add(keys, CHART_SWATCH, color_mix(maker->out->colors.background, maker->out->colors.mark[0], 51),
+            "selected: %s event%s \xc2\xb7 highest %s", format_count(end - first).text,
+            end - first == 1 ? "" : "s", format_bytes(most).text);
 }
 
-static void key_of_mark(const struct chart_maker *maker, uint32_t i, struct key *key) {
+static void key_of_mark(const struct chart_maker *maker, uint32_t i, struct keys *keys) {
     const struct chart_address *address = maker->in->options->address;
     char when[96];
     chart_moment_text(maker->in->timeline, address->marks.mark[i], when, sizeof when);
-    key->kind = CHART_SWATCH;
-    key->color = maker->out->colors.mark[i];
-    snprintf(key->text, sizeof key->text, "%c: %s%s%.240s", (char)('A' + i), when,
-             address->notes[i][0] != '\0' ? " \xc2\xb7 " : "", address->notes[i]);
+    key_add(keys, CHART_SWATCH, maker->out->colors.mark[i], "%c: %s%s%.240s", (char)('A' + i), when,
+            address->notes[i][0] != '\0' ? " \xc2\xb7 " : "", address->notes[i]);
 }
 
-static void key_of_search(const struct chart_maker *maker, struct key *key) {
-    key->kind = CHART_SWATCH;
-    key->color = maker->out->colors.hit;
-    snprintf(key->text, sizeof key->text, "search: %.110s", maker->in->options->search->text);
-}
-
-static void key_of_highlight(const struct chart_maker *maker, struct key *key) {
+static void key_of_highlight(const struct chart_maker *maker, struct keys *keys) {
     const struct highlight *highlight = maker->in->options->address->highlight;
     char name[100];
     if (highlight->by == HIGHLIGHT_BY_FRAME)
         site_text(maker->in->timeline->trace, highlight->key, name, sizeof name);
     else
         compare_name(maker->in->timeline, (enum compare_by)highlight->by, highlight->key, name, sizeof name);
-    key->kind = CHART_TEXT;
-    key->color = maker->out->colors.text;
-    snprintf(key->text, sizeof key->text, "highlighted: %s", name);
+    key_add(keys, CHART_TEXT, maker->out->colors.text, "highlighted: %s", name);
 }
 
 /* Adds keys for what a page's address adds to the picture. */
-static uint32_t keys_of_address(const struct chart_maker *maker, struct key *keys) {
-    const struct chart_address *address = maker->in->options->address;
-    uint32_t n = 0;
+static void keys_add_address(const struct chart_maker *maker, struct keys *keys) {
+    const struct chart_options *options = maker->in->options;
+    const struct chart_address *address = options->address;
     if (address == NULL)
-        return 0;
+        return;
     if (address->has_range)
-        key_of_range(maker, &keys[n++]);
+        key_of_range(maker, keys);
     for (uint32_t i = 0; i < RASTER_MARKS; i++)
         if (address->marks.mark[i] != MOMENT_NONE)
-            key_of_mark(maker, i, &keys[n++]);
-    if (maker->in->options->search != NULL)
-        key_of_search(maker, &keys[n++]);
+            key_of_mark(maker, i, keys);
+    if (options->search != NULL)
+        key_add(keys, CHART_SWATCH, maker->out->colors.hit, "search: %.110s", options->search->text);
     if (address->highlight != NULL && address->marks.pinned == UINT32_MAX)
-        key_of_highlight(maker, &keys[n++]);
-    return n;
+        key_of_highlight(maker, keys);
 }
 
 static const char *color_text(enum color_by by) {
@@ -169,29 +123,45 @@ static const char *color_text(enum color_by by) {
     return texts[by];
 }
 
-static uint32_t keys_of(const struct chart_maker *maker, struct key keys[KEYS_MAX]) {
-    struct key_facts facts = key_facts_of(maker);
-    uint32_t n = 0;
-    if (maker->in->timeline->reserved_peak > 0)
-        key_of_reserved(maker, &keys[n++]);
-    if (maker->in->options->capacity_bytes > 0)
-        key_of_capacity(maker, &keys[n++]);
+/* Adds keys for the lines across the plot and for the lanes below it. */
+static void keys_add_levels(const struct chart_maker *maker, struct keys *keys) {
+    const struct timeline *timeline = maker->in->timeline;
+    const struct chart_colors *colors = &maker->out->colors;
+    uint64_t capacity = maker->in->options->capacity_bytes;
+    if (timeline->reserved_peak > 0)
+        key_add(keys, CHART_LINE, colors->text, "reserved \xc2\xb7 %s %s",
+                timeline->device->n_segments == 0 ? "at least" : "at most",
+                format_bytes(timeline->reserved_peak).text);
+    if (capacity > 0)
+        key_add(keys, CHART_DASH, colors->text, "capacity %s%s", format_bytes(capacity).text,
+                capacity > maker->out->view.top_bytes ? " (above the picture)" : "");
     if (chart_ghost_width(maker) != 0)
-        key_of_ghost(maker, &keys[n++]);
+        key_add(keys, CHART_LINE, colors->alarm, "reserved + free at the OOM \xc2\xb7 %s",
+                format_bytes(chart_ghost_limit(maker)).text);
     if (maker->unused_bytes != 0)
-        key_of_unused(maker, &keys[n++]);
+        key_add(keys, CHART_SWATCH, colors->unused, "lane: reserved, unused \xc2\xb7 up to %s",
+                format_bytes(maker->unused_bytes).text);
     if (maker->host_bytes != 0)
-        key_of_host(maker, &keys[n++]);
+        key_add(keys, CHART_SWATCH, colors->quiet, "lane: the host's memory \xc2\xb7 up to %s",
+                format_bytes(maker->host_bytes).text);
+}
+
+static struct keys keys_of(const struct chart_maker *maker) {
+    const struct chart_options *options = maker->in->options;
+    const struct chart_colors *colors = &maker->out->colors;
+    struct key_facts facts = key_facts_of(maker);
+    struct keys keys = {.n = 0};
+    keys_add_levels(maker, &keys);
     if (facts.older)
-        key_of_pattern(maker, &keys[n++], CHART_DOTS, "dots: older than the recording");
+        key_add(&keys, CHART_DOTS, colors->quiet, "dots: older than the recording");
     if (facts.pending)
-        key_of_pattern(maker, &keys[n++], CHART_HATCH, "hatched: freed, waits for another stream");
-    n += keys_of_address(maker, &keys[n]);
+        key_add(&keys, CHART_HATCH, colors->quiet, "hatched: freed, waits for another stream");
+    keys_add_address(maker, &keys);
     if (maker->in->selection != NULL)
-        key_of_filter(maker, &keys[n++]);
-    if (maker->in->options->color_by != COLOR_BY_SITE)
-        key_of_pattern(maker, &keys[n++], CHART_TEXT, color_text(maker->in->options->color_by));
-    return n;
+        key_add(&keys, CHART_TEXT, colors->text, "only: %s", options->filter->text);
+    if (options->color_by != COLOR_BY_SITE)
+        key_add(&keys, CHART_TEXT, colors->quiet, "%s", color_text(options->color_by));
+    return keys;
 }
 
 /* ---- table ---- */
@@ -344,14 +314,14 @@ static int32_t header_put(struct chart_maker *maker, struct rect area) {
 
 int32_t chart_legend_width(struct chart_maker *maker, int32_t least, int32_t most) {
     struct header header;
-    struct key keys[KEYS_MAX];
+    struct keys keys = keys_of(maker);
     struct columns columns = columns_of(maker, legend_rows_wanted(maker));
     int32_t width = columns_width(maker, &columns);
     header_of(maker, &header);
     int32_t header_width = chart_text_width(maker, maker->bold, header.both);
     width = header_width > width ? header_width : width;
-    for (uint32_t i = 0, n = keys_of(maker, keys); i < n; i++) {
-        int32_t key_width = maker->em * 2 + chart_text_width(maker, maker->small, keys[i].text);
+    for (uint32_t i = 0; i < keys.n; i++) {
+        int32_t key_width = maker->em * 2 + chart_text_width(maker, maker->small, keys.key[i].text);
         width = key_width > width ? key_width : width;
     }
     return width < least ? least : width > most ? most : width;
@@ -362,10 +332,8 @@ static int32_t keys_height(const struct chart_maker *maker, uint32_t n_keys) {
 }
 
 int32_t chart_legend_height(struct chart_maker *maker) {
-    struct key keys[KEYS_MAX];
     return 2 * chart_line(maker->bold) + maker->em / 4 +
-           ((int32_t)legend_rows_wanted(maker) + 1) * chart_row(maker) +
-           keys_height(maker, keys_of(maker, keys));
+           ((int32_t)legend_rows_wanted(maker) + 1) * chart_row(maker) + keys_height(maker, keys_of(maker).n);
 }
 
 /* Puts the name of a call site. File and line tell call sites apart, so the function's name is cut first:
@@ -480,8 +448,7 @@ static void key_put(struct chart_maker *maker, const struct key *key, struct rec
 }
 
 void chart_legend_put(struct chart_maker *maker, struct rect area) {
-    struct key keys[KEYS_MAX];
-    uint32_t n_keys = keys_of(maker, keys);
+    struct keys keys = keys_of(maker);
     /* A legend below the plot has no room for sentences. */
     int32_t most = area.height > 24 * maker->em ? area.height / 2 : 0;
     int32_t pin = chart_pin_height(maker), findings = 0;
@@ -497,11 +464,11 @@ void chart_legend_put(struct chart_maker *maker, struct rect area) {
     area.height -= findings;
     int32_t header = header_put(maker, area), row = chart_row(maker);
     /* An address has many keys; a low picture has no room for the last ones. */
-    while (n_keys > 0 && header + keys_height(maker, n_keys) > area.height)
-        n_keys--;
-    int32_t keys_top = area.y + area.height - (keys_height(maker, n_keys) - maker->em / 2);
+    while (keys.n > 0 && header + keys_height(maker, keys.n) > area.height)
+        keys.n--;
+    int32_t keys_top = area.y + area.height - (keys_height(maker, keys.n) - maker->em / 2);
     struct rect table = {area.x, area.y + header, area.width,
-                         area.height - header - keys_height(maker, n_keys)};
+                         area.height - header - keys_height(maker, keys.n)};
     int32_t rows = (LEGEND_ROWS_MIN + 1) * row + maker->em;
     int32_t side = chart_side_fit(maker, area.width, table.height - rows);
     if (side != 0) {
@@ -511,6 +478,6 @@ void chart_legend_put(struct chart_maker *maker, struct rect area) {
         chart_side_put(maker, (struct rect){area.x, table.y + table.height, area.width, side});
     }
     table_put(maker, table);
-    for (uint32_t i = 0; i < n_keys; i++)
-        key_put(maker, &keys[i], (struct rect){area.x, keys_top + (int32_t)i * row, area.width, row});
+    for (uint32_t i = 0; i < keys.n; i++)
+        key_put(maker, &keys.key[i], (struct rect){area.x, keys_top + (int32_t)i * row, area.width, row});
 }
