@@ -1,4 +1,4 @@
-#include "parser/fingerprint.h"
+#include "parser/fingerprint_wide.h"
 
 #include <string.h>
 
@@ -13,8 +13,15 @@ struct fingerprint *fingerprint_new(void) {
 }
 
 void fingerprint_add(struct fingerprint *fingerprint, const void *bytes, size_t nbytes) {
-    if (nbytes != 0)
-        XXH3_128bits_update((XXH3_state_t *)fingerprint, bytes, nbytes);
+    if (nbytes == 0)
+        return;
+#ifdef STRATA_AVX2
+    if (__builtin_cpu_supports("avx2")) {
+        fingerprint_add_wide(fingerprint, bytes, nbytes);
+        return;
+    }
+#endif
+    XXH3_128bits_update((XXH3_state_t *)fingerprint, bytes, nbytes);
 }
 
 void fingerprint_text(const struct fingerprint *fingerprint, char text[FINGERPRINT_CHARACTERS + 1]) {
