@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import pickle
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -112,6 +113,7 @@ class Host(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp())
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
         cls.snapshot, cls.host = recording()
         segments = cls.host.segments()
         cls.flat = cls.write("flat", host_segments=segments, host_traces=cls.host.events)
