@@ -84,6 +84,12 @@ static void query_begin(struct page_view *view, struct page_query *query) {
                                           .arena = &query->arena};
 }
 
+/* What was made of the allocations shown must be made again. */
+static void shown_changed(struct page_view *view) {
+    scene_forget(&view->scene);
+    view->n_also = view->also_end = 0;
+}
+
 i32 view_select(struct page_view *view, u32 slot) {
     struct page_query *query = query_at(view, slot);
     if (query == NULL || !query->ready)
@@ -99,7 +105,7 @@ i32 view_select(struct page_view *view, u32 slot) {
         view->filtered = true;
         view->keep = query->selection.keep;
         view->scene.keep = view->keep;
-        scene_forget(&view->scene);
+        shown_changed(view);
         view->scene.timeline =
             &query->selection.timeline; /* a column shows the highest moment of the filtered allocations */
     }
@@ -110,7 +116,7 @@ void view_filter_off(struct page_view *view) {
     view->filtered = false;
     view->keep = NULL;
     view->scene.keep = NULL;
-    scene_forget(&view->scene);
+    shown_changed(view);
     view->scene.timeline = view_timeline(view);
 }
 

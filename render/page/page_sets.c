@@ -52,11 +52,18 @@ place view_group(struct page_view *view, u32 index) {
 
 u32 view_also_shown(struct page_view *view, f64 event) {
     const struct scene *scene = &view->scene;
-    const uint32_t width = scene->view.width;
-    view->n_also = 0;
-    if (width != 0 && scene->moment != NULL)
-        also_shown_find(scene->timeline, scene->keep, scene->moment[0], scene->moment[width - 1] + 1,
-                        moment_of(view, event), &view->arena, view->also, &view->n_also);
+    const uint32_t width = scene->view.width, moment = moment_of(view, event);
+    bool is_drawn = width != 0 && scene->moment != NULL;
+    uint32_t first = is_drawn ? scene->moment[0] : 0, end = is_drawn ? scene->moment[width - 1] + 1 : 0;
+    if (first == view->also_first && end == view->also_end && moment == view->also_moment)
+        return view->n_also;
+    view->n_also = view->also_end = 0;
+    if (is_drawn && also_shown_find(scene->timeline, scene->keep, first, end, moment, &view->arena,
+                                    view->also, &view->n_also)) {
+        view->also_first = first;
+        view->also_end = end;
+        view->also_moment = moment;
+    }
     return view->n_also;
 }
 

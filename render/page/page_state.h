@@ -207,6 +207,8 @@ struct page_view {
     struct page_session *session;
     uint32_t index; /* index of its device */
     uint32_t n_also;
+    /* the window and the moment that `also` was found for; end 0: it must be found again */
+    uint32_t also_first, also_end, also_moment;
     struct arena arena, grouping;
     /* memory of the tree, the pairs, the blocks, the matches */
     struct arena planting, pairing, holding, listing;

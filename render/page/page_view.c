@@ -25,6 +25,7 @@ static void view_forget(struct page_view *view) {
     view->matching = (struct matching){0};
     view->n_groups = view->n_pairs = view->n_matches = view->tree.n_nodes = 0;
     view->held = (struct held){0};
+    view->n_also = view->also_end = 0;
 }
 
 static void view_show(struct page_view *view, uint32_t index) {
