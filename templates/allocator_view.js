@@ -182,11 +182,13 @@ function replayText(page) {
         driver_events_exact: driverExact,
     } = view.c.replayed();
     if (GRADES[grade] === "refused") return `Replay check: refused, because ${view.sentence("replay_reason")}.`;
-    return (
-        `Replay check: ${exact.toLocaleString("en-US")} of ${formatPlural(allocations, "allocation")}, ` +
-        `${driverExact.toLocaleString("en-US")} of ${formatPlural(driver, "driver allocation")} reproduced` +
-        `${GRADES[grade] === "exact" ? " and the reserved curve exactly" : ""}.`
-    );
+    const part = (/** @type {number} */ same, /** @type {number} */ of, /** @type {string} */ what) =>
+        `${same === of ? "all" : `${same.toLocaleString("en-US")} of`} ${formatPlural(of, what)}`;
+    const made = part(exact, allocations, "allocation");
+    const taken = part(driverExact, driver, "driver allocation");
+    if (GRADES[grade] === "exact")
+        return `Replay check: ${made}, ${taken} and the reserved curve are exactly as recorded.`;
+    return `Replay check: ${made} and ${taken} are as recorded.`;
 }
 
 /* ---- settings ---- */

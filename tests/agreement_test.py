@@ -130,7 +130,7 @@ class Agreement(unittest.TestCase):
         advice = " ".join(each["text"] for each in report["oom_details"][-1]["advice"])
         said = figures(advice, rf"would have been {FIGURE} short")
         own = say("whatif", "-d", report["device"], path)
-        more = figures(own, rf"it was short by {FIGURE}")
+        more = figures(own, rf"the requests alone go {FIGURE} beyond")
         if lacking is None:
             self.assertEqual([], said + more)
             return 0
@@ -142,7 +142,7 @@ class Agreement(unittest.TestCase):
             self.assertLessEqual(abs(bytes_said - short), digit, (said, more, short))
         # A setting would have needed so much more: the same figure, told of the same setting.
         for text in (advice, own):
-            for bytes_said, digit in figures(text, rf"{FIGURE} more than (?:there was|the [\d.,]+ [GM]iB that there was at most)"):
+            for bytes_said, digit in figures(text, rf"{FIGURE} more than (?:there was|the [\d.,]+ [GM]iB that the process had at most)"):
                 self.assertLessEqual(abs(bytes_said - lacking["bytes"]), digit, text)
         return 1
 

@@ -302,7 +302,7 @@ class Words(unittest.TestCase):
                 text = " ".join(extrapolate(folder, 2, 4, 48, {}, *words).split())
                 self.assertIn("At 48 layers, modelled from the same sequence of requests with more repeats", text)
                 self.assertIn("At 2 layers: Replay check: ", text)
-                self.assertRegex(text, r"at \d+ places of the sequence; each layer makes \d+ allocations there")
+                self.assertRegex(text, r"at \d+ places of the sequence it repeats what is there; each layer makes \d+ allocations there")
 
     def test_picture(self):
         """In both themes, the same each time; a page shows a recording, and of another size there is none."""

@@ -215,7 +215,7 @@ class Truth(unittest.TestCase):
     def test_a_last_forward_without_its_backward(self):
         """Checkpointing is told, and that what it makes again there is not recorded; of whole steps nothing is said."""
         case = {"layers": 4, "width": 512, "batch": 4, "tokens": 512, "unrolled": False, "sgd": True, "expandable": True, "seed": 3}
-        sentence = "The last forward has no backward: what making its blocks again takes is not recorded."
+        sentence = "The last forward has no backward, so the recording does not show what making its blocks again takes."
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "case.pickle"
             for more in (True, False):

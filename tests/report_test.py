@@ -255,7 +255,7 @@ class Options(unittest.TestCase):
         sample = SAMPLES / "two_devices.pickle"
         events = {each["device"]: each["events"] for each in report(sample)["devices"]}
         text = " ".join(run("report", "-d", "0", sample).stdout.decode().split())
-        self.assertIn(f"Skipped, because another device was named: device 1 ({events[1]:,} events).", text)
+        self.assertIn(f"Left out, because -d names another device: device 1 ({events[1]:,} events).", text)
         self.assertNotIn("Skipped", run("report", sample).stdout.decode())
 
     def test_all_verbs_take_rules(self):

@@ -244,7 +244,7 @@ class OverlappingOlder(TrustTest):
                         self.assertEqual(among, not message.startswith("0 "))
                         n_noted += 1
                     if message and not among:
-                        self.assertEqual(later, self.number(r"and ([\d,]+) made in it", message))
+                        self.assertEqual(later, self.number(r"and ([\d,]+) made in the recording", message))
                         n_counted += 1
         self.assertGreater(n_noted, len(SEEDS))
         self.assertGreater(n_counted, 3)

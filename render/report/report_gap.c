@@ -157,11 +157,13 @@ static void pinned_table(struct sheet *sheet, const struct report_device *report
     enum { SHOWN = 5 };
     if (gap->n_pinned == 0)
         return;
-    sheet_say(sheet, "At the reserved peak, %s less than a quarter in use: %s %s free. What keeps %s:",
-              gap->n_pinned == 1 ? "1 segment is"
-                                 : sheet_format(sheet, "%s segments are", format_count(gap->n_pinned).text),
-              format_bytes(gap->pinned_free_bytes).text, gap->n_pinned == 1 ? "in it are" : "in them are",
-              gap->n_pinned == 1 ? "it" : "those with most of it");
+    sheet_say(
+        sheet,
+        "At the reserved peak, %s less than a quarter in use, and %s %s free. The blocks in use keep %s:",
+        gap->n_pinned == 1 ? "1 segment is"
+                           : sheet_format(sheet, "%s segments are", format_count(gap->n_pinned).text),
+        format_bytes(gap->pinned_free_bytes).text, gap->n_pinned == 1 ? "in it are" : "in them are",
+        gap->n_pinned == 1 ? "it reserved" : "them reserved; those with the most free memory");
     uint64_t most = 0;
     for (uint32_t i = 0; i < gap->n_pinned && i < SHOWN; i++)
         most = gap->pinned[i].size > most ? gap->pinned[i].size : most;
@@ -177,9 +179,8 @@ void report_gap(struct sheet *sheet, const struct report_device *report) {
     causes_table(sheet, report);
     for (int i = 0; i < REPORT_GAPS; i++)
         if (!report->gap[i].exact) {
-            sheet_say(sheet,
-                      "Sizes of blocks that are older than the recording, or of one that could not be "
-                      "replayed, are not all known: free blocks may partly be remainders of used ones.");
+            sheet_say(sheet, "Not all block sizes are known: some blocks are older than the recording, or "
+                             "could not be replayed. Free blocks may partly be remainders of used ones.");
             break;
         }
     report_map_write(sheet, &report->map);

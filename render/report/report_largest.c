@@ -98,8 +98,7 @@ bool plan_largest_write(struct buffer *out, const struct extrapolation_report *r
     sheet_heading(&sheet, 1, sheet_format(&sheet, "Plan: the largest of %s", file));
     for (uint32_t i = 0; i < report->n_devices; i++)
         largest_write(&sheet, &report->device[i], largest_most(report->size[1]));
-    sheet_point(&sheet,
-                "Larger sizes are models of the two recordings; none above what is listed under Also was "
-                "tried further than the next three.");
+    sheet_point(&sheet, "Larger sizes are models of the two recordings. Also lists larger sizes that are "
+                        "served although a smaller one is not; only the next three sizes were tried.");
     return !out->failed;
 }

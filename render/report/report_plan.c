@@ -321,9 +321,9 @@ static void figures_write(struct sheet *sheet, const struct plan *plan, const st
         reserved = sheet_format(sheet, ", %s reserved%s", range(sheet, own->reserved_min, own->reserved_max),
                                 own->fits == PLAN_YES ? "" : " without a limit");
     if (set->n_changes == 2)
-        alone = " Neither alone is served.";
+        alone = " Neither alone is enough.";
     else if (set->n_changes > 2)
-        alone = " No fewer of them are served.";
+        alone = " Fewer of them are not enough.";
     if (share != UINT32_MAX)
         time = sheet_format(sheet, "; about %" PRIu32 " %% more time by the host's clock",
                             (share + 5000) / 10000);
@@ -351,15 +351,15 @@ static void end_write(struct sheet *sheet, const struct plan *plan, const struct
     const struct forward *last = blocks->n_forwards != 0 ? &blocks->forward[blocks->n_forwards - 1] : NULL;
     if (plan->ended_by_oom && set == plan->plans)
         sheet_under(sheet, 0,
-                    "Up to and with the request that failed: what the rest of that step needs is not "
-                    "recorded.");
+                    "This holds up to and with the request that failed. What the rest of that step needs is "
+                    "not recorded.");
     if (plan->ended_by_oom || last == NULL || last->n_blocks == 0 || last->has_backward)
         return;
     for (uint32_t i = 0; i < set->n_changes; i++)
         if (plan->change[set->change[i]].kind == PLAN_CHECKPOINT)
             sheet_under(sheet, 0,
-                        "The last forward has no backward: what making its blocks again takes is "
-                        "not recorded.");
+                        "The last forward has no backward, so the recording does not show what making its "
+                        "blocks again takes.");
 }
 
 static void plan_write(struct sheet *sheet, const struct plan *plan, const struct plan_set *set) {
@@ -373,14 +373,15 @@ static void plan_write(struct sheet *sheet, const struct plan *plan, const struc
     retries_write(sheet, plan, set);
     for (uint32_t i = 0; i < set->n_changes; i++)
         if (plan->change[set->change[i]].kind == PLAN_EIGHT_BIT)
-            sheet_under(sheet, 0, "If the state's values have 4 bytes now, %s in use; if 2 bytes, %s.",
+            sheet_under(sheet, 0,
+                        "That is %s in use if the state's values have 4 bytes now, and %s if they have 2.",
                         fine(sheet, set->figures.live_min), fine(sheet, set->figures.live_max));
     end_write(sheet, plan, set);
 }
 
 static void answers_write(struct sheet *sheet, const struct plan *plan) {
     if (plan->budget_bytes == 0)
-        sheet_say(sheet, "The recording shows no limit: --gpu SIZE says what there is.");
+        sheet_say(sheet, "The recording shows no limit of the device. Give the limit with --gpu SIZE.");
     else if (plan->n_plans == 0)
         sheet_say(sheet, "%s.", answer_of(sheet, plan));
     for (uint32_t i = 0; i < plan->n_plans; i++)
@@ -425,7 +426,7 @@ static void budget_write(struct sheet *sheet, const struct plan *plan) {
         sheet, "To be served in %s%s", said(sheet, &words),
         plan->asked_bytes != 0 ? "." : ": the least that the process had. (--gpu SIZE for another device.)");
     if (plan->as_recorded.rounded_min > plan->budget_bytes)
-        sheet_point(sheet, "As it is the sequence%s needs %s in use: no setting can serve it.",
+        sheet_point(sheet, "The sequence%s needs %s in use as it is, so no setting can serve it.",
                     plan->ended_by_oom ? " with that request" : "", fine(sheet, plan->as_recorded.live_max));
 }
 
@@ -460,11 +461,10 @@ static void limits_write(struct sheet *sheet, const struct plan *plan) {
         plan->no_checkpoint ? ", checkpointing (no blocks were found, or no backward was recorded)" : "",
         plan->state_unknown ? ", optimizer state without a stack (record from the beginning)" : "");
     if (plan->short_search)
-        sheet_point(sheet, "A short search, as of every recording with more than 2 million events: two "
+        sheet_point(sheet, "The recording has more than 2 million events, so the search was short: two "
                            "changes at most, and fewer settings.");
-    sheet_point(sheet,
-                "Models of this sequence; a program that reacts to memory, or another version of a library, "
-                "asks differently.");
+    sheet_point(sheet, "These figures are models of this sequence. A program that reacts to memory, or "
+                       "another version of a library, makes other requests.");
 }
 
 static void device_write(struct sheet *sheet, const struct plan *plan) {
@@ -577,8 +577,7 @@ bool plan_together_write(struct buffer *out, const struct plan_together *togethe
         sheet_cell(&sheet, "%s", !candidate->known ? "-" : candidate->served ? "all" : "not all");
     }
     sheet_table_end(&sheet);
-    sheet_point(&sheet,
-                "Of several recordings settings alone are compared: the most that any of their devices "
-                "needs. -d N takes one device of each.");
+    sheet_point(&sheet, "For several recordings, strata plan compares only settings, by the most that any of "
+                        "their devices needs. -d N takes one device of each.");
     return !out->failed;
 }

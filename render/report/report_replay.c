@@ -19,8 +19,10 @@ void report_replay_json(struct json_writer *json, const struct replay *replay) {
     json_end(json);
 }
 
-/* "678 of 678 driver allocations" */
+/* "676 of 678 driver allocations", or "all 678 driver allocations". */
 static const char *part_text(struct sheet *sheet, uint64_t exact, uint64_t of, const char *what) {
+    if (exact == of)
+        return sheet_format(sheet, "all %s %s", format_count(of).text, what);
     return sheet_format(sheet, "%s of %s %s", format_count(exact).text, format_count(of).text, what);
 }
 
@@ -38,11 +40,11 @@ static const char *parts_text(struct sheet *sheet, const struct replay *replay) 
 
 const char *report_replay_text(struct sheet *sheet, const struct replay *replay) {
     if (replay->grade == REPLAY_EXACT)
-        return sheet_format(sheet, "Replay check: %s and the reserved curve reproduced exactly.",
+        return sheet_format(sheet, "Replay check: %s and the reserved curve are exactly as recorded.",
                             parts_text(sheet, replay));
     if (replay->allocations_exact == 0 && replay->driver_events == 0)
         return sheet_format(sheet, "Replay check: refused, because %s.", replay->reason);
-    return sheet_format(sheet, "Replay check: %s: %s reproduced, the reserved curve within %s; %s.",
+    return sheet_format(sheet, "Replay check: %s: %s are as recorded, the reserved curve within %s; %s.",
                         replay->grade == REPLAY_NEAR ? "near" : "refused", parts_text(sheet, replay),
                         format_bytes(replay->reserved_max_error_bytes).text, replay->reason);
 }

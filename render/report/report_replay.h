@@ -8,5 +8,5 @@
 /* Writes the member "replay" of a device. */
 void report_replay_json(struct json_writer *json, const struct replay *replay);
 
-/* "Replay check: 8,768 of 8,768 allocations, 678 of 678 driver allocations and the reserved curve reproduced exactly." */
+/* "Replay check: all 8,768 allocations, all 678 driver allocations and the reserved curve are exactly as recorded." */
 const char *report_replay_text(struct sheet *sheet, const struct replay *replay);

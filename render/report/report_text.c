@@ -204,13 +204,13 @@ static void baseline_write(struct sheet *sheet, const struct report_device *repo
                   words_bytes(sheet, timeline->start_bytes),
                   words_counted(sheet, allocations->preexisting, "allocation"));
     if (baseline.n_blocks != 0 && !total)
-        sheet_point(sheet, "%s in %s were never freed: they are known from what was there at the end.",
+        sheet_point(sheet, "%s in %s were never freed. They are known from what was there at the end.",
                     format_bytes(baseline.block_bytes).text,
                     words_counted(sheet, baseline.n_blocks, "allocation"));
     if (baseline.n_frees != 0)
         sheet_point(
             sheet,
-            "%s in %s are known from %s: the size is exact, and the stack shown is the one of the free.",
+            "%s in %s are known from %s. The size is exact, and the stack shown is the one of the free.",
             format_bytes(baseline.free_bytes).text, words_counted(sheet, baseline.n_frees, "allocation"),
             baseline.n_frees == 1 ? "its free" : "their frees");
     if (!any_has_a_stack(allocations)) {
@@ -272,11 +272,10 @@ static void reconciliation_write(struct sheet *sheet, const struct report_device
 /* Writes the shift of the reserved curve. Without final segments a diagnostic says already that it is a lower bound. */
 static void reserved_shift_write(struct sheet *sheet, const struct report_device *report) {
     if (report->timeline.reserved_shift != 0 && report->device->n_segments != 0)
-        sheet_point(
-            sheet,
-            "The segment events do not fit the final segments: reserved bytes are raised by %s throughout "
-            "and are a bound, not exact.",
-            format_bytes(report->timeline.reserved_shift).text);
+        sheet_point(sheet,
+                    "The segment events do not fit the final segments. All reserved figures are raised by "
+                    "%s, so they are a bound, not exact.",
+                    format_bytes(report->timeline.reserved_shift).text);
 }
 
 static void rounding_write(struct sheet *sheet, const struct device_trace *device) {
@@ -315,7 +314,7 @@ static const char *devices_text(struct sheet *sheet, const struct trace *trace,
 /* Writes which devices were not requested. */
 static void skipped_write(struct sheet *sheet, const struct report_device *report) {
     if (report->options->device != REPORT_ALL_DEVICES && report->trace->n_devices > 1)
-        sheet_point(sheet, "Skipped, because another device was named: %s.",
+        sheet_point(sheet, "Left out, because -d names another device: %s.",
                     devices_text(sheet, report->trace, report->device));
 }
 
@@ -337,12 +336,12 @@ static void trust_write(struct sheet *sheet, const struct report_device *report)
     if (trace_has_dumps(report->trace))
         sheet_point(sheet, "Replay check: left out of a series.");
     else if (!trace_has_segments(report->trace))
-        sheet_point(sheet,
-                    "A profiler counts what the allocator handed out: all figures are rounded up by it.");
+        sheet_point(
+            sheet,
+            "All figures are rounded up by the allocator, because a profiler counts what it handed out.");
     else if (report->device->n_blocks == 0)
-        sheet_point(sheet,
-                    "The file holds no final segments that the events could be checked against; all figures "
-                    "are requested bytes.");
+        sheet_point(sheet, "The file holds no final segments, so the events cannot be checked against them. "
+                           "All figures are requested bytes.");
 }
 
 /* ---- the whole ---- */

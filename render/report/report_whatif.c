@@ -181,7 +181,7 @@ static void recorded_write(struct sheet *sheet, const struct whatif *whatif) {
         sheet_point(sheet, "Recorded: %s; %s reserved at most.", settings_text(sheet, whatif),
                     fine_bytes(sheet, whatif->recorded_peak_bytes));
     else
-        sheet_point(sheet, "Recorded: %s, nor what was reserved.", settings_text(sheet, whatif));
+        sheet_point(sheet, "Recorded: %s, nor how much was reserved.", settings_text(sheet, whatif));
 }
 
 static void bounds_write(struct sheet *sheet, const struct whatif *whatif) {
@@ -202,11 +202,10 @@ static void budget_write(struct sheet *sheet, const struct whatif *whatif) {
     if (!whatif_knows_reserved(whatif, budget->at_least_bytes))
         return;
     if (budget->at_most_bytes != 0)
-        sheet_point(
-            sheet,
-            "Budget: the process had %s of the device, and %s at most: a request that failed or was retried "
-            "shows that there was no more.",
-            fine_bytes(sheet, budget->at_least_bytes), fine_bytes(sheet, budget->at_most_bytes));
+        sheet_point(sheet,
+                    "Budget: the process had at least %s of the device, and at most %s: a request that "
+                    "failed or was retried shows that there was no more.",
+                    fine_bytes(sheet, budget->at_least_bytes), fine_bytes(sheet, budget->at_most_bytes));
     else
         sheet_point(sheet, "Budget: the process had at least %s of the device; the recording shows no limit.",
                     fine_bytes(sheet, budget->at_least_bytes));
@@ -315,14 +314,14 @@ static void help_write(struct sheet *sheet, const struct whatif *whatif, const s
 static void helps_write(struct sheet *sheet, const struct whatif *whatif, const struct verdicts *verdicts) {
     struct helps helps = helps_of(verdicts);
     if (helps.count == 0) {
-        sheet_point(sheet, "No finding of the report names memory without which the peak would be lower.");
+        sheet_point(sheet, "No finding of the report would lower the peak.");
         return;
     }
     sheet_say(sheet, "Findings of the report that would lower the peak:");
     for (uint32_t i = 0; i < helps.count && i < HELPS_SHOWN; i++)
         help_write(sheet, whatif, verdicts, helps.finding[i]);
     if (helps.count > HELPS_SHOWN)
-        sheet_point(sheet, "%" PRIu32 " more would lower it less.", helps.count - HELPS_SHOWN);
+        sheet_point(sheet, "%" PRIu32 " more findings would lower it less.", helps.count - HELPS_SHOWN);
 }
 
 /* Writes how many bytes at least would have to go before a scenario serves the request. */
@@ -333,18 +332,19 @@ static void lack_write(struct sheet *sheet, const struct whatif *whatif, const s
     const char *there = fine_bytes(sheet, whatif_most_bytes(whatif)),
                *at_most = whatif->gpu_bytes == 0 ? " at most" : "";
     if (lack->bytes != 0)
-        sheet_point(
-            sheet,
-            "The least of them (%s) would have needed %s, %s more than the %s that there was%s (model).",
-            whatif->scenario[lack->scenario].name, fine_bytes(sheet, lack->smallest_bytes),
-            fine_bytes(sheet, lack->bytes), there, at_most);
+        sheet_point(sheet,
+                    "The scenario that needs least (%s) would have needed %s: %s more than the %s that the "
+                    "process had%s (model).",
+                    whatif->scenario[lack->scenario].name, fine_bytes(sheet, lack->smallest_bytes),
+                    fine_bytes(sheet, lack->bytes), there, at_most);
     else
         sheet_point(
             sheet,
-            "The least of them (%s) would have needed %s: the process had up to %s, but not surely (model).",
+            "The scenario that needs least (%s) would have needed %s. The process had %s at most, perhaps "
+            "less (model).",
             whatif->scenario[lack->scenario].name, fine_bytes(sheet, lack->smallest_bytes), there);
     if (lack->at_least_bytes != 0)
-        sheet_point(sheet, "With any settings it was short by %s: this much was requested beyond the %s.",
+        sheet_point(sheet, "No settings would have been enough: the requests alone go %s beyond the %s.",
                     fine_bytes(sheet, lack->at_least_bytes), there);
     helps_write(sheet, whatif, verdicts);
 }
@@ -358,14 +358,15 @@ static void oom_write(struct sheet *sheet, const struct whatif *whatif, const st
     const char *served = names_text(sheet, whatif, true), *failed = names_text(sheet, whatif, false);
     if (served[0] != '\0')
         sheet_point(sheet,
-                    "The failing request (%s) would have fitted in a budget of %s with: %s. What the program "
-                    "would do next is not recorded.",
-                    request, budget, served);
+                    "In a budget of %s, the request that failed (%s) would have fitted with: %s. What the "
+                    "program would do next is not recorded.",
+                    budget, request, served);
     if (failed[0] != '\0')
-        sheet_point(sheet,
-                    "It, or one before it, would still have failed in that budget with: %s. Above, peaks are "
-                    "those of an unlimited device, up to and with that request.",
-                    failed);
+        sheet_point(
+            sheet,
+            "In a budget of %s, the request that failed (%s), or one before it, would still have failed "
+            "with: %s. The peaks above are those of an unlimited device, up to and with that request.",
+            budget, request, failed);
     lack_write(sheet, whatif, verdicts);
 }
 
@@ -373,7 +374,7 @@ static void oom_write(struct sheet *sheet, const struct whatif *whatif, const st
 static void start_write(struct sheet *sheet, const struct whatif *whatif) {
     if (whatif->program->device->allocations.preexisting != 0)
         sheet_point(sheet,
-                    "What is older than the recording is laid out anew without gaps first, so the scenario "
+                    "The model first lays out memory from before the recording without gaps, so the scenario "
                     "\"recorded\" may differ from the %s that were recorded.",
                     fine_bytes(sheet, whatif->recorded_peak_bytes));
 }
@@ -383,8 +384,8 @@ static void assumed_write(struct sheet *sheet, const struct whatif *whatif) {
     if (releases->n_of_cause[RELEASE_UNKNOWN] != 0)
         sheet_point(
             sheet,
-            "%s of the recording have no stacks: they are taken to be the allocator's own retries, not calls "
-            "of empty_cache.",
+            "%s of the recording have no stacks. The model counts them as the allocator's own retries, not "
+            "as calls of empty_cache.",
             sheet_format(sheet, "%s flushes", format_count(releases->n_of_cause[RELEASE_UNKNOWN]).text));
 }
 
@@ -491,25 +492,28 @@ static void layers_write(struct sheet *sheet, const struct layers *layers) {
     const char *each = "each layer makes";
     if (layers->each != 1)
         each = sheet_format(sheet, "every %s make", words_counted(sheet, layers->each, "layer"));
-    sheet_point(sheet,
-                "What the second has beyond the first repeats what is there already, at %s of the "
-                "sequence; %s %s there.",
-                words_counted(sheet, layers->n_places, "place"), each,
-                words_counted(sheet, layers->n_allocations, "allocation"));
+    sheet_point(
+        sheet,
+        "The second recording has more layers: at %s of the sequence it repeats what is there; %s %s there.",
+        words_counted(sheet, layers->n_places, "place"), each,
+        words_counted(sheet, layers->n_allocations, "allocation"));
 }
 
 static void growth_write(struct sheet *sheet, const struct extrapolation *extrapolation) {
     const char *constant = sheet_format(sheet, "%s", format_count(extrapolation->n_constant).text),
                *linear = sheet_format(sheet, "%s", format_count(extrapolation->n_linear).text);
     if (!extrapolation->layers.found)
-        sheet_say(sheet, "%s allocations have one size in both, %s grow with it, %s with its square.",
+        sheet_say(sheet,
+                  "%s allocations have the same size in both recordings, %s grow with the given number, %s "
+                  "with its square.",
                   constant, linear, format_count(extrapolation->n_quadratic).text);
     else if (extrapolation->n_linear == 0)
-        sheet_say(sheet, "The %s that are in both have one size.",
+        sheet_say(sheet, "The %s that are in both recordings have the same size.",
                   words_counted(sheet, extrapolation->n_constant, "allocation"));
     else
         sheet_say(sheet,
-                  "Of the allocations that are in both, %s have one size, and %s change with the layers.",
+                  "Of the allocations in both recordings, %s have the same size, and %s change with the "
+                  "number of layers.",
                   constant, linear);
 }
 

@@ -228,10 +228,10 @@ void plan_words_answer(struct words *words, const struct plan *plan) {
     else if (plan->n_plans != 0)
         plan_words_set(words, plan, &plan->plans[0]);
     else if (plan->has_nearest) {
-        words_say(words, "Nothing that can be told from this recording serves it: with all of it ");
+        words_say(words, "No change that this recording shows is enough: with all of them ");
         words_say(words, plan->lacking_bytes != 0
                              ? plan_bytes(plan->lacking_bytes).text
-                             : "what is in use would fit, but not what fragmentation adds");
+                             : "what is in use would fit, but fragmentation adds too much");
         words_say(words, plan->lacking_bytes != 0 ? " is lacking" : "");
     }
 }
@@ -250,8 +250,7 @@ bool plan_sentence_find(char text[PLAN_TEXT], const struct timeline *timeline,
     arena_init(&own, arena_share(scratch), SIZE_MAX);
     bool done = plan.left_out || plan_of_timeline(&plan, timeline, &request, &own);
     if (done && plan.left_out)
-        words_say(&words,
-                  "What would make it fit takes long to find for so large a recording: strata plan tells");
+        words_say(&words, "Finding what makes so large a recording fit takes long: run strata plan");
     else if (done && tell != NULL)
         done = tell(&words, &plan, &own);
     else if (done)
