@@ -68,7 +68,7 @@ struct kineto {
 
 #define rows_reserve(kineto, rows, n)                                                                     \
     (ARENA_GROW(&(kineto)->trace->arena, (rows)->row, (rows)->capacity, (uint64_t)(rows)->count + (n)) || \
-     json_scan_fail_memory(kineto->scan))
+     json_scan_fail_memory((kineto)->scan))
 
 /* Maps signed numbers to unsigned ones in the same order. */
 static inline uint64_t rising(int64_t value) {

@@ -111,14 +111,14 @@ static const char *format_list(struct sheet *sheet, const char *format, va_list 
 }
 
 /* Declares `text`: what `format` makes of the arguments after it. */
-#define SHEET_FORMAT(text, sheet, format)                           \
-    va_list arguments;                                              \
-    va_start(arguments, format);                                    \
-    const char *text = format_list((sheet), (format), (arguments)); \
+#define SHEET_FORMAT(sheet, format)                               \
+    va_list arguments;                                            \
+    va_start(arguments, format);                                  \
+    const char *text = format_list((sheet), (format), arguments); \
     va_end(arguments)
 
 const char *sheet_format(struct sheet *sheet, const char *format, ...) {
-    SHEET_FORMAT(text, sheet, format);
+    SHEET_FORMAT(sheet, format);
     return text;
 }
 
@@ -302,7 +302,7 @@ static bool leads_on(const char *text) {
 }
 
 void sheet_say(struct sheet *sheet, const char *format, ...) {
-    SHEET_FORMAT(text, sheet, format);
+    SHEET_FORMAT(sheet, format);
     if (!sheet->markdown && !sheet->elements && sheet->last == SHEET_PARAGRAPH && leads_on(text))
         buffer_add_text(sheet->out, "\n"); /* the heading belongs to what follows it */
     part_begin(sheet, SHEET_PARAGRAPH);
@@ -310,13 +310,13 @@ void sheet_say(struct sheet *sheet, const char *format, ...) {
 }
 
 void sheet_point(struct sheet *sheet, const char *format, ...) {
-    SHEET_FORMAT(text, sheet, format);
+    SHEET_FORMAT(sheet, format);
     part_begin(sheet, SHEET_POINT);
     add_sentence(sheet, "- ", NULL, text);
 }
 
 void sheet_tagged_point(struct sheet *sheet, enum sheet_urgency urgency, const char *format, ...) {
-    SHEET_FORMAT(text, sheet, format);
+    SHEET_FORMAT(sheet, format);
     part_begin(sheet, SHEET_POINT);
     add_sentence(sheet, "- ", urgency_color[urgency], text);
 }
@@ -324,7 +324,7 @@ void sheet_tagged_point(struct sheet *sheet, enum sheet_urgency urgency, const c
 void sheet_under(struct sheet *sheet, uint32_t number, const char *format, ...) {
     char before[16];
     snprintf(before, sizeof before, "%s", sheet->markdown ? "- " : "  ");
-    SHEET_FORMAT(text, sheet, format);
+    SHEET_FORMAT(sheet, format);
     if (number != 0)
         snprintf(before, sizeof before, "%s%" PRIu32 ". ", sheet->markdown ? "" : "  ", number);
     part_begin(sheet, SHEET_POINT);
@@ -341,7 +341,7 @@ void sheet_table(struct sheet *sheet, const char *const *headings, const char *a
 }
 
 void sheet_cell(struct sheet *sheet, const char *format, ...) {
-    SHEET_FORMAT(text, sheet, format);
+    SHEET_FORMAT(sheet, format);
     if (!ARENA_GROW(sheet->arena, sheet->cells, sheet->cells_capacity, (uint64_t)sheet->n_cells + 1)) {
         sheet->out->failed = true;
         return;
