@@ -147,16 +147,18 @@ int page_render_plan(struct buffer *out, struct recording *recording, const stru
 static bool settings_check(const struct settings *settings) {
     const char *wrong = NULL;
     if (settings->gpu_bytes != 0 && settings->keep_bytes >= settings->gpu_bytes)
-        wrong = "--keep leaves nothing of --gpu";
+        wrong =
+            "--keep is as large as --gpu or larger, so nothing is left to plan with; give a smaller --keep";
     else if (settings->extrapolate != NULL && settings->gpu_bytes == 0)
         wrong = "--extrapolate ... --to max needs --gpu SIZE";
     else if (settings->to_max && settings->extrapolate == NULL)
         wrong = "--to max needs --extrapolate PATH=SIZE";
     else if (settings->n_inputs > 1 && settings->format == REPORT_JSON && settings->has_device)
-        wrong = "-d and --json cannot be combined for several recordings";
+        wrong = "of several recordings, --json holds all devices; leave out -d or --json";
     else if (ending_kind(settings->output) != ENDING_WORDS &&
              (settings->n_inputs > 1 || settings->extrapolate != NULL))
-        wrong = "text, Markdown, JSON and, of one recording, a page or a picture are written";
+        wrong = "of several recordings, and with --extrapolate, a plan is .txt, .md or .json; a page or "
+                "picture takes one recording";
     if (wrong != NULL)
         terminal_error(NULL, "plan: %s", wrong);
     return wrong == NULL;

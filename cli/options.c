@@ -136,7 +136,7 @@ static enum options_result parse_operand(struct parse *parse, const char *word) 
         settings->inputs = parse->words;
         settings->inputs[settings->n_inputs++] = parse->words[parse->at - 1];
     } else if (settings->input != NULL) {
-        terminal_error(NULL, "one snapshot at a time: \"%s\" is the second", word);
+        terminal_error(NULL, "only one snapshot can be given, and \"%s\" is a second one", word);
         return wrong(parse->verb);
     }
     if (settings->input == NULL)
@@ -187,11 +187,11 @@ enum options_result options_parse(const struct verb *verb, int n_words, char **w
     settings->series =
         (verb->bit & (VERB_PICTURE | VERB_REPORT | VERB_EXPORT)) != 0 && settings->n_inputs > 1;
     if (settings->series && settings->output == NULL) {
-        terminal_error(
-            NULL,
-            "%s: several dumps are one series; -o says where to write it; for a page of each: did you mean "
-            "`strata batch %s %s%s -o DIR`?",
-            verb->name, settings->inputs[0], settings->inputs[1], settings->n_inputs > 2 ? " ..." : "");
+        terminal_error(NULL,
+                       "%s: several dumps become one series; name its file with -o; for a page of each, did "
+                       "you mean `strata batch %s %s%s -o DIR`?",
+                       verb->name, settings->inputs[0], settings->inputs[1],
+                       settings->n_inputs > 2 ? " ..." : "");
         return wrong(verb);
     }
     if (verb->bit != VERB_RUN && n_standard_inputs(settings) > 1) {

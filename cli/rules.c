@@ -72,7 +72,7 @@ static bool rule_parse(struct rule_list *list, unsigned number, char *line) {
         return rule_wrong(
             list, number,
             "not a category (parameter, gradient, optimizer_state, activation, temporary, input, "
-            "autograd_detail, workspace, result, other)",
+            "autograd_detail, workspace, result, weight_copy, other)",
             category);
     if (rule.field == FIELD_COUNT)
         return rule_wrong(list, number, "not a field (file, function, metadata)", field);
@@ -82,7 +82,7 @@ static bool rule_parse(struct rule_list *list, unsigned number, char *line) {
                           expression);
     if (list->count == RULES_MAX) {
         regfree(&rule.expression);
-        return rule_wrong(list, number, "one rule more than the 1,000 that a file may have", expression);
+        return rule_wrong(list, number, "too many rules (a file may have 1,000)", expression);
     }
     list->rule[list->count++] = rule;
     return true;

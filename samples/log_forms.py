@@ -23,7 +23,7 @@ PASTED = (
     ("github.com/carolchenyx/MGFN./issues/35", "torch.cuda.OutOfMemoryError: " + NEW.format("1.75 GiB", 0, "6.00 GiB", "0 bytes", "2.90 GiB", "2.25 GiB"),
      {0: {"oom": [("not_contiguous", "1.75 GiB", "0 bytes", "2.90 GiB")], "says": "expandable_segments:True in PYTORCH_CUDA_ALLOC_CONF"}}),
     ("github.com/shllln/GenerativeGraph/issues/5", "RuntimeError: CUDA out of memory. Tried to allocate 1024.00 KiB (GPU 0; 11.17 GiB total capacity; 10.80 GiB already allocated; 512.00 KiB free; 30.75 MiB cached)",
-     {0: {"oom": [("not_contiguous", "1024.00 KiB", "512.00 KiB", "10.80 GiB")], "says": "but in no piece that would serve it."}}),
+     {0: {"oom": [("not_contiguous", "1024.00 KiB", "512.00 KiB", "10.80 GiB")], "says": "but no single piece of it was large enough."}}),
     ("github.com/levihsu/OOTDiffusion/issues/167", "when trying to python run.py i get this error: torch.cuda.OutOfMemoryError: " + NEW.format("2.25 GiB", 0, "4.00 GiB", "2.75 GiB", "0 bytes", "0 bytes"),
      {0: {"oom": [("free_enough", "2.25 GiB", "2.75 GiB", "0 bytes")]}}),
     ("github.com/NVIDIA/nccl/issues/1284", "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate more than 1EB memory.", {0: {"oom": [("too_large",)], "says": "More than 1 EiB"}}),

@@ -266,7 +266,7 @@ class Codes(unittest.TestCase):
             config.write_text(json.dumps({"rules": [f"site:x{i}.py:1 < 1GiB" for i in range(count)]}))
             done = run("--config", config, TRAIN)
             self.assertEqual(code, done.returncode)
-        self.assertEqual(f'strata: "{config}": one rule more than the 10,000 that a check may have: "site:x10000.py:1 < 1GiB"\n', done.stderr.decode())
+        self.assertEqual(f'strata: "{config}": too many rules: a check may have 10,000; the first one too many is "site:x10000.py:1 < 1GiB"\n', done.stderr.decode())
         self.assertEqual(b"", done.stdout)
 
     def test_hostile_configs(self):

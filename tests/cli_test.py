@@ -212,8 +212,8 @@ class Usage(Case):
         self.assertIn(b"--theme dark ...", self.flags(*small, *["--theme=dark"] * 100))
 
     def test_one_snapshot_only(self):
-        self.expect(2, "html", "a", "b", says="several dumps are one series; -o says where")
-        self.expect(2, "whatif", "a", "b", says='"b" is the second')
+        self.expect(2, "html", "a", "b", says="several dumps become one series; name its file with -o")
+        self.expect(2, "whatif", "a", "b", says='"b" is a second one')
 
     def test_double_dash_ends_the_options(self):
         self.write("-f", snapshot(events_of([1024])))

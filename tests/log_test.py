@@ -278,7 +278,7 @@ class LogTest(LogCase):
                 self.assertEqual("which line of code asked is not known" in finding["detail"], name != "oom_new")
                 self.assertEqual(finding["site"], "train.py:41 <module>" if name == "oom_new" else None)
                 self.assertEqual(details["site"], finding["site"])
-                self.assertEqual("it was this limit that refused it" in finding["detail"], "allowed" in name)
+                self.assertEqual("this limit refused the request" in finding["detail"], "allowed" in name)
 
     def test_causes(self):
         """What each message says, read by a person: asked, free, live, reserved, allowed, other; cause, setting, site."""

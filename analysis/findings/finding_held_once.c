@@ -107,11 +107,10 @@ void tell_held_once(struct telling *telling) {
 void tell_held_once_more(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell_things(telling, finding->count, "allocation");
-    tell(telling, finding->count == 1
-                      ? " is older than the recording and is freed before any backward, after half of this "
-                        "forward, or 64 of its allocations."
-                      : " are older than the recording and are freed before any backward, after half of this "
-                        "forward, or 64 of its allocations.");
+    tell(telling, finding->count == 1 ? " is older than the recording. It is freed before any backward, but "
+                                        "only after half of this forward or 64 of its allocations."
+                                      : " are older than the recording. They are freed before any backward, "
+                                        "but only after half of this forward or 64 of its allocations.");
     if (!finding->figure[0])
         tell(telling, " A state that is passed on to the next pass looks the same.");
     tell_saving(telling, "Dropped before the forward:");

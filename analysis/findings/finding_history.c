@@ -25,9 +25,8 @@ void finding_history_full_title(struct telling *telling) {
 }
 
 void finding_history_full_detail(struct telling *telling) {
-    tell(telling, "Something that is freed in it was made before its first event, and the number of events "
-                  "is one that people "
-                  "give as max_entries: the recorder then drops the oldest event for each new one.");
+    tell(telling, "The recording frees memory that was made before its first event, and its number of events "
+                  "is a usual max_entries. A full recorder drops the oldest event for each new one.");
 }
 
 void finding_no_history_find(struct finder *finder) {

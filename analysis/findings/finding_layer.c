@@ -290,7 +290,7 @@ void finding_kept_per_layer_title(struct telling *telling) {
 
 void finding_kept_per_layer_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    tell(telling, "Backward uses up what other lines of this forward made; these stay");
+    tell(telling, "Backward frees what other lines of this forward made. These allocations stay");
     tell(telling,
          finding->figure[5] ? ", also when the next phase is over" : " as far as the recording goes");
     tell(telling, " (in ");

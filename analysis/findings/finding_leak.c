@@ -467,8 +467,8 @@ void finding_leak_detail(struct telling *telling) {
         tell_bytes(telling, finding->bytes);
     tell(telling, finding->bytes != 0 ? " at the peak." : "none of it at the peak.");
     if (finding->variant == LEAK_OF_GRAPH) {
-        tell(telling, " That is how one graph over several layers or turns looks before its backward: if "
-                      "these turns are layers, it is not a leak.");
+        tell(telling, " One graph over several layers or turns looks the same before its backward. If these "
+                      "turns are layers, this is not a leak.");
         return;
     }
     tell_saving(telling, "Without it:");

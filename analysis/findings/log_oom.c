@@ -160,13 +160,13 @@ static void tell_limit(struct words *words, const struct trace *trace, const str
                            : " (set_per_process_memory_fraction)");
     if (knows(facts, NOTE_DEVICE_FREE) && facts->number[NOTE_DEVICE_FREE] >= facts->number[NOTE_ASKED])
         words_say(words, ". The device had room for the request");
-    words_say(words, ": it was this limit that refused it.");
+    words_say(words, ": this limit refused the request.");
 }
 
 static void tell_pieces(struct words *words, const struct trace *trace, const struct log_oom_facts *facts) {
     words_say(
         words,
-        " What was reserved but unallocated is more than the request, but in no piece that would serve it");
+        " More was reserved but unallocated than was requested, but no single piece of it was large enough");
     if (facts->setting != 0) {
         words_say(words, facts->key == SETTING_MAX_SPLIT ? ": max_split_size_mb in "
                                                          : ": expandable_segments:True in ");

@@ -232,7 +232,7 @@ static bool budget_part_of(const struct subject *subject, const struct rule *rul
 static void budget_measure(const struct subject *subject, struct check_verdict *verdict) {
     verdict->has_actual = budget_part_of(subject, verdict->rule, &verdict->actual);
     if (!verdict->has_actual)
-        doubt(verdict, "no line of a server's start says this");
+        doubt(verdict, "the log has no line of a server's start with this figure");
 }
 
 /* Counts findings of a kind. None of a kind that could not be judged never passes. */

@@ -16,7 +16,8 @@ enum { CONFIG_MEMORY_NBYTES = 64 << 20, RULES_MOST = 10000 };
 static bool rule_add(struct check_plan *plan, const char *text, const char *pattern, const char *where) {
     char wrong[200];
     if (plan->n_rules == RULES_MOST) {
-        terminal_error(where, "one rule more than the 10,000 that a check may have: \"%.60s\"", text);
+        terminal_error(where, "too many rules: a check may have 10,000; the first one too many is \"%.60s\"",
+                       text);
         return false;
     }
     if (plan->n_rules == plan->capacity) {

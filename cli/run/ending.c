@@ -123,8 +123,8 @@ static void memory_kill_say(const struct watch *watch) {
     if (process != NULL)
         process_text(watch, process, text);
     if (cgroup->n_killed == cgroup->first_killed)
-        row("Out of memory", "the host: the kernel killed for memory, as its count for the whole machine "
-                             "says; by which limit is not known");
+        row("Out of memory", "the host: the kernel killed for memory, by its count for the whole machine; it "
+                             "does not say by which limit");
     else if (cgroup->n_limit > cgroup->first_limit)
         row("Out of memory", "the host, by the limit of the cgroup: %s of %s were in use",
             format_bytes(cgroup->peak_bytes).text,
