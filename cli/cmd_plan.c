@@ -146,7 +146,9 @@ int page_render_plan(struct buffer *out, struct recording *recording, const stru
 /* False: the usage is wrong; printed. */
 static bool settings_check(const struct settings *settings) {
     const char *wrong = NULL;
-    if (settings->gpu_bytes != 0 && settings->keep_bytes >= settings->gpu_bytes)
+    if (settings->has_keep && settings->gpu_bytes == 0)
+        wrong = "--keep leaves a part of --gpu SIZE to others, and there is no --gpu";
+    else if (settings->has_keep && settings->keep_bytes >= settings->gpu_bytes)
         wrong =
             "--keep is as large as --gpu or larger, so nothing is left to plan with; give a smaller --keep";
     else if (settings->extrapolate != NULL && settings->gpu_bytes == 0)

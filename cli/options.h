@@ -93,12 +93,13 @@ struct settings {
 
     const char *set[SETS_CAPACITY]; /* whatif: settings of the allocator, "key=value" or "key:value" */
     uint32_t n_set;
-    bool find_budget;      /* whatif: find the smallest budget that is enough */
-    bool to_max;           /* plan: find the largest size with --extrapolate */
-    bool plan_all;         /* plan: the page shows the plan of every device */
-    bool no_plan;          /* html, png, report, batch: make no plan */
-    uint64_t gpu_bytes;    /* whatif, plan: size of the device; 0: as the recording shows it */
-    uint64_t n_ranks;      /* plan; 0: not given */
+    bool find_budget;   /* whatif: find the smallest budget that is enough */
+    bool to_max;        /* plan: find the largest size with --extrapolate */
+    bool plan_all;      /* plan: the page shows the plan of every device */
+    bool no_plan;       /* html, png, report, batch: make no plan */
+    uint64_t gpu_bytes; /* whatif, plan: size of the device; 0: as the recording shows it */
+    uint64_t n_ranks;   /* plan; 0: not given */
+    bool has_keep;
     uint64_t keep_bytes;   /* plan: what stays free of the device, for others */
     uint32_t keep_percent; /* plan: the same in per cent; 2 by default, 0 where keep_bytes is given */
     uint32_t without;      /* plan: bits of enum plan_word */

@@ -195,6 +195,7 @@ static bool apply_kept(struct settings *settings, const char *value) {
     size_t n = strlen(value);
     char digits[8];
     uint64_t percent;
+    settings->has_keep = true;
     settings->keep_percent = 0;
     if (n == 0 || value[n - 1] != '%')
         return size_parse(value, &settings->keep_bytes);

@@ -241,6 +241,7 @@ class Plan(unittest.TestCase):
         self.assertEqual(2, run("--without", "nothing", SAMPLES / "oom.pickle").returncode)
         self.assertEqual(2, run("--gpu=1GiB", "--keep=1GiB", SAMPLES / "oom.pickle").returncode)
         self.assertEqual(2, run("--gpu=1GiB", "--keep=100%", SAMPLES / "oom.pickle").returncode)
+        self.assertEqual(2, run("--keep=10%", SAMPLES / "oom.pickle").returncode)
         self.assertEqual(2, run("--ranks", "1", SAMPLES / "oom.pickle").returncode)
         self.assertEqual(2, run(SAMPLES / "oom.pickle", SAMPLES / "train.pickle", "-o", "plan.png").returncode)
         self.assertEqual(1, run(SAMPLES / "missing.pickle").returncode)
