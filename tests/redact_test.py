@@ -326,7 +326,7 @@ class Planted(Outputs):
 
     def test_words_around_a_path_stay(self):
         kept = {"void f<{lambda at /home/me/k.cu:12:3}, {lambda at /home/you/z.cu:9}>": b"void f<{lambda at z.cu:9}>",
-                "get https://host/a/b.bin?user=me&x=%2Fhome%2Fyou now": b"get  now", "get https://host/a/b.bin?user=me now": b"get b.bin now",
+                "get https://host/a/b.bin?user=me&x=%2Fhome%2Fyou now": b"get  now", "get https://host/a/b.bin?user=me now": b"get b.bin now", "of https://me@host:80 now": b"of  now",
                 "load /home/me/d.py": b"load d.py", "operator/(int, a/b.h)": b"operator/(int, b.h)",
                 "{lambda at /home/jane/Project (SECRET)/k.cu:12:3}": b"{lambda at k.cu:12:3}"}
         frames = [frame(name, f"/a/{i}.cpp") for i, name in enumerate(kept)]

@@ -134,6 +134,15 @@ static void base_add(struct buffer *out, const uint8_t *path, uint32_t nbytes, c
     }
 }
 
+/* What follows "https://" is a host, and maybe who asks it, not the name of a file: it goes, up to a blank or quote. */
+static const uint8_t *after_host(const uint8_t *path, uint32_t nbytes, const uint8_t *base) {
+    if (base - path < 3 || memcmp(base - 3, "://", 3) != 0)
+        return base;
+    while (base<path + nbytes && * base> ' ' && *base != '"')
+        base++;
+    return base;
+}
+
 /* Appends the part of a path that stays: below a known package, all of it; in Python's library and in the
  * compiler's cache, whose path has the user's name in it, the words that they are known by; and the base name. */
 static void path_add(struct buffer *out, const uint8_t *path, uint32_t nbytes) {
@@ -147,7 +156,7 @@ static void path_add(struct buffer *out, const uint8_t *path, uint32_t nbytes) {
         buffer_add(out, python, n_python);
         buffer_add_text(out, "/");
     }
-    base_add(out, path, nbytes, base);
+    base_add(out, path, nbytes, after_host(path, nbytes, base));
 }
 
 /* ---- paths inside of text ---- */
