@@ -485,8 +485,8 @@ static const char *repeats_find(struct building *building, bool *no_memory) {
     uint64_t wide = building->x[1] - building->x[0], ahead = building->x[2] - building->x[0];
     struct alignment *alignment = &building->alignment;
     uint32_t more = alignment->large.count - alignment->small.count;
-    const char *reason = "what the larger recording has besides does not repeat what the smaller one has, so "
-                         "they do not differ by layers alone";
+    const char *reason = "the extra requests of the larger recording do not repeat those of the smaller one, "
+                         "so the recordings do not differ by layers alone";
     for (uint64_t each = 1; each <= wide && !alignment->endless; each++) {
         bool found = false;
         if (wide % each != 0 || wide / each > more)
@@ -502,8 +502,9 @@ static const char *repeats_find(struct building *building, bool *no_memory) {
             reason = "different layers alternate, and the requested number ends between two of them";
     }
     if (building->x[0] == 1)
-        reason = "a single layer is the first and the last at once, and what repeats cannot be told from it";
-    return alignment->endless ? "what repeats takes too long to find" : reason;
+        reason = "the smaller recording has a single layer, which does not show what repeats; record two "
+                 "layers or more";
+    return alignment->endless ? "finding what repeats takes too long" : reason;
 }
 
 static const char *layers_refusal(const struct building *building) {
@@ -512,7 +513,8 @@ static const char *layers_refusal(const struct building *building) {
     if (building->x[2] < building->x[0])
         return "only more layers than in the smaller recording can be computed, not fewer";
     if (building->x[1] > MOST_LAYERS || building->x[2] > MOST_LAYERS)
-        return "the recordings hold different numbers of allocations, and these are too many layers";
+        return "the recordings hold different numbers of allocations, so the sizes count layers, and these "
+               "are too many layers (100,000 at most)";
     if (alignment->large.count <= alignment->small.count)
         return "the larger recording holds more allocations but fewer requests, so they are not of one "
                "program";

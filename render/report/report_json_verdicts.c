@@ -178,7 +178,7 @@ static void add_peak_of_log(struct json_writer *json, const struct report_device
     if (track->count != 0)
         snprintf(text, sizeof text,
                  "The highest level of %s that the log prints is %s, in line %" PRIu64
-                 "; what it was made of is not known from a log.",
+                 ". A log does not say what it was made of.",
                  level_title(levels.shown), format_bytes(track->peak).text,
                  levels_line(report->device, track->peak_event));
     json_object(json, "peak_made_of", JSON_COMPACT);
