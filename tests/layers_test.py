@@ -323,9 +323,9 @@ class Words(unittest.TestCase):
             words = ("--extrapolate", *recorded(folder, (1, {}), (2, {})), "--to", 9)
             folder = Path(folder)
             done = run(*words, "-o", folder / "x.png", code=1)
-            self.assertIn(b"there is nothing to draw: a single layer", done.stderr)
+            self.assertIn(b"there is nothing to draw: the smaller recording has a single layer", done.stderr)
             self.assertFalse((folder / "x.png").exists())
-            self.assertIn("Refused: a single layer", run(*words).stdout.decode())
+            self.assertIn("Refused: the smaller recording has a single layer", run(*words).stdout.decode())
 
 
 if __name__ == "__main__":
