@@ -53,6 +53,38 @@ static void test_what_is_not_kept_is_not_there(void **state) {
     recording_close(recording);
 }
 
+/* Other heights show the bands that are there, in stack order again; other columns are built. */
+static void test_only_other_columns_are_built_again(void **state) {
+    (void)state;
+    struct recording *recording = recording_of_allocations();
+    struct scene scene, fresh;
+    struct band before[ALLOCATIONS];
+    scene_init(&scene, &recording->timeline, plain_host);
+    scene_init(&fresh, &recording->timeline, plain_host);
+    struct view view = whole_view(&recording->timeline);
+    assert_true(scene_build(&scene, &view));
+    memcpy(before, scene.bands, sizeof before);
+    uint64_t lit[ALLOCATIONS / 64 + 1] = {UINT64_C(0xAAAAAAAAAAAAAAAA), UINT64_C(0xAAAAAAAAAAAAAAAA)};
+    assert_true(scene_group_sites(&scene, lit));
+    assert_memory_not_equal(scene.bands, before, sizeof before);
+    uint64_t visited = scene.rows_visited;
+    view.height++;
+    assert_true(scene_build_changed(&scene, &view));
+    assert_int_equal(scene.n_groups, 0);
+    assert_int_equal(scene.view.height, view.height);
+    assert_int_equal(scene.rows_visited, visited);
+    assert_memory_equal(scene.bands, before, sizeof before);
+    view.width = 37;
+    assert_true(scene_build_changed(&scene, &view));
+    assert_true(scene_build(&fresh, &view));
+    assert_int_equal(scene.n_bands, fresh.n_bands);
+    assert_memory_equal(scene.bands, fresh.bands, fresh.n_bands * sizeof *before);
+    assert_memory_equal(scene.moment, fresh.moment, view.width * sizeof *fresh.moment);
+    scene_release(&scene);
+    scene_release(&fresh);
+    recording_close(recording);
+}
+
 static void test_what_lies_above_moves_down(void **state) {
     (void)state;
     struct recording *recording = recording_of_allocations();
@@ -205,6 +237,7 @@ static void test_where_phases_lie(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_not_kept_is_not_there),
+        cmocka_unit_test(test_only_other_columns_are_built_again),
         cmocka_unit_test(test_what_lies_above_moves_down),
         cmocka_unit_test(test_groups_of_some_allocations),
         cmocka_unit_test(test_dense_is_more_than_half_of_the_bytes),
