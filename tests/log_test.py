@@ -253,7 +253,7 @@ class LogTest(LogCase):
                 made = device["peak_made_of"]
                 self.assertEqual((made["parts"], made["avoidable"], made["phase"]), ([], None, "other"))
                 shown = device["levels"][device["levels"]["shown"]]
-                self.assertIn(f"in line {shown['peak_line']};" if shown else "No level of memory in use was read from the log", made["text"])
+                self.assertIn(f"in line {shown['peak_line']}." if shown else "No level of memory in use was read from the log", made["text"])
                 self.assertNotIn("%", made["text"])
 
     def test_what_a_log_does_not_say_is_null(self):
