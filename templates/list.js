@@ -36,7 +36,7 @@ export class VirtualList {
         this.rowHeight = 28;
         this.viewHeight = 0;
         /** Where the scroll bar is. Asking the box after its rows have changed would lay out the document at once. */
-        this.scrolled = scroll.scrollTop;
+        this.scrolled = 0;
         /** On paper nothing scrolls, so the first rows are shown. */
         this.paper = false;
         scroll.addEventListener("scroll", () => this.follow(), { passive: true });
@@ -51,8 +51,10 @@ export class VirtualList {
         }).observe(scroll);
     }
 
-    /** Reads the height of a row, which the style sheet sets by the width of the panel. */
+    /** Reads the height of a row, which the style sheet sets by the width of the panel. A box that was hidden may come
+     * back scrolled elsewhere. */
     measure() {
+        this.scrolled = this.scroll.scrollTop;
         this.rowHeight = parseFloat(getComputedStyle(this.body).getPropertyValue("--row")) || 28;
         const head = this.scroll.firstElementChild;
         this.viewHeight = Math.max(
