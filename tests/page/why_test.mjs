@@ -104,6 +104,17 @@ describe("cards", { skip }, () => {
         });
     });
 
+    test("the table of a large out-of-memory error stays inside of its card", async (t) => {
+        const file = corpus("oom_expandable_4dev.pickle");
+        if (!file) return t.skip("STRATA_CORPUS is not set");
+        for (const width of [1440, 1000])
+            await withPage(writePage(file), async (page) => {
+                const table = await page.locator(".lack").first().boundingBox();
+                const card = await page.locator(".card").first().boundingBox();
+                assert.ok(table && card && table.x + table.width <= card.x + card.width, `${width}: ${table?.width} in ${card?.width}`);
+            }, { viewport: { width, height: 900 } });
+    });
+
     test("what is reserved and not in use as one bar, with the map of its moment", async (t) => {
         const file = corpus("octree_unet.pickle");
         if (!file) return t.skip("STRATA_CORPUS is not set");
