@@ -60,3 +60,38 @@ uint32_t words_end(struct words *words) {
     words->text[end] = '\0';
     return words->nbytes;
 }
+
+/* Adds one of the two parts of "is|are)"; returns the address of the bracket that ends them. */
+static const char *choice_add(struct words *words, const char *at, bool first) {
+    for (bool own = first; *at != ')'; at++) {
+        if (*at == '|')
+            own = !own;
+        else if (own)
+            add_byte(words, *at);
+    }
+    return at;
+}
+
+void words_tell(struct words *words, const char *sentence, const uint64_t *figures,
+                bool (*other)(void *context, char mark), void *context) {
+    uint64_t count = 0;
+    for (const char *at = sentence; *at != '\0'; at++) {
+        char mark = *at == '%' ? at[1] : '\0';
+        if (mark == 'b')
+            words_add_bytes(words, *figures++);
+        else if (mark == 'n')
+            words_add_count(words, count = *figures++);
+        else if (mark == 's')
+            words_say(words, count == 1 ? "" : "s");
+        else if (mark == '(')
+            at = choice_add(words, at + 2, count == 1) - 1;
+        else if (mark == 'p') {
+            words_say(words, format_share(figures[0], figures[1]).text);
+            figures += 2;
+        } else if (mark == '\0' || other == NULL || !other(context, mark)) {
+            add_byte(words, *at);
+            continue;
+        }
+        at++; /* the mark */
+    }
+}

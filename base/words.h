@@ -5,6 +5,8 @@
 #include "base/format.h"
 #include "base/text.h"
 
+#include <stddef.h>
+
 /* Starts as {text, capacity, 0}. */
 struct words {
     char *text;
@@ -25,6 +27,23 @@ void words_number(struct words *words, uint64_t number);
 
 /* Terminates the text; removes a character of which the cut left only a part. Returns the full length. */
 uint32_t words_end(struct words *words);
+
+/*
+ * Adds a sentence, with figures in the places of its marks:
+ *
+ *     %b    bytes: "3.2 GiB"                     %n          a count: "18,204"
+ *     %p    a share, of two figures: "31 %"      %s          "s", unless the last count was 1
+ *                                                %(is|are)   the first if the last count was 1, else the second
+ *
+ * `other` (NULL: none) is asked about every other mark. True: it has added what stands for the mark; otherwise the
+ * sentence has a percent sign there.
+ */
+void words_tell(struct words *words, const char *sentence, const uint64_t *figures,
+                bool (*other)(void *context, char mark), void *context);
+
+/* WORDS_TELL(words, "%n allocation%s of %b", count, bytes) */
+#define WORDS_TELL(words, sentence, ...) \
+    words_tell((words), (sentence), (const uint64_t[]){__VA_ARGS__}, NULL, NULL)
 
 static inline void words_add_bytes(struct words *words, uint64_t bytes) {
     words_say(words, format_bytes(bytes).text);

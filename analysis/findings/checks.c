@@ -26,30 +26,15 @@ static bool is_found(const struct verdicts *verdicts, enum finding_kind kind) {
     return false;
 }
 
-/* " (1 pair of steps)." */
-static void say_looked(struct words *words, uint32_t looked, const char *thing, const char *behind) {
-    words_say(words, " (");
-    words_add_things(words, looked, thing);
-    words_say(words, behind);
-    words_say(words, ").");
-}
-
 static void say_reserved(struct words *words, const struct timeline *timeline) {
     uint64_t reserved = timeline->reserved_peak,
              beyond = reserved > timeline->peak_bytes ? reserved - timeline->peak_bytes : 0;
     if (beyond == 0) {
-        words_say(words, "All of the ");
-        words_add_bytes(words, reserved);
-        words_say(words, " reserved at most were in use at once.");
+        WORDS_TELL(words, "All of the %b reserved at most were in use at once.", reserved);
         return;
     }
-    words_say(words, "Of the ");
-    words_add_bytes(words, reserved);
-    words_say(words, " reserved at most, ");
-    words_add_bytes(words, beyond);
-    words_say(words, " (");
-    words_say(words, format_share(beyond, reserved).text);
-    words_say(words, ") are more than was ever in use at once");
+    WORDS_TELL(words, "Of the %b reserved at most, %b (%p) are more than was ever in use at once", reserved,
+               beyond, beyond, reserved);
     words_say(words, beyond >= reserved / 4 && beyond < 1024 * MIB
                          ? ": below 1 GiB that is not called fragmentation."
                          : ".");
@@ -67,31 +52,26 @@ static void say_clear(struct words *words, const struct verdicts *verdicts, stru
     bool steps = verdicts->turns.source < TURNS_BACKWARD;
     switch (check.kind) {
     case FINDING_GRADIENTS_KEPT:
-        words_say(words, "Almost no gradients survive into a later forward");
-        say_looked(words, check.looked, "forward", "");
+        WORDS_TELL(words, "Almost no gradients survive into a later forward (%n forward%s).", check.looked);
         break;
     case FINDING_HELD_OVER:
         say_besides(words, verdicts, "Next", "next");
-        words_say(words, " to nothing that a ");
-        words_say(words, steps ? "step" : "turn");
-        words_say(words, " made is held while the next makes the same");
-        say_looked(words, check.looked, "pair", steps ? " of steps" : " of turns");
+        WORDS_TELL(words,
+                   steps ? " to nothing that a step made is held while the next makes the same (%n pair%s of "
+                           "steps)."
+                         : " to nothing that a turn made is held while the next makes the same (%n pair%s of "
+                           "turns).",
+                   check.looked);
         break;
     case FINDING_KEPT_PER_LAYER:
         say_besides(words, verdicts, "No", "no");
-        words_say(words, " line keeps three or more allocations of a forward past its backward");
-        say_looked(words, check.looked, "forward", "");
+        WORDS_TELL(words,
+                   " line keeps three or more allocations of a forward past its backward (%n forward%s).",
+                   check.looked);
         break;
     case FINDING_FRAGMENTATION: say_reserved(words, verdicts->timeline); break;
     default: words_say(words, "No request made the allocator give its cache back."); break;
     }
-}
-
-static bool has_backward(const struct phase_runs *runs) {
-    for (uint32_t i = 0; i < runs->count; i++)
-        if (runs->run[i].side == SIDE_BACKWARD)
-            return true;
-    return false;
 }
 
 /* Why the fault could not have been seen. */
@@ -116,7 +96,7 @@ static const char *obstacle(const struct verdicts *verdicts, enum finding_kind k
     case FINDING_KEPT_PER_LAYER:
         return stacks == STACKS_NONE     ? "What each layer keeps: no stacks were recorded."
                : stacks == STACKS_NATIVE ? "What each layer keeps: this needs Python stacks."
-               : verdicts->turns.source == TURNS_BACKWARD || has_backward(&verdicts->runs)
+               : verdicts->turns.source == TURNS_BACKWARD || phase_runs_has(&verdicts->runs, SIDE_BACKWARD)
                    ? "What each layer keeps: the forward before the backward is not in the recording."
                    : "What each layer keeps: no forward with a backward was recorded.";
     case FINDING_FRAGMENTATION: return "Fragmentation: reserved memory over time is not known.";

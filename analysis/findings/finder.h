@@ -144,23 +144,26 @@ struct telling {
     struct words *words;
 };
 
-void tell(struct telling *telling, const char *text);
-void tell_bytes(struct telling *telling, uint64_t bytes);
-/* "3 MiB of them are in the peak." for the finding's bytes, or "none of them is in the peak." */
-void tell_in_peak(struct telling *telling, const char *some, const char *none);
-void tell_things(struct telling *telling, uint64_t count, const char *thing);
-void tell_share(struct telling *telling, uint64_t part, uint64_t whole);
-/* Names the finding's site; for several sites the caller writes "n call sites". */
-void tell_site(struct telling *telling);
+/* Adds a sentence with the marks of words_tell, and %S: the finding's site (for several sites the caller writes "n call
+ * sites"), %U: its unit, "step" or "turn". */
+void tell_figures(struct telling *telling, const char *sentence, const uint64_t *figures);
+#define TELL(telling, sentence, ...) tell_figures((telling), (sentence), (const uint64_t[]){__VA_ARGS__})
+
+static inline void tell(struct telling *telling, const char *sentence) {
+    tell_figures(telling, sentence, NULL);
+}
+
 void tell_frame(struct telling *telling, uint32_t frame);
-/* "step" or "turn". */
-const char *telling_unit(const struct telling *telling);
+
+/* The peak without the memory that the finding would save. */
+static inline uint64_t telling_peak_left(const struct telling *telling) {
+    return telling->verdicts->timeline->peak_bytes - telling->finding->saves;
+}
+
 /* " Without it the peak would be 3.2 GiB lower (12 %)." */
 void tell_saving(struct telling *telling, const char *without);
 /* Says what to do, at the end of the detail; nothing if nothing is known to help. */
 void tell_action(struct telling *telling);
-/* "after event 18,204" */
-void tell_moment(struct telling *telling, uint32_t moment);
 
 /* The functions of one kind; they return false only if there is no memory. */
 #define FINDING_FILE(kind, name)                          \

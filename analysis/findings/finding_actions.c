@@ -8,17 +8,14 @@ static const char record_early[] =
 static const char let_go[] = "Free it in the loop, or move it to the CPU (.cpu(), .item()).";
 
 static void tell_graph(struct telling *telling) {
-    const struct finding *finding = telling->finding;
-    if (finding->variant != 0) {
+    if (telling->finding->variant != 0) {
         tell(telling,
              "Run it under torch.inference_mode() (or torch.no_grad()) if nothing is trained with it.");
         return;
     }
     tell(telling, "If this is inference, run it under torch.inference_mode()");
-    if (finding->saves_known) {
-        tell(telling, ": the peak would be about ");
-        tell_bytes(telling, telling->verdicts->timeline->peak_bytes - finding->saves);
-    }
+    if (telling->finding->saves_known)
+        TELL(telling, ": the peak would be about %b", telling_peak_left(telling));
     tell(telling, ". If a backward follows after the end of the recording, this is what it costs.");
 }
 

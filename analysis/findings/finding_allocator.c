@@ -81,16 +81,10 @@ void finding_retry_flush_find(struct finder *finder) {
 
 void finding_retry_flush_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    if (finding->variant == RETRIES_COUNTED) {
-        tell(telling, "near miss: ");
-        tell_things(telling, finding->figure[0],
-                    finding->figure[0] == 1 ? "allocation retry" : "allocation retrie");
-        tell(telling, ", by the log");
-        return;
-    }
-    tell(telling, "one request emptied the cache: ");
-    tell_bytes(telling, finding->figure[2]);
-    tell(telling, " given back");
+    if (finding->variant == RETRIES_COUNTED)
+        TELL(telling, "near miss: %n allocation %(retry|retries), by the log", finding->figure[0]);
+    else
+        TELL(telling, "one request emptied the cache: %b given back", finding->figure[2]);
 }
 
 void finding_retry_flush_detail(struct telling *telling) {
@@ -101,23 +95,15 @@ void finding_retry_flush_detail(struct telling *telling) {
         return;
     }
     tell(telling, "The driver refused a request, so PyTorch gave its cache back");
-    if (finding->figure[0] > 1) {
-        tell(telling, ", ");
-        tell_things(telling, finding->figure[0], "time");
-        tell(telling, " (");
-        tell_bytes(telling, finding->figure[1]);
-        tell(telling, " in all), and waited for the GPU each time.");
-    } else
-        tell(telling, " and waited for the GPU.");
-    if (finding->figure[3] != 0)
-        tell(telling, " It was not enough: an out-of-memory error follows.");
+    if (finding->figure[0] > 1)
+        TELL(telling, ", %n times (%b in all), and waited for the GPU each time.", finding->figure[0],
+             finding->figure[1]);
     else
-        tell(telling, " If that is not enough, the run fails.");
-    if (finding->site != 0) {
-        tell(telling, finding->figure[0] > 1 ? " The largest was for " : " It was for ");
-        tell_site(telling);
-        tell(telling, ".");
-    }
+        tell(telling, " and waited for the GPU.");
+    tell(telling, finding->figure[3] != 0 ? " It was not enough: an out-of-memory error follows."
+                                          : " If that is not enough, the run fails.");
+    if (finding->site != 0)
+        tell(telling, finding->figure[0] > 1 ? " The largest was for %S." : " It was for %S.");
 }
 
 /* ---- cache_churn: figure [0] groups, [1] bytes given back, [2] bytes asked for again ---- */
@@ -162,26 +148,19 @@ void finding_cache_churn_find(struct finder *finder) {
 }
 
 void finding_cache_churn_title(struct telling *telling) {
-    const struct finding *finding = telling->finding;
-    tell(telling, "the cache is emptied ");
-    tell_things(telling, finding->figure[0], "time");
-    tell(telling, ", and ");
-    tell_share(telling, finding->figure[2], finding->figure[1]);
-    tell(telling, " of it is requested again");
+    const uint64_t *figure = telling->finding->figure;
+    TELL(telling, "the cache is emptied %n time%s, and %p of it is requested again", figure[0], figure[2],
+         figure[1]);
 }
 
 void finding_cache_churn_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    tell_bytes(telling, finding->figure[1]);
-    tell(telling, " were given back to the driver and ");
-    tell_bytes(telling, finding->figure[2]);
-    tell(telling,
-         " taken again. Each time waits for the GPU and takes time; live memory is the same without it.");
-    if (finding->site != 0) {
-        tell(telling, " The last is from ");
-        tell_site(telling);
-        tell(telling, ".");
-    }
+    TELL(telling,
+         "%b were given back to the driver and %b taken again. Each time waits for the GPU and takes time; "
+         "live memory is the same without it.",
+         finding->figure[1], finding->figure[2]);
+    if (finding->site != 0)
+        tell(telling, " The last is from %S.");
 }
 
 /* ---- private_pool_held: figure [0] free bytes in private pools, [1] bytes reserved by them, [2] pools, [3] bytes
@@ -218,21 +197,16 @@ void finding_private_pool_held_find(struct finder *finder) {
 }
 
 void finding_private_pool_held_title(struct telling *telling) {
-    tell_bytes(telling, telling->finding->figure[0]);
-    tell(telling, " are unused in private pools, which nothing else can use");
+    TELL(telling, "%b are unused in private pools, which nothing else can use", telling->finding->figure[0]);
 }
 
 void finding_private_pool_held_detail(struct telling *telling) {
-    const struct finding *finding = telling->finding;
-    tell_things(telling, finding->figure[2], "private pool");
-    tell(telling,
-         finding->figure[2] == 1 ? " (a CUDA graph or a MemPool) holds " : " (CUDA graphs, MemPools) hold ");
-    tell_bytes(telling, finding->figure[1]);
-    tell(telling, " of the ");
-    tell_bytes(telling, finding->figure[3]);
-    tell(telling, " that are reserved at the end; ");
-    tell_bytes(telling, finding->figure[0]);
-    tell(telling, " of that are not in use.");
+    const uint64_t *figure = telling->finding->figure;
+    TELL(telling,
+         "%n private pool%s (%(a CUDA graph or a MemPool|CUDA graphs, MemPools)) %(holds|hold) %b of the %b "
+         "that "
+         "are reserved at the end; %b of that are not in use.",
+         figure[2], figure[1], figure[3], figure[0]);
 }
 
 /* ---- fragmentation: variant 1: at an out-of-memory event; figure [0] unused, [1] reserved, [2] requested; at the
@@ -325,37 +299,29 @@ void finding_fragmentation_find(struct finder *finder) {
 }
 
 void finding_fragmentation_title(struct telling *telling) {
-    const struct finding *finding = telling->finding;
-    tell_bytes(telling, finding->figure[0]);
-    tell(telling, finding->variant == 1 ? " are reserved and not in use" : " were reserved and not in use");
-    if (finding->variant == 1) {
-        tell(telling, ", yet ");
-        tell_bytes(telling, finding->figure[2]);
-        tell(telling, " could not be had");
-    }
+    const uint64_t *figure = telling->finding->figure;
+    if (telling->finding->variant == 1)
+        TELL(telling, "%b are reserved and not in use, yet %b could not be had", figure[0], figure[2]);
+    else
+        TELL(telling, "%b were reserved and not in use", figure[0]);
 }
 
 void finding_fragmentation_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    const struct timeline *timeline = telling->verdicts->timeline;
-    if (finding->variant == 1) {
-        tell(telling, "When the request failed, ");
-        tell_bytes(telling, finding->figure[1]);
-        tell(telling, " were reserved, enough for it in total, but no free block was large enough.");
-    } else {
-        tell(telling, finding->at_moment == 0 ? "Already before the first event " : "Reserved rose to ");
-        tell_bytes(telling, finding->figure[1]);
-        tell(telling, finding->at_moment == 0 ? " were reserved while " : " while ");
-        tell_bytes(telling, finding->figure[1] - finding->figure[0]);
-        tell(telling, " were in use; never were more than ");
-        tell_bytes(telling, timeline->peak_bytes);
-        tell(telling, ".");
-    }
-    if (finding->figure[3] != 0 || finding->figure[4] != 0) {
-        tell(telling, " Where the gap is the largest, ");
-        tell_bytes(telling, finding->figure[3]);
-        tell(telling, " are holes and ");
-        tell_bytes(telling, finding->figure[4]);
-        tell(telling, " free ends of expandable segments.");
-    }
+    const uint64_t *figure = finding->figure;
+    if (finding->variant == 1)
+        TELL(telling,
+             "When the request failed, %b were reserved, enough for it in total, but no free block was large "
+             "enough.",
+             figure[1]);
+    else
+        TELL(telling,
+             finding->at_moment == 0
+                 ? "Already before the first event %b were reserved while %b were in use; "
+                   "never were more than %b."
+                 : "Reserved rose to %b while %b were in use; never were more than %b.",
+             figure[1], figure[1] - figure[0], telling->verdicts->timeline->peak_bytes);
+    if (figure[3] != 0 || figure[4] != 0)
+        TELL(telling, " Where the gap is the largest, %b are holes and %b free ends of expandable segments.",
+             figure[3], figure[4]);
 }

@@ -44,15 +44,15 @@ void finding_cached_free_find(struct finder *finder) {
 }
 
 void finding_cached_free_title(struct telling *telling) {
-    tell_bytes(telling, telling->finding->figure[0]);
-    tell(telling, " were reserved and wholly free: a cache, not fragmentation");
+    TELL(telling, "%b were reserved and wholly free: a cache, not fragmentation",
+         telling->finding->figure[0]);
 }
 
 void finding_cached_free_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    tell(telling, "They are empty segments, of ");
-    tell_bytes(telling, finding->figure[1]);
-    tell(telling, " that were reserved ");
-    tell_moment(telling, finding->at_moment);
-    tell(telling, ".");
+    TELL(telling, "They are empty segments, of %b that were reserved ", finding->figure[1]);
+    if (finding->at_moment == 0)
+        tell(telling, "before the first event.");
+    else
+        TELL(telling, "after event %n.", finding->at_moment - 1);
 }

@@ -372,42 +372,36 @@ void finding_gradients_kept_find(struct finder *finder) {
 
 static void tell_before(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    tell(telling, "Gradients of the step before (");
-    tell_bytes(telling, finding->bytes);
-    uint64_t peak = telling->verdicts->timeline->peak_bytes;
-    if (!is_percent(finding->saves, peak, 1)) {
-        tell(telling, ") are alive in the forward; the peak would be as high without them");
-        return;
-    }
-    tell(telling, ") are alive in the forward; freed before it, the peak would be ");
-    tell_bytes(telling, peak - finding->saves);
+    TELL(telling, "Gradients of the step before (%b) are alive in the forward; ", finding->bytes);
+    if (is_percent(finding->saves, telling->verdicts->timeline->peak_bytes, 1))
+        TELL(telling, "freed before it, the peak would be %b", telling_peak_left(telling));
+    else
+        tell(telling, "the peak would be as high without them");
 }
 
 void finding_gradients_kept_title(struct telling *telling) {
-    if (telling->finding->variant == KEPT_BEFORE) {
+    if (telling->finding->variant == KEPT_BEFORE)
         tell_before(telling);
-        return;
-    }
-    tell_bytes(telling, telling->finding->figure[0]);
-    tell(telling, " of gradients survive into the next forward");
+    else
+        TELL(telling, "%b of gradients survive into the next forward", telling->finding->figure[0]);
 }
 
 void finding_gradients_kept_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     if (finding->variant == KEPT_BEFORE) {
-        tell_things(telling, finding->count, "gradient");
-        tell(telling,
-             finding->count == 1 ? ", older than the recording, is" : ", older than the recording, are");
-        tell(telling, " still there after the first allocations of this forward.");
+        TELL(telling,
+             "%n gradient%s, older than the recording, %(is|are) still there after the first allocations of "
+             "this forward.",
+             finding->count);
         tell_saving(telling, "Freed before it:");
         return;
     }
-    tell_things(telling, finding->figure[1], "gradient");
-    tell(telling, finding->figure[1] == 1 ? " is" : " are");
-    tell(telling, " there when a forward begins, in ");
-    tell_things(telling, finding->figure[2], telling_unit(telling));
-    tell(telling, "; ");
-    tell_in_peak(telling, " of them are", "none of them is");
+    TELL(telling, "%n gradient%s %(is|are) there when a forward begins, in %n %U%s; ", finding->figure[1],
+         finding->figure[2]);
+    if (finding->bytes != 0)
+        TELL(telling, "%b of them are in the peak.", finding->bytes);
+    else
+        tell(telling, "none of them is in the peak.");
     tell_saving(telling, finding->figure[3] && finding->saves != 0 ? "Clear them first: at least"
                                                                    : "Clear them first:");
     if (finding->variant == 1)

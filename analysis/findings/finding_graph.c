@@ -230,23 +230,19 @@ void finding_unused_graph_find(struct finder *finder) {
 
 void finding_unused_graph_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    tell_bytes(telling, finding->bytes);
     if (finding->variant == GRAPH_STAYS) {
-        tell(telling, " at the peak are kept for a backward; none was recorded");
+        TELL(telling, "%b at the peak are kept for a backward; none was recorded", finding->bytes);
         return;
     }
-    tell(telling, " at the peak are a graph that no backward used");
-    if (!finding->saves_known)
-        return;
-    tell(telling, "; without it the peak would be about ");
-    tell_bytes(telling, telling->verdicts->timeline->peak_bytes - finding->saves);
+    TELL(telling, "%b at the peak are a graph that no backward used", finding->bytes);
+    if (finding->saves_known)
+        TELL(telling, "; without it the peak would be about %b", telling_peak_left(telling));
 }
 
 void finding_unused_graph_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    tell_things(telling, finding->count, "allocation");
-    tell(telling, finding->count == 1 ? " of the forward is" : " of the forward are");
-    tell(telling, " still there after the layers that made them");
+    TELL(telling, "%n allocation%s of the forward %(is|are) still there after the layers that made them",
+         finding->count);
     tell(telling, finding->variant == GRAPH_STAYS ? ", as a backward would need them."
                   : finding->figure[0] != 0
                       ? ", and the previous pass's graph was freed although no backward ran in the recording."
@@ -297,21 +293,17 @@ void finding_autocast_copies_find(struct finder *finder) {
 
 void finding_autocast_copies_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    tell_bytes(telling, finding->bytes);
-    tell(telling, " at the peak are 16-bit copies of the weights that autocast made");
-    if (!finding->saves_known)
-        return;
-    tell(telling, "; without them it would be ");
-    tell_bytes(telling, telling->verdicts->timeline->peak_bytes - finding->saves);
+    TELL(telling, "%b at the peak are 16-bit copies of the weights that autocast made", finding->bytes);
+    if (finding->saves_known)
+        TELL(telling, "; without them it would be %b", telling_peak_left(telling));
 }
 
 void finding_autocast_copies_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    words_add_count(telling->words, finding->count);
-    tell(telling,
-         finding->count == 1 ? " copy of a weight in 16 bits is" : " copies of weights in 16 bits are");
-    tell(telling,
-         " alive at the peak: autocast keeps them until its region ends, unless cache_enabled=False.");
+    TELL(telling,
+         "%n %(copy of a weight in 16 bits is|copies of weights in 16 bits are) alive at the peak: autocast "
+         "keeps them until its region ends, unless cache_enabled=False.",
+         finding->count);
     if (finding->variant == 1)
         tell(telling, " The backward pass needs them: they are the price of autocast over 32-bit weights.");
     tell_saving(telling, "Without them:");

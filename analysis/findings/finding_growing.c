@@ -283,24 +283,14 @@ void finding_growing_buffer_find(struct finder *finder) {
 }
 
 void finding_growing_buffer_title(struct telling *telling) {
-    tell_site(telling);
-    tell(telling, " is replaced by a larger one again and again, now ");
-    tell_bytes(telling, telling->finding->figure[2]);
+    TELL(telling, "%S is replaced by a larger one again and again, now %b", telling->finding->figure[2]);
 }
 
 void finding_growing_buffer_detail(struct telling *telling) {
-    const struct finding *finding = telling->finding;
-    tell(telling, "From ");
-    tell_bytes(telling, finding->figure[1]);
-    tell(telling, " to ");
-    tell_bytes(telling, finding->figure[2]);
-    tell(telling, " in ");
-    tell_things(telling, finding->figure[0] - 1, "replacement");
-    if (finding->figure[3] > 1) {
-        tell(telling, ", and as many in ");
-        tell_things(telling, finding->figure[3] - 1, "other buffer");
-        tell(telling, " of this line");
-    }
+    const uint64_t *figure = telling->finding->figure;
+    TELL(telling, "From %b to %b in %n replacement%s", figure[1], figure[2], figure[0] - 1);
+    if (figure[3] > 1)
+        TELL(telling, ", and as many in %n other buffer%s of this line", figure[3] - 1);
     tell(telling, ". Each is made while the one before is still there, so both count for a moment.");
     tell_saving(telling, "Without it:");
 }

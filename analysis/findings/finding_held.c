@@ -201,16 +201,11 @@ void finding_held_over_title(struct telling *telling) {
         tell_held_once(telling);
         return;
     }
-    tell_site(telling);
-    if (finding->n_sites > 1) {
-        tell(telling, " and ");
-        tell_things(telling, finding->n_sites - 1, "other call site");
-    }
-    tell(telling, finding->n_sites > 1 ? ": " : ": the ");
-    tell_bytes(telling, finding->per_bytes);
-    tell(telling, " of one ");
-    tell(telling, telling_unit(telling));
-    tell(telling, " are still held while the next is made");
+    if (finding->n_sites > 1)
+        TELL(telling, "%S and %n other call site%s: ", finding->n_sites - 1);
+    else
+        tell(telling, "%S: the ");
+    TELL(telling, "%b of one %U are still held while the next is made", finding->per_bytes);
 }
 
 void finding_held_over_detail(struct telling *telling) {
@@ -219,25 +214,14 @@ void finding_held_over_detail(struct telling *telling) {
         tell_held_once_more(telling);
         return;
     }
-    tell(telling, "In ");
-    words_add_count(telling->words, finding->figure[0]);
-    tell(telling, " of ");
-    words_add_count(telling->words, finding->figure[1]);
-    tell(telling, finding->figure[1] == 1 ? " pair of " : " pairs of ");
-    tell(telling, telling_unit(telling));
-    tell(telling, "s the previous one's result is alive while the next is made; ");
+    TELL(telling, "In %n of %n pair%s of %Us the previous one's result is alive while the next is made; ",
+         finding->figure[0], finding->figure[1]);
     if (finding->bytes == 0)
-        tell(telling, "none of it");
-    else {
-        tell_bytes(telling, finding->bytes);
-        tell(telling, " of these results");
-    }
-    tell(telling, finding->bytes == 0 ? " is in the peak" : " are in the peak");
-    if (finding->figure[2] != 0) {
-        tell(telling, ", ");
-        tell_bytes(telling, finding->figure[2]);
-        tell(telling, " of what is held is older than the recording");
-    }
+        tell(telling, "none of it is in the peak");
+    else
+        TELL(telling, "%b of these results are in the peak", finding->bytes);
+    if (finding->figure[2] != 0)
+        TELL(telling, ", %b of what is held is older than the recording", finding->figure[2]);
     tell(telling, ".");
     tell_saving(telling, "Freed first, if the next one does not need it:");
 }

@@ -91,26 +91,23 @@ void finder_held_once(struct finder *finder) {
 
 void tell_held_once(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    tell(telling,
-         finding->figure[0] ? "The previous result and its graph (" : "A result of the previous pass (");
-    tell_bytes(telling, finding->bytes);
-    tell(telling, finding->figure[0] ? ") are still held while the next forward runs"
-                                     : ") is still held while the next forward runs");
-    if (finding->site != 0) {
-        tell(telling, " until ");
-        tell_site(telling);
-    }
-    tell(telling, "; freed earlier, the peak would be ");
-    tell_bytes(telling, telling->verdicts->timeline->peak_bytes - finding->saves);
+    TELL(telling,
+         finding->figure[0]
+             ? "The previous result and its graph (%b) are still held while the next forward runs"
+             : "A result of the previous pass (%b) is still held while the next forward runs",
+         finding->bytes);
+    if (finding->site != 0)
+        tell(telling, " until %S");
+    TELL(telling, "; freed earlier, the peak would be %b", telling_peak_left(telling));
 }
 
 void tell_held_once_more(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    tell_things(telling, finding->count, "allocation");
-    tell(telling, finding->count == 1 ? " is older than the recording. It is freed before any backward, but "
-                                        "only after half of this forward or 64 of its allocations."
-                                      : " are older than the recording. They are freed before any backward, "
-                                        "but only after half of this forward or 64 of its allocations.");
+    TELL(telling,
+         "%n allocation%s %(is|are) older than the recording. %(It is|They are) freed before any backward, "
+         "but "
+         "only after half of this forward or 64 of its allocations.",
+         finding->count);
     if (!finding->figure[0])
         tell(telling, " A state that is passed on to the next pass looks the same.");
     tell_saving(telling, "Dropped before the forward:");

@@ -19,9 +19,10 @@ void finding_history_full_find(struct finder *finder) {
 }
 
 void finding_history_full_title(struct telling *telling) {
-    tell(telling, "The recording holds exactly ");
-    words_add_count(telling->words, telling->finding->figure[0]);
-    tell(telling, " events and begins in the middle: its buffer was full, and what came before is lost");
+    TELL(telling,
+         "The recording holds exactly %n events and begins in the middle: its buffer was full, and what came "
+         "before is lost",
+         telling->finding->figure[0]);
 }
 
 void finding_history_full_detail(struct telling *telling) {
@@ -51,10 +52,11 @@ void finding_no_history_find(struct finder *finder) {
 
 void finding_no_history_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    tell(telling, "Only what is alive at the end is known (");
-    tell_bytes(telling, finding->figure[finding->variant]);
-    tell(telling, finding->variant == 1 ? " with stacks): no events were recorded"
-                                        : "), without stacks: history was not switched on");
+    TELL(telling,
+         finding->variant == 1
+             ? "Only what is alive at the end is known (%b with stacks): no events were recorded"
+             : "Only what is alive at the end is known (%b), without stacks: history was not switched on",
+         finding->figure[finding->variant]);
 }
 
 void finding_no_history_detail(struct telling *telling) {

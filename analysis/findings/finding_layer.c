@@ -269,23 +269,14 @@ void finding_kept_per_layer_find(struct finder *finder) {
 
 void finding_kept_per_layer_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    tell_site(telling);
-    tell(telling, ": ");
-    words_add_count(telling->words, finding->figure[1]);
-    tell(telling, " of ");
-    words_add_count(telling->words, finding->figure[2]);
+    TELL(telling, "%S: %n of %n", finding->figure[1], finding->figure[2]);
     if (finding->variant == 1)
         tell(telling, ", once per layer,");
-    else {
-        tell(telling, " in ");
-        if (finding->figure[3] == 1)
-            tell(telling, "one forward");
-        else
-            tell_things(telling, finding->figure[3], "forward");
-    }
-    tell(telling, " outlive backward (");
-    tell_bytes(telling, finding->figure[0]);
-    tell(telling, ")");
+    else if (finding->figure[3] == 1)
+        tell(telling, " in one forward");
+    else
+        TELL(telling, " in %n forwards", finding->figure[3]);
+    TELL(telling, " outlive backward (%b)", finding->figure[0]);
 }
 
 void finding_kept_per_layer_detail(struct telling *telling) {
@@ -293,12 +284,7 @@ void finding_kept_per_layer_detail(struct telling *telling) {
     tell(telling, "Backward frees what other lines of this forward made. These allocations stay");
     tell(telling,
          finding->figure[5] ? ", also when the next phase is over" : " as far as the recording goes");
-    tell(telling, " (in ");
-    words_add_count(telling->words, finding->figure[3]);
-    tell(telling, " of ");
-    tell_things(telling, finding->figure[4], "forward");
-    tell(telling, "). ");
-    tell_bytes(telling, finding->bytes);
-    tell(telling, " of it is in the peak.");
+    TELL(telling, " (in %n of %n forward%s). %b of it is in the peak.", finding->figure[3],
+         finding->figure[4], finding->bytes);
     tell_saving(telling, "Dropped after backward:");
 }

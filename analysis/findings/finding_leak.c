@@ -424,28 +424,14 @@ void finding_leak_find(struct finder *finder) {
 
 void finding_leak_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    if (finding->variant == LEAK_OF_HOST) {
+    if (finding->variant == LEAK_OF_HOST)
         tell_leak_of_host(telling);
-        return;
-    }
-    if (finding->variant == LEAK_OF_GRAPH) {
-        tell(telling, "Everything that these ");
-        tell(telling, telling_unit(telling));
-        tell(telling, "s make is kept, ");
-        tell_bytes(telling, finding->per_bytes);
-        tell(telling, " in each");
-        return;
-    }
-    tell_site(telling);
-    tell(telling, " keeps ");
-    tell_bytes(telling, finding->per_bytes);
-    if (finding->per_n == finding->figure[2]) {
-        tell(telling, " more each ");
-        tell(telling, telling_unit(telling));
-        return;
-    }
-    tell(telling, " more in each of ");
-    tell_things(telling, finding->per_n, telling_unit(telling));
+    else if (finding->variant == LEAK_OF_GRAPH)
+        TELL(telling, "Everything that these %Us make is kept, %b in each", finding->per_bytes);
+    else if (finding->per_n == finding->figure[2])
+        TELL(telling, "%S keeps %b more each %U", finding->per_bytes);
+    else
+        TELL(telling, "%S keeps %b more in each of %n %U%s", finding->per_bytes, finding->per_n);
 }
 
 void finding_leak_detail(struct telling *telling) {
@@ -454,18 +440,13 @@ void finding_leak_detail(struct telling *telling) {
         tell_leak_of_host_more(telling);
         return;
     }
-    tell_things(telling, finding->figure[1], "allocation");
-    tell(telling, finding->figure[1] == 1 ? " of " : " with ");
-    tell_bytes(telling, finding->figure[0]);
-    tell(telling, ", made in ");
-    words_add_count(telling->words, finding->per_n);
-    tell(telling, " of ");
-    tell_things(telling, finding->figure[2], telling_unit(telling));
-    tell(telling, finding->figure[1] == 1 ? ", is" : ", are");
-    tell(telling, " alive at the end, ");
+    TELL(telling, "%n allocation%s %(of|with) %b, made in %n of %n %U%s", finding->figure[1],
+         finding->figure[0], finding->per_n, finding->figure[2]);
+    tell(telling, finding->figure[1] == 1 ? ", is alive at the end, " : ", are alive at the end, ");
     if (finding->bytes != 0)
-        tell_bytes(telling, finding->bytes);
-    tell(telling, finding->bytes != 0 ? " at the peak." : "none of it at the peak.");
+        TELL(telling, "%b at the peak.", finding->bytes);
+    else
+        tell(telling, "none of it at the peak.");
     if (finding->variant == LEAK_OF_GRAPH) {
         tell(telling, " One graph over several layers or turns looks the same before its backward. If these "
                       "turns are layers, this is not a leak.");

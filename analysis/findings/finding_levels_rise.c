@@ -168,40 +168,28 @@ void finding_levels_rise_find(struct finder *finder) {
 void finding_levels_rise_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell(telling, level_title((unsigned)finding->figure[2]));
-    tell(telling, " rises by ");
-    tell_bytes(telling, finding->per_bytes);
-    tell(telling, finding->unit == UNIT_STEP ? " per step, by the log" : " from line to line of the log");
+    TELL(telling,
+         finding->unit == UNIT_STEP ? " rises by %b per step, by the log"
+                                    : " rises by %b from line to line of the log",
+         finding->per_bytes);
 }
 
 void finding_levels_rise_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    struct text label = trace_text(telling->verdicts->timeline->trace, (uint32_t)finding->figure[5]);
+    const uint64_t *figure = finding->figure;
+    struct text label = trace_text(telling->verdicts->timeline->trace, (uint32_t)figure[5]);
     uint64_t capacity = telling->verdicts->timeline->device->capacity_bytes;
-    tell(telling, "From ");
-    tell_bytes(telling, finding->figure[0]);
-    tell(telling, " in line ");
-    words_add_count(telling->words, finding->figure[3]);
-    tell(telling, " to ");
-    tell_bytes(telling, finding->figure[1]);
-    tell(telling, " in line ");
-    words_add_count(telling->words, finding->figure[4]);
+    TELL(telling, "From %b in line %n to %b in line %n", figure[0], figure[3], figure[1], figure[4]);
     if (label.nbytes != 0) {
         tell(telling, " (lines like \"");
         words_add(telling->words, label);
         tell(telling, "\")");
     }
-    tell(telling, ": ");
-    tell_bytes(telling, finding->bytes);
-    tell(telling, " in ");
-    tell_things(telling, finding->per_n, finding->unit == UNIT_STEP ? "step" : "interval");
-    tell(telling, ".");
-    if (capacity > finding->figure[1] && finding->per_bytes != 0) {
-        tell(telling, " At this rate the device's ");
-        tell_bytes(telling, capacity);
-        tell(telling, " are full after ");
-        tell_things(telling, (capacity - finding->figure[1]) / finding->per_bytes, "more such interval");
-        tell(telling, ".");
-    }
-    if (finding->figure[2] == LEVEL_RESERVED)
+    TELL(telling, finding->unit == UNIT_STEP ? ": %b in %n step%s." : ": %b in %n interval%s.",
+         finding->bytes, finding->per_n);
+    if (capacity > figure[1] && finding->per_bytes != 0)
+        TELL(telling, " At this rate the device's %b are full after %n more such interval%s.", capacity,
+             (capacity - figure[1]) / finding->per_bytes);
+    if (figure[2] == LEVEL_RESERVED)
         tell(telling, " Reserved memory also rises where the cache is fragmented, with nothing kept.");
 }

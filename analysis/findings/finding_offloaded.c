@@ -134,25 +134,17 @@ void finding_offloaded_find(struct finder *finder) {
 }
 
 void finding_offloaded_title(struct telling *telling) {
-    const struct finding *finding = telling->finding;
-    tell_things(telling, finding->figure[1], "allocation");
-    tell(telling, " (");
-    tell_bytes(telling, finding->figure[2]);
-    tell(telling, ") of ");
-    tell_site(telling);
-    tell(telling, finding->figure[1] == 1 ? " is" : " are");
-    tell(telling, " offloaded: pinned host memory of the same bytes is made by ");
-    tell_frame(telling, (uint32_t)finding->figure[0]);
+    const uint64_t *figure = telling->finding->figure;
+    TELL(telling,
+         "%n allocation%s (%b) of %S %(is|are) offloaded: pinned host memory of the same bytes is made by ",
+         figure[1], figure[2]);
+    tell_frame(telling, (uint32_t)figure[0]);
 }
 
 void finding_offloaded_detail(struct telling *telling) {
-    const struct finding *finding = telling->finding;
     tell(telling, "Each was given back while its pair on the host stayed, which was made ");
-    if (finding->unit != UNIT_NONE) {
-        tell(telling, "within the same ");
-        tell(telling, telling_unit(telling));
-        tell(telling, ", ");
-    }
+    if (telling->finding->unit != UNIT_NONE)
+        tell(telling, "within the same %U, ");
     tell(telling,
          "while it was in use. Pairs are matched by size and time: the copies themselves are not recorded.");
 }

@@ -61,19 +61,16 @@ void finding_optimizer_temporaries_find(struct finder *finder) {
 }
 
 void finding_optimizer_temporaries_title(struct telling *telling) {
-    const struct finding *finding = telling->finding;
-    tell(telling, "The optimizer's temporaries (");
-    tell_bytes(telling, finding->bytes);
-    tell(telling, ") make the peak; without them it would be ");
-    tell_bytes(telling, telling->verdicts->timeline->peak_bytes - finding->saves);
+    TELL(telling, "The optimizer's temporaries (%b) make the peak; without them it would be %b",
+         telling->finding->bytes, telling_peak_left(telling));
 }
 
 void finding_optimizer_temporaries_detail(struct telling *telling) {
-    tell_things(telling, telling->finding->count, "allocation");
-    tell(telling, telling->finding->count == 1
-                      ? " of the optimizer's step, which is gone when it ends, is"
-                      : " of the optimizer's step, which are gone when it ends, are");
-    tell(telling, " alive at the peak.");
+    TELL(telling,
+         "%n allocation%s of the optimizer's step, which %(is gone when it ends, is|are gone when it ends, "
+         "are) "
+         "alive at the peak.",
+         telling->finding->count);
     tell_saving(telling, "Without them:");
 }
 
@@ -135,20 +132,18 @@ void finding_next_step_peak_find(struct finder *finder) {
 }
 
 void finding_next_step_peak_title(struct telling *telling) {
-    const struct finding *finding = telling->finding;
-    tell(telling, "The next step will need ");
-    tell_bytes(telling, finding->figure[0]);
-    tell(telling, ": its forward and backward (");
-    tell_bytes(telling, finding->figure[1]);
-    tell(telling, ") beside the optimizer state (");
-    tell_bytes(telling, finding->figure[2]);
-    tell(telling, ") that this first step has only just made");
+    const uint64_t *figure = telling->finding->figure;
+    TELL(
+        telling,
+        "The next step will need %b: its forward and backward (%b) beside the optimizer state (%b) that this "
+        "first step has only just made",
+        figure[0], figure[1], figure[2]);
 }
 
 void finding_next_step_peak_detail(struct telling *telling) {
-    tell(telling, "The recorded peak is ");
-    tell_bytes(telling, telling->verdicts->timeline->peak_bytes);
-    tell(telling,
-         ". In the recorded step the state did not exist before its optimizer ran; from the next step on it "
-         "is there all the time, if the shapes stay the same.");
+    TELL(telling,
+         "The recorded peak is %b. In the recorded step the state did not exist before its optimizer ran; "
+         "from "
+         "the next step on it is there all the time, if the shapes stay the same.",
+         telling->verdicts->timeline->peak_bytes);
 }

@@ -52,26 +52,20 @@ void finding_out_of_memory_find(struct finder *finder) {
 }
 
 static void tell_bytes_or_nothing(struct telling *telling, uint64_t bytes) {
-    if (bytes == 0)
-        tell(telling, "nothing");
-    else
-        tell_bytes(telling, bytes);
+    TELL(telling, bytes == 0 ? "nothing" : "%b", bytes);
 }
 
 void finding_out_of_memory_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
     if (finding->variant == OOM_COUNTED) {
-        tell_things(telling, finding->figure[3], "out-of-memory error");
-        tell(telling, ", by a summary in the log");
+        TELL(telling, "%n out-of-memory error%s, by a summary in the log", finding->figure[3]);
         return;
     }
     if (finding->figure[0] == OOM_UNKNOWN) {
         tell(telling, "out of memory, by the log");
         return;
     }
-    tell(telling, "out of memory: ");
-    tell_bytes(telling, finding->figure[0]);
-    tell(telling, " requested");
+    TELL(telling, "out of memory: %b requested", finding->figure[0]);
     if (finding->figure[1] == OOM_UNKNOWN)
         return;
     tell(telling, ", ");
@@ -81,11 +75,8 @@ void finding_out_of_memory_title(struct telling *telling) {
 }
 
 static void tell_last_of(struct telling *telling) {
-    if (telling->finding->figure[3] <= 1)
-        return;
-    tell(telling, " It is the last of ");
-    tell_things(telling, telling->finding->figure[3], "such event");
-    tell(telling, ".");
+    if (telling->finding->figure[3] > 1)
+        TELL(telling, " It is the last of %n such events.", telling->finding->figure[3]);
 }
 
 /* Writes the facts of a log's message. */
@@ -105,32 +96,20 @@ static void tell_logged(struct telling *telling) {
 
 void finding_out_of_memory_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    const struct timeline *timeline = telling->verdicts->timeline;
     if (finding->variant == OOM_COUNTED) {
         tell(telling, "Counted since the process began; requested and free bytes are not printed.");
         return;
     }
-    if (!trace_has_allocations(timeline->trace)) {
+    if (!trace_has_allocations(telling->verdicts->timeline->trace)) {
         tell_logged(telling);
         tell_last_of(telling);
         return;
     }
-    if (finding->site != 0) {
-        tell(telling, "Requested by ");
-        tell_site(telling);
-        tell(telling, ". ");
-    }
-    if (finding->bytes == 0)
-        tell(telling, "Nothing was in use");
-    else {
-        tell_bytes(telling, finding->bytes);
-        tell(telling, " were in use");
-    }
-    if (finding->figure[2] >= finding->bytes && finding->figure[2] != 0) {
-        tell(telling, ", ");
-        tell_bytes(telling, finding->figure[2]);
-        tell(telling, " reserved");
-    }
+    if (finding->site != 0)
+        tell(telling, "Requested by %S. ");
+    TELL(telling, finding->bytes == 0 ? "Nothing was in use" : "%b were in use", finding->bytes);
+    if (finding->figure[2] >= finding->bytes && finding->figure[2] != 0)
+        TELL(telling, ", %b reserved", finding->figure[2]);
     tell(telling, ".");
     tell_last_of(telling);
 }
@@ -188,9 +167,7 @@ void finding_stops_at_peak_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell(telling, "Memory rises from ");
     tell_bytes_or_nothing(telling, finding->figure[0]);
-    tell(telling, " to ");
-    tell_bytes(telling, finding->bytes);
-    tell(telling, " and falls by at most 1 % of that until the recording ends");
+    TELL(telling, " to %b and falls by at most 1 % of that until the recording ends", finding->bytes);
     if (finding->variant == ENDED_BY_OOM)
         tell(telling, ", where memory ran out: the request that failed would have come on top.");
     else if (finding->variant == ENDED_BY_OTHERS_OOM)
@@ -226,38 +203,28 @@ void finding_starts_late_find(struct finder *finder) {
 }
 
 void finding_starts_late_title(struct telling *telling) {
-    uint64_t peak = telling->verdicts->timeline->peak_bytes;
-    if (telling->finding->figure[0] == peak)
-        tell(telling, "the whole peak");
-    else {
-        tell_share(telling, telling->finding->figure[0], peak);
-        tell(telling, " of the peak");
-    }
-    tell(telling, " is older than the recording");
+    uint64_t older = telling->finding->figure[0], peak = telling->verdicts->timeline->peak_bytes;
+    TELL(telling,
+         older == peak ? "the whole peak is older than the recording"
+                       : "%p of the peak is older than the recording",
+         older, peak);
 }
 
 static void tell_origin(struct telling *telling) {
-    const struct finding *finding = telling->finding;
-    tell(telling, " were there before the first event, and ");
-    if (finding->figure[1] == 0) {
-        tell(telling, "when they were made is not known.");
-        return;
-    }
-    tell(telling, "where ");
-    if (finding->figure[1] == finding->figure[0])
-        tell(telling, "they");
-    else {
-        tell_bytes(telling, finding->figure[1]);
-        tell(telling, " of them");
-    }
-    tell(telling, " come from is not known.");
+    const uint64_t *figure = telling->finding->figure;
+    TELL(telling,
+         figure[1] == 0 ? " were there before the first event, and when they were made is not known."
+         : figure[1] == figure[0]
+             ? " were there before the first event, and where they come from is not known."
+             : " were there before the first event, and where %b of them come from is not "
+               "known.",
+         figure[1]);
 }
 
 void finding_starts_late_detail(struct telling *telling) {
-    tell_bytes(telling, telling->finding->figure[0]);
-    if (telling->verdicts->timeline->trace->kind != TRACE_KINETO) { /* its running total has no count */
-        tell(telling, " in ");
-        tell_things(telling, telling->finding->count, "allocation");
-    }
+    const struct finding *finding = telling->finding;
+    TELL(telling, "%b", finding->figure[0]);
+    if (telling->verdicts->timeline->trace->kind != TRACE_KINETO) /* its running total has no count */
+        TELL(telling, " in %n allocation%s", finding->count);
     tell_origin(telling);
 }

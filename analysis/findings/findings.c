@@ -391,29 +391,6 @@ bool finding_set(const struct finding *finding, uint64_t *bitmap) {
 
 /* ---- sentences ---- */
 
-void tell(struct telling *telling, const char *text) {
-    words_say(telling->words, text);
-}
-
-void tell_bytes(struct telling *telling, uint64_t bytes) {
-    words_add_bytes(telling->words, bytes);
-}
-
-void tell_in_peak(struct telling *telling, const char *some, const char *none) {
-    if (telling->finding->bytes != 0)
-        tell_bytes(telling, telling->finding->bytes);
-    tell(telling, telling->finding->bytes != 0 ? some : none);
-    tell(telling, " in the peak.");
-}
-
-void tell_things(struct telling *telling, uint64_t count, const char *thing) {
-    words_add_things(telling->words, count, thing);
-}
-
-void tell_share(struct telling *telling, uint64_t part, uint64_t whole) {
-    tell(telling, format_share(part, whole).text);
-}
-
 void tell_frame(struct telling *telling, uint32_t frame) {
     char text[512];
     uint32_t length = site_text(telling->verdicts->timeline->trace, frame, text, sizeof text);
@@ -422,22 +399,22 @@ void tell_frame(struct telling *telling, uint32_t frame) {
         words_say(telling->words, "\xe2\x80\xa6");
 }
 
-void tell_site(struct telling *telling) {
-    tell_frame(telling, telling->finding->site);
-}
-
-const char *telling_unit(const struct telling *telling) {
+static const char *telling_unit(const struct telling *telling) {
     const char *name = finding_unit_name((enum finding_unit)telling->finding->unit);
     return name != NULL ? name : turns_unit(&telling->verdicts->turns);
 }
 
-void tell_moment(struct telling *telling, uint32_t moment) {
-    if (moment == 0) {
-        tell(telling, "before the first event");
-        return;
-    }
-    tell(telling, "after event ");
-    words_add_count(telling->words, moment - 1);
+static bool tell_mark(void *context, char mark) {
+    struct telling *telling = context;
+    if (mark == 'S')
+        tell_frame(telling, telling->finding->site);
+    else if (mark == 'U')
+        words_say(telling->words, telling_unit(telling));
+    return mark == 'S' || mark == 'U';
+}
+
+void tell_figures(struct telling *telling, const char *sentence, const uint64_t *figures) {
+    words_tell(telling->words, sentence, figures, tell_mark, telling);
 }
 
 void tell_saving(struct telling *telling, const char *without) {
@@ -449,18 +426,12 @@ void tell_saving(struct telling *telling, const char *without) {
         tell(telling, " But the peak would not fall, because something else is as high.");
         return;
     }
-    bool little = !is_percent(finding->saves, peak, 1);
     tell(telling, " ");
     tell(telling, without);
-    tell(telling, little ? " only " : " ");
-    tell_bytes(telling, finding->saves);
-    tell(telling, " off the peak");
-    if (!little) {
-        tell(telling, " (");
-        tell_share(telling, finding->saves, peak);
-        tell(telling, ")");
-    }
-    tell(telling, ".");
+    if (is_percent(finding->saves, peak, 1))
+        TELL(telling, " %b off the peak (%p).", finding->saves, finding->saves, peak);
+    else
+        TELL(telling, " only %b off the peak.", finding->saves);
 }
 
 uint32_t finding_title(const struct verdicts *verdicts, const struct finding *finding, char *text,

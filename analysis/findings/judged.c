@@ -14,10 +14,8 @@ static uint32_t leaks_count(const struct verdicts *verdicts) {
 /* Is there memory without a stack worth mentioning? A memory timeline never has stacks. */
 static bool is_worth_saying(const struct verdicts *verdicts) {
     const struct phase_runs *runs = &verdicts->runs;
-    bool backward = false;
-    for (uint32_t i = 0; i < runs->count; i++)
-        backward |= runs->run[i].side == SIDE_BACKWARD;
-    return trace_has_call_sites(verdicts->timeline->trace) && (runs->stacks != STACKS_PYTHON || backward);
+    return trace_has_call_sites(verdicts->timeline->trace) &&
+           (runs->stacks != STACKS_PYTHON || phase_runs_has(runs, SIDE_BACKWARD));
 }
 
 static void say_stacks(struct words *words, const struct verdicts *verdicts) {
@@ -72,11 +70,11 @@ static void say_too_short(struct words *words, const struct verdicts *verdicts) 
 static void say_none(struct words *words, const struct verdicts *verdicts) {
     uint64_t seldom = verdicts->findings.kept_seldom;
     words_say(words, ": no call site keeps more from one to the next");
-    if (seldom == 0 || seldom < verdicts->timeline->peak_bytes / 100)
-        return;
-    words_say(words, ", but ");
-    words_add_bytes(words, seldom);
-    words_say(words, " made once or now and then is there at the end: too seldom to tell whether that grows");
+    if (seldom != 0 && seldom >= verdicts->timeline->peak_bytes / 100)
+        WORDS_TELL(words,
+                   ", but %b made once or now and then is there at the end: too seldom to tell whether that "
+                   "grows",
+                   seldom);
 }
 
 static void say_judged(struct words *words, const struct verdicts *verdicts) {

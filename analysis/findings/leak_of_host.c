@@ -146,22 +146,21 @@ void finder_leak_of_host(struct finder *finder) {
 
 void tell_leak_of_host(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    tell_site(telling);
-    tell(telling, " keeps ");
-    tell_bytes(telling, finding->per_bytes);
-    tell(telling, " more each time (");
-    tell_things(telling, finding->per_n, "time");
-    tell(telling, finding->figure[2] ? "), while everything else of the loop is freed again"
-                                     : "), while nearly everything else of the loop is freed again");
+    TELL(telling,
+         finding->figure[2]
+             ? "%S keeps %b more each time (%n time%s), while everything else of the loop is freed again"
+             : "%S keeps %b more each time (%n time%s), while nearly everything else of the loop is freed "
+               "again",
+         finding->per_bytes, finding->per_n);
 }
 
 void tell_leak_of_host_more(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    tell_things(telling, finding->figure[1], "allocation");
-    tell(telling, " with ");
-    tell_bytes(telling, finding->figure[0]);
-    tell(telling,
-         " are alive at the end. No turns were found in the recording, but forwards lie between them.");
+    TELL(telling,
+         "%n allocation%s with %b are alive at the end. No turns were found in the recording, but forwards "
+         "lie "
+         "between them.",
+         finding->figure[1], finding->figure[0]);
     tell_saving(telling, "Each freed when the next is made:");
     if (finding->confidence == CONFIDENCE_POSSIBLE)
         tell(telling, " Three are the least that can show it: a longer recording would rule out a queue.");

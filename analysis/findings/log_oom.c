@@ -67,56 +67,51 @@ bool log_oom_site_is_own(const struct trace *trace, uint32_t site) {
     return site != 0 && file_is_own(trace_text(trace, trace->frames.frame[site].file));
 }
 
-static void say_bytes(struct words *words, const char *before, uint64_t bytes, const char *after) {
-    words_say(words, before);
-    words_add_bytes(words, bytes);
-    words_say(words, after);
-}
-
 static void tell_place(struct words *words, const struct log_oom_facts *facts, struct text site, bool own) {
     if (!knows(facts, NOTE_LINE))
         return;
-    words_say(words, "Line ");
-    words_add_count(words, facts->number[NOTE_LINE]);
-    words_say(words, site.nbytes != 0 ? " of the log; requested by "
-                                      : " of the log; which line of code asked is not known from it");
+    WORDS_TELL(words,
+               site.nbytes != 0 ? "Line %n of the log; requested by "
+                                : "Line %n of the log; which line of code asked is not known from it",
+               facts->number[NOTE_LINE]);
     words_add(words, site);
     words_say(words, site.nbytes == 0 || own ? "." : ", a line of a library.");
 }
 
 static void tell_device(struct words *words, const struct log_oom_facts *facts, const char *noun) {
+    uint64_t total = facts->number[NOTE_DEVICE_TOTAL], free = facts->number[NOTE_DEVICE_FREE];
     if (knows(facts, NOTE_DEVICE_TOTAL) && knows(facts, NOTE_DEVICE_FREE)) {
         words_say(words, " Of the ");
         words_say(words, noun);
-        say_bytes(words, "'s ", facts->number[NOTE_DEVICE_TOTAL], "");
-        say_bytes(words, ", ", facts->number[NOTE_DEVICE_FREE], " were free.");
+        WORDS_TELL(words, "'s %b, %b were free.", total, free);
     } else if (knows(facts, NOTE_DEVICE_FREE)) {
-        say_bytes(words, " ", facts->number[NOTE_DEVICE_FREE], " were free on the ");
+        WORDS_TELL(words, " %b were free on the ", free);
         words_say(words, noun);
         words_say(words, ".");
     } else if (knows(facts, NOTE_DEVICE_TOTAL)) {
         words_say(words, " The ");
         words_say(words, noun);
-        say_bytes(words, " has ", facts->number[NOTE_DEVICE_TOTAL],
-                  "; how much of it was free is not printed.");
+        WORDS_TELL(words, " has %b; how much of it was free is not printed.", total);
     }
     if (knows(facts, NOTE_OTHERS_USED))
-        say_bytes(words, " Other processes held ", facts->number[NOTE_OTHERS_USED], " of it.");
+        WORDS_TELL(words, " Other processes held %b of it.", facts->number[NOTE_OTHERS_USED]);
 }
 
 static void tell_process(struct words *words, const struct log_oom_facts *facts) {
     uint64_t reserved = facts->number[NOTE_RESERVED], used = facts->number[NOTE_PROCESS_USED];
     if (knows(facts, NOTE_ALLOCATED)) {
-        say_bytes(words, " Allocated were ", facts->number[NOTE_ALLOCATED], "");
+        WORDS_TELL(words, " Allocated were %b", facts->number[NOTE_ALLOCATED]);
         if (knows(facts, NOTE_UNALLOCATED))
-            say_bytes(words, ", reserved but unallocated ", facts->number[NOTE_UNALLOCATED], "");
+            WORDS_TELL(words, ", reserved but unallocated %b", facts->number[NOTE_UNALLOCATED]);
         if (knows(facts, NOTE_OTHER_USED))
-            say_bytes(words, ", other allocations of the process ", facts->number[NOTE_OTHER_USED], "");
+            WORDS_TELL(words, ", other allocations of the process %b", facts->number[NOTE_OTHER_USED]);
         words_say(words, ".");
     }
     if (knows(facts, NOTE_PROCESS_USED) && knows(facts, NOTE_RESERVED) && used > reserved)
-        say_bytes(words, " This process held ", used - reserved,
-                  " that PyTorch does not see: the driver's context, NCCL and other libraries.");
+        WORDS_TELL(words,
+                   " This process held %b that PyTorch does not see: the driver's context, NCCL and other "
+                   "libraries.",
+                   used - reserved);
 }
 
 /* Writes the buffers that XLA had planned. */
@@ -124,17 +119,18 @@ static void tell_buffers(struct words *words, const struct log_oom_facts *facts)
     static const struct {
         enum note_what what;
         const char *name;
-    } parts[] = {{NOTE_XLA_PARAMETERS, " for parameters"},
-                 {NOTE_XLA_OUTPUTS, " for outputs"},
-                 {NOTE_XLA_TEMPORARIES, " for temporaries"},
-                 {NOTE_XLA_CONSTANTS, " for constants"}};
+    } parts[] = {{NOTE_XLA_PARAMETERS, "%b for parameters"},
+                 {NOTE_XLA_OUTPUTS, "%b for outputs"},
+                 {NOTE_XLA_TEMPORARIES, "%b for temporaries"},
+                 {NOTE_XLA_CONSTANTS, "%b for constants"}};
     const char *before = ": ";
     if (!knows(facts, NOTE_XLA_TOTAL))
         return;
-    say_bytes(words, " XLA planned buffers of ", facts->number[NOTE_XLA_TOTAL], " for the program");
+    WORDS_TELL(words, " XLA planned buffers of %b for the program", facts->number[NOTE_XLA_TOTAL]);
     for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++)
         if (knows(facts, parts[i].what) && facts->number[parts[i].what] != 0) {
-            say_bytes(words, before, facts->number[parts[i].what], parts[i].name);
+            words_say(words, before);
+            WORDS_TELL(words, parts[i].name, facts->number[parts[i].what]);
             before = ", ";
         }
     words_say(words, ".");
@@ -151,8 +147,8 @@ static void tell_limit(struct words *words, const struct trace *trace, const str
     bool vllm = backend_is(trace, facts, "vLLM");
     bool one = backend_is(trace, facts, "MLX") || backend_is(trace, facts, "Level Zero") ||
                backend_is(trace, facts, "OpenVINO");
-    say_bytes(words, vllm ? " The KV cache may take " : " This process may take ",
-              facts->number[NOTE_ALLOWED], " at most");
+    WORDS_TELL(words, vllm ? " The KV cache may take %b at most" : " This process may take %b at most",
+               facts->number[NOTE_ALLOWED]);
     words_say(words, vllm  ? " (what gpu_memory_utilization leaves)"
                      : mps ? " (PYTORCH_MPS_HIGH_WATERMARK_RATIO)"
                      : bfc ? " (the limit of its allocator)"
@@ -203,8 +199,8 @@ void log_oom_tell_cause(struct words *words, const struct trace *trace, const st
     case LOG_OOM_LIMIT: tell_limit(words, trace, facts); break;
     case LOG_OOM_FREE_ENOUGH:
         if (knows(facts, NOTE_LARGEST_FREE) && facts->number[NOTE_LARGEST_FREE] < facts->number[NOTE_ASKED]) {
-            say_bytes(words, " As much was free as was requested, but the largest piece of it had ",
-                      facts->number[NOTE_LARGEST_FREE], ".");
+            WORDS_TELL(words, " As much was free as was requested, but the largest piece of it had %b.",
+                       facts->number[NOTE_LARGEST_FREE]);
             break;
         }
         words_say(
@@ -238,15 +234,13 @@ static bool has_no_recorder(const struct trace *trace, const struct log_oom_fact
 
 /* Says that a process was killed because the host ran out of memory. */
 static void tell_kill(struct words *words, const struct trace *trace, const struct log_oom_facts *facts) {
-    words_say(words, "Line ");
-    words_add_count(words, facts->number[NOTE_LINE]);
-    words_say(words, " of the log: ");
+    WORDS_TELL(words, "Line %n of the log: ", facts->number[NOTE_LINE]);
     words_add(words, trace_text(trace, facts->killed));
     words_say(words, " for lack of the host's memory.");
     if (knows(facts, NOTE_HOST_USED))
-        say_bytes(words, " It held ", facts->number[NOTE_HOST_USED], ".");
+        WORDS_TELL(words, " It held %b.", facts->number[NOTE_HOST_USED]);
     if (knows(facts, NOTE_HOST_LIMIT))
-        say_bytes(words, " Its limit is ", facts->number[NOTE_HOST_LIMIT], ".");
+        WORDS_TELL(words, " Its limit is %b.", facts->number[NOTE_HOST_LIMIT]);
 }
 
 void log_oom_tell_action(struct words *words, const struct trace *trace, const struct log_oom_facts *facts) {

@@ -77,9 +77,7 @@ uint32_t peak_made_text(const struct peak_made *made, const struct verdicts *ver
                                          [PEAK_BEFORE] = "before the first event"};
     struct words words = {text, capacity, 0};
     uint64_t peak = verdicts->timeline->peak_bytes;
-    words_say(&words, "The peak of ");
-    words_add_bytes(&words, peak);
-    words_say(&words, " is reached ");
+    WORDS_TELL(&words, "The peak of %b is reached ", peak);
     words_say(&words, places[made->phase]);
     for (uint32_t i = 0; i < made->n_parts && i < PARTS_SAID; i++) {
         uint64_t bytes = made->part[i].bytes;
@@ -92,10 +90,7 @@ uint32_t peak_made_text(const struct peak_made *made, const struct verdicts *ver
         words_say(&words, category_title((enum category)made->part[i].category));
     }
     words_say(&words, ".");
-    if (made->avoidable != NULL && is_percent(made->avoidable->saves, peak, 1)) {
-        words_say(&words, " ");
-        words_add_bytes(&words, made->avoidable->saves);
-        words_say(&words, " of it can be avoided.");
-    }
+    if (made->avoidable != NULL && is_percent(made->avoidable->saves, peak, 1))
+        WORDS_TELL(&words, " %b of it can be avoided.", made->avoidable->saves);
     return words_end(&words);
 }
