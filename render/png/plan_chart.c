@@ -69,10 +69,8 @@ static void rows_find(struct plan_sheet *sheet) {
 static void title_say(struct words *words, const struct plan *plan, const struct row *row) {
     if (row->change != NULL)
         plan_words_title(words, plan, row->change, row->change->n_blocks);
-    for (uint32_t i = 0; row->set != NULL && i < row->set->n_changes; i++) {
-        words_say(words, i > 0 ? " and " : "");
-        plan_words_title(words, plan, &plan->change[row->set->change[i]], row->set->n_blocks);
-    }
+    else
+        plan_words_set_title(words, plan, row->set);
     (void)words_end(words);
 }
 

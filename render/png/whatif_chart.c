@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "render/png/picture.h"
-#include "render/report/report_replay.h"
+#include "render/report/report_words.h"
 #include "render/words/device.h"
 
 #include <stdio.h>

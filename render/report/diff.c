@@ -24,17 +24,13 @@ static struct compare_side compare_side_of(const struct diff_side *side) {
                                  .runs = &side->verdicts->runs};
 }
 
-static bool rows_find(struct diff_rows *rows, const struct compare_side *a, const struct compare_side *b,
-                      enum compare_by by, struct arena *arena) {
-    return compare_named(a, b, by, arena, &rows->row, &rows->count);
-}
-
 bool diff_compute(struct diff *diff, struct arena *arena) {
     struct compare_side a = compare_side_of(&diff->a), b = compare_side_of(&diff->b);
     struct cause_steps steps = {n_steps(&diff->a), n_steps(&diff->b)};
     phase_peaks_find(diff->phase, &diff->a.verdicts->phases, &diff->b.verdicts->phases);
-    if (!rows_find(&diff->categories, &a, &b, COMPARE_BY_CATEGORY, arena) ||
-        (diff->by != COMPARE_BY_SITE && !rows_find(&diff->groups, &a, &b, diff->by, arena)) ||
+    if (!compare_named(&a, &b, COMPARE_BY_CATEGORY, arena, &diff->categories.row, &diff->categories.count) ||
+        (diff->by != COMPARE_BY_SITE &&
+         !compare_named(&a, &b, diff->by, arena, &diff->groups.row, &diff->groups.count)) ||
         !compare_sites(&diff->comparison, &a, &b, arena) ||
         !causes_find(&diff->causes, &diff->comparison, steps, arena))
         return false;
@@ -191,10 +187,6 @@ static void add_diff(struct json_writer *json, const struct diff *diff) {
 
 /* ---- text ---- */
 
-static const char *side_moment(struct sheet *sheet, const struct diff_side *side) {
-    return words_moment(sheet, side->timeline, side->moment);
-}
-
 static const char *diff_file(struct sheet *sheet, const struct diff_side *side) {
     return sheet_name(sheet, side->file, strlen(side->file));
 }
@@ -233,10 +225,8 @@ static uint64_t larger_of(uint64_t a, uint64_t b) {
 }
 
 static void figure_row(struct sheet *sheet, const char *name, uint64_t a, uint64_t b, unsigned unit) {
-    sheet_cell(sheet, "%s", name);
-    sheet_cell(sheet, "%s", format_bytes_in(a, unit).text);
-    sheet_cell(sheet, "%s", format_bytes_in(b, unit).text);
-    sheet_cell(sheet, "%s", format_change_in(compare_delta(a, b), unit).text);
+    SHEET_CELLS(sheet, name, format_bytes_in(a, unit).text, format_bytes_in(b, unit).text,
+                format_change_in(compare_delta(a, b), unit).text);
 }
 
 static uint64_t unused_at_peak(const struct timeline *timeline) {
@@ -245,10 +235,8 @@ static uint64_t unused_at_peak(const struct timeline *timeline) {
 }
 
 static void count_row(struct sheet *sheet, const char *name, uint64_t a, uint64_t b) {
-    sheet_cell(sheet, "%s", name);
-    sheet_cell(sheet, "%s", format_count(a).text);
-    sheet_cell(sheet, "%s", format_count(b).text);
-    sheet_cell(sheet, "%s%s", b > a ? "+" : b < a ? "-" : "", format_count(b > a ? b - a : a - b).text);
+    SHEET_CELLS(sheet, name, format_count(a).text, format_count(b).text);
+    sheet_cell(sheet, "%s%s", b > a ? "+" : b < a ? "-" : "", format_count(distance_of(a, b)).text);
 }
 
 static void figures_write(struct sheet *sheet, const struct diff *diff) {
@@ -277,11 +265,8 @@ static void figures_write(struct sheet *sheet, const struct diff *diff) {
 
 static void sum_cells(struct sheet *sheet, uint64_t a, uint64_t b, uint64_t a_count, uint64_t b_count,
                       unsigned unit) {
-    sheet_cell(sheet, "%s", format_change_in(compare_delta(a, b), unit).text);
-    sheet_cell(sheet, "%s", format_bytes_in(a, unit).text);
-    sheet_cell(sheet, "%s", format_bytes_in(b, unit).text);
-    sheet_cell(sheet, "%s", format_count(a_count).text);
-    sheet_cell(sheet, "%s", format_count(b_count).text);
+    SHEET_CELLS(sheet, format_change_in(compare_delta(a, b), unit).text, format_bytes_in(a, unit).text,
+                format_bytes_in(b, unit).text, format_count(a_count).text, format_count(b_count).text);
 }
 
 /* The number of sites that differ; they are listed first. */
@@ -323,9 +308,8 @@ static void sites_write(struct sheet *sheet, const struct diff *diff, uint32_t t
         if (site->change == CHANGE_SAME)
             continue;
         sum_cells(sheet, site->a.bytes, site->b.bytes, site->a.count, site->b.count, unit);
-        sheet_cell(sheet, "%s", diff_change_name(site->change));
         diff_site_text(diff, site, text, sizeof text);
-        sheet_cell(sheet, "%s", sheet_name(sheet, text, strlen(text)));
+        SHEET_CELLS(sheet, diff_change_name(site->change), sheet_name(sheet, text, strlen(text)));
         shown++;
     }
     sheet_table_end(sheet);
@@ -334,10 +318,8 @@ static void sites_write(struct sheet *sheet, const struct diff *diff, uint32_t t
                   words_counted(sheet, differ - shown, "call site"),
                   format_count(comparison->n_listed - differ).text);
     else if (comparison->n_listed > differ)
-        sheet_say(sheet, "%s the same.",
-                  sheet_format(sheet, "%s %s",
-                               words_counted(sheet, comparison->n_listed - differ, "call site"),
-                               comparison->n_listed - differ == 1 ? "is" : "are"));
+        sheet_say(sheet, "%s %s the same.", words_counted(sheet, comparison->n_listed - differ, "call site"),
+                  comparison->n_listed - differ == 1 ? "is" : "are");
 }
 
 /* Writes "categories": a table of at most `top` rows; 0: all. */
@@ -350,13 +332,13 @@ static void rows_write(struct sheet *sheet, const struct diff_rows *rows, enum c
         return;
     for (uint32_t i = 0; i < shown; i++)
         most = larger_of(most, larger_of(rows->row[i].a_bytes, rows->row[i].b_bytes));
-    sheet_heading(sheet, 3, words_capital(sheet, words_plural(sheet, thing)));
+    sheet_heading(sheet, 3, "%s", words_capital(sheet, words_plural(sheet, thing)));
     sheet_table(sheet, headings, "rrrrrl");
     for (uint32_t i = 0; i < shown; i++) {
         const struct compare_named *row = &rows->row[i];
         sum_cells(sheet, row->a_bytes, row->b_bytes, row->a_count, row->b_count, format_unit_fine(most));
-        sheet_cell(sheet, "%s",
-                   by == COMPARE_BY_FILE ? sheet_name(sheet, row->name, strlen(row->name)) : row->name);
+        bool ours = by != COMPARE_BY_FILE;
+        SHEET_CELLS(sheet, ours ? row->name : sheet_name(sheet, row->name, strlen(row->name)));
     }
     sheet_table_end(sheet);
     if (shown < rows->count)
@@ -385,13 +367,12 @@ static void groups_write(struct sheet *sheet, const struct diff *diff, uint32_t 
 
 static void side_write(struct sheet *sheet, const char *letter, const struct diff_side *side) {
     sheet_point(sheet, "%s: %s, %s, %s", letter, diff_file(sheet, side),
-                device_words(side->timeline->device->ordinal).text, side_moment(sheet, side));
+                device_words(side->timeline->device->ordinal).text,
+                words_moment(sheet, side->timeline, side->moment));
 }
 
 static void text_write(struct sheet *sheet, const struct diff *diff, uint32_t top) {
-    sheet_heading(
-        sheet, 2,
-        sheet_format(sheet, "%s against %s", diff_file(sheet, &diff->b), diff_file(sheet, &diff->a)));
+    sheet_heading(sheet, 2, "%s against %s", diff_file(sheet, &diff->b), diff_file(sheet, &diff->a));
     verdict_write(sheet, diff);
     causes_write(sheet, diff);
     sheet_say(sheet, "Compared %s:", alignments[diff->aligned_by].words);
@@ -422,11 +403,10 @@ static void row_note(struct buffer *rows, const struct diff *diff) {
 }
 
 static void row_write(struct sheet *sheet, const struct several_row *row) {
-    sheet_cell(sheet, "%s", format_bytes_change(compare_delta(row->a_bytes, row->b_bytes)).text);
-    sheet_cell(sheet, "%s", format_bytes(row->b_bytes).text);
-    sheet_cell(sheet, "%s", format_bytes(row->b_peak_bytes).text);
-    sheet_cell(sheet, "%s", sheet_name(sheet, row->file, strlen(row->file)));
-    sheet_cell(sheet, "%s", row->cause[0] != '\0' ? sheet_quote(sheet, row->cause, strlen(row->cause)) : "-");
+    SHEET_CELLS(sheet, format_bytes_change(compare_delta(row->a_bytes, row->b_bytes)).text,
+                format_bytes(row->b_bytes).text, format_bytes(row->b_peak_bytes).text,
+                sheet_name(sheet, row->file, strlen(row->file)),
+                row->cause[0] != '\0' ? sheet_quote(sheet, row->cause, strlen(row->cause)) : "-");
 }
 
 static void several_write(struct sheet *sheet, const struct buffer *rows) {
@@ -436,9 +416,8 @@ static void several_write(struct sheet *sheet, const struct buffer *rows) {
     size_t count = rows->nbytes / sizeof *row;
     if (count == 0)
         return;
-    const char *base = sheet_name(sheet, row[0].base, strlen(row[0].base));
-    sheet_heading(sheet, 2,
-                  sheet_format(sheet, "%s against %s", words_counted(sheet, count, "recording"), base));
+    sheet_heading(sheet, 2, "%s against %s", words_counted(sheet, count, "recording"),
+                  sheet_name(sheet, row[0].base, strlen(row[0].base)));
     sheet_table(sheet, headings, "rrrll");
     for (size_t i = 0; i < count; i++)
         row_write(sheet, &row[i]);
@@ -456,12 +435,10 @@ void diff_begin(struct diff_writer *writer) {
         json_array(writer->json, "comparisons", JSON_LINES);
 }
 
-static struct sheet sheet_of(struct diff_writer *writer, struct buffer *out, struct arena *arena) {
-    return (struct sheet){.out = out,
-                          .arena = arena,
-                          .markdown = writer->options->format == REPORT_MARKDOWN,
-                          .look = writer->options->look,
-                          .last = out->nbytes == 0 ? SHEET_NOTHING : SHEET_PARAGRAPH};
+static struct sheet sheet_of(const struct diff_writer *writer, struct buffer *out) {
+    struct sheet sheet = words_sheet(out, writer->arena, writer->options->format, writer->options->look);
+    sheet.last = out->nbytes == 0 ? SHEET_NOTHING : SHEET_PARAGRAPH;
+    return sheet;
 }
 
 bool diff_write(struct diff_writer *writer, const struct diff *diff) {
@@ -475,7 +452,7 @@ bool diff_write(struct diff_writer *writer, const struct diff *diff) {
         return !writer->out->failed;
     }
     struct buffer *out = several ? &writer->texts : writer->out;
-    struct sheet sheet = sheet_of(writer, out, writer->arena);
+    struct sheet sheet = sheet_of(writer, out);
     text_write(&sheet, diff, writer->options->top);
     if (several)
         row_note(&writer->rows, diff);
@@ -485,7 +462,7 @@ bool diff_write(struct diff_writer *writer, const struct diff *diff) {
 /* Writes the table, then the texts. */
 static void several_end(struct diff_writer *writer) {
     struct buffer *out = writer->out;
-    struct sheet sheet = sheet_of(writer, out, writer->arena);
+    struct sheet sheet = sheet_of(writer, out);
     several_write(&sheet, &writer->rows);
     buffer_add_text(out, "\n");
     buffer_add(out, writer->texts.bytes, writer->texts.nbytes);

@@ -1,5 +1,4 @@
 #include "layout/device_part.h"
-#include "render/report/report_gap.h"
 #include "render/report/report_parts.h"
 #include "render/report/report_plan.h"
 

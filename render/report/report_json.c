@@ -5,10 +5,6 @@
 #include "render/report/report_json.h"
 #include "base/json_writer.h"
 #include "layout/site.h"
-#include "render/report/report_gap.h"
-#include "render/report/report_log.h"
-#include "render/report/report_replay.h"
-#include "render/report/report_series.h"
 #include "render/report/report_sites.h"
 #include "render/words/device.h"
 
@@ -18,14 +14,19 @@ static void add_trace_string(struct json_writer *json, const char *name, const s
     json_string(json, name, bytes.at, bytes.nbytes);
 }
 
-void report_site_json(struct json_writer *json, const struct trace *trace, uint32_t site) {
+void report_site_json(struct json_writer *json, const char *name, const struct trace *trace, uint32_t site,
+                      bool known) {
     char none[1];
     struct buffer text = {.host = json->out->host};
+    if (!known) {
+        json_null(json, name);
+        return;
+    }
     uint32_t length = site_text(trace, site, none, sizeof none);
     char *bytes = (char *)buffer_extend(&text, (size_t)length + 1);
     if (bytes != NULL) {
         site_text(trace, site, bytes, length + 1);
-        json_string(json, "site", bytes, length);
+        json_string(json, name, bytes, length);
     }
     json->out->failed |= text.failed;
     buffer_release(&text);
@@ -171,7 +172,7 @@ static void add_group(struct json_writer *json, const struct report_device *repo
     json_share(json, "share", group->bytes, report->timeline.peak_bytes);
     if (report->options->group > COMPARE_BY_STACK)
         json_text(json, "group", report_group_name(report, group).text);
-    report_site_json(json, report->trace, group->site);
+    report_site_json(json, "site", report->trace, group->site, true);
     if (group->of_free)
         json_text(json, "stack_is", "free");
     if (listed->of_free[index] != 0)
@@ -233,13 +234,13 @@ static void add_free_blocks_groups(struct json_writer *json, const struct report
         const struct pool_id *id = &report->device->pools[group->pool];
         json_object(json, NULL, JSON_COMPACT);
         add_free_blocks_members(json, &group->free_blocks);
-        if (group->pool != POOL_UNKNOWN) {
+        if (group->pool == POOL_UNKNOWN)
+            json_null(json, "pool");
+        else {
             json_array(json, "pool", JSON_COMPACT);
             json_u64(json, NULL, id->first);
             json_u64(json, NULL, id->second);
             json_end(json);
-        } else {
-            json_null(json, "pool");
         }
         json_u64(json, "stream", group->stream);
         json_bool(json, "small", group->small);
@@ -271,7 +272,7 @@ static bool add_oom_detail(struct json_writer *json, const struct report_device 
     json_u64(json, "reserved_bytes", oom.state.reserved_bytes);
     json_u64(json, "live_bytes", oom.state.live_bytes);
     json_u64(json, "pending_bytes", oom.pending_bytes);
-    report_site_json(json, report->trace, report->timeline.site[event->stack]);
+    report_site_json(json, "site", report->trace, report->timeline.site[event->stack], true);
     if (oom.state.at_end) {
         json_u64(json, "largest_hole_bytes", oom.state.free_blocks.all.largest_bytes);
         json_u64(json, "hole_bytes", oom.state.free_blocks.all.free_bytes);

@@ -2,7 +2,6 @@
 #include "analysis/findings/levels.h"
 #include "analysis/findings/peak_made.h"
 #include "base/format.h"
-#include "layout/site.h"
 #include "render/report/report_json.h"
 
 #include <inttypes.h>
@@ -79,17 +78,6 @@ static void add_spans(struct json_writer *json, const char *name, const struct r
     json_end(json);
 }
 
-static void add_site(struct json_writer *json, const struct report_device *report,
-                     const struct finding *finding) {
-    char text[1024];
-    if (finding->site == 0) {
-        json_null(json, "site");
-        return;
-    }
-    uint32_t length = site_text(report->trace, finding->site, text, sizeof text);
-    json_string(json, "site", text, length < sizeof text ? length : strlen(text));
-}
-
 static void add_per(struct json_writer *json, const struct finding *finding) {
     const char *unit = finding_unit_name((enum finding_unit)finding->unit);
     if (unit == NULL) {
@@ -126,11 +114,8 @@ static void add_finding(struct json_writer *json, const struct report_device *re
     finding_detail(verdicts, finding, text, sizeof text);
     json_text(json, "detail", text);
     finding_action(verdicts, finding, text, sizeof text);
-    if (text[0] != '\0')
-        json_text(json, "action", text);
-    else
-        json_null(json, "action");
-    add_site(json, report, finding);
+    json_text(json, "action", text[0] != '\0' ? text : NULL);
+    report_site_json(json, "site", report->trace, finding->site, finding->site != 0);
     json_i64(json, "bytes", finding_has_bytes(finding) ? (int64_t)finding->bytes : -1);
     json_u64(json, "count", finding->count);
     add_per(json, finding);
@@ -193,19 +178,16 @@ static void add_peak_of_log(struct json_writer *json, const struct report_device
 /* Adds the layers that repeat inside a forward; nothing if none do. */
 static void add_layers(struct json_writer *json, const struct report_device *report) {
     const struct layer_summary *layers = &report->layers;
-    char site[512];
     if (layers->n_layers == 0)
         return;
     json_object(json, "layers", JSON_COMPACT);
     json_u64(json, "n", layers->n_layers);
     json_u64(json, "bytes", layers->bytes);
     json_u64(json, "alike_percent", layers->alike);
-    (void)site_text(report->trace, layers->site, site, sizeof site);
-    json_text(json, "site", layers->site != 0 ? site : NULL);
-    (void)site_text(report->trace, layers->odd_site, site, sizeof site);
+    report_site_json(json, "site", report->trace, layers->site, layers->site != 0);
     json_known_i64(json, "odd_layer", layers->odd_bytes != 0, layers->odd_layer);
     json_i64(json, "odd_bytes", layers->odd_bytes);
-    json_text(json, "odd_site", layers->odd_site != 0 ? site : NULL);
+    report_site_json(json, "odd_site", report->trace, layers->odd_site, layers->odd_site != 0);
     json_end(json);
 }
 

@@ -48,14 +48,6 @@ static bool largests_json(struct buffer *out, const struct extrapolation_report 
     return json_document_end(&json);
 }
 
-static const char *range(struct sheet *sheet, const struct largest *largest) {
-    char text[PLAN_TEXT];
-    struct words words = {text, sizeof text, 0};
-    plan_words_range(&words, largest->peak_min_bytes, largest->peak_max_bytes);
-    (void)words_end(&words);
-    return sheet_format(sheet, "%s", text);
-}
-
 static const char *also_text(struct sheet *sheet, const struct largest *largest) {
     const char *text = "";
     for (uint32_t i = 0; i < largest->n_also; i++)
@@ -81,10 +73,11 @@ static void largest_write(struct sheet *sheet, const struct extrapolated *device
     sheet_table(sheet, headings, "lrll");
     for (uint32_t i = 0; i < device->whatif.n_scenarios; i++) {
         const struct largest *largest = &device->largest[i];
-        sheet_cell(sheet, "%s", device->whatif.scenario[i].name);
-        sheet_cell(sheet, "%s", size_text(sheet, largest->size, top));
-        sheet_cell(sheet, "%s", also_text(sheet, largest));
-        sheet_cell(sheet, "%s", largest->size != 0 ? range(sheet, largest) : "-");
+        SHEET_CELLS(sheet, device->whatif.scenario[i].name, size_text(sheet, largest->size, top),
+                    also_text(sheet, largest),
+                    largest->size == 0 ? "-"
+                                       : PLAN_SAID(sheet, plan_words_range, largest->peak_min_bytes,
+                                                   largest->peak_max_bytes));
     }
     sheet_table_end(sheet);
 }
@@ -93,9 +86,9 @@ bool plan_largest_write(struct buffer *out, const struct extrapolation_report *r
                         struct arena *scratch) {
     if (report->format == REPORT_JSON)
         return largests_json(out, report);
-    struct sheet sheet = {.out = out, .arena = scratch, .markdown = report->format == REPORT_MARKDOWN};
-    const char *file = sheet_quote(&sheet, report->file[1], strlen(report->file[1]));
-    sheet_heading(&sheet, 1, sheet_format(&sheet, "Plan: the largest of %s", file));
+    struct sheet sheet = words_sheet(out, scratch, report->format, (struct text_look){0});
+    sheet_heading(&sheet, 1, "Plan: the largest of %s",
+                  sheet_quote(&sheet, report->file[1], strlen(report->file[1])));
     for (uint32_t i = 0; i < report->n_devices; i++)
         largest_write(&sheet, &report->device[i], largest_most(report->size[1]));
     sheet_point(&sheet, "Larger sizes are models of the two recordings. Also lists larger sizes that are "

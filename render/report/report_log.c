@@ -1,11 +1,11 @@
-#include "render/report/report_log.h"
-
+/* Writes the report of a log, which has levels at lines. It leaves out what a log does not tell; in JSON that is null.
+ */
 #include "analysis/findings/budget.h"
 #include "analysis/findings/levels.h"
 #include "analysis/findings/log_oom.h"
 #include "base/format.h"
-#include "layout/site.h"
 #include "render/report/report_json.h"
+#include "render/report/report_words.h"
 
 #include <inttypes.h>
 
@@ -18,12 +18,9 @@ static void track_row(struct sheet *sheet, const struct report_device *report,
     static const char *const names[] = {"Allocated", "Reserved", "Used on the device", "Used on the host"};
     if (track->count == 0)
         return;
-    sheet_cell(sheet, "%s", names[level]);
-    sheet_cell(sheet, "%s", format_count(track->count).text);
-    sheet_cell(sheet, "%s", format_bytes_in(track->first, unit).text);
-    sheet_cell(sheet, "%s", format_bytes_in(track->peak, unit).text);
-    sheet_cell(sheet, "%s", format_bytes_in(track->last, unit).text);
-    sheet_cell(sheet, "%s", line_text(sheet, report, track->peak_event));
+    SHEET_CELLS(sheet, names[level], format_count(track->count).text,
+                format_bytes_in(track->first, unit).text, format_bytes_in(track->peak, unit).text,
+                format_bytes_in(track->last, unit).text, line_text(sheet, report, track->peak_event));
 }
 
 static void duration_say(struct sheet *sheet, const struct report_device *report,
@@ -48,8 +45,7 @@ static void budget_table(struct sheet *sheet, const struct report_device *report
     for (unsigned part = 0; part < BUDGET_PARTS; part++) {
         if ((budget.known >> part & 1) == 0)
             continue;
-        sheet_cell(sheet, "%s", budget_part_title((enum budget_part)part));
-        sheet_cell(sheet, "%s", format_bytes(budget.bytes[part]).text);
+        SHEET_CELLS(sheet, budget_part_title((enum budget_part)part), format_bytes(budget.bytes[part]).text);
     }
     sheet_table_end(sheet);
 }
@@ -147,14 +143,9 @@ static void note_u64(struct json_writer *json, const struct report_device *repor
 
 /* Adds the line of the user's own code that made the request, if a traceback above the error has one. */
 static void add_oom_site(struct json_writer *json, const struct report_device *report, uint32_t stack) {
-    char text[1024];
     uint32_t site = report->timeline.site[stack];
-    if (stack == 0 || !log_oom_site_is_own(report->trace, site)) {
-        json_null(json, "site");
-        return;
-    }
-    uint32_t length = site_text(report->trace, site, text, sizeof text);
-    json_string(json, "site", text, length < sizeof text ? length : sizeof text - 1);
+    report_site_json(json, "site", report->trace, site,
+                     stack != 0 && log_oom_site_is_own(report->trace, site));
 }
 
 static void add_oom_cause(struct json_writer *json, const struct report_device *report, uint32_t event) {

@@ -4,9 +4,11 @@
  *
  *     1.2 GiB   666 MiB  ########################......................
  */
-#include "render/report/report_map.h"
+#include "render/report/report_words.h"
 
 #include "base/format.h"
+
+#include <string.h>
 
 enum { FREE_LEAST = 1 << 20 };
 
@@ -103,12 +105,9 @@ void report_map_write(struct sheet *sheet, const struct report_map *map) {
     sheet_table(sheet, headings, "rrl");
     for (uint32_t i = 0; i < map->n_rows; i++) {
         const struct report_map_row *row = &map->row[i];
-        uint32_t length = 0;
-        while (row->cell[length] != '\0')
-            length++;
-        sheet_cell(sheet, "%s", format_bytes_in(row->size, format_unit(most)).text);
-        sheet_cell(sheet, "%s", format_bytes_in(row->free_bytes, format_unit(most)).text);
-        sheet_cell(sheet, "%s", sheet_name(sheet, row->cell, length));
+        SHEET_CELLS(sheet, format_bytes_in(row->size, format_unit(most)).text,
+                    format_bytes_in(row->free_bytes, format_unit(most)).text,
+                    sheet_name(sheet, row->cell, strlen(row->cell)));
     }
     sheet_table_end(sheet);
 }

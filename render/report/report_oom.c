@@ -187,8 +187,7 @@ bool report_reserved_known(const struct device_trace *device) {
 /* ---- text ---- */
 
 static void bytes_row(struct sheet *sheet, const char *name, uint64_t bytes) {
-    sheet_cell(sheet, "%s", name);
-    sheet_cell(sheet, "%s", words_bytes(sheet, bytes));
+    SHEET_CELLS(sheet, name, words_bytes(sheet, bytes));
 }
 
 /* Writes a row of reserved bytes: without the final segments a lower bound, without any segments "not known". */

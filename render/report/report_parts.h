@@ -92,6 +92,12 @@ struct report_oom {
 /* only a few, because a run that continues after the first error tries the same again and again */
 enum { REPORT_OOMS_IN_FULL = 5 };
 
+/* Fills in `gap` and `map` of the report, after the replay. False: no memory. */
+bool report_gap_find(struct report_device *report);
+
+/* Makes the map. It has no rows if less than a twentieth of the reserved memory is free. O(blocks). */
+void report_map_make(struct report_map *map, const struct held *held);
+
 /* Does anything in the recording say how much was reserved? */
 bool report_reserved_known(const struct device_trace *device);
 

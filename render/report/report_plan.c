@@ -1,8 +1,7 @@
 #include "render/report/report_plan.h"
 
 #include "base/json_writer.h"
-#include "layout/site.h"
-#include "render/report/report_replay.h"
+#include "render/report/report_json.h"
 #include "render/report/report_sheet.h"
 #include "render/report/report_words.h"
 
@@ -25,26 +24,6 @@ static void share_json(struct json_writer *json, const struct plan *plan, uint32
         json_share(json, "share", share, 1000000);
 }
 
-/* The text of `words`, copied into the sheet's arena. */
-static const char *said(struct sheet *sheet, struct words *words) {
-    (void)words_end(words);
-    return sheet_quote(sheet, words->text, strlen(words->text));
-}
-
-static const char *title_of(struct sheet *sheet, const struct plan *plan, const struct plan_change *change) {
-    char text[PLAN_TEXT];
-    struct words words = {text, sizeof text, 0};
-    plan_words_title(&words, plan, change, change->n_blocks);
-    return said(sheet, &words);
-}
-
-static const char *answer_of(struct sheet *sheet, const struct plan *plan) {
-    char text[PLAN_TEXT];
-    struct words words = {text, sizeof text, 0};
-    plan_words_answer(&words, plan);
-    return said(sheet, &words);
-}
-
 static void change_json(struct json_writer *json, struct sheet *sheet, const struct plan *plan,
                         const struct plan_change *change) {
     const struct plan_figures *own = &change->figures, *as = &plan->as_recorded;
@@ -52,7 +31,7 @@ static void change_json(struct json_writer *json, struct sheet *sheet, const str
     plan_change_id(change, UINT32_MAX, id);
     json_object(json, NULL, JSON_LINES);
     json_text(json, "id", id);
-    json_text(json, "title", title_of(sheet, plan, change));
+    json_text(json, "title", PLAN_SAID(sheet, plan_words_title, plan, change, change->n_blocks));
     json_text(json, "cost", plan_cost_name((enum plan_cost)change->cost));
     json_text(json, "certainty", plan_certainty_name((enum plan_certainty)change->certainty));
     share_json(json, plan, change->n_blocks);
@@ -79,23 +58,13 @@ static void set_ids_json(struct json_writer *json, const struct plan *plan, cons
     ids_json(json, "changes", plan, set->change, set->n_changes, set->n_blocks);
 }
 
-static const char *set_title(struct sheet *sheet, const struct plan *plan, const struct plan_set *set) {
-    char text[PLAN_TEXT];
-    struct words words = {text, sizeof text, 0};
-    for (uint32_t i = 0; i < set->n_changes; i++) {
-        words_say(&words, i > 0 ? " and " : "");
-        plan_words_title(&words, plan, &plan->change[set->change[i]], set->n_blocks);
-    }
-    return said(sheet, &words);
-}
-
 static void plans_json(struct json_writer *json, struct sheet *sheet, const struct plan *plan) {
     json_array(json, "plans", JSON_LINES);
     for (uint32_t i = 0; i < plan->n_plans; i++) {
         const struct plan_set *set = &plan->plans[i];
         json_object(json, NULL, JSON_LINES);
         set_ids_json(json, plan, set);
-        json_text(json, "title", set_title(sheet, plan, set));
+        json_text(json, "title", PLAN_SAID(sheet, plan_words_set_title, plan, set));
         json_text(json, "cost", plan_cost_name((enum plan_cost)set->cost));
         json_text(json, "certainty", plan_certainty_name((enum plan_certainty)set->certainty));
         share_json(json, plan, set->n_blocks);
@@ -138,12 +107,6 @@ static void not_planned_json(struct json_writer *json, const struct plan *plan) 
     json_end(json);
 }
 
-static void site_json(struct json_writer *json, const struct plan *plan, uint32_t frame) {
-    char text[512];
-    (void)site_text(plan->program->trace, frame, text, sizeof text);
-    json_text(json, "site", frame != 0 ? text : NULL);
-}
-
 static void blocks_json(struct json_writer *json, const struct plan *plan) {
     const struct blocks *blocks = &plan->blocks;
     json_array(json, "blocks", JSON_LINES);
@@ -154,7 +117,7 @@ static void blocks_json(struct json_writer *json, const struct plan *plan) {
         json_object(json, NULL, JSON_COMPACT);
         json_u64(json, "n", forward->n_blocks);
         json_u64(json, "event", plan->program->device->allocations.birth[forward->first] - 1);
-        site_json(json, plan, forward->site);
+        report_site_json(json, "site", plan->program->trace, forward->site, forward->site != 0);
         json_u64(json, "allocations", forward->period);
         json_share(json, "share", forward->bytes_in_blocks, forward->bytes);
         json_end(json);
@@ -163,11 +126,12 @@ static void blocks_json(struct json_writer *json, const struct plan *plan) {
 }
 
 static void loss_json(struct json_writer *json, const struct plan *plan) {
+    uint32_t site = plan->loss.known ? plan->verdicts->timeline->site[plan->loss.stack] : 0;
     json_array(json, "loss_in_parts", JSON_LINES);
     for (uint32_t i = 0; i < PLAN_LOSS_WAYS && plan->loss.known; i++) {
         json_object(json, NULL, JSON_COMPACT);
         json_u64(json, "n", plan_loss_parts[i]);
-        site_json(json, plan, plan->verdicts->timeline->site[plan->loss.stack]);
+        report_site_json(json, "site", plan->program->trace, site, site != 0);
         json_u64(json, "live_peak_bytes_min", plan->loss.live_min[i]);
         json_u64(json, "live_peak_bytes_max", plan->loss.live_max[i]);
         json_end(json);
@@ -189,7 +153,7 @@ static void budget_json(struct json_writer *json, const struct plan *plan) {
 static void device_json(struct json_writer *json, struct sheet *sheet, const struct plan *plan) {
     char settings[ALLOCATOR_SETTINGS_TEXT];
     bool refused = plan->replay->grade == REPLAY_REFUSED;
-    const char *answer = answer_of(sheet, plan);
+    const char *answer = PLAN_SAID(sheet, plan_words_answer, plan);
     allocator_settings_print(&plan->replay->settings, settings);
     json_object(json, NULL, JSON_LINES);
     json_i64(json, "device", plan->program->device->ordinal);
@@ -250,13 +214,6 @@ static const char *fine(struct sheet *sheet, uint64_t bytes) {
     return sheet_format(sheet, "%s", plan_bytes(bytes).text);
 }
 
-static const char *range(struct sheet *sheet, uint64_t least, uint64_t most) {
-    char text[PLAN_TEXT];
-    struct words words = {text, sizeof text, 0};
-    plan_words_range(&words, least, most);
-    return said(sheet, &words);
-}
-
 /* The bytes as text, without their unit if `beside` has the same one. */
 static const char *instead_of(struct sheet *sheet, uint64_t bytes, const char *beside) {
     const char *text = fine(sheet, bytes), *unit = strrchr(text, ' '), *other = strrchr(beside, ' ');
@@ -265,34 +222,16 @@ static const char *instead_of(struct sheet *sheet, uint64_t bytes, const char *b
                : sheet_format(sheet, "%.*s", (int)(unit - text), text);
 }
 
-static const char *cost_of(struct sheet *sheet, const struct plan *plan, const struct plan_change *change) {
-    char text[PLAN_TEXT];
-    struct words words = {text, sizeof text, 0};
-    plan_words_cost(&words, plan, (enum plan_cost)change->cost, change->n_blocks);
-    return said(sheet, &words);
-}
-
-static const char *change_of(struct sheet *sheet, const struct plan *plan, uint32_t index,
-                             uint32_t n_blocks) {
-    char text[PLAN_TEXT];
-    struct words words = {text, sizeof text, 0};
-    plan_words_change(&words, plan, &plan->change[index], n_blocks);
-    return said(sheet, &words);
-}
-
 static void row_write(struct sheet *sheet, const char *title, const char *cost,
                       const struct plan_figures *figures, const char *certainty) {
     static const char *const fits[] = {"-", "yes", "retries", "unsure", "no"};
-    sheet_cell(sheet, "%s", title);
-    sheet_cell(sheet, "%s", cost);
+    SHEET_CELLS(sheet, title, cost);
     if (figures->reserved_known)
-        sheet_cell(sheet, "%s", range(sheet, figures->live_min, figures->live_max));
+        SHEET_CELLS(sheet, PLAN_SAID(sheet, plan_words_range, figures->live_min, figures->live_max),
+                    PLAN_SAID(sheet, plan_words_range, figures->reserved_min, figures->reserved_max));
     else
-        sheet_cell(sheet, "not below %s", fine(sheet, figures->live_min));
-    sheet_cell(sheet, "%s",
-               figures->reserved_known ? range(sheet, figures->reserved_min, figures->reserved_max) : "-");
-    sheet_cell(sheet, "%s", fits[figures->fits]);
-    sheet_cell(sheet, "%s", certainty);
+        SHEET_CELLS(sheet, sheet_format(sheet, "not below %s", fine(sheet, figures->live_min)), "-");
+    SHEET_CELLS(sheet, fits[figures->fits], certainty);
 }
 
 static void table_write(struct sheet *sheet, const struct plan *plan) {
@@ -303,8 +242,9 @@ static void table_write(struct sheet *sheet, const struct plan *plan) {
     row_write(sheet, "as recorded", "", &plan->as_recorded, "");
     for (uint32_t i = 0; i < plan->n_changes; i++) {
         const struct plan_change *change = &plan->change[i];
-        row_write(sheet, title_of(sheet, plan, change), cost_of(sheet, plan, change), &change->figures,
-                  plan_certainty_name((enum plan_certainty)change->certainty));
+        row_write(sheet, PLAN_SAID(sheet, plan_words_title, plan, change, change->n_blocks),
+                  PLAN_SAID(sheet, plan_words_cost, plan, (enum plan_cost)change->cost, change->n_blocks),
+                  &change->figures, plan_certainty_name((enum plan_certainty)change->certainty));
     }
     sheet_table_end(sheet);
 }
@@ -312,13 +252,12 @@ static void table_write(struct sheet *sheet, const struct plan *plan) {
 /* Writes the plan's figures: its need, the budget, and whether fewer changes would do. */
 static void figures_write(struct sheet *sheet, const struct plan *plan, const struct plan_set *set) {
     const struct plan_figures *own = &set->figures;
-    const char *live = range(sheet, own->live_min, own->live_max), *reserved = "", *alone = "", *time = "";
-    char text[PLAN_TEXT];
-    struct words words = {text, sizeof text, 0};
+    const char *live = PLAN_SAID(sheet, plan_words_range, own->live_min, own->live_max), *reserved = "",
+               *alone = "", *time = "";
     uint32_t share = set->n_blocks != 0 ? plan_share(plan, set->n_blocks) : UINT32_MAX;
-    plan_words_budget(&words, plan);
     if (plan->asked_bytes != 0)
-        reserved = sheet_format(sheet, ", %s reserved%s", range(sheet, own->reserved_min, own->reserved_max),
+        reserved = sheet_format(sheet, ", %s reserved%s",
+                                PLAN_SAID(sheet, plan_words_range, own->reserved_min, own->reserved_max),
                                 own->fits == PLAN_YES ? "" : " without a limit");
     if (set->n_changes == 2)
         alone = " Neither alone is enough.";
@@ -330,7 +269,8 @@ static void figures_write(struct sheet *sheet, const struct plan *plan, const st
     const char *than = instead_of(sheet, plan->as_recorded.live_max, live);
     bool same = plan->as_recorded.live_max == own->live_max && own->live_min == own->live_max;
     sheet_under(sheet, 0, "%s in use%s%s%s; served in %s %s%s.%s", live,
-                same ? ", as recorded" : " instead of ", same ? "" : than, reserved, said(sheet, &words),
+                same ? ", as recorded" : " instead of ", same ? "" : than, reserved,
+                PLAN_SAID(sheet, plan_words_budget, plan),
                 own->fits == PLAN_YES ? "without retries" : "after giving back cached memory", time, alone);
 }
 
@@ -339,8 +279,9 @@ static void retries_write(struct sheet *sheet, const struct plan *plan, const st
     if (set->figures.fits != PLAN_WITH_RETRIES)
         return;
     for (uint32_t i = 0; i < set->n_calm; i++)
-        list = sheet_format(sheet, "%s%s%s", list, i > 0 ? "; " : "",
-                            change_of(sheet, plan, set->calm[i], set->calm_blocks));
+        list = sheet_format(
+            sheet, "%s%s%s", list, i > 0 ? "; " : "",
+            PLAN_SAID(sheet, plan_words_change, plan, &plan->change[set->calm[i]], set->calm_blocks));
     if (set->n_calm != 0)
         sheet_under(sheet, 0, "Without retries, at the same kind of cost: %s.", list);
 }
@@ -363,12 +304,10 @@ static void end_write(struct sheet *sheet, const struct plan *plan, const struct
 }
 
 static void plan_write(struct sheet *sheet, const struct plan *plan, const struct plan_set *set) {
-    char text[PLAN_TEXT];
-    struct words words = {text, sizeof text, 0};
-    plan_words_set(&words, plan, set);
-    sheet_say(sheet, "%s", said(sheet, &words));
+    sheet_say(sheet, "%s", PLAN_SAID(sheet, plan_words_set, plan, set));
     for (uint32_t i = 0; i < set->n_changes && set->n_changes > 1; i++)
-        sheet_under(sheet, i + 1, "%s", change_of(sheet, plan, set->change[i], set->n_blocks));
+        sheet_under(sheet, i + 1, "%s",
+                    PLAN_SAID(sheet, plan_words_change, plan, &plan->change[set->change[i]], set->n_blocks));
     figures_write(sheet, plan, set);
     retries_write(sheet, plan, set);
     for (uint32_t i = 0; i < set->n_changes; i++)
@@ -383,7 +322,7 @@ static void answers_write(struct sheet *sheet, const struct plan *plan) {
     if (plan->budget_bytes == 0)
         sheet_say(sheet, "The recording shows no limit of the device. Give the limit with --gpu SIZE.");
     else if (plan->n_plans == 0)
-        sheet_say(sheet, "%s.", answer_of(sheet, plan));
+        sheet_say(sheet, "%s.", PLAN_SAID(sheet, plan_words_answer, plan));
     for (uint32_t i = 0; i < plan->n_plans; i++)
         plan_write(sheet, plan, &plan->plans[i]);
 }
@@ -417,13 +356,10 @@ bool plan_lines_tell(struct words *words, const struct plan *plan, struct arena 
 }
 
 static void budget_write(struct sheet *sheet, const struct plan *plan) {
-    char text[PLAN_TEXT];
-    struct words words = {text, sizeof text, 0};
-    plan_words_budget(&words, plan);
     if (plan->budget_bytes == 0)
         return;
     sheet_point(
-        sheet, "To be served in %s%s", said(sheet, &words),
+        sheet, "To be served in %s%s", PLAN_SAID(sheet, plan_words_budget, plan),
         plan->asked_bytes != 0 ? "." : ": the least that the process had. (--gpu SIZE for another device.)");
     if (plan->as_recorded.rounded_min > plan->budget_bytes)
         sheet_point(sheet, "The sequence%s needs %s in use as it is, so no setting can serve it.",
@@ -446,11 +382,9 @@ static void recorded_write(struct sheet *sheet, const struct plan *plan) {
 }
 
 static void loss_write(struct sheet *sheet, const struct plan *plan) {
-    char text[PLAN_TEXT];
-    struct words words = {text, sizeof text, 0};
-    plan_words_loss(&words, plan);
-    if (words.nbytes != 0)
-        sheet_point(sheet, "%s", said(sheet, &words));
+    const char *text = PLAN_SAID(sheet, plan_words_loss, plan);
+    if (*text != '\0')
+        sheet_point(sheet, "%s", text);
 }
 
 static void limits_write(struct sheet *sheet, const struct plan *plan) {
@@ -484,10 +418,8 @@ static void device_write(struct sheet *sheet, const struct plan *plan) {
 bool plan_report_write(struct buffer *out, const struct plan_report *report, struct arena *scratch) {
     if (report->format == REPORT_JSON)
         return write_json(out, report, scratch);
-    struct sheet sheet = {
-        .out = out, .arena = scratch, .markdown = report->format == REPORT_MARKDOWN, .look = report->look};
-    sheet_heading(&sheet, 1,
-                  sheet_format(&sheet, "Plan: %s", sheet_quote(&sheet, report->file, strlen(report->file))));
+    struct sheet sheet = words_sheet(out, scratch, report->format, report->look);
+    sheet_heading(&sheet, 1, "Plan: %s", sheet_quote(&sheet, report->file, strlen(report->file)));
     if (report->n_devices == 0)
         sheet_say(&sheet, "%s", "The file holds no device.");
     for (uint32_t i = 0; i < report->n_devices; i++) {
@@ -561,9 +493,8 @@ bool plan_together_write(struct buffer *out, const struct plan_together *togethe
     static const char *const headings[] = {"Settings", "Reserved at most", "Served", NULL};
     if (format == REPORT_JSON)
         return together_json(out, together);
-    struct sheet sheet = {.out = out, .arena = scratch, .markdown = format == REPORT_MARKDOWN};
-    sheet_heading(&sheet, 1,
-                  sheet_format(&sheet, "Plan: %" PRIu32 " recordings together", together->n_files));
+    struct sheet sheet = words_sheet(out, scratch, format, (struct text_look){0});
+    sheet_heading(&sheet, 1, "Plan: %" PRIu32 " recordings together", together->n_files);
     if (together->n_candidates == 0) {
         sheet_say(&sheet, "None of them can be replayed: nothing is planned.");
         return !out->failed;
@@ -572,9 +503,10 @@ bool plan_together_write(struct buffer *out, const struct plan_together *togethe
     sheet_table(&sheet, headings, "lrl");
     for (uint32_t i = 0; i < together->n_candidates; i++) {
         const struct plan_candidate *candidate = &together->candidate[i];
-        sheet_cell(&sheet, "%s", candidate->name);
-        sheet_cell(&sheet, "%s", fine(&sheet, candidate->peak_bytes));
-        sheet_cell(&sheet, "%s", !candidate->known ? "-" : candidate->served ? "all" : "not all");
+        SHEET_CELLS(&sheet, candidate->name, fine(&sheet, candidate->peak_bytes),
+                    !candidate->known   ? "-"
+                    : candidate->served ? "all"
+                                        : "not all");
     }
     sheet_table_end(&sheet);
     sheet_point(&sheet, "For several recordings, strata plan compares only settings, by the most that any of "

@@ -2,6 +2,9 @@
 #pragma once
 
 #include "render/report/report_whatif.h"
+#include "render/words/plan.h"
+
+#include <string.h>
 
 struct plan_report {
     enum report_format format;
@@ -27,6 +30,16 @@ struct plan_together {
     uint64_t budget_bytes; /* for each recording; 0: not given */
     struct plan_candidate candidate[WHATIF_SCENARIOS_MAX];
 };
+
+/* The text that the plan_words_... function `say` writes, as sheet_quote gives it. */
+#define PLAN_SAID(sheet, say, ...)                                  \
+    __extension__({                                                 \
+        char plan_text[PLAN_TEXT];                                  \
+        struct words plan_words = {plan_text, sizeof plan_text, 0}; \
+        say(&plan_words, __VA_ARGS__);                              \
+        (void)words_end(&plan_words);                               \
+        sheet_quote((sheet), plan_text, strlen(plan_text));         \
+    })
 
 /* Appends the comparison. False: no memory. */
 bool plan_together_write(struct buffer *out, const struct plan_together *together, enum report_format format,

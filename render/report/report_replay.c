@@ -1,7 +1,7 @@
 /* The replay's self-check, in words and as JSON. */
-#include "render/report/report_replay.h"
-
 #include "base/format.h"
+#include "render/report/report_json.h"
+#include "render/report/report_words.h"
 
 void report_replay_json(struct json_writer *json, const struct replay *replay) {
     json_object(json, "replay", JSON_LINES);

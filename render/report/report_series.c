@@ -1,7 +1,8 @@
-#include "render/report/report_series.h"
-
+/* Writes which memory stayed, came and went between the dumps of a series. */
 #include "base/bytes.h"
 #include "base/format.h"
+#include "render/report/report_json.h"
+#include "render/report/report_words.h"
 
 #include <string.h>
 
@@ -96,12 +97,13 @@ void report_series_text(struct sheet *sheet, const struct report_device *report)
     unsigned unit = format_unit(report->timeline.peak_bytes);
     for (uint32_t i = 0; i < n; i++) {
         struct text name = trace_text(report->trace, dump[i].name);
-        sheet_cell(sheet, "%s", sheet_name(sheet, name.at, name.nbytes));
-        sheet_cell(sheet, "%s", format_bytes_in(dump[i].total, unit).text);
-        sheet_cell(sheet, "%s", i > 0 ? format_bytes_in(dump[i].stayed, unit).text : "");
-        sheet_cell(sheet, "%s", i > 0 ? format_bytes_in(dump[i].came, unit).text : "");
-        sheet_cell(sheet, "%s", i > 0 ? format_bytes_in(dump[i].gone, unit).text : "");
-        sheet_cell(sheet, "%s", dump[i].gap ? "events missing" : i + 1 < n ? "goes on" : "");
+        SHEET_CELLS(sheet, sheet_name(sheet, name.at, name.nbytes), format_bytes_in(dump[i].total, unit).text,
+                    i > 0 ? format_bytes_in(dump[i].stayed, unit).text : "",
+                    i > 0 ? format_bytes_in(dump[i].came, unit).text : "",
+                    i > 0 ? format_bytes_in(dump[i].gone, unit).text : "",
+                    dump[i].gap ? "events missing"
+                    : i + 1 < n ? "goes on"
+                                : "");
     }
     sheet_table_end(sheet);
     for (uint32_t i = 1; i < n; i++)

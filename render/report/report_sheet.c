@@ -238,7 +238,8 @@ static void add_heading_element(struct sheet *sheet, int level, const char *text
     buffer_add_text(sheet->out, "\n");
 }
 
-void sheet_heading(struct sheet *sheet, int level, const char *text) {
+void sheet_heading(struct sheet *sheet, int level, const char *format, ...) {
+    SHEET_FORMAT(sheet, format);
     part_begin(sheet, SHEET_HEADING);
     if (sheet->elements) {
         add_heading_element(sheet, level, text);
@@ -347,6 +348,11 @@ void sheet_cell(struct sheet *sheet, const char *format, ...) {
         return;
     }
     sheet->cells[sheet->n_cells++] = text;
+}
+
+void sheet_cells(struct sheet *sheet, const char *const *cells) {
+    for (; *cells != NULL; cells++)
+        sheet_cell(sheet, "%s", *cells);
 }
 
 /* What is left of each cell of a row, which takes as many lines as its longest cell. */

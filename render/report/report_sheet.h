@@ -30,7 +30,8 @@ struct sheet {
 };
 
 /* Writes a heading. `level` 1: the file, 2: a device, 3: a section. */
-void sheet_heading(struct sheet *sheet, int level, const char *text);
+void sheet_heading(struct sheet *sheet, int level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* sheet_say writes a paragraph; the other function a point of a list. */
 void sheet_say(struct sheet *sheet, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -51,6 +52,8 @@ void sheet_under(struct sheet *sheet, uint32_t number, const char *format, ...)
  * are empty, none are written, and in Markdown such a table of two columns becomes a list. */
 void sheet_table(struct sheet *sheet, const char *const *headings, const char *align);
 void sheet_cell(struct sheet *sheet, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void sheet_cells(struct sheet *sheet, const char *const *cells); /* copies all texts before the NULL */
+#define SHEET_CELLS(sheet, ...) sheet_cells((sheet), (const char *const[]){__VA_ARGS__, NULL})
 /* Marks the next cell as the figure that people look for: it is bold where there is colour. */
 void sheet_strong(struct sheet *sheet);
 void sheet_table_end(struct sheet *sheet);

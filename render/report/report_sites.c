@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "layout/site.h"
-#include "render/report/report_gap.h"
+#include "render/report/report_json.h"
 
 #include <string.h>
 
@@ -94,7 +94,7 @@ static void callers_json(struct json_writer *json, const struct tree *tree, cons
     for (uint32_t i = 0; i < node->n_children && i < JSON_CALLERS && depth < JSON_DEPTH; i++) {
         const struct tree_node *child = &tree->node[node->first_child + i];
         json_object(json, NULL, JSON_COMPACT);
-        report_site_json(json, trace, child->frame);
+        report_site_json(json, "site", trace, child->frame, true);
         json_u64(json, "bytes", child->bytes);
         json_u64(json, "count", child->count);
         json_share(json, "share", child->bytes, whole);
@@ -122,9 +122,8 @@ static void sites_begin(struct sheet *sheet, const struct trace *trace) {
 }
 
 static void figure_cells(struct sheet *sheet, const struct group *group, unsigned unit, uint64_t whole) {
-    sheet_cell(sheet, "%s", format_bytes_in(group->bytes, unit).text);
-    sheet_cell(sheet, "%s", format_share(group->bytes, whole).text);
-    sheet_cell(sheet, "%s", format_count(group->count).text);
+    SHEET_CELLS(sheet, format_bytes_in(group->bytes, unit).text, format_share(group->bytes, whole).text,
+                format_count(group->count).text);
 }
 
 static void group_cells(struct sheet *sheet, const struct trace *trace, const struct group *group,
@@ -218,8 +217,8 @@ void report_groups_table(struct sheet *sheet, const struct report_device *report
         struct group_name name = report_group_name(report, &report->groups[i]);
         figure_cells(sheet, &report->groups[i], groups_unit(report), report->timeline.peak_bytes);
         bool ours = report->options->group != COMPARE_BY_FILE;
-        sheet_cell(sheet, "%s", ours ? name.text : sheet_name(sheet, name.text, strlen(name.text)));
-        sheet_cell(sheet, "%s", words_site(sheet, report->trace, report->groups[i].site));
+        SHEET_CELLS(sheet, ours ? name.text : sheet_name(sheet, name.text, strlen(name.text)),
+                    words_site(sheet, report->trace, report->groups[i].site));
     }
     sheet_table_end(sheet);
 }

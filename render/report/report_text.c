@@ -1,8 +1,5 @@
 /* Writes the report for people. One pass writes text and Markdown; the sheet knows which. */
 #include "base/format.h"
-#include "render/report/report_log.h"
-#include "render/report/report_replay.h"
-#include "render/report/report_series.h"
 #include "render/report/report_sites.h"
 #include "render/words/device.h"
 
@@ -29,61 +26,48 @@ static struct baseline baseline_of(const struct allocations *allocations, uint32
 
 /* ---- summary ---- */
 
-static void row_begin(struct sheet *sheet, const char *name) {
-    sheet_cell(sheet, "%s", name);
-}
-
-static void events_row(struct sheet *sheet, const struct report_device *report) {
+static const char *events_text(struct sheet *sheet, const struct report_device *report) {
     const struct timeline *timeline = &report->timeline;
     uint32_t n_events = report->device->n_events;
-    row_begin(sheet, "Events");
-    if (n_events == 0)
-        sheet_cell(sheet, "none: only the state at the end was recorded");
-    else if (n_events == 1)
-        sheet_cell(sheet, "1");
-    else if (!timeline_timed(timeline))
-        sheet_cell(sheet, "%s, without times", format_count(n_events).text);
-    else
-        sheet_cell(sheet, "%s in %s", format_count(n_events).text,
-                   format_duration(timeline_start_us(timeline, n_events)).text);
+    if (n_events < 2)
+        return n_events == 1 ? "1" : "none: only the state at the end was recorded";
+    if (!timeline_timed(timeline))
+        return sheet_format(sheet, "%s, without times", format_count(n_events).text);
+    return sheet_format(sheet, "%s in %s", format_count(n_events).text,
+                        format_duration(timeline_start_us(timeline, n_events)).text);
 }
 
-static void allocations_row(struct sheet *sheet, const struct report_device *report) {
-    const struct allocations *allocations = &report->device->allocations;
-    row_begin(sheet, "Allocations");
+static const char *allocations_text(struct sheet *sheet, const struct allocations *allocations) {
     if (allocations->preexisting == 0)
-        sheet_cell(sheet, "%s, all made while recording", format_count(allocations->count).text);
-    else
-        sheet_cell(sheet, "%s, of these %s older than the recording", format_count(allocations->count).text,
-                   format_count(allocations->preexisting).text);
+        return sheet_format(sheet, "%s, all made while recording", format_count(allocations->count).text);
+    return sheet_format(sheet, "%s, of these %s older than the recording",
+                        format_count(allocations->count).text, format_count(allocations->preexisting).text);
 }
 
 static void peak_row(struct sheet *sheet, const struct report_device *report) {
     const struct timeline *timeline = &report->timeline;
-    row_begin(sheet, "Peak");
+    sheet_cell(sheet, "Peak");
     sheet_strong(sheet);
     sheet_cell(sheet, "%s %s, in %s", words_bytes(sheet, timeline->peak_bytes),
                words_moment(sheet, timeline, timeline->peak_moment),
                words_counted(sheet, timeline->live_at_peak, "allocation"));
 }
 
-/* Writes the memory from before the recording, and its part of the peak. */
-static void baseline_row(struct sheet *sheet, const struct report_device *report) {
+/* The memory from before the recording, and its part of the peak. */
+static const char *baseline_text(struct sheet *sheet, const struct report_device *report) {
     const struct timeline *timeline = &report->timeline;
     const struct allocations *allocations = &report->device->allocations;
     uint64_t at_peak = 0;
     for (uint32_t i = 0; i < allocations->preexisting; i++)
         at_peak += allocations->death[i] > timeline->peak_moment ? allocations->size[i] : 0;
-    row_begin(sheet, "Before recording");
     if (timeline->start_bytes == 0)
-        sheet_cell(sheet, "nothing");
-    else if (at_peak == timeline->peak_bytes)
-        sheet_cell(sheet, "%s, which is the whole peak", words_bytes(sheet, timeline->start_bytes));
-    else
-        sheet_cell(sheet, "%s, %s of it in the peak (%s of the peak)",
-                   words_bytes(sheet, timeline->start_bytes),
-                   at_peak == timeline->start_bytes ? "all" : format_bytes(at_peak).text,
-                   format_share(at_peak, timeline->peak_bytes).text);
+        return "nothing";
+    if (at_peak == timeline->peak_bytes)
+        return sheet_format(sheet, "%s, which is the whole peak", words_bytes(sheet, timeline->start_bytes));
+    return sheet_format(sheet, "%s, %s of it in the peak (%s of the peak)",
+                        words_bytes(sheet, timeline->start_bytes),
+                        at_peak == timeline->start_bytes ? "all" : format_bytes(at_peak).text,
+                        format_share(at_peak, timeline->peak_bytes).text);
 }
 
 /* Writes the filter's figures; the other rows count everything. */
@@ -92,7 +76,7 @@ static void filter_row(struct sheet *sheet, const struct report_device *report) 
     const struct timeline *shown = report_shown(report);
     if (filter == NULL)
         return;
-    row_begin(sheet, "Filter");
+    sheet_cell(sheet, "Filter");
     sheet_cell(sheet, "%s leaves %s, at most %s %s", sheet_name(sheet, filter->text, strlen(filter->text)),
                words_counted(sheet, report->selection.allocations, "allocation"),
                format_bytes(shown->peak_bytes).text, words_moment(sheet, shown, shown->peak_moment));
@@ -103,14 +87,12 @@ static void summary_write(struct sheet *sheet, const struct report_device *repor
     static const char *const headings[] = {"", "", NULL};
     sheet_heading(sheet, 3, "Summary");
     sheet_table(sheet, headings, "ll");
-    events_row(sheet, report);
-    allocations_row(sheet, report);
+    SHEET_CELLS(sheet, "Events", events_text(sheet, report), "Allocations",
+                allocations_text(sheet, &report->device->allocations));
     peak_row(sheet, report);
-    baseline_row(sheet, report);
+    SHEET_CELLS(sheet, "Before recording", baseline_text(sheet, report));
     filter_row(sheet, report);
-    row_begin(sheet, "At the end");
-    sheet_cell(sheet, "%s", words_bytes(sheet, timeline->end_bytes));
-    row_begin(sheet, "Reserved");
+    SHEET_CELLS(sheet, "At the end", words_bytes(sheet, timeline->end_bytes), "Reserved");
     if (report_reserved_known(report->device))
         sheet_cell(sheet, report->device->n_segments != 0 ? "%s at most, %s" : "%s at least, %s",
                    words_bytes(sheet, timeline->reserved_peak),
@@ -348,11 +330,8 @@ static void trust_write(struct sheet *sheet, const struct report_device *report)
 
 static bool device_write(void *context, const struct report_device *report) {
     struct buffer *out = context;
-    struct sheet sheet = {.out = out,
-                          .arena = report->arena,
-                          .markdown = report->options->format == REPORT_MARKDOWN,
-                          .look = report->options->look,
-                          .last = SHEET_PARAGRAPH};
+    struct sheet sheet = words_sheet(out, report->arena, report->options->format, report->options->look);
+    sheet.last = SHEET_PARAGRAPH;
     words_device_heading(&sheet, report->trace->kind, report->device->ordinal);
     report_peak_made(&sheet, report);
     report_layers(&sheet, report);
@@ -381,8 +360,7 @@ static bool device_write(void *context, const struct report_device *report) {
 
 bool report_still(const struct report_page *page, const struct report_device *report) {
     struct sheet sheet = {.out = page->still, .arena = report->arena, .elements = true};
-    const char *name = sheet_name(&sheet, page->file, strlen(page->file));
-    sheet_heading(&sheet, 1, sheet_format(&sheet, "Memory of %s", name));
+    sheet_heading(&sheet, 1, "Memory of %s", sheet_name(&sheet, page->file, strlen(page->file)));
     words_device_heading(&sheet, report->trace->kind, report->device->ordinal);
     if (page->picture != NULL &&
         !page->picture(page->still, &report->verdicts, page->picture_context, report->arena))
@@ -402,10 +380,8 @@ bool report_still(const struct report_page *page, const struct report_device *re
 
 bool report_text(struct buffer *out, const struct trace *trace, const struct report_options *options,
                  struct arena *scratch) {
-    struct sheet sheet = {
-        .out = out, .arena = scratch, .markdown = options->format == REPORT_MARKDOWN, .look = options->look};
-    const char *name = sheet_name(&sheet, options->file, strlen(options->file));
-    sheet_heading(&sheet, 1, sheet_format(&sheet, "Memory of %s", name));
+    struct sheet sheet = words_sheet(out, scratch, options->format, options->look);
+    sheet_heading(&sheet, 1, "Memory of %s", sheet_name(&sheet, options->file, strlen(options->file)));
     sheet_say(&sheet, "Fingerprint %s", options->fingerprint);
     if (trace->n_devices == 0) {
         sheet_say(&sheet, "%s", no_device_sentence);

@@ -131,12 +131,10 @@ static void span_row(struct sheet *sheet, const struct report_device *report, co
     sheet_cell(sheet, "%s", span_name(sheet, report, span));
     sheet_cell(sheet, "%s to %s", format_count(span->from_moment - 1).text,
                format_count(span->to_moment - 1).text);
-    sheet_cell(sheet, "%s", span->begin_known ? format_bytes_in(span->begin_bytes, unit).text : "unknown");
-    sheet_cell(sheet, "%s", format_bytes_in(span->peak_bytes, unit).text);
-    sheet_cell(sheet, "%s", format_bytes_in(span->end_bytes, unit).text);
-    sheet_cell(sheet, "%s",
-               span->begin_known ? format_change_in((int64_t)(span->end_bytes - span->begin_bytes), unit).text
-                                 : "unknown");
+    int64_t change = (int64_t)(span->end_bytes - span->begin_bytes);
+    SHEET_CELLS(sheet, span->begin_known ? format_bytes_in(span->begin_bytes, unit).text : "unknown",
+                format_bytes_in(span->peak_bytes, unit).text, format_bytes_in(span->end_bytes, unit).text,
+                span->begin_known ? format_change_in(change, unit).text : "unknown");
 }
 
 /* Writes a table of spans; of many only the first and the last ones. */
@@ -254,9 +252,8 @@ void report_categories(struct sheet *sheet, const struct report_device *report) 
     for (uint32_t i = 0; i < n; i++) {
         const struct category_sum *sum = &report->category_at_peak[order[i]];
         const char *reasons = order[i] == CATEGORY_OTHER ? reasons_of(sheet, report) : "";
-        sheet_cell(sheet, "%s", format_bytes_in(sum->bytes, unit).text);
-        sheet_cell(sheet, "%s", format_share(sum->bytes, peak).text);
-        sheet_cell(sheet, "%s", format_count(sum->count).text);
+        SHEET_CELLS(sheet, format_bytes_in(sum->bytes, unit).text, format_share(sum->bytes, peak).text,
+                    format_count(sum->count).text);
         sheet_cell(sheet, "%s%s%s%s", category_title((enum category)order[i]), reasons[0] != '\0' ? ": " : "",
                    reasons, older_of(sheet, sum, order[i] != CATEGORY_OTHER));
     }

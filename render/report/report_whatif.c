@@ -2,7 +2,7 @@
 
 #include "base/format.h"
 #include "base/numbers.h"
-#include "render/report/report_replay.h"
+#include "render/report/report_json.h"
 #include "render/report/report_sheet.h"
 #include "render/report/report_words.h"
 #include "render/words/device.h"
@@ -384,9 +384,9 @@ static void assumed_write(struct sheet *sheet, const struct whatif *whatif) {
     if (releases->n_of_cause[RELEASE_UNKNOWN] != 0)
         sheet_point(
             sheet,
-            "%s of the recording have no stacks. The model counts them as the allocator's own retries, not "
-            "as calls of empty_cache.",
-            sheet_format(sheet, "%s flushes", format_count(releases->n_of_cause[RELEASE_UNKNOWN]).text));
+            "%s flushes of the recording have no stacks. The model counts them as the allocator's own "
+            "retries, not as calls of empty_cache.",
+            format_count(releases->n_of_cause[RELEASE_UNKNOWN]).text);
 }
 
 static void device_head(struct sheet *sheet, const struct whatif *whatif) {
@@ -419,11 +419,8 @@ static void device_rest(struct sheet *sheet, const struct whatif *whatif, const 
 bool whatif_report_write(struct buffer *out, const struct whatif_report *report, struct arena *scratch) {
     if (report->format == REPORT_JSON)
         return write_json(out, report);
-    struct sheet sheet = {
-        .out = out, .arena = scratch, .markdown = report->format == REPORT_MARKDOWN, .look = report->look};
-    sheet_heading(
-        &sheet, 1,
-        sheet_format(&sheet, "What if: %s", sheet_quote(&sheet, report->file, strlen(report->file))));
+    struct sheet sheet = words_sheet(out, scratch, report->format, report->look);
+    sheet_heading(&sheet, 1, "What if: %s", sheet_quote(&sheet, report->file, strlen(report->file)));
     if (report->n_devices == 0)
         sheet_say(&sheet, "%s", no_device_sentence);
     for (uint32_t i = 0; i < report->n_devices; i++) {
@@ -557,9 +554,8 @@ bool extrapolation_report_write(struct buffer *out, const struct extrapolation_r
                                 struct arena *scratch) {
     if (report->format == REPORT_JSON)
         return extrapolation_json(out, report);
-    struct sheet sheet = {
-        .out = out, .arena = scratch, .markdown = report->format == REPORT_MARKDOWN, .look = report->look};
-    sheet_heading(&sheet, 1, extrapolation_title(&sheet, report));
+    struct sheet sheet = words_sheet(out, scratch, report->format, report->look);
+    sheet_heading(&sheet, 1, "%s", extrapolation_title(&sheet, report));
     if (report->n_devices == 0)
         sheet_say(&sheet, "%s", no_device_sentence);
     for (uint32_t i = 0; i < report->n_devices; i++) {

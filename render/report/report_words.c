@@ -10,11 +10,16 @@
 
 enum { GROUPS_SHOWN = 20 }; /* groups of free blocks */
 
+struct sheet words_sheet(struct buffer *out, struct arena *arena, enum report_format format,
+                         struct text_look look) {
+    return (struct sheet){.out = out, .arena = arena, .markdown = format == REPORT_MARKDOWN, .look = look};
+}
+
 void words_device_heading(struct sheet *sheet, enum trace_kind kind, int32_t ordinal) {
-    const char *thing = kind == TRACE_LOG ? "Rank or GPU" : "Device";
-    sheet_heading(sheet, 2,
-                  ordinal < 0 ? sheet_format(sheet, "%s", device_words(ordinal).text)
-                              : sheet_format(sheet, "%s %" PRId32, thing, ordinal));
+    if (ordinal < 0)
+        sheet_heading(sheet, 2, "%s", device_words(ordinal).text);
+    else
+        sheet_heading(sheet, 2, "%s %" PRId32, kind == TRACE_LOG ? "Rank or GPU" : "Device", ordinal);
 }
 
 const char *words_site(struct sheet *sheet, const struct trace *trace, uint32_t frame) {
@@ -83,12 +88,12 @@ void words_free_blocks(struct sheet *sheet, const struct device_trace *device,
     sheet_table(sheet, headings, "lrrrrr");
     for (uint32_t i = 0; i < count && i < GROUPS_SHOWN; i++) {
         const struct free_blocks *free_blocks = &summary->groups[i].free_blocks;
-        sheet_cell(sheet, "%s", group_name(sheet, device, &summary->groups[i]));
-        sheet_cell(sheet, "%s", format_count(free_blocks->n_segments).text);
-        sheet_cell(sheet, "%s", format_bytes_in(free_blocks->reserved_bytes, unit).text);
-        sheet_cell(sheet, "%s", format_bytes_in(free_blocks->free_bytes, unit).text);
-        sheet_cell(sheet, "%s", format_count(free_blocks->n_free_blocks).text);
-        sheet_cell(sheet, "%s", format_bytes_in(free_blocks->largest_bytes, unit).text);
+        SHEET_CELLS(sheet, group_name(sheet, device, &summary->groups[i]),
+                    format_count(free_blocks->n_segments).text,
+                    format_bytes_in(free_blocks->reserved_bytes, unit).text,
+                    format_bytes_in(free_blocks->free_bytes, unit).text,
+                    format_count(free_blocks->n_free_blocks).text,
+                    format_bytes_in(free_blocks->largest_bytes, unit).text);
     }
     sheet_table_end(sheet);
     if (count > GROUPS_SHOWN)

@@ -5,6 +5,10 @@
 #include "render/report/report_parts.h"
 #include "render/report/report_sheet.h"
 
+/* A sheet for one of the formats for people. */
+struct sheet words_sheet(struct buffer *out, struct arena *arena, enum report_format format,
+                         struct text_look look);
+
 /* Writes the heading of a device's part: "Device 3", "Rank or GPU 3", "CPU". */
 void words_device_heading(struct sheet *sheet, enum trace_kind kind, int32_t ordinal);
 
@@ -30,6 +34,12 @@ const char *words_capital(struct sheet *sheet, const char *text);
 void words_free_blocks(struct sheet *sheet, const struct device_trace *device,
                        const struct free_blocks_summary *summary);
 
+/* "Replay check: all 8,768 allocations, all 678 driver allocations and the reserved curve are exactly as recorded." */
+const char *report_replay_text(struct sheet *sheet, const struct replay *replay);
+
+/* Draws the allocator's state when most was reserved in characters; nothing if the map has no rows. */
+void report_map_write(struct sheet *sheet, const struct report_map *map);
+
 /* The sections that have files of their own. */
 void report_ooms(struct sheet *sheet, const struct report_device *report);
 void report_peak_made(struct sheet *sheet, const struct report_device *report);
@@ -40,3 +50,9 @@ void report_findings(struct sheet *sheet, const struct report_device *report);
 void report_steps(struct sheet *sheet, const struct report_device *report);
 void report_categories(struct sheet *sheet, const struct report_device *report);
 void report_fragmentation(struct sheet *sheet, const struct report_device *report);
+
+/* Writes the levels that a log prints. */
+void report_log_text(struct sheet *sheet, const struct report_device *report);
+
+/* Writes which memory stayed, came and went between the dumps of a series; nothing if there are no dumps. */
+void report_series_text(struct sheet *sheet, const struct report_device *report);

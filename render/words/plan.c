@@ -91,6 +91,13 @@ void plan_words_title(struct words *words, const struct plan *plan, const struct
     }
 }
 
+void plan_words_set_title(struct words *words, const struct plan *plan, const struct plan_set *set) {
+    for (uint32_t i = 0; i < set->n_changes; i++) {
+        words_say(words, i > 0 ? " and " : "");
+        plan_words_title(words, plan, &plan->change[set->change[i]], set->n_blocks);
+    }
+}
+
 /* A call site of the blocks in the forward that has the most blocks; 0: not known. */
 static uint32_t blocks_site(const struct plan *plan) {
     const struct forward *most = NULL;

@@ -1,6 +1,5 @@
 /* A plan in words, for every output: its changes by name, its answer in one sentence. */
-#ifndef STRATA_RENDER_WORDS_PLAN_H
-#define STRATA_RENDER_WORDS_PLAN_H
+#pragma once
 
 #include "analysis/plan/plan.h"
 #include "base/words.h"
@@ -21,6 +20,9 @@ void plan_words_title(struct words *words, const struct plan *plan, const struct
                       uint32_t n_blocks);
 void plan_words_change(struct words *words, const struct plan *plan, const struct plan_change *change,
                        uint32_t n_blocks);
+
+/* Writes the titles of a set's changes, joined by "and". */
+void plan_words_set_title(struct words *words, const struct plan *plan, const struct plan_set *set);
 
 /* Writes the cost of a change or a set: "nothing", "14 % time". */
 void plan_words_cost(struct words *words, const struct plan *plan, enum plan_cost cost, uint32_t n_blocks);
@@ -46,5 +48,3 @@ typedef bool plan_teller(struct words *words, const struct plan *plan, struct ar
  * from `scratch`'s host and is freed. False: no memory. */
 bool plan_sentence_find(char text[PLAN_TEXT], const struct timeline *timeline,
                         const struct plan_request *asked, plan_teller *tell, struct arena *scratch);
-
-#endif
