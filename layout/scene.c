@@ -220,27 +220,15 @@ static void band_complete(const struct scene *scene, uint32_t start, struct band
     band->tail = (uint16_t)tail;
 }
 
-/* Marks in the bitmap what is seen in the first column. In bucket k, only births in the last 2^(k+1) - 1 moments
- * can be alive (or have just died) at a moment. */
+/* Marks in the bitmap what is seen in the first column. */
 static void first_column_mark(struct scene *scene) {
-    const struct timeline *timeline = scene->timeline;
-    const struct allocations *allocations = &timeline->device->allocations;
-    uint32_t moment = scene->moment[0], least = column_least_death(scene, 0);
-    for (unsigned bucket = 0; bucket < LIFETIME_BUCKETS; bucket++) {
-        uint64_t reach = (UINT64_C(2) << bucket) - 1;
-        uint32_t end = timeline->bucket_start[bucket + 1];
-        for (uint32_t at =
-                 timeline_bucket_seek(timeline, bucket, moment > reach ? (uint32_t)(moment - reach) : 0);
-             at < end && allocations->birth[timeline->by_lifetime[at]] <= moment; at++) {
-            uint32_t allocation = timeline->by_lifetime[at];
-            scene->rows_visited++;
-            if (allocations->death[allocation] >= least && filter_keeps(scene->keep, allocation)) {
-                uint32_t place = timeline_place_of(timeline, allocation);
-                bits_add(scene->bitmap, place);
-                scene->n_bands++;
-            }
+    struct alive_walk walk = {.moment = scene->moment[0], .least_death = column_least_death(scene, 0)};
+    while (alive_walk_next(scene->timeline, &walk))
+        if (filter_keeps(scene->keep, walk.allocation)) {
+            bits_add(scene->bitmap, timeline_place_of(scene->timeline, walk.allocation));
+            scene->n_bands++;
         }
-    }
+    scene->rows_visited += walk.visited;
 }
 
 /* Turns the marks into bands in stack order, and clears them for the next build. */
@@ -289,14 +277,7 @@ static uint32_t birth_seek(const struct allocations *allocations, uint32_t at, u
         }
         at += step;
     }
-    while (at < high) {
-        uint32_t middle = at + (high - at) / 2;
-        if (allocations->birth[middle] <= moment)
-            at = middle + 1;
-        else
-            high = middle;
-    }
-    return at;
+    return SEARCH(at, high, i, allocations->birth[i] <= moment);
 }
 
 /* Adds the allocations [from, to), which are first seen in `column`, if at all. Most die before; the others are

@@ -81,7 +81,7 @@ struct block_sizes {
 };
 
 /* Finds the segments and blocks at a moment. `alive` are the allocations at that moment in any order
- * (timeline_alive_at). O(pieces + alive log alive). False: no memory. */
+ * (timeline_alive). O(pieces + alive log alive). False: no memory. */
 bool segments_at(struct held *held, const struct segments *segments, uint32_t moment, const uint32_t *alive,
                  uint32_t n_alive, struct block_sizes sizes, struct arena *arena);
 

@@ -427,121 +427,54 @@ bool timeline_some_step(struct timeline *timeline, const struct timeline *whole,
                                        : buckets_build(timeline, keep, arena);
 }
 
-uint32_t timeline_bucket_seek(const struct timeline *timeline, unsigned bucket, uint32_t birth) {
+/* The first place in by_lifetime, within a bucket, whose allocation was made at or after `birth`. O(log n). */
+static uint32_t bucket_seek(const struct timeline *timeline, unsigned bucket, uint64_t birth) {
     return SEARCH(timeline->bucket_start[bucket], timeline->bucket_start[bucket + 1], i,
                   timeline->device->allocations.birth[timeline->by_lifetime[i]] < birth);
 }
 
-static void ids_sift(uint32_t *ids, uint32_t root, uint32_t count) {
-    for (uint32_t child; (child = 2 * root + 1) < count; root = child) {
-        if (child + 1 < count && ids[child + 1] > ids[child])
-            child++;
-        if (ids[root] >= ids[child])
-            return;
-        uint32_t swap = ids[root];
-        ids[root] = ids[child];
-        ids[child] = swap;
-    }
-}
-
-/* A heap sort: takes no memory, and no input makes it slow. */
-static void ids_sort(uint32_t *ids, uint32_t count) {
-    for (uint32_t i = count / 2; i-- > 0;)
-        ids_sift(ids, i, count);
-    for (uint32_t end = count; end > 1; end--) {
-        uint32_t swap = ids[0];
-        ids[0] = ids[end - 1];
-        ids[end - 1] = swap;
-        ids_sift(ids, 0, end - 1);
-    }
-}
-
-/* A walk over the live allocations of one bucket. Births rise in it, and so do the ids of recorded allocations. */
-struct alive_run {
-    uint32_t allocation, at, end;
-};
-
-static bool alive_next(const struct timeline *timeline, struct alive_run *run, uint32_t moment) {
+bool alive_walk_next(const struct timeline *timeline, struct alive_walk *walk) {
     const struct allocations *allocations = &timeline->device->allocations;
-    while (run->at < run->end) {
-        run->allocation = timeline->by_lifetime[run->at++];
-        if (allocations->birth[run->allocation] > moment)
-            return false;
-        if (allocations->death[run->allocation] > moment)
-            return true;
-    }
-    return false;
-}
-
-static struct alive_run alive_run_of(const struct timeline *timeline, unsigned bucket, uint32_t moment) {
-    uint64_t reach = (UINT64_C(2) << bucket) - 1;
-    uint32_t from = moment > reach ? (uint32_t)(moment - reach) : 0;
-    return (struct alive_run){.at = timeline_bucket_seek(timeline, bucket, from),
-                              .end = timeline->bucket_start[bucket + 1]};
-}
-
-static uint32_t alive_count(const struct timeline *timeline, uint32_t moment) {
-    uint32_t count = 0;
-    for (unsigned bucket = 0; bucket < LIFETIME_BUCKETS; bucket++) {
-        struct alive_run run = alive_run_of(timeline, bucket, moment);
-        while (alive_next(timeline, &run, moment))
-            count++;
-    }
-    return count;
-}
-
-/* Restores the heap: the run with the least allocation comes first. */
-static void runs_sift(struct alive_run *runs, uint32_t root, uint32_t count) {
-    struct alive_run moved = runs[root];
-    for (uint32_t child; (child = 2 * root + 1) < count; root = child) {
-        if (child + 1 < count && runs[child + 1].allocation < runs[child].allocation)
-            child++;
-        if (moved.allocation <= runs[child].allocation)
-            break;
-        runs[root] = runs[child];
-    }
-    runs[root] = moved;
-}
-
-/* Allocations older than the recording have an order of their own; the rest of each bucket is sorted, so it is
- * merged. */
-uint32_t timeline_alive_at(const struct timeline *timeline, uint32_t moment, uint32_t *alive,
-                           uint32_t capacity) {
-    struct alive_run runs[LIFETIME_BUCKETS];
-    uint32_t n_runs = 0, count = 0, older = timeline->device->allocations.preexisting;
-    if (capacity == 0)
-        return alive_count(timeline, moment);
-    for (unsigned bucket = 0; bucket < LIFETIME_BUCKETS; bucket++) {
-        runs[n_runs] = alive_run_of(timeline, bucket, moment);
-        bool more = alive_next(timeline, &runs[n_runs], moment);
-        for (; more && runs[n_runs].allocation < older; more = alive_next(timeline, &runs[n_runs], moment)) {
-            if (count < capacity)
-                alive[count] = timeline_place_of(timeline, runs[n_runs].allocation);
-            count++;
+    for (;;) {
+        while (walk->at < walk->end) {
+            walk->allocation = timeline->by_lifetime[walk->at++];
+            if (allocations->birth[walk->allocation] > walk->moment)
+                break;
+            walk->visited++;
+            if (allocations->death[walk->allocation] >= walk->least_death)
+                return true;
         }
-        n_runs += more;
+        if (walk->bucket == LIFETIME_BUCKETS)
+            return false;
+        /* Of bucket k, only allocations made in the last 2^(k+1) - 1 moments can be alive or have just died. */
+        uint64_t reach = (UINT64_C(2) << walk->bucket) - 1;
+        walk->at = bucket_seek(timeline, walk->bucket, walk->moment > reach ? walk->moment - reach : 0);
+        walk->end = timeline->bucket_start[++walk->bucket];
     }
-    uint32_t written = count < capacity ? count : capacity;
-    ids_sort(alive, written);
-    for (uint32_t i = 0; i < written; i++)
-        alive[i] = timeline_allocation_at(timeline, alive[i]);
-    for (uint32_t i = n_runs / 2; i-- > 0;)
-        runs_sift(runs, i, n_runs);
-    for (; n_runs != 0; count++) {
-        if (count < capacity)
-            alive[count] = runs[0].allocation;
-        if (!alive_next(timeline, &runs[0], moment))
-            runs[0] = runs[--n_runs];
-        if (n_runs != 0)
-            runs_sift(runs, 0, n_runs);
-    }
+}
+
+uint32_t timeline_alive_count(const struct timeline *timeline, uint32_t moment) {
+    struct alive_walk walk = {.moment = moment, .least_death = moment + 1};
+    uint32_t count = 0;
+    while (alive_walk_next(timeline, &walk))
+        count++;
     return count;
 }
 
+/* Marks the places of the allocations in a bitmap, which is then read in order. */
 uint32_t *timeline_alive(const struct timeline *timeline, uint32_t moment, struct arena *arena,
                          uint32_t *n_alive) {
-    uint32_t count = timeline_alive_at(timeline, moment, NULL, 0);
-    uint32_t *alive = arena_column(arena, count, sizeof *alive);
-    *n_alive = alive != NULL ? timeline_alive_at(timeline, moment, alive, count) : 0;
+    struct alive_walk walk = {.moment = moment, .least_death = moment + 1};
+    uint64_t *places = arena_bits(arena, timeline->device->allocations.count);
+    uint32_t n = 0;
+    for (; places != NULL && alive_walk_next(timeline, &walk); n++)
+        bits_add(places, timeline_place_of(timeline, walk.allocation));
+    uint32_t *alive = places != NULL ? arena_column(arena, n, sizeof *alive) : NULL;
+    *n_alive = 0;
+    for (uint32_t word = 0; alive != NULL && *n_alive < n; word++)
+        for (uint64_t bits = places[word]; bits != 0; bits &= bits - 1)
+            alive[(*n_alive)++] =
+                timeline_allocation_at(timeline, word * 64 + (uint32_t)__builtin_ctzll(bits));
+    ARENA_DROP(arena, places);
     return alive;
 }

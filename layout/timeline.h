@@ -144,17 +144,22 @@ uint32_t timeline_reserved_settled(const struct timeline *timeline, uint32_t mom
  * n). */
 uint32_t timeline_moment_at(const struct timeline *timeline, int64_t us);
 
-/* First place in by_lifetime, within a bucket, whose allocation was born at or after `birth`. O(log n). */
-uint32_t timeline_bucket_seek(const struct timeline *timeline, unsigned bucket, uint32_t birth);
+/* Finds the allocations made at or before a moment that end at `least_death` or later, which is the moment, or the
+ * next one for those alive at it. In no particular order. Begins as {.moment = ..., .least_death = ...}. */
+struct alive_walk {
+    uint32_t moment, least_death;
+    uint32_t allocation; /* the last one found */
+    uint32_t bucket, at, end;
+    uint64_t visited; /* allocations looked at: about three times as many as are found */
+};
 
-/*
- * Writes the allocations alive at `moment`, in stack order (bottom first), at most `capacity` ids, and returns
- * their full number. `alive` may be NULL with capacity 0. O(candidates of the lifetime buckets, times 5 at most, +
- * sort of what is older than the recording).
- */
-uint32_t timeline_alive_at(const struct timeline *timeline, uint32_t moment, uint32_t *alive,
-                           uint32_t capacity);
+/* False: there are no more. */
+bool alive_walk_next(const struct timeline *timeline, struct alive_walk *walk);
 
-/* The same in a column of `arena`. NULL: no memory, and *n_alive is 0. */
+/* The number of allocations alive at a moment. O(that). */
+uint32_t timeline_alive_count(const struct timeline *timeline, uint32_t moment);
+
+/* The allocations alive at a moment, in stack order (bottom first): ids in a column of `arena`. NULL: no memory, and
+ * *n_alive is 0. O(their number + allocations / 64). */
 uint32_t *timeline_alive(const struct timeline *timeline, uint32_t moment, struct arena *arena,
                          uint32_t *n_alive);

@@ -84,10 +84,11 @@ static void dump_moment(const struct timeline *timeline, const char *event) {
     const uint32_t moment = (uint32_t)(strtol(event, NULL, 10) + 1);
     if (moment >= timeline->n_moments)
         fail("no such event", event);
-    const uint32_t n_alive = timeline_alive_at(timeline, moment, NULL, 0);
-    uint32_t *alive = calloc(n_alive + 1U, sizeof *alive);
-    if (!alive || timeline_alive_at(timeline, moment, alive, n_alive) != n_alive)
-        fail("timeline_alive_at", event);
+    struct arena arena;
+    arena_init(&arena, plain_host, SIZE_MAX);
+    uint32_t n_alive, *alive = timeline_alive(timeline, moment, &arena, &n_alive);
+    if (!alive || timeline_alive_count(timeline, moment) != n_alive)
+        fail("timeline_alive", event);
     printf("event %s %" PRIu32 "\n", event, n_alive);
     uint64_t offset = 0;
     for (uint32_t i = 0; i < n_alive; i++) {
@@ -99,7 +100,7 @@ static void dump_moment(const struct timeline *timeline, const char *event) {
     }
     if (offset != timeline->live[moment])
         fail("the curve disagrees with the sum of what is alive", event);
-    free(alive);
+    arena_release(&arena);
 }
 
 static void dump_pick(const struct timeline *timeline, const struct scene *scene, const char *point) {

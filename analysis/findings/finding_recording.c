@@ -47,7 +47,7 @@ void finding_out_of_memory_find(struct finder *finder) {
         .at_moment = moment,
         .figure = {last->size, last->device_free, timeline_reserved_at(timeline, moment), device->n_ooms}};
     finding.bytes = timeline->live[moment];
-    finding.count = timeline_alive_at(timeline, moment, NULL, 0);
+    finding.count = timeline_alive_count(timeline, moment);
     finder_add(finder, &finding);
 }
 

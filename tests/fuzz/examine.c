@@ -227,7 +227,7 @@ static void check_groups(const struct timeline *timeline, uint32_t moment, enum 
         count += groups[i].count;
     }
     CHECK(bytes == timeline->live[moment]);
-    CHECK(count == timeline_alive_at(timeline, moment, NULL, 0));
+    CHECK(count == timeline_alive_count(timeline, moment));
 }
 
 static void check_curves(const struct timeline *timeline, struct arena *arena) {
@@ -235,7 +235,7 @@ static void check_curves(const struct timeline *timeline, struct arena *arena) {
     CHECK(timeline->n_moments == timeline->device->n_events + 1);
     CHECK(timeline->live[peak] == timeline->peak_bytes && timeline->live[last] == timeline->end_bytes);
     CHECK(peak == 0 || timeline->live[peak - 1] < timeline->peak_bytes);
-    CHECK(timeline_alive_at(timeline, peak, NULL, 0) == timeline->live_at_peak);
+    CHECK(timeline_alive_count(timeline, peak) == timeline->live_at_peak);
     CHECK(timeline_peak_in(timeline, 0, timeline->n_moments) == peak);
     CHECK(timeline_reserved_at(timeline, timeline->reserved_peak_moment) == timeline->reserved_peak);
     CHECK(timeline_reserved_at(timeline, 0) == timeline->reserved_start);

@@ -327,7 +327,7 @@ static void test_a_narrow_window_visits_little(void **state) {
             view.from_q16 = (int64_t)at * 65536;
             view.to_q16 = (int64_t)(at + events) * 65536;
             assert_true(scene_build(&drawing.scene, &view));
-            uint32_t alive = timeline_alive_at(timeline, drawing.scene.moment[0], NULL, 0), born = 0;
+            uint32_t alive = timeline_alive_count(timeline, drawing.scene.moment[0]), born = 0;
             for (uint32_t i = 0; i < ALLOCATIONS_MAX; i++)
                 born += drawing.recording->birth[i] > drawing.scene.moment[0] &&
                         drawing.recording->birth[i] <= at + events;
