@@ -1,96 +1,33 @@
 #include "layout/device_part.h"
 
-#include "base/bits.h"
 #include "base/bytes.h"
 #include "layout/phases.h"
-#include "layout/stack_slots.h"
+#include "trace/id_slots.h"
 
-/* ---- ids in use, renumbered in their order ---- */
-
-static bool ids_init(struct stack_slots *ids, uint32_t count, struct arena *arena) {
-    *ids = (struct stack_slots){.bits = arena_bits(arena, count),
-                                .before = arena_column(arena, count / 64 + 1, sizeof *ids->before)};
-    if (ids->bits == NULL || ids->before == NULL)
-        return false;
-    ids->bits[0] = 1; /* id 0 is none */
-    return true;
-}
-
-static void ids_use(struct stack_slots *ids, uint32_t id) {
-    ids->bits[id / 64] |= UINT64_C(1) << id % 64;
-}
-
-static void ids_number(struct stack_slots *ids, uint32_t count) {
-    for (uint32_t i = 0; i < count / 64 + 1; i++) {
-        ids->before[i] = ids->count;
-        ids->count += bits_count(ids->bits[i]);
-    }
-}
-
-/* The lowest id in use from `id` on; `count` if there is none. */
-static uint32_t ids_next(const struct stack_slots *ids, uint32_t id, uint32_t count) {
-    uint64_t from = UINT64_MAX << id % 64;
-    for (uint32_t i = id / 64; i < count / 64 + 1; i++, from = UINT64_MAX)
-        if ((ids->bits[i] & from) != 0)
-            return i * 64 + (uint32_t)__builtin_ctzll(ids->bits[i] & from);
-    return count;
-}
-
-/* Adds the ancestors of the stacks in use; a parent has a smaller id. */
-static void ids_use_parents(struct stack_slots *ids, const struct stack_table *stacks) {
-    for (uint32_t i = stacks->count / 64 + 1; i-- > 0;) {
-        uint64_t left = ids->bits[i];
-        while (left != 0) {
-            uint32_t at = 63 - (uint32_t)__builtin_clzll(left);
-            ids_use(ids, stack_parent(stacks, i * 64 + at));
-            left = ids->bits[i] & ((UINT64_C(1) << at) - 1); /* the parent may be one of these */
-        }
-    }
-}
-
-/* ---- the device ---- */
-
-#define EACH_STACK_COLUMN(DO)            \
-    DO(segment_events, n_segment_events) \
-    DO(ooms, n_ooms)                     \
-    DO(segments, n_segments)             \
-    DO(blocks, n_blocks)
-
-static void device_use_stacks(const struct device_trace *device, struct stack_slots *ids) {
-    for (uint32_t i = 0; i < device->allocations.count; i++)
-        ids_use(ids, device->allocations.stack[i]);
-#define USE(rows, n)                         \
-    for (uint32_t i = 0; i < device->n; i++) \
-        ids_use(ids, device->rows[i].stack);
-    EACH_STACK_COLUMN(USE)
-#undef USE
-}
-
-static bool device_renumber(struct device_trace *device, const struct stack_slots *ids, struct arena *arena) {
-    const struct device_trace whole = *device;
-    uint32_t *stack = arena_column(arena, whole.allocations.count, sizeof *stack);
-    if (stack == NULL)
-        return false;
-    for (uint32_t i = 0; i < whole.allocations.count; i++)
-        stack[i] = stack_slot(ids, whole.allocations.stack[i]);
-    device->allocations.stack = stack;
-#define RENUMBER(rows, n)                                              \
-    device->rows = arena_column(arena, whole.n, sizeof *device->rows); \
-    if (device->rows == NULL)                                          \
-        return false;                                                  \
-    for (uint32_t i = 0; i < whole.n; i++) {                           \
-        device->rows[i] = whole.rows[i];                               \
-        device->rows[i].stack = stack_slot(ids, whole.rows[i].stack);  \
-    }
-    EACH_STACK_COLUMN(RENUMBER)
-#undef RENUMBER
+/* Gives the device rows of its own, whose stacks are then renumbered. False: no memory. */
+static bool device_renumber(struct device_trace *device, struct id_slots *slots, struct arena *arena) {
+#define COPY(rows, n)                                                              \
+    do {                                                                           \
+        const void *whole = device->rows;                                          \
+        device->rows = arena_column(arena, device->n, sizeof *device->rows);       \
+        if (device->rows == NULL)                                                  \
+            return false;                                                          \
+        bytes_copy(device->rows, whole, (size_t)device->n * sizeof *device->rows); \
+    } while (0)
+    COPY(allocations.stack, allocations.count);
+    COPY(segment_events, n_segment_events);
+    COPY(ooms, n_ooms);
+    COPY(segments, n_segments);
+    COPY(blocks, n_blocks);
+#undef COPY
+    id_slots_renumber_device(slots, device);
     return true;
 }
 
 /* ---- frames and stacks ---- */
 
 static bool frames_part(struct frame_table *part, const struct frame_table *frames,
-                        const struct stack_slots *ids, struct arena *arena) {
+                        const struct id_slots *ids, struct arena *arena) {
     *part = (struct frame_table){.count = ids->count, .capacity = ids->count};
     part->frame = arena_column(arena, ids->count, sizeof *part->frame);
     part->owner = frames->owner != NULL ? arena_column(arena, ids->count, 1) : NULL;
@@ -101,7 +38,7 @@ static bool frames_part(struct frame_table *part, const struct frame_table *fram
     if (part->frame == NULL || whole == NULL || (frames->owner != NULL && part->owner == NULL) ||
         (frames->rank != NULL && part->rank == NULL) || (frames->bits != NULL && part->bits == NULL))
         return false;
-    for (uint32_t i = 0, n = 0; i < frames->count; i = ids_next(ids, i + 1, frames->count), n++) {
+    for (uint32_t i = 0, n = 0; i < frames->count; i = id_slots_next(ids, i + 1), n++) {
         part->frame[n] = frames->frame[i];
         whole[n] = i;
         if (part->owner != NULL)
@@ -114,20 +51,20 @@ static bool frames_part(struct frame_table *part, const struct frame_table *fram
     return true;
 }
 
-static bool stacks_part(struct trace *part, const struct trace *trace, const struct stack_slots *ids,
+static bool stacks_part(struct trace *part, const struct trace *trace, const struct id_slots *ids,
                         struct arena *arena) {
     const struct stack_table *stacks = &trace->stacks;
-    struct stack_slots frames;
-    if (!ids_init(&frames, trace->frames.count, arena))
+    struct id_slots frames;
+    if (!id_slots_begin(&frames, trace->frames.count, arena))
         return false;
-    for (uint32_t i = 1; (i = ids_next(ids, i, stacks->count)) < stacks->count; i++)
-        ids_use(&frames, stacks->frame[i]);
-    ids_number(&frames, trace->frames.count);
+    for (uint32_t i = 1; (i = id_slots_next(ids, i)) < stacks->count; i++)
+        id_slots_use(&frames, stacks->frame[i]);
+    id_slots_number(&frames);
     part->stacks = (struct stack_table){0};
     bool done = stack_table_add(&part->stacks, arena, 0, 0);
-    for (uint32_t i = 1; done && (i = ids_next(ids, i, stacks->count)) < stacks->count; i++)
-        done = stack_table_add(&part->stacks, arena, stack_slot(ids, stack_parent(stacks, i)),
-                               stack_slot(&frames, stacks->frame[i]));
+    for (uint32_t i = 1; done && (i = id_slots_next(ids, i)) < stacks->count; i++)
+        done = stack_table_add(&part->stacks, arena, id_slot(ids, stack_parent(stacks, i)),
+                               id_slot(&frames, stacks->frame[i]));
     return done && frames_part(&part->frames, &trace->frames, &frames, arena);
 }
 
@@ -271,18 +208,18 @@ static bool is_of_part(const struct trace *trace, uint32_t device, uint32_t inde
 }
 
 bool device_part_init(struct trace *part, const struct trace *trace, uint32_t index, struct arena *arena) {
-    struct stack_slots ids;
+    struct id_slots ids;
     if (!device_part_share(part, trace, index, arena) || trace->n_devices < 2)
         return trace->n_devices < 2;
     part->devices = arena_column(arena, trace->n_devices, sizeof *part->devices);
-    if (part->devices == NULL || !ids_init(&ids, trace->stacks.count, arena))
+    if (part->devices == NULL || !id_slots_begin(&ids, trace->stacks.count, arena))
         return false;
     bytes_copy(part->devices, trace->devices, trace->n_devices * sizeof *part->devices);
     for (uint32_t i = 0; i < trace->n_devices; i++)
         if (is_of_part(trace, i, index))
-            device_use_stacks(&part->devices[i], &ids);
-    ids_use_parents(&ids, &trace->stacks);
-    ids_number(&ids, trace->stacks.count);
+            id_slots_use_device(&ids, &part->devices[i]);
+    id_slots_use_parents(&ids, &trace->stacks);
+    id_slots_number(&ids);
     bool done = true;
     for (uint32_t i = 0; done && i < trace->n_devices; i++)
         done = !is_of_part(trace, i, index) || device_renumber(&part->devices[i], &ids, arena);

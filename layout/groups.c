@@ -2,15 +2,15 @@
 
 #include "base/bytes.h"
 #include "base/sort.h"
-#include "layout/stack_slots.h"
+#include "trace/id_slots.h"
 
 /* Sums by stack; `group_of[slot]` becomes a group's index + 1. Returns the number of groups. */
 static uint32_t stacks_sum(const struct timeline *timeline, const uint32_t *alive, uint32_t n_alive,
-                           const struct stack_slots *slots, uint32_t *group_of, struct group *groups) {
+                           const struct id_slots *slots, uint32_t *group_of, struct group *groups) {
     const struct allocations *allocations = &timeline->device->allocations;
     uint32_t n_groups = 0;
     for (uint32_t i = 0; i < n_alive; i++) {
-        uint32_t stack = allocations->stack[alive[i]], *group = &group_of[stack_slot(slots, stack)];
+        uint32_t stack = allocations->stack[alive[i]], *group = &group_of[id_slot(slots, stack)];
         if (*group == 0) {
             groups[n_groups++] =
                 (struct group){.site = timeline->site[stack],
@@ -69,12 +69,13 @@ static bool groups_sort(struct group *groups, uint32_t n_groups, struct arena *a
 }
 
 /* Numbers the stacks of some allocations. False: no memory. */
-static bool slots_find(struct stack_slots *slots, const struct timeline *timeline,
-                       const uint32_t *allocations, uint32_t n_allocations, struct arena *arena) {
+static bool slots_find(struct id_slots *slots, const struct timeline *timeline, const uint32_t *allocations,
+                       uint32_t n_allocations, struct arena *arena) {
     uint32_t *stack = arena_column(arena, n_allocations, sizeof *stack);
     for (uint32_t i = 0; stack != NULL && i < n_allocations; i++)
         stack[i] = timeline->device->allocations.stack[allocations[i]];
-    bool done = stack != NULL && stack_slots_init(slots, timeline->trace, stack, n_allocations, arena);
+    bool done =
+        stack != NULL && id_slots_init(slots, timeline->trace->stacks.count, stack, n_allocations, arena);
     ARENA_DROP(arena, stack);
     return done;
 }
@@ -82,7 +83,7 @@ static bool slots_find(struct stack_slots *slots, const struct timeline *timelin
 bool groups_of(const struct timeline *timeline, const uint32_t *allocations, uint32_t n_allocations,
                enum group_by by, struct arena *arena, struct group **groups, uint32_t *n_groups) {
     const struct trace *trace = timeline->trace;
-    struct stack_slots slots;
+    struct id_slots slots;
     *n_groups = 0;
     *groups = NULL;
     if (!slots_find(&slots, timeline, allocations, n_allocations, arena))
@@ -101,7 +102,7 @@ bool groups_of(const struct timeline *timeline, const uint32_t *allocations, uin
         done = groups_sort(*groups, *n_groups, arena);
     }
     ARENA_DROP(arena, group_of, best);
-    stack_slots_drop(&slots, arena);
+    id_slots_drop(&slots, arena);
     if (!done)
         ARENA_DROP(arena, *groups);
     return done;

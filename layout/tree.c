@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "base/sort.h"
 #include "layout/site.h"
-#include "layout/stack_slots.h"
+#include "trace/id_slots.h"
 
 /* A stack that holds something, and the state of the walk along its frames. */
 struct walker {
@@ -53,14 +53,14 @@ static bool fold(struct making *making) {
 
 /* Walkers by the slot of their stack: index + 1; 0: none yet. */
 struct walkers {
-    struct stack_slots slots;
+    struct id_slots slots;
     uint32_t *of;
 };
 
 /* The walker for an allocation's stack. */
 static struct walker *walker_of(struct making *making, const struct walkers *walkers, uint32_t allocation) {
     uint32_t stack = making->timeline->device->allocations.stack[allocation];
-    uint32_t *of = &walkers->of[stack_slot(&walkers->slots, stack)];
+    uint32_t *of = &walkers->of[id_slot(&walkers->slots, stack)];
     if (*of == 0) {
         making->walker[making->n_walkers] = (struct walker){.stack = stack, .cursor = making->up[stack]};
         *of = ++making->n_walkers;
@@ -76,8 +76,8 @@ static bool walkers_init(struct walkers *walkers, struct making *making, const u
     uint32_t *stack = arena_column(making->arena, n, sizeof *stack);
     for (uint32_t i = 0; stack != NULL && i < n; i++)
         stack[i] = stack_of[i < n_allocations ? allocations[i] : before[i - n_allocations]];
-    bool done = stack != NULL &&
-                stack_slots_init(&walkers->slots, making->timeline->trace, stack, (uint32_t)n, making->arena);
+    bool done = stack != NULL && id_slots_init(&walkers->slots, making->timeline->trace->stacks.count, stack,
+                                               (uint32_t)n, making->arena);
     ARENA_DROP(making->arena, stack);
     walkers->of = done ? arena_column(making->arena, walkers->slots.count, sizeof *walkers->of) : NULL;
     making->walker = done ? arena_column(making->arena, walkers->slots.count, sizeof *making->walker) : NULL;
@@ -102,7 +102,7 @@ static bool walkers_find(struct making *making, const uint32_t *allocations, uin
     for (uint32_t i = 0; i < n_before; i++)
         walker_of(making, &walkers, before[i])->before_bytes += all->size[before[i]];
     ARENA_DROP(making->arena, walkers.of);
-    stack_slots_drop(&walkers.slots, making->arena);
+    id_slots_drop(&walkers.slots, making->arena);
     return true;
 }
 

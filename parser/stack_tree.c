@@ -1,5 +1,7 @@
 #include "parser/stack_tree.h"
 
+#include "trace/id_slots.h"
+
 enum { FIRST_SLOTS = 1024 };
 
 /* Multiplication by an odd constant and the upper half: good enough for two small ids, and fast. */
@@ -84,75 +86,16 @@ bool stack_tree_add(struct stack_tree *tree, struct arena *arena, const uint32_t
     return true;
 }
 
-/* Bits of stacks, and the number of bits set before each word of 32. */
-struct kept {
-    uint32_t *bits, *before;
-    uint32_t count;
-};
-
-static bool bit_get(const uint32_t *bits, uint32_t i) {
-    return bits[i / 32] >> i % 32 & 1;
-}
-
-static void bit_set(uint32_t *bits, uint32_t i) {
-    bits[i / 32] |= UINT32_C(1) << i % 32;
-}
-
-static uint32_t number_of(const struct kept *kept, uint32_t stack) {
-    uint32_t below = kept->bits[stack / 32] & ((UINT32_C(1) << stack % 32) - 1);
-    return kept->before[stack / 32] + bits_count(below);
-}
-
-/* The new id of a stack. */
-typedef uint32_t stack_visit(const struct kept *kept, uint32_t stack);
-
-static uint32_t visit_mark(const struct kept *kept, uint32_t stack) {
-    bit_set(kept->bits, stack);
-    return stack;
-}
-
-static uint32_t visit_renumber(const struct kept *kept, uint32_t stack) {
-    return number_of(kept, stack);
-}
-
-/* Visits every stack that a device has, as often as it is used. */
-static void device_visit(struct device_trace *device, const struct kept *kept, stack_visit *visit) {
-    for (uint32_t i = 0; i < device->allocations.count; i++)
-        device->allocations.stack[i] = visit(kept, device->allocations.stack[i]);
-    for (uint32_t i = 0; i < device->n_segment_events; i++)
-        device->segment_events[i].stack = visit(kept, device->segment_events[i].stack);
-    for (uint32_t i = 0; i < device->n_ooms; i++)
-        device->ooms[i].stack = visit(kept, device->ooms[i].stack);
-    for (uint32_t i = 0; i < device->n_segments; i++)
-        device->segments[i].stack = visit(kept, device->segments[i].stack);
-    for (uint32_t i = 0; i < device->n_blocks; i++)
-        device->blocks[i].stack = visit(kept, device->blocks[i].stack);
-}
-
-/* A parent comes before its children, so one walk from the end marks all ancestors. */
-static void parents_mark(const struct stack_table *stacks, const struct kept *kept) {
-    for (uint32_t i = stacks->count; i-- > 1;)
-        if (bit_get(kept->bits, i))
-            bit_set(kept->bits, stack_parent(stacks, i));
-}
-
-static void kept_count(struct kept *kept, uint32_t n_words) {
-    for (uint32_t i = 0; i < n_words; i++) {
-        kept->before[i] = kept->count;
-        kept->count += bits_count(kept->bits[i]);
-    }
-}
-
 /* Moves the kept stacks to the front. A branched stack may follow its parent now, so none needs more room than
  * before. */
-static void stacks_keep(struct stack_table *stacks, const struct kept *kept) {
+static void stacks_keep(struct stack_table *stacks, const struct id_slots *kept) {
     uint32_t n = 1, n_branched = 0;
     for (uint32_t i = 1, next = 0; i < stacks->count; i++) {
         bool branched = stack_is_branched(stacks, i);
         uint32_t parent = branched ? stacks->parent[next++] : i - 1, bit = UINT32_C(1) << n % 32;
-        if (!bit_get(kept->bits, i))
+        if (!id_has_slot(kept, i))
             continue;
-        parent = number_of(kept, parent);
+        parent = id_slot(kept, parent);
         branched = parent + 1 != n;
         if (n % 32 == 0)
             stacks->word[n / 32].before = n_branched;
@@ -168,22 +111,18 @@ static void stacks_keep(struct stack_table *stacks, const struct kept *kept) {
 
 /* False: no memory, and nothing has changed. */
 static bool unused_drop(struct stack_table *stacks, struct trace *trace) {
-    struct arena *arena = &trace->arena;
-    uint32_t n_words = (stacks->count - 1) / 32 + 1;
-    struct kept kept = {.bits = arena_zeros(arena, n_words, sizeof *kept.bits),
-                        .before = arena_column(arena, n_words, sizeof *kept.before)};
-    bool done = kept.bits != NULL && kept.before != NULL;
+    struct id_slots kept;
+    bool done = id_slots_begin(&kept, stacks->count, &trace->arena);
     if (done) {
-        bit_set(kept.bits, 0);
         for (uint32_t i = 0; i < trace->n_devices; i++)
-            device_visit(&trace->devices[i], &kept, visit_mark);
-        parents_mark(stacks, &kept);
-        kept_count(&kept, n_words);
+            id_slots_use_device(&kept, &trace->devices[i]);
+        id_slots_use_parents(&kept, stacks);
+        id_slots_number(&kept);
         for (uint32_t i = 0; kept.count < stacks->count && i < trace->n_devices; i++)
-            device_visit(&trace->devices[i], &kept, visit_renumber);
+            id_slots_renumber_device(&kept, &trace->devices[i]);
         stacks_keep(stacks, &kept);
     }
-    ARENA_DROP(arena, kept.before, kept.bits);
+    id_slots_drop(&kept, &trace->arena);
     return done;
 }
 

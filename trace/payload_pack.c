@@ -192,36 +192,28 @@ void section_end(struct packer *packer, uint16_t type, uint16_t flags, uint32_t 
 
 /* ---- which ids are used ---- */
 
-static bool renumbering_init(struct packer *packer, enum domain domain, uint32_t old_count) {
-    struct renumbering *ids = &packer->ids[domain];
-    ids->old_count = old_count;
-    ids->to = arena_zeros(packer->payload->arena, old_count, sizeof *ids->to);
-    if (ids->to == NULL) {
-        packer_fail(packer, PAYLOAD_NO_MEMORY);
-        return false;
-    }
-    if (old_count > 0)
-        ids->to[0] = 1; /* "none" is always used */
-    return true;
-}
-
 static void id_mark(struct packer *packer, enum domain domain, uint64_t id) {
-    struct renumbering *ids = &packer->ids[domain];
-    if (id < ids->old_count)
-        ids->to[id] = 1;
+    struct id_slots *ids = &packer->ids[domain];
+    if (id < ids->n_ids)
+        id_slots_use(ids, (uint32_t)id);
     else
         packer_fail(packer, PAYLOAD_BAD_VALUE);
 }
 
+uint64_t packer_id(const struct packer *packer, enum domain domain, uint64_t id) {
+    const struct id_slots *ids = &packer->ids[domain];
+    return ids->count == ids->n_ids ? id : id_slot(ids, (uint32_t)id);
+}
+
 /* Marks what the rows of a table refer to; with `used`, what its marked rows refer to. */
 static void table_mark(struct packer *packer, const struct table *table, const void *rows, uint64_t count,
-                       const struct renumbering *used) {
+                       const struct id_slots *used) {
     for (uint32_t f = 0; f < table->n_fields; f++) {
         const struct field *field = &table->field[f];
-        if (packer->ids[field->domain].to == NULL)
+        if (packer->ids[field->domain].bits == NULL)
             continue;
         for (uint64_t i = 0; i < count; i++)
-            if (used == NULL || used->to[i] != 0)
+            if (used == NULL || id_has_slot(used, (uint32_t)i))
                 id_mark(packer, field->domain,
                         field_load(field, (const uint8_t *)rows + i * table->row_nbytes));
     }
@@ -240,24 +232,18 @@ static void device_mark(struct packer *packer, const struct device_trace *device
     table_mark(packer, &payload_note_table, device->notes, device->n_notes, NULL);
 }
 
-/* A parent comes before its children, so one walk from the end marks all ancestors. */
-static void stacks_mark_parents(struct packer *packer) {
-    struct renumbering *ids = &packer->ids[OF_STACKS];
-    for (uint32_t i = ids->old_count; i-- > 1;) {
-        uint32_t parent = stack_parent(&packer->trace->stacks, i);
-        if (parent >= i)
+/* A parent comes before its children. */
+static void stacks_mark(struct packer *packer) {
+    const struct stack_table *stacks = &packer->trace->stacks;
+    struct id_slots *ids = &packer->ids[OF_STACKS];
+    for (uint32_t i = 1; i < stacks->count; i++)
+        if (stack_parent(stacks, i) >= i)
             packer_fail(packer, PAYLOAD_BAD_VALUE);
-        else if (ids->to[i] != 0)
-            ids->to[parent] = 1;
-    }
-}
-
-static void renumbering_finish(struct packer *packer, enum domain domain) {
-    struct renumbering *ids = &packer->ids[domain];
-    for (uint32_t i = 0; i < ids->old_count; i++)
-        if (ids->to[i] != 0)
-            ids->to[i] = ids->count++;
-    packer->limit[domain] = ids->old_count;
+    if (packer->error != PAYLOAD_OK)
+        return;
+    id_slots_use_parents(ids, stacks);
+    for (uint32_t i = 0; i < stacks->count; i = id_slots_next(ids, i + 1))
+        id_mark(packer, OF_FRAMES, stacks->frame[i]);
 }
 
 static struct file_row file_row_of(const struct trace *trace) {
@@ -269,18 +255,21 @@ static struct file_row file_row_of(const struct trace *trace) {
 static void packer_renumber(struct packer *packer) {
     const struct trace *trace = packer->trace;
     const struct file_row file = file_row_of(trace);
-    if (!renumbering_init(packer, OF_STRINGS, trace->strings.count) ||
-        !renumbering_init(packer, OF_FRAMES, trace->frames.count) ||
-        !renumbering_init(packer, OF_FX, trace->fx.count) ||
-        !renumbering_init(packer, OF_STACKS, trace->stacks.count) ||
-        !renumbering_init(packer, OF_CONTEXTS, trace->contexts.count))
-        return;
+    const uint32_t counts[N_DOMAINS] = {[OF_STRINGS] = trace->strings.count,
+                                        [OF_FRAMES] = trace->frames.count,
+                                        [OF_FX] = trace->fx.count,
+                                        [OF_STACKS] = trace->stacks.count,
+                                        [OF_CONTEXTS] = trace->contexts.count};
+    for (enum domain domain = OF_STRINGS; domain <= OF_CONTEXTS; domain++) {
+        packer->limit[domain] = counts[domain];
+        if (!id_slots_begin(&packer->ids[domain], counts[domain], packer->payload->arena)) {
+            packer_fail(packer, PAYLOAD_NO_MEMORY);
+            return;
+        }
+    }
     for (uint32_t i = 0; i < trace->n_devices; i++)
         device_mark(packer, &trace->devices[i]);
-    stacks_mark_parents(packer);
-    for (uint32_t i = 0; i < trace->stacks.count; i++)
-        if (packer->ids[OF_STACKS].to != NULL && packer->ids[OF_STACKS].to[i] != 0)
-            id_mark(packer, OF_FRAMES, trace->stacks.frame[i]);
+    stacks_mark(packer);
     table_mark(packer, &payload_frame_table, trace->frames.frame, trace->frames.count,
                &packer->ids[OF_FRAMES]);
     table_mark(packer, &payload_fx_table, trace->fx.fx, trace->fx.count, &packer->ids[OF_FX]);
@@ -291,10 +280,7 @@ static void packer_renumber(struct packer *packer) {
     table_mark(packer, &payload_diagnostic_number_table, trace->diagnostics, trace->n_diagnostics, NULL);
     table_mark(packer, &payload_file_table, &file, 1, NULL);
     for (enum domain domain = OF_STRINGS; domain <= OF_CONTEXTS; domain++)
-        renumbering_finish(packer, domain);
-    struct renumbering *stacks = &packer->ids[OF_STACKS];
-    if (stacks->count == stacks->old_count) /* as a reader leaves them */
-        ARENA_DROP(packer->payload->arena, stacks->to);
+        id_slots_number(&packer->ids[domain]);
 }
 
 /* ---- tables of rows ---- */
@@ -304,7 +290,7 @@ struct packing {
     const struct table *table;
     const uint8_t *rows;
     uint64_t count;
-    const struct renumbering *used; /* NULL: all rows */
+    const struct id_slots *used; /* NULL: all rows */
 };
 
 /* A field's value with its new id, as the reader will see it. */
@@ -314,7 +300,7 @@ static uint64_t packed_value(struct packer *packer, const struct field *field, c
         packer_fail(packer, PAYLOAD_BAD_VALUE);
         return 0;
     }
-    return packer->ids[field->domain].to != NULL ? packer->ids[field->domain].to[value] : value;
+    return packer_id(packer, field->domain, value);
 }
 
 static uint64_t value_encode(struct packer *packer, const struct table *table, const struct field *field,
@@ -351,7 +337,7 @@ static uint64_t field_encode(struct packer *packer, const struct packing *packin
     const uint8_t *before = NULL;
     uint64_t n = 0;
     for (uint64_t i = table->first; i < packing->count; i++) {
-        if (packing->used != NULL && packing->used->to[i] == 0)
+        if (packing->used != NULL && !id_has_slot(packing->used, (uint32_t)i))
             continue;
         const uint8_t *row = packing->rows + i * table->row_nbytes;
         packer->value[n] = value_encode(packer, table, field, row, before);
@@ -363,7 +349,7 @@ static uint64_t field_encode(struct packer *packer, const struct packing *packin
 
 static void flagged_table_pack(struct packer *packer, const struct table *table, uint16_t flags,
                                uint32_t device, const void *rows, uint64_t count,
-                               const struct renumbering *used) {
+                               const struct id_slots *used) {
     const struct packing packing = {table, rows, count, used};
     uint64_t n = 0;
     if (count <= table->first || !packer_values(packer, count))
@@ -378,18 +364,18 @@ static void flagged_table_pack(struct packer *packer, const struct table *table,
 }
 
 void table_pack(struct packer *packer, const struct table *table, uint32_t device, const void *rows,
-                uint64_t count, const struct renumbering *used) {
+                uint64_t count, const struct id_slots *used) {
     flagged_table_pack(packer, table, 0, device, rows, count, used);
 }
 
 static void strings_pack(struct packer *packer) {
     const struct string_table *strings = &packer->trace->strings;
-    const struct renumbering *ids = &packer->ids[OF_STRINGS];
+    const struct id_slots *ids = &packer->ids[OF_STRINGS];
     uint64_t n = 0, nbytes = 0;
     if (ids->count <= 1 || !packer_values(packer, strings->count))
         return;
     for (uint32_t i = 1; i < strings->count; i++)
-        if (ids->to[i] != 0)
+        if (id_has_slot(ids, i))
             nbytes += packer->value[n++] = strings->start[i + 1] - strings->start[i];
     section_begin(packer);
     section_add_column(packer, n, 1);
@@ -398,7 +384,7 @@ static void strings_pack(struct packer *packer) {
     uint8_t *text = packer_alloc(packer, nbytes);
     uint64_t at = 0;
     for (uint32_t i = 1; text != NULL && i < strings->count; i++) {
-        if (ids->to[i] == 0)
+        if (!id_has_slot(ids, i))
             continue;
         bytes_copy(text + at, strings->bytes + strings->start[i], strings->start[i + 1] - strings->start[i]);
         at += strings->start[i + 1] - strings->start[i];
@@ -416,36 +402,26 @@ static void strings_pack(struct packer *packer) {
 /* Rows between a stack and its parent, and its frame. */
 enum stack_column { STACK_PARENT, STACK_FRAME, STACK_COLUMNS };
 
-static bool stack_is_used(const struct packer *packer, uint32_t stack) {
-    return packer->ids[OF_STACKS].to == NULL || packer->ids[OF_STACKS].to[stack] != 0;
-}
-
-static uint32_t stack_number(const struct packer *packer, uint32_t stack) {
-    return packer->ids[OF_STACKS].to == NULL ? stack : packer->ids[OF_STACKS].to[stack];
-}
-
 static uint64_t stack_code(const struct packer *packer, uint32_t stack, enum stack_column column) {
     const struct stack_table *stacks = &packer->trace->stacks;
-    return column == STACK_FRAME
-               ? packer->ids[OF_FRAMES].to[stacks->frame[stack]]
-               : stack_number(packer, stack) - 1 - stack_number(packer, stack_parent(stacks, stack));
+    return column == STACK_FRAME ? packer_id(packer, OF_FRAMES, stacks->frame[stack])
+                                 : packer_id(packer, OF_STACKS, stack) - 1 -
+                                       packer_id(packer, OF_STACKS, stack_parent(stacks, stack));
 }
 
 static void stack_column_pack(struct packer *packer, enum stack_column column) {
-    const struct renumbering *ids = &packer->ids[OF_STACKS];
+    const struct id_slots *ids = &packer->ids[OF_STACKS];
     uint8_t *plane[8] = {NULL};
-    uint64_t all = 0, n = 0, count = ids->count - 1;
-    for (uint32_t i = 1; i < ids->old_count; i++)
-        all |= stack_is_used(packer, i) ? stack_code(packer, i, column) : 0;
+    uint64_t all = 0;
+    for (uint32_t i = 0; (i = id_slots_next(ids, i + 1)) < ids->n_ids;)
+        all |= stack_code(packer, i, column);
     struct layout layout = section_add_layout(packer, all, column == STACK_PARENT);
-    (void)section_add_planes(packer, layout.width, count, plane);
-    for (uint32_t i = 1; packer->error == PAYLOAD_OK && i < ids->old_count; i++) {
-        if (!stack_is_used(packer, i))
-            continue;
+    if (!section_add_planes(packer, layout.width, ids->count - 1, plane))
+        return;
+    for (uint32_t i = 0, n = 0; (i = id_slots_next(ids, i + 1)) < ids->n_ids; n++) {
         uint64_t code = stack_code(packer, i, column) >> layout.shift;
         for (uint32_t k = 0; k < layout.width; k++, code >>= 8)
             plane[k][n] = (uint8_t)code;
-        n++;
     }
 }
 

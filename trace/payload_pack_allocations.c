@@ -136,8 +136,7 @@ struct allocation_rows {
     const struct device_trace *device;
     const struct allocations *allocations;
     const struct allocation_dictionaries *dictionaries;
-    const uint32_t *context; /* new ids */
-    uint32_t *last;          /* [dictionaries->n_stacks] the last lifetime of each stack */
+    uint32_t *last; /* [dictionaries->n_stacks] the last lifetime of each stack */
 };
 
 static void births_fill(struct packer *packer, const void *context, uint32_t first, uint32_t n) {
@@ -188,7 +187,7 @@ static void sizes_fill(struct packer *packer, const void *context, uint32_t firs
 static void contexts_fill(struct packer *packer, const void *context, uint32_t first, uint32_t n) {
     const struct allocation_rows *rows = context;
     for (uint32_t i = 0; i < n; i++)
-        packer->value[i] = rows->context[rows->allocations->context[first + i]];
+        packer->value[i] = packer_id(packer, OF_CONTEXTS, rows->allocations->context[first + i]);
 }
 
 /* Ids below `limit`. */
@@ -243,8 +242,7 @@ void allocations_pack(struct packer *packer, const struct device_trace *device, 
     table_pack(packer, &payload_allocation_size_table, number, dictionaries.sizes, dictionaries.n_sizes,
                NULL);
     section_begin(packer);
-    columns_pack(packer, &(struct allocation_rows){device, allocations, &dictionaries,
-                                                   packer->ids[OF_CONTEXTS].to, last});
+    columns_pack(packer, &(struct allocation_rows){device, allocations, &dictionaries, last});
     section_end(packer, SECTION_ALLOCATIONS, 0, number, allocations->count);
     ARENA_DROP(packer->payload->arena, last);
     dictionaries_release(packer, &dictionaries);

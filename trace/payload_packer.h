@@ -1,14 +1,8 @@
 /* Shared by the files that pack a payload: renumbering without gaps, and the section being packed. */
 #pragma once
 
+#include "trace/id_slots.h"
 #include "trace/payload_format.h"
-
-/* Gives rows of one kind new ids without gaps, in the old order. Rows that nothing refers to (a stack that only a
- * free had, say) are left out. */
-struct renumbering {
-    uint32_t *to; /* first: 1 if used; later the new id. NULL: stacks that keep their ids */
-    uint32_t old_count, count;
-};
 
 /* A plane, or the heads of a section's columns. */
 struct chunk {
@@ -20,7 +14,9 @@ struct packer {
     struct payload *payload;
     const struct trace *trace;
     enum payload_error error;
-    struct renumbering ids[N_DOMAINS]; /* of strings, frames, fx, stacks and contexts */
+    /* Of strings, frames, fx, stacks and contexts: the ids in use. Rows that nothing refers to (a stack that only a
+     * free had, say) are left out, and the slots are the new ids. */
+    struct id_slots ids[N_DOMAINS];
     uint64_t limit[N_DOMAINS];
 
     uint64_t *value; /* scratch: the numbers of the column that is being made */
@@ -38,6 +34,9 @@ void packer_fail(struct packer *packer, enum payload_error error);
 
 /* A column of the payload's arena, not zeroed. NULL and an error: no memory. */
 void *packer_alloc(struct packer *packer, uint64_t nbytes);
+
+/* The new id of a row in use; the value itself in domains without ids. */
+uint64_t packer_id(const struct packer *packer, enum domain domain, uint64_t id);
 
 bool packer_values(struct packer *packer, uint64_t count);
 
@@ -57,7 +56,7 @@ void section_add_rows(struct packer *packer, const struct column_rows *rows, uin
 void section_end(struct packer *packer, uint16_t type, uint16_t flags, uint32_t device, uint32_t count);
 
 void table_pack(struct packer *packer, const struct table *table, uint32_t device, const void *rows,
-                uint64_t count, const struct renumbering *used);
+                uint64_t count, const struct id_slots *used);
 
 bool allocations_valid(const struct device_trace *device);
 

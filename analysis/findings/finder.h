@@ -19,8 +19,8 @@ struct finder {
     const struct timeline *timeline;
     const struct allocations *allocations;
     struct arena *arena;
-    const struct stack_slots *slots; /* of the verdicts' runs */
-    uint32_t *key;                   /* [slots.count] inner keys (inner_keys.h), renumbered from 0 */
+    const struct id_slots *slots; /* of the verdicts' runs */
+    uint32_t *key;                /* [slots.count] inner keys (inner_keys.h), renumbered from 0 */
     uint32_t n_keys;
     uint32_t *start;                     /* [n_keys + 1] into `order`, by key */
     uint32_t *order;                     /* recorded allocations by key, then rising */
@@ -110,7 +110,7 @@ static inline uint32_t finder_site(const struct finder *finder, uint32_t allocat
 
 /* Inner key of the stack of an allocation. */
 static inline uint32_t finder_key(const struct finder *finder, uint32_t stack) {
-    return finder->key[stack_slot(finder->slots, stack)];
+    return finder->key[id_slot(finder->slots, stack)];
 }
 
 static inline enum finding_unit finder_unit(const struct finder *finder) {

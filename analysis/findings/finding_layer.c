@@ -65,7 +65,7 @@ static void forward_count(struct finder *finder, const struct passes *passes, st
     const struct allocations *allocations = finder->allocations;
     for (uint32_t k = run->first; k <= run->last; k++) {
         uint32_t allocation = allocations->preexisting + k;
-        struct layer_stack *own = &stacks[stack_slot(finder->slots, allocations->stack[allocation])];
+        struct layer_stack *own = &stacks[id_slot(finder->slots, allocations->stack[allocation])];
         if (!is_of_graph(finder, allocation, passes))
             continue;
         if (own->run != number + 1)
@@ -85,7 +85,7 @@ static void forward_settle(struct finder *finder, const struct passes *passes, s
     uint32_t n_kept = 0, n_used = 0;
     for (uint32_t pass = 0; pass < 2; pass++)
         for (uint32_t k = run->first; k <= run->last; k++) {
-            struct layer_stack *own = &stacks[stack_slot(finder->slots, stack[k])];
+            struct layer_stack *own = &stacks[id_slot(finder->slots, stack[k])];
             if (own->run != number + 1 + pass)
                 continue;
             own->run++; /* each stack once */
@@ -148,7 +148,7 @@ static void allocations_add(struct finder *finder, const struct layer_search *se
         uint32_t allocation = allocations->preexisting + k, nth = of_site[finder_site(finder, allocation)];
         if (nth == 0 ||
             !stack_is_found(search,
-                            &search->stacks[stack_slot(finder->slots, allocations->stack[allocation])]) ||
+                            &search->stacks[id_slot(finder->slots, allocations->stack[allocation])]) ||
             !is_of_graph(finder, allocation, passes))
             continue;
         struct finding *own = &findings[nth - 1];
@@ -175,7 +175,7 @@ static uint32_t sites_number(struct finder *finder, const struct layer_search *s
                              struct finding *findings) {
     uint32_t n = 0, slot = 0;
     for (uint32_t s = 1; s < finder->timeline->trace->stacks.count; s++) {
-        if (!stack_has_slot(finder->slots, s))
+        if (!id_has_slot(finder->slots, s))
             continue;
         uint32_t site = finder->timeline->site[s];
         if (!stack_is_found(search, &search->stacks[++slot]) || finder->blamed[site] || n == FINDINGS_OF_KIND)

@@ -259,18 +259,18 @@ static bool keys_fill(struct finder *finder) {
     const struct trace *trace = finder->timeline->trace;
     struct arena *arena = finder->arena;
     uint32_t *of_stack = arena_column(arena, trace->stacks.count, sizeof *of_stack), n = 0;
-    struct stack_slots numbers = {0};
+    struct id_slots numbers = {0};
     bool done =
         of_stack != NULL && inner_keys_find(trace, finder->verdicts->runs.frame_bits, of_stack, arena);
     for (uint32_t i = 0; done && i < trace->stacks.count; i++)
-        if (stack_has_slot(finder->slots, i))
+        if (id_has_slot(finder->slots, i))
             finder->key[n++] = of_stack[i];
     ARENA_DROP(arena, of_stack);
-    done = done && stack_slots_init(&numbers, trace, finder->key, n, arena);
+    done = done && id_slots_init(&numbers, trace->stacks.count, finder->key, n, arena);
     for (uint32_t i = 0; done && i < n; i++)
-        finder->key[i] = stack_slot(&numbers, finder->key[i]);
+        finder->key[i] = id_slot(&numbers, finder->key[i]);
     finder->n_keys = numbers.count;
-    stack_slots_drop(&numbers, arena);
+    id_slots_drop(&numbers, arena);
     return done;
 }
 

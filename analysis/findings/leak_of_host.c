@@ -49,7 +49,7 @@ static void lines_fill(const struct finder *finder, struct line *lines, uint32_t
         forwards += finder->verdicts->runs.letter[i] == PHASE_FORWARD;
         if (!may_leak(finder, i))
             continue;
-        uint32_t slot = stack_slot(finder->slots, allocations->stack[i]);
+        uint32_t slot = id_slot(finder->slots, allocations->stack[i]);
         lines[slot].n++;
         if (!finder_keeps(finder, i))
             continue;

@@ -277,7 +277,7 @@ static enum category category_of(struct judge *judge, uint32_t allocation, uint3
 
 /* The slot of an allocation's stack. */
 static uint32_t slot_of(const struct judge *judge, uint32_t allocation) {
-    return stack_slot(&judge->runs->slots, judge->allocations->stack[allocation]);
+    return id_slot(&judge->runs->slots, judge->allocations->stack[allocation]);
 }
 
 /* Majority vote for a stack's category: `votes` is votes for `category` less votes against it. */

@@ -21,7 +21,7 @@ struct group {
 static bool group_has(const struct naming *naming, const struct group *group, uint32_t allocation) {
     if (naming->runs->run[group->run].side == SIDE_BACKWARD)
         return naming->category[allocation] == CATEGORY_GRADIENT;
-    return stack_slot(&naming->runs->slots, naming->allocations->stack[allocation]) == group->slot;
+    return id_slot(&naming->runs->slots, naming->allocations->stack[allocation]) == group->slot;
 }
 
 /* The next member of the group from a recorded allocation on; UINT32_MAX: none. */
@@ -55,7 +55,7 @@ struct stack_sum {
 
 static struct stack_sum *sum_of(const struct naming *naming, struct stack_sum *sums, uint32_t run,
                                 uint32_t allocation) {
-    struct stack_sum *sum = &sums[stack_slot(&naming->runs->slots, naming->allocations->stack[allocation])];
+    struct stack_sum *sum = &sums[id_slot(&naming->runs->slots, naming->allocations->stack[allocation])];
     if (sum->run != run + 1)
         *sum = (struct stack_sum){.run = run + 1};
     return sum;
@@ -70,7 +70,7 @@ static void optimizer_find(const struct naming *naming, struct stack_sum *sums, 
             struct stack_sum *sum = sum_of(naming, sums, r, allocation);
             sum->bytes += naming->allocations->size[allocation];
             if (sum->bytes > best->bytes)
-                *best = (struct group){r, stack_slot(&runs->slots, naming->allocations->stack[allocation]),
+                *best = (struct group){r, id_slot(&runs->slots, naming->allocations->stack[allocation]),
                                        sum->bytes};
         }
 }
@@ -110,7 +110,7 @@ static bool optimizer_narrow(const struct naming *naming, struct stack_sum *sums
     uint32_t n = 0;
     for (uint32_t k = run->first; done && k <= run->last; k++)
         rows[n++] = (struct sort_row){
-            stack_slot(&runs->slots, naming->allocations->stack[runs->first_allocation + k]), k};
+            id_slot(&runs->slots, naming->allocations->stack[runs->first_allocation + k]), k};
     if (done)
         sort_rows(rows, spare, n);
     for (uint32_t from = 0, to; from < n; from = to) {

@@ -194,7 +194,8 @@ void phase_runs_letters(struct phase_runs *runs, const struct timeline *timeline
 
 bool phase_runs_join(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena) {
     const struct allocations *allocations = &timeline->device->allocations;
-    return stack_slots_init(&runs->slots, timeline->trace, allocations->stack, allocations->count, arena) &&
+    return id_slots_init(&runs->slots, timeline->trace->stacks.count, allocations->stack, allocations->count,
+                         arena) &&
            letters_smooth(runs, allocations, arena) && sides_build(runs, arena);
 }
 
@@ -207,7 +208,7 @@ bool phase_runs_find(struct phase_runs *runs, const struct timeline *timeline, s
 
 void phase_runs_drop(struct phase_runs *runs, struct arena *arena) {
     ARENA_DROP(arena, runs->run, runs->letter);
-    stack_slots_drop(&runs->slots, arena);
+    id_slots_drop(&runs->slots, arena);
     ARENA_DROP(arena, runs->stack_bits, runs->frame_bits);
 }
 

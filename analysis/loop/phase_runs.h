@@ -10,8 +10,8 @@
  */
 #pragma once
 
-#include "layout/stack_slots.h"
 #include "layout/timeline.h"
+#include "trace/id_slots.h"
 
 enum phase_letter {
     /* code outside of every forward: loading, batches, losses; on the forward side with the next */
@@ -41,9 +41,9 @@ struct phase_run {
 
 struct phase_runs {
     enum stack_kind stacks;
-    uint32_t *frame_bits;     /* [frames.count] enum frame_bit */
-    uint32_t *stack_bits;     /* [stacks.count] enum frame_bit; in verdicts only until findings are found */
-    struct stack_slots slots; /* of the allocations' stacks */
+    uint32_t *frame_bits;  /* [frames.count] enum frame_bit */
+    uint32_t *stack_bits;  /* [stacks.count] enum frame_bit; in verdicts only until findings are found */
+    struct id_slots slots; /* of the allocations' stacks */
     /* [allocations.count] enum phase_letter; older memory: by its own stack, or unknown */
     uint8_t *letter;
     uint32_t n_allocations, first_allocation; /* recorded allocations, and the id of the first */
