@@ -108,14 +108,8 @@ static int plan_build(struct buffer *out, const struct recording *recording, con
 /* Draws the plan. Returns an enum exit_code. */
 static int picture_build(struct buffer *out, struct recording *recording, const struct settings *settings,
                          uint32_t device) {
-    const struct whatif_chart_options options = {.width = settings->width,
-                                                 .height = settings->height,
-                                                 .scale = settings->scale,
-                                                 .dark = strcmp(settings->theme, "dark") == 0,
-                                                 .file = recording->input.name,
-                                                 .fingerprint = recording->fingerprint,
-                                                 .version = STRATA_VERSION,
-                                                 .flags = settings->flags};
+    const struct picture_options options =
+        picture_options_of(settings, recording->input.name, recording->fingerprint);
     struct helped helped;
     struct plan plan;
     struct arena scratch;

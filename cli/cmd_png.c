@@ -150,6 +150,18 @@ static void print_size(const struct settings *settings) {
                        settings->width, settings->height, settings->scale);
 }
 
+struct picture_options picture_options_of(const struct settings *settings, const char *file,
+                                          const char *fingerprint) {
+    return (struct picture_options){.width = settings->width,
+                                    .height = settings->height,
+                                    .scale = settings->scale,
+                                    .dark = strcmp(settings->theme, "dark") == 0,
+                                    .file = file,
+                                    .fingerprint = fingerprint,
+                                    .version = STRATA_VERSION,
+                                    .flags = settings->flags};
+}
+
 int picture_print_error(const char *file, enum chart_error error, const struct settings *settings) {
     if (error == CHART_SIZE) {
         print_size(settings);

@@ -130,20 +130,12 @@ static bool devices_solve(struct whatif_report *report, const struct recording *
 }
 
 int drawing_make(struct buffer *out, const struct drawing *drawing, const struct settings *settings,
-                 bool dark, struct arena *scratch) {
+                 struct arena *scratch) {
     struct timeline timeline;
-    const struct whatif_chart_options options = {.width = settings->width,
-                                                 .height = settings->height,
-                                                 .scale = settings->scale,
-                                                 .dark = dark,
-                                                 .file = drawing->file,
-                                                 .fingerprint = drawing->fingerprint,
-                                                 .version = STRATA_VERSION,
-                                                 .flags = settings->flags,
-                                                 .extrapolated = drawing->extrapolated};
+    const struct picture_options options = picture_options_of(settings, drawing->file, drawing->fingerprint);
     enum chart_error error = CHART_NO_MEMORY;
     if (timeline_init(&timeline, drawing->trace, drawing->index, scratch))
-        error = whatif_chart_png(out, drawing->whatif, &timeline, &options, scratch);
+        error = whatif_chart_png(out, drawing->whatif, &timeline, drawing->extrapolated, &options, scratch);
     if (error == CHART_OK)
         return EXIT_CODE_DONE;
     if (error == CHART_NO_MEMORY && !out->refused)
@@ -175,7 +167,7 @@ static int picture_build(struct buffer *out, const struct recording *recording,
         return EXIT_CODE_FAILED;
     }
     struct drawing drawing = drawing_of(recording, whatif, index);
-    return drawing_make(out, &drawing, settings, strcmp(settings->theme, "dark") == 0, scratch);
+    return drawing_make(out, &drawing, settings, scratch);
 }
 
 /* Writes the answer as text. Returns an enum exit_code. */

@@ -175,9 +175,7 @@ static int picture_build(struct buffer *out, const struct sized *first,
         return EXIT_CODE_FAILED;
     }
     const struct drawing *drawing = drawing_of(first, report, nth, scratch);
-    return drawing != NULL
-               ? drawing_make(out, drawing, settings, strcmp(settings->theme, "dark") == 0, scratch)
-               : no_memory(out, first, scratch);
+    return drawing != NULL ? drawing_make(out, drawing, settings, scratch) : no_memory(out, first, scratch);
 }
 
 /* Writes the answer in the format that was asked for. Returns an enum exit_code. */

@@ -18,12 +18,12 @@ struct drawing {
     uint32_t index; /* index of the device in it */
     const struct whatif *whatif;
     const char *file, *fingerprint;
-    bool extrapolated; /* struct whatif_chart_options */
+    bool extrapolated; /* as for whatif_chart_png */
 };
 
 /* Appends its picture as PNG. Returns an enum exit_code; errors are printed. */
 int drawing_make(struct buffer *out, const struct drawing *drawing, const struct settings *settings,
-                 bool dark, struct arena *scratch);
+                 struct arena *scratch);
 
 /* Runs strata whatif --extrapolate. Returns an enum exit_code. */
 int extrapolation_main(const struct settings *settings);

@@ -26,15 +26,6 @@ bool chart_also_find(struct chart_maker *maker) {
     return done;
 }
 
-static int32_t also_heading(const struct chart_maker *maker) {
-    return chart_line(maker->bold) + maker->em / 4;
-}
-
-int32_t chart_also_height(const struct chart_maker *maker) {
-    return maker->n_also == 0 ? 0
-                              : also_heading(maker) + (int32_t)maker->n_also * chart_row(maker) + maker->em;
-}
-
 /* Adds a row such as "backward of MmBackward0 123.4 MiB". */
 static void also_row_put(struct chart_maker *maker, const struct also_shown *also, struct rect row) {
     const struct chart_colors *colors = &maker->out->colors;
@@ -51,16 +42,17 @@ static void also_row_put(struct chart_maker *maker, const struct also_shown *als
                    colors->text, text, chart_group_mark(COLOR_BY_SITE, &group));
 }
 
-void chart_also_put(struct chart_maker *maker, struct rect area) {
+int32_t chart_also_put(struct chart_maker *maker, struct rect area) {
     const struct chart_colors *colors = &maker->out->colors;
     if (maker->n_also == 0)
-        return;
+        return area.y;
     int32_t used = chart_put_text(maker, area, CHART_LEFT, maker->bold, colors->text, "Also in the picture");
     int32_t rest = area.width - used - maker->em;
     if (chart_text_width(maker, maker->small, "at its highest") <= rest)
         chart_put_text(maker, (struct rect){area.x + area.width - rest, area.y, rest, 0}, CHART_RIGHT,
                        maker->small, colors->quiet, "at its highest");
-    area.y += also_heading(maker);
+    area.y += chart_line(maker->bold) + maker->em / 4;
     for (uint32_t i = 0; i < maker->n_also; i++, area.y += chart_row(maker))
         also_row_put(maker, &maker->also[i], area);
+    return area.y + maker->em;
 }

@@ -12,6 +12,7 @@
 
 #include "analysis/findings/peak_made.h"
 #include "base/format.h"
+#include "base/numbers.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -35,17 +36,6 @@ static uint32_t findings_ranked(const struct chart_maker *maker,
     return n;
 }
 
-static int32_t indent_of(const struct chart_maker *maker) {
-    return maker->em * 3 / 4;
-}
-
-/* The height of a text in at most `most` lines. */
-static int32_t lines_height(const struct chart_maker *maker, int32_t width, struct font_style style,
-                            const char *text, int32_t most) {
-    int32_t height = chart_paragraph_height(maker, width, style, text), line = chart_line(style);
-    return height < most * line ? height : most * line;
-}
-
 static void title_of(const struct chart_maker *maker, const struct finding *finding,
                      char text[FINDING_TEXT_NBYTES]) {
     finding_title(maker->in->verdicts, finding, text, FINDING_TEXT_NBYTES);
@@ -56,48 +46,19 @@ static void title_of(const struct chart_maker *maker, const struct finding *find
         text[0] = (char)(text[0] - 'a' + 'A');
 }
 
-static int32_t bar_height(const struct chart_maker *maker, const struct finding *finding) {
-    return finding->kind == FINDING_OUT_OF_MEMORY ? maker->em + chart_line(maker->small) + maker->em / 2 : 0;
-}
-
-static int32_t finding_height(const struct chart_maker *maker, const struct finding *finding, int32_t width) {
-    char text[FINDING_TEXT_NBYTES];
-    int32_t room = width - indent_of(maker);
-    title_of(maker, finding, text);
-    int32_t height = lines_height(maker, room, maker->bold, text, TITLE_LINES) + bar_height(maker, finding);
-    finding_detail(maker->in->verdicts, finding, text, sizeof text);
-    return height + lines_height(maker, room, maker->small, text, DETAIL_LINES) + maker->em;
-}
-
-/* Writes the sentence about the parts of the peak, which comes first. False: there is none. */
-static bool made_text(const struct chart_maker *maker, char text[FINDING_TEXT_NBYTES]) {
+/* Puts the sentence about the parts of the peak, which comes first, if there is one. */
+static int32_t made_put(struct chart_maker *maker, struct rect area) {
     const struct verdicts *verdicts = maker->in->verdicts;
+    char text[FINDING_TEXT_NBYTES];
     struct peak_made made;
     if (verdicts == NULL || !trace_has_allocations(verdicts->timeline->trace))
-        return false;
+        return area.y;
     peak_made_of(&made, verdicts);
-    peak_made_text(&made, verdicts, text, FINDING_TEXT_NBYTES);
-    return made.n_parts != 0;
-}
-
-static int32_t made_height(const struct chart_maker *maker, int32_t width) {
-    char text[FINDING_TEXT_NBYTES];
-    return made_text(maker, text) ? lines_height(maker, width, maker->small, text, MADE_LINES) + maker->em
-                                  : 0;
-}
-
-int32_t chart_findings_height(const struct chart_maker *maker, int32_t width, int32_t most) {
-    const struct finding *shown[FINDINGS_SHOWN];
-    int32_t height = made_height(maker, width);
-    if (height > most)
-        return 0;
-    for (uint32_t i = 0, n = findings_ranked(maker, shown); i < n; i++) {
-        int32_t own = finding_height(maker, shown[i], width);
-        if (height + own > most)
-            break;
-        height += own;
-    }
-    return height;
+    peak_made_text(&made, verdicts, text, sizeof text);
+    return made.n_parts == 0
+               ? area.y
+               : chart_put_lines(maker, area, maker->small, maker->out->colors.text, MADE_LINES, text) +
+                     maker->em;
 }
 
 struct bar_part {
@@ -135,7 +96,7 @@ static void bar_put(struct chart_maker *maker, const struct finding *finding, st
         return;
     bar_parts(maker, oom, parts);
     for (uint32_t i = 0; i < BAR_PARTS; i++)
-        whole = parts[i].bytes > UINT64_MAX - whole ? UINT64_MAX : whole + parts[i].bytes;
+        whole = sum_at_most(whole, parts[i].bytes);
     int32_t x = area.x, names = area.x, side = maker->em * 7 / 8, line = chart_line(maker->small);
     for (uint32_t i = 0; i < BAR_PARTS; i++) {
         char text[64];
@@ -168,39 +129,31 @@ static uint32_t finding_color(const struct chart_maker *maker, const struct find
 
 static int32_t finding_put(struct chart_maker *maker, const struct finding *finding, struct rect area) {
     char text[FINDING_TEXT_NBYTES];
-    int32_t indent = indent_of(maker), y = area.y, width = area.width - indent;
+    int32_t indent = maker->em * 3 / 4;
+    struct rect inner = {area.x + indent, area.y, area.width - indent, 0};
     title_of(maker, finding, text);
-    int32_t height = lines_height(maker, width, maker->bold, text, TITLE_LINES);
-    chart_put_lines(maker, (struct rect){area.x + indent, y, width, height}, maker->bold,
-                    maker->out->colors.text, text);
-    y += height;
-    if (bar_height(maker, finding) != 0)
-        bar_put(maker, finding, (struct rect){area.x + indent, y, width, 0});
-    y += bar_height(maker, finding);
+    inner.y = chart_put_lines(maker, inner, maker->bold, maker->out->colors.text, TITLE_LINES, text);
+    if (finding->kind == FINDING_OUT_OF_MEMORY) {
+        bar_put(maker, finding, inner);
+        inner.y += maker->em + chart_line(maker->small) + maker->em / 2;
+    }
     finding_detail(maker->in->verdicts, finding, text, sizeof text);
-    height = lines_height(maker, width, maker->small, text, DETAIL_LINES);
-    chart_put_lines(maker, (struct rect){area.x + indent, y, width, height}, maker->small,
-                    maker->out->colors.quiet, text);
-    int32_t below = y + height;
-    chart_put(maker, CHART_FILL, (struct rect){area.x, area.y, maker->em / 4, below - area.y},
+    inner.y = chart_put_lines(maker, inner, maker->small, maker->out->colors.quiet, DETAIL_LINES, text);
+    chart_put(maker, CHART_FILL, (struct rect){area.x, area.y, maker->em / 4, inner.y - area.y},
               finding_color(maker, finding));
-    return below + maker->em;
+    return inner.y + maker->em;
 }
 
-void chart_findings_put(struct chart_maker *maker, struct rect area) {
+int32_t chart_findings_put(struct chart_maker *maker, struct rect area) {
     const struct finding *shown[FINDINGS_SHOWN];
-    char text[FINDING_TEXT_NBYTES];
-    int32_t bottom = area.y + area.height, height = made_height(maker, area.width);
-    if (height == 0 ? maker->in->verdicts == NULL : height > area.height)
-        return;
-    if (height != 0 && made_text(maker, text)) {
-        chart_put_lines(maker, (struct rect){area.x, area.y, area.width, height - maker->em}, maker->small,
-                        maker->out->colors.text, text);
-        area.y += height;
-    }
+    int32_t bottom = area.y + area.height;
+    if (CHART_MEASURED(maker, made_put(maker, area)) > bottom)
+        return area.y;
+    area.y = made_put(maker, area);
     for (uint32_t i = 0, n = findings_ranked(maker, shown); i < n; i++) {
-        if (area.y + finding_height(maker, shown[i], area.width) > bottom)
+        if (CHART_MEASURED(maker, finding_put(maker, shown[i], area)) > bottom)
             break;
         area.y = finding_put(maker, shown[i], area);
     }
+    return area.y;
 }

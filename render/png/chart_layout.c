@@ -331,8 +331,10 @@ enum chart_error chart_layout_make(struct chart_layout *layout, const struct cha
         return CHART_NO_MEMORY;
     struct rect page = {maker.em, maker.em * 3 / 4, maker.width - 2 * maker.em,
                         maker.height - maker.em * 3 / 2};
-    int32_t top = head_put(&maker, page), bottom = page.y + page.height - chart_notes_height(&maker);
-    chart_notes_put(&maker, (struct rect){page.x, bottom, page.width, page.y + page.height - bottom});
+    int32_t top = head_put(&maker, page),
+            notes = CHART_MEASURED(&maker, chart_notes_put(&maker, page)) - page.y;
+    int32_t bottom = page.y + page.height - notes;
+    chart_notes_put(&maker, (struct rect){page.x, bottom, page.width, notes});
     bool placed = middle_put(&maker, (struct rect){page.x, top, page.width, bottom - top});
     return maker.failed ? CHART_NO_MEMORY : placed ? CHART_OK : CHART_SIZE;
 }

@@ -451,26 +451,23 @@ void chart_legend_put(struct chart_maker *maker, struct rect area) {
     struct keys keys = keys_of(maker);
     /* A legend below the plot has no room for sentences. */
     int32_t most = area.height > 24 * maker->em ? area.height / 2 : 0;
-    int32_t pin = chart_pin_height(maker), findings = 0;
-    if (pin != 0 && pin <= area.height * 2 / 3) {
-        chart_pin_put(maker, area);
-        area.y += pin;
-        area.height -= pin;
+    int32_t bottom = area.y + area.height, pin = CHART_MEASURED(maker, chart_pin_put(maker, area)) - area.y;
+    if (pin <= area.height * 2 / 3) {
+        area.y = chart_pin_put(maker, area);
         most -= pin;
     }
-    findings = chart_findings_height(maker, area.width, most);
-    chart_findings_put(maker, (struct rect){area.x, area.y, area.width, findings});
-    area.y += findings;
-    area.height -= findings;
+    area.y = chart_findings_put(maker, (struct rect){area.x, area.y, area.width, most});
+    area.height = bottom - area.y;
     int32_t header = header_put(maker, area), row = chart_row(maker);
     /* An address has many keys; a low picture has no room for the last ones. */
     while (keys.n > 0 && header + keys_height(maker, keys.n) > area.height)
         keys.n--;
-    int32_t keys_top = area.y + area.height - (keys_height(maker, keys.n) - maker->em / 2);
+    int32_t keys_top = bottom - (keys_height(maker, keys.n) - maker->em / 2);
     struct rect table = {area.x, area.y + header, area.width,
                          area.height - header - keys_height(maker, keys.n)};
     int32_t rows = (LEGEND_ROWS_MIN + 1) * row + maker->em;
-    int32_t side = chart_side_fit(maker, area.width, table.height - rows);
+    struct rect room = {area.x, 0, area.width, table.height - rows};
+    int32_t side = CHART_MEASURED(maker, chart_side_put(maker, room));
     if (side != 0) {
         uint32_t listed = legend_rows_wanted(maker);
         int32_t wanted = (int32_t)(listed + (listed < maker->in->n_groups)) * row + maker->em;

@@ -19,8 +19,11 @@ int32_t chart_text_width(const struct chart_maker *maker, struct font_style styl
     return (int32_t)font_width(maker->font, style, text);
 }
 
+/* NULL: no memory, or the maker only measures. */
 static struct chart_box *chart_add_box(struct chart_maker *maker) {
     struct chart_layout *out = maker->out;
+    if (maker->measures)
+        return NULL;
     if (!ARENA_GROW(&out->arena, out->boxes, out->boxes_capacity, (uint64_t)out->n_boxes + 1)) {
         maker->failed = true;
         return NULL;
@@ -59,7 +62,7 @@ static void chart_put_fitted(struct chart_maker *maker, struct rect rect, struct
 int32_t chart_put_text(struct chart_maker *maker, struct rect line, enum chart_align align,
                        struct font_style style, uint32_t color, const char *text) {
     char fitted[FONT_TEXT_NBYTES];
-    if (line.width <= 0)
+    if (line.width <= 0 || maker->measures)
         return 0;
     font_elide(maker->font, style, text, (uint32_t)line.width, FONT_CUT_MIDDLE, fitted);
     int32_t width = chart_text_width(maker, style, fitted), spare = line.width - width;
@@ -78,7 +81,7 @@ int32_t chart_put_sentence(struct chart_maker *maker, struct rect line, struct f
     return chart_put_text(maker, line, CHART_LEFT, style, color, fitted);
 }
 
-enum { LINES_MAX = 12, LINE_NBYTES = 256 };
+enum { LINES_MAX = CHART_LINES_MAX, LINE_NBYTES = 256 };
 
 /* The number of lines that a text takes, at most `most`. */
 static int32_t chart_break_text(const struct chart_maker *maker, const char *text, int32_t width,
@@ -125,17 +128,16 @@ static void chart_line_cut(const struct chart_maker *maker, char line[LINE_NBYTE
     } while (end > 0);
 }
 
-void chart_put_lines(struct chart_maker *maker, struct rect area, struct font_style style, uint32_t color,
-                     const char *text) {
+int32_t chart_put_lines(struct chart_maker *maker, struct rect area, struct font_style style, uint32_t color,
+                        int32_t most, const char *text) {
     char lines[LINES_MAX][LINE_NBYTES];
-    int32_t height = chart_line(style);
     int32_t all = chart_break_text(maker, text, area.width, style, LINES_MAX, lines);
-    int32_t n = area.height / height < all ? area.height / height : all;
-    if (n < all && n > 0)
+    int32_t n = most < all ? most : all;
+    if (n < all && !maker->measures)
         chart_line_cut(maker, lines[n - 1], area.width, style);
-    for (int32_t i = 0; i < n; i++)
-        chart_put_text(maker, (struct rect){area.x, area.y + i * height, area.width, height}, CHART_LEFT,
-                       style, color, lines[i]);
+    for (int32_t i = 0; i < n; i++, area.y += chart_line(style))
+        chart_put_text(maker, area, CHART_LEFT, style, color, lines[i]);
+    return area.y;
 }
 
 void chart_bytes_text(struct text bytes, char *text, size_t capacity) {

@@ -24,7 +24,18 @@ struct chart_maker {
     uint32_t n_also;
     unsigned unit; /* unit of all bytes in the lists beside the plot, as format_bytes_in takes it */
     bool failed;   /* there was no memory */
+    bool measures; /* boxes are laid out but not added */
 };
+
+/* The y that a call of a chart_..._put function would return, without adding boxes. */
+#define CHART_MEASURED(maker, put)                \
+    __extension__({                               \
+        bool measured_before = (maker)->measures; \
+        (maker)->measures = true;                 \
+        int32_t measured = (put);                 \
+        (maker)->measures = measured_before;      \
+        measured;                                 \
+    })
 
 enum chart_align { CHART_LEFT, CHART_CENTER, CHART_RIGHT };
 
@@ -52,9 +63,11 @@ int32_t chart_put_sentence(struct chart_maker *maker, struct rect line, struct f
 void chart_put_paragraph(struct chart_maker *maker, struct rect area, struct font_style style, uint32_t color,
                          const char *text);
 
-/* Does the same from the upper left corner on. */
-void chart_put_lines(struct chart_maker *maker, struct rect area, struct font_style style, uint32_t color,
-                     const char *text);
+/* Adds at most `most` lines from the upper left corner on; the last one ends with an ellipsis if more were needed.
+ * Returns the y below them. */
+int32_t chart_put_lines(struct chart_maker *maker, struct rect area, struct font_style style, uint32_t color,
+                        int32_t most, const char *text);
+enum { CHART_LINES_MAX = 12 };
 
 /* The height of all lines of such a text. */
 int32_t chart_paragraph_height(const struct chart_maker *maker, int32_t width, struct font_style style,
@@ -85,9 +98,10 @@ int32_t chart_y_labels_width(struct chart_maker *maker);
 void chart_y_axis_put(struct chart_maker *maker, const struct view *view, struct rect plot);
 void chart_axes_put(struct chart_maker *maker);
 
+/* The functions chart_..._put that return a number return the y below what they added. */
+
 /* chart_notes.c: what the reader should know before trusting the picture, most important first. */
-int32_t chart_notes_height(const struct chart_maker *maker);
-void chart_notes_put(struct chart_maker *maker, struct rect area);
+int32_t chart_notes_put(struct chart_maker *maker, struct rect area);
 
 /* chart_empty.c: why the plot shows nothing, in its place. */
 void chart_empty_put(struct chart_maker *maker);
@@ -140,25 +154,21 @@ void chart_unused_put(struct chart_maker *maker, struct rect area);
 /* The moment at a point of the axis. */
 uint32_t chart_moment_of_q16(const struct timeline *timeline, enum axis axis, int64_t q16);
 
-/* chart_pin.c: the allocation that the address pins. Height 0: there is none. */
-int32_t chart_pin_height(const struct chart_maker *maker);
-void chart_pin_put(struct chart_maker *maker, struct rect area);
+/* chart_pin.c: the allocation that the address pins, if there is one. */
+int32_t chart_pin_put(struct chart_maker *maker, struct rect area);
 
-/* chart_findings.c: the most urgent findings, as many as fit into `most`. */
-int32_t chart_findings_height(const struct chart_maker *maker, int32_t width, int32_t most);
-void chart_findings_put(struct chart_maker *maker, struct rect area);
+/* chart_findings.c: the most urgent findings, as many as fit into the area. */
+int32_t chart_findings_put(struct chart_maker *maker, struct rect area);
 
 /* chart_also.c: call sites that the picture shows and the legend does not list. The first finds them and the unit that
  * they share with the legend; false: no memory. */
 bool chart_also_find(struct chart_maker *maker);
-int32_t chart_also_height(const struct chart_maker *maker);
-void chart_also_put(struct chart_maker *maker, struct rect area);
+int32_t chart_also_put(struct chart_maker *maker, struct rect area);
 
-/* chart_side.c: categories, settings and call sites below the legend. The first finds them; false: no memory. The
- * second says how much height the parts that fit into `room` take. */
+/* chart_side.c: categories, settings and call sites below the legend: the parts that fit into the area. The first
+ * function finds them; false: no memory. */
 bool chart_side_find(struct chart_maker *maker);
-int32_t chart_side_fit(struct chart_maker *maker, int32_t width, int32_t room);
-void chart_side_put(struct chart_maker *maker, struct rect area);
+int32_t chart_side_put(struct chart_maker *maker, struct rect area);
 
 /* chart_legend.c: top call sites and the key to lines and patterns. */
 int32_t chart_legend_width(struct chart_maker *maker, int32_t least, int32_t most);

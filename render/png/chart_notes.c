@@ -52,13 +52,6 @@ static uint32_t notes_count(const struct chart_maker *maker) {
     return n;
 }
 
-int32_t chart_notes_height(const struct chart_maker *maker) {
-    uint32_t n = notes_count(maker);
-    int32_t lines = (int32_t)(n > notes_most(maker) ? notes_most(maker) + 1 : n);
-    lines += maker->in->options->plan != NULL;
-    return lines == 0 ? 0 : lines * chart_line(maker->small) + maker->em / 2;
-}
-
 /* Draws a sentence after a bold mark. */
 static void line_put(struct chart_maker *maker, const char *mark, uint32_t color, const char *text,
                      struct rect line) {
@@ -92,8 +85,10 @@ static uint32_t notes_put_rank(struct chart_maker *maker, enum note_rank rank, u
     return n;
 }
 
-void chart_notes_put(struct chart_maker *maker, struct rect area) {
+int32_t chart_notes_put(struct chart_maker *maker, struct rect area) {
     uint32_t n = notes_count(maker), shown = 0;
+    if (n == 0 && maker->in->options->plan == NULL)
+        return area.y;
     struct rect line = {area.x, area.y + maker->em / 2, area.width, 0};
     if (maker->in->options->plan != NULL) {
         line_put(maker, ">", maker->out->colors.text, maker->in->options->plan, line);
@@ -109,5 +104,7 @@ void chart_notes_put(struct chart_maker *maker, struct rect area) {
         snprintf(text, sizeof text, "and %s more", format_count(n - shown).text);
         line.x += maker->em;
         chart_put_text(maker, line, CHART_LEFT, maker->small, maker->out->colors.quiet, text);
+        line.y += chart_line(maker->small);
     }
+    return line.y;
 }

@@ -37,14 +37,6 @@ static bool pin_find(const struct chart_maker *maker, struct pin *pin) {
     return true;
 }
 
-int32_t chart_pin_height(const struct chart_maker *maker) {
-    struct pin pin;
-    if (!pin_find(maker, &pin))
-        return 0;
-    return chart_line(maker->bold) + (int32_t)(1 + pin.n_frames + (pin.rest > 0)) * chart_row(maker) +
-           maker->em;
-}
-
 /* Writes "from event 568 (31 ms) to the end, 0x7f2a4c693000". */
 static void pin_facts(const struct chart_maker *maker, const struct pin *pin, char *text, size_t capacity) {
     const struct timeline *timeline = maker->in->timeline;
@@ -59,12 +51,12 @@ static void pin_facts(const struct chart_maker *maker, const struct pin *pin, ch
     snprintf(text, capacity, "%s%s to %s%s", birth == 0 ? "" : "from ", from, to, address);
 }
 
-void chart_pin_put(struct chart_maker *maker, struct rect area) {
+int32_t chart_pin_put(struct chart_maker *maker, struct rect area) {
     const struct chart_colors *colors = &maker->out->colors;
     struct pin pin;
     char text[FONT_TEXT_NBYTES];
     if (!pin_find(maker, &pin))
-        return;
+        return area.y;
     uint64_t bytes = maker->in->timeline->device->allocations.size[pin.allocation];
     snprintf(text, sizeof text, "Pinned: %s (%s bytes)", format_bytes(bytes).text, format_count(bytes).text);
     chart_put_text(maker, area, CHART_LEFT, maker->bold, colors->text, text);
@@ -80,4 +72,5 @@ void chart_pin_put(struct chart_maker *maker, struct rect area) {
     snprintf(text, sizeof text, "%s other frame%s", format_count(pin.rest).text, pin.rest == 1 ? "" : "s");
     if (pin.rest > 0)
         chart_put_text(maker, area, CHART_LEFT, maker->small, colors->quiet, text);
+    return area.y + (pin.rest > 0 ? chart_row(maker) : 0) + maker->em;
 }

@@ -1,6 +1,6 @@
 /*
- * What stands beside the plot below the legend, where there is room: colours that it does not list, the categories of what is alive at the legend's
- * moment, and the allocator's settings.
+ * Below the legend, where there is room: call sites whose colours the legend does not list, the categories of what is
+ * alive at its moment, and the allocator's settings.
  *
  *     By category (inferred)
  *     [=====================|=======|====]
@@ -57,13 +57,6 @@ static uint32_t categories_ranked(const struct chart_maker *maker, enum category
     return n;
 }
 
-/* Are categories shown? In the colouring by category the legend has them already, and one category alone needs no
- * bar. */
-static bool categories_are_shown(const struct chart_maker *maker) {
-    enum category ranked[CATEGORY_COUNT];
-    return maker->in->options->color_by != COLOR_BY_CATEGORY && categories_ranked(maker, ranked) > 1;
-}
-
 static uint32_t category_color(const struct chart_maker *maker, enum category category) {
     return raster_key_color(COLOR_BY_CATEGORY, category, maker->in->options->dark);
 }
@@ -87,10 +80,10 @@ static void bar_put(struct chart_maker *maker, struct rect bar, const enum categ
     }
 }
 
-/* Places names and sums, as many in a line as fit. Without `put` they are only measured. Returns the height. */
-static int32_t names_place(struct chart_maker *maker, struct rect area, const enum category *ranked,
-                           uint32_t n, bool put) {
-    int32_t x = 0, y = 0, swatch = maker->em * 5 / 4, side = maker->em * 7 / 8;
+/* Puts names and sums, as many in a line as fit. Returns the y below them. */
+static int32_t names_put(struct chart_maker *maker, struct rect area, const enum category *ranked,
+                         uint32_t n) {
+    int32_t x = 0, swatch = maker->em * 5 / 4, side = maker->em * 7 / 8;
     for (uint32_t i = 0; i < n && i < SIDE_CATEGORIES; i++) {
         char text[80];
         snprintf(text, sizeof text, "%s %s", category_title(ranked[i]),
@@ -98,17 +91,15 @@ static int32_t names_place(struct chart_maker *maker, struct rect area, const en
         int32_t width = swatch + chart_text_width(maker, maker->small, text);
         if (x != 0 && x + width > area.width) {
             x = 0;
-            y += chart_row(maker);
+            area.y += chart_row(maker);
         }
-        struct rect at = {area.x + x, area.y + y + (chart_line(maker->small) - side) / 2, side, side};
-        if (put) {
-            chart_put(maker, CHART_SWATCH, at, category_color(maker, ranked[i]));
-            chart_put_text(maker, (struct rect){area.x + x + swatch, area.y + y, area.width - x - swatch, 0},
-                           CHART_LEFT, maker->small, maker->out->colors.text, text);
-        }
+        struct rect at = {area.x + x, area.y + (chart_line(maker->small) - side) / 2, side, side};
+        chart_put(maker, CHART_SWATCH, at, category_color(maker, ranked[i]));
+        chart_put_text(maker, (struct rect){area.x + x + swatch, area.y, area.width - x - swatch, 0},
+                       CHART_LEFT, maker->small, maker->out->colors.text, text);
         x += width + maker->em;
     }
-    return y + chart_row(maker);
+    return area.y + chart_row(maker);
 }
 
 static void settings_text(const struct chart_maker *maker, char text[ALLOCATOR_SETTINGS_TEXT]) {
@@ -123,91 +114,43 @@ static void settings_text(const struct chart_maker *maker, char text[ALLOCATOR_S
         *comma = ' '; /* so that a line can be broken there */
 }
 
-static int32_t heading_height(const struct chart_maker *maker) {
-    return chart_line(maker->bold) + maker->em / 4;
-}
-
-static int32_t categories_height(struct chart_maker *maker, int32_t width) {
-    enum category ranked[CATEGORY_COUNT];
-    uint32_t n = categories_ranked(maker, ranked);
-    return heading_height(maker) + maker->em * 5 / 4 +
-           names_place(maker, (struct rect){0, 0, width, 0}, ranked, n, false) + maker->em;
-}
-
-static int32_t settings_height(const struct chart_maker *maker, int32_t width) {
-    char text[ALLOCATOR_SETTINGS_TEXT];
-    settings_text(maker, text);
-    return text[0] == '\0'
-               ? 0
-               : heading_height(maker) + chart_paragraph_height(maker, width, maker->small, text) + maker->em;
-}
-
-/* The parts of the side, beginning with the one that is kept longest if there is little room. */
-/* Colours missing from the legend are next to it, and come first if there is little room. */
-enum side_part { SIDE_ALSO, SIDE_BY_CATEGORY, SIDE_SETTINGS, SIDE_PARTS };
-
-static int32_t part_height(struct chart_maker *maker, enum side_part part, int32_t width) {
-    switch (part) {
-    case SIDE_BY_CATEGORY: return categories_are_shown(maker) ? categories_height(maker, width) : 0;
-    case SIDE_ALSO: return chart_also_height(maker);
-    case SIDE_SETTINGS: return settings_height(maker, width);
-    case SIDE_PARTS: break;
-    }
-    return 0;
-}
-
-int32_t chart_side_fit(struct chart_maker *maker, int32_t width, int32_t room) {
-    int32_t height = 0;
-    for (uint32_t part = 0; part < SIDE_PARTS; part++) {
-        int32_t own = part_height(maker, (enum side_part)part, width);
-        if (height + own > room)
-            break;
-        height += own;
-    }
-    return height;
-}
-
-static void heading_put(struct chart_maker *maker, struct rect area, const char *text) {
+/* Puts a heading. Returns the y below it. */
+static int32_t heading_put(struct chart_maker *maker, struct rect area, const char *text) {
     chart_put_text(maker, area, CHART_LEFT, maker->bold, maker->out->colors.text, text);
+    return area.y + chart_line(maker->bold) + maker->em / 4;
 }
 
-static void categories_put(struct chart_maker *maker, struct rect area) {
+/* In the colouring by category the legend has the categories already, and one category alone needs no bar. */
+static int32_t categories_put(struct chart_maker *maker, struct rect area) {
     enum category ranked[CATEGORY_COUNT];
     uint32_t n = categories_ranked(maker, ranked);
-    heading_put(maker, area, maker->categories_inferred ? "By category (inferred)" : "By category");
-    area.y += heading_height(maker);
+    if (maker->in->options->color_by == COLOR_BY_CATEGORY || n < 2)
+        return area.y;
+    area.y = heading_put(maker, area, maker->categories_inferred ? "By category (inferred)" : "By category");
     bar_put(maker, (struct rect){area.x, area.y, area.width, maker->em}, ranked, n);
     area.y += maker->em * 5 / 4;
-    names_place(maker, area, ranked, n, true);
+    return names_put(maker, area, ranked, n) + maker->em;
 }
 
-static void settings_put(struct chart_maker *maker, struct rect area) {
+static int32_t settings_put(struct chart_maker *maker, struct rect area) {
     char text[ALLOCATOR_SETTINGS_TEXT];
     settings_text(maker, text);
-    heading_put(maker, area, "Allocator");
-    area.y += heading_height(maker);
-    area.height = chart_paragraph_height(maker, area.width, maker->small, text);
-    chart_put_lines(maker, area, maker->small, maker->out->colors.text, text);
+    if (text[0] == '\0')
+        return area.y;
+    area.y = heading_put(maker, area, "Allocator");
+    return chart_put_lines(maker, area, maker->small, maker->out->colors.text, CHART_LINES_MAX, text) +
+           maker->em;
 }
 
-static void part_put(struct chart_maker *maker, enum side_part part, struct rect area) {
-    switch (part) {
-    case SIDE_BY_CATEGORY: categories_put(maker, area); break;
-    case SIDE_ALSO: chart_also_put(maker, area); break;
-    case SIDE_SETTINGS: settings_put(maker, area); break;
-    case SIDE_PARTS: break;
-    }
-}
-
-void chart_side_put(struct chart_maker *maker, struct rect area) {
-    int32_t left = area.height;
-    for (uint32_t part = 0; part < SIDE_PARTS; part++) {
-        int32_t own = part_height(maker, (enum side_part)part, area.width);
-        if (own > left)
+int32_t chart_side_put(struct chart_maker *maker, struct rect area) {
+    /* Colours missing from the legend are next to it. The last parts are left out first if there is little room. */
+    static int32_t (*const parts[])(struct chart_maker *, struct rect) = {chart_also_put, categories_put,
+                                                                          settings_put};
+    int32_t bottom = area.y + area.height;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (CHART_MEASURED(maker, parts[i](maker, area)) > bottom)
             break;
-        if (own != 0)
-            part_put(maker, (enum side_part)part, area);
-        area.y += own;
-        left -= own;
+        area.y = parts[i](maker, area);
     }
+    return area.y;
 }

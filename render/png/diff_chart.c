@@ -1,7 +1,6 @@
 #include "render/png/diff_chart.h"
 
 #include "base/format.h"
-#include "render/png/picture.h"
 #include "render/words/device.h"
 
 #include <stdio.h>
@@ -11,7 +10,6 @@ enum { TEXT_NBYTES = 2048, LINE_NBYTES = 512, CAUSES_MOST = 8 };
 
 struct pad {
     const struct diff *diff;
-    const struct diff_chart_options *options;
     struct picture picture;
     int64_t left, right; /* the most moments before and after the compared one, over both sides */
 };
@@ -24,7 +22,7 @@ static int32_t paragraph_put(struct pad *pad, struct rect area, struct font_styl
     for (uint32_t n = 0; *text != '\0' && n < most && area.y + height <= bottom; n++, area.y += height) {
         bool last = n + 1 == most || area.y + 2 * height > bottom;
         size_t used = font_break(pad->picture.font, style, text, area.width, line, LINE_NBYTES);
-        picture_text(&pad->picture, area, style, color, false, FONT_CUT_END, last ? text : line);
+        picture_say(&pad->picture, area, style, color, last ? text : line);
         text += used + strspn(text + used, " ");
     }
     return area.y;
@@ -51,7 +49,7 @@ static void scene_put(struct pad *pad, const struct plot_side *plot, struct rect
         from = from + least > area.width ? area.width - least : from;
     area.x += from;
     area.width = to - from > least ? to - from : least;
-    picture_timeline(&pad->picture, plot->shown, plot->side->keep, false, area);
+    picture_draw_timeline(&pad->picture, plot->shown, plot->side->keep, false, area);
 }
 
 static void plot_title(const struct pad *pad, const struct plot_side *plot, char *text, size_t capacity) {
@@ -65,74 +63,76 @@ static void plot_title(const struct pad *pad, const struct plot_side *plot, char
 }
 
 static void plot_put(struct pad *pad, const struct plot_side *plot, struct rect area) {
+    struct picture *picture = &pad->picture;
     char text[TEXT_NBYTES];
-    int32_t letter = pad->picture.em * 3 / 2, labels = pad->picture.em * 11 / 2,
-            head = canvas_line_height(pad->picture.body) + pad->picture.em / 2;
-    picture_text(&pad->picture, (struct rect){area.x, area.y, letter, 0}, pad->picture.bold, plot->mark,
-                 false, FONT_CUT_END, plot->letter);
+    int32_t letter = picture->em * 3 / 2, labels = picture->em * 11 / 2,
+            head = canvas_line_height(picture->body) + picture->em / 2;
+    picture_text(picture, (struct rect){area.x, area.y, letter, 0}, picture->bold, plot->mark, false,
+                 FONT_CUT_END, plot->letter);
     plot_title(pad, plot, text, sizeof text);
-    picture_text(&pad->picture, (struct rect){area.x + letter, area.y, area.width - letter, 0},
-                 pad->picture.body, pad->picture.colors->text, false, FONT_CUT_MIDDLE, text);
+    picture_text(picture, (struct rect){area.x + letter, area.y, area.width - letter, 0}, picture->body,
+                 picture->colors->text, false, FONT_CUT_MIDDLE, text);
     struct rect inner = {area.x + labels, area.y + head, area.width - labels, area.height - head};
     if (inner.width < 16 || inner.height < 16)
         return;
     if (plot->shown->peak_bytes != 0)
         scene_put(pad, plot, inner);
-    picture_ticks(&pad->picture, inner, area.x);
-    canvas_frame(&pad->picture.canvas, inner, (uint32_t)pad->picture.scale, pad->picture.colors->line, 255);
+    picture_ticks(picture, inner, area.x);
+    canvas_frame(&picture->canvas, inner, (uint32_t)picture->scale, picture->colors->line, 255);
     int32_t begin = plot_x(pad, plot, plot->side->moment, inner.width),
             end = plot_x(pad, plot, (int64_t)plot->side->moment + 1, inner.width);
-    int32_t x = inner.x + begin + (end - begin) / 2, half = pad->picture.em / 3;
-    canvas_dash(&pad->picture.canvas, (struct rect){x, inner.y, pad->picture.scale, inner.height},
-                4 * (uint32_t)pad->picture.scale, 4 * (uint32_t)pad->picture.scale, plot->mark, 255);
-    canvas_triangle(&pad->picture.canvas, (struct rect){x - half, inner.y - half, 2 * half, half},
-                    plot->mark);
+    int32_t x = inner.x + begin + (end - begin) / 2, half = picture->em / 3;
+    canvas_dash(&picture->canvas, (struct rect){x, inner.y, picture->scale, inner.height},
+                4 * (uint32_t)picture->scale, 4 * (uint32_t)picture->scale, plot->mark, 255);
+    canvas_triangle(&picture->canvas, (struct rect){x - half, inner.y - half, 2 * half, half}, plot->mark);
 }
 
 static uint32_t delta_color(const struct pad *pad, int64_t delta) {
-    return delta > 0   ? pad->picture.colors->accent[1]
-           : delta < 0 ? pad->picture.colors->accent[3]
-                       : pad->picture.colors->quiet;
+    const struct picture *picture = &pad->picture;
+    return delta > 0   ? picture->colors->accent[1]
+           : delta < 0 ? picture->colors->accent[3]
+                       : picture->colors->quiet;
 }
 
 static int32_t heading_put(struct pad *pad, struct rect area, const char *text) {
-    picture_text(&pad->picture, area, pad->picture.bold, pad->picture.colors->text, false, FONT_CUT_END,
-                 text);
-    return area.y + canvas_line_height(pad->picture.bold) + pad->picture.em / 4;
+    struct picture *picture = &pad->picture;
+    picture_say(picture, area, picture->bold, picture->colors->text, text);
+    return area.y + canvas_line_height(picture->bold) + picture->em / 4;
 }
 
 static int32_t causes_put(struct pad *pad, struct rect area) {
+    struct picture *picture = &pad->picture;
     const struct causes *causes = &pad->diff->causes;
     char text[TEXT_NBYTES];
-    int32_t bottom = area.y + area.height, bar = pad->picture.em / 4;
+    int32_t bottom = area.y + area.height, bar = picture->em / 4;
     area.y = heading_put(pad, area, causes->count != 0 ? "Causes" : "No call site differs at these moments");
     for (uint32_t i = 0;
-         i < causes->count && i < CAUSES_MOST && area.y + canvas_line_height(pad->picture.small) <= bottom;
-         i++) {
+         i < causes->count && i < CAUSES_MOST && area.y + canvas_line_height(picture->small) <= bottom; i++) {
         int32_t top = area.y;
-        struct rect inner = {area.x + pad->picture.em * 3 / 4, area.y, area.width - pad->picture.em * 3 / 4,
+        struct rect inner = {area.x + picture->em * 3 / 4, area.y, area.width - picture->em * 3 / 4,
                              bottom - area.y};
         diff_cause_text(pad->diff, &causes->cause[i], text, sizeof text);
-        area.y = paragraph_put(pad, inner, pad->picture.small, pad->picture.colors->text, 3, text);
-        canvas_fill(&pad->picture.canvas, (struct rect){area.x, top, bar, area.y - top},
+        area.y = paragraph_put(pad, inner, picture->small, picture->colors->text, 3, text);
+        canvas_fill(&picture->canvas, (struct rect){area.x, top, bar, area.y - top},
                     delta_color(pad, causes->cause[i].bytes), 255);
-        area.y += pad->picture.em / 3;
+        area.y += picture->em / 3;
     }
     return area.y;
 }
 
 static void site_row_put(struct pad *pad, const struct compare_site *site, struct rect area, unsigned unit) {
+    struct picture *picture = &pad->picture;
     int64_t delta = compare_delta(site->a.bytes, site->b.bytes);
-    int32_t column = pad->picture.em * 6;
+    int32_t column = picture->em * 6;
     char text[LINE_NBYTES];
-    picture_text(&pad->picture, (struct rect){area.x, area.y, column, 0}, pad->picture.small,
-                 delta_color(pad, delta), true, FONT_CUT_END, format_change_in(delta, unit).text);
+    picture_text(picture, (struct rect){area.x, area.y, column, 0}, picture->small, delta_color(pad, delta),
+                 true, FONT_CUT_END, format_change_in(delta, unit).text);
     diff_site_text(pad->diff, site, text, sizeof text);
     snprintf(text + strlen(text), sizeof text - strlen(text), "  %s", diff_change_name(site->change));
-    picture_text(&pad->picture,
-                 (struct rect){area.x + column + pad->picture.em / 2, area.y,
-                               area.width - column - pad->picture.em / 2, 0},
-                 pad->picture.small, pad->picture.colors->text, false, FONT_CUT_MIDDLE, text);
+    picture_text(
+        picture,
+        (struct rect){area.x + column + picture->em / 2, area.y, area.width - column - picture->em / 2, 0},
+        picture->small, picture->colors->text, false, FONT_CUT_MIDDLE, text);
 }
 
 static void sites_put(struct pad *pad, struct rect area) {
@@ -173,18 +173,17 @@ static void scales_find(struct pad *pad, const struct plot_side *a, const struct
 }
 
 static void draw(struct pad *pad, const struct plot_side *a, const struct plot_side *b) {
-    int32_t width = (int32_t)pad->picture.canvas.width, height = (int32_t)pad->picture.canvas.height,
-            em = pad->picture.em;
-    struct rect page = {em, em * 3 / 4, width - 2 * em, height - em * 3 / 2};
+    struct picture *picture = &pad->picture;
+    int32_t em = picture->em;
+    struct rect page = picture_page(picture);
     char text[TEXT_NBYTES];
-    snprintf(text, sizeof text, "Strata %.60s", pad->options->version);
-    int32_t name =
-        picture_text(&pad->picture, (struct rect){page.x + page.width / 2, page.y, page.width / 2, 0},
-                     pad->picture.small, pad->picture.colors->quiet, true, FONT_CUT_END, text);
+    snprintf(text, sizeof text, "Strata %.60s", picture->options->version);
+    int32_t name = picture_text(picture, (struct rect){page.x + page.width / 2, page.y, page.width / 2, 0},
+                                picture->small, picture->colors->quiet, true, FONT_CUT_END, text);
     headline(pad, text, sizeof text);
-    picture_text(&pad->picture, (struct rect){page.x, page.y, page.width - name - em, 0}, pad->picture.title,
-                 pad->picture.colors->text, false, FONT_CUT_END, text);
-    int32_t top = page.y + canvas_line_height(pad->picture.title) + em / 2;
+    picture_say(picture, (struct rect){page.x, page.y, page.width - name - em, 0}, picture->title,
+                picture->colors->text, text);
+    int32_t top = page.y + canvas_line_height(picture->title) + em / 2;
     bool beside = page.width >= 56 * em;
     int32_t side = beside ? page.width * 3 / 8 : 0, rest = page.y + page.height - top;
     side = side > 36 * em ? 36 * em : side;
@@ -201,20 +200,15 @@ static void draw(struct pad *pad, const struct plot_side *a, const struct plot_s
 }
 
 enum chart_error diff_chart_png(struct buffer *out, const struct diff *diff, const struct timeline *shown_a,
-                                const struct timeline *shown_b, const struct diff_chart_options *options,
+                                const struct timeline *shown_b, const struct picture_options *options,
                                 struct arena *memory) {
-    struct pad pad = {.diff = diff,
-                      .options = options,
-                      .picture = {.dark = options->dark, .scale = (int32_t)options->scale, .memory = memory}};
-    enum chart_error error = picture_open(&pad.picture, options->width, options->height, 13, 12);
+    struct pad pad = {.diff = diff};
+    enum chart_error error = picture_open(&pad.picture, options, memory, 13, 12);
     if (error != CHART_OK)
         return error;
     const uint32_t *accent = pad.picture.colors->accent;
     struct plot_side a = {"A", accent[0], &diff->a, shown_a}, b = {"B", accent[2], &diff->b, shown_b};
     scales_find(&pad, &a, &b);
     draw(&pad, &a, &b);
-    const struct png_text texts[] = {{"strata:fingerprint", diff->a.fingerprint},
-                                     {"strata:fingerprint_b", diff->b.fingerprint},
-                                     {"strata:flags", options->flags}};
-    return picture_close(&pad.picture, out, options->version, texts, 3);
+    return picture_close(&pad.picture, out);
 }

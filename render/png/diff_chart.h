@@ -16,18 +16,11 @@
  */
 #pragma once
 
-#include "render/png/chart.h"
+#include "render/png/picture.h"
 #include "render/report/diff.h"
-
-struct diff_chart_options {
-    uint32_t width, height, scale; /* as in struct chart_options */
-    bool dark;
-    const char *version; /* of Strata */
-    const char *flags;   /* for the text chunk; may be "" */
-};
 
 /* Appends a PNG to `out`. The same input gives the same bytes. `shown_a` and `shown_b` are the drawn timelines:
  * filtered ones, or else the recordings' own. */
 enum chart_error diff_chart_png(struct buffer *out, const struct diff *diff, const struct timeline *shown_a,
-                                const struct timeline *shown_b, const struct diff_chart_options *options,
+                                const struct timeline *shown_b, const struct picture_options *options,
                                 struct arena *memory);

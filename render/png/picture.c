@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "layout/ticks.h"
 #include "render/png/chart_maker.h"
+#include "render/png/png_write.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,12 +13,15 @@ static const struct picture_colors light = {
 static const struct picture_colors dark = {
     0x0d1117, 0xe6edf3, 0x9198a1, 0x3d444d, {0x7db0ff, 0xff9f5a, 0xc79bff, 0x5fd0c5, 0xff8fb1, 0xd9c35b}};
 
-enum chart_error picture_open(struct picture *picture, uint32_t width, uint32_t height, uint32_t px,
-                              uint32_t small_px) {
-    uint32_t scale = (uint32_t)picture->scale;
+enum chart_error picture_open(struct picture *picture, const struct picture_options *options,
+                              struct arena *memory, uint32_t px, uint32_t small_px) {
+    uint32_t width = options->width, height = options->height, scale = options->scale;
     if ((width > height ? width : height) * scale > VIEW_MAX_SIDE)
         return CHART_SIZE;
-    picture->colors = picture->dark ? &dark : &light;
+    *picture = (struct picture){.options = options,
+                                .colors = options->dark ? &dark : &light,
+                                .memory = memory,
+                                .scale = (int32_t)scale};
     picture->em = (int32_t)(px * scale);
     picture->body = (struct font_style){FONT_REGULAR, px * scale};
     picture->bold = (struct font_style){FONT_BOLD, px * scale};
@@ -32,22 +36,29 @@ enum chart_error picture_open(struct picture *picture, uint32_t width, uint32_t 
     return CHART_NO_MEMORY;
 }
 
-enum chart_error picture_close(struct picture *picture, struct buffer *out, const char *version,
-                               const struct png_text *texts, uint32_t n) {
+enum chart_error picture_close(struct picture *picture, struct buffer *out) {
+    const struct picture_options *options = picture->options;
     const struct png_picture png = {picture->canvas.rgba, NULL, picture->canvas.width,
                                     picture->canvas.height};
     enum chart_error error = CHART_NO_MEMORY;
-    struct png_text all[4];
     char software[96];
-    snprintf(software, sizeof software, "Strata %.80s", version);
-    all[0] = (struct png_text){"Software", software};
-    for (uint32_t i = 0; i < n; i++)
-        all[i + 1] = texts[i];
+    snprintf(software, sizeof software, "Strata %.80s", options->version);
+    struct png_text texts[4] = {{"Software", software}, {"strata:fingerprint", options->fingerprint}};
+    uint32_t n = 2;
+    if (options->fingerprint_b != NULL)
+        texts[n++] = (struct png_text){"strata:fingerprint_b", options->fingerprint_b};
+    texts[n++] = (struct png_text){"strata:flags", options->flags};
     if (!picture->failed)
-        error = png_write(out, &png, all, n + 1) ? CHART_OK : out->failed ? CHART_NO_MEMORY : CHART_PNG;
+        error = png_write(out, &png, texts, n) ? CHART_OK : out->failed ? CHART_NO_MEMORY : CHART_PNG;
     canvas_release(&picture->canvas);
     font_close(picture->font);
     return error;
+}
+
+struct rect picture_page(const struct picture *picture) {
+    int32_t em = picture->em;
+    return (struct rect){em, em * 3 / 4, (int32_t)picture->canvas.width - 2 * em,
+                         (int32_t)picture->canvas.height - em * 3 / 2};
 }
 
 int32_t picture_text(struct picture *picture, struct rect area, struct font_style style, uint32_t color,
@@ -57,14 +68,19 @@ int32_t picture_text(struct picture *picture, struct rect area, struct font_styl
     return width < 0 ? 0 : width;
 }
 
-void picture_timeline(struct picture *picture, const struct timeline *timeline, const uint64_t *keep,
-                      bool reserved, struct rect area) {
+int32_t picture_say(struct picture *picture, struct rect area, struct font_style style, uint32_t color,
+                    const char *text) {
+    return picture_text(picture, area, style, color, false, FONT_CUT_END, text);
+}
+
+void picture_draw_timeline(struct picture *picture, const struct timeline *timeline, const uint64_t *keep,
+                           bool reserved, struct rect area) {
     struct view view = {.axis = AXIS_EVENTS,
                         .top_bytes = picture->top_bytes,
                         .width = (uint32_t)area.width,
                         .height = (uint32_t)area.height};
     const struct raster_style style = {
-        .dark = picture->dark, .scale = (uint32_t)picture->scale, .reserved = reserved};
+        .dark = picture->options->dark, .scale = (uint32_t)picture->scale, .reserved = reserved};
     struct scene scene;
     struct raster raster;
     view_fit(&view, timeline);
@@ -95,17 +111,16 @@ void picture_ticks(struct picture *picture, struct rect area, int32_t x) {
     }
 }
 
-int32_t picture_head(struct picture *picture, struct rect page, const char *title, const char *line,
-                     const char *version) {
+int32_t picture_head(struct picture *picture, struct rect page, const char *title, const char *line) {
     char text[128];
-    snprintf(text, sizeof text, "Strata %.80s", version);
+    snprintf(text, sizeof text, "Strata %.80s", picture->options->version);
     int32_t width =
         picture_text(picture, (struct rect){page.x + page.width * 3 / 4, page.y, page.width / 4, 0},
                      picture->small, picture->colors->quiet, true, FONT_CUT_END, text);
     picture_text(picture, (struct rect){page.x, page.y, page.width - width - picture->em, 0}, picture->title,
                  picture->colors->text, false, FONT_CUT_MIDDLE, title);
     page.y += canvas_line_height(picture->title);
-    picture_text(picture, page, picture->small, picture->colors->quiet, false, FONT_CUT_END, line);
+    picture_say(picture, page, picture->small, picture->colors->quiet, line);
     return page.y + canvas_line_height(picture->small) + picture->em;
 }
 
@@ -126,8 +141,8 @@ void picture_x_axis(struct picture *picture, const struct timeline *timeline, st
         canvas_fill(&picture->canvas,
                     (struct rect){x, plot.y + plot.height, picture->scale, picture->scale * 4},
                     picture->colors->quiet, 255);
-        picture_text(picture, (struct rect){left < most_left ? left : most_left, y, width, 0}, picture->small,
-                     picture->colors->quiet, false, FONT_CUT_END, number.text);
+        picture_say(picture, (struct rect){left < most_left ? left : most_left, y, width, 0}, picture->small,
+                    picture->colors->quiet, number.text);
     }
     picture_text(picture, (struct rect){plot.x, y + canvas_line_height(picture->small), plot.width, 0},
                  picture->small, picture->colors->quiet, true, FONT_CUT_END, "event number");

@@ -1,10 +1,18 @@
-/* What the smaller pictures (of a difference, of what if) share: font and canvas, colours, a line of text, a timeline
- * drawn into an area, and the PNG. Private to render/png/. */
+/* The canvas of the pictures of diff, plan and whatif: font, colours, lines of text, a timeline drawn into an area, and
+ * the PNG. */
 #pragma once
 
 #include "render/png/canvas.h"
 #include "render/png/chart.h"
-#include "render/png/png_write.h"
+
+struct picture_options {
+    uint32_t width, height, scale; /* as in struct chart_options */
+    bool dark;
+    const char *file, *fingerprint; /* of the input; of a difference A's fingerprint */
+    const char *fingerprint_b;      /* of a difference; otherwise NULL */
+    const char *version;            /* of Strata */
+    const char *flags;              /* for the text chunk; may be "" */
+};
 
 struct picture_colors {
     uint32_t background, text, quiet, line;
@@ -12,36 +20,41 @@ struct picture_colors {
 };
 
 struct picture {
+    const struct picture_options *options;
     const struct picture_colors *colors;
     struct canvas canvas;
     struct font *font;
     struct arena *memory;
     struct font_style body, bold, title, small;
     int32_t em, scale;
-    bool dark, failed;  /* failed: there was no memory */
+    bool failed;        /* there was no memory */
     uint64_t top_bytes; /* bytes at the upper edge of every plot */
 };
 
 /* Opens font and canvas. Texts have `px` pixels, small ones `small_px`, times the scale. After anything but CHART_OK
  * nothing is open. */
-enum chart_error picture_open(struct picture *picture, uint32_t width, uint32_t height, uint32_t px,
-                              uint32_t small_px);
+enum chart_error picture_open(struct picture *picture, const struct picture_options *options,
+                              struct arena *memory, uint32_t px, uint32_t small_px);
 
-/* Writes the PNG, unless something failed, with the program's version and `texts` ([n], at most 3); closes the picture. */
-enum chart_error picture_close(struct picture *picture, struct buffer *out, const char *version,
-                               const struct png_text *texts, uint32_t n);
+/* Writes the PNG, unless something failed; closes the picture. */
+enum chart_error picture_close(struct picture *picture, struct buffer *out);
 
-/* Draws one line in `area`, elided to its width. Returns the width drawn. */
+/* The canvas without its margins. */
+struct rect picture_page(const struct picture *picture);
+
+/* Draws one line in `area`, elided to its width. Returns the width drawn. picture_say draws it at the left side and cuts
+ * its end. */
 int32_t picture_text(struct picture *picture, struct rect area, struct font_style style, uint32_t color,
                      bool right, enum font_cut cut, const char *text);
+int32_t picture_say(struct picture *picture, struct rect area, struct font_style style, uint32_t color,
+                    const char *text);
 
 /* Draws a timeline into `area`; of its allocations only those in `keep` (NULL: all). */
-void picture_timeline(struct picture *picture, const struct timeline *timeline, const uint64_t *keep,
-                      bool reserved, struct rect area);
+void picture_draw_timeline(struct picture *picture, const struct timeline *timeline, const uint64_t *keep,
+                           bool reserved, struct rect area);
 
 /* Draws the title at the left, the version at the right, and a quiet line below. Returns the y below them. */
-int32_t picture_head(struct picture *picture, struct rect page, const char *title, const char *line,
-                     const char *version);
+int32_t picture_head(struct picture *picture, struct rect page, const char *title, const char *line);
 
 /* Draws the numbers of events below a plot of a whole timeline, and the axis' title; that takes
  * picture_x_axis_height. */

@@ -1,6 +1,5 @@
 #include "render/png/plan_chart.h"
 
-#include "render/png/picture.h"
 #include "render/words/device.h"
 #include "render/words/plan.h"
 
@@ -17,7 +16,6 @@ struct row {
 
 struct plan_sheet {
     const struct plan *plan;
-    const struct whatif_chart_options *options;
     struct picture picture;
     struct row row[ROWS_MOST];
     uint32_t n_rows;
@@ -141,7 +139,7 @@ static void rows_put(struct plan_sheet *sheet, struct rect area) {
         bar_put(sheet, row, at);
         figures_say(&figures, sheet->plan, row);
         at.y += em * 3 / 4;
-        picture_text(picture, at, picture->small, picture->colors->quiet, false, FONT_CUT_END, text);
+        picture_say(picture, at, picture->small, picture->colors->quiet, text);
         area.y += height;
         area.height -= height;
     }
@@ -202,8 +200,8 @@ static void limit_put(struct plan_sheet *sheet, struct rect plot) {
     plan_words_budget(&words, sheet->plan);
     (void)words_end(&words);
     y = y - line < plot.y ? y + 2 * picture->scale : y - line;
-    picture_text(picture, (struct rect){plot.x + picture->em / 2, y, plot.width - picture->em, 0},
-                 picture->small, picture->colors->text, false, FONT_CUT_END, text);
+    picture_say(picture, (struct rect){plot.x + picture->em / 2, y, plot.width - picture->em, 0},
+                picture->small, picture->colors->text, text);
 }
 
 static void plot_put(struct plan_sheet *sheet, struct rect plot, int32_t labels_x) {
@@ -243,16 +241,15 @@ static int32_t head_put(struct plan_sheet *sheet, struct rect page) {
                  plan->replay->grade == REPLAY_REFUSED
                      ? plan->replay->reason
                      : "The recording shows no limit: --gpu SIZE says what there is.");
-    snprintf(title, sizeof title, "%.200s \xc2\xb7 %s: plan", sheet->options->file,
+    snprintf(title, sizeof title, "%.200s \xc2\xb7 %s: plan", sheet->picture.options->file,
              device_words(plan->program->device->ordinal).text);
-    return picture_head(&sheet->picture, page, title, answer, sheet->options->version);
+    return picture_head(&sheet->picture, page, title, answer);
 }
 
 static void draw(struct plan_sheet *sheet) {
     struct picture *picture = &sheet->picture;
-    int32_t em = picture->em, width = (int32_t)picture->canvas.width,
-            height = (int32_t)picture->canvas.height;
-    struct rect page = {em, em * 3 / 4, width - 2 * em, height - em * 3 / 2};
+    int32_t em = picture->em;
+    struct rect page = picture_page(picture);
     int32_t top = head_put(sheet, page), labels = em * 11 / 2, line = canvas_line_height(picture->small);
     int32_t side = page.width / 3 < 30 * em ? page.width / 3 : 30 * em, rest = page.y + page.height - top;
     struct rect plot = {page.x + labels, top, page.width - labels - side - em - request_width(sheet),
@@ -268,21 +265,16 @@ static void draw(struct plan_sheet *sheet) {
              "Pale: in use as recorded%s. Filled: with the least plan; ticks at its foot: made again. Bars: "
              "in use, outlined what is reserved without a limit, lines from the least to the most.",
              sheet->plan->ended_by_oom ? ", behind the end with the request that failed" : "");
-    picture_text(picture, (struct rect){page.x, page.y + page.height - line, page.width, 0}, picture->small,
-                 picture->colors->quiet, false, FONT_CUT_END, text);
+    picture_say(picture, (struct rect){page.x, page.y + page.height - line, page.width, 0}, picture->small,
+                picture->colors->quiet, text);
 }
 
 enum chart_error plan_chart_png(struct buffer *out, const struct plan *plan,
-                                const struct whatif_chart_options *options, struct arena *memory) {
-    struct plan_sheet sheet = {
-        .plan = plan,
-        .options = options,
-        .picture = {.dark = options->dark, .scale = (int32_t)options->scale, .memory = memory}};
-    enum chart_error error = picture_open(&sheet.picture, options->width, options->height, 14, 13);
+                                const struct picture_options *options, struct arena *memory) {
+    struct plan_sheet sheet = {.plan = plan};
+    enum chart_error error = picture_open(&sheet.picture, options, memory, 14, 13);
     if (error != CHART_OK)
         return error;
     draw(&sheet);
-    const struct png_text texts[] = {{"strata:fingerprint", options->fingerprint},
-                                     {"strata:flags", options->flags}};
-    return picture_close(&sheet.picture, out, options->version, texts, 2);
+    return picture_close(&sheet.picture, out);
 }

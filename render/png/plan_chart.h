@@ -13,8 +13,8 @@
 #pragma once
 
 #include "analysis/plan/plan.h"
-#include "render/png/whatif_chart.h"
+#include "render/png/picture.h"
 
 /* Appends a PNG to `out`. `plan` has its curves, unless its replay is refused. The same input gives the same bytes. */
 enum chart_error plan_chart_png(struct buffer *out, const struct plan *plan,
-                                const struct whatif_chart_options *options, struct arena *memory);
+                                const struct picture_options *options, struct arena *memory);

@@ -16,21 +16,11 @@
 #pragma once
 
 #include "analysis/model/whatif.h"
-#include "render/png/chart.h"
+#include "render/png/picture.h"
 
-struct whatif_chart_options {
-    uint32_t width, height, scale; /* as in struct chart_options */
-    bool dark;
-    const char *file; /* name of the input */
-    const char *fingerprint;
-    const char *version; /* of Strata */
-    const char *flags;   /* for the text chunk; may be "" */
-    /* nothing of this size was recorded (analysis/model/extrapolate.h); `file` describes it */
-    bool extrapolated;
-};
-
-/* Appends a PNG to `out`. `whatif` is solved and finished; `timeline` is of its device. Runs the model once for each
+/* Appends a PNG to `out`. `whatif` is solved and finished; `timeline` is of its device. `extrapolated`: nothing of this
+ * size was recorded (analysis/model/extrapolate.h), and the options' file describes it. Runs the model once for each
  * curve. The same input gives the same bytes. */
 enum chart_error whatif_chart_png(struct buffer *out, const struct whatif *whatif,
-                                  const struct timeline *timeline, const struct whatif_chart_options *options,
-                                  struct arena *memory);
+                                  const struct timeline *timeline, bool extrapolated,
+                                  const struct picture_options *options, struct arena *memory);
