@@ -18,11 +18,6 @@ struct conf {
     size_t nbytes, at;
 };
 
-struct word {
-    const char *text;
-    size_t nbytes;
-};
-
 static bool is_mark(char c) {
     return c == ',' || c == ':' || c == '[' || c == ']' || c == ' ';
 }
@@ -39,9 +34,9 @@ static bool conf_take(struct conf *conf, char mark) {
     return there;
 }
 
-static struct word conf_next(struct conf *conf) {
+static struct text conf_next(struct conf *conf) {
     conf_skip_blanks(conf);
-    struct word word = {conf->text + conf->at, 0};
+    struct text word = {(const uint8_t *)conf->text + conf->at, 0};
     while (conf->at < conf->nbytes && !is_mark(conf->text[conf->at])) {
         conf->at++;
         word.nbytes++;
@@ -49,17 +44,10 @@ static struct word conf_next(struct conf *conf) {
     return word;
 }
 
-static bool word_is(struct word word, const char *text) {
-    size_t i = 0;
-    while (i < word.nbytes && text[i] == word.text[i] && text[i] != '\0')
-        i++;
-    return i == word.nbytes && text[i] == '\0';
-}
-
-static bool word_number(struct word word, uint64_t *number) {
+static bool word_number(struct text word, uint64_t *number) {
     *number = 0;
     for (size_t i = 0; i < word.nbytes; i++) {
-        unsigned digit = (unsigned)(word.text[i] - '0');
+        unsigned digit = (unsigned)(word.at[i] - '0');
         if (digit > 9 || *number > (UINT64_MAX - digit) / 10)
             return false;
         *number = *number * 10 + digit;
@@ -72,15 +60,15 @@ static bool is_power_of_two(uint64_t number) {
 }
 
 /* "0.8" in millionths, without floating point: digits beyond the sixth are cut. */
-static bool word_ppm(struct word word, uint32_t *ppm) {
+static bool word_ppm(struct text word, uint32_t *ppm) {
     uint64_t whole = 0, scale = MILLION;
     bool point = false;
     for (size_t i = 0; i < word.nbytes; i++) {
-        if (word.text[i] == '.' && !point) {
+        if (word.at[i] == '.' && !point) {
             point = true;
             continue;
         }
-        unsigned digit = (unsigned)(word.text[i] - '0');
+        unsigned digit = (unsigned)(word.at[i] - '0');
         if (digit > 9 || whole > MILLION)
             return false;
         scale = point ? scale / 10 : scale;
@@ -95,10 +83,10 @@ static bool word_ppm(struct word word, uint32_t *ppm) {
 /* ---- one function per key ---- */
 
 static bool take_bool(struct allocator_settings *settings, struct conf *conf) {
-    struct word word = conf_next(conf);
-    settings->expandable = word_is(word, "True");
+    struct text word = conf_next(conf);
+    settings->expandable = text_is(word, "True");
     settings->told.expandable = true;
-    return settings->expandable || word_is(word, "False");
+    return settings->expandable || text_is(word, "False");
 }
 
 static bool take_mib(struct conf *conf, uint64_t least, uint64_t *nbytes) {
@@ -146,9 +134,9 @@ static bool take_divisions(struct conf *conf, uint64_t *divisions) {
 static bool take_classes(struct allocator_settings *settings, struct conf *conf) {
     unsigned last = 0;
     for (bool first = true; !conf_take(conf, ']'); first = false) {
-        struct word bound = conf_next(conf);
+        struct text bound = conf_next(conf);
         uint64_t mib = 0, divisions;
-        bool rest = word_is(bound, ">");
+        bool rest = text_is(bound, ">");
         if (!rest && (!word_number(bound, &mib) || !is_power_of_two(mib)))
             return false;
         if (!conf_take(conf, ':') || !take_divisions(conf, &divisions))
@@ -187,13 +175,13 @@ static const struct {
 enum { N_KEYS = sizeof keys / sizeof keys[0] };
 
 /* Known to PyTorch, but without effect here. */
-static bool key_is_idle(struct word key) {
+static bool key_is_idle(struct text key) {
     static const char *const idle[] = {"backend", "release_lock_on_cudamalloc", "release_lock_on_hipmalloc",
                                        "graph_capture_record_stream_reuse", "throw_on_cudamalloc_oom"};
-    if (key.nbytes > 7 && word_is((struct word){key.text, 7}, "pinned_"))
+    if (key.nbytes > 7 && text_begins(key, "pinned_"))
         return true;
     for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
-        if (word_is(key, idle[i]))
+        if (text_is(key, idle[i]))
             return true;
     return false;
 }
@@ -209,9 +197,9 @@ static void value_skip(struct conf *conf) {
 }
 
 static enum settings_problem key_add(struct allocator_settings *settings, struct conf *conf) {
-    struct word key = conf_next(conf);
+    struct text key = conf_next(conf);
     for (unsigned i = 0; i < N_KEYS; i++)
-        if (word_is(key, keys[i].name)) {
+        if (text_is(key, keys[i].name)) {
             struct allocator_settings changed = *settings;
             if (!conf_take(conf, ':') || !keys[i].take(&changed, conf))
                 return SETTINGS_WRONG;
@@ -262,22 +250,22 @@ static bool scan_take(struct json_scan *scan, uint8_t mark) {
 }
 
 /* The inside of a string, with escapes unchanged: no key or value that counts has one. */
-static struct word scan_string(struct json_scan *scan) {
-    struct word word = {(const char *)scan->at, 0};
+static struct text scan_string(struct json_scan *scan) {
+    struct text word = {scan->at, 0};
     if (!scan_take(scan, '"'))
         return word;
-    word.text = (const char *)scan->at;
+    word.at = scan->at;
     while (scan->at < scan->end && *scan->at != '"')
         scan->at += *scan->at == '\\' && scan->end - scan->at > 1 ? 2 : 1;
-    word.nbytes = (size_t)((const char *)scan->at - word.text);
+    word.nbytes = (uint32_t)(scan->at - word.at);
     scan->at += scan->at < scan->end;
     return word;
 }
 
 /* Any value; its text. */
-static struct word scan_value(struct json_scan *scan) {
+static struct text scan_value(struct json_scan *scan) {
     scan_blanks(scan);
-    struct word word = {(const char *)scan->at, 0};
+    struct text word = {scan->at, 0};
     if (scan->at < scan->end && *scan->at == '"')
         return scan_string(scan);
     for (int depth = 0; scan->at < scan->end; scan->at++) {
@@ -291,21 +279,21 @@ static struct word scan_value(struct json_scan *scan) {
             break;
         depth += (c == '{' || c == '[') - (c == '}' || c == ']');
     }
-    word.nbytes = (size_t)((const char *)scan->at - word.text);
+    word.nbytes = (uint32_t)(scan->at - word.at);
     return word;
 }
 
 /* {"1": 0, "2": 4, ...}: keys are MiB. */
-static void read_roundup(struct allocator_settings *settings, struct word value) {
-    struct json_scan scan = {(const uint8_t *)value.text, (const uint8_t *)value.text + value.nbytes};
+static void read_roundup(struct allocator_settings *settings, struct text value) {
+    struct json_scan scan = {value.at, value.at + value.nbytes};
     uint64_t mib, divisions;
     if (!scan_take(&scan, '{'))
         return;
     while (scan.at < scan.end) {
         const uint8_t *from = scan.at;
-        struct word key = scan_string(&scan);
+        struct text key = scan_string(&scan);
         (void)scan_take(&scan, ':');
-        struct word number = scan_value(&scan);
+        struct text number = scan_value(&scan);
         if (word_number(key, &mib) && is_power_of_two(mib) && log2_of(mib) < ROUNDUP_CLASSES &&
             word_number(number, &divisions) && divisions <= UINT32_MAX &&
             (divisions == 0 || is_power_of_two(divisions)))
@@ -316,32 +304,31 @@ static void read_roundup(struct allocator_settings *settings, struct word value)
 }
 
 /* -1 and 2^64 - 1 both mean none. */
-static void read_split(struct allocator_settings *settings, struct word value) {
+static void read_split(struct allocator_settings *settings, struct text value) {
     uint64_t nbytes;
     if (word_number(value, &nbytes) && nbytes > 0 && nbytes < UINT64_C(1) << 60)
         settings->max_split_bytes = nbytes;
-    settings->told.max_split = value.nbytes != 0 && value.text[-1] != '"' && value.text[0] <= '9';
+    settings->told.max_split = value.nbytes != 0 && value.at[-1] != '"' && value.at[0] <= '9';
 }
 
 /* PYTORCH_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF, PYTORCH_NPU_ALLOC_CONF and the like. */
-static bool names_variable(struct word key) {
-    struct text name = {(const uint8_t *)key.text, (uint32_t)key.nbytes};
-    return text_begins(name, "PYTORCH_") && text_ends(name, "_ALLOC_CONF");
+static bool names_variable(struct text key) {
+    return text_begins(key, "PYTORCH_") && text_ends(key, "_ALLOC_CONF");
 }
 
-static void read_key(struct allocator_settings *settings, struct word key, struct word value) {
+static void read_key(struct allocator_settings *settings, struct text key, struct text value) {
     size_t bad_at;
     uint32_t ppm;
     if (names_variable(key))
-        (void)allocator_settings_add(settings, value.text, value.nbytes, &bad_at);
-    else if (word_is(key, "expandable_segments"))
+        (void)allocator_settings_add(settings, (const char *)value.at, value.nbytes, &bad_at);
+    else if (text_is(key, "expandable_segments"))
         settings->expandable =
-            (settings->told.expandable = true) && (word_is(value, "true") || word_is(value, "1"));
-    else if (word_is(key, "max_split_size"))
+            (settings->told.expandable = true) && (text_is(value, "true") || text_is(value, "1"));
+    else if (text_is(key, "max_split_size"))
         read_split(settings, value);
-    else if (word_is(key, "roundup_power2_divisions"))
+    else if (text_is(key, "roundup_power2_divisions"))
         read_roundup(settings, value);
-    else if (word_is(key, "garbage_collection_threshold"))
+    else if (text_is(key, "garbage_collection_threshold"))
         settings->collect_ppm = (settings->told.collect = true) && word_ppm(value, &ppm) ? ppm : 0;
 }
 
@@ -353,7 +340,7 @@ bool allocator_settings_read(struct allocator_settings *settings, const struct t
         return false;
     while (scan.at < scan.end && !scan_take(&scan, '}')) {
         const uint8_t *from = scan.at;
-        struct word key = scan_string(&scan);
+        struct text key = scan_string(&scan);
         (void)scan_take(&scan, ':');
         read_key(settings, key, scan_value(&scan));
         (void)scan_take(&scan, ',');

@@ -58,21 +58,37 @@ static void free_blocks_add(struct free_blocks *sum, const struct free_blocks *m
         sum->largest_bytes = more->largest_bytes;
 }
 
-static uint64_t group_key(const struct segment *segment) {
-    return (uint64_t)segment->pool << 32 | (uint64_t)segment->stream << 1 |
-           ((segment->flags & SEGMENT_SMALL) != 0);
+static uint64_t group_order(const struct free_blocks_group *group) {
+    return (uint64_t)group->pool << 32 | (uint64_t)group->stream << 1 | group->small;
 }
 
-/* The segments' indices by the key of their group. NULL: no memory. */
-static struct sort_row *segments_sorted(const struct device_trace *device, struct arena *arena) {
-    uint64_t n = device->n_segments == 0 ? 1 : device->n_segments;
-    struct sort_row *rows, *spare;
-    if (!ARENA_COLUMNS(arena, n, rows, spare))
-        return NULL;
-    for (uint32_t i = 0; i < device->n_segments; i++)
-        rows[i] = (struct sort_row){group_key(&device->segments[i]), i};
-    sort_rows(rows, spare, device->n_segments);
-    return rows;
+/* Joins groups of single segments or extents into one per pool, stream and class. False: no memory. */
+static bool groups_fold(struct free_blocks_summary *summary, struct arena *arena) {
+    size_t n = (size_t)summary->n_groups + 1;
+    struct free_blocks_group *each = summary->groups;
+    struct sort_row *rows = arena_alloc(arena, n * 2 * sizeof *rows);
+    summary->groups = arena_alloc(arena, n * sizeof *summary->groups);
+    if (rows == NULL || summary->groups == NULL)
+        return false;
+    uint32_t count = summary->n_groups;
+    for (uint32_t i = 0; i < count; i++)
+        rows[i] = (struct sort_row){group_order(&each[i]), i};
+    sort_rows(rows, rows + n, count);
+    summary->n_groups = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct free_blocks_group *own = &each[rows[i].value];
+        if (i == 0 || rows[i].key != rows[i - 1].key)
+            summary->groups[summary->n_groups++] = *own;
+        else
+            free_blocks_add(&summary->groups[summary->n_groups - 1].free_blocks, &own->free_blocks);
+    }
+    return true;
+}
+
+static void group_add(struct free_blocks_summary *summary, uint16_t pool, uint16_t stream, bool small,
+                      struct free_blocks free_blocks) {
+    summary->groups[summary->n_groups++] = (struct free_blocks_group){pool, stream, small, free_blocks};
+    free_blocks_add(&summary->all, &free_blocks);
 }
 
 static void sizes_add(struct free_blocks_summary *summary, const struct device_trace *device) {
@@ -87,27 +103,17 @@ static void sizes_add(struct free_blocks_summary *summary, const struct device_t
 
 bool free_blocks_find(struct free_blocks_summary *summary, const struct device_trace *device,
                       struct arena *arena) {
-    *summary = (struct free_blocks_summary){0};
-    struct sort_row *rows = segments_sorted(device, arena);
-    if (rows == NULL)
-        return false;
-    uint32_t n_groups = sort_rows_keys(rows, device->n_segments);
-    summary->groups = arena_alloc(arena, (n_groups + (size_t)1) * sizeof *summary->groups);
+    *summary = (struct free_blocks_summary){
+        .groups = arena_alloc(arena, (device->n_segments + (size_t)1) * sizeof *summary->groups)};
     if (summary->groups == NULL)
         return false;
     for (uint32_t i = 0; i < device->n_segments; i++) {
-        const struct segment *segment = &device->segments[rows[i].value];
-        struct free_blocks free_blocks = free_blocks_of_segment(device, segment);
-        if (i == 0 || rows[i].key != rows[i - 1].key)
-            summary->groups[summary->n_groups++] =
-                (struct free_blocks_group){.pool = segment->pool,
-                                           .stream = segment->stream,
-                                           .small = (segment->flags & SEGMENT_SMALL) != 0};
-        free_blocks_add(&summary->groups[summary->n_groups - 1].free_blocks, &free_blocks);
-        free_blocks_add(&summary->all, &free_blocks);
+        const struct segment *segment = &device->segments[i];
+        group_add(summary, segment->pool, segment->stream, (segment->flags & SEGMENT_SMALL) != 0,
+                  free_blocks_of_segment(device, segment));
     }
     sizes_add(summary, device);
-    return true;
+    return groups_fold(summary, arena);
 }
 
 enum { GRAIN = 512 }; /* the allocator rounds requests up to this */
@@ -338,39 +344,9 @@ static struct free_blocks free_blocks_of_extent(struct sweep *sweep, const struc
     return free_blocks;
 }
 
-static uint64_t group_order(const struct free_blocks_group *group) {
-    return (uint64_t)group->pool << 32 | (uint64_t)group->stream << 1 | group->small;
-}
-
-/* Joins groups of extents into one per pool, stream and class. False: no memory. */
-static bool groups_fold(struct free_blocks_summary *summary, struct arena *arena) {
-    size_t n = (size_t)summary->n_groups + 1;
-    struct free_blocks_group *each = summary->groups;
-    struct sort_row *rows = arena_alloc(arena, n * 2 * sizeof *rows);
-    summary->groups = arena_alloc(arena, n * sizeof *summary->groups);
-    if (rows == NULL || summary->groups == NULL)
-        return false;
-    uint32_t count = summary->n_groups;
-    for (uint32_t i = 0; i < count; i++)
-        rows[i] = (struct sort_row){group_order(&each[i]), i};
-    sort_rows(rows, rows + n, count);
-    summary->n_groups = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct free_blocks_group *own = &each[rows[i].value];
-        if (i == 0 || rows[i].key != rows[i - 1].key)
-            summary->groups[summary->n_groups++] = *own;
-        else
-            free_blocks_add(&summary->groups[summary->n_groups - 1].free_blocks, &own->free_blocks);
-    }
-    return true;
-}
-
 static void extent_add(struct sweep *sweep, const struct extent *extent) {
-    struct free_blocks free_blocks = free_blocks_of_extent(sweep, extent);
-    struct free_blocks_summary *summary = sweep->summary;
-    summary->groups[summary->n_groups++] =
-        (struct free_blocks_group){extent->pool, extent->stream, extent->small, free_blocks};
-    free_blocks_add(&summary->all, &free_blocks);
+    group_add(sweep->summary, extent->pool, extent->stream, extent->small,
+              free_blocks_of_extent(sweep, extent));
 }
 
 static void pieces_sweep(struct sweep *sweep, const struct pieces *pieces,

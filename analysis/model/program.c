@@ -30,12 +30,12 @@ static bool deaths_list(struct deaths *deaths, const struct device_trace *device
 static bool waits_sort(struct sort_row **rows, uint32_t *count, const struct device_trace *device,
                        struct arena *arena) {
     const struct allocations *allocations = &device->allocations;
-    uint32_t n = 0, capacity = 0;
+    uint32_t n = 0;
     for (uint32_t i = 0; i < allocations->count; i++)
         n += allocations->request[i] < allocations->death[i] && allocations->request[i] != 0;
-    *rows = NULL;
+    *rows = arena_column(arena, (uint64_t)n * 2, sizeof **rows);
     *count = n;
-    if (!ARENA_GROW(arena, *rows, capacity, (uint64_t)n * 2 + 1))
+    if (*rows == NULL)
         return false;
     n = 0;
     for (uint32_t i = 0; i < allocations->count; i++)

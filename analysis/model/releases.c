@@ -3,23 +3,10 @@
 #include "analysis/model/allocator_settings.h"
 #include "base/search.h"
 
-static bool bytes_at(const uint8_t *bytes, uint32_t nbytes, const char *text, uint32_t length) {
-    if (nbytes < length)
-        return false;
-    for (uint32_t i = 0; i < length; i++)
-        if (bytes[i] != (uint8_t)text[i])
-            return false;
-    return true;
-}
-
 /* torch.cuda.empty_cache, and c10::cuda::CUDACachingAllocator::emptyCache with its variants. */
 static bool empties_cache(const struct trace *trace, uint32_t name) {
-    uint32_t nbytes;
-    const uint8_t *bytes = trace_string(trace, name, &nbytes);
-    for (; nbytes != 0; bytes++, nbytes--)
-        if (bytes_at(bytes, nbytes, "empty_cache", 11) || bytes_at(bytes, nbytes, "emptyCache", 10))
-            return true;
-    return false;
+    struct text text = trace_text(trace, name);
+    return text_contains(text, "empty_cache") || text_contains(text, "emptyCache");
 }
 
 /* For each stack: is empty_cache among its frames? A stack has its parent's frames and one more. */

@@ -131,39 +131,6 @@ static void next_request_fails(struct replayer *replayer, uint32_t op) {
 
 /* ---- releases ---- */
 
-static bool call_before(const struct allocator_call *a, const struct allocator_call *b) {
-    return a->address < b->address;
-}
-
-static void calls_sift(struct allocator_call *calls, uint32_t root, uint32_t count) {
-    for (uint32_t child; (child = 2 * root + 1) < count; root = child) {
-        if (child + 1 < count && call_before(&calls[child], &calls[child + 1]))
-            child++;
-        if (!call_before(&calls[root], &calls[child]))
-            return;
-        struct allocator_call swap = calls[root];
-        calls[root] = calls[child];
-        calls[child] = swap;
-    }
-}
-
-static void calls_sort(struct allocator_call *calls, uint32_t count) {
-    for (uint32_t i = count / 2; i-- > 0;)
-        calls_sift(calls, i, count);
-    for (uint32_t end = count; end > 1; end--) {
-        struct allocator_call swap = calls[0];
-        calls[0] = calls[end - 1];
-        calls[end - 1] = swap;
-        calls_sift(calls, 0, end - 1);
-    }
-}
-
-static bool calls_find(const struct allocator_call *calls, uint32_t count,
-                       const struct segment_event *event) {
-    uint32_t low = SEARCH(0, count, i, calls[i].address < event->address);
-    return low < count && call_is(&calls[low], event);
-}
-
 /* With private pools, or rules that give back in part: gives back what was recorded, as far as it is free. */
 static bool gives_parts(const struct replayer *replayer) {
     const struct allocator_settings *settings = &replayer->replay->settings;
@@ -184,11 +151,21 @@ static void group_empty(struct replayer *replayer, const struct release_group *g
     struct allocator *allocator = &replayer->allocator;
     allocator->n_calls = 0;
     allocator_empty_cache(allocator);
-    calls_sort(allocator->call, allocator->n_calls);
-    for (uint32_t i = group->first; i < group->first + group->count; i++)
-        replayer->replay->releases_exact +=
-            calls_find(allocator->call, allocator->n_calls, &replayer->device->segment_events[i]);
-    if (allocator->n_calls != group->count) /* more than was recorded shows in the curve */
+    uint32_t n = allocator->n_calls;
+    struct sort_row *rows = arena_column(replayer->arena, (uint64_t)n * 2, sizeof *rows);
+    allocator->no_memory |= rows == NULL;
+    if (rows == NULL)
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        rows[i] = (struct sort_row){allocator->call[i].address, i};
+    sort_rows(rows, rows + n, n);
+    for (uint32_t i = group->first; i < group->first + group->count; i++) {
+        const struct segment_event *event = &replayer->device->segment_events[i];
+        uint32_t low = SEARCH(0, n, k, rows[k].key < event->address);
+        replayer->replay->releases_exact += low < n && call_is(&allocator->call[rows[low].value], event);
+    }
+    ARENA_DROP(replayer->arena, rows);
+    if (n != group->count) /* more than was recorded shows in the curve */
         reserved_compare(replayer);
 }
 
@@ -286,15 +263,10 @@ static const char *refusal(const struct trace *trace, const struct device_trace 
 }
 
 static bool columns_init(struct replayer *replayer) {
-    uint32_t count = replayer->device->allocations.count, capacity = 0;
-    if (!ARENA_GROW(replayer->arena, replayer->block_of, capacity, (uint64_t)count + 1))
-        return false;
-    capacity = 0;
-    if (!ARENA_GROW(replayer->arena, replayer->extra, capacity, (uint64_t)count + 1))
-        return false;
-    bytes_zero(replayer->block_of, count * sizeof *replayer->block_of);
-    bytes_zero(replayer->extra, count * sizeof *replayer->extra);
-    return true;
+    uint32_t count = replayer->device->allocations.count;
+    replayer->block_of = arena_zeros(replayer->arena, count, sizeof *replayer->block_of);
+    replayer->extra = arena_zeros(replayer->arena, count, sizeof *replayer->extra);
+    return replayer->block_of != NULL && replayer->extra != NULL;
 }
 
 static bool replayer_init(struct replayer *replayer) {
@@ -366,11 +338,11 @@ static bool steps_make(struct replay_work *work, uint32_t n_steps) {
 
 static bool extra_keep(struct replay_work *work) {
     struct replay *replay = work->replayer.replay;
-    uint32_t capacity = 0, count = work->replayer.device->allocations.count;
-    if (!ARENA_GROW(work->arena, replay->extra, capacity, (uint64_t)count + 1))
-        return false;
-    bytes_copy(replay->extra, work->replayer.extra, count * sizeof *replay->extra);
-    return true;
+    uint32_t count = work->replayer.device->allocations.count;
+    replay->extra = arena_column(work->arena, count, sizeof *replay->extra);
+    if (replay->extra != NULL)
+        bytes_copy(replay->extra, work->replayer.extra, count * sizeof *replay->extra);
+    return replay->extra != NULL;
 }
 
 static bool end_make(struct replay_work *work) {

@@ -3,10 +3,9 @@
 
 static bool model_blocks(const struct allocator *allocator, struct sort_row **rows, uint32_t *count,
                          struct arena *arena) {
-    uint32_t capacity = 0;
-    *rows = NULL;
+    *rows = arena_column(arena, (uint64_t)allocator->n_blocks * 2, sizeof **rows);
     *count = 0;
-    if (!ARENA_GROW(arena, *rows, capacity, (uint64_t)allocator->n_blocks * 2))
+    if (*rows == NULL)
         return false;
     for (uint32_t i = 1; i < allocator->n_blocks; i++)
         if (allocator->block[i].mapped)

@@ -45,18 +45,6 @@ static bool blocks_fit(const struct device_trace *device, const struct allocator
     return true;
 }
 
-static bool text_has(const struct trace *trace, uint32_t string, const char *part, uint32_t length) {
-    struct text bytes = trace_text(trace, string);
-    for (uint32_t at = 0; at + length <= bytes.nbytes; at++) {
-        uint32_t same = 0;
-        while (same < length && bytes.at[at + same] == (uint8_t)part[same])
-            same++;
-        if (same == length)
-            return true;
-    }
-    return false;
-}
-
 static bool is_ascend(const struct trace *trace, const struct device_trace *device,
                       struct allocator_settings settings) {
     bool any;
@@ -68,7 +56,8 @@ static bool is_ascend(const struct trace *trace, const struct device_trace *devi
     /* many in a row may share one long name, which is read once */
     const struct frame *frame = trace->frames.frame;
     for (uint32_t i = 1; !any && i < trace->frames.count; i++)
-        if ((i == 1 || frame[i].file != frame[i - 1].file) && text_has(trace, frame[i].file, "torch_npu", 9))
+        if ((i == 1 || frame[i].file != frame[i - 1].file) &&
+            text_contains(trace_text(trace, frame[i].file), "torch_npu"))
             return true;
     return false;
 }

@@ -16,9 +16,9 @@ struct rest {
 /* A free block is always handed out from its beginning. */
 static bool rests_find(const struct replayer *replayer, struct held *held) {
     const struct allocations *allocations = &replayer->device->allocations;
-    struct sort_row *rows = NULL;
-    uint32_t capacity = 0, count = 0;
-    if (!ARENA_GROW(replayer->arena, rows, capacity, (uint64_t)held->n_blocks + 1))
+    struct sort_row *rows = arena_column(replayer->arena, held->n_blocks, sizeof *rows);
+    uint32_t count = 0;
+    if (rows == NULL)
         return false;
     for (uint32_t i = 0; i < held->n_blocks; i++)
         if (held->block[i].guessed)
@@ -148,8 +148,8 @@ static struct block_sizes start_sizes(struct replayer *replayer) {
 bool replayer_start(struct replayer *replayer) {
     const struct allocations *allocations = &replayer->device->allocations;
     struct held held;
-    uint32_t *older = NULL, capacity = 0;
-    if (!ARENA_GROW(replayer->arena, older, capacity, (uint64_t)allocations->preexisting + 1))
+    uint32_t *older = arena_column(replayer->arena, allocations->preexisting, sizeof *older);
+    if (older == NULL)
         return false;
     for (uint32_t i = 0; i < allocations->preexisting; i++)
         older[i] = i;

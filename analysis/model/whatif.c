@@ -3,21 +3,14 @@
 
 #include "base/bytes.h"
 #include "base/numbers.h"
-#include "base/text.h"
+#include "base/words.h"
 
 /* ---- scenarios ---- */
-
-static size_t text_length(const char *text) {
-    size_t length = 0;
-    while (text[length] != '\0')
-        length++;
-    return length;
-}
 
 /* Turns "key=value" into "key:value"; false: longer than names may be. */
 static bool set_text(const char *text, char out[WHATIF_NAME]) {
     bool equals = false;
-    size_t length = text_length(text);
+    size_t length = word_length(text);
     if (length >= WHATIF_NAME)
         return false;
     for (size_t i = 0; i <= length; i++) {
@@ -32,12 +25,12 @@ bool whatif_set_is_fine(const char *text) {
     struct allocator_settings settings = allocator_settings_default();
     size_t bad_at;
     return set_text(text, spelled) && spelled[0] != '\0' &&
-           allocator_settings_add(&settings, spelled, text_length(spelled), &bad_at) == SETTINGS_FINE;
+           allocator_settings_add(&settings, spelled, word_length(spelled), &bad_at) == SETTINGS_FINE;
 }
 
 static void scenario_add(struct whatif *whatif, const char *name, struct allocator_settings settings) {
     struct whatif_scenario *scenario = &whatif->scenario[whatif->n_scenarios];
-    size_t length = text_length(name);
+    size_t length = word_length(name);
     *scenario = (struct whatif_scenario){.settings = settings, .same_as = whatif->n_scenarios};
     bytes_copy(scenario->name, name, length < WHATIF_NAME ? length : WHATIF_NAME - 1);
     for (uint32_t i = whatif->n_scenarios; i-- > 0;)
@@ -50,17 +43,8 @@ static void scenario_add(struct whatif *whatif, const char *name, struct allocat
 static void scenario_of(struct whatif *whatif, const char *text) {
     struct allocator_settings settings = whatif->replay.settings;
     size_t bad_at;
-    (void)allocator_settings_add(&settings, text, text_length(text), &bad_at);
+    (void)allocator_settings_add(&settings, text, word_length(text), &bad_at);
     scenario_add(whatif, text, settings);
-}
-
-static void name_append(char name[WHATIF_NAME], const char *text) {
-    size_t used = text_length(name);
-    if (used != 0 && used + 1 < WHATIF_NAME)
-        name[used++] = ',';
-    for (; *text != '\0' && used + 1 < WHATIF_NAME; text++)
-        name[used++] = *text;
-    name[used] = '\0';
 }
 
 /* The next of the settings in alphabetical order after `last`; NULL: none. */
@@ -73,26 +57,30 @@ static const char *set_behind(const char *const *set, uint32_t n_set, const char
 }
 
 void whatif_set_text(char text[WHATIF_NAME], const char *const *set, uint32_t n_set) {
-    char spelled[WHATIF_NAME] = "";
-    text[0] = '\0';
+    struct words words = {text, WHATIF_NAME, 0};
+    char spelled[WHATIF_NAME];
     for (const char *one = set_behind(set, n_set, NULL); one != NULL; one = set_behind(set, n_set, one))
-        if (set_text(one, spelled))
-            name_append(text, spelled);
+        if (set_text(one, spelled)) {
+            words_say(&words, words.nbytes != 0 ? "," : "");
+            words_say(&words, spelled);
+        }
+    (void)words_end(&words);
 }
 
+const char *const whatif_usual[WHATIF_USUAL] = {
+    "expandable_segments:True",   "expandable_segments:False",
+    "max_split_size_mb:128",      "max_split_size_mb:512",
+    "roundup_power2_divisions:4", "roundup_power2_divisions:8",
+    "large_segment_size_mb:64",   "expandable_segments:True,roundup_power2_divisions:8"};
+
 static void scenarios_list(struct whatif *whatif, const struct whatif_request *request) {
-    static const char *const usual[] = {
-        "expandable_segments:True",   "expandable_segments:False",
-        "max_split_size_mb:128",      "max_split_size_mb:512",
-        "roundup_power2_divisions:4", "roundup_power2_divisions:8",
-        "large_segment_size_mb:64",   "expandable_segments:True,roundup_power2_divisions:8"};
     struct allocator_settings plain = allocator_settings_default();
     plain.aligned = whatif->replay.settings.aligned; /* not a setting: it tells whose allocator it is */
     plain.expandable_private = whatif->replay.settings.expandable_private;
     scenario_add(whatif, "recorded", whatif->replay.settings);
     scenario_add(whatif, "default", plain);
-    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-        scenario_of(whatif, usual[i]);
+    for (size_t i = 0; i < WHATIF_USUAL; i++)
+        scenario_of(whatif, whatif_usual[i]);
     if (request->gpu_bytes != 0)
         scenario_of(whatif, "garbage_collection_threshold:0.8");
     if (request->n_set != 0) {
@@ -111,7 +99,7 @@ bool whatif_init_of(struct whatif *whatif, const struct program *program, const 
     if (whatif_has_requests(whatif) &&
         !whatif_bounds_find(&whatif->bounds, program, !request->leave_packing, arena))
         return false;
-    whatif->budget = whatif_budget_find(program, &whatif->replay);
+    whatif->budget = whatif_budget_find(program);
     whatif->recorded_peak_bytes = whatif->budget.at_least_bytes;
     if (whatif->replay.grade != REPLAY_REFUSED)
         scenarios_list(whatif, request);

@@ -66,11 +66,14 @@ struct whatif_budget {
     uint64_t at_least_bytes; /* it had this much */
     uint64_t at_most_bytes;  /* with more, a request that was retried or failed would not have; 0: unknown */
 };
-struct whatif_budget whatif_budget_find(const struct program *program, const struct replay *replay);
+struct whatif_budget whatif_budget_find(const struct program *program);
 
 /* ---- a table of scenarios ---- */
 
-enum { WHATIF_SCENARIOS_MAX = 16, WHATIF_NAME = 512 };
+enum { WHATIF_SCENARIOS_MAX = 16, WHATIF_NAME = 512, WHATIF_USUAL = 8, WHATIF_USUAL_OTHER = 2 };
+
+/* Settings that are always tried. From WHATIF_USUAL_OTHER on more than the kind of segments changes. */
+extern const char *const whatif_usual[WHATIF_USUAL];
 
 struct whatif_scenario {
     char name[WHATIF_NAME]; /* "recorded", "default", or what is added to the recorded settings */

@@ -187,7 +187,6 @@ static uint64_t reserved_before_all(const struct device_trace *device) {
 
 struct budget_walk {
     const struct program *program;
-    const struct replay *replay;
     struct whatif_budget *budget;
     uint64_t reserved_bytes;
     uint32_t group, oom;
@@ -226,12 +225,10 @@ static void event_walk(struct budget_walk *walk, uint32_t index) {
         walk->budget->at_least_bytes = walk->reserved_bytes;
 }
 
-struct whatif_budget whatif_budget_find(const struct program *program, const struct replay *replay) {
+struct whatif_budget whatif_budget_find(const struct program *program) {
     struct whatif_budget budget = {0};
-    struct budget_walk walk = {.program = program,
-                               .replay = replay,
-                               .budget = &budget,
-                               .reserved_bytes = reserved_before_all(program->device)};
+    struct budget_walk walk = {
+        .program = program, .budget = &budget, .reserved_bytes = reserved_before_all(program->device)};
     budget.at_least_bytes = walk.reserved_bytes;
     for (uint32_t i = 0; i < program->device->n_segment_events; i++)
         event_walk(&walk, i);

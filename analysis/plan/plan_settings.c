@@ -76,19 +76,17 @@ static bool rising_peaks(struct planner *planner, const struct allocator_setting
 
 /* Adds the lowest of whatif's other scenarios if it is at least 1 % below `limit`. False: no memory. */
 static bool scenario_add(struct planner *planner, uint64_t limit) {
-    static const char *const usual[] = {
-        "max_split_size_mb:128",      "max_split_size_mb:512",
-        "roundup_power2_divisions:4", "roundup_power2_divisions:8",
-        "large_segment_size_mb:64",   "expandable_segments:True,roundup_power2_divisions:8"};
     struct allocator_settings settings[SETTINGS_MOST];
     uint64_t peak[SETTINGS_MOST];
     uint32_t n = 0, best = 0;
     const char *text[SETTINGS_MOST];
-    for (uint32_t i = 0; i < sizeof usual / sizeof *usual; i++) {
-        if ((i < 2 && planner->plan->replay->settings.expandable) || text_leaves_out(planner, usual[i]))
+    for (uint32_t i = WHATIF_USUAL_OTHER; i < WHATIF_USUAL; i++) {
+        bool splits = text_begins(word_text(whatif_usual[i]), "max_split_size_mb");
+        if ((splits && planner->plan->replay->settings.expandable) ||
+            text_leaves_out(planner, whatif_usual[i]))
             continue;
-        text[n] = usual[i];
-        (void)settings_of(planner, usual[i], &settings[n++]);
+        text[n] = whatif_usual[i];
+        (void)settings_of(planner, whatif_usual[i], &settings[n++]);
     }
     if (!rising_peaks(planner, settings, n, limit, peak))
         return false;
