@@ -67,7 +67,7 @@ static int side_compute(struct side *side, uint32_t device) {
     if (!filter_set_make(&side->filter, recording, &side->settings, &side->scratch))
         return EXIT_CODE_FAILED;
     if (side->filter.query != NULL &&
-        !selection_make(&side->selection, &side->timeline, side->filter.query, &side->scratch))
+        !selection_make(&side->selection, &side->timeline, side->filter.query, NULL, &side->scratch))
         return side_no_memory(side);
     side->moment = side->timeline.peak_moment;
     return EXIT_CODE_DONE;

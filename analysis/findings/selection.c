@@ -120,13 +120,7 @@ static bool find_facts(struct filter_facts *facts, const struct timeline *timeli
 }
 
 bool selection_make(struct selection *selection, const struct timeline *whole,
-                    const struct filter_query *query, struct arena *arena) {
-    return selection_make_judged(selection, whole, query, NULL, arena);
-}
-
-bool selection_make_judged(struct selection *selection, const struct timeline *whole,
-                           const struct filter_query *query, const struct verdicts *known,
-                           struct arena *arena) {
+                    const struct filter_query *query, const struct verdicts *known, struct arena *arena) {
     struct selecting selecting = {
         .selection = selection, .whole = whole, .query = query, .known = known, .arena = arena};
     enum selecting_progress progress = SELECTING_GOES_ON;

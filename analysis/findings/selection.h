@@ -22,15 +22,11 @@ struct selection {
     uint64_t allocations;     /* kept over the whole run */
 };
 
-/* The selection lives in `arena` and as long; `whole` and `query` must outlive it. O(words * (allocations + frames
- * + stacks) + categories, phases and steps if a word needs them). False: no memory. */
+/* `known` are the timeline's verdicts; NULL: it has not been judged yet. The selection lives in `arena` and as long;
+ * `whole` and `query` must outlive it. O(words * (allocations + frames + stacks) + categories, phases and steps if a
+ * word needs them). False: no memory. */
 bool selection_make(struct selection *selection, const struct timeline *whole,
-                    const struct filter_query *query, struct arena *arena);
-
-/* The same if the timeline has been judged already: `known` are its verdicts; NULL: it has not. */
-bool selection_make_judged(struct selection *selection, const struct timeline *whole,
-                           const struct filter_query *query, const struct verdicts *known,
-                           struct arena *arena);
+                    const struct filter_query *query, const struct verdicts *known, struct arena *arena);
 
 /*
  * The same in steps, for a host that has other things to do in between; each takes about a pass over the

@@ -427,7 +427,7 @@ static bool subject_choose(struct subject *subject) {
     subject->shown = &subject->timeline;
     if (query == NULL)
         return true;
-    if (!selection_make(&subject->selection, &subject->timeline, query, &subject->arena))
+    if (!selection_make(&subject->selection, &subject->timeline, query, NULL, &subject->arena))
         return false;
     subject->shown = &subject->selection.timeline;
     subject->keep = subject->selection.keep;

@@ -81,9 +81,8 @@ static bool device_make(struct export_device *device, uint32_t index) {
            timeline_init(&device->timeline, &device->part, index, device->arena) && device_range(device) &&
            (device->range.none ||
             (verdicts_init(&device->verdicts, &device->timeline, device->arena) &&
-             (options->filter == NULL ||
-              selection_make_judged(&device->selection, &device->timeline, options->filter, &device->verdicts,
-                                    device->arena))));
+             (options->filter == NULL || selection_make(&device->selection, &device->timeline,
+                                                        options->filter, &device->verdicts, device->arena))));
 }
 
 /* Exports one device. A timeline takes several times the memory of its columns, so no two timelines are kept at

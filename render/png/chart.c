@@ -442,8 +442,9 @@ static bool sources_find(struct chart_sources *sources, const struct timeline *t
         input->moment = timeline->n_moments - 1;
     if (options->filter != NULL)
         input->selection = &asked->selection;
-    if ((options->filter != NULL && !selection_make(&asked->selection, timeline, options->filter, scratch)) ||
-        (options->search != NULL && !selection_make(&asked->found, timeline, options->search, scratch)))
+    if ((options->filter != NULL &&
+         !selection_make(&asked->selection, timeline, options->filter, NULL, scratch)) ||
+        (options->search != NULL && !selection_make(&asked->found, timeline, options->search, NULL, scratch)))
         return false;
     input->found = asked->found.keep;
     if ((options->verdicts == NULL && !verdicts_init(&sources->verdicts, timeline, scratch)) ||

@@ -181,7 +181,7 @@ static bool report_device_find(struct report_device *report, uint32_t index, str
     if (options->turn != NULL)
         options->turn->begin(options->turn->context);
     if (options->filter != NULL &&
-        !selection_make(&report->selection, &report->timeline, options->filter, arena))
+        !selection_make(&report->selection, &report->timeline, options->filter, NULL, arena))
         return false;
     return report_verdicts_make(report, arena) && report_groups_find(report) && report_ooms_prepare(report);
 }

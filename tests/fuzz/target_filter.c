@@ -41,7 +41,7 @@ static void device_select(const struct trace *trace, uint32_t device, struct fil
     struct selection some;
     arena_init(&arena, fuzz_host, FUZZ_TRACE_NBYTES);
     query->regexes = regexes_make(trace, query->filter.n_regexes, &arena);
-    if (timeline_init(&whole, trace, device, &arena) && selection_make(&some, &whole, query, &arena)) {
+    if (timeline_init(&whole, trace, device, &arena) && selection_make(&some, &whole, query, NULL, &arena)) {
         EXAMINE_CHECK(some.allocations <= filter_count(&whole, NULL));
         EXAMINE_CHECK(some.allocations == filter_count(&whole, some.keep));
         EXAMINE_CHECK(some.timeline.peak_bytes <= whole.peak_bytes);

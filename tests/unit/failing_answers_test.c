@@ -106,7 +106,7 @@ static enum outcome filter_task(struct arena_host host, const void *input) {
     if (!filter_parse(&query.filter, words, sizeof words - 1, &error))
         return WRONG;
     arena_init(&arena, host, SIZE_MAX);
-    bool done = selection_make(&selection, timeline, &query, &arena);
+    bool done = selection_make(&selection, timeline, &query, NULL, &arena);
     bool right = done && selection.timeline.peak_bytes <= timeline->peak_bytes;
     arena_release(&arena);
     return done_or_not(done, right);

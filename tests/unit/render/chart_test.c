@@ -16,7 +16,7 @@ static void layout_check(struct recording *recording, const struct chart_options
     arena_init(&scratch, plain_host, SIZE_MAX);
     struct selection selection;
     if (options->filter != NULL) {
-        assert_true(selection_make(&selection, &recording->timeline, options->filter, &scratch));
+        assert_true(selection_make(&selection, &recording->timeline, options->filter, NULL, &scratch));
         input.selection = &selection;
     }
     struct raster_style style = {.color_by = options->color_by};
