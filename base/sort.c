@@ -95,3 +95,23 @@ uint32_t sort_rows_keys(const struct sort_row *rows, uint32_t count) {
         n += i == 0 || rows[i].key != rows[i - 1].key;
     return n;
 }
+
+bool sort_records(void *records, uint32_t count, size_t nbytes,
+                  uint64_t (*key)(const void *record, uint32_t nth), uint32_t n_keys, struct arena *arena) {
+    struct sort_row *rows = arena_column(arena, (uint64_t)count * 2, sizeof *rows);
+    uint8_t *from = arena_column(arena, count, nbytes), *to = records;
+    bool done = rows != NULL && from != NULL;
+    if (done)
+        bytes_copy(from, records, count * nbytes);
+    for (uint32_t i = 0; done && i < count; i++)
+        rows[i].value = i;
+    for (uint32_t nth = n_keys; done && nth-- > 0;) { /* each sort is stable, so the last key comes first */
+        for (uint32_t i = 0; i < count; i++)
+            rows[i].key = key(from + rows[i].value * nbytes, nth);
+        sort_rows(rows, rows + count, count);
+    }
+    for (uint32_t i = 0; done && i < count; i++)
+        bytes_copy(to + i * nbytes, from + rows[i].value * nbytes, nbytes);
+    ARENA_DROP(arena, from, rows);
+    return done;
+}

@@ -1,8 +1,7 @@
 /* Sorting rows by a 64-bit key. Freestanding. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/arena.h"
 
 struct sort_row {
     uint64_t key;
@@ -30,6 +29,22 @@ bool sorting_step(struct sorting *sorting);
 
 /* How many different keys rows, sorted by key, have. */
 uint32_t sort_rows_keys(const struct sort_row *rows, uint32_t count);
+
+/*
+ * Sorts `count` records of `nbytes` each by several keys: by key(record, 0), equal ones by key(record, 1), and so on;
+ * records with the same keys keep their order. Memory of the arena is used meanwhile. False: no memory, and nothing has
+ * moved.
+ */
+bool sort_records(void *records, uint32_t count, size_t nbytes,
+                  uint64_t (*key)(const void *record, uint32_t nth), uint32_t n_keys, struct arena *arena);
+
+/* The end of the rows from `from` on that have the same key; `count` if `from` is. O(their number). */
+static inline uint32_t sort_rows_end(const struct sort_row *rows, uint32_t count, uint32_t from) {
+    uint32_t end = from;
+    while (end < count && rows[end].key == rows[from].key)
+        end++;
+    return end;
+}
 
 /* The last of rows, sorted by key, whose key is at most `key`; UINT32_MAX: there is none. O(log count). */
 uint32_t sort_rows_seek(const struct sort_row *rows, uint32_t count, uint64_t key);

@@ -33,7 +33,7 @@ static uint64_t exp2_q8(uint64_t log2) {
 }
 
 static bool sizes_differ(const struct site_profile *a, const struct site_profile *b) {
-    uint64_t of_a = mean_size(a), of_b = mean_size(b), apart = of_a < of_b ? of_b - of_a : of_a - of_b;
+    uint64_t of_a = mean_size(a), of_b = mean_size(b), apart = distance_of(of_a, of_b);
     if (a->least_bytes == b->least_bytes && a->most_bytes == b->most_bytes)
         return false; /* the mean of the same sizes also moves with how often each is made */
     return apart > (of_a >> 10);
@@ -55,8 +55,7 @@ static bool rates_differ(const struct site_profile *a, const struct site_profile
     if (!is_per_step(a, b, steps))
         return a->made != b->made;
     /* one turn may be half outside of a recording */
-    uint64_t left = a->made * steps.b, right = b->made * steps.a,
-             apart = left < right ? right - left : left - right;
+    uint64_t left = a->made * steps.b, right = b->made * steps.a, apart = distance_of(left, right);
     uint64_t per_a = mean_of(a->made, steps.a), per_b = mean_of(b->made, steps.b);
     return per_a != per_b && apart > (steps.a != steps.b ? (left < right ? left : right) / 4 : 0);
 }
@@ -71,7 +70,7 @@ static uint64_t mean_bits(const struct site_profile *profile) {
 }
 
 static bool lifetimes_differ(const struct site_profile *a, const struct site_profile *b) {
-    uint64_t of_a = mean_bits(a), of_b = mean_bits(b), apart = of_a < of_b ? of_b - of_a : of_a - of_b;
+    uint64_t of_a = mean_bits(a), of_b = mean_bits(b), apart = distance_of(of_a, of_b);
     return a->made != 0 && b->made != 0 && apart >= LIFETIME_LEAST && (of_a < of_b) == (a->bytes < b->bytes);
 }
 
@@ -191,9 +190,7 @@ static bool may_share(const struct cause *cause) {
 /* Joins causes with an equal key into the first of them; `rows` are sorted by key, then by place. */
 static void causes_join(struct causes *causes, const struct sort_row *rows, uint32_t count) {
     for (uint32_t from = 0, until; from < count; from = until) {
-        until = from + 1;
-        while (until < count && rows[until].key == rows[from].key)
-            until++;
+        until = sort_rows_end(rows, count, from);
         struct cause *first = &causes->cause[rows[from].value];
         if (until - from < SHARED_LEAST)
             continue;
@@ -339,26 +336,10 @@ static void phases_join(struct finding *finding) {
     }
 }
 
-/* Sorts by falling size; what follows from the moments comes last. */
-static bool causes_sort(struct finding *finding) {
-    struct causes *causes = finding->causes;
-    uint32_t n = causes->count;
-    struct sort_row *rows = arena_column(finding->arena, (uint64_t)n * 2, sizeof *rows);
-    struct cause *copy = arena_column(finding->arena, n, sizeof *copy);
-    bool done = rows != NULL && copy != NULL;
-    if (done) {
-        bytes_copy(copy, causes->cause, (size_t)n * sizeof *copy);
-        for (uint32_t i = 0; i < n; i++)
-            rows[i] = (struct sort_row){~magnitude_of(copy[i].bytes), i};
-        sort_rows(rows, rows + n, n);
-        for (uint32_t i = 0; i < n; i++)
-            rows[i].key = copy[rows[i].value].kind == CAUSE_MOMENT ? 2 : copy[rows[i].value].follows;
-        sort_rows(rows, rows + n, n);
-        for (uint32_t i = 0; i < n; i++)
-            causes->cause[i] = copy[rows[i].value];
-    }
-    ARENA_DROP(finding->arena, copy, rows);
-    return done;
+/* By falling size; consequences of the first cause, and of the moments, come last. */
+static uint64_t cause_key(const void *record, uint32_t nth) {
+    const struct cause *cause = record;
+    return nth == 1 ? ~magnitude_of(cause->bytes) : cause->kind == CAUSE_MOMENT ? 2 : cause->follows;
 }
 
 static bool moved_add(struct finding *finding) {
@@ -382,7 +363,8 @@ bool causes_find(struct causes *causes, const struct comparison *comparison, str
         return false;
     phases_join(&finding);
     shared_name(&finding);
-    return causes_sort(&finding) && moved_add(&finding);
+    return sort_records(causes->cause, causes->count, sizeof *causes->cause, cause_key, 2, arena) &&
+           moved_add(&finding);
 }
 
 /* ---- comparing phases ---- */
@@ -408,10 +390,6 @@ void phase_peaks_find(struct phase_peak peaks[PHASE_PEAKS], const struct spans *
     }
 }
 
-static uint64_t size_of_difference(uint64_t a, uint64_t b) {
-    return a < b ? b - a : a - b;
-}
-
 static uint32_t row_of_site(const struct comparison *comparison, const struct compare_site *site) {
     uint32_t row = 0;
     while (row + 1 < comparison->n_sites &&
@@ -428,11 +406,11 @@ static bool says_how(enum cause_kind kind) {
 bool causes_add_phase(struct causes *causes, const struct comparison *comparison,
                       const struct phase_peak peaks[PHASE_PEAKS], struct cause_steps steps,
                       const struct compare_side *a, const struct compare_side *b, struct arena *arena) {
-    uint64_t told = size_of_difference(comparison->a_bytes, comparison->b_bytes), most = 0;
+    uint64_t told = distance_of(comparison->a_bytes, comparison->b_bytes), most = 0;
     uint64_t larger = comparison->a_bytes < comparison->b_bytes ? comparison->b_bytes : comparison->a_bytes;
     uint32_t phase = 0;
     for (uint32_t p = 0; p < PHASE_PEAKS; p++) {
-        uint64_t apart = size_of_difference(peaks[p].a_bytes, peaks[p].b_bytes);
+        uint64_t apart = distance_of(peaks[p].a_bytes, peaks[p].b_bytes);
         if (!peaks[p].known || apart <= most)
             continue;
         most = apart;

@@ -79,8 +79,7 @@ static uint64_t bucket_of(const struct finder *finder, uint32_t row) {
 static void classes_find(struct finder *finder, uint32_t n_rows) {
     for (uint32_t from = 0, to; from < n_rows; from = to) {
         uint32_t first = finder->order[from].value;
-        for (to = from + 1; to < n_rows && finder->order[to].key == finder->order[from].key;)
-            to++;
+        to = sort_rows_end(finder->order, n_rows, from);
         finder->classes[finder->n_classes++] = (struct class){bucket_of(finder, first), from, to - from, 0};
     }
 }

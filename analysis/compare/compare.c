@@ -126,21 +126,29 @@ struct functions {
     uint32_t count;
 };
 
-static bool functions_by_file(struct functions *functions, const struct profiles *profiles,
-                              struct arena *arena) {
-    struct sort_row *spare;
-    bool done = ARENA_COLUMNS(arena, profiles->count, spare, functions->row);
-    functions->count = profiles->count;
-    for (uint32_t i = 0; done && i < profiles->count; i++)
-        functions->row[i] = (struct sort_row){profiles->key[i].function, i};
-    if (done) {
-        sort_rows(functions->row, spare, functions->count);
-        for (uint32_t i = 0; i < functions->count; i++)
-            functions->row[i].key = profiles->key[functions->row[i].value].file;
-        sort_rows(functions->row, spare, functions->count);
-    }
+/* The profiles' indices, sorted by a key, equal ones by another. NULL: no memory. */
+static struct sort_row *profiles_sorted(const struct profiles *profiles,
+                                        uint64_t (*key)(const struct site_key *site),
+                                        uint64_t (*then)(const struct site_key *site), struct arena *arena) {
+    struct sort_row *rows = NULL, *spare = NULL;
+    if (!ARENA_COLUMNS(arena, profiles->count, rows, spare))
+        return NULL;
+    for (uint32_t i = 0; i < profiles->count; i++)
+        rows[i] = (struct sort_row){then(&profiles->key[i]), i};
+    sort_rows(rows, spare, profiles->count);
+    for (uint32_t i = 0; i < profiles->count; i++)
+        rows[i].key = key(&profiles->key[rows[i].value]);
+    sort_rows(rows, spare, profiles->count);
     ARENA_DROP(arena, spare);
-    return done;
+    return rows;
+}
+
+static uint64_t key_of_file(const struct site_key *site) {
+    return site->file;
+}
+
+static uint64_t key_of_name(const struct site_key *site) {
+    return site->function;
 }
 
 static uint32_t rows_seek(const struct functions *functions, uint64_t file) {
@@ -162,9 +170,7 @@ static uint32_t lone_files(const struct functions *own, const struct functions *
                            struct file_run *runs) {
     uint32_t n = 0;
     for (uint32_t from = 0, until; from < own->count && n < RENAMES_MAX; from = until) {
-        until = from + 1;
-        while (until < own->count && own->row[until].key == own->row[from].key)
-            until++;
+        until = sort_rows_end(own->row, own->count, from);
         if (own->row[from].key != 0 && !has_file(others, own->row[from].key))
             runs[n++] = (struct file_run){from, until, 0};
     }
@@ -223,10 +229,11 @@ static void renames_choose(struct matching *matching, const struct functions *fa
 }
 
 static bool renames_find(struct matching *matching) {
-    struct functions fa = {0}, fb = {0};
+    struct functions fa = {.count = matching->a.count}, fb = {.count = matching->b.count};
     struct file_run *runs = arena_column(matching->arena, 2 * RENAMES_MAX, sizeof *runs);
-    bool done = runs != NULL && functions_by_file(&fa, &matching->a, matching->arena) &&
-                functions_by_file(&fb, &matching->b, matching->arena);
+    fa.row = profiles_sorted(&matching->a, key_of_file, key_of_name, matching->arena);
+    fb.row = profiles_sorted(&matching->b, key_of_file, key_of_name, matching->arena);
+    bool done = runs != NULL && fa.row != NULL && fb.row != NULL;
     if (done) {
         uint32_t n_a = lone_files(&fa, &fb, runs), n_b = lone_files(&fb, &fa, runs + RENAMES_MAX);
         /* Hundreds of unmatched files on both sides mean two different programs. */
@@ -278,10 +285,6 @@ static uint64_t shift_score(const struct function_pair *pairs, int64_t shift) {
     return score;
 }
 
-static int64_t shift_size(int64_t shift) {
-    return shift < 0 ? -shift : shift;
-}
-
 /* By how many lines the function has moved: the shift that matches most lines, the smallest of equal ones. */
 static int64_t best_shift(const struct function_pair *pairs) {
     int64_t best = 0;
@@ -291,7 +294,7 @@ static int64_t best_shift(const struct function_pair *pairs) {
         for (uint32_t k = 0; k < pairs->n_b; k += all ? 1 : pairs->n_b / 4 + 1) {
             int64_t shift = line_b(pairs, k) - line_a(pairs, i);
             uint64_t score = shift_score(pairs, shift);
-            if (score > best_score || (score == best_score && shift_size(shift) < shift_size(best))) {
+            if (score > best_score || (score == best_score && magnitude_of(shift) < magnitude_of(best))) {
                 best = shift;
                 best_score = score;
             }
@@ -327,7 +330,7 @@ static void pair_near(const struct function_pair *pairs, int64_t shift) {
             i++;
         } else if (matching->b.other[b] != COMPARE_NONE) {
             k++;
-        } else if (shift_size(apart) <= NEAR_LINES) {
+        } else if (magnitude_of(apart) <= NEAR_LINES) {
             pair(matching, a, b, match_of(matching, a, b));
             i++;
             k++;
@@ -346,38 +349,21 @@ static void function_match(struct matching *matching, const struct sort_row *a, 
     pair_near(&pairs, shift);
 }
 
-/* Sorts by file and function, then by line. */
-static bool rows_by_function(const struct profiles *profiles, struct sort_row **rows, struct arena *arena) {
-    struct sort_row *spare;
-    bool done = ARENA_COLUMNS(arena, profiles->count, spare, *rows);
-    for (uint32_t i = 0; done && i < profiles->count; i++)
-        (*rows)[i] = (struct sort_row){profiles->key[i].line, i};
-    if (done) {
-        sort_rows(*rows, spare, profiles->count);
-        for (uint32_t i = 0; i < profiles->count; i++) {
-            const struct site_key *key = &profiles->key[(*rows)[i].value];
-            (*rows)[i].key = key->file * UINT64_C(0x9e3779b97f4a7c15) ^ key->function;
-        }
-        sort_rows(*rows, spare, profiles->count);
-    }
-    ARENA_DROP(arena, spare);
-    return done;
+static uint64_t key_of_function(const struct site_key *site) {
+    return site->file * UINT64_C(0x9e3779b97f4a7c15) ^ site->function;
 }
 
-static uint32_t run_end(const struct sort_row *rows, uint32_t count, uint32_t from) {
-    uint32_t until = from;
-    while (until < count && rows[until].key == rows[from].key)
-        until++;
-    return until;
+static uint64_t key_of_line(const struct site_key *site) {
+    return site->line;
 }
 
 static bool functions_match(struct matching *matching) {
-    struct sort_row *a = NULL, *b = NULL;
     uint32_t n_a = matching->a.count, n_b = matching->b.count;
-    bool done = rows_by_function(&matching->a, &a, matching->arena) &&
-                rows_by_function(&matching->b, &b, matching->arena);
+    struct sort_row *a = profiles_sorted(&matching->a, key_of_function, key_of_line, matching->arena);
+    struct sort_row *b = profiles_sorted(&matching->b, key_of_function, key_of_line, matching->arena);
+    bool done = a != NULL && b != NULL;
     for (uint32_t i = 0, k = 0; done && i < n_a && k < n_b;) {
-        uint32_t i_end = run_end(a, n_a, i), k_end = run_end(b, n_b, k);
+        uint32_t i_end = sort_rows_end(a, n_a, i), k_end = sort_rows_end(b, n_b, k);
         bool same = a[i].key == b[k].key, before = a[i].key < b[k].key;
         if (same)
             function_match(matching, a + i, i_end - i, b + k, k_end - k);
@@ -445,7 +431,7 @@ static void keyed_match(struct matching *matching, const struct keyed *keyed, en
     sort_rows(keyed->a, keyed->spare, keyed->n_a);
     sort_rows(keyed->b, keyed->spare, keyed->n_b);
     for (uint32_t i = 0, k = 0; i < keyed->n_a && k < keyed->n_b;) {
-        uint32_t i_end = run_end(a, keyed->n_a, i), k_end = run_end(b, keyed->n_b, k);
+        uint32_t i_end = sort_rows_end(a, keyed->n_a, i), k_end = sort_rows_end(b, keyed->n_b, k);
         bool same = a[i].key == b[k].key, before = a[i].key < b[k].key;
         if (same && i_end == i + 1 && k_end == k + 1 &&
             (alike == NULL || alike(&matching->a.key[a[i].value], &matching->b.key[b[k].value])))
@@ -515,32 +501,13 @@ static void rows_add(struct comparison *comparison, const struct matching *match
             row_add(comparison, NULL, &b->profile[i], SITE_ALONE);
 }
 
-/* Stable sorts, the least key first. */
-static bool rows_sort(struct comparison *comparison, struct arena *arena) {
-    uint32_t n = comparison->n_sites;
-    struct sort_row *rows = arena_column(arena, (uint64_t)n * 2, sizeof *rows);
-    struct compare_site *copy = arena_column(arena, n, sizeof *copy);
-    bool done = rows != NULL && copy != NULL;
-    if (done) {
-        bytes_copy(copy, comparison->site, (size_t)n * sizeof *copy);
-        for (uint32_t i = 0; i < n; i++)
-            rows[i] = (struct sort_row){~copy[i].a.bytes, i};
-        sort_rows(rows, rows + n, n);
-        for (uint32_t i = 0; i < n; i++)
-            rows[i].key = ~copy[rows[i].value].b.bytes;
-        sort_rows(rows, rows + n, n);
-        for (uint32_t i = 0; i < n; i++)
-            rows[i].key =
-                ~magnitude_of(compare_delta(copy[rows[i].value].a.bytes, copy[rows[i].value].b.bytes));
-        sort_rows(rows, rows + n, n);
-        for (uint32_t i = 0; i < n; i++)
-            rows[i].key = copy[rows[i].value].a.count + copy[rows[i].value].b.count == 0;
-        sort_rows(rows, rows + n, n);
-        for (uint32_t i = 0; i < n; i++)
-            comparison->site[i] = copy[rows[i].value];
-    }
-    ARENA_DROP(arena, copy, rows);
-    return done;
+/* As struct comparison orders its rows. */
+static uint64_t row_key(const void *record, uint32_t nth) {
+    const struct site_profile *a = &((const struct compare_site *)record)->a,
+                              *b = &((const struct compare_site *)record)->b;
+    const uint64_t keys[] = {a->count + b->count == 0, ~magnitude_of(compare_delta(a->bytes, b->bytes)),
+                             ~b->bytes, ~a->bytes};
+    return keys[nth];
 }
 
 bool compare_sites(struct comparison *comparison, const struct compare_side *a, const struct compare_side *b,
@@ -556,7 +523,8 @@ bool compare_sites(struct comparison *comparison, const struct compare_side *a, 
     }
     if (done) {
         rows_add(comparison, &matching);
-        done = rows_sort(comparison, arena);
+        done =
+            sort_records(comparison->site, comparison->n_sites, sizeof *comparison->site, row_key, 4, arena);
     }
     profiles_drop(&matching.a, arena);
     profiles_drop(&matching.b, arena);

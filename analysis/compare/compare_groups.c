@@ -1,8 +1,8 @@
-/* Groups allocations by what they have in common. */
-#include "analysis/compare/compare.h"
+/* Groups allocations by what they have in common, and highlights groups. */
+#include "analysis/compare/highlight.h"
 #include "analysis/loop/category.h"
 #include "analysis/loop/modules.h"
-#include "base/bytes.h"
+#include "base/bits.h"
 #include "base/sort.h"
 #include "base/words.h"
 #include "layout/site.h"
@@ -26,21 +26,21 @@ struct keys {
     const struct timeline *timeline;
     enum compare_by by;
     const uint8_t *category;
-    uint32_t *of_stack; /* [stacks.count] site or file of a stack; NULL: unused */
+    uint32_t *same;     /* [frames.count] the first frame with the same site or file; NULL: unused */
+    uint32_t *of_stack; /* [stacks.count] the key of a stack; NULL: unused */
     uint32_t count;     /* keys are below it */
 };
 
 static bool keys_of_stacks(struct keys *keys, struct arena *arena) {
     const struct timeline *timeline = keys->timeline;
     const struct trace *trace = timeline->trace;
-    uint32_t *same = arena_column(arena, trace->frames.count, sizeof *same);
+    keys->same = arena_column(arena, trace->frames.count, sizeof *keys->same);
     keys->of_stack = arena_column(arena, trace->stacks.count, sizeof *keys->of_stack);
     keys->count = trace->frames.count;
-    bool done = same != NULL && keys->of_stack != NULL &&
-                frames_same_at(trace, keys->by == COMPARE_BY_SITE ? SITE_LINE : SITE_FILE, same, arena);
+    bool done = keys->same != NULL && keys->of_stack != NULL &&
+                frames_same_at(trace, keys->by == COMPARE_BY_SITE ? SITE_LINE : SITE_FILE, keys->same, arena);
     for (uint32_t i = 0; done && i < trace->stacks.count; i++)
-        keys->of_stack[i] = same[timeline->site[i]];
-    ARENA_DROP(arena, same);
+        keys->of_stack[i] = keys->same[timeline->site[i]];
     return done;
 }
 
@@ -90,24 +90,10 @@ uint32_t *compare_keys(const struct timeline *timeline, const uint32_t *allocati
 
 /* ---- sums ---- */
 
-/* Sorts by falling bytes, then rising key. */
-static bool groups_sort(struct compare_group *groups, uint32_t count, struct arena *arena) {
-    struct sort_row *rows = arena_column(arena, (uint64_t)count * 2, sizeof *rows);
-    struct compare_group *copy = arena_column(arena, count, sizeof *copy);
-    bool done = rows != NULL && copy != NULL;
-    if (done) {
-        bytes_copy(copy, groups, (size_t)count * sizeof *groups);
-        for (uint32_t i = 0; i < count; i++)
-            rows[i] = (struct sort_row){groups[i].key, i};
-        sort_rows(rows, rows + count, count);
-        for (uint32_t i = 0; i < count; i++)
-            rows[i].key = ~groups[rows[i].value].bytes;
-        sort_rows(rows, rows + count, count);
-        for (uint32_t i = 0; i < count; i++)
-            groups[i] = copy[rows[i].value];
-    }
-    ARENA_DROP(arena, copy, rows);
-    return done;
+/* By falling bytes, then rising key. */
+static uint64_t group_key(const void *record, uint32_t nth) {
+    const struct compare_group *group = record;
+    return nth == 0 ? ~group->bytes : group->key;
 }
 
 bool compare_groups(const struct timeline *timeline, const uint32_t *allocations, uint32_t n_allocations,
@@ -138,8 +124,8 @@ bool compare_groups(const struct timeline *timeline, const uint32_t *allocations
             group->stack = all->stack[allocations[i]];
         }
     }
-    done = done && groups_sort(*groups, *n_groups, arena);
-    ARENA_DROP(arena, largest, group_of, keys.of_stack);
+    done = done && sort_records(*groups, *n_groups, sizeof **groups, group_key, 2, arena);
+    ARENA_DROP(arena, largest, group_of, keys.of_stack, keys.same);
     return done;
 }
 
@@ -152,8 +138,43 @@ bool compare_within(const struct timeline *timeline, uint32_t *allocations, uint
         if (key_of(&keys, allocations[i]) == key)
             allocations[n++] = allocations[i];
     *n_allocations = done ? n : *n_allocations;
-    ARENA_DROP(arena, keys.of_stack);
+    ARENA_DROP(arena, keys.of_stack, keys.same);
     return done;
+}
+
+/* ---- highlights ---- */
+
+static bool is_of_frames(uint32_t by) {
+    return by == COMPARE_BY_SITE || by == COMPARE_BY_FILE || by == HIGHLIGHT_BY_FRAME;
+}
+
+bool highlight_is_valid(const struct trace *trace, struct highlight highlight) {
+    return highlight.by <= HIGHLIGHT_BY_FRAME &&
+           !(is_of_frames(highlight.by) && highlight.key >= trace->frames.count);
+}
+
+/* The key of every stack that contains a frame is 1. Parents have smaller ids. */
+static bool keys_through(struct keys *keys, uint32_t frame, struct arena *arena) {
+    const struct trace *trace = keys->timeline->trace;
+    uint32_t *through = keys->of_stack = arena_zeros(arena, trace->stacks.count, sizeof *through);
+    for (uint32_t i = 1; through != NULL && i < trace->stacks.count; i++)
+        through[i] = trace->stacks.frame[i] == frame || through[stack_parent(&trace->stacks, i)];
+    return through != NULL;
+}
+
+bool highlight_bits(const struct timeline *timeline, struct highlight highlight, const uint8_t *category,
+                    uint64_t *bits, struct arena *scratch) {
+    bool through = highlight.by == HIGHLIGHT_BY_FRAME;
+    struct keys keys = {.timeline = timeline,
+                        .by = through ? COMPARE_BY_SITE : (enum compare_by)highlight.by,
+                        .category = category};
+    if (!(through ? keys_through(&keys, highlight.key, scratch) : keys_init(&keys, scratch)))
+        return false;
+    uint32_t key = through ? 1 : keys.same != NULL ? keys.same[highlight.key] : highlight.key;
+    for (uint32_t i = 0; i < timeline->device->allocations.count; i++)
+        if (key_of(&keys, i) == key)
+            bits_add(bits, i);
+    return true;
 }
 
 /* ---- two extents of one device ---- */

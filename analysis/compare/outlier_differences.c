@@ -100,8 +100,7 @@ static void differences_of(struct cohort *cohort, uint32_t index, const struct r
     const struct rank_profile *profile = row->of.profile;
     for (uint32_t from = 0, to; from < tally->count; from = to) {
         uint32_t site = (uint32_t)tally->entries[from].key;
-        for (to = from + 1; to < tally->count && tally->entries[to].key == site;)
-            to++;
+        to = sort_rows_end(tally->entries, tally->count, from);
         difference_add(row, (struct outlier_difference){site, 0, outliers_table_bytes(profile, mine, site),
                                                         tally_median(cohort, tally, from, to)});
     }

@@ -170,12 +170,11 @@ static void growth_site_find(struct outlier_row *row, const struct rank_table *f
 }
 
 /* The median of what each step adds, so that one step that makes something permanent is not growth. */
-static void growth_find(struct cohort *cohort, struct outlier_row *row) {
+static void growth_find(struct outlier_row *row) {
     enum { STEPS_LEAST = 2 };
     const struct rank_profile *profile = row->of.profile;
     struct sort_row changes[RANK_STEPS_MOST], spare[RANK_STEPS_MOST];
     uint32_t n = 0, first = growth_begin(profile);
-    (void)cohort;
     for (uint32_t i = first + 1; first != 0 && i < profile->n_steps; i++)
         if (profile->step[i].complete)
             /* shifted, so that falls sort below rises */
@@ -310,7 +309,7 @@ static bool cohort_judge(struct cohort *cohort) {
     for (uint32_t i = 0; done && i < cohort->count; i++) {
         struct outlier_row *row = &cohort->rows[cohort->member[i]];
         row->cohort_size = cohort->count;
-        growth_find(cohort, row);
+        growth_find(row);
         if (cohort->count > 1 && row_is_told(row))
             done = outliers_compare(cohort, cohort->member[i]);
     }
@@ -339,8 +338,7 @@ bool outliers_find(struct outlier_row *rows, uint32_t n_rows, struct arena *aren
     for (uint32_t i = 0; i < n_rows; i++)
         member[i] = order[i].value;
     for (uint32_t from = 0, to; from < n_rows; from = to) {
-        for (to = from + 1; to < n_rows && order[to].key == order[from].key;)
-            to++;
+        to = sort_rows_end(order, n_rows, from);
         cohort.member = member + from;
         cohort.count = to - from;
         if (!cohort_judge(&cohort))

@@ -65,23 +65,10 @@ static bool part_add(struct site_parts *parts, const struct timeline *timeline, 
     return true;
 }
 
-/* Two stable sorts, the lesser key first. False: no memory. */
-static bool parts_sort(struct site_parts *parts, struct arena *arena) {
-    uint32_t n = parts->n_groups;
-    struct sort_row *rows, *spare;
-    struct group *sorted;
-    if (!ARENA_COLUMNS(arena, n, rows, spare, sorted))
-        return false;
-    for (uint32_t i = 0; i < n; i++)
-        rows[i] = (struct sort_row){(uint64_t)parts->groups[i].site << 8 | parts->groups[i].part, i};
-    sort_rows(rows, spare, n);
-    for (uint32_t i = 0; i < n; i++)
-        rows[i].key = ~parts->groups[rows[i].value].bytes;
-    sort_rows(rows, spare, n);
-    for (uint32_t i = 0; i < n; i++)
-        sorted[i] = parts->groups[rows[i].value];
-    parts->groups = sorted;
-    return true;
+/* As struct site_parts orders them. */
+static uint64_t group_key(const void *record, uint32_t nth) {
+    const struct group *group = record;
+    return nth == 0 ? ~group->bytes : (uint64_t)group->site << 8 | group->part;
 }
 
 bool site_parts_of(struct site_parts *parts, const struct timeline *timeline, const struct verdicts *verdicts,
@@ -95,7 +82,7 @@ bool site_parts_of(struct site_parts *parts, const struct timeline *timeline, co
     for (uint32_t part = 0; part < GROUP_PARTS; part++)
         if (!part_add(parts, timeline, part, &capacity, arena))
             return false;
-    return parts_sort(parts, arena);
+    return sort_records(parts->groups, parts->n_groups, sizeof *parts->groups, group_key, 2, arena);
 }
 
 bool site_parts_at(struct site_parts *parts, const struct timeline *timeline, const struct verdicts *verdicts,

@@ -80,8 +80,7 @@ bool stages_find(const struct stage_row *rows, uint32_t n_rows, struct arena *ar
         order[i].key = (uint64_t)rows[order[i].value].step;
     sort_rows(order, spare, n_rows);
     for (uint32_t from = 0, to; from < n_rows; from = to) {
-        for (to = from; to < n_rows && order[to].key == order[from].key; to++)
-            continue;
+        to = sort_rows_end(order, n_rows, from);
         step_cut(&(struct ranks){rows, order + from, to - from}, parts, spare, stage);
     }
     ARENA_DROP(arena, spare, parts, order);
