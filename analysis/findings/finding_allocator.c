@@ -4,6 +4,7 @@
 
 #include "analysis/model/fragmentation.h"
 #include "analysis/model/free_blocks.h"
+#include "analysis/model/pool_use.h"
 #include "analysis/model/releases.h"
 #include "base/numbers.h"
 
@@ -181,8 +182,7 @@ void finding_private_pool_held_find(struct finder *finder) {
     uint16_t last = POOL_UNKNOWN;
     for (uint32_t i = 0; i < free_blocks.n_groups; i++) {
         const struct free_blocks_group *group = &free_blocks.groups[i];
-        const struct pool_id *pool = &device->pools[group->pool];
-        if (group->pool == POOL_UNKNOWN || (pool->first == 0 && pool->second == 0))
+        if (!pool_is_private(device, group->pool))
             continue;
         finding.figure[0] += group->free_blocks.free_bytes;
         finding.figure[1] += group->free_blocks.reserved_bytes;

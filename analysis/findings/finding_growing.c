@@ -275,8 +275,7 @@ void finding_growing_buffer_find(struct finder *finder) {
         sort_rows(rows, rows + n_growing, n_rows);
     for (uint32_t from = 0, to; !finder->failed && from < n_rows && n_judged < FINDINGS_OF_KIND;
          from = to, n_judged++) {
-        for (to = from; to < n_rows && rows[to].key == rows[from].key; to++)
-            continue;
+        to = sort_rows_end(rows, n_rows, from);
         stack_judge(finder, links, rows, from, to);
     }
     ARENA_DROP(finder->arena, rows, links, finder->pairs.row);

@@ -117,8 +117,7 @@ static bool layers_count(struct finder *finder, struct layer_search *search) {
             rows[n++] = (struct sort_row){search->stacks[slot].n, slot};
     sort_rows(rows, rows + n_slots, n);
     for (uint32_t from = 0, to; from < n; from = to) {
-        for (to = from; to < n && rows[to].key == rows[from].key; to++)
-            continue;
+        to = sort_rows_end(rows, n, from);
         if (to - from <= most)
             continue;
         most = to - from;

@@ -24,11 +24,6 @@ struct rise {
     uint32_t confidence;
 };
 
-static uint8_t what_of(unsigned level) {
-    static const uint8_t whats[] = {NOTE_ALLOCATED, NOTE_RESERVED, NOTE_DEVICE_USED, NOTE_HOST_USED};
-    return whats[level];
-}
-
 /* Hash (FNV-1a) of the label without digits: "after step 12" and "after step 13" are equal. */
 static uint64_t label_key(const struct trace *trace, uint32_t label) {
     struct text text = trace_text(trace, label);
@@ -134,15 +129,14 @@ static void rise_add(struct finder *finder, const struct levels *levels, const s
 static void lines_judge(struct finder *finder, const struct levels *levels, struct level_line *line,
                         struct sort_row *order) {
     const struct device_trace *device = finder->timeline->device;
-    uint32_t n_lines = lines_read(device, what_of(levels->shown), line), n = 0;
+    uint32_t n_lines = lines_read(device, (uint8_t)level_note(levels->shown), line), n = 0;
     struct rise best = {.bytes = 0}, rise;
     for (uint32_t i = 0; i < n_lines; i++)
         if (line[i].has_bytes && !line[i].is_oom)
             order[n++] = (struct sort_row){label_key(finder->timeline->trace, line[i].label), i};
     sort_rows(order, order + n_lines, n);
     for (uint32_t from = 0, end; from < n; from = end) {
-        for (end = from + 1; end < n && order[end].key == order[from].key;)
-            end++;
+        end = sort_rows_end(order, n, from);
         if (rise_find((struct row_of_lines){line, order + from, end - from}, &rise) &&
             rise.bytes > best.bytes)
             best = rise;

@@ -112,8 +112,7 @@ static void pairing_run(struct pairing *pairing) {
     struct sort_row *pair = pairing->pair;
     sort_rows(pair, pair + pairing->n, pairing->n_pairs);
     for (uint32_t i = 0, next; i < pairing->n_pairs && told < FINDINGS_OF_KIND; i = next, told++) {
-        for (next = i + 1; next < pairing->n_pairs && pair[next].key == pair[i].key;)
-            next++;
+        next = sort_rows_end(pair, pairing->n_pairs, i);
         pairs_report(finder, pair + i, next - i);
     }
 }

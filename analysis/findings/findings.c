@@ -276,10 +276,7 @@ static bool keys_fill(struct finder *finder) {
 
 static bool optimizer_is_seen(const struct verdicts *verdicts) {
     struct mark_walk walk = {.word = "Optimizer.step#"};
-    for (uint32_t i = 0; i < verdicts->runs.count; i++)
-        if (verdicts->runs.run[i].side == SIDE_OPTIMIZER)
-            return true;
-    return marks_next(&walk, verdicts->timeline);
+    return phase_runs_has(&verdicts->runs, SIDE_OPTIMIZER) || marks_next(&walk, verdicts->timeline);
 }
 
 static bool finder_init(struct finder *finder, const struct verdicts *verdicts, struct arena *arena) {
@@ -310,27 +307,21 @@ static bool finder_init(struct finder *finder, const struct verdicts *verdicts, 
 
 /* ---- order ---- */
 
-/* Sorts by falling severity, then falling bytes, then as found: two stable sorts, the lesser key first. */
+/* By falling severity, then falling bytes, then as found. */
+static uint64_t finding_key(const void *record, uint32_t nth) {
+    const struct finding *finding = record;
+    return nth == 0 ? (uint64_t)(SEVERITY_HIGH - finding->severity) : ~finding->bytes;
+}
+
 static bool findings_sort(struct finder *finder, struct findings *findings) {
-    uint32_t n = finder->count;
-    struct sort_row *rows = arena_column(finder->arena, (uint64_t)n * 2, sizeof *rows);
-    findings->finding = arena_column(finder->arena, n, sizeof *findings->finding);
-    if (rows == NULL || findings->finding == NULL)
+    if (!sort_records(finder->finding, finder->count, sizeof *finder->finding, finding_key, 2, finder->arena))
         return false;
-    for (uint32_t i = 0; i < n; i++)
-        rows[i] = (struct sort_row){~finder->finding[i].bytes, i};
-    sort_rows(rows, rows + n, n);
-    for (uint32_t i = 0; i < n; i++)
-        rows[i].key = (uint64_t)(SEVERITY_HIGH - finder->finding[rows[i].value].severity);
-    sort_rows(rows, rows + n, n);
-    for (uint32_t i = 0; i < n; i++)
-        findings->finding[i] = finder->finding[rows[i].value];
-    findings->count = n;
+    findings->finding = finder->finding;
+    findings->count = finder->count;
     findings->cut = finder->cut;
     bytes_copy(findings->looked, finder->looked, sizeof findings->looked);
     findings->kept_seldom = finder->kept_seldom;
     findings->gradients_unsure = finder->gradients_unsure;
-    ARENA_DROP(finder->arena, rows, finder->finding);
     return true;
 }
 

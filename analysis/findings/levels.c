@@ -2,10 +2,10 @@
 
 #include "base/search.h"
 
-static const uint8_t what_of_level[LEVEL_KINDS] = {[LEVEL_ALLOCATED] = NOTE_ALLOCATED,
-                                                   [LEVEL_RESERVED] = NOTE_RESERVED,
-                                                   [LEVEL_DEVICE] = NOTE_DEVICE_USED,
-                                                   [LEVEL_HOST] = NOTE_HOST_USED};
+enum note_what level_note(unsigned level) {
+    static const enum note_what whats[] = {NOTE_ALLOCATED, NOTE_RESERVED, NOTE_DEVICE_USED, NOTE_HOST_USED};
+    return whats[level];
+}
 
 const char *level_name(unsigned level) {
     static const char *const names[] = {"allocated", "reserved", "device", "host"};
@@ -67,13 +67,17 @@ static void track_add(struct level_track *track, uint64_t bytes, uint32_t event)
     track_peak(track, bytes, event);
 }
 
+/* The first event of the line that ends at an event: a maximum has an event of its own before it. */
+static uint32_t line_begin(const struct device_trace *device, uint32_t event) {
+    return event > 0 && levels_line(device, event - 1) == levels_line(device, event) ? event - 1 : event;
+}
+
 /* Adds a maximum above the level of its line, which has an event of its own before the line's. */
 static void maximum_add(struct levels *levels, const struct device_trace *device, const struct note *note) {
     struct level_track *track = &levels->track[LEVEL_ALLOCATED];
     if (note->what != NOTE_MAX_ALLOCATED || track->count == 0 || note->number <= track->peak)
         return;
-    bool before = note->event > 0 && levels_line(device, note->event - 1) == levels_line(device, note->event);
-    track_peak(track, note->number, before ? note->event - 1 : note->event);
+    track_peak(track, note->number, line_begin(device, note->event));
 }
 
 static void outside_add(struct levels *levels, const struct note *note, uint32_t n) {
@@ -98,7 +102,7 @@ static void event_add(struct levels *levels, const struct device_trace *device, 
                       uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
         for (unsigned level = 0; level < LEVEL_KINDS; level++)
-            if (note[i].what == what_of_level[level])
+            if (note[i].what == level_note(level))
                 track_add(&levels->track[level], note[i].number, note[i].event);
     for (uint32_t i = 0; i < n; i++) {
         maximum_add(levels, device, &note[i]);
@@ -124,11 +128,6 @@ void levels_find(struct levels *levels, const struct device_trace *device) {
     for (unsigned level = 1; level < LEVEL_KINDS; level++)
         if (levels->track[level].count > levels->track[levels->shown].count)
             levels->shown = level;
-}
-
-/* The first event of the line that ends at an event: a maximum has an event of its own before it. */
-static uint32_t line_begin(const struct device_trace *device, uint32_t event) {
-    return event > 0 && levels_line(device, event - 1) == levels_line(device, event) ? event - 1 : event;
 }
 
 /* The level of which the lines print only maxima: allocated bytes or, if nothing is allocated, reserved bytes.

@@ -26,6 +26,9 @@ struct levels {
 /* O(notes). */
 void levels_find(struct levels *levels, const struct device_trace *device);
 
+/* The kind of the notes that have a level. */
+enum note_what level_note(unsigned level);
+
 /* "allocated", for JSON; "allocated memory", for people. */
 const char *level_name(unsigned level);
 const char *level_title(unsigned level);

@@ -1,5 +1,6 @@
 #include "analysis/findings/oom_advice.h"
 
+#include "analysis/model/pool_use.h"
 #include "analysis/model/whatif.h"
 #include "base/numbers.h"
 #include "base/search.h"
@@ -192,12 +193,9 @@ static void advise_split(struct advisor *advisor) {
 static uint64_t private_bytes(const struct advisor *advisor) {
     const struct free_blocks_summary *summary = advisor->ground->free_blocks;
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < summary->n_groups; i++) {
-        const struct free_blocks_group *group = &summary->groups[i];
-        const struct pool_id *id = &advisor->device->pools[group->pool];
-        if (group->pool != POOL_UNKNOWN && (id->first != 0 || id->second != 0))
-            bytes += group->free_blocks.free_bytes;
-    }
+    for (uint32_t i = 0; i < summary->n_groups; i++)
+        if (pool_is_private(advisor->device, summary->groups[i].pool))
+            bytes += summary->groups[i].free_blocks.free_bytes;
     return bytes;
 }
 

@@ -127,8 +127,7 @@ static uint32_t periods_find(struct searching *searching, const uint64_t *key, u
         rows[i] = (struct sort_row){searching->ahead[i], i};
     sort_rows(rows, searching->spare, n);
     for (uint32_t from = 0, to; from < n; from = to) {
-        for (to = from; to < n && rows[to].key == rows[from].key; to++)
-            continue;
+        to = sort_rows_end(rows, n, from);
         key_votes(searching, from, to, &n_voted);
     }
     return periods_choose(searching, period);

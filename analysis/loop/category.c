@@ -203,14 +203,6 @@ static enum category category_without_backward(struct judge *judge, uint32_t all
                                                                                         : CATEGORY_TEMPORARY;
 }
 
-/* For a run that goes backward, but not again before the recording ends. */
-static enum category category_cut_off(struct judge *judge, uint32_t allocation, bool forward) {
-    (void)forward;
-    if (judge->reason != NULL)
-        judge->reason[allocation] = REASON_CUT_OFF;
-    return CATEGORY_OPEN;
-}
-
 /* The category of memory made once, before the loop; CATEGORY_COUNT: it was not. */
 static enum category category_of_loading(const struct judge *judge, uint32_t allocation, uint32_t bits) {
     uint32_t let_go = judge->allocations->request[allocation],
@@ -249,8 +241,10 @@ static enum category category_of_forward(struct judge *judge, uint32_t allocatio
         bool in_loop = allocation - runs->first_allocation >= judge->turns->loop_first;
         return (bits & BIT_HOST) && !forward && in_loop ? CATEGORY_INPUT : CATEGORY_ACTIVATION;
     }
-    if (judge->has_backward)
-        return category_cut_off(judge, allocation, forward);
+    if (judge->has_backward) { /* but not again before the recording ends */
+        (void)open_as(judge, allocation, REASON_CUT_OFF);
+        return CATEGORY_OPEN;
+    }
     if (judge->first_forward == UINT32_MAX && judge->turns->count == 0)
         return open_as(judge, allocation, runs->stacks == STACKS_NATIVE ? REASON_NATIVE : REASON_NO_PHASES);
     return category_without_backward(judge, allocation, forward);
@@ -506,8 +500,7 @@ struct judge *categories_begin(const struct timeline *timeline, const struct pha
         return NULL;
     if (reason != NULL)
         bytes_zero(reason, judge->allocations->count);
-    for (uint32_t i = 0; i < runs->count; i++)
-        judge->has_backward |= runs->run[i].side == SIDE_BACKWARD;
+    judge->has_backward = phase_runs_has(runs, SIDE_BACKWARD);
     for (uint32_t i = 0; judge->has_backward && i < timeline->trace->stacks.count; i++)
         judge->reduces |= (runs->stack_bits[i] & BIT_REDUCE) != 0;
     for (uint32_t k = runs->n_allocations; k-- > 0;)

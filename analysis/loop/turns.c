@@ -266,10 +266,8 @@ static uint32_t loop_first(const struct turns *turns, const struct phase_runs *r
 
 bool turns_find(struct turns *turns, const struct phase_runs *runs, const struct timeline *timeline,
                 struct arena *arena) {
-    bool has_backward = false;
+    bool has_backward = phase_runs_has(runs, SIDE_BACKWARD);
     *turns = (struct turns){0};
-    for (uint32_t i = 0; i < runs->count; i++)
-        has_backward |= runs->run[i].side == SIDE_BACKWARD;
     if (!turns_of_profiler(turns, runs, timeline, has_backward, arena))
         return false;
     if (turns->source == TURNS_NONE && !turns_of_runs(turns, runs, timeline, has_backward, arena))

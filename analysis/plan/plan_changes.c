@@ -301,9 +301,8 @@ static bool micro_batch_add(struct planner *planner) {
 static bool no_grad_edit(struct planner *planner, struct edit *edit) {
     const struct allocations *allocations = planner->allocations;
     const struct verdicts *verdicts = planner->plan->verdicts;
-    for (uint32_t i = 0; i < verdicts->runs.count; i++)
-        if (verdicts->runs.run[i].side == SIDE_BACKWARD)
-            return true;
+    if (phase_runs_has(&verdicts->runs, SIDE_BACKWARD))
+        return true;
     for (uint32_t i = allocations->preexisting; i + 2 < allocations->count; i++)
         if (verdicts->category[i] == CATEGORY_ACTIVATION && verdicts->runs.letter[i] == PHASE_FORWARD &&
             !edit_cut(edit, i, birth_of(planner, i + 2), POSITION_NEVER, planner->arena))
