@@ -44,7 +44,7 @@ struct index_note {
     uint64_t bytes;
 };
 
-/* In what a row is far from the others of its step. */
+/* The figures in which a row is far from the others of its step. */
 enum index_odd {
     INDEX_ODD_PEAK = 1,
     INDEX_ODD_END = 2,
@@ -56,8 +56,8 @@ enum index_odd {
     INDEX_ODD_STEPS = 128 /* fewer complete steps than the others */
 };
 
-/* What a rank would need under a setting, named as in whatif, on an unlimited device, and whether --gpu serves
- * it. */
+/* What a rank would need under a setting on an unlimited device, and whether the device of --gpu is enough. The name is
+ * that of the scenario of whatif. */
 struct index_setting {
     const char *name;
     uint64_t peak_bytes;

@@ -30,7 +30,7 @@ struct searching {
     uint32_t *voted;                   /* [n] order of the first vote for a distance, from 1 */
     uint32_t *ahead;                   /* [n] first occurrence of its key */
     struct sort_row *rows, *spare;     /* [n] */
-    /* About the previous forward, which most are like: */
+    /* About the previous forward, which most forwards equal: */
     uint32_t last_n;
     uint64_t *last_key, *last_bytes; /* [last_n] */
     struct region best;              /* its best region */
@@ -201,6 +201,7 @@ static uint32_t frames_shared(const struct frames *a, const struct frames *b) {
     return n;
 }
 
+/* Are both stacks in the same function at this depth, `b` on an earlier line? */
 static bool line_falls(const struct searching *searching, const struct frames *a, const struct frames *b,
                        uint32_t at) {
     const struct trace *trace = searching->trace;

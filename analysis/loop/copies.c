@@ -57,7 +57,7 @@ static uint32_t weights_of(struct copying *copying, uint64_t nbytes) {
     return at == SIZE_NONE ? 0 : copying->n_weights[at];
 }
 
-/* Does the line that makes a copy also make the operator's result? */
+/* Does the same line make the allocation before or after it, as the operator that casts a weight makes its result? */
 static bool has_company(const struct allocations *allocations, uint32_t i) {
     return (i > 0 && allocations->stack[i - 1] == allocations->stack[i]) ||
            allocations->stack[i + 1] == allocations->stack[i];

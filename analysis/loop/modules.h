@@ -31,7 +31,7 @@ struct layer_summary {
     uint32_t n_layers;  /* 0: none found */
     uint32_t site;      /* frame common to the whole first layer; 0: none */
     uint64_t bytes;     /* activations of the median layer */
-    uint32_t alike;     /* percent: what all layers have in common, of the most of each */
+    uint32_t alike;     /* percent: how near all layers are to the median one; 100: all are equal */
     uint32_t odd_layer; /* the layer that differs most, if by at least 1 % of the median and 1 MiB */
     int64_t odd_bytes;  /* its difference; 0: there is none */
     uint32_t odd_site;  /* frame of the call site that differs most in it; 0: not searched for */

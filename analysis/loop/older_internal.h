@@ -46,7 +46,7 @@ struct held_rows {
     uint32_t *of_size; /* [sizes.count] number of rows */
 };
 
-/* The first row of each size, as its index in `naming->sizes`; `*to`: after the last. */
+/* The index in `naming->sizes` of the size of row `from`; `*to`: the end of the rows with it. */
 static inline uint32_t held_run(struct naming *naming, const struct held_rows *rows, uint32_t from,
                                 uint32_t *to) {
     const uint64_t *size = naming->allocations->size;

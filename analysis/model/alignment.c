@@ -22,7 +22,7 @@ static uint64_t *frames_hash(const struct trace *trace, struct arena *arena) {
     return hash;
 }
 
-/* Equal for equal stacks, in any recording. */
+/* A hash of every stack, equal for equal stacks in any recording. */
 static uint64_t *stacks_hash(const struct trace *trace, struct arena *arena) {
     uint64_t *frame = frames_hash(trace, arena), *hash = NULL;
     if (frame != NULL)
@@ -33,7 +33,7 @@ static uint64_t *stacks_hash(const struct trace *trace, struct arena *arena) {
     return hash;
 }
 
-/* An older allocation has the stack of its free or of its block, or none. */
+/* The stack of an older allocation does not count: it is that of its free or of its block, or there is none. */
 static struct request_class class_of_allocation(const struct device_trace *device, uint32_t allocation,
                                                 const uint64_t *stack) {
     const struct allocations *allocations = &device->allocations;
@@ -110,7 +110,7 @@ static uint32_t token_of(enum program_kind kind, uint32_t class_) {
     return (uint32_t)kind | class_ << PROGRAM_KIND_BITS;
 }
 
-/* Of segment events, only the first in a group that the program itself caused. */
+/* Did the program request it? Of segment events, that is only the first in a group that empty_cache caused. */
 static bool is_request(const struct program *program, uint32_t op, uint32_t *group) {
     const struct releases *releases = &program->releases;
     if (program_kind(op) != PROGRAM_SEGMENT)
@@ -277,7 +277,7 @@ static uint32_t unlike_list(struct alignment *alignment, struct insertion *unlik
 
 /* Does one repeat of `outer` contain several of `inner`, one after the other? */
 static bool holds_loop(struct alignment *alignment, struct insertion outer, struct insertion inner) {
-    if (inner.length == inner.period) { /* the repeat before it is the other one */
+    if (inner.length == inner.period) { /* a single repeat: together with the one before it there are two */
         inner.at -= inner.period;
         inner.length += inner.period;
     }

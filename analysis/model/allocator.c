@@ -42,7 +42,6 @@ static uint64_t allocator_segment_bytes(const struct allocator_settings *setting
     return rounded < LARGE_LEAST ? settings->large_segment_bytes : round_up(rounded, LARGE_GRAIN);
 }
 
-/* The process's own limit, from its settings. */
 uint64_t allocator_limit_bytes(const struct allocator *a) {
     bool limited = a->settings.fraction_ppm != 0 && a->device_bytes != 0;
     return limited ? share_of(a->device_bytes, a->settings.fraction_ppm) : ALLOCATOR_UNLIMITED;
@@ -168,7 +167,7 @@ static void free_count(struct allocator *a, const struct allocator_block *block)
     list_enter(a, &a->giving, &list->is_giving, block->list);
 }
 
-/* Counts one that leaves it. */
+/* Counts a mapped block that leaves its list. */
 static void free_discount(struct allocator *a, const struct allocator_block *block) {
     struct allocator_list *list = &a->list[block->list];
     if (list->pool != ALLOCATOR_DEFAULT_POOL)
@@ -199,7 +198,6 @@ void allocator_list_take(struct allocator *a, uint32_t index) {
         free_discount(a, block);
 }
 
-/* Keeps the first `nbytes` of a block that is in no list. The rest becomes a block of its own, also in no list. */
 uint32_t allocator_block_cut(struct allocator *a, uint32_t index, uint64_t nbytes) {
     struct allocator_block rest = a->block[index];
     rest.address += nbytes;
@@ -274,7 +272,6 @@ static uint32_t segment_new(struct allocator *a, uint16_t list, uint64_t nbytes)
     return index;
 }
 
-/* Releases a block without neighbours that is in its list. */
 void allocator_segment_release(struct allocator *a, uint32_t index) {
     allocator_list_take(a, index);
     a->reserved_bytes -= a->block[index].size;
@@ -284,7 +281,8 @@ void allocator_segment_release(struct allocator *a, uint32_t index) {
 
 /* ---- a request ---- */
 
-/* A growing end counts with what it may still grow by, so that a free block that fits is preferred. */
+/* The size of a free block, with the unmapped block behind it: it can grow by that, so a block that fits as it is is
+ * preferred. */
 static uint64_t grown_size(const struct allocator *a, uint32_t index) {
     uint32_t behind = a->block[index].behind;
     bool grows = behind != 0 && !a->block[behind].mapped;

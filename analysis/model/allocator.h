@@ -27,7 +27,7 @@ struct allocator_block {
     uint64_t address, size;
     uint32_t before, behind; /* neighbours in the segment or reservation */
     uint32_t reservation;    /* 0: a segment of its own */
-    uint32_t note;  /* free: searches in its pool when it came; waiting: its place among the waiting */
+    uint32_t note;  /* free: the searches in its pool before it was freed; waiting: its index in `waiting` */
     uint32_t owner; /* for the caller */
     uint16_t list;
     uint8_t use; /* enum allocator_use */
@@ -118,8 +118,8 @@ uint32_t allocator_allocate(struct allocator *allocator, uint64_t nbytes, uint16
 /* A free that waits for another stream: the block stays until allocator_free. */
 void allocator_wait(struct allocator *allocator, uint32_t block);
 
-/* Does the block still wait that its owner, as the caller noted in the block, let wait? A retry completes all
- * waits. */
+/* Does a block still wait for its owner's free? A retry completes all waits, and the block may then serve another
+ * owner. The caller keeps `owner` in the block. */
 static inline bool allocator_waits(const struct allocator *allocator, uint32_t block, uint32_t owner) {
     return allocator->block[block].use == ALLOCATOR_WAITING && allocator->block[block].owner == owner;
 }

@@ -84,7 +84,6 @@ static uint32_t growing_find(struct allocator *a, uint16_t list, uint64_t wanted
     return wanted <= RESERVATION ? reservation_new(a, list, wanted) : 0;
 }
 
-/* Returns a block of at least `wanted` bytes in a reservation, in no list; 0: the driver does not have that much. */
 uint32_t allocator_grow(struct allocator *a, uint16_t list, uint64_t wanted) {
     uint32_t index = growing_find(a, list, wanted);
     if (index == 0)
@@ -128,13 +127,12 @@ static uint32_t granules_cut(struct allocator *a, uint32_t index, uint64_t from,
     return index;
 }
 
-/* Gives up a reservation with nothing mapped, which is one block. */
+/* Gives up a reservation of which nothing is mapped: it is a single block. */
 static void reservation_drop(struct allocator *a, uint32_t index) {
     allocator_list_take(a, index);
     allocator_block_give(a, index);
 }
 
-/* Unmaps [from, to) of a free block. */
 void allocator_unmap(struct allocator *a, uint32_t index, uint64_t from, uint64_t to) {
     uint32_t middle = granules_cut(a, index, from, to);
     if (middle == 0)

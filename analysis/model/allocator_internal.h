@@ -3,7 +3,7 @@
  * allocator_release.c (giving back) and allocator_state.c (initial states).
  *
  * A block is in exactly one list while it is free, and in none while it is in use or being worked on. A function
- * without memory sets `no_memory` and returns 0.
+ * that gets no memory sets `no_memory` and returns 0.
  */
 #pragma once
 

@@ -62,7 +62,6 @@ void allocator_empty_cache(struct allocator *a) {
         list_release(a, list);
 }
 
-/* Before everything is given back: releases blocks of at least max_split_size, which serve nothing smaller. */
 bool allocator_release_oversize(struct allocator *a, uint32_t list, uint64_t rounded) {
     uint64_t limit = a->settings.max_split_bytes, wanted = rounded > limit ? rounded : limit, got = 0;
     const struct ordered *free = &a->list[list].free;

@@ -22,8 +22,7 @@ struct allocator_settings {
     bool aligned;
     struct {
         bool expandable, max_split, collect;
-        /* the recording has the key, whatever its value; max_split and collect only by keys of their own */
-    } told;
+    } told; /* keys that the recording has, whatever their values; a PYTORCH_..._ALLOC_CONF only counts for expandable */
 };
 
 /* Nothing set. */

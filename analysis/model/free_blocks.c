@@ -28,7 +28,7 @@ static void block_add(struct free_blocks *free_blocks, const struct block *block
     free_blocks->requested_bytes += block->requested_size;
 }
 
-/* The segment alone. Bytes that its blocks leave out (in a contradictory file) are free, but not a block. */
+/* The sums of one segment. Bytes that its blocks leave out (in a contradictory file) are free, but not a block. */
 static struct free_blocks free_blocks_of_segment(const struct device_trace *device,
                                                  const struct segment *segment) {
     struct free_blocks free_blocks = {.n_segments = 1};
@@ -321,7 +321,7 @@ static void gap_add(struct free_blocks_summary *summary, struct free_blocks *fre
     summary->bytes_of_size[size_class(bytes)] += bytes;
 }
 
-/* The extent alone. */
+/* The sums of one extent. */
 static struct free_blocks free_blocks_of_extent(struct sweep *sweep, const struct extent *extent) {
     const struct allocations *allocations = sweep->allocations;
     const struct sort_row *alive = sweep->alive;

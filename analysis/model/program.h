@@ -28,7 +28,7 @@ struct program {
     const uint64_t *size;    /* [allocations.count] in place of the recorded sizes */
     const uint32_t *copy_of; /* [n_copies] the allocation that each row from allocations.count on is like */
     uint32_t n_copies;
-    const uint64_t *absent; /* bits of older allocations that are missing at the begin */
+    const uint64_t *absent; /* bits of older allocations that are missing at the start */
 };
 
 /* The allocation that gives a row its pool and stream. */

@@ -11,7 +11,7 @@ const char *replay_grade_text(enum replay_grade grade) {
     return texts[grade];
 }
 
-/* The next fitting one of the pending segment events gives the address. */
+/* Takes the address from the next pending segment event that fits. */
 static uint64_t recorded_place(void *context, uint64_t nbytes, bool reservation) {
     struct replayer *replayer = context;
     if (replayer->used < replayer->n_pending) {
@@ -131,7 +131,8 @@ static void next_request_fails(struct replayer *replayer, uint32_t op) {
 
 /* ---- releases ---- */
 
-/* With private pools, or rules that give back in part: gives back what was recorded, as far as it is free. */
+/* Does a release give back only parts, because of private pools or settings? Then the model gives back what was
+ * recorded, as far as it is free. */
 static bool gives_parts(const struct replayer *replayer) {
     const struct allocator_settings *settings = &replayer->replay->settings;
     return settings->max_split_bytes != ALLOCATOR_UNLIMITED || settings->collect_ppm != 0 ||
@@ -146,7 +147,7 @@ static void group_give_back(struct replayer *replayer, const struct release_grou
     }
 }
 
-/* With default settings everything that can be given back is given back. */
+/* With default settings the model gives back all that it can. */
 static void group_empty(struct replayer *replayer, const struct release_group *group) {
     struct allocator *allocator = &replayer->allocator;
     allocator->n_calls = 0;

@@ -1,19 +1,13 @@
 /*
- * Builds the state before the first event for the model: segments and blocks from the segment events backwards,
- * reservations of which only the lowest address tells the extent, and rests of blocks that only later allocations
- * show.
+ * Builds the state before the first event for the model: segments and blocks, from the segment events backwards; the
+ * extent of reservations, which only the lowest address ever mapped shows; and the rests of blocks, which only later
+ * allocations show.
  */
 #include "analysis/model/replay_internal.h"
 #include "base/numbers.h"
 
-/* Ends of blocks whose rest is not known yet: a later allocation within the 1 MiB after a block shows where its
- * rest ends. */
-struct rest {
-    uint32_t block; /* of the held state */
-    uint64_t size;
-};
-
-/* A free block is always handed out from its beginning. */
+/* Settles the sizes of blocks whose rest is not known yet. A free block is handed out from its beginning, so a later
+ * allocation within the 1 MiB after a block shows where that block's rest ends. */
 static bool rests_find(const struct replayer *replayer, struct held *held) {
     const struct allocations *allocations = &replayer->device->allocations;
     struct sort_row *rows = arena_column(replayer->arena, held->n_blocks, sizeof *rows);

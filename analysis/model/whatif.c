@@ -113,7 +113,7 @@ bool whatif_init(struct whatif *whatif, const struct program *program, const str
            whatif_init_of(whatif, program, &replay, request, arena);
 }
 
-/* What shares refer to: the device as requested, or as in the file. */
+/* The memory that shares refer to: of the device as requested, or as in the file. */
 static uint64_t device_bytes(const struct whatif *whatif) {
     return whatif->gpu_bytes != 0 ? whatif->gpu_bytes : whatif->program->device->capacity_bytes;
 }

@@ -111,7 +111,7 @@ struct whatif {
     struct whatif_scenario scenario[WHATIF_SCENARIOS_MAX];
 };
 
-/* Levels of a log are no requests: then `bounds` mean nothing. */
+/* Does the recording have requests? A log has levels instead, and then `bounds` mean nothing. */
 static inline bool whatif_has_requests(const struct whatif *whatif) {
     return trace_has_allocations(whatif->program->trace);
 }

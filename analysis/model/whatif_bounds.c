@@ -64,8 +64,8 @@ struct packing {
     bool lowest; /* take gaps from the bottom, not by their size */
 };
 
-/* The smallest sufficient gap, or the lowest, between those that overlap in time; otherwise the place above them
- * all. */
+/* An address for the item among those that live at the same time: in the smallest gap that is large enough, or in the
+ * lowest one; above them all if there is none. */
 static uint64_t gap_find(const struct packing *packing, const struct packed *item) {
     uint64_t reach = 0, best = UINT64_MAX, best_room = UINT64_MAX;
     for (uint32_t i = 0; i < packing->count; i++) {

@@ -5,7 +5,7 @@
 
 enum event_kind { EVENT_FREE, EVENT_ALLOCATES, EVENT_OTHER };
 
-/* Events without a row are requests to free right before their completion. */
+/* Notes what each event does. One that no table has is a request to free right before its completion. */
 static bool events_fill(struct planner *planner) {
     const struct device_trace *device = planner->plan->program->device;
     const struct allocations *allocations = &device->allocations;
@@ -69,7 +69,8 @@ static bool block_measure(struct layer *block) {
     return block->last_needed != UINT32_MAX;
 }
 
-/* The moment after whose event the whole block is recomputed. */
+/* When the whole block is recomputed at once: after the last activation of later blocks that is freed before its own
+ * first one. */
 static uint32_t moment_of_most(const struct layer *block) {
     const uint8_t *category = block->planner->plan->verdicts->category;
     uint32_t moment = block->backward - 1;
@@ -81,7 +82,8 @@ static uint32_t moment_of_most(const struct layer *block) {
     return moment;
 }
 
-/* The same where the operator begins that lets go of the first that backward needs. */
+/* When as little as possible is recomputed: where the operator begins that frees the first activation that backward
+ * needs, but not before `most`. */
 static uint32_t moment_of_least(const struct layer *block, uint32_t most) {
     const uint8_t *event = block->planner->event;
     uint32_t moment = block->first_death - 1;
@@ -92,19 +94,19 @@ static uint32_t moment_of_least(const struct layer *block, uint32_t most) {
     return moment > most ? moment : most;
 }
 
-/* Except for what a forward does not make. */
+/* Does recomputing make it again? A forward makes no parameters, workspaces, gradients or optimizer state. */
 static bool is_made_again(const struct layer *block, uint32_t allocation) {
     uint8_t category = block->planner->plan->verdicts->category[allocation];
     return category != CATEGORY_PARAMETER && category != CATEGORY_WORKSPACE &&
            category != CATEGORY_GRADIENT && category != CATEGORY_OPTIMIZER_STATE;
 }
 
-/* Numbers after an event go by blocks: each has room for twice its allocations, in the order of their recorded
- * events. */
+/* A block that is recomputed after an event. Among the numbers of insertions there, each block has room for twice its
+ * allocations, in the order of their recorded events. */
 struct again {
     uint32_t moment, end; /* allocations before `end` are made */
     bool whole;
-    uint32_t number; /* of the sequence's begin */
+    uint32_t number; /* of its first insertion */
 };
 
 static uint64_t again_position(const struct layer *block, const struct again *again, uint32_t moment) {
@@ -181,7 +183,8 @@ static bool forward_edit(struct planner *planner, const struct forward *forward,
     return block_edit(&block, planner->checkpoint, number_of(planner, forward, nth));
 }
 
-/* The first blocks of all forwards, then the second ones: each K is the begin of one list. */
+/* Adds the first blocks of all forwards, then the second ones, and so on: the first K blocks are the first part of the
+ * list. */
 bool checkpoint_make(struct planner *planner, uint32_t n_blocks) {
     const struct blocks *blocks = &planner->plan->blocks;
     planner->until = arena_column(planner->arena, n_blocks, sizeof *planner->until);

@@ -102,7 +102,7 @@ enum step_kind {
 
 enum { STEP_KIND_BITS = 3 };
 
-/* Edits make millions of them. */
+/* A change at a position. Edits make millions of them. */
 struct step {
     uint64_t at; /* position with its order bits */
     uint32_t row;
@@ -153,7 +153,7 @@ static uint64_t death_of(const struct stepping *stepping, uint32_t allocation) {
     return death <= stepping->lives->program->device->n_events ? position_at(death) : POSITION_NEVER;
 }
 
-/* A stretch of a life that is left of it. */
+/* Adds a stretch of a life that no cut removes. */
 static void stretch_add(struct stepping *stepping, uint32_t allocation, uint64_t from, uint64_t to) {
     const struct allocations *allocations = stepping->allocations;
     uint64_t waits = position_at(allocations->request[allocation]);
@@ -173,7 +173,7 @@ static void recorded_take_back(struct stepping *stepping, uint32_t allocation) {
         step_add(stepping, death, STEP_NOT_DEAD, allocation);
 }
 
-/* One allocation with its cuts [first, end), which are united. */
+/* Adds the steps of an allocation with the cuts [first, end), which are united. */
 static void life_steps(struct stepping *stepping, uint32_t allocation, uint32_t first, uint32_t end) {
     uint64_t from = position_at(stepping->allocations->birth[allocation]),
              death = death_of(stepping, allocation);
@@ -342,7 +342,7 @@ static bool steps_unite(struct stepping *stepping, const struct edit *const *edi
     return true;
 }
 
-/* In `own`, except for the list of copies. False: no memory. */
+/* Makes the steps of all edits in `own`, and the list of copies in `arena`. False: no memory. */
 static bool steps_make(struct stepping *stepping, const struct lives *lives, const struct edit *const *edits,
                        uint32_t n_edits, struct arena *own, struct arena *arena) {
     const struct allocations *allocations = &lives->program->device->allocations;
@@ -532,7 +532,7 @@ static uint32_t op_of_step(const struct step *step) {
     return (uint32_t)kinds[step_kind(step)] | step->row << PROGRAM_KIND_BITS;
 }
 
-/* Bits of the older ones that are not there at the begin. NULL: no memory. */
+/* Bits of the older allocations that are not there at the start. NULL: no memory. */
 static const uint64_t *absent_find(const struct stepping *stepping, struct arena *arena) {
     uint32_t n = stepping->allocations->preexisting;
     uint64_t *absent = arena_bits(arena, n);

@@ -28,14 +28,14 @@ static inline uint64_t position_behind(uint32_t moment, uint32_t number) {
     return (uint64_t)moment << 32 | UINT64_C(1) << 31 | (uint64_t)number << POSITION_ORDER_BITS;
 }
 
-/* The life of an allocation is dead from `from` on and made again at `to`. */
+/* An allocation is gone from `from` on and made again at `to`. */
 struct plan_cut {
     uint32_t allocation;
     uint32_t part; /* of its edit, from 1 */
     uint64_t from, to;
 };
 
-/* A new life, like an allocation. */
+/* A new allocation, like a recorded one. */
 struct plan_life {
     uint32_t like;
     uint64_t birth, death;
@@ -59,7 +59,7 @@ struct in_use {
     uint64_t requested, rounded;
 };
 
-/* The recorded program up to and with the first request that failed, and its curve in use. */
+/* The recorded program up to and including the first request that failed, and its memory in use. */
 struct lives {
     const struct program *program;
     uint32_t n;             /* states: 0 is the beginning, then one after each operation */

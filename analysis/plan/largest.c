@@ -48,7 +48,7 @@ static bool peaks_find(struct trying *trying, const struct program *program, str
     return true;
 }
 
-/* Asks one size: is it served, or fills in its peaks. */
+/* Asks a question about the program at one size: is it served, or what are its peaks? */
 static bool size_try(struct trying *trying, uint64_t size,
                      bool (*ask)(struct trying *trying, const struct program *program, struct arena *arena)) {
     const struct largest_request *request = trying->request;

@@ -1,9 +1,10 @@
 /*
  * The loss in parts: what would be in use if logits, their softmax and gradients were made for a part of the rows at a time.
  *
- * Told, never planned with: a recording does not show whether a library goes backward with each part, behind all of them, or
- * makes each again. At the least, everything of the loss is a part as large. At the most, what it keeps for backward stays
- * whole until the last of it goes, and each gradient that is made meanwhile is there twice, to be added to.
+ * It is reported and never part of a plan, because a recording does not show whether a library runs backward after each part,
+ * after all of them, or makes each part again. At the least, all memory of the loss shrinks to that of one part. At the most,
+ * what the loss keeps for backward stays whole until the last of it is freed, and each gradient made meanwhile is there twice,
+ * because parts are added to it.
  */
 #include "analysis/plan/plan_internal.h"
 
@@ -52,7 +53,8 @@ static uint64_t failed_bytes(const struct planner *planner, const struct forward
                : 0;
 }
 
-/* The largest that a forward makes behind its blocks, and what is at least a quarter of that. */
+/* Collects the memory of the loss: the largest allocation that a forward makes behind its blocks, and all others of at
+ * least a quarter of its size. */
 static bool front_find(struct losing *losing, const struct forward *forward, uint32_t from) {
     const struct allocations *allocations = losing->planner->allocations;
     uint64_t failed = failed_bytes(losing->planner, forward), largest = failed;
@@ -76,7 +78,7 @@ static bool front_find(struct losing *losing, const struct forward *forward, uin
     return true;
 }
 
-/* The first moment from `backward` on at which something of the blocks goes. */
+/* The first moment from `backward` on at which an activation of the blocks is freed. */
 static uint32_t blocks_end(const struct planner *planner, const struct forward *forward, uint32_t backward) {
     const struct block_span *span = &planner->plan->blocks.span[forward->first_block];
     const struct allocations *allocations = planner->allocations;
@@ -88,7 +90,7 @@ static uint32_t blocks_end(const struct planner *planner, const struct forward *
     return end;
 }
 
-/* What backward makes of the same sizes before it comes to the blocks; `end`: when the last of that goes. */
+/* Collects what backward makes in the same sizes before it reaches the blocks; `*end`: when the last of it is freed. */
 static bool back_find(struct losing *losing, const struct phase_run *run, uint32_t until, uint32_t *end) {
     const struct planner *planner = losing->planner;
     const struct allocations *allocations = planner->allocations;
@@ -150,8 +152,8 @@ static bool forward_find(struct losing *losing, const struct forward *forward) {
            most_add(losing, run, first_row, backward, end);
 }
 
-/* In use with these sizes and new lives, where the request that failed is `less` bytes smaller. Without that request it is
- * known too, so the last state alone can be lowered. */
+/* The peak with these sizes and new lives, if the request that failed were `less` bytes smaller. It only counts in the last
+ * state, so the peak before that state is computed too. */
 static bool peak_find(const struct planner *planner, const struct edit *edit, uint64_t less,
                       uint64_t *bytes) {
     struct in_use whole, before = {0};

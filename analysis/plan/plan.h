@@ -31,7 +31,7 @@ enum plan_kind {
     PLAN_NO_GRAD
 };
 
-/* What a program would need; `reserved_known` is false of a bound, which has live_min alone. */
+/* What a program would need. Of a bound only live_min is known. */
 struct plan_figures {
     uint64_t live_min, live_max, reserved_min, reserved_max;
     uint64_t rounded_min, rounded_max; /* in use, each rounded up to 512 bytes */
@@ -87,7 +87,7 @@ static inline uint64_t plan_work_beside(const struct device_trace *device) {
     return (uint64_t)(device->n_events > 1000000 ? device->n_events : 1000000) * 16;
 }
 
-/* What would be in use if the loss were made in so many parts of its rows. Told, never planned with. */
+/* What would be in use if the loss were made in so many parts of its rows. Reported, never part of a plan. */
 enum { PLAN_LOSS_WAYS = 3 };
 extern const uint32_t plan_loss_parts[PLAN_LOSS_WAYS];
 struct plan_loss {
@@ -103,7 +103,7 @@ struct plan {
     struct whatif_budget seen; /* what the process had */
     uint64_t budget_bytes;     /* the budget; 0: unknown */
     uint64_t asked_bytes, keep_bytes;
-    uint32_t keep_percent; /* that keep_bytes are; 0: asked for in bytes */
+    uint32_t keep_percent; /* keep_bytes as requested, in percent; 0: requested in bytes */
     bool short_search, ended_by_oom;
     bool left_out;                /* the search would have taken too much: only the budget is known */
     uint64_t recorded_peak_bytes; /* of the reserved curve */
@@ -150,7 +150,7 @@ static inline bool plan_is_asked(const struct device_trace *device, const struct
     return (device->n_ooms != 0 || request->gpu_bytes != 0) && device->n_events != 0;
 }
 
-/* The same where only the timeline is there: the rest is found too, in the arena. */
+/* As plan_find, for a timeline alone: program, replay and verdicts are made first, in the arena. */
 bool plan_of_timeline(struct plan *plan, const struct timeline *timeline, const struct plan_request *request,
                       struct arena *arena);
 

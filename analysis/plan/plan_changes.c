@@ -1,4 +1,4 @@
-/* The changes that can be shown of a recording, each with its edit and its two forms. */
+/* Finds the changes that a recording can prove, each as an edit in one or two forms. */
 #include "analysis/plan/plan_internal.h"
 
 #include "base/bytes.h"

@@ -137,7 +137,7 @@ static bool set_is_better(const struct plan *plan, const struct plan_set *set, c
     return own < other || (own == other && set->figures.reserved_max < best->figures.reserved_max);
 }
 
-/* As the best, if it is. False: no memory. */
+/* Keeps the set as the best one, if it is better. False: no memory. */
 static bool set_keep(struct planner *planner, struct plan_set *set, struct plan_set *best) {
     if (best->n_changes != 0 && set_share(planner->plan, set) > set_share(planner->plan, best))
         return true;
@@ -176,7 +176,8 @@ static bool sets_try(struct planner *planner, uint32_t size, enum plan_cost cost
     return true;
 }
 
-/* Everything of the pool: one of the states, and a setting or none (UINT32_MAX). */
+/* All changes of at most this cost together, but one change of the optimizer state, and one setting or none
+ * (UINT32_MAX). */
 static struct plan_set everything(const struct plan *plan, enum plan_cost cost, uint32_t setting) {
     struct plan_set set = {.cost = (uint8_t)cost};
     uint32_t state = UINT32_MAX;

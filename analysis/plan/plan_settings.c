@@ -8,6 +8,8 @@ __extension__ typedef unsigned __int128 wide;
 
 enum { DESCENT_ROUNDS = 3, DESCENT_NEAR_BYTES = 2 << 20 };
 
+/* Adds a text to the recorded settings. True: max_split_size_mb was dropped, because with expandable segments it lets
+ * reserved memory grow without bound. */
 static bool settings_of(const struct planner *planner, const char *text,
                         struct allocator_settings *settings) {
     size_t bad_at;
@@ -15,7 +17,7 @@ static bool settings_of(const struct planner *planner, const char *text,
     (void)allocator_settings_add(settings, text, word_length(text), &bad_at);
     bool split = settings->max_split_bytes != ALLOCATOR_UNLIMITED;
     if (settings->expandable)
-        settings->max_split_bytes = ALLOCATOR_UNLIMITED; /* with it reserved memory grows without bound */
+        settings->max_split_bytes = ALLOCATOR_UNLIMITED;
     return settings->expandable && split;
 }
 

@@ -28,7 +28,7 @@ static bool work_is_allowed(struct planner *planner, const struct plan_run *run,
     return !planner->gave_up;
 }
 
-/* Work on two things, each with an arena of its own; `other` may be NULL. Both are to be released. */
+/* Works on two arguments, in two threads if there are two; `other` may be NULL. */
 static void both_do(const struct planner *planner, void (*work)(void *), void *own, void *other) {
     const struct beside_hooks *beside = planner->request->beside;
     const struct device_trace *device = planner->plan->program->device;
@@ -173,7 +173,7 @@ static bool is_unlimited(const struct plan_run *run) {
             run->what.settings.max_split_bytes == ALLOCATOR_UNLIMITED);
 }
 
-/* Without a limit, all that were not solved so. */
+/* Repeats without a limit the runs that a limit may have changed. */
 static bool reserved_solve(struct planner *planner, struct plan_run *run, uint32_t n_runs, bool solved) {
     struct plan_run open[RUNS_MAX];
     uint32_t n = 0;
