@@ -90,45 +90,48 @@ function askWhere(page) {
     uiOf(page).search.focus();
 }
 
-const keyActionsOf = perPage(
-    (page) =>
-        /** @type {Record<string, () => void>} */ ({
-            w: () => zoomWindow(page, 1.5, keyMiddle(page)),
-            s: () => zoomWindow(page, 1 / 1.5, keyMiddle(page)),
-            a: () => panWindow(page, -0.15),
-            d: () => panWindow(page, 0.15),
-            "+": () => zoomWindow(page, 1.5, keyMiddle(page)),
-            "-": () => zoomWindow(page, 1 / 1.5, keyMiddle(page)),
-            0: () => fitWindow(page),
-            9: () => fitOpening(page),
-            e: () => askWhere(page),
-            f: () => fitSelection(page),
-            v: () => fitBytes(page, plotOf(page).timeline.width),
-            p: () => goToEvent(page, page.view.facts.peak_event),
-            o: () => goToOom(page),
-            t: () => page.state.all || setAxis(page, page.state.axis === "events" ? "time" : "events"),
-            n: () => nextDevice(page),
-            r: () => showAll(page, !page.state.all),
-            "/": () => uiOf(page).search.focus(),
-            1: () => openTab(page, 0),
-            2: () => openTab(page, 1),
-            3: () => openTab(page, 2),
-            4: () => openTab(page, 3),
-            5: () => openTab(page, 4),
-            6: () => openTab(page, 5),
-            g: () => toggleMap(page),
-            h: () => nextHole(page),
-            k: () => keeperOfHole(page),
-            m: () => markMoment(page),
-            "[": viewBack,
-            "]": () => history.forward(),
-            ",": () => stepMoment(page, -1),
-            ".": () => stepMoment(page, 1),
-            Enter: () => pinMoment(page),
-            "?": () => uiOf(page).keysDialog.showModal(),
-            Escape: () => undoOne(page),
-        }),
-);
+/** Keys, their names in the palette ("": none, or the side has it), and what they do.
+ * @type {[key: string, name: string, act: (page: Page) => unknown][]} */
+const KEYS = [
+    ["p", "Go to the peak", (page) => goToEvent(page, page.view.facts.peak_event)],
+    ["o", "Go to the out-of-memory moment", goToOom],
+    ["0", "Show the whole run", fitWindow],
+    ["9", "The window that the page opened with", fitOpening],
+    ["e", "Go to an event, a time or a step", askWhere],
+    ["f", "Fit the selection", fitSelection],
+    ["v", "Fit the height to the window", (page) => fitBytes(page, plotOf(page).timeline.width)],
+    ["w", "Zoom in", (page) => zoomWindow(page, 1.5, keyMiddle(page))],
+    ["s", "Zoom out", (page) => zoomWindow(page, 1 / 1.5, keyMiddle(page))],
+    ["a", "Pan left", (page) => panWindow(page, -0.15)],
+    ["d", "Pan right", (page) => panWindow(page, 0.15)],
+    ["g", "Map of segments and blocks", toggleMap],
+    ["h", "The largest hole, then the next smaller one", nextHole],
+    ["k", "What keeps the chosen hole", keeperOfHole],
+    ["m", "Mark this moment: A, then B, then C", markMoment],
+    [",", "One event back", (page) => stepMoment(page, -1)],
+    [".", "One event forward", (page) => stepMoment(page, 1)],
+    [
+        "t",
+        "Switch between events and seconds",
+        (page) => page.state.all || setAxis(page, page.state.axis === "events" ? "time" : "events"),
+    ],
+    ["[", "Back to the previous view", viewBack],
+    ["]", "Forward to the next view", () => history.forward()],
+    ["/", "Search", (page) => uiOf(page).search.focus()],
+    ["r", "All devices on one axis of time, or one alone", (page) => showAll(page, !page.state.all)],
+    ["n", "The next device", nextDevice],
+    ["?", "Keys and mouse", (page) => uiOf(page).keysDialog.showModal()],
+    ["+", "", (page) => zoomWindow(page, 1.5, keyMiddle(page))],
+    ["-", "", (page) => zoomWindow(page, 1 / 1.5, keyMiddle(page))],
+    ["Enter", "", pinMoment],
+    ["Escape", "", undoOne],
+    ...[1, 2, 3, 4, 5, 6].map(
+        (nth) =>
+            /** @type {[string, string, (page: Page) => void]} */ ([`${nth}`, "", (page) => openTab(page, nth - 1)]),
+    ),
+];
+
+const ACTIONS = new Map(KEYS.map(([key, , act]) => [key, act]));
 
 /** @type {Record<string, string>} */
 const arrowKeys = { ArrowUp: "w", ArrowDown: "s", ArrowLeft: "a", ArrowRight: "d" };
@@ -137,34 +140,6 @@ const arrowKeys = { ArrowUp: "w", ArrowDown: "s", ArrowLeft: "a", ArrowRight: "d
 function keyMiddle(page) {
     return page.state.pointer ? page.state.pointer.x / plotOf(page).width : 0.5;
 }
-
-/** The texts for the keys' help; the side adds those of the tabs. @type {[name: string, key: string][]} */
-const KEY_NAMES = [
-    ["Go to the peak", "p"],
-    ["Go to the out-of-memory moment", "o"],
-    ["Show the whole run", "0"],
-    ["The window that the page opened with", "9"],
-    ["Go to an event, a time or a step", "e"],
-    ["Fit the selection", "f"],
-    ["Fit the height to the window", "v"],
-    ["Zoom in", "w"],
-    ["Zoom out", "s"],
-    ["Pan left", "a"],
-    ["Pan right", "d"],
-    ["Map of segments and blocks", "g"],
-    ["The largest hole, then the next smaller one", "h"],
-    ["What keeps the chosen hole", "k"],
-    ["Mark this moment: A, then B, then C", "m"],
-    ["One event back", ","],
-    ["One event forward", "."],
-    ["Switch between events and seconds", "t"],
-    ["Back to the previous view", "["],
-    ["Forward to the next view", "]"],
-    ["Search", "/"],
-    ["All devices on one axis of time, or one alone", "r"],
-    ["The next device", "n"],
-    ["Keys and mouse", "?"],
-];
 
 /** Every command: those with a key, and the page's buttons and choices. @returns {import("./palette.js").Command[]} */
 function commands(/** @type {Page} */ page) {
@@ -203,7 +178,7 @@ function commands(/** @type {Page} */ page) {
         act: () => goToView(page, finding.view),
     }));
     return [
-        ...KEY_NAMES.map(([name, key]) => ({ name, key, act: keyActionsOf(page)[key] })),
+        ...KEYS.filter(([, name]) => name).map(([key, name, act]) => ({ name, key, act: () => void act(page) })),
         ...viewCommands(page),
         { name: "Copy stack", act: () => copyStack(page, false) },
         ...named,
@@ -214,7 +189,6 @@ function commands(/** @type {Page} */ page) {
 
 /** @param {Page} page @param {KeyboardEvent} event */
 export function pressKey(page, event) {
-    const keyActions = keyActionsOf(page);
     const target = event.target instanceof Element ? event.target : document.body;
     if (
         (event.ctrlKey || event.metaKey) &&
@@ -241,10 +215,10 @@ export function pressKey(page, event) {
     // In something that scrolls, arrows scroll.
     if (event.key in arrowKeys && target.closest(".scroll")) return;
     const key = arrowKeys[event.key] ?? (event.key.length === 1 ? event.key.toLowerCase() : event.key);
-    const action = sideKey(page, key) ?? (Object.hasOwn(keyActions, key) ? keyActions[key] : undefined);
+    const action = sideKey(page, key) ?? ACTIONS.get(key);
     if (!action) return;
     event.preventDefault();
     // What lies under the pointer must be up to date, because a key may act on it.
     flush(page);
-    action();
+    action(page);
 }
