@@ -1,12 +1,13 @@
 // The device that is shown, and how the state is written in the address.
 import { aboutOfText } from "./ends.js";
-import { emptyFilter, filterOfText, filterWords, hasStreamAndPool, setFilter } from "./filter.js";
+import { filterOfText, filterWords, hasStreamAndPool, setFilter } from "./filter.js";
 import { writeAddress } from "./history.js";
 import { askFindings, askSteps, COMPARE_QUESTIONS, GROUPINGS, ORDERS, QUESTIONS, TREES } from "./questions.js";
 import {
     axisOfEvent,
     change,
     COLORINGS,
+    emptyFilter,
     EVERYTHING,
     FOCUS_KINDS,
     invalidate,

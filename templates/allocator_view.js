@@ -6,7 +6,8 @@ import { chooseHole } from "./map_hand.js";
 import { replayOnce, replaysOf } from "./replay.js";
 import { devicePlan, isServed, planRows, verdict } from "./plan_view.js";
 import { heldMoment, isDark, momentText } from "./state.js";
-import { formatBytes, formatExactBytes, formatFine, formatPlural, formatShare, make, tableFigures } from "./text.js";
+import { formatBytes, formatExactBytes, formatFine, formatPlural, formatShare } from "./text.js";
+import { make, makeSwatch, tableFigures } from "./text.js";
 
 /** @type {[keyof record_gap, string, string][]} */
 const CAUSES = [
@@ -107,8 +108,7 @@ function keeperButton(page, { used_bytes, segment_bytes, blocks, allocation, blo
     const site = view.c.stack_site(stack);
     const button = make("button", "quiet pinned");
     button.title = `Selects the allocation, with its stack${birth < 0 ? "" : `; made at ${momentText(page, birth)}`}`;
-    const swatch = make("i", "swatch");
-    swatch.style.background = view.siteColor(site, isDark(page));
+    const swatch = makeSwatch(view.siteColor(site, isDark(page)));
     const line = make("span", "tip-row");
     const more = blocks > 1 ? `${formatBytes(held)}, and ${formatPlural(blocks - 1, "more block")}` : "";
     line.append(swatch, make("span", "tip-site", session.siteText(site)), make("small", "", more));

@@ -2,7 +2,7 @@
 // bands.
 import { themeColor, yOfBytes } from "./canvas.js";
 import { keyColor } from "./legend.js";
-import { askSums, GROUPINGS, groupName } from "./questions.js";
+import { askSums, GROUPINGS, groupName, SLOTS } from "./questions.js";
 import { COLORINGS } from "./state.js";
 
 /** How much the other areas are faded while one is highlighted. */
@@ -10,9 +10,6 @@ const VEIL = 0.72;
 
 /** The most areas of the module. */
 const AREAS_MOST = 64;
-
-/** The slot of the view that only the totals under the cursor use. */
-const CURSOR_SLOT = 3;
 
 export function showsAreas(/** @type {Page} */ page) {
     return page.state.viewBy !== "age" && page.state.viewBy !== "segments";
@@ -48,12 +45,10 @@ function areaName(page, key, shown = page.view) {
  */
 export function areaTotals(page, event) {
     const { state, view } = page;
-    const sums = askSums(view, CURSOR_SLOT, { at: event }, state.viewBy);
     const by = COLORINGS.indexOf(state.viewBy);
-    return Array.from({ length: sums.groups }, (_, i) => {
-        const { bytes, key } = sums.row(i);
-        return { key, name: areaName(page, key), bytes, color: keyColor(page, by, key) };
-    });
+    return askSums(view, SLOTS.once, { at: event }, state.viewBy)
+        .rows()
+        .map(({ bytes, key }) => ({ key, name: areaName(page, key), bytes, color: keyColor(page, by, key) }));
 }
 
 /** Upper edges of the areas after an event, from the bottom up. @param {Page} page @param {number} event */

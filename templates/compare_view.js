@@ -10,9 +10,10 @@ import {
     foldByArrows,
     makeCell,
     makeEndHeads,
-    makeFigures,
     makeGrid,
-    makeRowHead,
+    makeLine,
+    showChosen,
+    showColor,
     showFold,
 } from "./grid.js";
 import { groupColor } from "./legend.js";
@@ -20,7 +21,17 @@ import { VirtualList } from "./list.js";
 import { showOutline } from "./outline.js";
 import { curveShape } from "./paint.js";
 import { provedSite } from "./proof.js";
-import { askDifferences, askSteps, askSums, COMPARE_QUESTIONS, GROUPINGS, listDifferences } from "./questions.js";
+import {
+    askDifferences,
+    askSteps,
+    askSums,
+    bytesOfKeys,
+    COMPARE_QUESTIONS,
+    GROUP_HEADS,
+    GROUPINGS,
+    listDifferences,
+    SLOTS,
+} from "./questions.js";
 import { drawSpark } from "./sparks.js";
 import { change, invalidate, isDark, LIST, rangeEvents, removeMark } from "./state.js";
 import { goToEvent } from "./window.js";
@@ -30,49 +41,32 @@ import {
     formatCount,
     formatExactBytes,
     make,
+    makeBox,
     makeButton,
+    makeChoices,
     setText,
     tableFigures,
 } from "./text.js";
-
-/** @type {Record<string, string>} */
-const BY_NAMES = {
-    site: "call site",
-    stack: "stack",
-    file: "file",
-    category: "category",
-    stream: "stream",
-    pool: "pool",
-    module: "layer",
-};
 
 const STEPS_SHOWN = 40;
 
 /** Columns of a step's curve. */
 const CURVE_WIDTH = 60;
 
-/** The slot of the view for the allocations that B keeps for good. */
-const LASTING_SLOT = 4;
-
 /** @typedef {ReturnType<typeof makeCompare>} Compare */
-/** @typedef {{element: HTMLElement, fold: HTMLElement, swatch: HTMLElement, text: HTMLElement, what: HTMLElement, a:
- * HTMLElement, b: HTMLElement, delta: HTMLElement, spark: HTMLElement}} CompareLine */
+/** @typedef {ReturnType<typeof makeRow>} CompareLine */
 /**
  * @typedef {{name: string, key: number, a: number, b: number, delta: number, never: number | null, focus:
  * import("./state.js").Focus | null, nested: boolean}} CompareRow never: of B, what is never freed, where that is asked
  */
 
-/** @returns {CompareLine} */
-function makeLine() {
-    const row = make("div", "row compare-row");
-    const [fold, swatch, text] = [make("i", "fold-sign"), make("i", "swatch"), make("span", "row-text")];
-    const what = makeRowHead(fold, swatch, text);
-    const [a, b, delta] = makeFigures("a", "b", "delta");
+function makeRow() {
+    const line = makeLine("row compare-row", ["a", "b", "delta"]);
     const curve = makeCell("gridcell", "compare-curve");
     const spark = make("i", "compare-spark");
     curve.append(spark);
-    row.append(what, a, b, delta, curve);
-    return { element: row, fold, swatch, text, what, a, b, delta, spark };
+    line.element.append(curve);
+    return { ...line, spark };
 }
 
 /** @param {string} letter @param {(value: string) => void} choose */
@@ -96,13 +90,7 @@ function swapEnds(page) {
 function keptSums(compare, about, by, within) {
     if (!("from" in about) || compare.state.compareWhat !== "kept" || about.to >= compare.view.facts.events)
         return null;
-    const sums = askSums(compare.view, LASTING_SLOT, { ...about, what: "lasting" }, by, within);
-    return new Map(
-        Array.from({ length: sums.groups }, (_, i) => {
-            const { key, bytes } = sums.row(i);
-            return [key, bytes];
-        }),
-    );
+    return bytesOfKeys(askSums(compare.view, SLOTS.below, { ...about, what: "lasting" }, by, within));
 }
 
 /** Draws the marks, which can be named and removed. @param {Compare} compare */
@@ -134,12 +122,11 @@ function drawMarkRow(compare) {
                     ),
                 }),
             );
-            const remove = make("button", "quiet", "\u2715");
-            remove.setAttribute("aria-label", `Remove mark ${LETTERS[i]}`);
-            remove.addEventListener("click", () => {
+            const remove = makeButton("quiet", "\u2715", () => {
                 remove.blur();
                 removeMark(compare.page, i);
             });
+            remove.setAttribute("aria-label", `Remove mark ${LETTERS[i]}`);
             chip.append(go, words, remove);
             return chip;
         }),
@@ -261,13 +248,11 @@ function fillLine(compare, line, index) {
     const color = swatchColor(compare, row);
     fillName(line, name, name, b, never);
     showFold(line, nested, folds(compare, row) ? compare.open.has(row.key) : null);
-    line.swatch.hidden = color === "";
-    line.swatch.style.background = color;
+    showColor(line, color);
     fillEnds(line, row, compare.figures.number);
     line.spark.hidden = nested || !row.focus;
     if (!nested && row.focus) drawSpark(compare.page, line.spark, row.focus);
-    line.element.classList.toggle("focused", isFocused(compare, row));
-    line.element.setAttribute("aria-selected", String(isFocused(compare, row)));
+    showChosen(line.element, isFocused(compare, row));
 }
 
 /** Places A and B in the run: their part of each curve gets their colour.
@@ -298,12 +283,7 @@ function fillSelect(compare, select, value) {
         values.push(`r${Math.max(0, first)}_${end}`);
     }
     if (!values.includes(value)) values.push(value);
-    const options = values.map((one) => {
-        const option = make("option", "", endName(compare.page, one));
-        option.value = one;
-        return option;
-    });
-    select.replaceChildren(...options);
+    select.replaceChildren(...values.map((one) => new Option(endName(compare.page, one), one)));
     select.value = value;
 }
 
@@ -404,12 +384,8 @@ function draw(compare) {
     compare.by.value = compare.state.compareBy;
     compare.scroll.setAttribute("role", unfolds(compare) ? "treegrid" : "grid");
     compare.questions.hidden = !ranges;
-    for (const { what, button } of compare.buttons)
-        button.setAttribute("aria-pressed", String(what === compare.state.compareWhat));
-    setText(
-        compare.heads[0],
-        BY_NAMES[compare.state.compareBy].replace(/^./, (first) => first.toUpperCase()),
-    );
+    compare.press(compare.state.compareWhat);
+    setText(compare.heads[0], GROUP_HEADS[compare.state.compareBy]);
     compare.setUnit(compare.figures.unit);
     const delta = compare.content.b.bytes - compare.content.a.bytes;
     setText(compare.sum.text, "Sum");
@@ -438,11 +414,7 @@ function makeCompare(page, box, use) {
     swap.setAttribute("aria-label", "Swap A and B");
     const by = make("select");
     by.setAttribute("aria-label", "Grouped by");
-    for (const name of GROUPINGS) {
-        const option = make("option", "", `by ${BY_NAMES[name]}`);
-        option.value = name;
-        by.append(option);
-    }
+    for (const name of GROUPINGS) by.append(new Option(`by ${GROUP_HEADS[name].toLowerCase()}`, name));
     by.addEventListener("change", () => change(page, { compareBy: by.value }));
     const overlay = makeButton(
         "quiet",
@@ -453,17 +425,11 @@ function makeCompare(page, box, use) {
     const head = make("div", "panel-head compare-head");
     head.append(a.field, b.field, swap, overlay, by);
     const marks = make("div", "marks");
-    const questions = make("div", "segmented questions");
-    questions.setAttribute("role", "group");
-    questions.setAttribute("aria-label", "Of a range");
-    const buttons = Object.entries(COMPARE_QUESTIONS).map(([what, text]) => {
-        const button = makeButton("", text, () => change(page, { compareWhat: what }));
-        questions.append(button);
-        return { what, button };
-    });
-    const strip = make("div", "step-strip");
-    strip.setAttribute("role", "group");
-    strip.setAttribute("aria-label", "Steps; a click compares one as B, with Shift as A");
+    const questions = makeBox("group", "segmented questions", "Of a range");
+    const press = makeChoices(questions, Object.entries(COMPARE_QUESTIONS), (what) =>
+        change(page, { compareWhat: what }),
+    );
+    const strip = makeBox("group", "step-strip", "Steps; a click compares one as B, with Shift as A");
     const { heads, setUnit } = makeEndHeads();
     const { scroll, body } = makeGrid(
         `compare-rows${page.suffix}`,
@@ -471,7 +437,7 @@ function makeCompare(page, box, use) {
         { kind: "colored compare-list", row: "row compare-row" },
     );
     scroll.setAttribute("aria-label", "Differences");
-    const sum = asSum(makeLine());
+    const sum = asSum(makeRow());
     sum.swatch.hidden = sum.fold.hidden = sum.spark.hidden = true;
     const foot = make("p", "why-foot");
     box.replaceChildren(head, marks, questions, strip, scroll, sum.element, foot);
@@ -486,14 +452,14 @@ function makeCompare(page, box, use) {
         overlay,
         marks,
         questions,
-        buttons,
+        press,
         strip,
         heads,
         setUnit,
         scroll,
         sum,
         foot,
-        list: new VirtualList(scroll, body, { make: makeLine, ...use, redraw: () => invalidate(page, LIST) }),
+        list: new VirtualList(scroll, body, { make: makeRow, ...use, redraw: () => invalidate(page, LIST) }),
         asked: "",
         /** @type {ReturnType<typeof askDifferences> | null} */
         content: null,

@@ -10,12 +10,23 @@ import { groupColor } from "./legend.js";
 import { chooseHole, keeperOfHole } from "./map_hand.js";
 import { holeNow } from "./map_view.js";
 import { momentWords, shownMoment } from "./moment.js";
-import { addressText, askFindings, askSums, GROUP_HEADS, GROUPINGS, groupName } from "./questions.js";
+import { addressText, askFindings, askSums, GROUP_HEADS, GROUPINGS, groupName, SLOTS } from "./questions.js";
 import { floats } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
 import { change, FOCUS_KINDS, heldMoment, isDark, momentText, perPage, rangeEvents, select } from "./state.js";
 import { fitSelection } from "./window.js";
-import { addFact, copyText, formatBytes, formatCount, formatExactBytes, formatPlural, make, setText } from "./text.js";
+import {
+    addFact,
+    copyText,
+    formatBytes,
+    formatCount,
+    formatExactBytes,
+    formatPlural,
+    make,
+    makeButton,
+    makeSwatch,
+    setText,
+} from "./text.js";
 
 const detailsOf = perPage((page) => ({
     title: page.element("detail-title", HTMLHeadingElement),
@@ -89,14 +100,17 @@ function forwardFrames(page, allocation) {
     return [fold];
 }
 
-/** Swatch and text of a call site. @param {Page} page @param {number} site */
-function siteHeading(page, site) {
-    const { session, state, view } = page;
+/** Swatch and text of a group. @param {string} color @param {string} text */
+function makeHeading(color, text) {
     const heading = make("p", "site-heading");
-    const swatch = make("i", "swatch");
-    if (state.colorBy === "site") swatch.style.background = view.siteColor(site, isDark(page));
-    heading.append(swatch, make("span", "", session.siteText(site)));
+    heading.append(makeSwatch(color), make("span", "", text));
     return heading;
+}
+
+/** @param {Page} page @param {number} site */
+function siteHeading(page, site) {
+    const color = page.state.colorBy === "site" ? page.view.siteColor(site, isDark(page)) : "";
+    return makeHeading(color, page.session.siteText(site));
 }
 
 /** @param {Page} page @param {Focus} focus */
@@ -106,11 +120,7 @@ function groupHeading(page, { by, id }) {
         by === "frame"
             ? page.session.siteText(id)
             : groupName(page.view, GROUPINGS.indexOf(by), id).replace(/_/g, by === "category" ? " " : "_");
-    const heading = make("p", "site-heading");
-    const swatch = make("i", "swatch");
-    swatch.style.background = groupColor(page, by, id);
-    heading.append(swatch, make("span", "", name));
-    return heading;
+    return makeHeading(groupColor(page, by, id), name);
 }
 
 /** How much of the selected range a group has; computed once. */
@@ -128,9 +138,8 @@ const GROUP_WORDS = {
 /** The row of one group among the sums.
  * @param {Page} page @param {Focus} group @param {import("./questions.js").About} about */
 function groupSum(page, { by, id }, about) {
-    const sums = askSums(page.view, 3, about, by);
-    for (let i = 0; i < sums.groups; i++) if (sums.row(i).key === id) return sums.row(i);
-    return { count: 0, bytes: 0, stack: 0 };
+    const rows = askSums(page.view, SLOTS.once, about, by).rows();
+    return rows.find(({ key }) => key === id) ?? { count: 0, bytes: 0, stack: 0 };
 }
 
 /** The pinned or highlighted thing as a group: for an allocation or a stack, its call site. @returns {Focus} */
@@ -208,7 +217,7 @@ function pinnedSite(/** @type {Page} */ page) {
 function stackOfSite(/** @type {Page} */ page, site) {
     const { view } = page;
     const { count } = view.groups(heldMoment(page), "site");
-    for (let i = 0; i < count; i++) if (view.group(i).site === site) return view.group(i).stack;
+    for (let i = 0; i < count; i++) if (view.c.group(i).site === site) return view.c.group(i).stack;
     return Math.max(0, view.sitesOfStacks().indexOf(site));
 }
 
@@ -218,14 +227,13 @@ function siblingsLine(page, allocation) {
     const { nth, count, previous, next } = page.view.c.siblings(allocation);
     const line = make("p", "siblings");
     const step = (/** @type {string} */ sign, /** @type {string} */ name, /** @type {number} */ to) => {
-        const button = make("button", "quiet", sign);
-        button.disabled = to < 0;
-        button.title = name;
-        button.setAttribute("aria-label", name);
-        button.addEventListener("click", () => {
+        const go = () => {
             select(page, to);
             change(page, { moment: Math.max(-1, page.view.c.allocation(to).birth) });
-        });
+        };
+        const button = makeButton("quiet", sign, go, name);
+        button.disabled = to < 0;
+        button.setAttribute("aria-label", name);
         return button;
     };
     line.append(
@@ -238,14 +246,6 @@ function siblingsLine(page, allocation) {
 
 /* ---- holes, and the allocations that keep them ---- */
 
-/** @param {string} name @param {string} title @param {() => void} act */
-function holeButton(name, title, act) {
-    const button = make("button", "quiet", name);
-    button.title = title;
-    button.addEventListener("click", act);
-    return button;
-}
-
 /** Names the hole that a pinned allocation keeps, where holes are shown. @param {Page} page @param {number} id */
 function keptHole(page, id) {
     const { state, view } = page;
@@ -256,24 +256,31 @@ function keptHole(page, id) {
     if (block < 0) return [];
     const { bytes, segment_bytes } = view.c.hole(block);
     const line = make("p", "", `Keeps a hole of ${formatBytes(bytes)} in a segment of ${formatBytes(segment_bytes)} `);
-    line.append(holeButton("Show the hole", "In the map and in the list (h)", () => chooseHole(page, event, block)));
+    line.append(
+        makeButton("quiet", "Show the hole", () => chooseHole(page, event, block), "In the map and in the list (h)"),
+    );
     return [line];
 }
 
 /** Shows the chosen hole in a line. @param {Page} page @param {number} block */
 function drawHole(page, block) {
-    const { session, view } = page;
+    const { view } = page;
     const details = detailsOf(page);
     const { bytes, allocation } = view.c.hole(block);
     const { bytes: held, stack } = view.c.allocation(allocation);
     const line = make("p", "hint hole-line");
     line.append(
-        make("span", "hint", `kept by ${session.siteText(view.c.stack_site(stack))}, ${formatBytes(held)}`),
-        holeButton("Stack", "Select the allocation that keeps the hole (k)", () => keeperOfHole(page)),
-        holeButton("In the timeline", "Select the allocation that keeps the hole, and show its whole lifetime", () => {
-            keeperOfHole(page);
-            fitSelection(page);
-        }),
+        make("span", "hint", `kept by ${view.stackSite(stack)}, ${formatBytes(held)}`),
+        makeButton("quiet", "Stack", () => keeperOfHole(page), "Select the allocation that keeps the hole (k)"),
+        makeButton(
+            "quiet",
+            "In the timeline",
+            () => {
+                keeperOfHole(page);
+                fitSelection(page);
+            },
+            "Select the allocation that keeps the hole, and show its whole lifetime",
+        ),
     );
     setText(details.title, `Hole of ${formatBytes(bytes)}`);
     details.body.replaceChildren(line);

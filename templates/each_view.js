@@ -1,6 +1,6 @@
 // Each: a table of the allocations that the search finds (of all, if nothing is searched), in any order, and as CSV.
 import { poolText } from "./describe.js";
-import { makeCell, makeGrid } from "./grid.js";
+import { makeCell, makeGrid, showChosen } from "./grid.js";
 import { VirtualList } from "./list.js";
 import { nextTurn } from "./turns.js";
 import { addressText, ORDERS } from "./questions.js";
@@ -25,7 +25,7 @@ import { AT_ONCE } from "./words.js";
 const columnsOf = perPage(
     (page) =>
         /** @type {[order: string, head: string, text: (allocation: record_allocation) => string][]} */ ([
-            ["site", "Call site", ({ stack }) => page.session.siteText(page.view.c.stack_site(stack) >>> 0)],
+            ["site", "Call site", ({ stack }) => page.view.stackSite(stack)],
             ["category", "Category", ({ category }) => page.session.categoryNames()[category]],
             ["birth", "Made at", ({ birth }) => (birth < 0 ? "before" : formatCount(birth))],
             ["lifetime", "Lived", ({ birth, death }) => livedText(page, birth, death)],
@@ -109,7 +109,7 @@ function csvRow(page, id, stacks) {
         const frames = session
             .stack(stack)
             .map(({ file, line, name }) => `${file}${line ? `:${line}` : ""} ${name}`.trim());
-        text = [session.siteText(view.c.stack_site(stack) >>> 0), frames.join(" < ")].map(csvField).join(",");
+        text = [view.stackSite(stack), frames.join(" < ")].map(csvField).join(",");
         stacks.set(stack, text);
     }
     const ends = death < view.facts.events;
@@ -199,8 +199,7 @@ function fillRow(page, { element, cells }, index) {
     COLUMNS.forEach(([, , text], i) => setText(cells[i], text(allocation)));
     cells[0].title = cells[0].textContent ?? "";
     cells[COLUMNS.length - 1].title = formatExactBytes(allocation.bytes);
-    element.classList.toggle("focused", id === state.selected);
-    element.setAttribute("aria-selected", String(id === state.selected));
+    showChosen(element, id === state.selected);
 }
 
 /** @param {Page} page @param {string} order */

@@ -79,7 +79,7 @@ function shownColor(pixels, x, low, high) {
 
 /** @param {Page} page @param {number} id @param {ImageData} pixels */
 function bandPath(page, id, pixels) {
-    const { session, view } = page;
+    const { view } = page;
     const plot = plotOf(page);
     const { first, count, edges } = view.outline(id);
     if (count === 0) return "";
@@ -96,7 +96,7 @@ function bandPath(page, id, pixels) {
     const home = (/** @type {number} */ i) => (first + count - i) / plot.ratio;
     const { bytes, stack } = view.c.allocation(id);
     const color = shownColor(pixels, first + highest, below[highest] * plot.ratio, above[highest] * plot.ratio);
-    const title = `${session.siteText(view.c.stack_site(stack) >>> 0)}, ${formatBytes(bytes)}`;
+    const title = `${view.stackSite(stack)}, ${formatBytes(bytes)}`;
     return (
         `<path fill="${color}" d="M${stepsPath(above, there)}L${stepsPath(back, home)}Z">` +
         `<title>${escaped(title)}</title></path>\n`

@@ -1,6 +1,6 @@
 // The filter: which allocations are stacked at all. Its fields become words of one grammar (layout/filter.h), which the
 // module understands; the address and the command line use the same words.
-import { change, perPage } from "./state.js";
+import { change, emptyFilter, perPage } from "./state.js";
 import { formatBytes, formatCount, formatPlural } from "./text.js";
 import { Matcher, selectWords } from "./words.js";
 
@@ -9,20 +9,24 @@ const FILTER_SLOT = 0;
 /** How often the filter has run, and the matches of its expressions. */
 const runsOf = perPage(() => /** @type {{count: number, matcher: Matcher | null}} */ ({ count: 0, matcher: null }));
 
-/** @returns {PageFilter} */
-export function emptyFilter() {
-    return {
-        leastBytes: "",
-        mostBytes: "",
-        leastAge: "",
-        mostAge: "",
-        stream: -1,
-        pool: -1,
-        atPeak: false,
-        atEnd: false,
-        own: false,
-        words: "",
-    };
+/** The word of each field; words have no blanks: "20 MiB" is size:>=20MiB. */
+const TEXTS = /** @type {const} */ ({
+    leastBytes: "size:>=",
+    mostBytes: "size:<=",
+    leastAge: "age:>=",
+    mostAge: "age:<=",
+});
+const INDICES = /** @type {const} */ ({ stream: "stream:", pool: "pool:" });
+const SWITCHES = /** @type {const} */ ({ atPeak: "alive:peak", atEnd: "alive:end", own: "own:yes" });
+
+/** The names of fields of each kind. */
+export const TEXT_FIELDS = namesOf(TEXTS);
+export const INDEX_FIELDS = namesOf(INDICES);
+export const SWITCH_FIELDS = namesOf(SWITCHES);
+
+/** @template {object} T @param {T} fields @returns {(keyof T)[]} */
+function namesOf(fields) {
+    return /** @type {(keyof T)[]} */ (Object.keys(fields));
 }
 
 /** Does the filter leave everything? @param {PageFilter} filter */
@@ -30,42 +34,31 @@ export function filterIsEmpty(filter) {
     return filterWords(filter) === "";
 }
 
-/** Removes blanks: "20 MiB" as a word has none. @param {string} text */
-function compact(text) {
-    return text.replace(/\s+/g, "");
-}
-
 /** The filter as words. @param {PageFilter} filter */
 export function filterWords(filter) {
+    const texts = TEXT_FIELDS.map((name) => [TEXTS[name], filter[name].replace(/\s+/g, "")]);
     return [
         filter.words.trim(),
-        compact(filter.leastBytes) && `size:>=${compact(filter.leastBytes)}`,
-        compact(filter.mostBytes) && `size:<=${compact(filter.mostBytes)}`,
-        compact(filter.leastAge) && `age:>=${compact(filter.leastAge)}`,
-        compact(filter.mostAge) && `age:<=${compact(filter.mostAge)}`,
-        filter.stream >= 0 ? `stream:${filter.stream}` : "",
-        filter.pool >= 0 ? `pool:${filter.pool}` : "",
-        filter.atPeak ? "alive:peak" : "",
-        filter.atEnd ? "alive:end" : "",
-        filter.own ? "own:yes" : "",
+        ...texts.map(([word, value]) => value && word + value),
+        ...INDEX_FIELDS.map((name) => (filter[name] >= 0 ? INDICES[name] + filter[name] : "")),
+        ...SWITCH_FIELDS.map((name) => (filter[name] ? SWITCHES[name] : "")),
     ]
         .filter(Boolean)
         .join(" ");
 }
 
-/** The words that the form has fields for. Other words stay words.
- * @type {[RegExp, (filter: PageFilter, value: string) => void][]} */
-const FORM_WORDS = [
-    [/^size:>=(\d\S*)$/, (filter, value) => (filter.leastBytes = value)],
-    [/^size:<=(\d\S*)$/, (filter, value) => (filter.mostBytes = value)],
-    [/^age:>=(\d\S*)$/, (filter, value) => (filter.leastAge = value)],
-    [/^age:<=(\d\S*)$/, (filter, value) => (filter.mostAge = value)],
-    [/^stream:(\d{1,5})$/, (filter, value) => (filter.stream = Number(value))],
-    [/^pool:(\d{1,5})$/, (filter, value) => (filter.pool = Number(value))],
-    [/^(alive:peak)$/, (filter) => (filter.atPeak = true)],
-    [/^(alive:end)$/, (filter) => (filter.atEnd = true)],
-    [/^(own:yes)$/, (filter) => (filter.own = true)],
-];
+/** Sets the field that a word stands for. False: no field has this word. @param {PageFilter} filter
+ * @param {string} word */
+function takeWord(filter, word) {
+    const after = (/** @type {string} */ begin) => (word.startsWith(begin) ? word.slice(begin.length) : "");
+    const text = TEXT_FIELDS.find((name) => /^\d\S*$/.test(after(TEXTS[name])));
+    const index = INDEX_FIELDS.find((name) => /^\d{1,5}$/.test(after(INDICES[name])));
+    const on = SWITCH_FIELDS.find((name) => word === SWITCHES[name]);
+    if (text) filter[text] = after(TEXTS[text]);
+    if (index) filter[index] = Number(after(INDICES[index]));
+    if (on) filter[on] = true;
+    return Boolean(text ?? index ?? on);
+}
 
 /**
  * The fields of the form for words; words without a field stay words.
@@ -75,11 +68,7 @@ const FORM_WORDS = [
 export function filterOfText(text) {
     const filter = emptyFilter();
     const words = (text ?? "").match(/(?:"[^"]*"|\/(?:\\.|[^/\\])*\/|\S)+/g) ?? [];
-    const others = words.filter((word) => {
-        const known = FORM_WORDS.find(([pattern]) => pattern.test(word));
-        known?.[1](filter, known[0].exec(word)?.[1] ?? "");
-        return !known;
-    });
+    const others = words.filter((word) => !takeWord(filter, word));
     return { ...filter, words: others.join(" ") };
 }
 

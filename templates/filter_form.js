@@ -1,8 +1,16 @@
 // The form of the filter, and the strip with the sums of its matches.
 import { poolName, streamText } from "./describe.js";
-import { emptyFilter, filterIsEmpty, keptSentence, keptText, setFilter } from "./filter.js";
-import { perPage } from "./state.js";
-import { formatCount, make, setText } from "./text.js";
+import {
+    filterIsEmpty,
+    INDEX_FIELDS,
+    keptSentence,
+    keptText,
+    setFilter,
+    SWITCH_FIELDS,
+    TEXT_FIELDS,
+} from "./filter.js";
+import { emptyFilter, perPage } from "./state.js";
+import { formatCount, setText } from "./text.js";
 
 const filterUiOf = perPage((page) => ({
     menu: page.element("filter", HTMLDetailsElement),
@@ -32,17 +40,13 @@ const OPTIONS_MOST = 500;
  * @param {number} count @param {(i: number) => string} name
  */
 function fillOptions(select, word, count, name) {
-    const option = (/** @type {string} */ text, /** @type {number} */ value) => {
-        const made = make("option", "", text);
-        made.value = String(value);
-        return made;
-    };
     select.replaceChildren(
-        option("all", -1),
-        ...Array.from({ length: Math.min(count, OPTIONS_MOST) }, (_, i) => option(name(i), i)),
+        new Option("all", "-1"),
+        ...Array.from({ length: Math.min(count, OPTIONS_MOST) }, (_, i) => new Option(name(i), String(i))),
     );
     if (count <= OPTIONS_MOST) return;
-    const more = option(`${formatCount(count - OPTIONS_MOST)} more: type ${word}:${OPTIONS_MOST} into the words`, -2);
+    const rest = formatCount(count - OPTIONS_MOST);
+    const more = new Option(`${rest} more: type ${word}:${OPTIONS_MOST} into the words`, "-2");
     more.disabled = true;
     select.append(more);
 }
@@ -64,37 +68,29 @@ export function drawFilter(/** @type {Page} */ page) {
     const filterUi = filterUiOf(page);
     fillFilterMenus(page);
     const { filter } = state;
-    const active = !filterIsEmpty(filter);
-    for (const name of /** @type {const} */ (["leastBytes", "mostBytes", "leastAge", "mostAge"])) {
+    for (const name of TEXT_FIELDS) {
         const input = filterUi[name];
         if (document.activeElement !== input) input.value = filter[name];
         input.setAttribute("aria-invalid", String(kept.error !== "" && filter[name] !== ""));
     }
-    filterUi.stream.value = String(filter.stream);
-    filterUi.pool.value = String(filter.pool);
-    filterUi.atPeak.checked = filter.atPeak;
-    filterUi.atEnd.checked = filter.atEnd;
-    filterUi.own.checked = filter.own;
+    for (const name of INDEX_FIELDS) filterUi[name].value = String(filter[name]);
+    for (const name of SWITCH_FIELDS) filterUi[name].checked = filter[name];
     filterUi.open.classList.toggle("filter-active", kept.active);
     filterUi.strip.hidden = !kept.active;
     setText(filterUi.open, kept.active ? `Filter: ${formatCount(kept.allocations)}` : "Filter");
-    if (!active) setText(filterUi.count, "");
-    else if (!kept.active)
-        setText(
-            filterUi.count,
-            kept.error ? `${kept.error}. Sizes are like 20 MiB, lifetimes like 500 (events) or 2 ms.` : "",
-        );
-    else setText(filterUi.count, `${keptText(page)} at the peak`);
+    const error = kept.error && `${kept.error}. Sizes are like 20 MiB, lifetimes like 500 (events) or 2 ms.`;
+    const text = kept.active ? `${keptText(page)} at the peak` : error;
+    setText(filterUi.count, filterIsEmpty(filter) ? "" : text);
     if (kept.active) setText(filterUi.stripText, keptSentence(page));
 }
 
 export function startFilter(/** @type {Page} */ page) {
     const filterUi = filterUiOf(page);
-    for (const name of /** @type {const} */ (["leastBytes", "mostBytes", "leastAge", "mostAge"]))
+    for (const name of TEXT_FIELDS)
         filterUi[name].addEventListener("input", () => setFilter(page, { [name]: filterUi[name].value }));
-    for (const name of /** @type {const} */ (["stream", "pool"]))
+    for (const name of INDEX_FIELDS)
         filterUi[name].addEventListener("change", () => setFilter(page, { [name]: Number(filterUi[name].value) }));
-    for (const name of /** @type {const} */ (["atPeak", "atEnd", "own"]))
+    for (const name of SWITCH_FIELDS)
         filterUi[name].addEventListener("change", () => setFilter(page, { [name]: filterUi[name].checked }));
     for (const id of ["filter-reset", "filtered-reset"])
         page.element(id, HTMLButtonElement).addEventListener("click", () => setFilter(page, emptyFilter()));

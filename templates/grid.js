@@ -1,6 +1,15 @@
 // Tables whose rows a VirtualList fills: their frame, their cells, and the figures of two ends.
 import { FREED_LATER } from "./questions.js";
-import { formatBytes, formatChange, formatCount, formatExactBytes, make, setText } from "./text.js";
+import {
+    formatBytes,
+    formatChange,
+    formatCount,
+    formatExactBytes,
+    make,
+    makeBox,
+    makeSwatch,
+    setText,
+} from "./text.js";
 
 /** @param {string} role @param {string} [className] @param {string} [text] */
 export function makeCell(role, className, text) {
@@ -9,23 +18,32 @@ export function makeCell(role, className, text) {
     return cell;
 }
 
-/** Makes cells for figures, one for each name. @param {string[]} names */
-export function makeFigures(...names) {
-    return names.map((name) => makeCell("gridcell", `number ${name}`));
-}
-
-/** Makes the cell of a row's name, with its signs in front. @param {...HTMLElement} parts */
-export function makeRowHead(...parts) {
+/**
+ * Makes a row: a name with a fold and a swatch in front of it, then figures.
+ * @template {string} Name
+ * @param {string} className @param {Name[]} figures classes of their cells @param {...HTMLElement} more after the name
+ */
+export function makeLine(className, figures, ...more) {
+    const element = make("div", className);
     const what = makeCell("rowheader", "what");
-    what.append(...parts);
-    return what;
+    const [fold, swatch, text] = [make("i", "fold-sign"), makeSwatch(""), make("span", "row-text")];
+    what.append(fold, swatch, text, ...more);
+    const cells = figures.map((name) => /** @type {const} */ ([name, makeCell("gridcell", `number ${name}`)]));
+    element.append(what, ...cells.map(([, cell]) => cell));
+    const named = /** @type {Record<Name, HTMLElement>} */ (Object.fromEntries(cells));
+    return { element, what, fold, swatch, text, ...named };
 }
 
-/** @param {string} role @param {string} className */
-function makeBox(role, className) {
-    const box = make("div", className);
-    box.setAttribute("role", role);
-    return box;
+/** Shows a row's colour; "": it has none. @param {{swatch: HTMLElement}} line @param {string} color */
+export function showColor({ swatch }, color) {
+    swatch.hidden = color === "";
+    swatch.style.background = color;
+}
+
+/** @param {HTMLElement} element of a row @param {boolean} chosen */
+export function showChosen(element, chosen) {
+    element.classList.toggle("focused", chosen);
+    element.setAttribute("aria-selected", String(chosen));
 }
 
 /**

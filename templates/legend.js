@@ -2,8 +2,8 @@
 // colour means. By call site the list beside the timeline is the legend.
 import { poolName, streamText } from "./describe.js";
 import { momentWords, shownMoment } from "./moment.js";
-import { askSums } from "./questions.js";
-import { PARTS } from "./session.js";
+import { askSums, bytesOfKeys, SLOTS } from "./questions.js";
+import { OF_FREE, PARTS } from "./session.js";
 import { capacityBytes, COLORINGS, heldMoment, isDark, perPage } from "./state.js";
 import {
     cssColor,
@@ -12,6 +12,7 @@ import {
     formatExactBytes,
     formatPlural,
     make,
+    makeSwatch,
     setText,
     tableFigures,
 } from "./text.js";
@@ -25,9 +26,7 @@ export const legendOf = perPage((page) => page.element("legend", HTMLUListElemen
 /** @param {string} text @param {string} color @param {string} [title] */
 function legendItem(text, color, title) {
     const item = make("li");
-    const swatch = make("i", "swatch");
-    swatch.style.background = color;
-    item.append(swatch, text);
+    item.append(makeSwatch(color), text);
     if (title) item.title = title;
     return item;
 }
@@ -67,13 +66,9 @@ function scaleItem(page, by, format) {
     return item;
 }
 
-/** The slot of the view that only the totals under the cursor use. */
-const CURSOR_SLOT = 3;
-
-/** Bytes of each colour after an event. @param {Page} page @param {number} event @returns {Map<number, number>} */
-function bytesOfKeys(page, event) {
-    const sums = askSums(page.view, CURSOR_SLOT, { at: event }, page.state.colorBy);
-    return new Map(Array.from({ length: sums.groups }, (_, i) => [sums.row(i).key, sums.row(i).bytes]));
+/** Bytes of each colour after an event. @param {Page} page @param {number} event */
+function bytesOfColors(page, event) {
+    return bytesOfKeys(askSums(page.view, SLOTS.once, { at: event }, page.state.colorBy));
 }
 
 /** The part of the legend that follows the moment. */
@@ -90,7 +85,7 @@ export function drawLegendFigures(page) {
     const following = followingOf(page);
     if (!following.when) return;
     const moment = shownMoment(page);
-    const bytes = bytesOfKeys(page, moment);
+    const bytes = bytesOfColors(page, moment);
     const when = momentWords(page, moment);
     setText(following.when, `${when.charAt(0).toUpperCase()}${when.slice(1)}:`);
     const { text } = tableFigures(Math.max(...bytes.values()));
@@ -103,7 +98,7 @@ export function drawLegendFigures(page) {
 /** Adds the colours that have names, the largest at the peak first. @param {number} by @param {string[]} names */
 function namedItems(/** @type {Page} */ page, by, names) {
     const following = followingOf(page);
-    const peak = bytesOfKeys(page, page.view.facts.peak_event);
+    const peak = bytesOfColors(page, page.view.facts.peak_event);
     const known = names.map((name, key) => ({ name, key, bytes: peak.get(key) ?? 0 }));
     known.sort((a, b) => b.bytes - a.bytes || a.key - b.key);
     // Keys without bytes at the peak are listed too, except for the pool "unknown" and categories that never occur.
@@ -200,9 +195,10 @@ export function drawAlsoShown(page) {
     const { text } = tableFigures(Math.max(0, ...shown.map(({ bytes }) => bytes)));
     const items = shown.map(({ site, bytes, of_free }) => {
         const item = make("span");
-        const swatch = make("i", "swatch");
-        swatch.style.background = view.siteColor(site, isDark(page));
-        item.append(swatch, `${session.siteText(site)}${of_free ? PARTS[3] : ""} ${text(bytes)}`);
+        item.append(
+            makeSwatch(view.siteColor(site, isDark(page))),
+            `${session.siteText(site)}${of_free ? PARTS[OF_FREE] : ""} ${text(bytes)}`,
+        );
         return item;
     });
     also.replaceChildren(

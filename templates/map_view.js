@@ -9,7 +9,7 @@ import { searchOf } from "./search.js";
 import { floats } from "./session.js";
 import { replayOnce, replaysOf } from "./replay.js";
 import { COLORINGS, heldMoment, isDark, MAP_ORDERS, momentText, perPage } from "./state.js";
-import { formatBytes, formatPlural, make, setText } from "./text.js";
+import { formatBytes, formatPlural, make, makeSwatch, setText } from "./text.js";
 
 const LABEL_LEAST = 52;
 
@@ -304,22 +304,17 @@ export function tipRows(page, block) {
     if (hole) {
         const kept = hole.blocks
             ? `Kept by ${formatPlural(hole.blocks, "block")}, ${formatBytes(hole.used_bytes)}: ` +
-              session.siteText(view.c.stack_site(view.c.allocation(hole.allocation).stack))
+              view.stackSite(view.c.allocation(hole.allocation).stack)
             : "empty_cache() would give it back";
         const asker = cell.segment_stack
-            ? [
-                  make("p", "", "The segment was requested by"),
-                  make("p", "tip-site", session.siteText(view.c.stack_site(cell.segment_stack))),
-              ]
+            ? [make("p", "", "The segment was requested by"), make("p", "tip-site", view.stackSite(cell.segment_stack))]
             : [];
         return [head, make("p", "", kept), ...asker, make("p", "tip-dim", place)];
     }
     const allocation = view.c.allocation(cell.allocation);
     const site = view.c.stack_site(allocation.stack);
     const line = make("p", "tip-row");
-    const swatch = make("i", "swatch");
-    swatch.style.background = view.siteColor(site, isDark(page));
-    line.append(swatch, make("span", "tip-site", session.siteText(site)));
+    line.append(makeSwatch(view.siteColor(site, isDark(page))), make("span", "tip-site", session.siteText(site)));
     const requested = allocation.bytes === cell.bytes ? "" : `${formatBytes(allocation.bytes)} requested \u00b7 `;
     return [
         head,

@@ -225,7 +225,7 @@ export function inMemoryLane(page, { x, y }) {
 
 /** The lane's text at a point. @param {Page} page @param {{x: number, y: number}} point */
 export function memoryLaneTip(page, { x }) {
-    const { session, view } = page;
+    const { view } = page;
     const columns = columnsOf(page);
     const column = Math.min(columns.unused.length - 1, Math.max(0, Math.floor(x * plotOf(page).ratio)));
     const event = view.c.event_of_x(column);
@@ -247,7 +247,7 @@ export function memoryLaneTip(page, { x }) {
             "",
             `${CAUSES[group.cause] ?? CAUSES[3]}: ${formatBytes(group.bytes)} in ` +
                 `${formatPlural(group.count, "call")}${group.out_of_memory ? "; it was not enough" : ""}` +
-                `${group.stack ? `, ${session.siteText(view.c.stack_site(group.stack))}` : ""}.`,
+                `${group.stack ? `, ${view.stackSite(group.stack)}` : ""}.`,
         ),
     );
     return [

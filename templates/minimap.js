@@ -43,13 +43,11 @@ function fillCurve(page, context, top, color, ofKept) {
  * @param {CanvasRenderingContext2D} context @param {number} ratio */
 function drawHits(/** @type {Page} */ page, context, ratio) {
     if (!searchOf(page).ready) return;
-    const { width } = minimapOf(page).canvas;
     const whole = wholeRange(page);
-    const place = page.view.c.hits(axisNumber(page), whole.from, whole.to, width) >>> 0;
-    if (place === 0) return;
-    const hits = new Float64Array(page.view.module.memory.buffer, place, width);
     context.fillStyle = themeColor("--hit");
-    for (let x = 0; x < width; x++) if (hits[x] > 0) context.fillRect(x, 0, Math.max(1, ratio), 6 * ratio);
+    page.view.hits(axisNumber(page), whole.from, whole.to, minimapOf(page).canvas.width).forEach((hits, x) => {
+        if (hits > 0) context.fillRect(x, 0, Math.max(1, ratio), 6 * ratio);
+    });
 }
 
 export function drawMinimap(/** @type {Page} */ page) {

@@ -3,8 +3,17 @@
 import { actionLine } from "./action_line.js";
 import { phasesOfEvent, phaseText } from "./describe.js";
 import { prove } from "./proof.js";
-import { askAll, change, isDark, momentText } from "./state.js";
-import { askedText, BYTE_UNITS, formatAt, formatBytes, formatExactBytes, formatPlural, make } from "./text.js";
+import { change, isDark, momentText, topSites } from "./state.js";
+import {
+    askedText,
+    BYTE_UNITS,
+    formatAt,
+    formatBytes,
+    formatExactBytes,
+    formatPlural,
+    make,
+    makeSwatch,
+} from "./text.js";
 
 /** Figures in one unit, with as many decimals as make different figures look different. @param {number[]} values */
 function formatAlike(values) {
@@ -95,9 +104,7 @@ function lackTable({ size, device_free }, found) {
  * @param {Page} page @param {number} site @param {string} text @param {number} moment */
 function siteButton(page, site, text, moment) {
     const button = make("button", "figure-link");
-    const swatch = make("i", "swatch");
-    swatch.style.background = page.view.siteColor(site, isDark(page));
-    button.append(swatch, " ", text);
+    button.append(makeSwatch(page.view.siteColor(site, isDark(page))), " ", text);
     const said = `Showing what ${page.session.siteText(site)} holds ${formatAt(moment)}`;
     button.addEventListener("click", () =>
         prove(page, button, said, () => change(page, { focus: { by: "site", id: site }, selected: null, moment })),
@@ -108,10 +115,7 @@ function siteButton(page, site, text, moment) {
 /** Names who held the memory, in a sentence.
  * @param {Page} page @param {record_oom} oom @param {record_oom_state} found */
 function holders(page, oom, { lacking_bytes, unused_bytes }) {
-    const top = askAll(page, (all) => {
-        all.groups(oom.event, "site");
-        return all.firstGroups(2);
-    });
+    const top = topSites(page, oom.event, 2);
     const line = make("p");
     const lacked = `Even with every free byte it would have been ${formatBytes(lacking_bytes)} short. `;
     if (lacking_bytes > 0) line.append(`The memory was in use. ${unused_bytes > 0 ? lacked : ""}`);
@@ -164,10 +168,10 @@ function planLine(text) {
 
 /** The parts of the card of an event. @param {number} index of the event @param {number} capacity 0: unknown */
 export function oomParts(/** @type {Page} */ page, index, capacity) {
-    const { session, view } = page;
+    const { view } = page;
     const oom = view.c.oom(index);
     const found = view.c.oom_state(index);
-    const site = oom.stack ? session.siteText(view.c.stack_site(oom.stack)) : "";
+    const site = oom.stack ? view.stackSite(oom.stack) : "";
     const by = make("p", "card-by");
     if (site) by.append("by ", make("code", "", site));
     const during = phasesOfEvent(page, oom.event);

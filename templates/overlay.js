@@ -20,7 +20,7 @@ import { FRAME_USER } from "./api.js";
 import { drawMarks, drawOutline } from "./outline.js";
 import { askFindings, askSteps } from "./questions.js";
 import { invalidate, LIST, momentText, perPage, rangeEvents } from "./state.js";
-import { formatBytes, formatDuration, formatFine, formatPlural, formatShare, make } from "./text.js";
+import { formatBytes, formatDuration, formatFine, formatPlural, formatShare, make, makeSwatch } from "./text.js";
 
 /** What lies under a CSS pixel of the timeline. @param {Page} page @param {number} x @param {number} y */
 export function pickAt(page, x, y) {
@@ -456,85 +456,54 @@ export function phaseTip(/** @type {Page} */ page, mark, shown = page.view) {
 
 const TIP_AREAS = 8;
 
-/** Shows the sums at the cursor, the largest first. @param {number} event @param {{x: number, y: number}} pointer */
-function showAreaTip(/** @type {Page} */ page, event, pointer) {
-    const plot = plotOf(page);
+/** Makes the tip about the sums at the cursor, the largest first. @param {Page} page @param {number} event */
+function areaTip(page, event) {
     const head = make("p", "tip-head", formatBytes(page.view.c.live_at(event)));
     head.append(make("span", "tip-share", momentText(page, event)));
     const rows = areaTotals(page, event)
         .slice(0, TIP_AREAS)
         .map(({ name, bytes, color }) => {
             const row = make("p", "tip-row");
-            const swatch = make("i", "swatch");
-            swatch.style.background = color;
-            row.append(swatch, make("span", "", name), make("b", "", formatBytes(bytes)));
+            row.append(makeSwatch(color), make("span", "", name), make("b", "", formatBytes(bytes)));
             return row;
         });
-    plot.tip.replaceChildren(head, ...rows);
-    plot.tip.hidden = false;
-    placeTip(page, pointer);
+    return [head, ...rows];
 }
 
-/** Shows a segment's tip: who requested it, and how long it was held.
- * @param {Page} page @param {number} index @param {{x: number, y: number}} pointer */
-function showBandTip(page, index, pointer) {
-    const { session, view } = page;
-    const plot = plotOf(page);
+/** Makes a segment's tip: which line requested it, and how long it was held. @param {Page} page @param {number} index */
+function bandTip(page, index) {
+    const { view } = page;
     const band = view.c.band(index);
     const head = make("p", "tip-head", formatBytes(band.bytes));
     head.append(make("span", "tip-share", band.expandable ? "mapped for an expandable segment" : "segment"));
-    const site = band.stack
-        ? session.siteText(view.c.stack_site(band.stack))
-        : "the line that requested it was not recorded";
+    const site = band.stack ? view.stackSite(band.stack) : "the line that requested it was not recorded";
     const place = [`stream ${band.stream}`, band.pool === 0 ? "" : poolText(page, band.pool)]
         .filter(Boolean)
         .join(" \u00b7 ");
-    plot.tip.replaceChildren(
-        head,
-        make("p", "tip-site", site),
-        make("p", "", lifetimeText(page, band)),
-        make("p", "tip-dim", place),
-    );
-    plot.tip.hidden = false;
-    placeTip(page, pointer);
+    return [head, make("p", "tip-site", site), make("p", "", lifetimeText(page, band)), make("p", "tip-dim", place)];
+}
+
+/** The tip about what lies under the pointer; null: nothing does. @param {Page} page */
+function tipNow(page) {
+    const { lanePointer, pointer } = page.state;
+    const { hover } = plotOf(page);
+    const phase = laneOf(page).hover;
+    if (lanePointer && phase) return phaseTip(page, phase);
+    if (lanePointer && inMemoryLane(page, lanePointer)) return memoryLaneTip(page, lanePointer);
+    if (!pointer || !hover) return null;
+    if (showsAreas(page)) return areaTip(page, hover.event);
+    if (hover.band !== null) return bandTip(page, hover.band);
+    return hover.allocation === null ? null : allocationTip(page, hover.allocation, hover.event);
 }
 
 function showTip(/** @type {Page} */ page) {
-    const { state } = page;
     const plot = plotOf(page);
-    const lane = laneOf(page);
-    if (plot.left) {
-        plot.tip.hidden = true;
-        return;
-    }
-    if (!lane.hover && state.lanePointer && inMemoryLane(page, state.lanePointer)) {
-        plot.tip.replaceChildren(...memoryLaneTip(page, state.lanePointer));
-        plot.tip.hidden = false;
-        placeTip(page, state.lanePointer);
-        return;
-    }
-    if (lane.hover && state.lanePointer) {
-        plot.tip.replaceChildren(...phaseTip(page, lane.hover));
-        plot.tip.hidden = false;
-        placeTip(page, state.lanePointer);
-        return;
-    }
-    if (plot.hover && state.pointer && showsAreas(page)) {
-        showAreaTip(page, plot.hover.event, state.pointer);
-        return;
-    }
-    if (plot.hover && plot.hover.band !== null && state.pointer) {
-        showBandTip(page, plot.hover.band, state.pointer);
-        return;
-    }
-    const allocation = plot.hover?.allocation ?? null;
-    if (allocation === null || !plot.hover || !state.pointer) {
-        plot.tip.hidden = true;
-        return;
-    }
-    plot.tip.replaceChildren(...allocationTip(page, allocation, plot.hover.event));
-    plot.tip.hidden = false;
-    placeTip(page, state.pointer);
+    const parts = plot.left ? null : tipNow(page);
+    plot.tip.hidden = parts === null;
+    if (!parts) return;
+    plot.tip.replaceChildren(...parts);
+    const { lanePointer, pointer } = page.state;
+    placeTip(page, /** @type {{x: number, y: number}} */ (lanePointer ?? pointer));
 }
 
 /** Places the tip beside the pointer, on the side that has room.

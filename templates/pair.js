@@ -38,7 +38,7 @@ import {
 } from "./state.js";
 import { fitWindow, panWindow, zoomWindow } from "./window.js";
 import { nameCards } from "./why.js";
-import { element, make, setText } from "./text.js";
+import { element, make, makeBox, makeButton, makeChoices, setText } from "./text.js";
 import { atOnce, nextTurn } from "./turns.js";
 
 /** @typedef {import("./pair/rows.js").Figures} Figures */
@@ -202,18 +202,14 @@ function createPair(viewA, viewB, figures) {
 /** @param {Pair} pair */
 function createStrip(pair) {
     const { a, b, shown } = pair;
-    const [strip, show, foot] = [make("div", "pair-strip"), make("div", "segmented"), make("span", "pane-dim")];
-    strip.setAttribute("role", "region");
-    strip.setAttribute("aria-label", "Both recordings");
-    show.setAttribute("role", "group");
-    show.setAttribute("aria-label", "Show");
-    const buttons = CHOICES.show.map((name, i) => {
-        const button = make("button", "", SHOW_TEXTS[i]);
-        button.id = `show-${name}`;
-        button.addEventListener("click", () => pair.change({ show: name }));
-        return button;
-    });
-    show.append(...buttons);
+    const strip = makeBox("region", "pair-strip", "Both recordings");
+    const [show, foot] = [makeBox("group", "segmented", "Show"), make("span", "pane-dim")];
+    const press = makeChoices(
+        show,
+        CHOICES.show.map((name, i) => [name, SHOW_TEXTS[i]]),
+        (name) => pair.change({ show: name }),
+        (name) => `show-${name}`,
+    );
     const select = make("select");
     select.id = "align";
     select.setAttribute("aria-label", "Align by");
@@ -223,15 +219,14 @@ function createStrip(pair) {
         select.append(option);
     }
     select.addEventListener("change", () => pair.change({ align: select.value }));
-    const linked = make("button", "quiet");
+    const title = "Windows and cursors of both move together";
+    const linked = makeButton("quiet", "", () => pair.change({ linked: !shown.linked }), title);
     linked.id = "linked";
-    linked.title = "Windows and cursors of both move together";
-    linked.addEventListener("click", () => pair.change({ linked: !shown.linked }));
     strip.append(show, select, linked, foot);
     a.element("app", HTMLDivElement).before(strip);
     return () => {
         document.body.dataset.show = shown.show;
-        buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(CHOICES.show[i] === shown.show)));
+        press(shown.show);
         select.value = shown.align;
         linked.setAttribute("aria-pressed", String(shown.linked));
         setText(linked, shown.linked ? "Linked" : "Not linked");

@@ -1,10 +1,10 @@
 // The side panel's list: who holds the memory at a moment, or the events of a range.
 import { plotOf } from "./canvas.js";
-import { fillName, firstBelow, foldByArrows, makeFigures, makeRowHead, showFold } from "./grid.js";
+import { fillName, firstBelow, foldByArrows, makeLine, showChosen, showColor, showFold } from "./grid.js";
 import { groupColor, keyColor } from "./legend.js";
 import { VirtualList } from "./list.js";
 import { shownMoment } from "./moment.js";
-import { askSums, GROUP_HEADS, GROUPINGS, groupName, QUESTIONS, WHATS } from "./questions.js";
+import { askSums, bytesOfKeys, GROUP_HEADS, GROUPINGS, groupName, QUESTIONS, SLOTS, WHATS } from "./questions.js";
 import { csvField, saveBlob } from "./save.js";
 import { searchOf } from "./search.js";
 import { PARTS } from "./session.js";
@@ -30,6 +30,7 @@ import {
     formatPlural,
     formatShare,
     make,
+    makeChoices,
     setText,
     tableFigures,
 } from "./text.js";
@@ -51,16 +52,9 @@ export const panelOf = perPage((page) => ({
     list: null,
 }));
 
-/** The slot of the view that only the list uses. */
-const LIST_SLOT = 0;
-
-/** The slot for call sites below a row, which are read at once. */
-const BELOW_SLOT = 4;
-
 /** @typedef {import("./session.js").Held} Held */
 /** @typedef {import("./state.js").Focus} Focus */
-/** @typedef {{element: HTMLElement, what: HTMLElement, fold: HTMLElement, swatch: HTMLElement, text: HTMLElement, bar:
- * HTMLElement, spark: HTMLElement, bytes: HTMLElement, share: HTMLElement, count: HTMLElement}} ListRow */
+/** @typedef {ReturnType<typeof makeRow>} ListRow */
 /** @typedef {{bytes: number, count: number, name: string, title: string, color: string, focus: Focus, part: number,
  * nested?: boolean, never?: number}} ListEntry never: of a nested one, what is never freed */
 /** @typedef {{groups: Held, live: number, title: string, text: string, about: import("./questions.js").About, lasting?:
@@ -71,20 +65,9 @@ const BELOW_SLOT = 4;
  * them; null: the list's alone
  */
 
-/** @returns {ListRow} */
 function makeRow() {
-    const row = make("div", "row");
-    const [fold, swatch, text, spark, bar] = [
-        make("i", "fold-sign"),
-        make("i", "swatch"),
-        make("span", "row-text"),
-        make("i", "spark"),
-        make("i", "bar"),
-    ];
-    const what = makeRowHead(fold, swatch, text, spark, bar);
-    const [bytes, share, count] = makeFigures("bytes", "share", "count");
-    row.append(what, bytes, share, count);
-    return { element: row, what, fold, swatch, text, bar, spark, bytes, share, count };
+    const [spark, bar] = [make("i", "spark"), make("i", "bar")];
+    return { ...makeLine("row", ["bytes", "share", "count"], spark, bar), spark, bar };
 }
 
 /** The colour of a call site in the picture; "" if its allocations can have several. @param {number} site */
@@ -100,7 +83,7 @@ function rowColor(/** @type {Page} */ page, site) {
 /** A row by call site or by stack. @param {Page} page @param {number} index @returns {ListEntry} */
 function siteEntry(page, index) {
     const { session, state, view } = page;
-    const { bytes, count, site, stack, part } = view.group(index);
+    const { bytes, count, site, stack, part } = view.c.group(index);
     const bySite = state.groupBy === "site";
     const name =
         (bySite ? session.siteText(site) : stackText(page, stack, site) + (toldOf(page).words.get(stack) ?? "")) +
@@ -122,7 +105,7 @@ function siteEntry(page, index) {
 function sumEntry(page, index) {
     const { state, view } = page;
     const by = /** @type {Focus["by"]} */ (state.groupBy);
-    const { bytes, count, key } = view.c.sums_row(LIST_SLOT, index);
+    const { bytes, count, key } = view.c.sums_row(SLOTS.list, index);
     const name = groupName(view, GROUPINGS.indexOf(by), key).replace(/_/g, by === "category" ? " " : "_");
     return { bytes, count, name, title: name, color: groupColor(page, by, key), focus: { by, id: key }, part: 0 };
 }
@@ -144,22 +127,23 @@ function openIds(/** @type {Page} */ page) {
  * @returns {ListEntry[]}
  */
 function sitesBelow(page, { focus }, about, lasting) {
-    const ask = (/** @type {import("./questions.js").About} */ of) => {
-        const sums = askSums(page.view, BELOW_SLOT, of, "site", { by: focus.by, key: focus.id });
-        return Array.from({ length: sums.groups }, (_, i) => ({ ...sums.row(i), name: sums.name(i) }));
-    };
-    const kept = lasting ? new Map(ask({ ...about, what: "lasting" }).map(({ key, bytes }) => [key, bytes])) : null;
-    const all = ask(about).map(({ bytes, count, key, name }) => ({
-        bytes,
-        count,
-        name,
-        title: name,
-        color: rowColor(page, key),
-        focus: { by: /** @type {const} */ ("site"), id: key },
-        part: 0,
-        nested: true,
-        never: kept ? (kept.get(key) ?? 0) : bytes,
-    }));
+    const ask = (/** @type {import("./questions.js").About} */ of) =>
+        askSums(page.view, SLOTS.below, of, "site", { by: focus.by, key: focus.id });
+    const kept = lasting ? bytesOfKeys(ask({ ...about, what: "lasting" })) : null;
+    const sums = ask(about);
+    const all = sums
+        .rows()
+        .map(({ bytes, count, key }, i) => ({
+            bytes,
+            count,
+            name: sums.name(i),
+            title: sums.name(i),
+            color: rowColor(page, key),
+            focus: { by: /** @type {const} */ ("site"), id: key },
+            part: 0,
+            nested: true,
+            never: kept ? (kept.get(key) ?? 0) : bytes,
+        }));
     return firstBelow(all, (others, name) => {
         const total = (/** @type {"bytes" | "count" | "never"} */ figure) =>
             others.reduce((sum, row) => sum + row[figure], 0);
@@ -232,8 +216,7 @@ function fillRow(page, row, index) {
     const never = one.never ?? (lasting ? (lasting.get(rowKey(focus, part)) ?? 0) : bytes);
     fillName(row, name, title, bytes, never);
     showFold(row, nested, folds(page, one) ? openIds(page).has(focus.id) : null);
-    row.swatch.hidden = color === "";
-    row.swatch.style.background = color;
+    showColor(row, color);
     row.bar.style.background = color;
     row.bar.style.setProperty("--part", String(bytes / largest));
     row.spark.hidden = nested;
@@ -243,8 +226,7 @@ function fillRow(page, row, index) {
     row.bytes.title = formatExactBytes(bytes);
     setText(row.share, formatShare(bytes, live));
     setText(row.count, formatCount(count));
-    row.element.classList.toggle("focused", isFocused(page, focus));
-    row.element.setAttribute("aria-selected", String(isFocused(page, focus)));
+    showChosen(row.element, isFocused(page, focus));
 }
 
 /** Does it list categories? A memory timeline knows of each allocation only its category, nothing of the code.
@@ -280,7 +262,7 @@ function listGroups(page, about) {
         if ("at" in about) return view.groups(Number(about.at), parts);
         return view.rangeGroups(about.from, about.to, WHATS.indexOf(about.what ?? "peak"), parts);
     }
-    const { groups, count, bytes } = askSums(view, LIST_SLOT, about, by);
+    const { groups, count, bytes } = askSums(view, SLOTS.list, about, by);
     return { count: groups, allocations: count, bytes };
 }
 
@@ -539,13 +521,11 @@ export function startPanel(/** @type {Page} */ page) {
         redraw: () => invalidate(page, LIST),
     });
     foldByArrows(panel.scroll, () => activeFold(page));
-    page.element("range-tabs", HTMLDivElement).append(
-        ...Object.entries(QUESTIONS).map(([what, text]) => {
-            const button = make("button", "", text);
-            button.id = `range-${what}${page.suffix}`;
-            button.addEventListener("click", () => askOfRange(page, what));
-            return button;
-        }),
+    makeChoices(
+        page.element("range-tabs", HTMLDivElement),
+        Object.entries(QUESTIONS),
+        (what) => askOfRange(page, what),
+        (what) => `range-${what}${page.suffix}`,
     );
     panel.save.addEventListener("click", () => void saveList(page));
     const groups = page.element("group-by", HTMLSelectElement);

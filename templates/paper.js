@@ -3,7 +3,7 @@ import { makePicture, pictureLines } from "./picture.js";
 import { createPlan, devicePlan } from "./plan_view.js";
 import { askFindings } from "./questions.js";
 import { momentText, rangeEvents } from "./state.js";
-import { deviceName, formatBytes, formatCount, make } from "./text.js";
+import { deviceName, formatBytes, formatCount, make, makeSwatch } from "./text.js";
 import { createWhy } from "./why.js";
 
 /** The limit that the process ran into, as text. @param {Page} page */
@@ -38,9 +38,7 @@ function keyOf(page) {
     const key = make("ul", "paper-key");
     for (const { color, text, strong } of pictureLines(page)) {
         const item = make("li", strong ? "paper-strong" : "");
-        const swatch = make("i", "swatch");
-        swatch.style.background = color ?? "";
-        item.append(color ? swatch : "", text);
+        item.append(color ? makeSwatch(color) : "", text);
         key.append(item);
     }
     return key;

@@ -336,12 +336,10 @@ function breakAxis(page, context) {
 /** Draws ticks above the timeline where the allocations that the search finds were made.
  * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane */
 function drawHits(page, context, pane) {
-    const { width } = pane.timeline;
-    const place = pane.view.c.hits(axisNumber(page), pane.from, pane.to, width) >>> 0;
-    if (place === 0) return;
-    const hits = new Float64Array(page.view.module.memory.buffer, place, width);
     context.fillStyle = themeColor("--hit");
-    for (let x = 0; x < width; x++) if (hits[x] > 0) context.fillRect(x / pane.ratio - 0.5, -5, 1 + 1 / pane.ratio, 4);
+    pane.view.hits(axisNumber(page), pane.from, pane.to, pane.timeline.width).forEach((hits, x) => {
+        if (hits > 0) context.fillRect(x / pane.ratio - 0.5, -5, 1 + 1 / pane.ratio, 4);
+    });
 }
 
 /** The most bytes that a line has from one x to another.

@@ -4,9 +4,15 @@ import { valueText } from "./calls.js";
 /** @typedef {import("./session.js").View} View */
 /** @typedef {{at: number | "peak"} | {from: number, to: number, what?: string}} About alive after an event, or the
  * changes in the events [from, to) */
-/** @typedef {{bytes: number, count: number, key: number, stack: number}} SumRow */
-/** @typedef {{groups: number, bytes: number, count: number, event: number, by: number, row: (i: number) => SumRow,
- * name: (i: number) => string}} Sums */
+/** @typedef {record_sums_row} SumRow */
+/** @typedef {record_sums & {by: number, row: (i: number) => SumRow, rows: () => SumRow[], name: (i: number) => string}}
+ * Sums */
+
+/**
+ * The slots of a view, each of which keeps one answer: of the list, of both ends of a comparison, of what is read at
+ * once, of call sites below a row, and of both ends of a question beside the comparison.
+ */
+export const SLOTS = { list: 0, ends: [1, 2], once: 3, below: 4, beside: [5, 6] };
 
 /** Groupings in the module's order (enum compare_by). */
 export const GROUPINGS = ["site", "stack", "file", "category", "stream", "pool", "module"];
@@ -77,7 +83,7 @@ function groupingOf(by) {
 /** @typedef {{by: string, key: number}} Within one group */
 
 /**
- * Groups by falling bytes. They are kept in a slot of the view (0 to 6) until the slot is asked for others.
+ * Groups by falling bytes. They are kept in a slot of the view until the slot is asked for others.
  * @param {View} view @param {number} slot @param {About} about @param {string} by
  * @param {Within | null} [within] of one group only
  * @returns {Sums}
@@ -88,7 +94,8 @@ export function askSums(view, slot, about, by, within = null) {
     view.c.sums_within(within ? groupingOf(within.by) : GROUPINGS.length, within?.key ?? 0);
     const sums = view.c.sums(slot, what, from, to, grouping);
     const row = (/** @type {number} */ i) => view.c.sums_row(slot, i);
-    return { ...sums, by: grouping, row, name: (i) => groupName(view, grouping, row(i).key) };
+    const rows = () => Array.from({ length: sums.groups }, (_, i) => row(i));
+    return { ...sums, by: grouping, row, rows, name: (i) => groupName(view, grouping, row(i).key) };
 }
 
 /** @param {View} view @param {number} by @param {number} key */
@@ -98,26 +105,20 @@ export function groupName(view, by, key) {
 
 /** @param {Sums} sums */
 export function listSums(sums) {
-    return Array.from({ length: sums.groups }, (_, i) => {
-        const { bytes, count } = sums.row(i);
-        return { name: sums.name(i), bytes, count };
-    });
+    return sums.rows().map(({ bytes, count }, i) => ({ name: sums.name(i), bytes, count }));
 }
 
-/** @typedef {{name: string, key: number, stack: number, a: number, b: number, delta: number}} Difference */
+/** The bytes of each group, by its key. @param {Sums} sums */
+export const bytesOfKeys = (sums) => new Map(sums.rows().map(({ key, bytes }) => [key, bytes]));
 
-/** The slots of A and B, for the page's comparison and for other questions. */
-const [PAIR_SLOTS, BESIDE_SLOTS] = [
-    [1, 2],
-    [5, 6],
-];
+/** @typedef {{name: string, key: number, stack: number, a: number, b: number, delta: number}} Difference */
 
 /**
  * A against B, by falling size of the difference.
  * @param {View} view @param {About} a @param {About} b @param {string} by @param {number[]} [slots]
  * @param {Within | null} [within]
  */
-export function askDifferences(view, a, b, by, slots = PAIR_SLOTS, within = null) {
+export function askDifferences(view, a, b, by, slots = SLOTS.ends, within = null) {
     const [sumsA, sumsB] = [askSums(view, slots[0], a, by, within), askSums(view, slots[1], b, by, within)];
     const count = view.c.pairs(slots[0], slots[1]) >>> 0;
     /** @param {number} i @returns {Difference} */
@@ -134,9 +135,9 @@ export function askDifferences(view, a, b, by, slots = PAIR_SLOTS, within = null
 /** All rows of a comparison at once. The page's own comparison stays as it is.
  * @param {View} view @param {About} a @param {About} b @param {string} by @param {Within | null} [within] */
 export function listDifferences(view, a, b, by, within = null) {
-    const asked = askDifferences(view, a, b, by, BESIDE_SLOTS, within);
+    const asked = askDifferences(view, a, b, by, SLOTS.beside, within);
     const rows = Array.from({ length: asked.count }, (_, i) => asked.row(i));
-    view.c.pairs(PAIR_SLOTS[0], PAIR_SLOTS[1]);
+    view.c.pairs(SLOTS.ends[0], SLOTS.ends[1]);
     return { ...asked, rows };
 }
 

@@ -4,7 +4,7 @@ import { checkView, makeCalls, NAMES, valueText } from "./calls.js";
 import { plotOf } from "./canvas.js";
 import { poolText } from "./describe.js";
 import { rowFigures } from "./device_rows.js";
-import { emptyFilter, setFilter } from "./filter.js";
+import { setFilter } from "./filter.js";
 import { uiOf } from "./header.js";
 import { laneOf } from "./lane.js";
 import { mapOf } from "./map_view.js";
@@ -22,15 +22,16 @@ import {
     findingIds,
     listDifferences,
     listSums,
+    SLOTS,
     treeObject,
 } from "./questions.js";
 import { searchOf, setSearch } from "./search.js";
 import { OF_FREE } from "./session.js";
 import {
-    askAll,
     axisOfEvent,
     change,
     COLORINGS,
+    emptyFilter,
     eventOfAxis,
     flush,
     MAP_ORDERS,
@@ -38,16 +39,9 @@ import {
     rangeEvents,
     rangeInRun,
     select,
+    topSites,
 } from "./state.js";
 import { setAxis, setWindow } from "./window.js";
-
-/** The call sites with most bytes at the peak. @param {Page} page @param {number} most */
-function topAtPeak(page, most) {
-    return askAll(page, (all) => {
-        all.groups(all.facts.peak_event, "site");
-        return all.firstGroups(most);
-    });
-}
 
 /** The current device as `strata report --json` describes it. @param {Page} page */
 function summaryOfDevice(page) {
@@ -67,7 +61,7 @@ function summaryOfDevice(page) {
         reserved_peak_bytes: view.facts.reserved_peak,
         reserved_end_bytes: view.facts.reserved_end,
         reserved_shift_bytes: view.facts.reserved_shift,
-        top_at_peak: topAtPeak(page, 20).map((group) => ({
+        top_at_peak: topSites(page, view.facts.peak_event, 20).map((group) => ({
             bytes: group.bytes,
             count: group.count,
             share: live === 0 ? 0 : group.bytes / live,
@@ -251,7 +245,7 @@ export const callsOf = perPage((page) => {
             flush(page);
             return litNow(page);
         },
-        groups: (question = {}) => listSums(askSums(view, 3, aboutOf(question), question.by ?? "site")),
+        groups: (question = {}) => listSums(askSums(view, SLOTS.once, aboutOf(question), question.by ?? "site")),
         tree: (question = {}) => {
             const direction = question.direction ?? "callees";
             const about = aboutOf(question);
@@ -260,7 +254,7 @@ export const callsOf = perPage((page) => {
                 treeObject(view, askTree(view, about, direction, null, through, within), direction);
             const { by } = question;
             if (!by) return treeOf();
-            const sums = askSums(view, 3, about, by);
+            const sums = askSums(view, SLOTS.once, about, by);
             const children = listSums(sums).map((group, i) => ({
                 ...group,
                 children: treeOf({ by, key: sums.row(i).key }).children,

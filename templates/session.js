@@ -93,22 +93,8 @@ export class Session {
         this.strings = new Map();
         /** @type {Map<number, string>} */
         this.siteTexts = new Map();
-        /** The recording's contents, known once it is read. @type {record_recording} */
-        this.facts = {
-            meta: 0,
-            settings: 0,
-            kind: 0,
-            rank: -1,
-            has_allocations: 1,
-            has_call_sites: 1,
-            has_segments: 1,
-            devices: 0,
-            diagnostics: 0,
-            strings: 0,
-            frames: 0,
-            stacks: 0,
-            contexts: 0,
-        };
+        /** The recording's contents, known once it is read. */
+        this.facts = /** @type {record_recording} */ ({});
         /** @type {record_device[]} */
         this.devices = [];
         /** @type {string[]} */
@@ -235,6 +221,18 @@ export class View {
         this.held = { count: 0, allocations: 0, bytes: 0 };
         /** Texts of phases and parts, by their key. @type {Map<string, string[]>} */
         this.names = new Map();
+    }
+
+    /** The name of a stack's call site. @param {number} stack */
+    stackSite(stack) {
+        return this.session.siteText(this.c.stack_site(stack));
+    }
+
+    /** Where the search's matches were made: for each column how many.
+     * @param {number} axis @param {number} from @param {number} to @param {number} width */
+    hits(axis, from, to, width) {
+        const place = this.c.hits(axis, from, to, width) >>> 0;
+        return place === 0 ? new Float64Array(0) : floats(this.module, place, width);
     }
 
     /** The texts for a phase: its whole name, then shorter ones. @param {number} phase */
@@ -366,7 +364,8 @@ export class View {
         return atOnce(this.namedSites()).get(text) ?? -1;
     }
 
-    /** Groups the allocations alive after an event, by falling bytes. Returns the totals; group() reads one group.
+    /** Groups the allocations alive after an event, by falling bytes. Returns the totals; c.group() reads one group.
+     * The groups stay in the module, so a million of them make no objects here.
      * @param {number} event @param {GroupBy} by */
     groups(event, by) {
         return this.hold(this.c.groups(event, GROUP_BYS.indexOf(by)) >>> 0);
@@ -384,23 +383,13 @@ export class View {
 
     /** @param {number} count @returns {Held} */
     hold(count) {
-        let [allocations, bytes] = [0, 0];
+        this.held = { count, allocations: 0, bytes: 0 };
         for (let i = 0; i < count; i++) {
             const group = this.c.group(i);
-            allocations += group.count;
-            bytes += group.bytes;
+            this.held.allocations += group.count;
+            this.held.bytes += group.bytes;
         }
-        this.held = { count, allocations, bytes };
         return this.held;
-    }
-
-    /**
-     * Reads one group of the last request. The groups stay in the module, so a million of them make no objects here.
-     * @param {number} i
-     * @returns {Group}
-     */
-    group(i) {
-        return this.c.group(i);
     }
 
     /** The first groups of the last request. @param {number} most */

@@ -55,14 +55,14 @@ function searchText(/** @type {Page} */ page) {
 
 /** The pinned thing, and its place among the matches, in words. @param {Page} page */
 function pinText(page) {
-    const { session, state, view } = page;
+    const { state, view } = page;
     if (state.selected === null) return "Nothing selected.";
     const allocation = view.c.allocation(state.selected);
     const place = placeOfMatch(page);
     const which = place ? `${formatCount(place)} of ${formatCount(searchOf(page).result.allocations)}` : "Pinned";
     return (
         `${which}: ${formatBytes(allocation.bytes)} of ` +
-        `${session.siteText(view.c.stack_site(allocation.stack) >>> 0)}, ${lifetimeText(page, allocation)}.`
+        `${view.stackSite(allocation.stack)}, ${lifetimeText(page, allocation)}.`
     );
 }
 

@@ -34,7 +34,7 @@ export function tellStacks(/** @type {Page} */ page) {
     /** @type {Map<string, number[]>} */
     const same = new Map();
     for (let i = 0; i < view.held.count; i++) {
-        const { site, stack } = view.group(i);
+        const { site, stack } = view.c.group(i);
         const label = stackText(page, stack, site);
         same.set(label, [...(same.get(label) ?? []), stack]);
     }

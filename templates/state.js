@@ -8,25 +8,15 @@ import { element, formatDuration, formatEvent, press } from "./text.js";
 
 /** Parts of the page that may need to be drawn again. */
 export const STACK = 1;
-
-export const AXES = 256;
-
-export const TIMELINE = STACK | AXES;
-
 export const OVERLAY = 2;
-
 export const MINIMAP = 4;
-
 export const LIST = 8;
-
 export const DETAIL = 16;
-
 export const HEADER = 32;
-
 export const LEGEND = 64;
-
 export const MAP = 128;
-
+export const AXES = 256;
+export const TIMELINE = STACK | AXES;
 export const EVERYTHING = 511;
 
 export const VIEWINGS = ["age", "category", "stream", "pool", "segments"];
@@ -42,6 +32,20 @@ export const FOCUS_KINDS = ["site", "stack", "file", "category", "stream", "pool
 
 /** @typedef {{by: "site" | "stack" | "file" | "category" | "stream" | "pool" | "module"
  * | "frame", id: number}} Focus the highlight: an id of its kind, of a file a frame in it */
+
+/** @returns {PageFilter} */
+export const emptyFilter = () => ({
+    leastBytes: "",
+    mostBytes: "",
+    leastAge: "",
+    mostAge: "",
+    stream: -1,
+    pool: -1,
+    atPeak: false,
+    atEnd: false,
+    own: false,
+    words: "",
+});
 
 export const newState = () => ({
     /** Index of the device. */
@@ -81,19 +85,7 @@ export const newState = () => ({
     moment: null,
     /** The list's question about the selected range, a key of questions.js' QUESTIONS. */
     rangeOf: "allocated",
-    /** @type {PageFilter} */
-    filter: {
-        leastBytes: "",
-        mostBytes: "",
-        leastAge: "",
-        mostAge: "",
-        stream: -1,
-        pool: -1,
-        atPeak: false,
-        atEnd: false,
-        own: false,
-        words: "",
-    },
+    filter: emptyFilter(),
     /** Counts the filter's results, so that a new result is drawn. */
     filtered: 0,
     /** The open tab of the side: an id of side.js' registry. */
@@ -411,6 +403,15 @@ export function askAll(page, question, device = page.view.device) {
     } finally {
         all.c.release();
     }
+}
+
+/** The call sites with most bytes after an event, of all allocations.
+ * @param {Page} page @param {number} event @param {number} most */
+export function topSites(page, event, most) {
+    return askAll(page, (all) => {
+        all.groups(event, "site");
+        return all.firstGroups(most);
+    });
 }
 
 /** How far a position along the shown device's time is from the same moment along another's.

@@ -177,6 +177,40 @@ export function makeButton(className, text, press, title = "") {
     return button;
 }
 
+/** A small square of a colour. @param {string} color of CSS; "": the style sheet's */
+export function makeSwatch(color) {
+    const swatch = make("i", "swatch");
+    swatch.style.background = color;
+    return swatch;
+}
+
+/** Makes a box with a role, and a name for screen readers. @param {string} role @param {string} className
+ * @param {string} [label] */
+export function makeBox(role, className, label) {
+    const box = make("div", className);
+    box.setAttribute("role", role);
+    if (label) box.setAttribute("aria-label", label);
+    return box;
+}
+
+/**
+ * Fills a box with buttons of which one is pressed. Returns a function that presses one.
+ * @param {HTMLElement} box @param {[key: string, text: string][]} choices @param {(key: string) => void} act
+ * @param {(key: string) => string} [idOf] the buttons' ids
+ */
+export function makeChoices(box, choices, act, idOf) {
+    const buttons = choices.map(([key, text]) => {
+        const button = makeButton("", text, () => act(key));
+        button.dataset.choice = key;
+        if (idOf) button.id = idOf(key);
+        return button;
+    });
+    box.replaceChildren(...buttons);
+    return (/** @type {string} */ chosen) => {
+        for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.choice === chosen));
+    };
+}
+
 /** Writes a text only if it has changed, so that an unchanged list needs no layout.
  * @param {HTMLElement} target @param {string} text */
 export function setText(target, text) {

@@ -1,6 +1,6 @@
 // Tree: who holds the memory, by who calls whom, as an icicle and as a table whose rows unfold.
 import { setFilter } from "./filter.js";
-import { makeCell, makeFigures, makeGrid, makeRowHead } from "./grid.js";
+import { makeCell, makeGrid, makeLine, showChosen } from "./grid.js";
 import { VirtualList } from "./list.js";
 import { askTree, nodeName, planted, TREES } from "./questions.js";
 import { change, heldMoment, invalidate, isDark, LIST, momentText, rangeEvents } from "./state.js";
@@ -13,7 +13,9 @@ import {
     formatPlural,
     formatShare,
     make,
+    makeBox,
     makeButton,
+    makeChoices,
     setText,
     tableFigures,
 } from "./text.js";
@@ -29,22 +31,11 @@ const SMALL_SHARE = 0.01;
 /** @typedef {ReturnType<typeof makeTree>} Tree */
 /** @typedef {{node: number, level: number, small: number[], frame?: number, itself?: boolean}} TreeRow a node, the
  * small children of one (those that come through a frame), or what one holds itself */
-/** @typedef {{element: HTMLElement, what: HTMLElement, fold: HTMLElement, swatch: HTMLElement, text: HTMLElement, bar:
- * HTMLElement, bytes: HTMLElement, share: HTMLElement, count: HTMLElement, change: HTMLElement}} TreeLine */
+/** @typedef {ReturnType<typeof makeRow>} TreeLine */
 
-/** @returns {TreeLine} */
-function makeLine() {
-    const row = make("div", "row");
-    const [fold, swatch, text, bar] = [
-        make("i", "fold-sign"),
-        make("i", "swatch"),
-        make("span", "row-text"),
-        make("i", "bar"),
-    ];
-    const what = makeRowHead(fold, swatch, text, bar);
-    const [bytes, share, count, change] = makeFigures("bytes", "share", "count", "delta");
-    row.append(what, bytes, share, count, change);
-    return { element: row, what, fold, swatch, text, bar, bytes, share, count, change };
+function makeRow() {
+    const bar = make("i", "bar");
+    return { ...makeLine("row", ["bytes", "share", "count", "delta"], bar), bar };
 }
 
 /** The filter's word for allocations through a frame. @param {Page} page @param {number} frame */
@@ -184,9 +175,9 @@ function fillLine(tree, line, row) {
     setText(line.share, formatShare(sum.bytes, whole));
     setText(line.count, formatCount(sum.count));
     const since = sum.bytes - sum.before_bytes;
-    setText(line.change, tree.against && !itself ? formatChange(since, tree.figures.text) : "");
-    line.change.classList.toggle("more", since > 0);
-    line.change.classList.toggle("less", since < 0);
+    setText(line.delta, tree.against && !itself ? formatChange(since, tree.figures.text) : "");
+    line.delta.classList.toggle("more", since > 0);
+    line.delta.classList.toggle("less", since < 0);
     const focus = focusOf(tree.page, frame, row.level);
     const focused =
         !many &&
@@ -194,8 +185,7 @@ function fillLine(tree, line, row) {
         tree.state.focus !== null &&
         tree.state.focus.by === focus?.by &&
         tree.state.focus.id === frame;
-    line.element.classList.toggle("focused", focused);
-    line.element.setAttribute("aria-selected", String(focused));
+    showChosen(line.element, focused);
     line.element.setAttribute("aria-expanded", String(tree.open.has(row.node)));
 }
 
@@ -205,8 +195,7 @@ function choose(tree, row) {
     if (row.itself) return;
     if (row.small.length) tree.opened.add(row.node);
     else {
-        if (tree.open.has(row.node)) tree.open.delete(row.node);
-        else tree.open.add(row.node);
+        if (!tree.open.delete(row.node)) tree.open.add(row.node);
         const focus = focusOf(tree.page, node(tree, row.node).frame, row.level);
         if (focus) change(tree.page, { focus, selected: null });
     }
@@ -309,8 +298,7 @@ function draw(tree) {
     tree.here.hidden = tree.state.focus?.by !== "frame" || tree.state.focus.id === tree.state.treeFrom;
     tree.back.hidden = tree.state.treeFrom === 0;
     if (tree.state.treeFrom) tree.total.textContent += ` \u00b7 through ${tree.session.siteText(tree.state.treeFrom)}`;
-    for (const { button, direction } of tree.buttons)
-        button.setAttribute("aria-pressed", String(tree.state.treeDirection === direction));
+    tree.press(tree.state.treeDirection);
     tree.scroll.style.setProperty("--count", `${Math.max(5, formatCount(count).length)}ch`);
     tree.list.draw(tree.rows.length);
 }
@@ -329,14 +317,12 @@ function makeTree(page, box, use) {
     const { state } = page;
     const title = make("h2", "", "");
     const total = make("p", "panel-total");
-    const directions = make("div", "segmented");
-    directions.setAttribute("role", "group");
-    directions.setAttribute("aria-label", "Direction of the tree");
-    const buttons = TREES.map((direction) => {
-        const button = makeButton("", DIRECTIONS[direction], () => change(page, { treeDirection: direction }));
-        directions.append(button);
-        return { button, direction };
-    });
+    const directions = makeBox("group", "segmented", "Direction of the tree");
+    const press = makeChoices(
+        directions,
+        TREES.map((direction) => [direction, DIRECTIONS[direction]]),
+        (treeDirection) => change(page, { treeDirection }),
+    );
     const head = make("div", "panel-head");
     const changes = makeButton(
         "quiet",
@@ -371,11 +357,9 @@ function makeTree(page, box, use) {
     );
     const back = makeButton("quiet", "Everything", () => goBack(page), "Back to the whole tree (Backspace)");
     tools.append(words, depth, levels, here, back, only);
-    const icicle = make("div", "icicle");
+    const icicle = makeBox("group", "icicle", "Icicle of callers");
     // Focusable, so that keys scroll it if it scrolls.
     icicle.tabIndex = 0;
-    icicle.setAttribute("role", "group");
-    icicle.setAttribute("aria-label", "Icicle of callers");
     const heads = [
         ["Frame", ""],
         ["Bytes", "number"],
@@ -394,7 +378,7 @@ function makeTree(page, box, use) {
         view: page.view,
         title,
         total,
-        buttons,
+        press,
         changes,
         words,
         depth,
@@ -405,7 +389,7 @@ function makeTree(page, box, use) {
         icicle,
         scroll,
         list: new VirtualList(scroll, body, {
-            make: makeLine,
+            make: makeRow,
             fill: use.fill,
             choose: use.choose,
             redraw: () => invalidate(page, LIST),

@@ -8,11 +8,12 @@ import { curveShape } from "./paint.js";
 import { wholeSteps } from "./ends.js";
 import { devicePlan } from "./plan_view.js";
 import { prove, showFinding } from "./proof.js";
-import { askFindings, askSteps, askSums, findingIds, listSums } from "./questions.js";
+import { askFindings, askSteps, askSums, findingIds, listSums, SLOTS } from "./questions.js";
 import { floats } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
 import { askAll, capacityBytes, change, momentText } from "./state.js";
-import { copyText, formatAt, formatBytes, formatCount, formatEvent, make, makeButton, tableFigures } from "./text.js";
+import { copyText, formatAt, formatBytes, formatCount, formatEvent } from "./text.js";
+import { make, makeBox, makeButton, tableFigures } from "./text.js";
 
 /** @typedef {import("./session.js").View} View */
 
@@ -46,7 +47,9 @@ function bytesAtEnds(page, { kind }, index, ends) {
     if (kind !== "gradients_kept") return ends.map((end) => page.view.c.site_sum(site, end).bytes);
     return askAll(page, (all) =>
         ends.map((at) => {
-            const found = listSums(askSums(all, 3, { at }, "category")).find(({ name }) => name === "gradient");
+            const found = listSums(askSums(all, SLOTS.once, { at }, "category")).find(
+                ({ name }) => name === "gradient",
+            );
             return found?.bytes ?? 0;
         }),
     );
@@ -82,10 +85,9 @@ function stepBars(page, finding, index) {
     const most = Math.max(...bytes);
     if (most === 0 || (finding.kind !== "levels_rise" && most !== finding.bytes)) return [];
     const { text } = tableFigures(most);
-    const bars = make("div", "step-bars");
-    bars.setAttribute("role", "img");
-    bars.setAttribute(
-        "aria-label",
+    const bars = makeBox(
+        "img",
+        "step-bars",
         `Alive at the end of each step: ${bytes.map((value, i) => `${steps[i].name} ${text(value)}`).join(", ")}`,
     );
     steps.forEach(({ name }, i) => {
@@ -115,7 +117,12 @@ function runPicture(page, finding, record) {
     const { session, view } = page;
     const { events, peak_bytes } = view.facts;
     if (events < 2) return [];
-    const box = make("div", "run-picture");
+    const box = makeBox(
+        "img",
+        "run-picture",
+        `The whole run${record.site ? ` with ${session.siteText(record.site)}` : ""}; the line is at ` +
+            `${momentText(page, finding.at_event)}.`,
+    );
     const layer = (/** @type {string} */ name, /** @type {Float64Array} */ curve) => {
         const shape = make("i", name);
         shape.style.clipPath = curveShape(curve, Math.max(1, peak_bytes));
@@ -132,12 +139,6 @@ function runPicture(page, finding, record) {
     const mark = make("i", "run-mark");
     mark.style.left = place(finding.at_event);
     if (finding.at_event >= 0) box.append(mark);
-    box.setAttribute("role", "img");
-    box.setAttribute(
-        "aria-label",
-        `The whole run${record.site ? ` with ${session.siteText(record.site)}` : ""}; the line is at ` +
-            `${momentText(page, finding.at_event)}.`,
-    );
     return [box];
 }
 
@@ -214,14 +215,18 @@ function stackButton(/** @type {Page} */ page, row, stack) {
     return button;
 }
 
-/** Makes the button that shows the evidence for the card's sentence.
- * @param {Page} page @param {PageFinding} finding @param {number} index */
-function showButton(page, finding, index) {
+/** What the button that shows a card's evidence says. @param {Page} page @param {PageFinding} finding
+ * @param {number} index */
+function showText(page, finding, index) {
     const has = page.view.c.finding_ids(index).count >= 0;
     const things = finding.kind === "gradients_kept" ? " gradients" : "";
-    const event = finding.at_event < 0 ? "Show the recording" : `Go to event ${formatCount(finding.at_event)}`;
-    const those = finding.count === 1 ? `allocation` : `${formatCount(finding.count)}${things}`;
-    const text = has ? `Show the ${those}` : event;
+    if (!has) return finding.at_event < 0 ? "Show the recording" : `Go to event ${formatCount(finding.at_event)}`;
+    return `Show the ${finding.count === 1 ? "allocation" : `${formatCount(finding.count)}${things}`}`;
+}
+
+/** Makes the button that shows the evidence for the card's sentence.
+ * @param {Page} page @param {PageFinding} finding @param {number} index @param {string} text */
+function showButton(page, finding, index, text) {
     const button = actionButton(text, () => showFinding(page, button, finding, index), true);
     return named("show", button);
 }
@@ -250,7 +255,7 @@ function compareButton(page, finding, record) {
 /** What to do about a finding. @param {PageFinding} finding @param {record_finding} record @param {number} index */
 function findingActions(/** @type {Page} */ page, finding, record, index) {
     const row = make("p", "card-actions");
-    row.append(showButton(page, finding, index));
+    row.append(showButton(page, finding, index, showText(page, finding, index)));
     if (isOfGap(finding) && !page.view.sentence("map_refusal")) {
         const moment = finding.at_event;
         row.append(
@@ -295,26 +300,12 @@ function makeCard(kind, severity, confidence, figure, title, open) {
     return card;
 }
 
-/** Makes the button that shows the request that failed. Nothing is faded, because this is not about a set.
- * @param {Page} page @param {PageFinding} finding @param {number} index */
-function requestButton(page, finding, index) {
-    const button = actionButton("Show the request", () => showFinding(page, button, finding, index), true);
-    return named("show", button);
-}
-
-function planButton(/** @type {Page} */ page) {
-    return named(
-        "plan",
-        provingButton(page, "What would make it fit", "Showing what would make it fit", { tab: "plan" }),
-    );
-}
-
 /** @param {Page} page @param {PageFinding} finding @param {number} index @param {boolean} open */
 function oomCard(page, finding, index, open) {
     const last = oomParts(page, page.view.facts.ooms - 1, capacityBytes(page));
     const card = makeCard(finding.kind, "high", finding.confidence, last.when, last.title, open);
     const actions = make("p", "card-actions");
-    actions.append(requestButton(page, finding, index));
+    actions.append(showButton(page, finding, index, "Show the request"));
     const held = page.view.c.live_at(last.event);
     const who = `ho held ${formatBytes(held)}`;
     if (held > 0)
@@ -327,7 +318,8 @@ function oomCard(page, finding, index, open) {
             }),
         );
     if (last.stack) actions.append(stackButton(page, actions, last.stack));
-    if (devicePlan(page)) actions.append(planButton(page));
+    const [plan, shows] = ["What would make it fit", "Showing what would make it fit"];
+    if (devicePlan(page)) actions.append(named("plan", provingButton(page, plan, shows, { tab: "plan" })));
     actions.append(copyButton(page, `${titleText(finding.title)}. ${finding.detail}`, last.stack));
     card.append(...last.body, actions);
     return card;

@@ -1,5 +1,4 @@
 // Shared by the index's pictures. Everything is measured in CSS pixels.
-import { make } from "../text.js";
 
 /** @param {string} name */
 export function cssVariable(name) {
@@ -94,24 +93,4 @@ export function watchPointer(target, tip, use) {
         const index = use.find(x, y);
         if (index >= 0) use.choose(index);
     });
-}
-
-/**
- * Makes buttons of which one is pressed. Returns a function that presses one.
- * @param {HTMLElement} box
- * @param {string} field of their data
- * @param {string[][]} titles name and title of each
- * @param {(name: string) => void} choose
- */
-export function makeChoices(box, field, titles, choose) {
-    const buttons = titles.map(([name, title]) => {
-        const button = make("button", "", title);
-        button.dataset[field] = name;
-        button.addEventListener("click", () => choose(name));
-        return button;
-    });
-    box.replaceChildren(...buttons);
-    return (/** @type {string} */ name) => {
-        for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset[field] === name));
-    };
 }

@@ -1,8 +1,8 @@
 // Live memory of all recordings on one scale: of a cohort the median and the band of 5 to 95 %, of a few recordings
 // each curve, and above them in colour the recordings with a finding. The axis along is steps, time, or each run from
 // its first to its last event.
-import { element, formatBytes, formatCount, formatDuration, make } from "../text.js";
-import { canvasContext, countStep, cssVariable, makeChoices, tickStep, traceCurve, watchPointer } from "./canvas.js";
+import { element, formatBytes, formatCount, formatDuration, make, makeChoices } from "../text.js";
+import { canvasContext, countStep, cssVariable, tickStep, traceCurve, watchPointer } from "./canvas.js";
 import { rowTitle, SHARE_MOST } from "./data.js";
 
 /**
@@ -395,7 +395,6 @@ export function createCurves(batch, use) {
     const { rows, names } = curves;
     const mark = makeChoices(
         element("axes", HTMLElement),
-        "axis",
         names.length > 1 ? names.map((name) => [name, AXIS_TITLES[name]]) : [],
         use.axis,
     );

@@ -1,8 +1,8 @@
 // A map with ranks along, and from top to bottom the steps of a recording (or the recordings of a rank, or parts of the
 // run). Each cell shows how far a figure is from the median of its cohort in the same line. Above it stands which rank
 // belongs to which cohort.
-import { element, formatBytes, formatCount, setText } from "../text.js";
-import { canvasContext, countStep, cssVariable, makeChoices, watchPointer } from "./canvas.js";
+import { element, formatBytes, formatCount, makeChoices, setText } from "../text.js";
+import { canvasContext, countStep, cssVariable, watchPointer } from "./canvas.js";
 import { rowTitle } from "./data.js";
 
 /**
@@ -402,7 +402,6 @@ export function createHeat(batch, use) {
     const known = Object.entries(FIGURES).filter(([, { value }]) => batch.rows.some((row) => value(row) !== null));
     const mark = makeChoices(
         element("figures", HTMLElement),
-        "figure",
         known.map(([name, { title }]) => [name, title]),
         use.figure,
     );

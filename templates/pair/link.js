@@ -9,23 +9,12 @@ import { align, ALIGNMENTS, belongs } from "./axes.js";
 /** @typedef {import("../state.js").Focus} Focus */
 
 /** The fields of the state that both pages share. */
-const SAME = /** @type {(keyof PageState)[]} */ ([
-    ...[
-        "bottom",
-        "top",
-        "colorBy",
-        "viewBy",
-        "groupBy",
-        "theme",
-        "only",
-        "order",
-        "rangeOf",
-        "tab",
-        "sortBy",
-        "laneSize",
-    ],
-    ...["treeDirection", "treeDepth", "compareBy", "compareWhat", "mapOpen", "mapOrder", "internals"],
-]);
+const SAME = /** @type {(keyof PageState)[]} */ (
+    (
+        "bottom top colorBy viewBy groupBy theme only order rangeOf tab sortBy laneSize treeDirection treeDepth " +
+        "compareBy compareWhat mapOpen mapOrder internals"
+    ).split(" ")
+);
 
 /** @param {unknown} one @param {unknown} other */
 const differs = (one, other) => JSON.stringify(one) !== JSON.stringify(other);

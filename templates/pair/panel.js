@@ -5,10 +5,11 @@ import {
     fillEnds,
     foldByArrows,
     makeEndHeads,
-    makeFigures,
     makeGrid,
-    makeRowHead,
+    makeLine,
     setName,
+    showChosen,
+    showColor,
     showFold,
 } from "../grid.js";
 import { VirtualList } from "../list.js";
@@ -21,7 +22,9 @@ import {
     formatExactBytes,
     formatPlural,
     make,
+    makeBox,
     makeButton,
+    makeChoices,
     setText,
     tableFigures,
 } from "../text.js";
@@ -52,14 +55,7 @@ const HOW = /** @type {Record<string, string>} */ ({
     event: "at the given moments",
 });
 
-function makeLine() {
-    const row = make("div", "row pair-row");
-    const [fold, swatch, text] = [make("i", "fold-sign"), make("i", "swatch"), make("span", "row-text")];
-    const what = makeRowHead(fold, swatch, text);
-    const [a, b, delta] = makeFigures("a", "b", "delta");
-    row.append(what, a, b, delta);
-    return { element: row, fold, swatch, text, what, a, b, delta };
-}
+const makeRow = () => makeLine("row pair-row", ["a", "b", "delta"]);
 
 /** The difference in total, in a sentence. @param {import("./rows.js").Figures} figures */
 function makeVerdict(figures) {
@@ -155,22 +151,10 @@ function sumOf(rows) {
     return top.reduce((all, { a, b }) => ({ a: all.a + a, b: all.b + b }), { a: 0, b: 0 });
 }
 
-/** Makes a row of buttons of which one is pressed.
- * @param {[key: string, text: string][]} choices @param {(key: string) => void} act */
+/** @param {[key: string, text: string][]} choices @param {(key: string) => void} act */
 function makeChoice(choices, act) {
-    const box = make("div", "segmented");
-    box.setAttribute("role", "group");
-    const buttons = choices.map(([key, text]) => {
-        const button = make("button", "", text);
-        button.dataset.choice = key;
-        button.addEventListener("click", () => act(key));
-        box.append(button);
-        return button;
-    });
-    const press = (/** @type {string} */ key) => {
-        for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.choice === key));
-    };
-    return { box, press };
+    const box = makeBox("group", "segmented");
+    return { box, press: makeChoices(box, choices, act) };
 }
 
 /** Makes the view of the side. @param {Pair} pair @returns {import("../side.js").Registered[1]} */
@@ -194,7 +178,7 @@ export const createDifference = (pair) => (page, box) => {
         role: "treegrid",
     });
     scroll.setAttribute("aria-label", "Differences");
-    const sum = asSum(makeLine());
+    const sum = asSum(makeRow());
     sum.swatch.hidden = sum.fold.hidden = true;
     setText(sum.text, "Sum");
     const foot = make("p", "why-foot");
@@ -230,7 +214,7 @@ export const createDifference = (pair) => (page, box) => {
         return at && calls?.pairs.folds(at) ? calls.open.has(at) : null;
     };
     const list = new VirtualList(scroll, body, {
-        make: makeLine,
+        make: makeRow,
         fill: (line, index) => {
             const row = rows[index];
             const moved = row.before && row.before !== row.name ? ` (A: ${row.before})` : "";
@@ -239,13 +223,10 @@ export const createDifference = (pair) => (page, box) => {
             line.what.title = `${row.name}${moved}${calls ? "" : counts}`;
             line.what.style.paddingLeft = row.level ? `${row.level * 14}px` : "";
             showFold(line, false, isOpen(row));
-            const color = ["site", "calls"].includes(pair.shown.rows) ? pair.siteColor(row.name, isDark(page)) : "";
-            line.swatch.hidden = color === "";
-            line.swatch.style.background = color;
+            showColor(line, ["site", "calls"].includes(pair.shown.rows) ? pair.siteColor(row.name, isDark(page)) : "");
             fillEnds(line, row, figures.number, "\u2013");
             line.element.classList.toggle("pair-gone", row.b === 0 && row.a > 0);
-            line.element.classList.toggle("focused", isLit(row));
-            line.element.setAttribute("aria-selected", String(isLit(row)));
+            showChosen(line.element, isLit(row));
         },
         choose: (index) => {
             if (calls) turn(rows[index]);

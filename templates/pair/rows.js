@@ -1,6 +1,6 @@
 // The memory of two recordings in rows: the program's rows at the moments that it compared, or sums at any two moments
 // by the names that the program matched. The rows add up to the difference to the byte.
-import { askSums } from "../questions.js";
+import { askSums, SLOTS } from "../questions.js";
 
 /** @typedef {import("../session.js").View} View */
 /** @typedef {{site?: string, category?: string, a_site?: string, a_bytes: number, b_bytes: number, a_count: number,
@@ -72,7 +72,7 @@ export function* rowsAt(a, b, by, renames) {
         return row;
     };
     const text = (/** @type {string} */ name) => (by === "category" ? name.replace(/_/g, " ") : name);
-    const ofA = askSums(a.view, 0, a.about, by);
+    const ofA = askSums(a.view, SLOTS.list, a.about, by);
     for (let i = 0; i < ofA.groups; i++) {
         const [name, { bytes, count }] = [ofA.name(i), ofA.row(i)];
         const row = rowOf(text((by === "site" && renames.get(name)) || name));
@@ -81,7 +81,7 @@ export function* rowsAt(a, b, by, renames) {
         row.aCount += count;
         if (i % ROWS_AT_ONCE === 0) yield;
     }
-    const ofB = askSums(b.view, 0, b.about, by);
+    const ofB = askSums(b.view, SLOTS.list, b.about, by);
     for (let i = 0; i < ofB.groups; i++) {
         const row = rowOf(text(ofB.name(i)));
         row.b += ofB.row(i).bytes;

@@ -40,7 +40,7 @@ async function together() {
     const hashes = [0, 3, 1, 0].map((i) => draw(views[i], whole(views[i])));
     views[0].groups(views[0].facts.peak_event, "site");
     views[3].groups(views[3].facts.peak_event, "stack");
-    const groups = [views[0].group(0), views[3].group(0)].map(({ bytes, count }) => ({ bytes, count }));
+    const groups = [views[0].c.group(0), views[3].c.group(0)].map(({ bytes, count }) => ({ bytes, count }));
     const picks = [views[0].pick(200, 140).allocation, views[2].pick(200, 140).allocation];
     for (const view of views) view.c.release();
     first.c.release();
