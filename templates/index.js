@@ -9,7 +9,7 @@ import { createHeat } from "./index/heat.js";
 import { createState } from "./index/state.js";
 import { createTable } from "./index/table.js";
 import { createWords, kindTitle } from "./index/words.js";
-import { element, formatBytes, formatCount, formatPlural, make, setText } from "./text.js";
+import { element, formatBytes, formatCount, formatPlural, make, makeButton, makeTableRow, setText } from "./text.js";
 
 /**
  * @typedef {import("./index/data.js").Batch} Batch
@@ -65,9 +65,8 @@ function showBadges({ rows, data }, ask) {
         badges.unshift({ words: "oom", text: `${formatCount(data.totals.out_of_memory)} out of memory`, bad: true });
     element("badges", HTMLElement).replaceChildren(
         ...badges.map(({ words, text, bad }) => {
-            const badge = make("button", bad ? "badge bad" : "badge", text);
+            const badge = makeButton(bad ? "badge bad" : "badge", text, () => ask(words));
             badge.dataset.words = words;
-            badge.addEventListener("click", () => ask(words));
             return badge;
         }),
     );
@@ -227,11 +226,12 @@ function callsOf({ rows, data, table, heat, curves, state }) {
 function showRefusals(kind, refusals) {
     element(`${kind}-section`, HTMLElement).hidden = refusals.length === 0;
     setText(element(`${kind}-title`, HTMLElement), `${formatPlural(refusals.length, "file")} ${kind}`);
-    const lines = refusals.map((refusal) => {
-        const line = make("tr");
-        line.append(make("td", "", refusal.input), make("td", "", refusal.reason));
-        return line;
-    });
+    const lines = refusals.map(({ input, reason }) =>
+        makeTableRow("td", "", [
+            ["", input],
+            ["", reason],
+        ]),
+    );
     element(kind, HTMLElement).replaceChildren(...lines);
 }
 

@@ -1,18 +1,13 @@
 // Shared by the index's pictures. Everything is measured in CSS pixels.
-
-/** @param {string} name */
-export function cssVariable(name) {
-    return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-}
+import { context2d } from "../paint.js";
 
 /** Clears a canvas and scales it to device pixels.
  * @param {HTMLCanvasElement} canvas @param {number} width @param {number} height */
 export function canvasContext(canvas, width, height) {
-    const ratio = window.devicePixelRatio || 1;
+    const ratio = devicePixelRatio || 1;
     canvas.width = Math.max(1, Math.round(width * ratio));
     canvas.height = Math.max(1, Math.round(height * ratio));
-    const context = canvas.getContext("2d");
-    if (!context) throw new Error("This browser has no canvas.");
+    const context = context2d(canvas);
     context.scale(ratio, ratio);
     return context;
 }

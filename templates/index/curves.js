@@ -1,8 +1,9 @@
 // Live memory of all recordings on one scale: of a cohort the median and the band of 5 to 95 %, of a few recordings
 // each curve, and above them in colour the recordings with a finding. The axis along is steps, time, or each run from
 // its first to its last event.
-import { element, formatBytes, formatCount, formatDuration, make, makeChoices } from "../text.js";
-import { canvasContext, countStep, cssVariable, tickStep, traceCurve, watchPointer } from "./canvas.js";
+import { element, formatBytes, formatCount, formatDuration, make, makeChoices, makeSwatch } from "../text.js";
+import { themeColor } from "../paint.js";
+import { canvasContext, countStep, tickStep, traceCurve, watchPointer } from "./canvas.js";
 import { rowTitle, SHARE_MOST } from "./data.js";
 
 /**
@@ -67,7 +68,7 @@ function axesOf(batch) {
     if (stepped.length > rows.length / 2) {
         const from = stepped.reduce((least, row) => Math.min(least, row.steps_at[0][0]), Infinity);
         const to = stepped.reduce(
-            (most, row) => Math.max(most, row.steps_at[row.steps_at.length - 1][0] + 1),
+            (most, { steps_at }) => Math.max(most, steps_at[steps_at.length - 1][0] + 1),
             -Infinity,
         );
         axes.step = {
@@ -158,12 +159,12 @@ function drawGrid(curves, context, area) {
     context.textAlign = "right";
     for (let bytes = 0; bytes <= area.topBytes; bytes += area.step) {
         const y = Math.round(area.top + area.height * (1 - bytes / area.topBytes)) + 0.5;
-        context.strokeStyle = cssVariable("--line");
+        context.strokeStyle = themeColor("--line");
         context.beginPath();
         context.moveTo(area.left, y);
         context.lineTo(area.left + area.width, y);
         context.stroke();
-        context.fillStyle = cssVariable("--dim");
+        context.fillStyle = themeColor("--dim");
         context.fillText(formatBytes(bytes), area.left - 8, y);
     }
     drawTicks(curves, context, area);
@@ -178,7 +179,7 @@ function drawTicks(curves, context, area) {
         context.textAlign = share < 0.03 ? "left" : share > 0.97 ? "right" : "center";
         context.fillText(text, x, y);
     };
-    context.fillStyle = cssVariable("--dim");
+    context.fillStyle = themeColor("--dim");
     if (curves.axisName === "run") {
         put("first event", 0);
         put("last event", 1);
@@ -235,7 +236,7 @@ function drawOne(curves, context, index, width, color, area) {
 
 /** @param {Curves} curves @param {Area} area */
 function drawBelow(curves, area) {
-    const key = [curves.plot.clientWidth, window.devicePixelRatio, cssVariable("--dim"), curves.axisName].join();
+    const key = [curves.plot.clientWidth, window.devicePixelRatio, themeColor("--dim"), curves.axisName].join();
     if (curves.below && key === curves.belowKey) return curves.below;
     [curves.below, curves.belowKey] = [document.createElement("canvas"), key];
     const context = canvasContext(curves.below, curves.plot.clientWidth, HEIGHT);
@@ -259,7 +260,7 @@ function drawOom(curves, context, index, area) {
     const at = curves.axes[curves.axisName].place(index)(i);
     if (!curves.rows[index].oom || i < 0 || at < 0 || at > 1.001) return;
     const [x, y] = [area.left + at * area.width, area.top + area.height * (1 - shares[i] / area.most)];
-    context.fillStyle = cssVariable("--bad");
+    context.fillStyle = themeColor("--bad");
     context.beginPath();
     context.arc(x, y, 4, 0, 7);
     context.fill();
@@ -273,7 +274,7 @@ function drawOom(curves, context, index, area) {
     context.beginPath();
     context.roundRect(left, middle - 9, width + 14, 18, 9);
     context.fill();
-    context.fillStyle = cssVariable("--surface");
+    context.fillStyle = themeColor("--surface");
     context.textAlign = "left";
     context.fillText(text, left + 7, middle + 0.5);
 }
@@ -291,8 +292,7 @@ function draw(curves) {
         drawOne(curves, context, index, 1.3, curves.batch.colorOf(index) ?? "", area);
     context.globalAlpha = 1;
     for (const index of [curves.hovered, curves.chosen])
-        if (index >= 0)
-            drawOne(curves, context, index, 2.6, curves.batch.colorOf(index) ?? cssVariable("--text"), area);
+        if (index >= 0) drawOne(curves, context, index, 2.6, curves.batch.colorOf(index) ?? themeColor("--text"), area);
     for (const index of curves.batch.oddRows.length > 60 ? [curves.chosen] : [...curves.batch.oddRows, curves.chosen])
         if (index >= 0) drawOom(curves, context, index, area);
 }
@@ -301,9 +301,7 @@ function draw(curves) {
 function showLegend(curves) {
     const item = (/** @type {string} */ color, /** @type {string} */ text) => {
         const line = make("li");
-        const swatch = make("span", "swatch");
-        swatch.style.background = color;
-        line.append(swatch, make("span", "", text));
+        line.append(makeSwatch(color), make("span", "", text));
         return line;
     };
     const several = curves.batch.cohorts.length > 1;

@@ -78,21 +78,26 @@ export function rangesText(numbers, most = 6) {
     return parts.length > most ? `${parts.slice(0, most).join(", ")} \u2026` : parts.join(", ");
 }
 
+/** @template T @param {T[]} all @param {(one: T) => number} keyOf @returns {Map<number, T[]>} in the order of `all` */
+export function groupBy(all, keyOf) {
+    /** @type {Map<number, T[]>} */
+    const groups = new Map();
+    for (const one of all) {
+        const group = groups.get(keyOf(one));
+        if (group) group.push(one);
+        else groups.set(keyOf(one), [one]);
+    }
+    return groups;
+}
+
 /**
  * Cohorts of recordings that run the same program, the largest first; copies belong to none.
  * @param {Row[]} rows
  * @returns {Cohort[]}
  */
 function cohortsOf(rows) {
-    /** @type {Map<number, number[]>} */
-    const members = new Map();
-    rows.forEach((row, i) => {
-        if (row.copy_of !== null) return;
-        const list = members.get(row.cohort);
-        if (list) list.push(i);
-        else members.set(row.cohort, [i]);
-    });
-    return [...members.values()]
+    const own = [...rows.keys()].filter((i) => rows[i].copy_of === null);
+    return [...groupBy(own, (i) => rows[i].cohort).values()]
         .sort((a, b) => b.length - a.length || a[0] - b[0])
         .map((list, i) => ({
             number: i,

@@ -1,17 +1,9 @@
 // One recording, beside the pictures: its findings, figures and curve, and its differences from the median.
 import { titleText } from "../finding_words.js";
-import {
-    copyText,
-    element,
-    formatBytes,
-    formatChange,
-    formatCount,
-    formatEvent,
-    formatPlural,
-    make,
-    tableFigures,
-} from "../text.js";
-import { canvasContext, cssVariable, traceCurve } from "./canvas.js";
+import { addFact, copyText, element, formatBytes, formatChange, formatCount, formatEvent } from "../text.js";
+import { formatPlural, make, makeButton, makeTableRow, tableFigures } from "../text.js";
+import { themeColor } from "../paint.js";
+import { canvasContext, traceCurve } from "./canvas.js";
 import { rowTitle, SHARE_MOST } from "./data.js";
 import { makeLink, rowView } from "./link.js";
 import { kindTitle } from "./words.js";
@@ -21,31 +13,28 @@ import { kindTitle } from "./words.js";
  * @typedef {import("./data.js").Row} Row
  */
 
+/** The heads of a table: a name, then figures. @param {string} name @param {string[]} figures */
+const makeHeads = (name, ...figures) =>
+    makeTableRow("th", "", [
+        ["", name],
+        ...figures.map((figure) => /** @type {[string, string]} */ (["number", figure])),
+    ]);
+
 /** @param {Row} row */
-function makeDifferences(row) {
+function makeDifferences({ differences }) {
     const table = make("table");
-    const head = make("tr");
-    head.append(
-        make("th", "", "Call site"),
-        make("th", "number", "Here"),
-        make("th", "number", "Median"),
-        make("th", "number", "Difference"),
+    const { text } = tableFigures(Math.max(0, ...differences.flatMap(({ bytes, median_bytes: own }) => [bytes, own])));
+    table.append(
+        makeHeads("Call site", "Here", "Median", "Difference"),
+        ...differences.map(({ site, bytes, median_bytes: median }) =>
+            makeTableRow("td", "", [
+                ["site", site],
+                ["number", text(bytes)],
+                ["number", text(median)],
+                [bytes < median ? "number less" : "number more", formatChange(bytes - median, text)],
+            ]),
+        ),
     );
-    table.append(head);
-    const { text } = tableFigures(
-        Math.max(0, ...row.differences.flatMap(({ bytes, median_bytes }) => [bytes, median_bytes])),
-    );
-    for (const difference of row.differences) {
-        const line = make("tr");
-        const change = difference.bytes - difference.median_bytes;
-        line.append(
-            make("td", "site", difference.site),
-            make("td", "number", text(difference.bytes)),
-            make("td", "number", text(difference.median_bytes)),
-            make("td", change < 0 ? "number less" : "number more", formatChange(change, text)),
-        );
-        table.append(line);
-    }
     return table;
 }
 
@@ -90,12 +79,12 @@ function makeCurve(batch, index) {
     traceCurve(context, shares, (i) => i / last, box);
     context.lineTo(width, 70);
     context.lineTo(0, 70);
-    context.fillStyle = batch.colorOf(index) ?? cssVariable("--curve");
+    context.fillStyle = batch.colorOf(index) ?? themeColor("--curve");
     context.globalAlpha = 0.45;
     context.fill();
     context.globalAlpha = 1;
     traceCurve(context, shares, (i) => i / last, box);
-    context.strokeStyle = batch.colorOf(index) ?? cssVariable("--curve");
+    context.strokeStyle = batch.colorOf(index) ?? themeColor("--curve");
     context.stroke();
     return canvas;
 }
@@ -117,12 +106,7 @@ function makeSeries(batch, index) {
     if (!series) return [];
     const row = batch.rows[index];
     const table = make("table");
-    const head = make("tr");
-    head.append(
-        make("th", "", "Dump"),
-        ...["In use", "Stayed", "New", "Gone"].map((name) => make("th", "number", name)),
-    );
-    table.append(head);
+    table.append(makeHeads("Dump", "In use", "Stayed", "New", "Gone"));
     const sizes = (/** @type {(typeof series.dumps)[number]} */ dump) => [
         dump.live_bytes,
         dump.stayed_bytes,
@@ -131,30 +115,20 @@ function makeSeries(batch, index) {
     ];
     const figures = tableFigures(Math.max(0, ...series.dumps.flatMap(sizes).map(Number)));
     for (const dump of series.dumps) {
-        const line = make("tr", dump.row === index ? "here" : "");
         const of = batch.rows[dump.row];
-        const name = make("td", of.step === null ? "" : "dump");
-        name.append(
-            makeLink(
-                of.page ?? series.page,
-                of.step === null ? (of.input.split("/").pop() ?? "") : `step ${of.step}`,
-                of,
-            ),
+        const name = of.step === null ? (of.input.split("/").pop() ?? "") : `step ${of.step}`;
+        table.append(
+            makeTableRow("td", dump.row === index ? "here" : "", [
+                [of.step === null ? "" : "dump", makeLink(of.page ?? series.page, name, of)],
+                ...sizes(dump).map(
+                    (bytes) => /** @type {[string, string]} */ (["number", bytes === null ? "" : figures.text(bytes)]),
+                ),
+            ]),
         );
-        line.append(
-            name,
-            ...sizes(dump).map((bytes) => make("td", "number", bytes === null ? "" : figures.text(bytes))),
-        );
-        table.append(line);
         if (dump.events_missing_behind) {
-            const gap = make("tr", "gap");
-            const cell = make(
-                "td",
-                "dim",
-                "events are missing here: memory that stayed is recognised by address and size",
-            );
-            cell.colSpan = 5;
-            gap.append(cell);
+            const why = "events are missing here: memory that stayed is recognised by address and size";
+            const gap = makeTableRow("td", "gap", [["dim", why]]);
+            gap.cells[0].colSpan = 5;
             table.append(gap);
         }
     }
@@ -169,21 +143,20 @@ function makeCompare(batch, row, index) {
     if (row.diff) return makeLink(row.diff, "Difference from the median rank", row);
     const median = row.kind === "log" ? undefined : medianOf(batch, index);
     if (!median) return null;
-    const button = make("button", "quiet", "Copy the command that compares it");
     const quote = (/** @type {string} */ text) => `'${text.replaceAll("'", "'\\''")}'`;
-    button.title = `strata diff ${quote(median.page ?? median.input)} ${quote(row.page ?? row.input)}`;
-    button.addEventListener("click", async () => {
-        await copyText(button.title);
+    const command = `strata diff ${quote(median.page ?? median.input)} ${quote(row.page ?? row.input)}`;
+    const copy = async () => {
+        await copyText(command);
         button.textContent = `Copied: with ${rowTitle(median)}`;
-    });
+    };
+    const button = makeButton("quiet", "Copy the command that compares it", copy, command);
     return button;
 }
 
 /** @param {Batch} batch @param {Row} row @param {number} index */
 function makeFacts(batch, row, index) {
     const list = make("dl", "facts");
-    const add = (/** @type {string} */ name, /** @type {string} */ value) =>
-        value && list.append(make("dt", "", name), make("dd", "", value));
+    const add = (/** @type {string} */ name, /** @type {string} */ value) => addFact(list, name, value);
     const cohort = batch.cohortOf(index);
     add("Peak", `${formatBytes(row.peak_bytes)}, ${formatEvent(row.peak_event)}`);
     add("End", formatBytes(row.end_bytes));
@@ -218,16 +191,10 @@ export function createDetail(batch) {
         /** @param {number} index */
         show(index) {
             if (index < 0) {
-                detail.replaceChildren(
-                    make(
-                        "p",
-                        "dim",
-                        batch.rows.length
-                            ? "Choose a recording in a picture or in the list. Its figures and findings, and how " +
-                                  "it differs from the others, are shown here."
-                            : "",
-                    ),
-                );
+                const hint =
+                    "Choose a recording in a picture or in the list. Its figures and findings, and how it differs " +
+                    "from the others, are shown here.";
+                detail.replaceChildren(make("p", "dim", batch.rows.length ? hint : ""));
                 return;
             }
             const row = batch.rows[index];

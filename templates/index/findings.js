@@ -1,5 +1,5 @@
 // What is different, where equal findings of several ranks are shown once; or the sentence that nothing is.
-import { element, formatCount, make, setText } from "../text.js";
+import { element, formatCount, formatPlural, make, makeButton, makeSwatch, setText } from "../text.js";
 import { rangesText } from "./data.js";
 import { kindTitle } from "./words.js";
 
@@ -28,25 +28,20 @@ export function createFindings(batch, use) {
     /** @param {Finding} finding */
     function makeItem(finding) {
         const item = make("li");
-        const button = make("button", `finding ${finding.severity}`);
         const [index] = finding.rows;
+        const button = makeButton(`finding ${finding.severity}`, "", () => {
+            // A finding that is chosen again leads to the next of its recordings.
+            const at = finding.rows.indexOf(chosen);
+            if (index !== undefined) use.choose(finding.rows[(at + 1) % finding.rows.length]);
+        });
         button.setAttribute("aria-pressed", String(finding.rows.includes(chosen)));
-        if (index !== undefined) {
-            const swatch = make("span", "swatch");
-            swatch.style.background = batch.colorOf(index) ?? "var(--curve)";
-            button.append(swatch);
-        }
+        if (index !== undefined) button.append(makeSwatch(batch.colorOf(index) ?? "var(--curve)"));
         button.append(make("span", "kind", kindTitle(finding.kind)), make("span", "title", finding.title));
         if (finding.rows.length > 1) {
             const count = make("span", "count dim", `${formatCount(finding.rows.length)} recordings`);
             if (finding.ranks.length) count.title = `ranks ${rangesText(finding.ranks, 40)}`;
             button.append(count);
         }
-        button.addEventListener("click", () => {
-            // A finding that is chosen again leads to the next of its recordings.
-            const at = finding.rows.indexOf(chosen);
-            if (index !== undefined) use.choose(finding.rows[(at + 1) % finding.rows.length]);
-        });
         item.append(button);
         return item;
     }
@@ -64,12 +59,8 @@ export function createFindings(batch, use) {
     }
 
     const merged = data.findings.some((finding) => finding.rows.length > 1);
-    const said =
-        data.findings.length === 0
-            ? ""
-            : `${formatCount(data.findings.length)} finding${data.findings.length === 1 ? "" : "s"}` +
-              `${merged ? ", equal ones shown once" : ""}`;
-    setText(element("findings-count", HTMLElement), rows.length ? said : "");
+    const said = `${formatPlural(data.findings.length, "finding")}${merged ? ", equal ones shown once" : ""}`;
+    setText(element("findings-count", HTMLElement), rows.length && data.findings.length ? said : "");
     element("findings-more", HTMLButtonElement).addEventListener("click", () => {
         shown = data.findings.length;
         draw();

@@ -2,8 +2,9 @@
 // run). Each cell shows how far a figure is from the median of its cohort in the same line. Above it stands which rank
 // belongs to which cohort.
 import { element, formatBytes, formatCount, makeChoices, setText } from "../text.js";
-import { canvasContext, countStep, cssVariable, watchPointer } from "./canvas.js";
-import { rowTitle } from "./data.js";
+import { themeColor } from "../paint.js";
+import { canvasContext, countStep, watchPointer } from "./canvas.js";
+import { groupBy, rowTitle } from "./data.js";
 
 /**
  * @typedef {import("./data.js").Batch} Batch
@@ -20,7 +21,7 @@ const PARTS = 16;
 const AXIS_HEIGHT = 22;
 
 /** @type {Record<string, {title: string, value: (row: Row) => number | null, perStep?: 4 | 5}>} */
-export const FIGURES = {
+const FIGURES = {
     peak: { title: "Peak", value: (row) => row.peak_bytes, perStep: 4 },
     end: { title: "Carried over", value: (row) => row.end_bytes, perStep: 5 },
     reserved: { title: "Reserved", value: (row) => row.reserved_peak_bytes },
@@ -45,20 +46,11 @@ function columnsOf(batch) {
 
 /** Computes how far each cell is from the median of its cohort. @param {Batch} batch @param {Line} line */
 function lineMeasure(batch, line) {
-    /** @type {Map<number, number[]>} */
-    const values = new Map();
-    const key = (/** @type {Cell} */ cell) => batch.cohortOf(cell.index)?.number ?? -1;
-    for (const cell of line.cells) {
-        if (cell === undefined) continue;
-        const list = values.get(key(cell));
-        if (list) list.push(cell.bytes);
-        else values.set(key(cell), [cell.bytes]);
+    const cells = line.cells.filter((cell) => cell !== undefined);
+    for (const own of groupBy(cells, (cell) => batch.cohortOf(cell.index)?.number ?? -1).values()) {
+        const median = Float64Array.from(own, ({ bytes }) => bytes).sort()[own.length >> 1];
+        for (const cell of own) cell.away = cell.bytes - median;
     }
-    const medians = new Map(
-        [...values].map(([cohort, list]) => [cohort, Float64Array.from(list).sort()[list.length >> 1]]),
-    );
-    for (const cell of line.cells)
-        if (cell !== undefined) cell.away = cell.bytes - (medians.get(key(cell)) ?? cell.bytes);
     return line;
 }
 
@@ -154,6 +146,12 @@ function leftOf(box, cell) {
     return box.left + Math.round((cell / box.cells) * box.width);
 }
 
+/** The place of a recording's cell. @param {Heat} heat @param {Box} box @param {number} index */
+function placeOf(heat, box, index) {
+    const cell = Math.floor((heat.columns.ofRow[index] * box.cells) / heat.columns.count);
+    return { left: leftOf(box, cell), width: leftOf(box, cell + 1) - leftOf(box, cell) };
+}
+
 /** @param {Box} box @param {number} cell */
 function columnsAt(box, cell) {
     const from = Math.floor((cell * box.columns) / box.cells);
@@ -183,44 +181,31 @@ function colorOf(away, scale) {
 
 /** @param {Heat} heat @param {CanvasRenderingContext2D} context @param {Box} box */
 function drawCohorts(heat, context, box) {
-    const strips = [...heat.shownCohorts.map(({ name, rows, color }) => ({ name, count: rows.length, rows, color }))];
-    if (heat.others.length) {
-        const rows = heat.others.flatMap((cohort) => cohort.rows);
+    const strips = heat.shownCohorts.map(({ name, rows, color }) => ({ name, rows, color }));
+    if (heat.others.length)
         strips.push({
             name: heat.others.every((cohort) => cohort.rows.length === 1) ? "alone" : "others",
-            count: rows.length,
-            rows,
-            color: cssVariable("--text"),
+            rows: heat.others.flatMap((cohort) => cohort.rows),
+            color: themeColor("--text"),
         });
-    }
     strips.forEach((strip, nth) => {
         const y = nth * COHORT_HEIGHT;
-        label(
-            heat,
-            context,
-            `${strip.name.length > 12 ? `${strip.name.slice(0, 11)}\u2026` : strip.name} \u00b7 ` +
-                `${formatCount(strip.count)}`,
-            y + COHORT_HEIGHT / 2 - 1,
-        );
-        context.fillStyle = cssVariable("--raised");
+        const name = strip.name.length > 12 ? `${strip.name.slice(0, 11)}\u2026` : strip.name;
+        label(heat, context, `${name} \u00b7 ${formatCount(strip.rows.length)}`, y + COHORT_HEIGHT / 2 - 1);
+        context.fillStyle = themeColor("--raised");
         context.fillRect(heat.labels, y, box.width, COHORT_HEIGHT - 3);
         context.fillStyle = strip.color;
         for (const index of strip.rows) {
-            const cell = Math.floor((heat.columns.ofRow[index] * box.cells) / heat.columns.count);
+            const { left, width } = placeOf(heat, box, index);
             const gap = box.width / box.cells > 6 ? 1 : 0;
-            context.fillRect(
-                leftOf(box, cell),
-                y,
-                Math.max(1, leftOf(box, cell + 1) - leftOf(box, cell) - gap),
-                COHORT_HEIGHT - 3,
-            );
+            context.fillRect(left, y, Math.max(1, width - gap), COHORT_HEIGHT - 3);
         }
     });
 }
 
 /** @param {Heat} heat @param {CanvasRenderingContext2D} context @param {string} text @param {number} y */
 function label(heat, context, text, y) {
-    context.fillStyle = cssVariable("--dim");
+    context.fillStyle = themeColor("--dim");
     context.textAlign = "right";
     context.textBaseline = "middle";
     context.fillText(text, heat.labels - 8, y);
@@ -232,15 +217,15 @@ function hatch(context) {
     const tile = document.createElement("canvas");
     tile.width = tile.height = 6;
     const pen = tile.getContext("2d");
-    if (!pen) return cssVariable("--surface");
-    pen.strokeStyle = cssVariable("--line");
+    if (!pen) return themeColor("--surface");
+    pen.strokeStyle = themeColor("--line");
     for (const shift of [-6, 0, 6]) {
         pen.beginPath();
         pen.moveTo(shift, 6);
         pen.lineTo(shift + 6, 0);
         pen.stroke();
     }
-    return context.createPattern(tile, "repeat") ?? cssVariable("--surface");
+    return context.createPattern(tile, "repeat") ?? themeColor("--surface");
 }
 
 /** @param {Heat} heat @param {CanvasRenderingContext2D} context @param {Box} box */
@@ -277,12 +262,12 @@ function drawLines(heat, context, box) {
 /** Draws a red foot below a rank that ran out of memory.
  * @param {Heat} heat @param {CanvasRenderingContext2D} context @param {Box} box */
 function drawFeet(heat, context, box) {
-    context.fillStyle = cssVariable("--bad");
+    context.fillStyle = themeColor("--bad");
     const bottom = box.height - AXIS_HEIGHT;
     heat.batch.rows.forEach((row, index) => {
         if (!row.oom) return;
-        const cell = Math.floor((heat.columns.ofRow[index] * box.cells) / heat.columns.count);
-        context.fillRect(leftOf(box, cell), bottom - 3, Math.max(3, leftOf(box, cell + 1) - leftOf(box, cell)), 5);
+        const { left, width } = placeOf(heat, box, index);
+        context.fillRect(left, bottom - 3, Math.max(3, width), 5);
     });
 }
 
@@ -290,7 +275,7 @@ function drawFeet(heat, context, box) {
 function drawAxis(heat, context, box) {
     const step = countStep(heat.columns.count, Math.floor(box.width / 60));
     const y = box.height - AXIS_HEIGHT + 12;
-    context.fillStyle = cssVariable("--dim");
+    context.fillStyle = themeColor("--dim");
     context.textBaseline = "middle";
     for (let column = 0; column < heat.columns.ranks.length; column += step) {
         const x = heat.labels + ((column + 0.5) / heat.columns.count) * box.width;
@@ -303,11 +288,10 @@ function drawAxis(heat, context, box) {
  * @param {string} color */
 function drawCursor(heat, context, box, index, color) {
     if (index < 0) return;
-    const cell = Math.floor((heat.columns.ofRow[index] * box.cells) / heat.columns.count);
-    const [left, right] = [leftOf(box, cell), leftOf(box, cell + 1)];
+    const { left, width } = placeOf(heat, box, index);
     context.strokeStyle = color;
     context.lineWidth = 1.5;
-    context.strokeRect(left - 1, 0.5, Math.max(3, right - left) + 1, box.height - AXIS_HEIGHT + 1);
+    context.strokeRect(left - 1, 0.5, Math.max(3, width) + 1, box.height - AXIS_HEIGHT + 1);
 }
 
 /** @param {Heat} heat */
@@ -319,8 +303,8 @@ function draw(heat) {
     drawCohorts(heat, context, box);
     drawLines(heat, context, box);
     drawAxis(heat, context, box);
-    drawCursor(heat, context, box, heat.hovered, cssVariable("--dim"));
-    drawCursor(heat, context, box, heat.chosen, cssVariable("--accent"));
+    drawCursor(heat, context, box, heat.hovered, themeColor("--dim"));
+    drawCursor(heat, context, box, heat.chosen, themeColor("--accent"));
     showScale(heat);
 }
 

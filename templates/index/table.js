@@ -1,7 +1,9 @@
 // The recordings as a list of any length: sorted by a column, narrowed by words.
 import { VirtualList } from "../list.js";
-import { element, formatChange, formatCount, formatExactBytes, make, setText, tableFigures } from "../text.js";
-import { canvasContext, cssVariable, traceCurve } from "./canvas.js";
+import { element, formatChange, formatCount, formatExactBytes } from "../text.js";
+import { make, makeButton, setText, tableFigures } from "../text.js";
+import { themeColor } from "../paint.js";
+import { canvasContext, traceCurve } from "./canvas.js";
 import { SHARE_MOST } from "./data.js";
 import { makeLink, rowView } from "./link.js";
 
@@ -45,74 +47,76 @@ function columnsOf({ rows, cohorts, cohortOf }) {
     );
     const number = (/** @type {Row} */ row, /** @type {string} */ name) =>
         row.odd.includes(name) ? "number far" : "number";
-    /** @param {string} name @param {string} title @param {string} width @param {(row: Row) => number} value */
-    const bytes = (name, title, width, value) => ({
+    /**
+     * A column; one that no recording needs is left out.
+     * @param {string} title @param {string} width @param {Column["value"]} value @param {boolean} [has]
+     * @param {string} [kind] of its cells
+     * @returns {Column}
+     */
+    const column = (title, width, value, has = true, kind = "number") => ({
         title,
-        number: true,
         width,
         value,
+        has,
+        number: kind !== "",
+        cell: (row, index) => makeCell(value(row, index), kind),
+    });
+    /** @param {string} name @param {string} title @param {string} width @param {(row: Row) => number} value */
+    const bytes = (name, title, width, value) => ({
+        ...column(title, width, value),
         cell: (/** @type {Row} */ row) => {
             const cell = makeCell(figures.text(value(row)), number(row, name));
             cell.title = formatExactBytes(value(row));
             return cell;
         },
     });
+    const growth = (/** @type {Row} */ row) => (row.steps >= 3 ? row.growth_bytes : null);
     return {
-        rank: {
-            title: "Rank",
-            number: true,
-            width: "62px",
-            value: (row) => row.rank,
-            cell: (row) => makeCell(row.rank, "number"),
-        },
-        step: {
-            title: "Step",
-            number: true,
-            width: "62px",
-            value: (row) => row.step,
-            has: rows.some((row) => row.step !== null),
-            cell: (row) => makeCell(row.step, "number"),
-        },
-        host: {
-            title: "Host",
-            number: false,
-            width: "74px",
-            value: (row) => row.host,
-            has: rows.some((row) => row.host !== null),
-            cell: (row) => makeCell(row.host),
-        },
+        rank: column("Rank", "62px", (row) => row.rank),
+        step: column(
+            "Step",
+            "62px",
+            (row) => row.step,
+            rows.some((row) => row.step !== null),
+        ),
+        host: column(
+            "Host",
+            "74px",
+            (row) => row.host,
+            rows.some((row) => row.host !== null),
+            "",
+        ),
         cohort: {
-            title: "Cohort",
-            number: false,
-            width: "80px",
-            value: (_, index) => cohortOf(index)?.number ?? null,
-            has: cohorts.length > 1 && cohorts[0].rows.length > 1,
+            ...column(
+                "Cohort",
+                "80px",
+                (_, index) => cohortOf(index)?.number ?? null,
+                cohorts.length > 1 && cohorts[0].rows.length > 1,
+                "",
+            ),
             cell: (row, index) => makeCell(row.copy_of !== null ? "copy" : (cohortOf(index)?.name ?? null)),
         },
         peak: bytes("peak", "Peak", "80px", (row) => row.peak_bytes),
         end: bytes("end", "End", "80px", (row) => row.end_bytes),
         reserved: bytes("reserved", "Reserved", "82px", (row) => row.reserved_peak_bytes),
         growth: {
-            title: "Growth/step",
-            number: true,
-            width: "100px",
-            value: (row) => (row.steps >= 3 ? row.growth_bytes : null),
-            has: rows.some((row) => row.steps >= 3),
-            cell: (row) =>
-                makeCell(row.steps >= 3 ? formatChange(row.growth_bytes, changes.text) : null, number(row, "growth")),
+            ...column(
+                "Growth/step",
+                "100px",
+                growth,
+                rows.some((row) => row.steps >= 3),
+            ),
+            cell: (row) => {
+                const change = growth(row);
+                return makeCell(change === null ? null : formatChange(change, changes.text), number(row, "growth"));
+            },
         },
         events: {
-            title: "Events",
-            number: true,
-            width: "72px",
-            value: (row) => row.events,
+            ...column("Events", "72px", (row) => row.events),
             cell: (row) => makeCell(formatCount(row.events), number(row, "events")),
         },
         oom: {
-            title: "OOM",
-            number: true,
-            width: "52px",
-            value: (row) => row.oom,
+            ...column("OOM", "52px", (row) => row.oom),
             cell: (row) => makeCell(row.oom ? "OOM" : "", "number oom"),
         },
         file: { title: "File", number: false, width: "minmax(100px, 1fr)", value: (row) => row.input },
@@ -157,9 +161,9 @@ function makeHead({ columns, sort, falling }, key, sortBy) {
     const sorted = sort === key;
     if (columns[key].number) cell.classList.add("number");
     cell.setAttribute("aria-sort", !sorted ? "none" : falling ? "descending" : "ascending");
-    const button = make("button", "", columns[key].title + (!sorted ? "" : falling ? " \u2193" : " \u2191"));
+    const title = columns[key].title + (!sorted ? "" : falling ? " \u2193" : " \u2191");
+    const button = makeButton("", title, () => sortBy(key, sorted ? !falling : FALLING_FIRST.includes(key)));
     button.dataset.key = key;
-    button.addEventListener("click", () => sortBy(key, sorted ? !falling : FALLING_FIRST.includes(key)));
     cell.append(button);
     return cell;
 }
@@ -183,7 +187,7 @@ function makeSpark(batch, index) {
     const context = canvasContext(canvas, 100, 24);
     const last = Math.max(1, batch.samples[index].length - 1);
     context.lineWidth = batch.colorOf(index) ? 1.5 : 1;
-    context.strokeStyle = batch.colorOf(index) ?? cssVariable("--dim");
+    context.strokeStyle = batch.colorOf(index) ?? themeColor("--dim");
     traceCurve(context, batch.samples[index], (i) => i / last, SPARK);
     context.stroke();
     return cell;
@@ -240,14 +244,12 @@ export function createTable(batch, use) {
         choose: (place) => use.choose(table.order[place]),
         redraw: () => list.draw(table.order.length),
     });
-    for (const [event, begins] of /** @type {const} */ ([
-        ["beforeprint", true],
-        ["afterprint", false],
-    ]))
-        addEventListener(event, () => {
-            list.paper = begins;
-            list.draw(table.order.length);
-        });
+    const onPaper = (/** @type {boolean} */ begins) => {
+        list.paper = begins;
+        list.draw(table.order.length);
+    };
+    addEventListener("beforeprint", () => onPaper(true));
+    addEventListener("afterprint", () => onPaper(false));
     const redraw = () => {
         table.version++;
         list.draw(table.order.length);
