@@ -1,4 +1,5 @@
 // Streams, pools, phases and lifetimes in words.
+import { addressText } from "./questions.js";
 import { momentText } from "./state.js";
 import { formatCount, formatDuration, formatPlural } from "./text.js";
 
@@ -8,8 +9,7 @@ import { formatCount, formatDuration, formatPlural } from "./text.js";
 export function streamText(page, stream) {
     if (stream === 0) return "0 (default)";
     const { high, low } = page.view.c.stream(stream);
-    const handle = high ? `${high.toString(16)}${low.toString(16).padStart(8, "0")}` : low.toString(16);
-    return `${stream} (0x${handle})`;
+    return `${stream} (${addressText({ address_high: high, address_low: low })})`;
 }
 
 /** @param {Page} page @param {number} pool index @param {View} [shown] */
@@ -33,18 +33,13 @@ export function phasesOfEvent(page, event) {
     const { session, view } = page;
     if (event < 0 || !view.facts.has_time) return [];
     const us = view.c.event_us(event);
-    const names = phaseIds(page)
-        .map((id) => view.c.phase(id))
+    const names = Array.from({ length: view.facts.phases }, (_, id) => view.c.phase(id))
         .filter((phase) => !phase.internal && phase.start_us <= us && (phase.end_us > us || phase.end_us < 0))
         .map((phase) => session.string(phase.name));
     const more = names.length - PHASES_NAMED;
     return more < 2
         ? names
         : [...names.slice(0, PHASES_NAMED - 1), `${formatCount(more)} more`, names[names.length - 1]];
-}
-
-function phaseIds(/** @type {Page} */ page) {
-    return Array.from({ length: page.view.facts.phases }, (_, phase) => phase);
 }
 
 /** "1,234 events (12.3 ms)", with notes on unusual ends.

@@ -18,6 +18,7 @@ import { fitSelection } from "./window.js";
 import {
     addFact,
     copyText,
+    flashButton,
     formatBytes,
     formatCount,
     formatExactBytes,
@@ -353,7 +354,6 @@ export function pinnedText(page) {
  */
 export async function copyStack(page, all) {
     const { state, view } = page;
-    const details = detailsOf(page);
     const { ooms } = view.facts;
     const stack =
         pinnedStack(page) ||
@@ -361,8 +361,7 @@ export async function copyStack(page, all) {
         (askFindings(view).length && view.c.finding(0).stack);
     const pinned = state.selected !== null || state.focus !== null;
     await copyText(`${pinned ? `${pinnedText(page)}\n` : ""}${stackAsText(page, stack, all)}\n`);
-    setText(details.copy, "Copied");
-    setTimeout(() => setText(details.copy, "Copy"), 1500);
+    flashButton(detailsOf(page).copy, "Copied");
 }
 
 export function startDetails(/** @type {Page} */ page) {

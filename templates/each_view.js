@@ -4,7 +4,7 @@ import { makeCell, makeGrid, showChosen } from "./grid.js";
 import { VirtualList } from "./list.js";
 import { nextTurn } from "./turns.js";
 import { addressText, ORDERS } from "./questions.js";
-import { csvField, saveBlob } from "./save.js";
+import { csvField, makeCsv, saveBlob } from "./save.js";
 import { searchOf, showAllocation } from "./search.js";
 import { change, invalidate, LIST, perPage, rangeEvents, usOfEvent } from "./state.js";
 import {
@@ -13,6 +13,7 @@ import {
     formatDuration,
     formatExactBytes,
     formatPlural,
+    frameText,
     make,
     makeButton,
     setText,
@@ -81,34 +82,19 @@ function updateRows(/** @type {Page} */ page, done) {
 
 /* ---- CSV ---- */
 
-const CSV_HEAD = [
-    "allocation",
-    "bytes",
-    "made_at_event",
-    "freed_at_event",
-    "made_at_us",
-    "freed_at_us",
-    "stream",
-    "pool",
-    "category",
-    "address",
-    "call_site",
-    "stack",
-];
+const CSV_HEADS = (
+    "allocation bytes made_at_event freed_at_event made_at_us freed_at_us stream pool category address call_site " +
+    "stack"
+).split(" ");
 
-/** Rows between two turns of the browser, so that no task is long. */
-const CSV_ROWS = 2000;
-
-/** @param {Page} page @param {number} id @param {Map<number, string>} stacks texts of stacks so far */
+/** Fields of a row. @param {Page} page @param {number} id @param {Map<number, string>} stacks texts of stacks so far */
 function csvRow(page, id, stacks) {
     const { session, view } = page;
     const allocation = view.c.allocation(id);
     const { bytes, birth, death, stream, pool, category, stack, count } = allocation;
     let text = stacks.get(stack);
     if (text === undefined) {
-        const frames = session
-            .stack(stack)
-            .map(({ file, line, name }) => `${file}${line ? `:${line}` : ""} ${name}`.trim());
+        const frames = session.stack(stack).map((frame) => frameText(frame).trim());
         text = [view.stackSite(stack), frames.join(" < ")].map(csvField).join(",");
         stacks.set(stack, text);
     }
@@ -116,7 +102,7 @@ function csvRow(page, id, stacks) {
     const times = view.facts.has_time
         ? [birth < 0 ? "" : usOfEvent(page, birth), ends ? usOfEvent(page, death) : ""]
         : ["", ""];
-    const fields = [
+    return [
         id,
         bytes,
         birth < 0 ? "" : birth,
@@ -126,33 +112,27 @@ function csvRow(page, id, stacks) {
         csvField(poolText(page, pool)),
         csvField(session.categoryNames()[category]),
         count === 1 ? addressText(allocation) : "",
+        text,
     ];
-    return `${fields.join(",")},${text}\r\n`;
 }
 
-/** Makes CSV of these allocations, piece by piece.
- * @param {Float64Array} ids @param {(part: number) => void} progress */
-async function makeCsv(/** @type {Page} */ page, ids, progress) {
+/** Makes CSV of the allocations that are listed and that `passes` accepts.
+ * @param {Page} page @param {(id: number) => boolean} passes @param {(done: number) => void} progress */
+async function csvOfRows(page, passes, progress) {
+    const { c } = page.view;
+    const ids = Float64Array.from({ length: c.match_count() }, (_, i) => c.match_row(i)).filter(passes);
     const stacks = new Map();
-    /** @type {Blob[]} */
-    const parts = [new Blob([`\ufeff${CSV_HEAD.join(",")}\r\n`])];
-    for (let at = 0; at < ids.length; at += CSV_ROWS) {
-        let text = "";
-        for (const id of ids.subarray(at, at + CSV_ROWS)) text += csvRow(page, id, stacks);
-        parts.push(new Blob([text]));
-        progress(at / ids.length);
-        await new Promise((resolve) => setTimeout(resolve));
-    }
-    return new Blob(parts, { type: "text/csv" });
+    const goesOn = (/** @type {number} */ done) => (progress(done), true);
+    const csv = await makeCsv(CSV_HEADS, ids.length, (i) => csvRow(page, ids[i], stacks), goesOn);
+    return /** @type {Blob} */ (csv);
 }
 
 /** @param {Page} page @param {HTMLButtonElement} button */
 async function saveCsv(page, button) {
     button.disabled = true;
     while (rowsOf(page).waiting) await nextTurn();
-    const ids = Float64Array.from({ length: rowsOf(page).count }, (_, i) => page.view.c.match_row(i));
-    const blob = await makeCsv(page, ids, (part) => setText(button, `CSV ${Math.floor(part * 100)} %`));
-    saveBlob(page, blob, "csv");
+    const tell = (/** @type {number} */ done) => setText(button, `CSV ${Math.floor(done * 100)} %`);
+    saveBlob(page, await csvOfRows(page, () => true, tell), "csv");
     setText(button, "Save CSV");
     button.disabled = false;
 }
@@ -166,12 +146,20 @@ export async function csvInView(page) {
     const { first, end } = rangeEvents(page, state);
     const code = view.c.match_rows(ORDERS.indexOf("birth"), 0);
     while (code === 0 && view.c.match_step() === 1) if (view.facts.allocations > AT_ONCE) await nextTurn();
-    const ids = Float64Array.from({ length: view.c.match_count() }, (_, i) => view.c.match_row(i)).filter((id) => {
-        const { birth, death } = view.c.allocation(id);
-        return birth < end && death >= first;
-    });
+    const csv = csvOfRows(
+        page,
+        (id) => isAlive(page, id, first, end),
+        () => {},
+    );
     invalidate(page, LIST);
-    return makeCsv(page, ids, () => {});
+    return csv;
+}
+
+/** Is an allocation alive in a part of the events [first, end)?
+ * @param {Page} page @param {number} id @param {number} first @param {number} end */
+export function isAlive(page, id, first, end) {
+    const { birth, death } = page.view.c.allocation(id);
+    return birth < end && death >= first;
 }
 
 /* ---- the table ---- */

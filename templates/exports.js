@@ -1,6 +1,6 @@
 // Save's formats other than pictures: the allocations in view as CSV, the tree as folded stacks, the plot as SVG.
 import { context2d, plotOf, themeColor, xOfAxis, yOfBytes } from "./canvas.js";
-import { csvInView } from "./each_view.js";
+import { csvInView, isAlive } from "./each_view.js";
 import { nextTurn } from "./turns.js";
 import { askTree, treeObject } from "./questions.js";
 import { saveBlob } from "./save.js";
@@ -22,7 +22,7 @@ function* foldedLines(node, above) {
 }
 
 /** Folded stacks of the selected range, otherwise of the memory live at the list's moment. @param {Page} page */
-export function foldedText(page) {
+function foldedText(page) {
     const { state, view } = page;
     const range = state.range ? rangeEvents(page, state.range) : null;
     const about = range ? { from: range.first, to: range.end } : { at: heldMoment(page) };
@@ -156,7 +156,7 @@ function curvesText(page) {
  * @param {Page} page
  * @param {number[]} ids of the allocations in view
  */
-export function svgText(page, ids) {
+function svgText(page, ids) {
     flush(page);
     const { meta, state, view } = page;
     const plot = plotOf(page);
@@ -186,8 +186,7 @@ async function idsInView(page) {
     const { first, end } = rangeEvents(page, state);
     const ids = [];
     for (let id = 0; id < view.facts.allocations; id++) {
-        const { birth, death } = view.c.allocation(id);
-        if (birth < end && death >= first) ids.push(id);
+        if (isAlive(page, id, first, end)) ids.push(id);
         if (id % 20000 === 19999) await nextTurn();
     }
     return ids;

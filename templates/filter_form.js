@@ -92,8 +92,7 @@ export function startFilter(/** @type {Page} */ page) {
         filterUi[name].addEventListener("change", () => setFilter(page, { [name]: Number(filterUi[name].value) }));
     for (const name of SWITCH_FIELDS)
         filterUi[name].addEventListener("change", () => setFilter(page, { [name]: filterUi[name].checked }));
-    for (const id of ["filter-reset", "filtered-reset"])
-        page.element(id, HTMLButtonElement).addEventListener("click", () => setFilter(page, emptyFilter()));
+    for (const id of ["filter-reset", "filtered-reset"]) page.onClick(id, () => setFilter(page, emptyFilter()));
     page.element("filter-form", HTMLFormElement).addEventListener("submit", (event) => {
         event.preventDefault();
         filterUi.menu.open = false;

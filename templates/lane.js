@@ -283,5 +283,5 @@ export function selectPhase(page, { part, phase }, shown = page.view) {
 }
 
 export function startLane(/** @type {Page} */ page) {
-    foldOf(page).addEventListener("click", () => change(page, { internals: !page.state.internals }));
+    page.onClick("lane-fold", () => change(page, { internals: !page.state.internals }));
 }

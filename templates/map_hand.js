@@ -84,7 +84,7 @@ function pinBlock(page) {
 }
 
 /** Goes to a block and brings it into view. @param {Page} page @param {number} block */
-export function goToBlock(page, block) {
+function goToBlock(page, block) {
     const map = mapOf(page);
     if (!map.laid || block < 0 || block >= map.laid.blocks) return;
     map.block = block;
@@ -166,11 +166,8 @@ export function startMap(/** @type {Page} */ page) {
     });
     map.scroll.addEventListener("click", () => pinBlock(page));
     map.scroll.addEventListener("keydown", (event) => pressMapKey(page, event));
-    for (const order of MAP_ORDERS)
-        page.element(`map-${order}`, HTMLButtonElement).addEventListener("click", () =>
-            change(page, { mapOrder: order }),
-        );
-    page.element("map-open", HTMLButtonElement).addEventListener("click", () => toggleMap(page));
-    page.element("map-close", HTMLButtonElement).addEventListener("click", () => toggleMap(page));
+    for (const mapOrder of MAP_ORDERS) page.onClick(`map-${mapOrder}`, () => change(page, { mapOrder }));
+    page.onClick("map-open", () => toggleMap(page));
+    page.onClick("map-close", () => toggleMap(page));
     new ResizeObserver(() => invalidate(page, MAP)).observe(map.scroll);
 }

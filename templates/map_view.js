@@ -46,7 +46,7 @@ export const mapOf = perPage((page) => ({
 }));
 
 /** The event whose memory is shown. @param {Page} page */
-export function mapEvent(page) {
+function mapEvent(page) {
     const plot = plotOf(page);
     return plot.hover && page.state.pointer ? plot.hover.event : heldMoment(page);
 }

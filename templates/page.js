@@ -53,7 +53,7 @@ import {
     VIEWINGS,
 } from "./state.js";
 import { fitBytes, fitSelection, fitWindow, goToEvent, setAxis } from "./window.js";
-import { deviceName, formatBytes, formatEvent, formatPlural, make, setText } from "./text.js";
+import { deviceName, formatBytes, formatEvent, formatPlural, setText } from "./text.js";
 
 /* ---- the one draw ---- */
 
@@ -126,41 +126,36 @@ function setPrinting(page, begins) {
 
 function startToolbar(/** @type {Page} */ page) {
     const ui = uiOf(page);
+    const goToPeak = () => goToEvent(page, page.view.facts.peak_event);
     ui.color.append(...COLORING_TITLES.map(([name, title]) => new Option(title, name)));
+    ui.color.addEventListener("change", () => change(page, { colorBy: ui.color.value }));
     ui.device.addEventListener("change", () => {
         showAll(page, ui.device.value === ALL);
         if (ui.device.value !== ALL) setDevice(page, Number(ui.device.value));
     });
-    ui.peak.addEventListener("click", () => goToEvent(page, page.view.facts.peak_event));
-    ui.reserved.addEventListener("click", () => fitWindow(page));
-    ui.oom.addEventListener("click", () => goToOom(page));
-    ui.finding.addEventListener("click", () => {
+    page.onClick("peak", goToPeak);
+    page.onClick("reserved", () => fitWindow(page));
+    page.onClick("oom", () => goToOom(page));
+    page.onClick("finding", () => {
         change(page, { tab: "why" });
         flush(page);
         page.element("panel-why", HTMLDivElement).querySelector("summary")?.focus();
         page.element("panel-why", HTMLDivElement).scrollTop = 0;
     });
-    ui.trust.addEventListener("click", () => openTrust(page));
-    const own = page.element("own-tab", HTMLButtonElement);
-    own.hidden = parent === window || !/^(http|file)/.test(location.protocol);
-    own.addEventListener("click", () => window.open(location.href));
-    page.element("help", HTMLButtonElement).addEventListener("click", () => ui.keysDialog.showModal());
-    page.element("about", HTMLButtonElement).addEventListener("click", () => openTrust(page));
-    page.element("fit-opening", HTMLButtonElement).addEventListener("click", () => fitOpening(page));
-    page.element("fit-peak", HTMLButtonElement).addEventListener("click", () =>
-        goToEvent(page, page.view.facts.peak_event),
-    );
-    page.element("fit-selection", HTMLButtonElement).addEventListener("click", () => fitSelection(page));
-    page.element("fit", HTMLButtonElement).addEventListener("click", () => fitWindow(page));
-    page.element("fit-bytes", HTMLButtonElement).addEventListener("click", () =>
-        fitBytes(page, plotOf(page).timeline.width),
-    );
-    page.element("axis-events", HTMLButtonElement).addEventListener("click", () => setAxis(page, "events"));
-    page.element("axis-time", HTMLButtonElement).addEventListener("click", () => setAxis(page, "time"));
-    ui.color.addEventListener("change", () => change(page, { colorBy: ui.color.value }));
-    for (const viewing of VIEWINGS)
-        page.element(`view-${viewing}`, HTMLButtonElement).addEventListener("click", () => setViewBy(page, viewing));
-    ui.theme.addEventListener("click", () =>
+    page.onClick("trust", () => openTrust(page));
+    page.element("own-tab", HTMLButtonElement).hidden = parent === window || !/^(http|file)/.test(location.protocol);
+    page.onClick("own-tab", () => window.open(location.href));
+    page.onClick("help", () => ui.keysDialog.showModal());
+    page.onClick("about", () => openTrust(page));
+    page.onClick("fit-opening", () => fitOpening(page));
+    page.onClick("fit-peak", goToPeak);
+    page.onClick("fit-selection", () => fitSelection(page));
+    page.onClick("fit", () => fitWindow(page));
+    page.onClick("fit-bytes", () => fitBytes(page, plotOf(page).timeline.width));
+    page.onClick("axis-events", () => setAxis(page, "events"));
+    page.onClick("axis-time", () => setAxis(page, "time"));
+    for (const viewing of VIEWINGS) page.onClick(`view-${viewing}`, () => setViewBy(page, viewing));
+    page.onClick("theme", () =>
         change(page, { theme: THEMES[(THEMES.indexOf(page.state.theme) + 1) % THEMES.length] }),
     );
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => invalidate(page, EVERYTHING));
@@ -224,9 +219,9 @@ function startSearch(/** @type {Page} */ page) {
         }
     });
     page.element("search-form", HTMLFormElement).addEventListener("submit", (event) => event.preventDefault());
-    page.element("search-next", HTMLButtonElement).addEventListener("click", () => goToMatch(page, 1));
-    page.element("search-previous", HTMLButtonElement).addEventListener("click", () => goToMatch(page, -1));
-    page.element("search-only", HTMLButtonElement).addEventListener("click", () => setOnly(page, !page.state.only));
+    page.onClick("search-next", () => goToMatch(page, 1));
+    page.onClick("search-previous", () => goToMatch(page, -1));
+    page.onClick("search-only", () => setOnly(page, !page.state.only));
 }
 
 /* ---- start ---- */
@@ -238,10 +233,9 @@ function fillDevices(/** @type {Page} */ page) {
     const { session, view } = page;
     const ui = uiOf(page);
     for (let i = 0; i < session.facts.devices; i++) {
-        const option = make("option", "", deviceName(session.devices[i].ordinal));
+        const option = new Option(deviceName(session.devices[i].ordinal), String(i));
         option.title = session.string(session.devices[i].name);
         option.label = `${deviceLabel(option.text)} \u00b7 ${formatPlural(session.devices[i].events, "event")}`;
-        option.value = String(i);
         ui.device.append(option);
     }
     if (session.devices.filter((device) => device.events > 0).length > 1) {

@@ -5,7 +5,7 @@ import { groupColor, keyColor } from "./legend.js";
 import { VirtualList } from "./list.js";
 import { shownMoment } from "./moment.js";
 import { askSums, bytesOfKeys, GROUP_HEADS, GROUPINGS, groupName, QUESTIONS, SLOTS, WHATS } from "./questions.js";
-import { csvField, saveBlob } from "./save.js";
+import { csvField, makeCsv, saveBlob } from "./save.js";
 import { searchOf } from "./search.js";
 import { PARTS } from "./session.js";
 import { drawSpark } from "./sparks.js";
@@ -29,6 +29,7 @@ import {
     formatExactBytes,
     formatPlural,
     formatShare,
+    frameText,
     make,
     makeChoices,
     setText,
@@ -88,8 +89,7 @@ function siteEntry(page, index) {
     const name =
         (bySite ? session.siteText(site) : stackText(page, stack, site) + (toldOf(page).words.get(stack) ?? "")) +
         PARTS[part];
-    const frame = session.frame(site);
-    const title = site === 0 ? name : `${frame.file}${frame.line ? `:${frame.line}` : ""} ${frame.name}`;
+    const title = site === 0 ? name : frameText(session.frame(site));
     return {
         bytes,
         count,
@@ -430,31 +430,25 @@ export const listKeysOf = perPage((page) => ({
     },
 }));
 
-/** Rows between two turns of the browser, so that no task is long. */
-const CSV_ROWS = 5000;
-
 /** Saves the current list as a table. @param {Page} page */
 async function saveList(page) {
     const panel = panelOf(page);
     const { content } = panel;
     if (!content) return;
     const { groups, entry, lasting } = content;
-    const heads = [
-        csvField(panel.listWhat.textContent ?? ""),
-        "bytes",
-        "count",
-        ...(lasting ? ["never_freed_bytes"] : []),
-    ];
-    const parts = [`\ufeff${heads.join(",")}\r\n`];
-    for (let i = 0; i < groups.count && panel.content === content; i++) {
-        const { name, bytes, count, focus, part } = entry(i);
-        const kept = lasting ? [lasting.get(rowKey(focus, part)) ?? 0] : [];
-        parts.push(`${[csvField(name), bytes, count, ...kept].join(",")}\r\n`);
-        if (i % CSV_ROWS === CSV_ROWS - 1) await new Promise((resolve) => setTimeout(resolve));
-    }
-    // Other rows may have taken their place meanwhile.
-    if (panel.content === content)
-        saveBlob(page, new Blob(parts, { type: "text/csv" }), "csv", `-${page.state.groupBy}`);
+    const what = csvField(panel.listWhat.textContent ?? "");
+    const blob = await makeCsv(
+        [what, "bytes", "count", ...(lasting ? ["never_freed_bytes"] : [])],
+        groups.count,
+        (i) => {
+            const { name, bytes, count, focus, part } = entry(i);
+            const kept = lasting ? [lasting.get(rowKey(focus, part)) ?? 0] : [];
+            return [csvField(name), bytes, count, ...kept];
+        },
+        // Other rows may take their place meanwhile.
+        () => panel.content === content,
+    );
+    if (blob) saveBlob(page, blob, "csv", `-${page.state.groupBy}`);
 }
 
 /** The sort order of a click on each head of the list. */

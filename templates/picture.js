@@ -17,10 +17,10 @@ import {
     copyText,
     cssColor,
     deviceName,
+    flashButton,
     formatBytes,
     formatPlural,
     formatShare,
-    setText,
     stripesOf,
     tableFigures,
 } from "./text.js";
@@ -296,24 +296,12 @@ function savePicture(page, scale) {
     }, "image/png");
 }
 
-/** The page's address, for a link. */
-const pageName = () => location.href.replace(/#.*/, "");
-
-/** Says for a moment that something was done. @param {HTMLButtonElement} button @param {string} text */
-function flashButton(button, text) {
-    const before = button.dataset.text ?? button.textContent ?? "";
-    button.dataset.text = before;
-    setText(button, text);
-    setTimeout(() => setText(button, before), 1500);
-}
-
 export function startPicture(/** @type {Page} */ page) {
-    page.element("save", HTMLButtonElement).addEventListener("click", () => savePicture(page, 1));
-    page.element("save-2", HTMLButtonElement).addEventListener("click", () => savePicture(page, 2));
-    const link = page.element("link", HTMLButtonElement);
-    link.addEventListener("click", async () => {
+    page.onClick("save", () => savePicture(page, 1));
+    page.onClick("save-2", () => savePicture(page, 2));
+    page.onClick("link", async () => {
         writeHash(page);
-        await copyText(pageName() + addressOf(page));
-        flashButton(link, "Copied");
+        await copyText(location.href.replace(/#.*/, "") + addressOf(page));
+        flashButton(page.element("link", HTMLButtonElement), "Copied");
     });
 }

@@ -95,17 +95,12 @@ export function endProof(page) {
 /** The strip's text about the set that is lit. @param {Page} page @param {number} index */
 function litText(page, index) {
     const finding = askFindings(page.view)[index];
-    const { count, bytes, event } = countLit(page);
+    const event = heldMoment(page);
+    const { allocations: count, bytes } = page.view.c.lit(event, 0);
     const things = finding.kind === "gradients_kept" ? "gradient" : "allocation";
     const are = count === 1 ? "is" : "are";
     const of = finding.site && finding.kind === "leak" ? ` of ${finding.site} that ${are} never freed` : "";
     return [`Showing the ${formatPlural(count, things)}${of}`, `${formatBytes(bytes)} ${formatAt(event)}`];
-}
-
-function countLit(/** @type {Page} */ page) {
-    const event = heldMoment(page);
-    const { allocations, bytes } = page.view.c.lit(event, 0);
-    return { count: allocations, bytes, event };
 }
 
 /** Draws the strip above the plot. It takes room from the plot, so this comes before the plot's layout.
@@ -127,7 +122,7 @@ export function drawProof(page) {
 }
 
 export function startProof(/** @type {Page} */ page) {
-    page.element("proof-end", HTMLButtonElement).addEventListener("click", () => endProof(page));
+    page.onClick("proof-end", () => endProof(page));
 }
 
 /** Says that bands of a call site are drawn as one, and offers to draw each. @param {Page} page */
@@ -145,7 +140,5 @@ export function drawGroups(page) {
 }
 
 export function startGroups(/** @type {Page} */ page) {
-    page.element("groups-each", HTMLButtonElement).addEventListener("click", () =>
-        change(page, { bands: page.state.bands ? "" : "each" }),
-    );
+    page.onClick("groups-each", () => change(page, { bands: page.state.bands ? "" : "each" }));
 }

@@ -1,5 +1,6 @@
 // Saves files that the page makes, and writes fields of a table.
 import { baseName, make, makeButton, setText } from "./text.js";
+import { nextTurn } from "./turns.js";
 
 /**
  * Offers a file for saving.
@@ -75,4 +76,24 @@ async function sayWhy(page, why, blob) {
 export function csvField(text) {
     const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
     return /[",\r\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
+}
+
+/** Rows of CSV between two turns of the browser, so that no task is long. */
+const ROWS_AT_ONCE = 2000;
+
+/**
+ * Makes CSV, in turns with the browser; null: `goesOn` has said no.
+ * @param {string[]} heads @param {number} count @param {(i: number) => (string | number)[]} row fields of a row
+ * @param {(done: number) => boolean} goesOn told after each turn which part is done, from 0 to 1
+ */
+export async function makeCsv(heads, count, row, goesOn) {
+    const parts = [new Blob([`\ufeff${heads.join(",")}\r\n`])];
+    for (let at = 0; at < count; at += ROWS_AT_ONCE) {
+        if (at > 0) await nextTurn();
+        if (!goesOn(at / count)) return null;
+        let text = "";
+        for (let i = at; i < Math.min(count, at + ROWS_AT_ONCE); i++) text += `${row(i).join(",")}\r\n`;
+        parts.push(new Blob([text]));
+    }
+    return new Blob(parts, { type: "text/csv" });
 }

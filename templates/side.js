@@ -172,8 +172,7 @@ export function startSide(/** @type {Page} */ page) {
     const side = sideOf(page);
     startWidth(page);
     for (const [id, create] of [...page.first, ...REGISTRY]) side.views.push(create(page, panelOf(page, id)));
-    for (const id of FORMS)
-        page.element(`form-${id}`, HTMLButtonElement).addEventListener("click", () => change(page, { tab: id }));
+    for (const id of FORMS) page.onClick(`form-${id}`, () => change(page, { tab: id }));
     for (const id of shownTabs(page)) {
         const tab = tabOf(page, id);
         tab.hidden = false;

@@ -1,7 +1,7 @@
 // A stack as a list: the user's own frames, with folds for the frames between them.
 import { FRAME_LIBRARY, FRAME_NATIVE, FRAME_NOISE, FRAME_USER } from "./api.js";
 import { change } from "./state.js";
-import { baseName, formatCount, formatPlural, make } from "./text.js";
+import { baseName, formatCount, formatPlural, frameText, make } from "./text.js";
 
 /** How many frames and folds of a stack are made at once; the rest of a deeper stack is one more fold. */
 const FRAMES_MOST = 200;
@@ -41,7 +41,7 @@ function makeFrame(page, run, site) {
     if (folder && user) item.append(make("p", "frame-folder", folder));
     const fx = session.frameFx(run.id);
     if (fx) item.append(...makeFx(fx));
-    item.title = `${file}${line ? `:${line}` : ""} ${name}`;
+    item.title = frameText({ file, line, name });
     return item;
 }
 
@@ -114,9 +114,8 @@ export function stackAsText(page, stack, all = false) {
     const above = (/** @type {number} */ kind) => frames.filter((id) => view.c.frame_kind(id) > kind);
     const told = all ? [] : ([above(FRAME_NATIVE), above(FRAME_NOISE)].find(({ length }) => length) ?? []);
     const lines = (told.length ? told : frames).map((id) => {
-        const { file, line, name } = session.frame(id);
         const fx = session.frameFx(id);
-        return `${file}${line ? `:${line}` : ""} ${name}${fx?.text ? ` [${fx.text}]` : ""}`.trim();
+        return `${frameText(session.frame(id))}${fx?.text ? ` [${fx.text}]` : ""}`.trim();
     });
     const left = frames.length - lines.length;
     return [...lines, ...(left ? [`(${formatPlural(left, "frame")} left out)`] : [])].join("\n");

@@ -2,7 +2,7 @@
 // drawing of what shows them; the drawing happens once per animation frame (draw() in page.js).
 import { COLORING_TITLES } from "./api.js";
 import { View } from "./session.js";
-import { element, formatDuration, formatEvent, press } from "./text.js";
+import { element, formatDuration, formatEvent } from "./text.js";
 
 /** @typedef {import("./session.js").Session} Session */
 
@@ -220,7 +220,9 @@ export function createPage(view, suffix, beside) {
         /** @template {HTMLElement} T @param {string} id @param {new () => T} type @returns {T} */
         element: (id, type) => element(id + suffix, type),
         /** @param {string} id @param {boolean} pressed */
-        press: (id, pressed) => press(id + suffix, pressed),
+        press: (id, pressed) => element(id + suffix, HTMLButtonElement).setAttribute("aria-pressed", String(pressed)),
+        /** @param {string} id @param {(event: MouseEvent) => void} act */
+        onClick: (id, act) => element(id + suffix, HTMLButtonElement).addEventListener("click", act),
     };
 }
 

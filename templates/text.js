@@ -3,7 +3,7 @@
 
 export const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
-export const countFormat = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+const countFormat = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
 /** @param {number} count */
 export function formatCount(count) {
@@ -59,7 +59,7 @@ export function formatExactBytes(bytes) {
 }
 
 /** @param {number} first @param {string} firstUnit @param {number} second @param {string} secondUnit */
-export function formatPair(first, firstUnit, second, secondUnit) {
+function formatPair(first, firstUnit, second, secondUnit) {
     const head = `${formatCount(first)} ${firstUnit}`;
     return second === 0 ? head : `${head} ${second} ${secondUnit}`;
 }
@@ -115,6 +115,11 @@ export function decimalsOf(step, most) {
 /** A path without its folders. @param {string} path */
 export function baseName(path) {
     return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
+}
+
+/** "train.py:41 forward", with its whole path. @param {Frame} frame */
+export function frameText({ file, line, name }) {
+    return `${file}${line ? `:${line}` : ""} ${name}`;
 }
 
 /** 0xRRGGBB as a CSS colour. @param {number} rgb */
@@ -184,6 +189,18 @@ export function makeSwatch(color) {
     return swatch;
 }
 
+/** Makes a row of a table. @param {"td" | "th"} tag @param {string} className
+ * @param {[className: string, content: string | Node][]} cells */
+export function makeTableRow(tag, className, cells) {
+    const row = make("tr", className);
+    for (const [kind, content] of cells) {
+        const cell = make(tag, kind);
+        cell.append(content);
+        row.append(cell);
+    }
+    return row;
+}
+
 /** Makes a box with a role, and a name for screen readers. @param {string} role @param {string} className
  * @param {string} [label] */
 export function makeBox(role, className, label) {
@@ -222,6 +239,13 @@ const GIB = 1024 ** 3;
 /** Two decimals from 1 GiB on, as a plan is written. @param {number} bytes */
 export const formatFine = (bytes) => (bytes < GIB ? formatBytes(bytes) : `${(bytes / GIB).toFixed(2)} GiB`);
 
+/** Says for a moment on a button that something was done. @param {HTMLButtonElement} button @param {string} text */
+export function flashButton(button, text) {
+    const before = (button.dataset.text ??= button.textContent ?? "");
+    setText(button, text);
+    setTimeout(() => setText(button, before), 1500);
+}
+
 /** @param {string} text */
 export async function copyText(text) {
     try {
@@ -235,11 +259,6 @@ export async function copyText(text) {
         document.execCommand("copy");
         field.remove();
     }
-}
-
-/** @param {string} id @param {boolean} pressed */
-export function press(id, pressed) {
-    element(id, HTMLButtonElement).setAttribute("aria-pressed", String(pressed));
 }
 
 /** The name of a device. A profiler counts the CPU's memory too, under the number -1. @param {number} ordinal */

@@ -1,7 +1,7 @@
-// Types for `tsc -p templates`: what the page offers to scripts (docs/page.md). What the WebAssembly module exports is in
-// module.d.ts. Only checked, never shipped.
+// Types for `tsc -p templates`, which are checked and not shipped: the page's calls for scripts (docs/page.md). The calls of
+// the WebAssembly module are in module.d.ts.
 
-/** The module: its memory, and every call as it is exported, with the handle first where it has one. */
+/** The WebAssembly module: its memory and its exported calls, whose first argument is a handle. */
 type ModuleExports = { memory: WebAssembly.Memory } & ModuleCalls & Record<string, any>;
 
 /** A frame as the report spells it; innermost first in a stack. */
@@ -11,7 +11,7 @@ interface Frame {
     name: string;
 }
 
-/** What passes the filter: words as people write them ("20 MiB", "500", "2 ms"), indices of streams and pools (-1: all). */
+/** The fields of the filter: words as people write them ("20 MiB", "500", "2 ms"), indices of streams and pools (-1: all). */
 interface PageFilter {
     leastBytes: string;
     mostBytes: string;
@@ -27,7 +27,7 @@ interface PageFilter {
     words: string;
 }
 
-/** The window and what is shown in it, as scripts see it. Events count from 0; -1 is before the first. */
+/** The view, for scripts. Events count from 0; -1 is before the first. */
 interface PageView {
     device: number;
     from: number;
@@ -43,7 +43,7 @@ interface PageView {
     map: string | null;
 }
 
-/** What torch.fx noted with a frame of generated code. */
+/** The note of torch.fx on a frame of generated code. */
 interface FxNode {
     /** "linear: call_function torch.nn.functional.linear". */
     text: string;
@@ -75,7 +75,7 @@ interface PagePhase {
     to: number;
 }
 
-/** A device beside the others: its events [from_event, to_event) in the window, and what it has at the cursor. */
+/** A part of a picture, in its pixels. */
 interface PagePlace {
     x: number;
     y: number;
@@ -83,6 +83,7 @@ interface PagePlace {
     height: number;
 }
 
+/** A device beside the others: its events [from_event, to_event) in the window, and its memory at the cursor. */
 interface PageRow {
     device: number;
     /** The list and the tabs speak of it. */
@@ -130,7 +131,7 @@ interface PageTree extends PageGroup {
     children: PageTree[];
 }
 
-/** Alive after an event, or of the events [from, to): what is "peak" (the default), "allocated", "freed", "kept" or "through". */
+/** Memory alive after an event, or that of the events [from, to); what: "peak" (the default), "allocated", "freed", "kept" or "through". */
 type PageAbout = { at: number | "peak" } | { from: number; to: number; what?: string };
 
 interface PageApi {

@@ -1,6 +1,6 @@
 // Words of a search or a filter (layout/filter.h). The module understands them. Regular expressions among them are
 // matched here, in a worker that has the texts and nothing else, so that no expression, however bad, stops the page.
-
+import { frameText } from "./text.js";
 import { nextTurn } from "./turns.js";
 
 /** How long an expression may take. */
@@ -58,9 +58,7 @@ export class Matcher {
 
     texts() {
         const frames = Array.from({ length: this.session.facts.frames }, (_, id) => {
-            if (id === 0) return "";
-            const { file, line, name } = this.session.frame(id);
-            return `${file}${line ? `:${line}` : ""} ${name}`;
+            return id === 0 ? "" : frameText(this.session.frame(id));
         });
         return { frames, strings: this.notedStrings().map((id) => this.session.string(id)) };
     }
