@@ -470,7 +470,7 @@ function areaTip(page, event) {
     return [head, ...rows];
 }
 
-/** Makes a segment's tip: which line requested it, and how long it was held. @param {Page} page @param {number} index */
+/** Makes a segment's tip: which line requested it, how long it was held. @param {Page} page @param {number} index */
 function bandTip(page, index) {
     const { view } = page;
     const band = view.c.band(index);
