@@ -23,7 +23,8 @@ struct cursor {
     size_t capacity;
     uint64_t base;
     bool borrows;
-    bool at_end; /* the source has no more */
+    bool at_end;    /* the source has no more */
+    unsigned depth; /* number of inputs that this one is packed in */
     const struct read_source *source;
     const struct read_progress *progress;
     uint64_t next_report;

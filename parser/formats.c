@@ -2,12 +2,10 @@
 
 #include "base/text.h"
 
-#include "parser/container/gzip.h"
 #include "parser/container/html.h"
 #include "parser/container/packed.h"
 #include "parser/container/zip.h"
 #include "parser/json/json.h"
-#include "parser/layers.h"
 #include "parser/log/log.h"
 #include "parser/pickle/pickle.h"
 #include "parser/sniff.h"
@@ -101,24 +99,14 @@ static bool is_json(const uint8_t *p, size_t nbytes) {
     return second >= nbytes || is_one_of(p[second], "{[]") || is_number_of_list(p + second, nbytes - second);
 }
 
-static bool pickle_format_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
-    (void)depth;
-    return pickle_read(cursor, trace);
-}
-
-static bool json_format_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
-    (void)depth;
-    return json_read(cursor, trace);
-}
-
 const struct format formats[] = {
-    {"pickle", is_pickle, pickle_format_read, false},
+    {"pickle", is_pickle, pickle_read, false},
     {"gzip", gzip_recognises, gzip_layer_read, true},
     {"zstd", zstd_recognises, zstd_layer_read, true},
     {"xz", xz_recognises, xz_layer_read, true},
     {"zip", zip_recognises, zip_layer_read, true},
     {"page", html_recognises, html_layer_read, true},
-    {"json", is_json, json_format_read, false},
+    {"json", is_json, json_read, false},
     {"log", log_recognises, log_read, false},
     {NULL, NULL, NULL, false},
 };

@@ -13,9 +13,8 @@ struct format {
     const char *name; /* as shown to people: "pickle" */
     /* Tests the first bytes. Reads nothing after p + nbytes; nbytes may be 0. */
     bool (*recognise)(const uint8_t *p, size_t nbytes);
-    /* Fills the trace from the cursor, which is at the first byte. False: the cursor's error is set. `depth` counts
-     * the inputs that this one is packed in. */
-    bool (*read)(struct cursor *cursor, struct trace *trace, unsigned depth);
+    /* Fills the trace from the cursor, which is at the first byte. False: the cursor's error is set. */
+    bool (*read)(struct cursor *cursor, struct trace *trace);
     bool packs; /* contains another input */
 };
 
@@ -23,3 +22,14 @@ extern const struct format formats[]; /* the last one has a NULL name */
 
 /* The format of an input that begins with these bytes; NULL: none. Only the first FORMAT_NBYTES bytes count. */
 const struct format *format_of(const uint8_t *p, size_t nbytes);
+
+/* Reads an input of any format at the cursor. False: the cursor's error is set. */
+bool input_read(struct cursor *cursor, struct trace *trace);
+
+/* ---- layers.c: readers of inputs that contain another input ---- */
+
+bool gzip_layer_read(struct cursor *cursor, struct trace *trace);
+bool zip_layer_read(struct cursor *cursor, struct trace *trace);
+bool zstd_layer_read(struct cursor *cursor, struct trace *trace);
+bool xz_layer_read(struct cursor *cursor, struct trace *trace);
+bool html_layer_read(struct cursor *cursor, struct trace *trace);

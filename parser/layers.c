@@ -1,22 +1,18 @@
-#include "parser/layers.h"
+#include "parser/formats.h"
 
 #include "parser/container/base64.h"
-#include "parser/container/gzip.h"
 #include "parser/container/html.h"
-#include "parser/container/packed.h"
-#include "parser/container/page.h"
 #include "parser/container/zip.h"
-#include <inttypes.h>
-#include <stdio.h>
 
 enum { MAX_BLAME_NBYTES = 1 << 30 }; /* unpacked to look for damage; a zip bomb must not take forever */
 
-/* Reads the input that `source` makes from the bytes below it. */
-static bool layer_read(const struct read_source *source, const struct read_progress *progress,
-                       struct trace *trace, struct read_error *error, unsigned depth) {
+/* Reads the input that `source` makes from the bytes of the cursor `below`. */
+static bool layer_read(const struct cursor *below, const struct read_source *source,
+                       const struct read_progress *progress, struct trace *trace, struct read_error *error) {
     struct cursor cursor;
-    bool done =
-        cursor_init(&cursor, source, progress, &trace->arena, error) && input_read(&cursor, trace, depth + 1);
+    bool done = cursor_init(&cursor, source, progress, &trace->arena, error);
+    cursor.depth = below->depth + 1;
+    done = done && input_read(&cursor, trace);
     cursor_release(&cursor);
     return done;
 }
@@ -33,13 +29,13 @@ static bool error_may_be_damage(const struct read_error *error) {
     return error->code >= READ_TRUNCATED && error->code <= READ_BAD_SHAPE;
 }
 
-/* A source that a thread reads ahead. Its errors are kept apart, because the parser has not come so far. */
+/* A source that a thread reads ahead. Its errors are kept apart until the parser has read as far. */
 struct ahead_layer {
     struct read_source source;
     struct read_error noted, *error; /* the thread's; the parser's */
 };
 
-static int64_t ahead_layer_told(struct ahead_layer *layer, int64_t got) {
+static int64_t ahead_layer_result(struct ahead_layer *layer, int64_t got) {
     if (got < 0 && layer->error->code == READ_OK)
         *layer->error = layer->noted;
     return got;
@@ -47,16 +43,15 @@ static int64_t ahead_layer_told(struct ahead_layer *layer, int64_t got) {
 
 static int64_t ahead_layer_read(void *context, void *to, size_t nbytes) {
     struct ahead_layer *layer = context;
-    return ahead_layer_told(layer, layer->source.read(layer->source.context, to, nbytes));
+    return ahead_layer_result(layer, layer->source.read(layer->source.context, to, nbytes));
 }
 
 static int64_t ahead_layer_lend(void *context, uint8_t **bytes) {
     struct ahead_layer *layer = context;
-    return ahead_layer_told(layer, layer->source.lend(layer->source.context, bytes));
+    return ahead_layer_result(layer, layer->source.lend(layer->source.context, bytes));
 }
 
-/* Settles an error of the unpacking thread as if there were no thread, and reads the source to its end to verify
- * checksums. */
+/* Settles an error of the unpacking thread as if there were no thread. */
 static bool ahead_layer_settle(const struct ahead_layer *layer, bool done) {
     if (layer->noted.code == READ_OK)
         return done;
@@ -66,8 +61,7 @@ static bool ahead_layer_settle(const struct ahead_layer *layer, bool done) {
 }
 
 /* Like layer_read, for a source that unpacks: in a thread, if the program has one for it. */
-static bool packed_layer_read(struct cursor *below, const struct read_source *packed, struct trace *trace,
-                              unsigned depth) {
+static bool packed_layer_read(struct cursor *below, const struct read_source *packed, struct trace *trace) {
     const struct read_helpers *helpers = below->source->helpers;
     const struct read_progress *progress = progress_take(below);
     struct ahead_layer layer = {.error = below->error};
@@ -79,7 +73,7 @@ static bool packed_layer_read(struct cursor *below, const struct read_source *pa
     source.lend = layer.source.lend != NULL ? ahead_layer_lend : NULL;
     if (ahead == NULL) /* no thread: this one reads, and the parser gets its errors */
         below->error = layer.error;
-    bool done = layer_read(ahead != NULL ? &source : packed, progress, trace, layer.error, depth);
+    bool done = layer_read(below, ahead != NULL ? &source : packed, progress, trace, layer.error);
     if (ahead != NULL)
         helpers->ahead_stop(ahead);
     below->error = layer.error;
@@ -108,71 +102,65 @@ static void envelope_blame_cut(struct cursor *cursor, enum source_end end) {
 }
 
 /* Nothing could be read. If the envelope is the cause, the error must name it. */
-static void envelope_blame(struct cursor *cursor, struct read_source source, const enum source_end *end) {
-    envelope_blame_cut(cursor, *end);
+static void envelope_blame(struct cursor *cursor, const struct read_source *source, enum source_end end) {
+    envelope_blame_cut(cursor, end);
     struct read_error *error = cursor->error, inner = *error;
     uint8_t waste[16 << 10];
-    if (!error_may_be_damage(&inner) || *end == SOURCE_FAILED)
+    if (!error_may_be_damage(&inner) || end == SOURCE_FAILED)
         return;
     error->code = READ_OK; /* a checksum may show that the bytes were damaged */
     for (uint64_t nbytes = 0; nbytes < MAX_BLAME_NBYTES; nbytes += sizeof waste)
-        if (source.read(source.context, waste, sizeof waste) <= 0)
+        if (source->read(source->context, waste, sizeof waste) <= 0)
             break;
     if (error->code == READ_OK)
         *error = inner;
 }
 
-bool gzip_layer_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
-    struct gzip gzip;
-    if (!gzip_open(&gzip, cursor))
+/* Reads the recording that `source` unpacks from the cursor's bytes, and then the rest of the source, to verify its
+ * checksums. `end` is the state of the source; `key` is the diagnostic for one that is cut off. */
+static bool unpacked_read(struct cursor *cursor, struct trace *trace, struct read_source source,
+                          const enum source_end *end, const char *key) {
+    if (!packed_layer_read(cursor, &source, trace)) {
+        envelope_blame(cursor, &source, *end);
         return false;
-    struct read_source source = gzip_source(&gzip);
-    bool read = packed_layer_read(cursor, &source, trace, depth);
-    if (!read)
-        envelope_blame(cursor, source, &gzip.end);
-    bool done = read && gzip_finish(&gzip) && envelope_check(cursor, trace, gzip.end, "truncated/gzip");
-    gzip_explain(&gzip);
-    gzip_release(&gzip);
-    return done;
+    }
+    source_drain(&source);
+    return cursor->error->code == READ_OK && envelope_check(cursor, trace, *end, key);
 }
 
-bool zip_layer_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
-    struct zip zip;
-    if (!zip_open(&zip, cursor))
-        return false;
-    struct read_source source = zip_source(&zip);
-    bool read = packed_layer_read(cursor, &source, trace, depth);
-    if (!read)
-        envelope_blame(cursor, source, &zip.end);
-    bool done = read && zip_finish(&zip) && envelope_check(cursor, trace, zip.end, "truncated/zip");
-    zip_release(&zip);
-    return done;
-}
-
-static bool library_layer_read(struct cursor *cursor, struct trace *trace, unsigned depth,
-                               enum packed_kind kind) {
+static bool stream_layer_read(struct cursor *cursor, struct trace *trace, enum packed_kind kind,
+                              const char *key) {
     struct packed packed;
     if (!packed_open(&packed, cursor, kind))
         return false;
-    struct read_source source = packed_source(&packed);
-    bool read = packed_layer_read(cursor, &source, trace, depth);
-    if (!read)
-        envelope_blame(cursor, source, &packed.end);
-    bool done =
-        read && packed_finish(&packed) && envelope_check(cursor, trace, packed.end, "truncated/packed");
+    bool done = unpacked_read(cursor, trace, packed_source(&packed), &packed.end, key);
+    packed_explain(&packed);
     packed_release(&packed);
     return done;
 }
 
-bool zstd_layer_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
-    return library_layer_read(cursor, trace, depth, PACKED_ZSTD);
+bool gzip_layer_read(struct cursor *cursor, struct trace *trace) {
+    return stream_layer_read(cursor, trace, PACKED_GZIP, "truncated/gzip");
 }
 
-bool xz_layer_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
-    return library_layer_read(cursor, trace, depth, PACKED_XZ);
+bool zstd_layer_read(struct cursor *cursor, struct trace *trace) {
+    return stream_layer_read(cursor, trace, PACKED_ZSTD, "truncated/packed");
 }
 
-bool html_layer_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
+bool xz_layer_read(struct cursor *cursor, struct trace *trace) {
+    return stream_layer_read(cursor, trace, PACKED_XZ, "truncated/packed");
+}
+
+bool zip_layer_read(struct cursor *cursor, struct trace *trace) {
+    struct zip zip;
+    if (!zip_open(&zip, cursor))
+        return false;
+    bool done = unpacked_read(cursor, trace, zip_source(&zip), &zip.end, "truncated/zip");
+    zip_release(&zip);
+    return done;
+}
+
+bool html_layer_read(struct cursor *cursor, struct trace *trace) {
     enum html_kind kind;
     struct base64 base64;
     if (!html_seek(cursor, &kind))
@@ -181,7 +169,7 @@ bool html_layer_read(struct cursor *cursor, struct trace *trace, unsigned depth)
         return page_read(cursor, trace);
     base64_open(&base64, cursor, '"');
     struct read_source source = base64_source(&base64);
-    bool done = layer_read(&source, progress_take(cursor), trace, cursor->error, depth);
+    bool done = layer_read(cursor, &source, progress_take(cursor), trace, cursor->error);
     if (!done)
         envelope_blame_cut(cursor, base64.end);
     return done;

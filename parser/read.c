@@ -1,7 +1,6 @@
 #include "parser/read.h"
 
 #include "parser/formats.h"
-#include "parser/layers.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,11 +27,11 @@ const char *read_code_name(enum read_code code) {
     return names[code];
 }
 
-bool input_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
+bool input_read(struct cursor *cursor, struct trace *trace) {
     if (!cursor_fill(cursor, 1))
         return cursor->error->code == READ_OK &&
                cursor_fail(cursor, READ_EMPTY, 0,
-                           depth == 0 ? "the file is empty" : "the packed file is empty");
+                           cursor->depth == 0 ? "the file is empty" : "the packed file is empty");
     (void)cursor_fill(cursor, FORMAT_NBYTES);
     if (cursor->error->code != READ_OK)
         return false;
@@ -41,9 +40,9 @@ bool input_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
         return cursor_fail(cursor, READ_UNKNOWN_KIND, 0,
                            "this is not a memory snapshot: it is neither a pickle nor JSON, a page, a zip, "
                            "gzip, zstd or xz");
-    if (format->packs && depth == FORMAT_LAYERS_MAX)
+    if (format->packs && cursor->depth == FORMAT_LAYERS_MAX)
         return cursor_fail(cursor, READ_LIMIT, 0, "inputs are packed into each other more than 4 deep");
-    return format->read(cursor, trace, depth);
+    return format->read(cursor, trace);
 }
 
 /* Corrects an error that was not caused by lack of memory. */
@@ -67,8 +66,8 @@ bool trace_read(struct trace *trace, const struct read_source *source, const str
                 struct read_error *error) {
     struct cursor cursor;
     *error = (struct read_error){.code = READ_OK};
-    bool done = cursor_init(&cursor, source, progress, &trace->arena, error) &&
-                input_read(&cursor, trace, 0) && sizes_check(&cursor, trace);
+    bool done = cursor_init(&cursor, source, progress, &trace->arena, error) && input_read(&cursor, trace) &&
+                sizes_check(&cursor, trace);
     cursor_release(&cursor);
     if (error->code == READ_NO_MEMORY && trace->arena.full)
         full_blame(error);

@@ -1,6 +1,5 @@
 #include "parser/container/base64.h"
 
-#include <errno.h>
 #include <string.h>
 
 /* Values of characters outside of the alphabet. */
@@ -81,11 +80,7 @@ static int64_t base64_read(void *context, void *to, size_t nbytes) {
         if (got < nbytes && cursor->p != cursor->end)
             got += character_decode(base64, out + got);
     }
-    if (base64->end == SOURCE_FAILED && got == 0) {
-        errno = EIO;
-        return -1;
-    }
-    return (int64_t)got;
+    return source_result(base64->end, got);
 }
 
 struct read_source base64_source(struct base64 *base64) {

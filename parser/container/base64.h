@@ -1,7 +1,7 @@
 /* A read_source that decodes base64 text inside another input, up to the character that ends it. */
 #pragma once
 
-#include "parser/container/inflate.h"
+#include "parser/container/packed.h"
 
 struct base64 {
     struct cursor *cursor;

@@ -1,7 +1,7 @@
-/* zlib's inflate with the trace's memory, so that the memory limit holds for it too. */
+/* zlib's inflate with the memory of an arena, so that its limit holds for zlib too. */
 #pragma once
 
-#include "parser/cursor.h"
+#include "base/arena.h"
 
 #ifndef ZLIB_CONST
 #define ZLIB_CONST /* input pointers are const */
@@ -11,20 +11,8 @@
 /* The wrapper around the deflated data. */
 enum inflate_format { INFLATE_ZLIB = MAX_WBITS, INFLATE_GZIP = MAX_WBITS + 16, INFLATE_RAW = -MAX_WBITS };
 
-/* The state of a source of inflated or otherwise decoded bytes. */
-enum source_end {
-    SOURCE_OPEN,      /* more may come */
-    SOURCE_COMPLETE,  /* everything was handed out */
-    SOURCE_TRUNCATED, /* the input ended first */
-    SOURCE_FAILED     /* the cursor's error tells why */
-};
-
 /* Starts a stream with memory from `arena`, until inflateEnd; more may be taken while it is used. False: no memory. */
 bool inflate_start(z_stream *stream, struct arena *arena, enum inflate_format format);
-
-/* Inflates from `cursor` into `to` until it has `nbytes` or the deflated data ends. Returns the bytes written;
- * `*end` is the state after them. Damage sets READ_CORRUPT, with the offset in the compressed input. */
-size_t inflate_some(z_stream *stream, struct cursor *cursor, void *to, size_t nbytes, enum source_end *end);
 
 enum inflate_result {
     INFLATE_DONE,

@@ -1,6 +1,7 @@
-#include "parser/container/page.h"
+#include "parser/container/html.h"
 
 #include "parser/container/base64.h"
+#include "parser/container/inflate.h"
 #include "trace/payload.h"
 
 struct payload_bytes {

@@ -1,6 +1,7 @@
 #include "parser/container/zip.h"
 
-#include <errno.h>
+#include "parser/container/inflate.h" /* crc32 */
+
 #include <string.h>
 
 /* Signatures, little endian. */
@@ -108,16 +109,15 @@ static bool stored_skip(struct cursor *cursor) {
 }
 
 static bool deflated_skip(struct cursor *cursor) {
-    struct zip zip = {.cursor = cursor};
-    uint8_t waste[16 << 10];
-    if (!inflate_start(&zip.stream, cursor->arena, INFLATE_RAW))
-        return cursor_fail_memory(cursor, cursor_offset(cursor));
-    while (zip.end == SOURCE_OPEN)
-        (void)inflate_some(&zip.stream, cursor, waste, sizeof waste, &zip.end);
-    inflateEnd(&zip.stream);
-    if (zip.end == SOURCE_TRUNCATED)
+    struct packed packed;
+    if (!packed_open(&packed, cursor, PACKED_DEFLATE))
+        return false;
+    const struct read_source source = packed_source(&packed);
+    source_drain(&source);
+    packed_release(&packed);
+    if (packed.end == SOURCE_TRUNCATED)
         return cursor_fail(cursor, READ_TRUNCATED, cursor_offset(cursor), "the zip ends inside of a member");
-    return zip.end == SOURCE_COMPLETE;
+    return packed.end == SOURCE_COMPLETE;
 }
 
 /* A descriptor follows the data: a signature (not always), the checksum, both sizes in 32 or 64 bits. The next
@@ -161,11 +161,7 @@ static bool member_open(struct zip *zip, const struct member *member) {
     zip->sized = (member->flags & FLAG_DESCRIPTOR) == 0;
     zip->left = zip->sized ? member->packed_nbytes : UINT64_MAX;
     zip->wanted_crc = member->crc;
-    arena_init(&zip->memory, cursor->arena->host, SIZE_MAX);
-    if (!zip->deflated || inflate_start(&zip->stream, &zip->memory, INFLATE_RAW))
-        return true;
-    arena_release(&zip->memory);
-    return cursor_fail_memory(cursor, cursor_offset(cursor));
+    return !zip->deflated || packed_open(&zip->packed, cursor, PACKED_DEFLATE);
 }
 
 bool zip_open(struct zip *zip, struct cursor *cursor) {
@@ -208,44 +204,40 @@ static size_t stored_read(struct zip *zip, void *to, size_t nbytes) {
     return got;
 }
 
-static int64_t zip_read(void *context, void *to, size_t nbytes) {
-    struct zip *zip = context;
-    if (nbytes > 1 << 30)
-        nbytes = 1 << 30; /* zlib's checksum counts in 32 bits */
-    size_t got = 0;
-    if (zip->end == SOURCE_OPEN)
-        got = zip->deflated ? inflate_some(&zip->stream, zip->cursor, to, nbytes, &zip->end)
-                            : stored_read(zip, to, nbytes);
-    if (zip->end == SOURCE_FAILED && got == 0) {
-        errno = EIO;
-        return -1;
-    }
-    zip->crc = (uint32_t)crc32(zip->crc, to, (unsigned)got);
-    return (int64_t)got;
+static size_t deflated_read(struct zip *zip, void *to, size_t nbytes) {
+    const struct read_source source = packed_source(&zip->packed);
+    int64_t got = source.read(source.context, to, nbytes);
+    zip->end = zip->packed.end;
+    return got > 0 ? (size_t)got : 0;
 }
 
-struct read_source zip_source(struct zip *zip) {
-    return (struct read_source){.read = zip_read, .context = zip};
-}
-
-bool zip_finish(struct zip *zip) {
-    uint8_t waste[16 << 10];
-    if (!zip->deflated && !zip->sized)
-        return true;
-    while (zip_read(zip, waste, sizeof waste) > 0)
-        continue;
+static bool checksum_check(struct zip *zip) {
     struct cursor *cursor = zip->cursor;
-    if (zip->end != SOURCE_COMPLETE)
-        return cursor->error->code == READ_OK;
+    if (!zip->deflated && !zip->sized)
+        return true; /* it lasted until the end of the zip */
     if (!zip->sized && !descriptor_read(cursor, &zip->wanted_crc))
         return false;
     return zip->crc == zip->wanted_crc ||
            cursor_fail(cursor, READ_CORRUPT, cursor_offset(cursor), "the checksum of data.pkl is wrong");
 }
 
+static int64_t zip_read(void *context, void *to, size_t nbytes) {
+    struct zip *zip = context;
+    if (zip->end != SOURCE_OPEN)
+        return source_result(zip->end, 0);
+    nbytes = nbytes < 1 << 30 ? nbytes : 1 << 30; /* zlib's checksum counts in 32 bits */
+    size_t got = zip->deflated ? deflated_read(zip, to, nbytes) : stored_read(zip, to, nbytes);
+    zip->crc = (uint32_t)crc32(zip->crc, to, (unsigned)got);
+    if (zip->end == SOURCE_COMPLETE && !checksum_check(zip))
+        zip->end = SOURCE_FAILED;
+    return source_result(zip->end, got);
+}
+
+struct read_source zip_source(struct zip *zip) {
+    return (struct read_source){.read = zip_read, .context = zip};
+}
+
 void zip_release(struct zip *zip) {
-    if (!zip->deflated)
-        return;
-    inflateEnd(&zip->stream);
-    arena_release(&zip->memory);
+    if (zip->deflated)
+        packed_release(&zip->packed);
 }

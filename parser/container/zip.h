@@ -5,13 +5,11 @@
  */
 #pragma once
 
-#include "parser/container/inflate.h"
+#include "parser/container/packed.h"
 
 struct zip {
     struct cursor *cursor;
-    /* its own, because another thread may read the source while the trace's arena is in use */
-    struct arena memory;
-    z_stream stream; /* for deflated members only */
+    struct packed packed; /* for deflated members only */
     enum source_end end;
     bool deflated;
     bool sized;    /* `left` and `wanted_crc` are known; otherwise they follow the data */
@@ -25,11 +23,8 @@ bool zip_recognises(const uint8_t *p, size_t nbytes);
  * to release. */
 bool zip_open(struct zip *zip, struct cursor *cursor);
 
-/* The bytes of the member. A stored member of unknown size lasts until the end of the zip, because what follows a
- * pickle is ignored anyway. A truncated zip just ends; zip.end tells. */
+/* The bytes of the member; at their end its checksum is verified. A stored member of unknown size lasts until the end of
+ * the zip, because what follows a pickle is ignored anyway. A truncated zip just ends; zip.end tells. */
 struct read_source zip_source(struct zip *zip);
-
-/* Reads the rest of the member, to verify its checksum. False: the cursor's error is set. */
-bool zip_finish(struct zip *zip);
 
 void zip_release(struct zip *zip);

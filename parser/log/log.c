@@ -454,9 +454,8 @@ static bool log_finish(struct reader *reader) {
     }
 }
 
-bool log_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
+bool log_read(struct cursor *cursor, struct trace *trace) {
     struct reader *reader = arena_alloc(&trace->arena, sizeof *reader);
-    (void)depth;
     if (reader == NULL)
         return cursor_fail_memory(cursor, 0);
     *reader = (struct reader){.cursor = cursor, .trace = trace, .line = 1};

@@ -9,6 +9,6 @@ bool log_recognises(const uint8_t *p, size_t nbytes);
 /* Fills the trace from the cursor, which is at the first byte, line by line; of lines longer than LOG_LINE_NBYTES
  * only the beginning is read. False: the cursor's error is set, READ_UNKNOWN_KIND if no line is about memory.
  * O(bytes + understood lines log lines). */
-bool log_read(struct cursor *cursor, struct trace *trace, unsigned depth);
+bool log_read(struct cursor *cursor, struct trace *trace);
 
 enum { LOG_LINE_NBYTES = 16 << 10, LOG_DEVICES_MOST = 4096 };

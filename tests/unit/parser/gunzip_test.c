@@ -5,12 +5,12 @@
  */
 #include "dice.h"
 #include "memory_input.h"
-#include "parser/container/gzip.h"
+#include "parser/container/inflate.h"
+#include "parser/container/packed.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <zlib.h>
 
 #include <cmocka.h>
 
@@ -88,23 +88,23 @@ static const struct read_helpers helpers = {.again = again};
 static void gunzip(struct outcome *outcome, const struct bytes *bytes, size_t step, size_t room, bool fast) {
     struct arena arena;
     struct cursor cursor;
-    struct gzip gzip;
+    struct packed packed;
     input = (struct memory_input){.at = bytes->at, .nbytes = bytes->nbytes, .step = step};
     const struct read_source source = {
         .read = memory_input_read, .context = &input, .helpers = fast ? &helpers : NULL};
     memset(outcome, 0, sizeof *outcome);
     arena_init(&arena, plain_host, SIZE_MAX);
     assert_true(cursor_init(&cursor, &source, NULL, &arena, &outcome->error));
-    assert_true(gzip_open(&gzip, &cursor));
-    struct read_source unpacked = gzip_source(&gzip);
+    assert_true(packed_open(&packed, &cursor, PACKED_GZIP));
+    struct read_source unpacked = packed_source(&packed);
     for (int64_t got = 1; got > 0; outcome->nbytes += got > 0 ? (size_t)got : 0) {
         size_t left = sizeof outcome->bytes - outcome->nbytes;
         got = unpacked.read(unpacked.context, outcome->bytes + outcome->nbytes, left < room ? left : room);
     }
-    gzip_explain(&gzip);
-    outcome->end = gzip.end;
+    packed_explain(&packed);
+    outcome->end = packed.end;
     outcome->offset = cursor_offset(&cursor);
-    gzip_release(&gzip);
+    packed_release(&packed);
     cursor_release(&cursor);
     arena_release(&arena);
 }
