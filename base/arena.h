@@ -99,6 +99,13 @@ bool arena_columns(struct arena *arena, uint64_t count, const struct arena_place
 #define ARENA_9(to, a, ...)  to(a), ARENA_8(to, __VA_ARGS__)
 #define ARENA_10(to, a, ...) to(a), ARENA_9(to, __VA_ARGS__)
 
+/* A growable column with its count. */
+#define ROWS(type)                \
+    struct {                      \
+        type *row;                \
+        uint32_t count, capacity; \
+    }
+
 /* A column of fixed length, `count` items (at least one); not zeroed; ARENA_DROP frees it early. NULL: no memory. */
 void *arena_column(struct arena *arena, uint64_t count, size_t item_nbytes);
 

@@ -1,7 +1,10 @@
-#include "parser/settings.h"
+#include "parser/snapshot_internal.h"
 
-#include <cjson/cJSON.h>
+#include "base/json_writer.h"
+
+#include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,109 +13,97 @@
  * any number of times to one long string, or to one list of lists. */
 enum { MAX_DEPTH = 32, MAX_ITEMS = 1000, MAX_TEXT_NBYTES = 1 << 20 };
 
-struct spent {
+struct writing {
+    const struct snapshot *snapshot;
+    struct buffer out;
     uint32_t n_items;
     size_t nbytes;       /* of strings */
-    uint64_t n_compared; /* keys, each compared with those before it in its dict */
+    uint64_t n_compared; /* pairs of keys */
 };
 
-/* NULL: no memory. */
-static cJSON *json_of(struct snapshot *snapshot, const struct value *value, int depth, struct spent *spent);
-
-static cJSON *json_of_string(const struct snapshot *snapshot, uint32_t id, struct spent *spent) {
-    uint32_t nbytes;
-    const uint8_t *bytes = trace_string(snapshot->trace, id, &nbytes);
-    if (nbytes > MAX_TEXT_NBYTES - spent->nbytes)
-        return cJSON_CreateNull();
-    spent->nbytes += nbytes;
-    char *text = strndup((const char *)bytes, nbytes);
-    cJSON *json = text == NULL ? NULL : cJSON_CreateString(text);
-    free(text);
-    return json;
+static void string_write(struct writing *writing, uint32_t id, const char *otherwise) {
+    struct json_writer json = json_writer_of(&writing->out);
+    struct text text = trace_text(writing->snapshot->trace, id);
+    if (text.nbytes > MAX_TEXT_NBYTES - writing->nbytes) {
+        buffer_add_text(&writing->out, otherwise);
+        return;
+    }
+    writing->nbytes += text.nbytes;
+    json_string(&json, NULL, text.at, text.nbytes);
 }
 
-/* cJSON keeps numbers as doubles; integers are written here so that they stay exact. */
-static cJSON *json_of_integer(const struct value *value) {
-    char text[32];
-    if (value->tag == VALUE_BIG)
-        snprintf(text, sizeof text, "%" PRIu64, value->bits);
-    else
-        snprintf(text, sizeof text, "%" PRId64, (int64_t)value->bits);
-    return cJSON_CreateRaw(text);
-}
-
-static cJSON *json_of_float(const struct value *value) {
+/* Fifteen digits, or as many as tell the number from its neighbours. */
+static void float_write(struct buffer *out, uint64_t bits) {
     double number;
-    memcpy(&number, &value->bits, sizeof number);
-    return cJSON_CreateNumber(number);
+    char text[32];
+    memcpy(&number, &bits, sizeof number);
+    number += 0.0; /* not -0 */
+    snprintf(text, sizeof text, "%1.15g", number);
+    if (fabs(strtod(text, NULL) - number) > fabs(number) * DBL_EPSILON)
+        snprintf(text, sizeof text, "%1.17g", number);
+    buffer_add_text(out, isfinite(number) ? text : "null");
 }
 
-/* Takes ownership of `child`, which may be NULL. False: no memory. */
-static bool item_add(struct snapshot *snapshot, cJSON *parent, const struct node_item *item, cJSON *child,
-                     struct spent *spent) {
-    bool in_list = item->key.tag == VALUE_NONE, added = false;
-    cJSON *key = item->key.tag == VALUE_STRING ? json_of_string(snapshot, (uint32_t)item->key.bits, spent)
-                                               : cJSON_CreateNull();
-    if (child != NULL && key != NULL && in_list)
-        added = cJSON_AddItemToArray(parent, child);
-    else if (child != NULL && key != NULL) {
-        const char *name = cJSON_IsString(key) ? key->valuestring : "?";
-        cJSON_DeleteItemFromObjectCaseSensitive(parent, name);
-        added = cJSON_AddItemToObject(parent, name, child);
+/* Does one of the next items replace this one, because it has the same key? Keys that are no strings are all "?". */
+static bool is_replaced(struct writing *writing, const struct node_item *item) {
+    const struct node_item *later = item_at(writing->snapshot, item->next);
+    for (uint32_t n = 0; later != NULL && n < MAX_ITEMS; n++) {
+        writing->n_compared++;
+        if (later->key.tag == item->key.tag &&
+            (item->key.tag != VALUE_STRING || later->key.bits == item->key.bits))
+            return true;
+        later = item_at(writing->snapshot, later->next);
     }
-    if (!added)
-        cJSON_Delete(child);
-    cJSON_Delete(key);
-    return added;
+    return false;
 }
 
-static cJSON *json_of_node(struct snapshot *snapshot, const struct value *value, int depth,
-                           struct spent *spent) {
-    cJSON *json = value->tag == VALUE_DICT ? cJSON_CreateObject() : cJSON_CreateArray();
-    uint32_t at = json != NULL ? snapshot->nodes.row[value->bits].first : 0, n = 0;
-    for (; at != 0 && ++spent->n_items <= MAX_ITEMS; at = snapshot->items.row[at - 1].next) {
-        const struct node_item *item = &snapshot->items.row[at - 1];
-        cJSON *child = json_of(snapshot, &item->value, depth + 1, spent);
-        spent->n_compared += n++;
-        if (!item_add(snapshot, json, item, child, spent)) {
-            cJSON_Delete(json);
-            return NULL;
-        }
+static void value_write(struct writing *writing, const struct value *value, int depth);
+
+static void node_write(struct writing *writing, const struct value *value, int depth) {
+    bool is_dict = value->tag == VALUE_DICT, first = true;
+    buffer_add_text(&writing->out, is_dict ? "{" : "[");
+    ITEMS_EACH(writing->snapshot, value, item) {
+        if (++writing->n_items > MAX_ITEMS)
+            break;
+        if (is_dict && is_replaced(writing, item))
+            continue;
+        buffer_add_text(&writing->out, first ? "" : ",");
+        first = false;
+        if (is_dict && item->key.tag == VALUE_STRING)
+            string_write(writing, (uint32_t)item->key.bits, "\"?\"");
+        else if (is_dict)
+            buffer_add_text(&writing->out, "\"?\"");
+        buffer_add_text(&writing->out, is_dict ? ":" : "");
+        value_write(writing, &item->value, depth + 1);
     }
-    return json;
+    buffer_add_text(&writing->out, is_dict ? "}" : "]");
 }
 
-static cJSON *json_of(struct snapshot *snapshot, const struct value *value, int depth, struct spent *spent) {
-    if (depth > MAX_DEPTH)
-        return cJSON_CreateNull();
-    switch (value->tag) {
-    case VALUE_BOOL: return cJSON_CreateBool(value->bits != 0);
-    case VALUE_INT:
-    case VALUE_BIG: return json_of_integer(value);
-    case VALUE_FLOAT: return json_of_float(value);
-    case VALUE_STRING: return json_of_string(snapshot, (uint32_t)value->bits, spent);
-    case VALUE_NEW_LIST: return cJSON_CreateArray();
-    case VALUE_NEW_DICT: return cJSON_CreateObject();
+static void value_write(struct writing *writing, const struct value *value, int depth) {
+    struct buffer *out = &writing->out;
+    switch (depth <= MAX_DEPTH ? value->tag : VALUE_NONE) {
+    case VALUE_BOOL: buffer_add_text(out, value->bits != 0 ? "true" : "false"); break;
+    case VALUE_INT: buffer_printf(out, "%" PRId64, (int64_t)value->bits); break;
+    case VALUE_BIG: buffer_printf(out, "%" PRIu64, value->bits); break;
+    case VALUE_FLOAT: float_write(out, value->bits); break;
+    case VALUE_STRING: string_write(writing, (uint32_t)value->bits, "null"); break;
+    case VALUE_NEW_LIST: buffer_add_text(out, "[]"); break;
+    case VALUE_NEW_DICT: buffer_add_text(out, "{}"); break;
     case VALUE_LIST:
-    case VALUE_DICT: return json_of_node(snapshot, value, depth, spent);
-    default: return cJSON_CreateNull();
+    case VALUE_DICT: node_write(writing, value, depth); break;
+    default: buffer_add_text(out, "null");
     }
 }
 
 bool settings_text(struct snapshot *snapshot, const struct value *value, uint32_t *string) {
-    struct spent spent = {0};
+    struct writing writing = {.snapshot = snapshot, .out.host = arena_share(&snapshot->trace->arena)};
     *string = 0;
     if (value->tag == VALUE_NONE)
         return true;
-    cJSON *json = json_of(snapshot, value, 0, &spent);
-    char *text = json == NULL ? NULL : cJSON_PrintUnformatted(json);
-    cJSON_Delete(json);
-    bool done = text != NULL && intern_string(&snapshot->interner, text, strlen(text), string);
-    snapshot->made.spent_nbytes += (text != NULL ? strlen(text) : 0) + spent.n_compared;
-    cJSON_free(text);
-    if (!done && snapshot->error->code == READ_OK) {
-        snapshot->error->code = READ_NO_MEMORY;
-        snprintf(snapshot->error->message, sizeof snapshot->error->message, "not enough memory");
-    }
-    return done;
+    value_write(&writing, value, 0);
+    bool done = !writing.out.failed &&
+                intern_string(&snapshot->interner, writing.out.bytes, writing.out.nbytes, string);
+    snapshot->made.spent_nbytes += writing.out.nbytes + writing.n_compared;
+    buffer_release(&writing.out);
+    return done || snapshot_fail_memory(snapshot);
 }

@@ -1,7 +1,5 @@
 #include "parser/snapshot_internal.h"
 
-#include "parser/settings.h"
-
 #include <stdio.h>
 #include <string.h>
 
@@ -80,11 +78,16 @@ static void key_note(struct snapshot *snapshot, const struct value *key) {
         snapshot->unread[i] = (uint32_t)key->bits;
 }
 
+/* Is it a string that is the key of a known dict? */
+static bool is_key(const struct value *key) {
+    return key->tag == VALUE_STRING && key->bits <= KEY_LAST_KEY + 1 && key->bits != 0;
+}
+
 static void keys_load(struct snapshot *snapshot, const struct value *pairs, uint32_t n_pairs) {
     uint64_t mask = 0;
     for (uint32_t i = 0; i < n_pairs; i++) {
         const struct value *key = &pairs[2 * i];
-        if (key->tag != VALUE_STRING || key->bits > KEY_LAST_KEY + 1 || key->bits == 0)
+        if (!is_key(key))
             continue;
         snapshot->key_value[key->bits - 1] = pairs[2 * i + 1];
         mask |= UINT64_C(1) << (key->bits - 1);
@@ -98,8 +101,6 @@ bool key_has(const struct snapshot *snapshot, enum key key) {
     return snapshot->key_mask >> key & 1;
 }
 
-/* An integer as 64 bits; the C++ pickler writes addresses of 2^63 and above as negative numbers. 0 for anything
- * else. */
 uint64_t value_uint(const struct value *value) {
     return value->tag == VALUE_INT || value->tag == VALUE_BIG || value->tag == VALUE_BOOL ? value->bits : 0;
 }
@@ -130,6 +131,10 @@ bool is_word(uint32_t string, enum key word) {
     return string == (uint32_t)word + 1;
 }
 
+bool value_is_word(const struct value *value, enum key word) {
+    return value->tag == VALUE_STRING && is_word((uint32_t)value->bits, word);
+}
+
 struct pool_id key_pool(const struct snapshot *snapshot, enum key key, bool *has_pool) {
     const struct value *value = &snapshot->key_value[key];
     *has_pool = false;
@@ -143,8 +148,8 @@ struct pool_id key_pool(const struct snapshot *snapshot, enum key key, bool *has
         return (struct pool_id){0, 0};
     const struct node *node = &snapshot->nodes.row[value->bits];
     *has_pool = true;
-    return (struct pool_id){value_uint(&snapshot->items.row[node->first - 1].value),
-                            value_uint(&snapshot->items.row[node->last - 1].value)};
+    return (struct pool_id){value_uint(&item_at(snapshot, node->first)->value),
+                            value_uint(&item_at(snapshot, node->last)->value)};
 }
 
 static bool scratch_add(struct snapshot *snapshot, uint32_t id) {
@@ -195,11 +200,10 @@ enum action snapshot_action(uint32_t word) {
 }
 
 /* A text may come as a list of chunks (each may contain line ends); they are joined. */
-static bool chunks_join(struct snapshot *snapshot, const struct node *list, uint32_t *string) {
+static bool chunks_join(struct snapshot *snapshot, const struct value *list, uint32_t *string) {
     snapshot->frames.count = 0;
-    for (uint32_t at = list->first; at != 0; at = snapshot->items.row[at - 1].next) {
-        const struct value *item = &snapshot->items.row[at - 1].value;
-        if (item->tag == VALUE_STRING && !scratch_add(snapshot, (uint32_t)item->bits))
+    ITEMS_EACH(snapshot, list, item) {
+        if (item->value.tag == VALUE_STRING && !scratch_add(snapshot, (uint32_t)item->value.bits))
             return false;
     }
     return made_texts_join(&snapshot->made, &snapshot->interner, cursor_offset(snapshot->cursor),
@@ -241,7 +245,7 @@ static bool key_text(struct snapshot *snapshot, enum key key, enum value_tag tag
         return true;
     }
     bool done =
-        tag == VALUE_DICT ? metadata_text(snapshot, value, string) : chunks_join(snapshot, node, string);
+        tag == VALUE_DICT ? metadata_text(snapshot, value, string) : chunks_join(snapshot, value, string);
     node_keep(node, &(struct value){.tag = VALUE_STRING, .bits = *string});
     return done;
 }
@@ -467,7 +471,7 @@ static void keys_follow(struct snapshot *snapshot, struct node *node) {
     uint32_t at = node->settled == 0 ? node->first : snapshot->items.row[node->settled - 1].next;
     for (; at != 0; at = snapshot->items.row[at - 1].next) {
         const struct value *key = &snapshot->items.row[at - 1].key;
-        if (key->tag == VALUE_STRING && key->bits <= KEY_LAST_KEY + 1 && key->bits != 0)
+        if (is_key(key))
             node->keys |= UINT64_C(1) << (key->bits - 1);
     }
     node->settled = node->last;
@@ -479,10 +483,9 @@ static bool dict_settle(struct snapshot *snapshot, struct value *value) {
     if (!keys_have_shape(node->keys) || node_recall(node, value))
         return true;
     snapshot->key_mask = node->keys;
-    for (uint32_t at = node->first; at != 0; at = snapshot->items.row[at - 1].next) {
-        const struct node_item *item = &snapshot->items.row[at - 1];
+    ITEMS_EACH(snapshot, value, item) {
         key_note(snapshot, &item->key);
-        if (item->key.tag == VALUE_STRING && item->key.bits <= KEY_LAST_KEY + 1 && item->key.bits != 0)
+        if (is_key(&item->key))
             snapshot->key_value[item->key.bits - 1] = item->value;
     }
     if (!snapshot_shape(snapshot, value))
@@ -511,9 +514,10 @@ static bool stack_settle(struct snapshot *snapshot, struct value *list) {
     if (node_recall(node, list))
         return true;
     snapshot->frames.count = 0;
-    for (uint32_t at = node->first; at != 0; at = snapshot->items.row[at - 1].next)
-        if (!scratch_add(snapshot, (uint32_t)snapshot->items.row[at - 1].value.bits))
+    ITEMS_EACH(snapshot, list, item) {
+        if (!scratch_add(snapshot, (uint32_t)item->value.bits))
             return false;
+    }
     if (!stack_end(snapshot, list))
         return false;
     node_keep(node, list);
@@ -562,16 +566,15 @@ static bool append_frames(struct snapshot *snapshot, struct value *list, const s
 }
 
 static bool append_one(struct snapshot *snapshot, struct value *list, const struct value *item) {
-    bool fits_events = list->tag == VALUE_NEW_LIST || list->tag == VALUE_EVENTS;
-    bool fits_blocks = list->tag == VALUE_NEW_LIST || list->tag == VALUE_BLOCKS;
-    bool fits_segments = list->tag == VALUE_NEW_LIST || list->tag == VALUE_SEGMENTS;
-    if (item->tag == VALUE_EVENT && fits_events)
+    bool is_new = list->tag == VALUE_NEW_LIST;
+    if (item->tag == VALUE_EVENT && (is_new || list->tag == VALUE_EVENTS))
         return append_event(snapshot, list, item);
-    if ((item->tag == VALUE_BLOCK && fits_blocks) || (item->tag == VALUE_SEGMENT && fits_segments))
+    if ((item->tag == VALUE_BLOCK && (is_new || list->tag == VALUE_BLOCKS)) ||
+        (item->tag == VALUE_SEGMENT && (is_new || list->tag == VALUE_SEGMENTS)))
         return append_row(snapshot, list, item);
     if (item->tag == VALUE_SPENT)
         return true;
-    if (list->tag == VALUE_NEW_LIST && !node_new(snapshot, VALUE_LIST, list))
+    if (is_new && !node_new(snapshot, VALUE_LIST, list))
         return false;
     if (list->tag == VALUE_LIST)
         return node_add(snapshot, list, (struct value){.tag = VALUE_NONE}, *item);

@@ -94,13 +94,6 @@ struct staged_segment {
     uint32_t next;
 };
 
-/* A growable array in the trace's arena. */
-#define ROWS(type)                \
-    struct {                      \
-        type *row;                \
-        uint32_t count, capacity; \
-    }
-
 enum { MAX_KEYS = 64, UNREAD_TOLD = 16 };
 
 struct snapshot {

@@ -1,4 +1,3 @@
-#include "parser/settings.h"
 #include "parser/snapshot_internal.h"
 
 #include <stdio.h>
@@ -8,10 +7,8 @@ static const struct value *dict_find(const struct snapshot *snapshot, const stru
     const struct value *found = NULL;
     if (dict == NULL || dict->tag != VALUE_DICT)
         return NULL;
-    for (uint32_t at = snapshot->nodes.row[dict->bits].first; at != 0;
-         at = snapshot->items.row[at - 1].next) {
-        const struct node_item *item = &snapshot->items.row[at - 1];
-        if (item->key.tag == VALUE_STRING && is_word((uint32_t)item->key.bits, key))
+    ITEMS_EACH(snapshot, dict, item) {
+        if (value_is_word(&item->key, key))
             found = &item->value; /* a repeated key replaces the one before */
     }
     return found;
@@ -34,9 +31,8 @@ static void devices_number(struct snapshot *snapshot, const struct value *traces
     int32_t ordinal = 0;
     if (traces == NULL || traces->tag != VALUE_LIST)
         return;
-    for (uint32_t at = snapshot->nodes.row[traces->bits].first; at != 0;
-         at = snapshot->items.row[at - 1].next) {
-        const struct value *list = &snapshot->items.row[at - 1].value;
+    ITEMS_EACH(snapshot, traces, item) {
+        const struct value *list = &item->value;
         if (list->tag == VALUE_EVENTS && snapshot->recorders.row[list->bits].device.ordinal < 0)
             snapshot->recorders.row[list->bits].device.ordinal = ordinal;
         ordinal++;
@@ -47,10 +43,10 @@ static void devices_number(struct snapshot *snapshot, const struct value *traces
 static const struct value *events_of(const struct snapshot *snapshot, const struct value *traces) {
     if (traces == NULL || traces->tag != VALUE_LIST)
         return traces != NULL && traces->tag == VALUE_EVENTS ? traces : NULL;
-    for (uint32_t at = snapshot->nodes.row[traces->bits].first; at != 0;
-         at = snapshot->items.row[at - 1].next)
-        if (snapshot->items.row[at - 1].value.tag == VALUE_EVENTS)
-            return &snapshot->items.row[at - 1].value;
+    ITEMS_EACH(snapshot, traces, item) {
+        if (item->value.tag == VALUE_EVENTS)
+            return &item->value;
+    }
     return NULL;
 }
 
@@ -79,37 +75,31 @@ static bool segment_record(struct snapshot *snapshot, const struct staged_segmen
     return true;
 }
 
-/* Records the final segments. If the events do not reach the end, the segments would look older than the recording,
- * so they are left out. */
-static bool segments_record(struct snapshot *snapshot, const struct value *segments) {
+/* Records the final segments of the devices, or all as those of one. If the events of a device do not reach the end, its
+ * segments would look older than the recording, so they are left out. */
+static bool segments_record(struct snapshot *snapshot, const struct value *segments, int32_t ordinal) {
     if (segments == NULL || segments->tag != VALUE_SEGMENTS)
         return true;
     for (uint32_t at = snapshot->chains.row[segments->bits].first; at != 0;
-         at = snapshot->segments.row[at - 1].next)
-        if (snapshot->segments.row[at - 1].device < snapshot->first_cut_device &&
-            !segment_record(snapshot, &snapshot->segments.row[at - 1], snapshot->segments.row[at - 1].device))
+         at = snapshot->segments.row[at - 1].next) {
+        const struct staged_segment *row = &snapshot->segments.row[at - 1];
+        if ((ordinal != ORDINAL_NONE || row->device < snapshot->first_cut_device) &&
+            !segment_record(snapshot, row, ordinal != ORDINAL_NONE ? ordinal : row->device))
             return false;
+    }
     return true;
 }
 
-/* Records a list of segments, or a list of such lists. */
+/* Records the segments of pinned memory: a list of segments, or a list of such lists. */
 static bool host_segments_record(struct snapshot *snapshot, const struct value *segments) {
     if (segments == NULL || snapshot->first_cut_device != INT32_MAX)
         return true;
-    if (segments->tag == VALUE_LIST) {
-        for (uint32_t at = snapshot->nodes.row[segments->bits].first; at != 0;
-             at = snapshot->items.row[at - 1].next)
-            if (snapshot->items.row[at - 1].value.tag == VALUE_SEGMENTS &&
-                !host_segments_record(snapshot, &snapshot->items.row[at - 1].value))
-                return false;
-        return true;
-    }
-    if (segments->tag != VALUE_SEGMENTS)
-        return true;
-    for (uint32_t at = snapshot->chains.row[segments->bits].first; at != 0;
-         at = snapshot->segments.row[at - 1].next)
-        if (!segment_record(snapshot, &snapshot->segments.row[at - 1], ORDINAL_HOST))
+    if (segments->tag != VALUE_LIST)
+        return segments_record(snapshot, segments, ORDINAL_HOST);
+    ITEMS_EACH(snapshot, segments, item) {
+        if (!segments_record(snapshot, &item->value, ORDINAL_HOST))
             return false;
+    }
     return true;
 }
 
@@ -119,8 +109,8 @@ static bool devices_finish(struct snapshot *snapshot) {
         arena_alloc(&trace->arena, ((size_t)snapshot->recorders.count + 1) * sizeof *trace->devices);
     if (trace->devices == NULL)
         return snapshot_fail_memory(snapshot);
-    for (int64_t last = ORDINAL_NONE;
-         ;) { /* by rising ordinal; lists of events without a device are skipped */
+    /* By rising ordinal; lists of events without a device are skipped. */
+    for (int64_t last = ORDINAL_NONE;;) {
         struct recorder *next = NULL;
         for (uint32_t i = 0; i < snapshot->recorders.count; i++) {
             struct recorder *recorder = &snapshot->recorders.row[i];
@@ -169,21 +159,18 @@ static bool overflow_diagnose(struct snapshot *snapshot, const struct value *roo
     return true;
 }
 
-static bool stacks_finish(struct snapshot *snapshot) {
-    return interner_finish(&snapshot->interner) || snapshot_fail_memory(snapshot);
-}
-
-static bool misplaced_diagnose(struct snapshot *snapshot) {
-    const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {snapshot->n_misplaced};
-    return numbers[0] == 0 || trace_diagnose(snapshot->trace, "misplaced", ORDINAL_NONE, numbers) ||
+/* Adds a diagnostic if its first number is not 0. */
+static bool count_diagnose(struct snapshot *snapshot, const char *key, int32_t ordinal,
+                           const uint64_t numbers[DIAGNOSTIC_NUMBERS]) {
+    return numbers[0] == 0 || trace_diagnose(snapshot->trace, key, ordinal, numbers) ||
            snapshot_fail_memory(snapshot);
 }
 
 static bool left_out_diagnose(struct snapshot *snapshot) {
-    const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {snapshot->made.n_left_out, MADE_TEXT_NBYTES,
-                                                  MADE_TEXT_SHARE};
-    return numbers[0] == 0 || trace_diagnose(snapshot->trace, "texts_left_out", ORDINAL_NONE, numbers) ||
-           snapshot_fail_memory(snapshot);
+    const uint64_t misplaced[DIAGNOSTIC_NUMBERS] = {snapshot->n_misplaced},
+                   texts[DIAGNOSTIC_NUMBERS] = {snapshot->made.n_left_out, MADE_TEXT_NBYTES, MADE_TEXT_SHARE};
+    return count_diagnose(snapshot, "misplaced", ORDINAL_NONE, misplaced) &&
+           count_diagnose(snapshot, "texts_left_out", ORDINAL_NONE, texts);
 }
 
 /* The cost of rounding up to powers of two, because pinned memory is neither split nor shared. */
@@ -197,8 +184,7 @@ static bool rounding_diagnose(struct snapshot *snapshot) {
         numbers[0] += block->size - block->requested_size;
         numbers[1] += block->size;
     }
-    return numbers[0] == 0 || trace_diagnose(snapshot->trace, "host_rounding", ORDINAL_HOST, numbers) ||
-           snapshot_fail_memory(snapshot);
+    return count_diagnose(snapshot, "host_rounding", ORDINAL_HOST, numbers);
 }
 
 /* The sentence contains the key's name, so it is made here and not from numbers. */
@@ -226,12 +212,11 @@ static bool unread_diagnose(struct snapshot *snapshot, const struct value *root)
         KEY_ALLOCATOR_SETTINGS, KEY_EXTERNAL_ANNOTATIONS, KEY_TRACE_ALLOC_OVERFLOWED,
         KEY_LAST_KEY,           KEY_HOST_SEGMENTS,        KEY_HOST_TRACES};
     uint32_t at = root->tag == VALUE_DICT ? snapshot->nodes.row[root->bits].first : 0, n_unread = 0;
-    for (; at != 0; at = snapshot->items.row[at - 1].next) {
-        const struct value *key = &snapshot->items.row[at - 1].key;
-        uint32_t name = key->tag == VALUE_STRING ? (uint32_t)key->bits : 0;
-        bool is_known = false;
-        /* A dict is no list of segments or of events. */
-        bool is_dict = snapshot->items.row[at - 1].value.tag == VALUE_DICT;
+    for (const struct node_item *item = item_at(snapshot, at); item != NULL;
+         item = item_at(snapshot, item->next)) {
+        uint32_t name = item->key.tag == VALUE_STRING ? (uint32_t)item->key.bits : 0;
+        bool is_known = false,
+             is_dict = item->value.tag == VALUE_DICT; /* a dict is no list of segments or events */
         for (size_t i = 0; i < sizeof known / sizeof *known; i++)
             is_known |= is_word(name, known[i]) && (!is_dict || known[i] == KEY_ALLOCATOR_SETTINGS);
         if (!is_known && ++n_unread <= UNREAD_TOLD && !unread_tell(snapshot, name))
@@ -267,8 +252,7 @@ static bool nothing_diagnose(struct snapshot *snapshot) {
 }
 
 bool snapshot_is_traces_key(const struct value *key) {
-    return key->tag == VALUE_STRING &&
-           (is_word((uint32_t)key->bits, KEY_DEVICE_TRACES) || is_word((uint32_t)key->bits, KEY_TRACES));
+    return value_is_word(key, KEY_DEVICE_TRACES) || value_is_word(key, KEY_TRACES);
 }
 
 bool snapshot_diagnose_cut(struct snapshot *snapshot, uint64_t offset) {
@@ -285,13 +269,13 @@ bool snapshot_diagnose_cut(struct snapshot *snapshot, uint64_t offset) {
 }
 
 static bool root_is_snapshot(const struct snapshot *snapshot, const struct value *root) {
-    if (root->tag == VALUE_SEGMENTS || root->tag == VALUE_NEW_LIST)
-        return true; /* memory_snapshot() has segments only */
-    return dict_find(snapshot, root, KEY_SEGMENTS) != NULL ||
-           dict_find(snapshot, root, KEY_DEVICE_TRACES) != NULL ||
-           dict_find(snapshot, root, KEY_TRACES) != NULL ||
-           dict_find(snapshot, root, KEY_HOST_TRACES) != NULL ||
-           dict_find(snapshot, root, KEY_HOST_SEGMENTS) != NULL;
+    static const enum key keys[] = {KEY_SEGMENTS, KEY_DEVICE_TRACES, KEY_TRACES, KEY_HOST_TRACES,
+                                    KEY_HOST_SEGMENTS};
+    bool found =
+        root->tag == VALUE_SEGMENTS || root->tag == VALUE_NEW_LIST; /* memory_snapshot() has only segments */
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        found |= dict_find(snapshot, root, keys[i]) != NULL;
+    return found;
 }
 
 bool snapshot_finish(struct snapshot *snapshot, struct value root) {
@@ -308,10 +292,11 @@ bool snapshot_finish(struct snapshot *snapshot, struct value root) {
     host_number(snapshot, host_traces);
     if (settings != NULL && !settings_text(snapshot, settings, &snapshot->trace->settings))
         return false;
-    return segments_record(snapshot, segments) &&
+    return segments_record(snapshot, segments, ORDINAL_NONE) &&
            host_segments_record(snapshot, dict_find(snapshot, &root, KEY_HOST_SEGMENTS)) &&
-           devices_finish(snapshot) && stacks_finish(snapshot) &&
+           devices_finish(snapshot) &&
+           (interner_finish(&snapshot->interner) || snapshot_fail_memory(snapshot)) &&
            overflow_diagnose(snapshot, &root, settings) && rounding_diagnose(snapshot) &&
-           misplaced_diagnose(snapshot) && left_out_diagnose(snapshot) && unread_diagnose(snapshot, &root) &&
+           left_out_diagnose(snapshot) && unread_diagnose(snapshot, &root) &&
            host_lists_diagnose(snapshot, host_traces) && nothing_diagnose(snapshot);
 }

@@ -4,17 +4,14 @@
 static void block_from_history(struct snapshot *snapshot, struct block *block) {
     if (!key_has(snapshot, KEY_HISTORY) || snapshot->key_value[KEY_HISTORY].tag != VALUE_LIST)
         return;
-    const struct node *list = &snapshot->nodes.row[snapshot->key_value[KEY_HISTORY].bits];
-    if (list->first == 0 || snapshot->items.row[list->first - 1].value.tag != VALUE_DICT)
+    const struct value *list = &snapshot->key_value[KEY_HISTORY];
+    const struct node_item *newest = item_at(snapshot, snapshot->nodes.row[list->bits].first);
+    if (newest == NULL || newest->value.tag != VALUE_DICT)
         return;
-    const struct node *newest = &snapshot->nodes.row[snapshot->items.row[list->first - 1].value.bits];
-    for (uint32_t at = newest->first; at != 0; at = snapshot->items.row[at - 1].next) {
-        const struct node_item *item = &snapshot->items.row[at - 1];
-        if (item->key.tag != VALUE_STRING)
-            continue;
-        if (is_word((uint32_t)item->key.bits, KEY_FRAMES) && item->value.tag == VALUE_STACK)
+    ITEMS_EACH(snapshot, &newest->value, item) {
+        if (value_is_word(&item->key, KEY_FRAMES) && item->value.tag == VALUE_STACK)
             block->stack = (uint32_t)item->value.bits;
-        if (is_word((uint32_t)item->key.bits, KEY_REAL_SIZE) && !key_has(snapshot, KEY_REQUESTED_SIZE))
+        if (value_is_word(&item->key, KEY_REAL_SIZE) && !key_has(snapshot, KEY_REQUESTED_SIZE))
             block->requested_size = value_uint(&item->value);
     }
 }
