@@ -25,35 +25,26 @@ void interner_release(struct interner *interner) {
     index_release(arena, &interner->contexts);
 }
 
-typedef uint64_t row_hash(const struct trace *trace, uint32_t row);
+/* The rows of a table: each is made of 32-bit ids. */
+struct rows {
+    void *row;
+    uint32_t *count;
+    size_t nbytes; /* of a row; 0: the rows are the trace's strings */
+};
 
-static uint64_t string_hash(const struct trace *trace, uint32_t row) {
+static uint64_t row_hash(const struct trace *trace, const struct rows *rows, uint32_t row) {
+    if (rows->nbytes != 0)
+        return XXH3_64bits((const uint8_t *)rows->row + (size_t)row * rows->nbytes, rows->nbytes);
     struct text bytes = trace_text(trace, row);
     return XXH3_64bits(bytes.at, bytes.nbytes);
 }
 
-static uint64_t words_hash(const void *words, size_t nbytes) {
-    return XXH3_64bits(words, nbytes);
-}
-
-static uint64_t frame_hash(const struct trace *trace, uint32_t row) {
-    return words_hash(&trace->frames.frame[row], sizeof(struct frame));
-}
-
-static uint64_t fx_hash(const struct trace *trace, uint32_t row) {
-    return words_hash(&trace->fx.fx[row], sizeof(struct fx));
-}
-
-static uint64_t context_hash(const struct trace *trace, uint32_t row) {
-    return words_hash(&trace->contexts.context[row], sizeof(struct context));
-}
-
 static void slots_fill(struct intern_index *index, const struct intern_index *old, const struct trace *trace,
-                       row_hash *hash) {
+                       const struct rows *rows) {
     for (uint32_t i = 0; old->mask != 0 && i <= old->mask; i++) {
         if (old->slot[i] == 0)
             continue;
-        uint32_t at = (uint32_t)hash(trace, old->slot[i]) & index->mask;
+        uint32_t at = (uint32_t)row_hash(trace, rows, old->slot[i]) & index->mask;
         while (index->slot[at] != 0)
             at = (at + 1) & index->mask;
         index->slot[at] = old->slot[i];
@@ -61,7 +52,7 @@ static void slots_fill(struct intern_index *index, const struct intern_index *ol
 }
 
 /* Keeps an index at most half full, so that probing stays short. */
-static bool index_reserve(struct trace *trace, struct intern_index *index, row_hash *hash) {
+static bool index_reserve(struct trace *trace, struct intern_index *index, const struct rows *rows) {
     if (index->mask != 0 && index->count < index->mask / 2)
         return true;
     uint64_t n_slots = index->mask == 0 ? FIRST_SLOTS : ((uint64_t)index->mask + 1) * 2;
@@ -69,7 +60,7 @@ static bool index_reserve(struct trace *trace, struct intern_index *index, row_h
     if (slot == NULL)
         return false;
     struct intern_index larger = {.slot = slot, .mask = (uint32_t)(n_slots - 1), .count = index->count};
-    slots_fill(&larger, index, trace, hash);
+    slots_fill(&larger, index, trace, rows);
     index_release(&trace->arena, index);
     *index = larger;
     return true;
@@ -81,7 +72,7 @@ bool intern_string(struct interner *interner, const void *bytes, size_t nbytes, 
     *id = 0;
     if (nbytes == 0)
         return true;
-    if (!index_reserve(trace, index, string_hash))
+    if (!index_reserve(trace, index, &(struct rows){0}))
         return false;
     uint32_t at = (uint32_t)XXH3_64bits(bytes, nbytes) & index->mask;
     for (; index->slot[at] != 0; at = (at + 1) & index->mask) {
@@ -99,21 +90,21 @@ bool intern_string(struct interner *interner, const void *bytes, size_t nbytes, 
     return true;
 }
 
-/* Finds or adds a row made of 32-bit ids; `rows` must have room for one more. */
-static bool row_intern(struct trace *trace, struct intern_index *index, row_hash *hash, void *rows,
-                       uint32_t *n_rows, const void *row, size_t row_nbytes, uint32_t *id) {
-    if (!index_reserve(trace, index, hash))
+/* Finds or adds a row; `rows` must have room for one more. */
+static bool row_intern(struct trace *trace, struct intern_index *index, struct rows rows, const void *row,
+                       uint32_t *id) {
+    if (!index_reserve(trace, index, &rows))
         return false;
-    uint32_t at = (uint32_t)words_hash(row, row_nbytes) & index->mask;
+    uint32_t at = (uint32_t)XXH3_64bits(row, rows.nbytes) & index->mask;
     for (; index->slot[at] != 0; at = (at + 1) & index->mask) {
-        const uint8_t *other = (const uint8_t *)rows + (size_t)index->slot[at] * row_nbytes;
-        if (__builtin_memcmp(other, row, row_nbytes) == 0) {
+        const uint8_t *other = (const uint8_t *)rows.row + (size_t)index->slot[at] * rows.nbytes;
+        if (__builtin_memcmp(other, row, rows.nbytes) == 0) {
             *id = index->slot[at];
             return true;
         }
     }
-    bytes_copy((uint8_t *)rows + (size_t)*n_rows * row_nbytes, row, row_nbytes);
-    *id = index->slot[at] = (*n_rows)++;
+    bytes_copy((uint8_t *)rows.row + (size_t)*rows.count * rows.nbytes, row, rows.nbytes);
+    *id = index->slot[at] = (*rows.count)++;
     index->count++;
     return true;
 }
@@ -138,8 +129,8 @@ bool intern_frame(struct interner *interner, struct frame frame, uint32_t *id) {
     if (!intern_cut(interner, &frame.file, true) || !intern_cut(interner, &frame.name, false))
         return false;
     return ARENA_GROW(&trace->arena, table->frame, table->capacity, (uint64_t)table->count + 1) &&
-           row_intern(trace, &interner->frames, frame_hash, table->frame, &table->count, &frame, sizeof frame,
-                      id);
+           row_intern(trace, &interner->frames, (struct rows){table->frame, &table->count, sizeof frame},
+                      &frame, id);
 }
 
 bool intern_fx(struct interner *interner, struct fx fx, uint32_t *id) {
@@ -149,7 +140,7 @@ bool intern_fx(struct interner *interner, struct fx fx, uint32_t *id) {
     if ((fx.op | fx.name | fx.target | fx.original_trace) == 0)
         return true;
     return ARENA_GROW(&trace->arena, table->fx, table->capacity, (uint64_t)table->count + 1) &&
-           row_intern(trace, &interner->fx, fx_hash, table->fx, &table->count, &fx, sizeof fx, id);
+           row_intern(trace, &interner->fx, (struct rows){table->fx, &table->count, sizeof fx}, &fx, id);
 }
 
 bool intern_context(struct interner *interner, struct context context, uint32_t *id) {
@@ -159,8 +150,8 @@ bool intern_context(struct interner *interner, struct context context, uint32_t 
     if ((context.compile_context | context.user_metadata | context.category | context.forward_frames) == 0)
         return true;
     return ARENA_GROW(&trace->arena, table->context, table->capacity, (uint64_t)table->count + 1) &&
-           row_intern(trace, &interner->contexts, context_hash, table->context, &table->count, &context,
-                      sizeof context, id);
+           row_intern(trace, &interner->contexts,
+                      (struct rows){table->context, &table->count, sizeof context}, &context, id);
 }
 
 bool intern_stack_below(struct interner *interner, uint32_t parent, uint32_t frame, uint32_t *id) {

@@ -253,9 +253,7 @@ bool json_snapshot_knows(const char *key) {
                                        "trace_alloc_overflowed",
                                        "trace_alloc_max_entries",
                                        "host_segments",
-                                       "host_traces"};
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (strcmp(key, keys[i]) == 0)
-            return true;
-    return false;
+                                       "host_traces",
+                                       NULL};
+    return json_is_one_of(key, keys);
 }

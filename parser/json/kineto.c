@@ -280,74 +280,75 @@ static int64_t us_of(const struct kineto *kineto, int64_t ts_ns) {
     return (__builtin_add_overflow(ts_ns, kineto->base_ns, &ns) ? ts_ns : ns) / 1000;
 }
 
-/* Lists the begins and ends of the user's annotations in order of time; at the same time, ends come first. */
-static bool annotations_list(struct kineto *kineto, const struct order *spans) {
+/* The moments of the user's annotations in order of time; at the same time, ends come first. The lowest bit of a key
+ * tells a beginning from an end. */
+static bool annotations_order(struct kineto *kineto, const struct order *spans, struct order *order) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < spans->count; i++)
+        n += kineto->spans.row[i].is_annotation;
+    if (!order_init(kineto, order, 2 * n))
+        return false;
+    order->count = 0;
     for (uint32_t i = 0; i < spans->count; i++) {
         const struct span *span = &kineto->spans.row[spans->row[i].value];
         if (!span->is_annotation || span->frame == 0)
             continue;
-        if (!rows_reserve(kineto, &kineto->annotations, 2))
-            return false;
-        struct annotation begin = {.time_us = us_of(kineto, span->start_ns),
-                                   .name = kineto->trace->frames.frame[span->frame].name,
-                                   .stage = ANNOTATION_START};
-        struct annotation end = begin;
-        end.time_us = us_of(kineto, span->end_ns);
-        end.stage = ANNOTATION_END;
-        kineto->annotations.row[kineto->annotations.count++] = begin;
-        kineto->annotations.row[kineto->annotations.count++] = end;
+        uint64_t begin = rising(us_of(kineto, span->start_ns)), end = rising(us_of(kineto, span->end_ns));
+        order->row[order->count++] = (struct sort_row){begin << 1 | 1, spans->row[i].value};
+        order->row[order->count++] = (struct sort_row){end << 1, spans->row[i].value};
     }
+    order_sort(order);
     return true;
 }
 
-/* The profiler's annotations belong to the process: stored once, and shown by every device but the CPU. */
-static bool annotations_take(struct kineto *kineto, const struct order *order) {
+/* The profiler's annotations belong to the process: they are stored once. */
+static bool annotations_build(struct kineto *kineto, const struct order *spans) {
     struct trace *trace = kineto->trace;
-    trace->annotations = arena_alloc(&trace->arena, ((size_t)order->count + 1) * sizeof *trace->annotations);
-    if (trace->annotations == NULL)
-        return json_scan_fail_memory(kineto->scan);
+    struct order order = {0};
+    bool done = annotations_order(kineto, spans, &order) &&
+                (ARENA_COLUMNS(&trace->arena, order.count, trace->annotations) ||
+                 json_scan_fail_memory(kineto->scan));
+    for (uint32_t i = 0; i < order.count && done; i++) {
+        const struct span *span = &kineto->spans.row[order.row[i].value];
+        bool begins = (order.row[i].key & 1) != 0;
+        trace->annotations[trace->n_annotations++] =
+            (struct annotation){.time_us = us_of(kineto, begins ? span->start_ns : span->end_ns),
+                                .name = trace->frames.frame[span->frame].name,
+                                .stage = begins ? ANNOTATION_START : ANNOTATION_END};
+    }
+    order_release(kineto, &order);
+    return done;
+}
+
+/* Annotations are shown by every device but the CPU; a single such device is named. */
+static void annotations_place(struct trace *trace) {
     bool has_cpu = trace->n_devices != 0 && trace->devices[0].ordinal == ORDINAL_CPU;
     int32_t device = trace->n_devices == 1              ? trace->devices[0].ordinal
                      : trace->n_devices == 2 && has_cpu ? trace->devices[1].ordinal
                                                         : ORDINAL_NONE;
-    for (uint32_t i = 0; i < order->count; i++) {
-        trace->annotations[i] = kineto->annotations.row[order->row[i].value];
+    for (uint32_t i = 0; i < trace->n_annotations; i++)
         trace->annotations[i].device = device;
-    }
-    trace->n_annotations = order->count;
-    return true;
-}
-
-static bool annotations_build(struct kineto *kineto) {
-    struct order order = {0};
-    if (!order_init(kineto, &order, kineto->annotations.count))
-        return false;
-    for (uint32_t i = 0; i < order.count; i++) {
-        const struct annotation *annotation = &kineto->annotations.row[i];
-        order.row[i].key = rising(annotation->time_us) << 1 | (annotation->stage == ANNOTATION_START);
-    }
-    order_sort(&order);
-    bool done = annotations_take(kineto, &order);
-    order_release(kineto, &order);
-    return done;
 }
 
 /* ---- entry ---- */
 
 static bool trace_build(struct kineto *kineto) {
     struct order spans = {0}, samples = {0};
-    bool done = order_init(kineto, &spans, kineto->spans.count) &&
-                order_init(kineto, &samples, kineto->samples.count);
+    bool done = order_init(kineto, &spans, kineto->spans.count);
     if (done) {
         order_spans(kineto, &spans);
+        done = annotations_build(kineto, &spans) && order_init(kineto, &samples, kineto->samples.count);
+    }
+    if (done) {
         order_samples_by_time(kineto, &samples);
-        done = annotations_list(kineto, &spans) && kineto_stacks_build(kineto, &spans, &samples);
+        done = kineto_stacks_build(kineto, &spans, &samples);
     }
     order_release(kineto, &spans);
     ARENA_DROP(&kineto->trace->arena, kineto->spans.row);
     if (done) {
         order_samples_by_time(kineto, &samples);
-        done = kineto_devices_read(kineto, &samples) && annotations_build(kineto);
+        done = kineto_devices_read(kineto, &samples);
+        annotations_place(kineto->trace);
     }
     order_release(kineto, &samples);
     return done;
@@ -370,8 +371,7 @@ bool kineto_read(struct json_scan *scan, struct trace *trace, bool is_list) {
     bool done = (is_list ? items_read(&kineto, event_words, event_read) : root_read(&kineto)) &&
                 kineto_finish(&kineto) &&
                 (interner_finish(&kineto.interner) || json_scan_fail_memory(kineto.scan));
-    ARENA_DROP(arena, kineto.spans.row, kineto.samples.row, kineto.devices.row, kineto.properties.row,
-               kineto.annotations.row);
+    ARENA_DROP(arena, kineto.spans.row, kineto.samples.row, kineto.devices.row, kineto.properties.row);
     interner_release(&kineto.interner);
     return done;
 }

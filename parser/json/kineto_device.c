@@ -294,12 +294,10 @@ static void properties_apply(struct device_reader *reader, const struct kineto_d
 static bool samples_select(struct device_reader *reader, uint16_t index, const struct order *by_time) {
     struct kineto *kineto = reader->kineto;
     struct arena *arena = &kineto->trace->arena;
-    uint32_t order_capacity = 0, open_capacity = 0, orphans_capacity = 0, n = 0;
+    uint32_t n = 0;
     for (uint32_t i = 0; i < by_time->count; i++)
         n += kineto->samples.row[i].device == index;
-    if (!ARENA_GROW(arena, reader->order, order_capacity, n) ||
-        !ARENA_GROW(arena, reader->open, open_capacity, n) ||
-        !ARENA_GROW(arena, reader->orphans, orphans_capacity, n))
+    if (!ARENA_COLUMNS(arena, n, reader->order, reader->open, reader->orphans))
         return device_failed(reader);
     for (uint32_t i = 0; i < by_time->count; i++) {
         const struct sample *sample = &kineto->samples.row[by_time->row[i].value];

@@ -48,12 +48,6 @@ struct property {
     uint64_t capacity_bytes;
 };
 
-#define ROWS(type)                \
-    struct {                      \
-        type *row;                \
-        uint32_t count, capacity; \
-    }
-
 struct kineto {
     struct json_scan *scan;
     struct trace *trace;
@@ -62,7 +56,6 @@ struct kineto {
     ROWS(struct sample) samples;
     ROWS(struct kineto_device) devices;
     ROWS(struct property) properties;
-    ROWS(struct annotation) annotations;
     int64_t base_ns; /* time of timestamp 0, since the Unix epoch */
 };
 
@@ -76,8 +69,8 @@ static inline uint64_t rising(int64_t value) {
 }
 
 struct order {
-    struct sort_row *row, *spare;
-    uint32_t count, row_capacity, spare_capacity;
+    struct sort_row *row; /* [2 * count], the second half for sorting */
+    uint32_t count;
 };
 
 /* The rows 0 to count - 1. Call order_release in any case. */

@@ -1,10 +1,8 @@
 #include "parser/json/kineto_internal.h"
 
 bool order_init(struct kineto *kineto, struct order *order, uint32_t count) {
-    struct arena *arena = &kineto->trace->arena;
     *order = (struct order){.count = count};
-    if (!ARENA_GROW(arena, order->row, order->row_capacity, (uint64_t)count + 1) ||
-        !ARENA_GROW(arena, order->spare, order->spare_capacity, (uint64_t)count + 1))
+    if (!ARENA_COLUMNS(&kineto->trace->arena, (uint64_t)count * 2, order->row))
         return json_scan_fail_memory(kineto->scan);
     for (uint32_t i = 0; i < count; i++)
         order->row[i].value = i;
@@ -12,11 +10,11 @@ bool order_init(struct kineto *kineto, struct order *order, uint32_t count) {
 }
 
 void order_release(struct kineto *kineto, struct order *order) {
-    ARENA_DROP(&kineto->trace->arena, order->row, order->spare);
+    ARENA_DROP(&kineto->trace->arena, order->row);
 }
 
 void order_sort(struct order *order) {
-    sort_rows(order->row, order->spare, order->count);
+    sort_rows(order->row, order->row + order->count, order->count);
 }
 
 /* Samples of one time stay in the order of the file. */
@@ -34,12 +32,6 @@ void order_spans(const struct kineto *kineto, struct order *order) {
     order_sort(order);
     for (uint32_t i = 0; i < order->count; i++)
         order->row[i].key = rising(spans[order->row[i].value].start_ns);
-    order_sort(order);
-}
-
-static void order_spans_by_thread(const struct kineto *kineto, struct order *order) {
-    for (uint32_t i = 0; i < order->count; i++)
-        order->row[i].key = kineto->spans.row[order->row[i].value].thread;
     order_sort(order);
 }
 
@@ -61,6 +53,15 @@ struct sweep {
     uint32_t *frames; /* [MAX_STACK_FRAMES] */
 };
 
+/* Closes the spans that ended at this time, or are of another thread. */
+static void sweep_close(const struct span *spans, struct sweep *sweep, uint64_t thread, int64_t ts_ns) {
+    for (; sweep->n_open != 0; sweep->n_open--) {
+        const struct span *last = &spans[sweep->open[sweep->n_open - 1]];
+        if (last->thread == thread && last->end_ns > ts_ns)
+            break;
+    }
+}
+
 static bool sweep_to(struct kineto *kineto, struct sweep *sweep, uint64_t thread, int64_t ts_ns) {
     const struct span *spans = kineto->spans.row;
     for (; sweep->next < sweep->spans->count; sweep->next++) {
@@ -68,16 +69,12 @@ static bool sweep_to(struct kineto *kineto, struct sweep *sweep, uint64_t thread
         const struct span *span = &spans[id];
         if (span->thread > thread || (span->thread == thread && span->start_ns > ts_ns))
             break;
-        while (sweep->n_open != 0 && (spans[sweep->open[sweep->n_open - 1]].thread != span->thread ||
-                                      spans[sweep->open[sweep->n_open - 1]].end_ns <= span->start_ns))
-            sweep->n_open--;
+        sweep_close(spans, sweep, span->thread, span->start_ns);
         if (!ARENA_GROW(&kineto->trace->arena, sweep->open, sweep->capacity, (uint64_t)sweep->n_open + 1))
             return json_scan_fail_memory(kineto->scan);
         sweep->open[sweep->n_open++] = id;
     }
-    while (sweep->n_open != 0 && (spans[sweep->open[sweep->n_open - 1]].thread != thread ||
-                                  spans[sweep->open[sweep->n_open - 1]].end_ns <= ts_ns))
-        sweep->n_open--;
+    sweep_close(spans, sweep, thread, ts_ns);
     return true;
 }
 
@@ -101,8 +98,7 @@ static bool sweep_stack(struct kineto *kineto, struct sweep *sweep, int64_t ts_n
 
 static bool stacks_sweep(struct kineto *kineto, const struct order *spans, const struct order *samples) {
     struct sweep sweep = {.spans = spans};
-    uint32_t frames_capacity = 0;
-    bool done = ARENA_GROW(&kineto->trace->arena, sweep.frames, frames_capacity, MAX_STACK_FRAMES) ||
+    bool done = ARENA_COLUMNS(&kineto->trace->arena, MAX_STACK_FRAMES, sweep.frames) ||
                 json_scan_fail_memory(kineto->scan);
     for (uint32_t i = 0; done && i < samples->count; i++) {
         struct sample *sample = &kineto->samples.row[samples->row[i].value];
@@ -114,7 +110,9 @@ static bool stacks_sweep(struct kineto *kineto, const struct order *spans, const
 }
 
 bool kineto_stacks_build(struct kineto *kineto, struct order *spans, struct order *samples) {
-    order_spans_by_thread(kineto, spans);
+    for (uint32_t i = 0; i < spans->count; i++)
+        spans->row[i].key = kineto->spans.row[spans->row[i].value].thread;
+    order_sort(spans);
     for (uint32_t i = 0; i < samples->count; i++)
         samples->row[i].key = kineto->samples.row[samples->row[i].value].thread;
     order_sort(samples);

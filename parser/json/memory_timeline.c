@@ -99,6 +99,11 @@ static bool is_sane(int64_t nbytes) {
     return nbytes > -(INT64_C(1) << 52) && nbytes < INT64_C(1) << 52;
 }
 
+static struct change change_of(const int64_t number[4]) {
+    bool known = number[3] >= 0 && number[3] < UNKNOWN;
+    return (struct change){number[0], number[1], number[2], known ? (uint32_t)number[3] : UNKNOWN};
+}
+
 static bool change_parse(const cJSON *json, struct change *change) {
     int64_t number[4];
     if (!cJSON_IsArray(json) || cJSON_GetArraySize(json) != 4)
@@ -110,11 +115,7 @@ static bool change_parse(const cJSON *json, struct change *change) {
                 return false;
             number[i] = UNKNOWN; /* null, for Python's None */
         }
-    *change =
-        (struct change){.t = number[0],
-                        .action = number[1],
-                        .nbytes = number[2],
-                        .category = number[3] < 0 || number[3] > UNKNOWN ? UNKNOWN : (uint32_t)number[3]};
+    *change = change_of(number);
     return is_sane(change->nbytes);
 }
 
@@ -275,12 +276,7 @@ static bool rows_follow(struct reader *reader) {
 }
 
 static bool first_change_add(struct reader *reader) {
-    struct change change = {.t = reader->time_us[0],
-                            .action = reader->time_us[1],
-                            .nbytes = reader->time_us[2],
-                            .category = reader->time_us[3] < 0 || reader->time_us[3] > UNKNOWN
-                                            ? UNKNOWN
-                                            : (uint32_t)reader->time_us[3]};
+    struct change change = change_of(reader->time_us);
     if (is_sane(change.nbytes))
         return change_add(reader, &change);
     reader->scan->n_bad++;

@@ -1,23 +1,23 @@
 /* Hands a device's events to a recorder again, rebuilt from its allocations, segments and marks. */
 #include "parser/series/series_internal.h"
 
-static uint32_t id_of(const uint32_t *map, uint32_t id) {
-    return map != NULL ? map[id] : id;
+static uint32_t stack_of(const struct ids *ids, uint32_t stack) {
+    return ids != NULL ? ids->stack[stack] : stack;
 }
 
 struct event series_allocation_event(const struct feeder *feeder, uint32_t allocation, enum action action) {
     const struct allocations *allocations = &feeder->device->allocations;
     const struct ids *ids = feeder->ids;
+    uint32_t context = allocations->context[allocation];
     bool own = action == ACTION_ALLOC || (allocations->flags[allocation] & ALLOCATION_STACK_OF_FREE) != 0;
-    struct event event = {
-        .action = action,
-        .address = allocations->address[allocation],
-        .size = allocations->size[allocation],
-        .stream = feeder->device->streams[allocations->stream[allocation]],
-        .context = id_of(ids != NULL ? ids->context : NULL, allocations->context[allocation]),
-        .stack = own ? id_of(ids != NULL ? ids->stack : NULL, allocations->stack[allocation]) : 0,
-        .has_pool = allocations->pool[allocation] != POOL_UNKNOWN,
-        .pool = feeder->device->pools[allocations->pool[allocation]]};
+    struct event event = {.action = action,
+                          .address = allocations->address[allocation],
+                          .size = allocations->size[allocation],
+                          .stream = feeder->device->streams[allocations->stream[allocation]],
+                          .context = ids != NULL ? ids->context[context] : context,
+                          .stack = own ? stack_of(ids, allocations->stack[allocation]) : 0,
+                          .has_pool = allocations->pool[allocation] != POOL_UNKNOWN,
+                          .pool = feeder->device->pools[allocations->pool[allocation]]};
     return event;
 }
 
@@ -85,7 +85,7 @@ static bool segments_feed(struct feeder *feeder, uint32_t event, bool told) {
                                .address = row->address,
                                .size = row->size,
                                .stream = device->streams[row->stream],
-                               .stack = id_of(feeder->ids != NULL ? feeder->ids->stack : NULL, row->stack)};
+                               .stack = stack_of(feeder->ids, row->stack)};
         if (told && !recorder_join(feeder->recorder, &change))
             return false;
     }
@@ -100,7 +100,7 @@ static bool marks_feed(struct feeder *feeder, uint32_t event, bool told) {
         struct event oom = {.action = ACTION_OOM,
                             .size = row->size,
                             .address = row->device_free,
-                            .stack = id_of(feeder->ids != NULL ? feeder->ids->stack : NULL, row->stack)};
+                            .stack = stack_of(feeder->ids, row->stack)};
         if (told && !recorder_join(feeder->recorder, &oom))
             return false;
     }
@@ -126,7 +126,6 @@ static bool event_feed(struct feeder *feeder, uint32_t e, bool told) {
            marks_feed(feeder, e, told);
 }
 
-/* Feeds the events from `from` on. */
 bool series_feed(struct recorder *recorder, const struct device_trace *device, const struct ids *ids,
                  uint32_t from, struct arena *arena) {
     struct feeder feeder = {.recorder = recorder, .device = device, .ids = ids};
@@ -137,18 +136,16 @@ bool series_feed(struct recorder *recorder, const struct device_trace *device, c
     return done;
 }
 
-/* Feeds the final segments and blocks, which describe the end. */
 bool series_feed_finals(struct recorder *recorder, const struct device_trace *device, const struct ids *ids) {
-    const uint32_t *stacks = ids != NULL ? ids->stack : NULL;
     for (uint32_t s = 0; s < device->n_segments; s++) {
         struct segment segment = device->segments[s];
-        segment.stack = id_of(stacks, segment.stack);
+        segment.stack = stack_of(ids, segment.stack);
         if (!recorder_segment(recorder, &segment, device->streams[device->segments[s].stream],
                               device->pools[device->segments[s].pool]))
             return false;
         for (uint32_t b = 0; b < device->segments[s].block_count; b++) {
             struct block block = device->blocks[device->segments[s].first_block + b];
-            block.stack = id_of(stacks, block.stack);
+            block.stack = stack_of(ids, block.stack);
             if (!recorder_block(recorder, &block))
                 return false;
         }

@@ -10,34 +10,38 @@ static bool gap_event(struct chain *chain, const struct device_trace *after) {
     return recorder_event(&chain->recorder, &event);
 }
 
-/* Rows of allocations that are alive at the end, or at the beginning, by address. */
-static uint32_t alive_rows(const struct device_trace *device, bool at_end, struct sort_row *rows) {
+/* One side of the gap: a device, and its live allocations there. */
+struct side {
+    const struct device_trace *device;
+    struct sort_row *rows; /* live allocations by address */
+    uint32_t n;
+    uint8_t *stayed; /* [allocations] live on both sides */
+};
+
+/* False: no memory. */
+static bool side_init(struct side *side, struct arena *arena, const struct device_trace *device,
+                      bool at_end) {
     const struct allocations *allocations = &device->allocations;
-    uint32_t n = 0;
+    *side = (struct side){.device = device, .stayed = arena_zeros(arena, allocations->count, 1)};
+    if (!ARENA_COLUMNS(arena, (uint64_t)allocations->count * 2, side->rows) || side->stayed == NULL)
+        return false;
     for (uint32_t i = 0; i < (at_end ? allocations->count : allocations->preexisting); i++)
         if (!at_end || allocations->death[i] == device->n_events + 1)
-            rows[n++] = (struct sort_row){allocations->address[i], i};
-    sort_rows(rows, rows + allocations->count, n);
-    return n;
+            side->rows[side->n++] = (struct sort_row){allocations->address[i], i};
+    sort_rows(side->rows, side->rows + allocations->count, side->n);
+    return true;
 }
 
-/* Marks in both the allocations that stayed: same address and size. */
-static void stayed_mark(const struct device_trace *a, const struct sort_row *rows_a, uint32_t n_a,
-                        uint8_t *stayed_a, const struct device_trace *b, const struct sort_row *rows_b,
-                        uint32_t n_b, uint8_t *stayed_b) {
-    for (uint32_t i = 0, k = 0; i < n_a && k < n_b;) {
-        if (rows_a[i].key < rows_b[k].key) {
-            i++;
-            continue;
-        }
-        if (rows_a[i].key > rows_b[k].key) {
-            k++;
-            continue;
-        }
-        bool same = a->allocations.size[rows_a[i].value] == b->allocations.size[rows_b[k].value];
-        stayed_a[rows_a[i].value] = stayed_b[rows_b[k].value] = same;
-        i++;
-        k++;
+/* Marks in both sides the allocations that stayed: same address and size. */
+static void stayed_mark(struct side *a, struct side *b) {
+    for (uint32_t i = 0, k = 0; i < a->n && k < b->n;) {
+        uint64_t here = a->rows[i].key, there = b->rows[k].key;
+        uint32_t one = a->rows[i].value, other = b->rows[k].value;
+        if (here == there)
+            a->stayed[one] = b->stayed[other] =
+                a->device->allocations.size[one] == b->device->allocations.size[other];
+        i += here <= there;
+        k += there <= here;
     }
 }
 
@@ -51,47 +55,40 @@ static uint64_t reserved_end(const struct device_trace *device) {
 
 static uint64_t reserved_start(const struct device_trace *device) {
     uint64_t nbytes = reserved_end(device);
-    for (uint32_t i = device->n_segment_events; i-- > 0;) {
-        const struct segment_event *event = &device->segment_events[i];
-        bool more = event->change == SEGMENT_ALLOC || event->change == SEGMENT_MAP;
-        nbytes += more ? 0 - event->size : event->size;
-    }
+    for (uint32_t i = 0; i < device->n_segment_events; i++)
+        nbytes -= segment_event_delta(&device->segment_events[i]);
     return nbytes;
 }
 
-/* Compares two states: frees what is missing in the later one, then allocates what is new. */
-static bool gap_join(struct chain *chain, const struct device_trace *a, const uint8_t *stayed_a,
-                     const struct device_trace *b, const uint8_t *stayed_b) {
-    struct feeder before = {.recorder = &chain->recorder, .device = a};
-    struct feeder after = {.recorder = &chain->recorder, .device = b};
-    uint64_t had = reserved_end(a), has = reserved_start(b);
+/* Frees what is missing on the later side, then allocates what is new there. */
+static bool gap_join(struct chain *chain, const struct side *a, const struct side *b) {
+    const struct allocations *old = &a->device->allocations;
+    struct feeder before = {.recorder = &chain->recorder, .device = a->device};
+    struct feeder after = {.recorder = &chain->recorder, .device = b->device};
+    uint64_t had = reserved_end(a->device), has = reserved_start(b->device);
     struct event less = {.action = ACTION_SEGMENT_FREE, .size = had - has};
     struct event more = {.action = ACTION_SEGMENT_ALLOC, .size = has - had};
-    bool done = gap_event(chain, b) && (had <= has || recorder_join(&chain->recorder, &less));
-    for (uint32_t i = 0; i < a->allocations.count && done; i++)
-        if (a->allocations.death[i] == a->n_events + 1 && stayed_a[i] == 0)
-            done = (a->allocations.request[i] < a->allocations.death[i] ||
+    bool done = gap_event(chain, b->device) && (had <= has || recorder_join(&chain->recorder, &less));
+    for (uint32_t i = 0; i < old->count && done; i++)
+        if (old->death[i] == a->device->n_events + 1 && a->stayed[i] == 0)
+            done = (old->request[i] < old->death[i] ||
                     series_allocation_join(&before, i, ACTION_FREE_REQUESTED)) &&
                    series_allocation_join(&before, i, ACTION_FREE_COMPLETED);
-    done = done && gap_event(chain, b) && (has <= had || recorder_join(&chain->recorder, &more));
-    for (uint32_t i = 0; i < b->allocations.preexisting && done; i++)
-        if (stayed_b[i] == 0)
+    done = done && gap_event(chain, b->device) && (has <= had || recorder_join(&chain->recorder, &more));
+    for (uint32_t i = 0; i < b->device->allocations.preexisting && done; i++)
+        if (b->stayed[i] == 0)
             done = series_allocation_join(&after, i, ACTION_ALLOC);
     return done;
 }
 
 bool series_gap_feed(struct chain *chain, const struct device_trace *a, const struct device_trace *b) {
     struct arena *arena = series_arena(chain->series);
-    struct sort_row *rows_a = arena_column(arena, (uint64_t)a->allocations.count * 2, sizeof *rows_a);
-    struct sort_row *rows_b = arena_column(arena, (uint64_t)b->allocations.count * 2, sizeof *rows_b);
-    uint8_t *stayed_a = arena_zeros(arena, a->allocations.count, 1),
-            *stayed_b = arena_zeros(arena, b->allocations.count, 1);
-    bool done = rows_a != NULL && rows_b != NULL && stayed_a != NULL && stayed_b != NULL;
+    struct side before, after = {0};
+    bool done = side_init(&before, arena, a, true) && side_init(&after, arena, b, false);
     if (done) {
-        uint32_t n_a = alive_rows(a, true, rows_a), n_b = alive_rows(b, false, rows_b);
-        stayed_mark(a, rows_a, n_a, stayed_a, b, rows_b, n_b, stayed_b);
-        done = gap_join(chain, a, stayed_a, b, stayed_b);
+        stayed_mark(&before, &after);
+        done = gap_join(chain, &before, &after);
     }
-    ARENA_DROP(arena, stayed_b, stayed_a, rows_b, rows_a);
+    ARENA_DROP(arena, after.stayed, after.rows, before.stayed, before.rows);
     return done;
 }

@@ -2,8 +2,6 @@
  * many of its events are the last ones of the part before. */
 #include "parser/series/series_internal.h"
 
-#include "base/bytes.h"
-
 static bool strings_map(struct series *series, const struct trace *from, struct ids *ids) {
     for (uint32_t i = 0; i < from->strings.count; i++) {
         struct text bytes = trace_text(from, i);
@@ -24,37 +22,14 @@ static bool frame_map(struct series *series, const struct trace *from, struct id
            intern_frame(&series->interner, frame, &ids->frame[i]);
 }
 
-/* Marks the stacks that a device uses; a stack may be marked more than once. */
-static void stacks_mark(const struct device_trace *device, uint8_t *used) {
-    for (uint32_t i = 0; i < device->allocations.count; i++)
-        used[device->allocations.stack[i]] = 1;
-    for (uint32_t i = 0; i < device->n_segment_events; i++)
-        used[device->segment_events[i].stack] = 1;
-    for (uint32_t i = 0; i < device->n_ooms; i++)
-        used[device->ooms[i].stack] = 1;
-    for (uint32_t i = 0; i < device->n_segments; i++)
-        used[device->segments[i].stack] = 1;
-    for (uint32_t i = 0; i < device->n_blocks; i++)
-        used[device->blocks[i].stack] = 1;
-}
-
-/* Maps only stacks in use and their ancestors. A parent comes before its children. */
+/* The parts have only stacks in use and their ancestors (interner_finish). A parent comes before its children. */
 static bool stacks_map(struct series *series, const struct trace *from, struct ids *ids) {
-    const struct stack_table *stacks = &from->stacks;
-    uint8_t *used = arena_zeros(series_arena(series), stacks->count, 1);
-    if (used == NULL)
-        return false;
-    bool done = true;
-    bytes_zero(ids->stack, stacks->count * sizeof *ids->stack);
-    for (uint32_t d = 0; d < from->n_devices; d++)
-        stacks_mark(&from->devices[d], used);
-    for (uint32_t i = stacks->count; i-- > 1;)
-        used[stack_parent(stacks, i)] |= used[i];
-    for (uint32_t i = 1; i < stacks->count && done; i++)
-        done = used[i] == 0 || intern_stack_below(&series->interner, ids->stack[stack_parent(stacks, i)],
-                                                  ids->frame[stacks->frame[i]], &ids->stack[i]);
-    ARENA_DROP(series_arena(series), used);
-    return done;
+    ids->stack[0] = 0;
+    for (uint32_t i = 1; i < from->stacks.count; i++)
+        if (!intern_stack_below(&series->interner, ids->stack[stack_parent(&from->stacks, i)],
+                                ids->frame[from->stacks.frame[i]], &ids->stack[i]))
+            return false;
+    return true;
 }
 
 static bool contexts_map(struct series *series, const struct trace *from, struct ids *ids) {
@@ -72,12 +47,10 @@ bool series_map(struct series *series, uint32_t part) {
     const struct trace *from = series->parts[part].trace;
     struct ids *ids = &series->ids[part];
     struct arena *arena = series_arena(series);
-    *ids = (struct ids){arena_column(arena, from->strings.count, sizeof(uint32_t)),
-                        arena_column(arena, from->frames.count, sizeof(uint32_t)),
-                        arena_column(arena, from->stacks.count, sizeof(uint32_t)),
-                        arena_column(arena, from->contexts.count, sizeof(uint32_t))};
-    if (ids->string == NULL || ids->frame == NULL || ids->stack == NULL || ids->context == NULL ||
-        !strings_map(series, from, ids))
+    if (!ARENA_COLUMNS(arena, from->strings.count, ids->string) ||
+        !ARENA_COLUMNS(arena, from->frames.count, ids->frame) ||
+        !ARENA_COLUMNS(arena, from->stacks.count, ids->stack) ||
+        !ARENA_COLUMNS(arena, from->contexts.count, ids->context) || !strings_map(series, from, ids))
         return false;
     for (uint32_t i = 0; i < from->frames.count; i++)
         if (!frame_map(series, from, ids, i))
@@ -140,7 +113,6 @@ static uint32_t overlap_find(const uint64_t *a, uint32_t n_a, const uint64_t *b,
     return k;
 }
 
-/* Counts b's first events that are a's last ones; 0: they do not join. False: no memory. */
 bool series_overlap(struct series *series, const struct device_trace *a, const struct device_trace *b,
                     uint32_t *n) {
     struct arena *arena = series_arena(series);
