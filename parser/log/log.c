@@ -1,8 +1,6 @@
 #include "parser/log/log.h"
 
 #include "base/utf8.h"
-#include "parser/log/log_build.h"
-#include "parser/log/log_inferred.h"
 #include "parser/log/log_lines.h"
 #include "parser/log/log_text.h"
 
@@ -177,7 +175,7 @@ static bool row_label(struct reader *reader, struct text line, struct log_row *r
     row->label = row->label_before ? reader->state.stream->last_label : 0;
     if (dump != LOG_NONE) {
         dump += (uint32_t)strlen(log_dump);
-        return label_intern(reader, (struct text){line.at + dump, line.nbytes - dump}, &row->label);
+        return label_intern(reader, text_from(line, dump), &row->label);
     }
     if (end == LOG_NONE)
         return true;
@@ -371,7 +369,7 @@ static bool messages_read(struct reader *reader, struct text line) {
     for (uint32_t end; done && (end = message_end(line)) != LOG_NONE;) {
         done = line_read(reader, (struct text){line.at, end});
         end += line.at[end] == '\n';
-        line = (struct text){line.at + end, line.nbytes - end};
+        line = text_from(line, end);
         if (line.at[-1] == '\n' && is_json_tail(line))
             line.nbytes = 0;
     }
@@ -405,27 +403,27 @@ static bool lines_read(struct reader *reader) {
 
 /* ---- the whole ---- */
 
+/* Adds a diagnostic about the file if its first number is not 0. */
+static bool count_diagnose(struct reader *reader, const char *key, uint64_t first, uint64_t second,
+                           uint64_t third) {
+    const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {first, second, third};
+    return first == 0 || trace_diagnose(reader->trace, key, ORDINAL_NONE, numbers) || fail_memory(reader);
+}
+
 static bool log_diagnose(struct reader *reader) {
-    const uint64_t lines[DIAGNOSTIC_NUMBERS] = {reader->n_lines, reader->n_understood,
-                                                reader->n_lines - reader->n_understood};
-    const uint64_t n_long[DIAGNOSTIC_NUMBERS] = {reader->n_long, LOG_LINE_NBYTES};
-    const uint64_t inferred[DIAGNOSTIC_NUMBERS] = {reader->state.n_inferred};
-    const uint64_t changes[DIAGNOSTIC_NUMBERS] = {reader->state.n_changes};
-    const uint64_t killed[DIAGNOSTIC_NUMBERS] = {reader->killed};
-    const uint64_t operators[DIAGNOSTIC_NUMBERS] = {reader->state.n_operators, reader->state.most_nbytes};
+    const struct log_state *state = &reader->state;
     struct trace *trace = reader->trace;
-    return (trace_diagnose(trace, "log_levels", ORDINAL_NONE, NULL) &&
-            trace_diagnose(trace, "log_lines", ORDINAL_NONE, lines) &&
-            (reader->n_long == 0 || trace_diagnose(trace, "log_long_lines", ORDINAL_NONE, n_long)) &&
-            (reader->state.n_inferred == 0 ||
-             trace_diagnose(trace, "log_inferred", ORDINAL_NONE, inferred)) &&
-            (reader->state.n_operators == 0 ||
-             trace_diagnose(trace, "log_operators", ORDINAL_NONE, operators)) &&
-            (reader->killed == 0 || reader->state.killed ||
-             trace_diagnose(trace, "log_killed", ORDINAL_NONE, killed)) &&
-            (reader->state.n_changes == 0 || trace_diagnose(trace, "log_changes", ORDINAL_NONE, changes)) &&
-            (!reader->state.csv_guessed || trace_diagnose(trace, "log_csv_guessed", ORDINAL_NONE, NULL))) ||
-           fail_memory(reader);
+    uint64_t unread = reader->n_lines - reader->n_understood;
+    if (!trace_diagnose(trace, "log_levels", ORDINAL_NONE, NULL))
+        return fail_memory(reader);
+    return count_diagnose(reader, "log_lines", reader->n_lines, reader->n_understood, unread) &&
+           count_diagnose(reader, "log_long_lines", reader->n_long, LOG_LINE_NBYTES, 0) &&
+           count_diagnose(reader, "log_inferred", state->n_inferred, 0, 0) &&
+           count_diagnose(reader, "log_operators", state->n_operators, state->most_nbytes, 0) &&
+           count_diagnose(reader, "log_killed", state->killed ? 0 : reader->killed, 0, 0) &&
+           count_diagnose(reader, "log_changes", state->n_changes, 0, 0) &&
+           (!state->csv_guessed || trace_diagnose(trace, "log_csv_guessed", ORDINAL_NONE, NULL) ||
+            fail_memory(reader));
 }
 
 static bool log_finish(struct reader *reader) {

@@ -1,4 +1,4 @@
-#include "parser/log/log_backend.h"
+#include "parser/log/log_oom.h"
 
 #include "parser/log/log_pieces.h"
 
@@ -77,7 +77,6 @@ static const struct {
                 {"CUDA error", "CUDA"},
                 {"HIP error", "HIP"}};
 
-/* "MemoryError" of Python, with or without a message. */
 bool log_is_python(struct text line) {
     struct text message = log_message(line);
     return text_is(message, "MemoryError") || text_begins(message, "MemoryError:");
@@ -86,11 +85,10 @@ bool log_is_python(struct text line) {
 void log_backend_read(struct text line, struct log_row *row) {
     static const char *const device[] = {"RMM failure", "cudaErrorMemoryAllocation"};
     if (row->backend[0] == '\0' && log_is_python(line) && !text_contains_any(line, device, 2))
-        log_name_set(row->backend, (struct text){(const uint8_t *)"CPU", 3});
+        log_name_set(row->backend, word_text("CPU"));
     for (size_t i = 0; i < sizeof backends / sizeof *backends && row->backend[0] == '\0'; i++)
         if (log_has(line, backends[i].words))
-            log_name_set(row->backend, (struct text){(const uint8_t *)backends[i].backend,
-                                                     (uint32_t)strlen(backends[i].backend)});
+            log_name_set(row->backend, word_text(backends[i].backend));
     if (strcmp(row->backend, "CPU") == 0 || strcmp(row->backend, "shm") == 0)
         row->gpu = LOG_HOST;
 }
@@ -118,7 +116,6 @@ void log_setting_read(struct text line, struct log_row *row) {
         log_know(row, NOTE_SETTING, expandable ? SETTING_EXPANDABLE : SETTING_MAX_SPLIT);
 }
 
-/* The variable of a backend whose message gave the hint and no name, or is of 2.1 and later and was cut. */
 void log_setting_complete(struct log_row *row, bool since_2_1) {
     static const char *const names[][2] = {
         {"CUDA", "PYTORCH_CUDA_ALLOC_CONF"}, {"HIP", "PYTORCH_HIP_ALLOC_CONF"},
@@ -128,8 +125,7 @@ void log_setting_complete(struct log_row *row, bool since_2_1) {
         return;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(row->backend, names[i][0]) == 0) {
-            log_name_set(row->setting,
-                         (struct text){(const uint8_t *)names[i][1], (uint32_t)strlen(names[i][1])});
+            log_name_set(row->setting, word_text(names[i][1]));
             log_know_first(row, NOTE_SETTING, SETTING_EXPANDABLE);
         }
 }

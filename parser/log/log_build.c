@@ -1,4 +1,4 @@
-#include "parser/log/log_build.h"
+#include "parser/log/log_rows.h"
 
 #include "base/sort.h"
 #include "parser/log/log.h"

@@ -1,4 +1,4 @@
-#include "parser/log/log_csv.h"
+#include "parser/log/log_lines.h"
 
 #include "base/numbers.h"
 #include "parser/log/log_pieces.h"
@@ -23,7 +23,7 @@ static struct text last_word(struct text cell) {
     uint32_t at = cell.nbytes;
     while (at > 0 && cell.at[at - 1] != ' ' && cell.at[at - 1] != ':')
         at--;
-    return log_rest(cell, at);
+    return text_from(cell, at);
 }
 
 static unsigned column_of(struct text name) {
@@ -67,7 +67,7 @@ static void csv_know(struct log_row *row, unsigned named, struct text cell, uint
     if (column == COLUMN_PID || column == COLUMN_INDEX)
         cell = last_word(cell);
     if (text_begins(cell, "card")) /* rocm-smi */
-        cell = log_rest(cell, 4);
+        cell = text_from(cell, 4);
     if (column == COLUMN_PID)
         (void)log_count(cell, 0, pid);
     else if (column == COLUMN_INDEX && log_count(cell, 0, &number) == cell.nbytes)

@@ -1,4 +1,4 @@
-#include "parser/log/log_inferred.h"
+#include "parser/log/log_lines.h"
 
 #include "base/numbers.h"
 #include "parser/log/log_pieces.h"
@@ -26,17 +26,14 @@ static void label_of(struct label *label, struct text line, uint32_t from, uint3
 static struct text label_last(struct text label) {
     for (uint32_t at = label.nbytes; at > 0; at--)
         if (strchr(",;{|", label.at[at - 1]) != NULL)
-            return (struct text){label.at + at, label.nbytes - at};
+            return text_from(label, at);
     return label;
 }
 
-static bool has_any(struct text text, const char *const *words, uint32_t n) {
-    return text_contains_any(text, words, n);
-}
-
-#define HAS(text, ...)                                \
-    has_any(text, (const char *const[]){__VA_ARGS__}, \
-            (uint32_t)(sizeof(const char *const[]){__VA_ARGS__} / sizeof(const char *)))
+/* Does the text contain one of these words? */
+#define HAS(text, ...)                                          \
+    text_contains_any(text, (const char *const[]){__VA_ARGS__}, \
+                      (uint32_t)(sizeof(const char *const[]){__VA_ARGS__} / sizeof(const char *)))
 
 /* The figure that a label names; NOTE_KINDS: none, or a change, a rate, a plan, a size on disk. */
 static enum note_what what_of(struct text label, bool about_memory) {
@@ -152,7 +149,6 @@ bool log_is_about_memory(struct text line) {
     return false;
 }
 
-/* Reads all figures of a line whose words say what they are. */
 /* "memory used: 11.8 / 12.3 GB", "allocated/reserved: 1.2/3.4 GB". Returns the index behind both; LOG_NONE: there is no such pair. */
 static uint32_t pair_at(struct text line, uint32_t at, uint64_t *one, uint64_t *other) {
     uint64_t nbytes;
@@ -171,7 +167,7 @@ static void pair_know(struct text label, bool about, const uint64_t value[2], st
     while (at > 1 && label.at[at - 1] != '/')
         at--;
     bool two = at > 1 && at < label.nbytes && label.at[at] >= 'a' && label.at[at] <= 'z';
-    enum note_what second = two ? what_of(log_rest(label, at), about) : NOTE_KINDS;
+    enum note_what second = two ? what_of(text_from(label, at), about) : NOTE_KINDS;
     if (second != NOTE_KINDS) {
         what[0] = what_of((struct text){label.at, at - 1}, about);
         what[1] = second;
@@ -183,6 +179,7 @@ static void pair_know(struct text label, bool about, const uint64_t value[2], st
             log_know_first(row, what[i], value[i]);
 }
 
+/* Reads all figures of a line whose words say what they are. */
 static void figures_read(const struct log_stream *stream, struct text line, struct log_row *row) {
     bool about = false, own = false, asked = false;
     uint32_t from = 0, next;

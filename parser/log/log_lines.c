@@ -1,88 +1,60 @@
 #include "parser/log/log_lines.h"
 
 #include "base/numbers.h"
-#include "parser/log/log_csv.h"
-#include "parser/log/log_inferred.h"
 #include "parser/log/log_pieces.h"
-#include "parser/log/log_table.h"
-#include "parser/log/log_tools.h"
 
 #include <string.h>
 
 enum { SUMMARY_LINES = 24 };
 
-/* "WORD 12.5 GB": the figure after a word, blanks, colons and equals signs between them. */
-static bool size_behind(struct text line, const char *words, uint64_t unit, struct log_row *row,
-                        enum note_what what) {
-    const struct log_figure list[] = {{words, BEHIND, what, unit}, {NULL, BEHIND, what, 0}};
-    return log_figures_read(line, list, row) != 0;
-}
-
 /* ---- see_memory_usage of DeepSpeed and those that copied it ---- */
 
-/* "MA", which also ends "Max_MA". */
-static uint32_t whole_word(struct text line, const char *word) {
-    for (uint32_t at = log_find(line, 0, word); at != LOG_NONE; at = log_find(line, at + 1, word))
-        if (at == 0 || strchr(" |\t]:,", line.at[at - 1]) != NULL)
-            return at;
-    return LOG_NONE;
-}
-
-static bool word_size(struct text line, const char *word, struct log_row *row, enum note_what what) {
-    uint64_t nbytes;
-    uint32_t at = whole_word(line, word);
-    if (at == LOG_NONE || log_size(line, log_skip(line, at + (uint32_t)strlen(word)), 0, &nbytes) == LOG_NONE)
-        return false;
-    log_know(row, what, nbytes);
-    return true;
-}
-
 static enum log_seen deepspeed_line(struct log_state *state, struct text line, struct log_row *row) {
+    static const struct log_figure figures[] = {
+        {"MA ", WHOLE, NOTE_ALLOCATED, 0},   {"Max_MA ", WHOLE, NOTE_MAX_ALLOCATED, 0},
+        {"CA ", WHOLE, NOTE_RESERVED, 0},    {"Max_CA ", WHOLE, NOTE_MAX_RESERVED, 0},
+        {"NV ", WHOLE, NOTE_DEVICE_USED, 0}, {NULL, WHOLE, NOTE_LINE, 0}};
     (void)state;
-    if (!word_size(line, "MA ", row, NOTE_ALLOCATED))
+    if (!log_has(line, figures[0].words) || log_figures_read(line, figures, row) == 0 ||
+        !log_knows(row, NOTE_ALLOCATED))
         return LOG_NOTHING;
-    (void)word_size(line, "Max_MA ", row, NOTE_MAX_ALLOCATED);
-    (void)word_size(line, "CA ", row, NOTE_RESERVED);
-    (void)word_size(line, "Max_CA ", row, NOTE_MAX_RESERVED);
-    (void)word_size(line, "NV ", row, NOTE_DEVICE_USED);
     row->max_is_reset = row->label_before = true;
     return LOG_ROW;
 }
 
 bool log_line_host(struct text line, struct log_row *row) {
+    static const struct log_figure used[] = {{"used", BEHIND, NOTE_HOST_USED, 0},
+                                             {NULL, BEHIND, NOTE_LINE, 0}};
     uint32_t at = log_find(line, 0, "CPU Virtual Memory:");
-    if (at == LOG_NONE)
-        return false;
-    struct text rest = {line.at + at, line.nbytes - at};
     row->gpu = LOG_HOST;
-    return size_behind(rest, "used", 0, row, NOTE_HOST_USED);
+    return at != LOG_NONE && log_figures_read(text_from(line, at), used, row) != 0;
 }
 
 /* ---- Megatron-LM: [Rank 0] (after 10 iterations) memory (MB) | allocated: 1.5 | max allocated: ... ---- */
 
 static enum log_seen megatron_line(struct log_state *state, struct text line, struct log_row *row) {
+    static const struct log_figure figures[] = {
+        {"| allocated:", BEHIND, NOTE_ALLOCATED, MIB},
+        {"| max allocated:", BEHIND, NOTE_MAX_ALLOCATED, MIB},
+        {"| reserved:", BEHIND, NOTE_RESERVED, MIB},
+        {"| cached:", BEHIND, NOTE_RESERVED, MIB},
+        {"| max reserved:", BEHIND, NOTE_MAX_RESERVED, MIB},
+        {"| max cached:", BEHIND, NOTE_MAX_RESERVED, MIB},
+        {"| total device memory used:", BEHIND, NOTE_DEVICE_USED, MIB},
+        {NULL, BEHIND, NOTE_LINE, 0}};
     (void)state;
-    if ((!log_has(line, "memory (MB)") && !log_has(line, "memory (MiB)")) ||
-        !size_behind(line, "| allocated:", MIB, row, NOTE_ALLOCATED))
+    if (!log_has(line, "memory (MB)") && !log_has(line, "memory (MiB)"))
         return LOG_NOTHING;
-    (void)size_behind(line, "| max allocated:", MIB, row, NOTE_MAX_ALLOCATED);
-    if (!size_behind(line, "| reserved:", MIB, row, NOTE_RESERVED))
-        (void)size_behind(line, "| cached:", MIB, row, NOTE_RESERVED);
-    if (!size_behind(line, "| max reserved:", MIB, row, NOTE_MAX_RESERVED))
-        (void)size_behind(line, "| max cached:", MIB, row, NOTE_MAX_RESERVED);
-    (void)size_behind(line, "| total device memory used:", MIB, row, NOTE_DEVICE_USED);
-    return LOG_ROW;
+    (void)log_figures_read(line, figures, row);
+    return log_knows(row, NOTE_ALLOCATED) ? LOG_ROW : LOG_NOTHING;
 }
 
 /* ---- TorchTracemalloc of Accelerate's and PEFT's examples: whole MiB before, after and at the most of a stretch ---- */
 
 /* The figure after the colon that follows these words; it may be negative, as a difference. */
 static bool traced_figure(struct text line, const char *words, uint64_t *nbytes, bool *negative) {
-    uint32_t at = log_find(line, 0, words);
-    at = at != LOG_NONE ? log_find(line, at, ": ") : LOG_NONE;
-    at = at != LOG_NONE ? log_skip(line, at) : LOG_NONE;
-    *negative = at != LOG_NONE && at < line.nbytes && line.at[at] == '-';
-    return at != LOG_NONE && log_size(line, at + *negative, MIB, nbytes) != LOG_NONE;
+    uint32_t at = log_behind(line, log_find(line, 0, words), ": ");
+    return log_signed_size(line, at, MIB, nbytes, negative);
 }
 
 static enum log_seen traced_line(struct log_state *state, struct text line, struct log_row *row) {
@@ -123,10 +95,8 @@ static enum log_seen titan_line(struct log_state *state, struct text line, struc
     uint64_t nbytes;
     (void)state;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        uint32_t at = log_find(line, 0, words[i]);
-        if (at == LOG_NONE)
-            continue;
-        uint32_t next = log_size(line, log_skip(line, at + (uint32_t)strlen(words[i])), 0, &nbytes);
+        uint32_t at = log_behind(line, 0, words[i]);
+        uint32_t next = at != LOG_NONE ? log_size(line, at, 0, &nbytes) : LOG_NONE;
         if (next == LOG_NONE || next >= line.nbytes || line.at[next] != '(' ||
             log_find(line, next, "%)") == LOG_NONE)
             continue;
@@ -149,12 +119,11 @@ static bool is_max(struct text line, uint32_t at) {
     return false;
 }
 
-/* A figure after or before the word at `at`, of which `word` is all but the first letter: "reserved: 6.1 GB", "6.1
- * GB reserved". */
+/* The figure after or before the word at `at`: "reserved: 6.1 GB", "6.1 GB reserved". `word` lacks its first letter, which
+ * may be a capital. */
 static bool size_beside(struct text line, uint32_t at, const char *word, uint64_t *nbytes) {
     uint32_t behind = log_skip(line, at + 1 + (uint32_t)strlen(word));
-    struct text rest = {line.at + behind, line.nbytes - behind};
-    if (text_begins(rest, "memory"))
+    if (text_has_at(line, behind, "memory"))
         behind = log_skip(line, behind + 6);
     return log_size(line, behind, 0, nbytes) != LOG_NONE || log_size_before(line, at, nbytes);
 }
@@ -174,7 +143,7 @@ static enum log_seen gpu_line(struct log_state *state, struct text line, struct 
     (void)state;
     if (next == LOG_NONE)
         return LOG_NOTHING;
-    struct text rest = {line.at + next, line.nbytes - next};
+    struct text rest = text_from(line, next);
     level_beside(rest, "llocated", row, NOTE_ALLOCATED, NOTE_MAX_ALLOCATED);
     level_beside(rest, "eserved", row, NOTE_RESERVED, NOTE_MAX_RESERVED);
     if (!log_knows(row, NOTE_RESERVED))
@@ -229,36 +198,32 @@ static enum log_seen summary_line(struct log_state *state, struct text line, str
 
 /* "... strata-host resident=123 processes=4 cgroup=... cgroup_limit=456": the host's level and limit. */
 static enum log_seen run_line(struct log_state *state, struct text line, struct log_row *row) {
-    static const char host[] = " strata-host resident=", limit[] = " cgroup_limit=";
-    uint32_t at = log_find(line, 0, host), behind = at != LOG_NONE ? log_find(line, at, limit) : LOG_NONE;
-    uint64_t nbytes;
+    static const struct log_figure figures[] = {{" strata-host resident=", BEHIND, NOTE_HOST_USED, 1},
+                                                {" cgroup_limit=", BEHIND, NOTE_DEVICE_TOTAL, 1},
+                                                {NULL, BEHIND, NOTE_LINE, 0}};
     (void)state;
     row->gpu = LOG_HOST;
-    if (log_find(line, 0, log_dump) != LOG_NONE) /* a moment of the host; its name is the label */
+    if (log_has(line, log_dump)) /* a moment of the host; its name is the label */
         return LOG_ROW;
-    if (at == LOG_NONE || log_size(line, at + (uint32_t)sizeof host - 1, 1, &nbytes) == LOG_NONE)
+    if (!log_has(line, figures[0].words))
         return LOG_NOTHING;
-    log_know(row, NOTE_HOST_USED, nbytes);
-    if (behind != LOG_NONE && log_size(line, behind + (uint32_t)sizeof limit - 1, 1, &nbytes) != LOG_NONE)
-        log_know(row, NOTE_DEVICE_TOTAL, nbytes);
-    return LOG_ROW;
+    (void)log_figures_read(line, figures, row);
+    return log_knows(row, NOTE_HOST_USED) ? LOG_ROW : LOG_NOTHING;
 }
 
 /* "... strata-device gpu=0 used=123 total=456": as nvidia-smi. */
 static enum log_seen device_line(struct log_state *state, struct text line, struct log_row *row) {
-    static const char name[] = " strata-device gpu=", used[] = " used=", total[] = " total=";
-    uint32_t at = log_find(line, 0, name), used_at = at != LOG_NONE ? log_find(line, at, used) : LOG_NONE,
-             total_at = at != LOG_NONE ? log_find(line, at, total) : LOG_NONE;
-    uint64_t gpu, nbytes;
+    static const struct log_figure figures[] = {{" used=", BEHIND, NOTE_DEVICE_USED, 1},
+                                                {" total=", BEHIND, NOTE_DEVICE_TOTAL, 1},
+                                                {NULL, BEHIND, NOTE_LINE, 0}};
+    uint64_t gpu;
     (void)state;
-    if (used_at == LOG_NONE || total_at == LOG_NONE || !log_count_behind(line, name + 1, &gpu) ||
-        log_size(line, used_at + (uint32_t)sizeof used - 1, 1, &nbytes) == LOG_NONE)
+    if (!log_has(line, " strata-device gpu=") || !log_has(line, " total=") ||
+        !log_count_behind(line, "strata-device gpu=", &gpu))
         return LOG_NOTHING;
     log_gpu_set(row, gpu);
-    log_know(row, NOTE_DEVICE_USED, nbytes);
-    if (log_size(line, total_at + (uint32_t)sizeof total - 1, 1, &nbytes) != LOG_NONE)
-        log_know(row, NOTE_DEVICE_TOTAL, nbytes);
-    return LOG_ROW;
+    (void)log_figures_read(line, figures, row);
+    return log_knows(row, NOTE_DEVICE_USED) ? LOG_ROW : LOG_NOTHING;
 }
 
 /* ---- sums over several processes ---- */

@@ -1,6 +1,5 @@
 #include "parser/log/log_oom.h"
 
-#include "parser/log/log_backend.h"
 #include "parser/log/log_pieces.h"
 
 #include <string.h>
@@ -239,7 +238,7 @@ static void tensor_read(struct text line, struct log_row *row) {
     } types[] = {{"float", 4}, {"half", 2}, {"bfloat16", 2}, {"double", 8}, {"int32", 4}, {"int64", 8}};
     uint32_t type = log_find(line, 0, "] and type "), at = log_find(line, 0, "shape[");
     uint64_t nbytes = 0, count;
-    struct text name = log_rest(line, type != LOG_NONE ? type + 11 : line.nbytes);
+    struct text name = text_from(line, type != LOG_NONE ? type + 11 : line.nbytes);
     if (log_knows(row, NOTE_ASKED) || !log_has(line, "OOM when allocating tensor") || at > type)
         return;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
@@ -382,7 +381,7 @@ static void tail_keep(struct log_oom *oom, struct text line) {
 /* Figures that the end of the line before and the beginning of this one say together. */
 static void seam_read(struct log_oom *oom, struct text line, struct log_row *row) {
     uint8_t seam[2 * OOM_TAIL + 1];
-    line = log_rest(line, log_skip(line, 0));
+    line = text_from(line, log_skip(line, 0));
     uint32_t n = line.nbytes < OOM_TAIL ? line.nbytes : OOM_TAIL;
     memcpy(seam, oom->tail, oom->tail_nbytes);
     for (uint32_t blank = 0; blank < 2; blank++) {

@@ -37,3 +37,17 @@ enum log_oom_seen log_oom_line(struct log_oom *oom, struct text line, const stru
 
 /* Does the row repeat the error before it in each figure and device? */
 bool log_oom_same(const struct log_row *a, const struct log_row *b);
+
+/* ---- log_backend.c: whose allocator ran out of memory, and the variable that sets it up ---- */
+
+/* Is the line a MemoryError of Python itself? */
+bool log_is_python(struct text line);
+
+/* Sets the row's backend by the first known words of the line, if it has none yet. */
+void log_backend_read(struct text line, struct log_row *row);
+
+/* Reads the variable and the hint that a line names. */
+void log_setting_read(struct text line, struct log_row *row);
+
+/* Names the variable of a backend whose message gave the hint without it, or is of 2.1 and later and was cut. */
+void log_setting_complete(struct log_row *row, bool since_2_1);

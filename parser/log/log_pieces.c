@@ -69,17 +69,17 @@ bool log_size_in(struct text line, uint32_t at, uint64_t unit, uint64_t *nbytes)
 
 /* "5123456maxresident": the digits that end at `at`, times `unit`. */
 static bool number_before(struct text line, uint32_t at, uint64_t unit, uint64_t *number) {
-    uint32_t begin = at;
-    while (begin > 0 && line.at[begin - 1] >= '0' && line.at[begin - 1] <= '9')
-        begin--;
-    return log_size((struct text){line.at, at}, begin, unit, number) == at;
+    return log_size((struct text){line.at, at}, log_digits_begin(line, at, false), unit, number) == at;
 }
 
-/* The figure whose words are at `at` to `end`. */
+/* Reads the figure whose words lie from `at` to `end`. */
 static bool figure_read(struct text line, uint32_t at, uint32_t end, const struct log_figure *figure,
                         uint64_t *number) {
     uint32_t behind = log_skip(line, end);
+    if (figure->place == WHOLE && at != 0 && strchr(" |\t]:,", line.at[at - 1]) == NULL)
+        return false;
     switch (figure->place) {
+    case WHOLE:
     case BEHIND:
         return (figure->what == NOTE_ASKED ? log_size_asked : log_size)(line, behind, figure->unit, number) !=
                LOG_NONE;
@@ -116,9 +116,25 @@ unsigned log_figures_read(struct text line, const struct log_figure *figures, st
     return n;
 }
 
+uint32_t log_behind(struct text line, uint32_t from, const char *words) {
+    uint32_t at = from != LOG_NONE ? log_find(line, from, words) : LOG_NONE;
+    return at != LOG_NONE ? log_skip(line, at + (uint32_t)strlen(words)) : LOG_NONE;
+}
+
 bool log_count_behind(struct text line, const char *word, uint64_t *count) {
-    uint32_t at = log_find(line, 0, word);
-    return at != LOG_NONE && log_count(line, log_skip(line, at + (uint32_t)strlen(word)), count) != LOG_NONE;
+    uint32_t at = log_behind(line, 0, word);
+    return at != LOG_NONE && log_count(line, at, count) != LOG_NONE;
+}
+
+bool log_signed_size(struct text line, uint32_t at, uint64_t unit, uint64_t *nbytes, bool *negative) {
+    *negative = at != LOG_NONE && at < line.nbytes && line.at[at] == '-';
+    return at != LOG_NONE && log_size(line, at + *negative, unit, nbytes) != LOG_NONE;
+}
+
+uint32_t log_digits_begin(struct text line, uint32_t end, bool points) {
+    while (end > 0 && (is_digit(line.at[end - 1]) || (points && line.at[end - 1] == '.')))
+        end--;
+    return end;
 }
 
 void log_gpu_set(struct log_row *row, uint64_t number) {

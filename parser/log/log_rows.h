@@ -93,3 +93,11 @@ bool log_rows_add(struct log_rows *rows, struct interner *interner, const struct
 /* Writes row `index` anew: its figures are appended once more. False: no memory. */
 bool log_rows_put(struct log_rows *rows, struct interner *interner, uint32_t index,
                   const struct log_row *row);
+
+/* ---- log_build.c ---- */
+
+enum log_built { LOG_BUILT, LOG_NO_MEMORY, LOG_TOO_MANY };
+
+/* Makes the devices of the interner's trace, one per rank (without ranks, one per GPU), and the host's memory as the CPU.
+ * O(rows log rows). */
+enum log_built log_build(struct interner *interner, struct log_rows *rows);

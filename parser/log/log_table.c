@@ -1,8 +1,9 @@
-#include "parser/log/log_table.h"
+#include "parser/log/log_lines.h"
 
 #include "base/numbers.h"
 #include "parser/log/log_pieces.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* A form recognised by words alone: a line with all of `needs` and at least one of the figures. */
@@ -256,9 +257,8 @@ static bool ggml_buffer(struct text line, struct log_row *row) {
         if (at == LOG_NONE || from == LOG_NONE || !log_figure_find(line, &parts[i].size, &nbytes))
             continue;
         uint32_t end = named ? log_find(line, from, " ") : at, digits;
-        digits = end = end != LOG_NONE ? end : line.nbytes;
-        while (digits > 0 && line.at[digits - 1] >= '0' && line.at[digits - 1] <= '9')
-            digits--;
+        end = end != LOG_NONE ? end : line.nbytes;
+        digits = log_digits_begin(line, end, false);
         if (!text_ends((struct text){line.at, end}, "Metal") && log_count(line, digits, &gpu) != end)
             return false;
         log_gpu_set(row, gpu);
@@ -305,11 +305,9 @@ static bool sacct_line(struct log_state *state, struct text line, struct log_row
     if (name != LOG_NONE)
         stream->max_rss = name + 6;
     const char *unit = end > 1 && end <= line.nbytes ? strchr(units, line.at[end - 1]) : NULL;
-    uint32_t begin = end - 1;
-    while (unit != NULL && begin > 0 && strchr("0123456789.", line.at[begin - 1]) != NULL)
-        begin--;
     if (name != LOG_NONE || unit == NULL || *unit == '\0' ||
-        log_size((struct text){line.at, end - 1}, begin, KIB << 10 * (unit - units), &nbytes) != end - 1)
+        log_size((struct text){line.at, end - 1}, log_digits_begin(line, end - 1, true),
+                 KIB << 10 * (unit - units), &nbytes) != end - 1)
         return false;
     log_know(row, NOTE_MAX_HOST, nbytes);
     return true;
@@ -341,8 +339,7 @@ static const struct {
 /* "Killed process 1234 (python)", "to process 12006 uid 1000 "python3":" */
 static void name_of_killed(struct text line, const char *killer, struct log_row *row) {
     static const char open[] = "(\"'", close[] = ")\"'";
-    char phrase[LOG_NAME_NBYTES + 1];
-    struct text name = {(const uint8_t *)"a process", 9};
+    struct text name = word_text("a process");
     uint32_t at = log_find(line, 0, "rocess "), end = at != LOG_NONE ? at + 32 : 0;
     for (; at < end && at < line.nbytes; at++) {
         const char *quote = strchr(open, line.at[at]);
@@ -356,17 +353,13 @@ static void name_of_killed(struct text line, const char *killer, struct log_row 
             name = (struct text){line.at + at + 1, stop - at - 1};
         break;
     }
-    size_t length = strlen(killer), rest = LOG_NAME_NBYTES - length;
-    memcpy(phrase, killer, length);
-    memcpy(phrase + length, name.at, name.nbytes < rest ? name.nbytes : rest);
-    log_name_set(row->killed, (struct text){(const uint8_t *)phrase,
-                                            (uint32_t)(length + (name.nbytes < rest ? name.nbytes : rest))});
+    (void)snprintf(row->killed, sizeof row->killed, "%s%.*s", killer, (int)name.nbytes,
+                   (const char *)name.at);
 }
 
 /* Messages of Kubernetes, containerd, systemd and batch systems about such a kill: they have no figures, and count
  * only if no other line reported one. */
 static bool kill_word(const struct log_state *state, struct text line, struct log_row *row) {
-    static const char killed[] = "a process was killed";
     static const char *const words[] = {"OOMKilled",
                                         "oom-kill event",
                                         "oom_kill event",
@@ -389,15 +382,14 @@ static bool kill_word(const struct log_state *state, struct text line, struct lo
     if (state->killed || !text_contains_any(line, words, sizeof words / sizeof *words) ||
         text_contains_any(line, not, sizeof not / sizeof *not ))
         return false;
-    log_name_set(row->killed, (struct text){(const uint8_t *)killed, sizeof killed - 1});
+    log_name_set(row->killed, word_text("a process was killed"));
     return true;
 }
 
 /* "Memory cgroup out of memory: Killed process 1234 (python) total-vm:9kB, anon-rss:8kB, ..." and its like. */
 static bool kill_line(struct log_state *state, struct text line, struct log_row *row) {
     size_t i = 0, n = sizeof kills / sizeof *kills;
-    while (i < n && (!log_has(line, kills[i].needs[0]) ||
-                     (kills[i].needs[1][0] != '\0' && !log_has(line, kills[i].needs[1]))))
+    while (i < n && !log_has_both(line, kills[i].needs))
         i++;
     bool figures = i < n && log_figures_read(line, kills[i].figures, row) != 0, seen;
     seen = i < n && (figures || !state->killed);
@@ -438,8 +430,7 @@ enum log_seen log_table_line(struct log_state *state, struct text line, struct l
     }
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         const struct log_form *form = &forms[i];
-        if (!log_has(line, form->needs[0]) || (form->needs[1][0] != '\0' && !log_has(line, form->needs[1])) ||
-            log_figures_read(line, form->figures, row) == 0)
+        if (!log_has_both(line, form->needs) || log_figures_read(line, form->figures, row) == 0)
             continue;
         row->gpu = form->host ? LOG_HOST : row->gpu;
         gpu_of_tool(state->stream, line, row);
@@ -499,7 +490,7 @@ enum log_seen log_smi_line(struct log_state *state, struct text line, struct log
     uint32_t at = log_skip(line, 0);
     bool sizes = false, box = log_find(line, at, "\xe2\x94\x82" /* nvitop's bar */) == at;
     if (box || (at < line.nbytes && strchr("|[", line.at[at]) != NULL))
-        line = log_rest(line, box ? at + 2 : at);
+        line = text_from(line, box ? at + 2 : at);
     else
         return log_find(line, at, "+--") == at && !stream->mig && log_share_end(stream, row) ? LOG_ROW
                                                                                              : LOG_NOTHING;

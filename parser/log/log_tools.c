@@ -1,4 +1,4 @@
-#include "parser/log/log_tools.h"
+#include "parser/log/log_lines.h"
 
 #include "base/numbers.h"
 #include "parser/log/log_pieces.h"
@@ -9,12 +9,10 @@
 
 /* "train_mem_gpu_alloc_delta   =      693MB", "'init_mem_gpu_alloc_delta': -241172480": of log_metrics and of the dict. */
 static bool stage_figure(struct text line, const char *words, uint64_t *nbytes, bool *negative) {
-    uint32_t at = log_find(line, 0, words);
-    at = at != LOG_NONE ? log_skip(line, at + (uint32_t)strlen(words)) : LOG_NONE;
+    uint32_t at = log_behind(line, 0, words);
     if (at != LOG_NONE && at < line.nbytes && line.at[at] == '\'')
         at = log_skip(line, at + 1);
-    *negative = at != LOG_NONE && at < line.nbytes && line.at[at] == '-';
-    return at != LOG_NONE && log_size(line, at + *negative, 1, nbytes) != LOG_NONE;
+    return log_signed_size(line, at, 1, nbytes, negative);
 }
 
 /* Each stage begins where the one before it ended. Without a line that says where the first began, none is a level. */
@@ -105,12 +103,12 @@ static const struct {
              {{"cat ", "mem_info_vram_total"}, NOTE_DEVICE_TOTAL, 1, false}};
 
 static enum log_seen number_line(struct log_stream *stream, struct text line, struct log_row *row) {
-    struct text message = log_rest(line, log_skip(line, 0));
+    struct text message = text_from(line, log_skip(line, 0));
     uint32_t n = sizeof below / sizeof *below, i = 0, of = stream->below;
     uint64_t nbytes;
     while (text_ends(message, " "))
         message.nbytes--;
-    while (i < n && (!log_has(line, below[i].needs[0]) || !log_has(line, below[i].needs[1])))
+    while (i < n && !log_has_both(line, below[i].needs))
         i++;
     stream->below = i < n ? i + 1 : of;
     if (of-- == 0 || log_size(message, 0, below[of].unit, &nbytes) != message.nbytes || nbytes < MIB)
@@ -128,11 +126,9 @@ static bool last_size(struct text line, uint64_t *nbytes) {
     static const char units[] = "KMG";
     for (uint32_t end = line.nbytes; end > 3; end--) {
         const char *unit = strchr(units, line.at[end - 2]);
-        uint32_t at = end - (unit != NULL ? 3 : 2), begin = at;
+        uint32_t at = end - (unit != NULL ? 3 : 2), begin = log_digits_begin(line, at, true);
         if (line.at[end - 1] != 'b' || line.at[at] != ' ')
             continue;
-        while (begin > 0 && strchr("0123456789.", line.at[begin - 1]) != NULL)
-            begin--;
         uint64_t scale = UINT64_C(1) << (unit != NULL ? 10 * (unit - units + 1) : 0);
         if (log_size((struct text){line.at, at}, begin, scale, nbytes) != at)
             continue;
@@ -220,11 +216,12 @@ static enum log_seen free_line(struct log_state *state, struct text line, struct
 }
 
 enum log_seen log_tools_line(struct log_state *state, struct text line, struct log_row *row) {
+    struct log_stream *stream = state->stream;
     enum log_seen seen = operator_line(state, line);
     seen = seen == LOG_NOTHING ? stage_line(state, line, row) : seen;
     seen = seen == LOG_NOTHING ? axolotl_line(line, row) : seen;
-    seen = seen == LOG_NOTHING ? generate_line(state->stream, line, row) : seen;
-    seen = seen == LOG_NOTHING ? yolo_line(state->stream, line, row) : seen;
+    seen = seen == LOG_NOTHING ? generate_line(stream, line, row) : seen;
+    seen = seen == LOG_NOTHING ? yolo_line(stream, line, row) : seen;
     seen = seen == LOG_NOTHING ? free_line(state, line, row) : seen;
-    return seen == LOG_NOTHING ? number_line(state->stream, line, row) : seen;
+    return seen == LOG_NOTHING ? number_line(stream, line, row) : seen;
 }
